@@ -1,38 +1,41 @@
 /**
- * What a request may see and change: every interaction gets one, and what it does not grant is refused.
- * https://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html
+ * Access of a request: the resources that its caller may see and change. Every interaction receives one, and rejects what it does not
+ * grant. https://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html
  */
 import { CONTEXTS_NARROWEST_FIRST, LETTERS, type Letter, parseScope, type ResourceScope, type ScopeContext } from './scopes.ts'
 
-/** `within`: the patients whose data it is about, `Patient/1`; absent: all of the tenant. `id`: the only resource it is about. */
+/**
+ * Permission for a type. `within`: the patients whose data it covers, as `Patient/1`; absent: all data of the tenant. `id`: the only
+ * resource it covers.
+ */
 export type AccessClause = {
   /** A resource type, or `*`. */
   readonly type: string
   readonly letters: readonly Letter[]
-  /** A search each resource must match; empty: none. */
+  /** Search criteria that each resource must match; empty: no criteria. */
   readonly query: string
   readonly within?: readonly string[]
   readonly id?: string
 }
 
-/** What one clause allows is allowed. `context`: of scopes that would allow more, as a hint. */
+/** An action is allowed if one of the clauses allows it. `context`: context of the scope that error messages suggest. */
 export type Access = { readonly clauses: readonly AccessClause[]; readonly isAdministrator: boolean; readonly context: ScopeContext }
 
-/** Of who needs no token. */
+/** Full access, including the administrator's. */
 export const WHOLE_ACCESS: Access = { clauses: [{ type: '*', letters: LETTERS, query: '' }], isAdministrator: true, context: 'system' }
 
-/** Where a token stands, as its claims say. */
+/** Claims of a token that determine its access. */
 export type TokenFacts = {
   readonly scopes: readonly string[]
-  /** `Patient/1`. */
+  /** Patient in context, as `Patient/1`. */
   readonly patient?: string
-  /** The patients a user who is one, or cares for one, acts for; absent for others. */
+  /** Patients that the user acts for, as `Patient/1`; absent: not restricted to patients. */
   readonly actsFor?: readonly string[]
-  /** It says who the user is, or has none: `user/` of a user nobody knows is about nobody. */
+  /** Whether the token identifies its user, or has no user. `user/` scopes of an unidentified user cover no patient data. */
   readonly isKnown: boolean
-  /** A token of client_credentials. */
+  /** Whether the token was issued to a client that acts for itself, as with client_credentials. */
   readonly isOfClient: boolean
-  /** What scopes of patients mean in a client's token that names none. */
+  /** Patients that `patient/` scopes cover in a client's token without a patient in context. */
   readonly patientScopesWithoutContext: 'all' | 'none'
 }
 
@@ -51,13 +54,13 @@ function clausesOf({ context, type, letters, query }: ResourceScope, standing: T
 
 const actedFor = ({ isKnown, actsFor }: TokenFacts): readonly string[] | 'all' => (isKnown ? (actsFor ?? 'all') : [])
 
-/** Where nobody is in context a clause is about nobody: its types are in scope, and nothing of them is seen. */
+/** Returns the patients that a `patient/` scope covers. An empty list keeps the types in scope and hides all patient data. */
 function patientsOf({ patient, actsFor, isOfClient, patientScopesWithoutContext }: TokenFacts): readonly string[] | 'all' {
   // guard: patient-scope-of-acting-user
   if (patient !== undefined) return actsFor === undefined || actsFor.includes(patient) ? [patient] : []
   return isOfClient && patientScopesWithoutContext === 'all' ? 'all' : []
 }
 
-/** The clauses about a type under a letter; none: it is out of scope. */
+/** Returns the clauses for a type and a letter. If there are none, the type is out of scope. */
 export const clausesFor = ({ clauses }: Access, type: string, letter: Letter): readonly AccessClause[] =>
   clauses.filter((clause) => (clause.type === '*' || clause.type === type) && clause.letters.includes(letter))

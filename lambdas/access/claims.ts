@@ -1,47 +1,53 @@
-/** What our access tokens say: JWTs, RS256. https://www.rfc-editor.org/rfc/rfc9068, names as specification 5.3 has them */
+/**
+ * Claims of the access tokens that this server issues: JWTs signed with RS256, with the names of specification 5.3.
+ * https://www.rfc-editor.org/rfc/rfc9068
+ */
 
 export type AccessClaims = {
-  /** The base URL of this server: it issues tokens for itself. */
+  /** Base URL of this server, also in `aud`: the server issues tokens for itself. */
   readonly iss: string
   readonly aud: string
-  /** The user's `subject`; of client_credentials the client's id. */
+  /** Subject of the user, or the client id with client_credentials. */
   readonly sub: string
   /** Seconds since 1970. */
   readonly iat: number
   readonly exp: number
   readonly jti: string
   readonly typ: typeof ACCESS_TYP
-  /** The client's id, both. */
+  /** Client id, as in `client_id`. */
   readonly azp: string
   readonly client_id: string
   readonly scope: string
-  /** What is revoked together: of a grant and all that was refreshed from it. `session_state` is the same. */
+  /** Session id. All tokens of a grant share it, so that one revocation covers them. `session_state` has the same value. */
   readonly sid: string
   readonly session_state: string
   readonly acr: '0' | '1'
-  /** Of the client and the user, as they were when it was issued: it counts no longer than they do. */
+  /** Credential generations of client and user at issue time. The token is revoked with either of them. */
   readonly client_generation?: string
   readonly user_generation?: string
-  /** How the client proved who it is. */
+  /** Method by which the client authenticated. */
   readonly client_auth: ClientAuth
-  /** If the client is registered with one: whether its writes wait until searches find them. */
+  /** Consistency of the client, if it is registered with one. `strong`: its writes wait until searches find them. */
   readonly consistency?: 'eventual' | 'strong'
-  /** `Patient/1` without its type, as SMART has it: the patient and the encounter in context. */
+  /** Patient and encounter in context: ids without the type, as SMART defines them. */
   readonly patient?: string
   readonly encounter?: string
   readonly fhirUser?: string
-  /** The ids of the patients a RelatedPerson cares for. */
+  /** Ids of the patients that a RelatedPerson acts for. */
   readonly acts_for?: readonly string[]
   readonly preferred_username?: string
-  /** Of client_credentials, as specification 5.3 has them. */
+  /** Present with client_credentials only, as in specification 5.3. */
   readonly clientId?: string
   readonly clientHost?: string
   readonly clientAddress?: string
-  /** And the tenant, a string or an array, under the name the setting `tenantClaim` gives. */
+  /** The tenant, a string or an array. The setting `tenantClaim` is the name of the claim. */
   readonly [name: string]: unknown
 }
 
-/** What claims of ours, of introspection and of JWTs mean something else by: none of them can name a tenant. https://www.iana.org/assignments/jwt */
+/**
+ * Claims with another meaning in tokens or introspection. The setting `tenantClaim` must not name them.
+ * https://www.iana.org/assignments/jwt
+ */
 export const RESERVED_CLAIMS: readonly string[] = [
   ...['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti', 'typ', 'azp', 'client_id', 'scope', 'sid', 'session_state', 'acr', 'amr'],
   ...['auth_time', 'nonce', 'at_hash', 'c_hash', 'events', 'cnf', 'act', 'may_act', 'token_use', 'token_type', 'active', 'username'],
@@ -61,6 +67,6 @@ export const RESERVED_CLAIMS: readonly string[] = [
 
 export type ClientAuth = 'secret' | 'assertion' | 'none'
 
-/** Of an ID token it is another: no token passes for one of another kind. */
+/** Values of the claim `typ`. They differ, so that an ID token is never accepted as an access token, or the other way round. */
 export const ACCESS_TYP = 'Bearer'
 export const ID_TYP = 'ID'

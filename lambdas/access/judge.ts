@@ -1,4 +1,4 @@
-/** Whether one version may be seen, or written, under an access: what indexes decide for searches, for single resources. */
+/** Decides whether an access lets its caller see or write one version. Search indexes apply the same rules to searches. */
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
 import { isAlwaysFalse, isAlwaysTrue, type Predicate } from '../ports/search/plan.ts'
 import type { IndexDocument } from '../ports/search/search-index.ts'
@@ -15,16 +15,16 @@ export type Judge = {
   readonly access: Access
   readonly reading: SearchContext
   readonly expressions: () => ExpressionRunner
-  /** The head, whoever asks. */
+  /** Returns the current version, regardless of the caller's access. */
   readonly current: (key: ResourceKey) => Promise<ResourceVersion | undefined>
 }
 
-/** A version that was read, or that a write would make. */
+/** Version that was read, or that a write would create. */
 export type CandidateVersion = ResourceVersion
 
 type May = (judge: Judge, letter: Letter, version: CandidateVersion) => boolean | Promise<boolean>
 
-/** Of a deletion only its compartments are left to judge by. */
+/** Whether the version is visible. A deletion has no body, so rules that need a body hide it. */
 export function maySee(judge: Judge, letter: Letter, version: CandidateVersion): boolean | Promise<boolean> {
   if (isWholeTenant(judge.access, letter)) return true
   const context = securityContextOf(version, judge.reading)
@@ -35,15 +35,15 @@ export function maySee(judge: Judge, letter: Letter, version: CandidateVersion):
   return isAlwaysTrue(rule) || meets(judge, version, rule)
 }
 
-/** Under each of the letters. */
+/** Whether the version is visible under each of the letters. */
 export function maySeeWithLetters(judge: Judge, letters: readonly Letter[], version: CandidateVersion): boolean | Promise<boolean> {
   const may = letters.map((letter) => maySee(judge, letter, version))
   return may.some((each) => each instanceof Promise) ? Promise.all(may).then((all) => !all.includes(false)) : !may.includes(false)
 }
 
 /**
- * Under some clause: what it asks for holds, and a clause about patients lets nothing be written that is about nobody, or about another
- * patient too.
+ * Whether one of the clauses allows the write: the version must match its rule. A clause for certain patients rejects resources about no
+ * patient, and resources that are also about another patient.
  */
 export async function mayWrite(judge: Judge, letter: Letter, version: CandidateVersion): Promise<boolean> {
   if (isWholeTenant(judge.access, letter)) return true
@@ -57,7 +57,10 @@ export async function mayWrite(judge: Judge, letter: Letter, version: CandidateV
   return false
 }
 
-/** What has a security context is seen and written by who may do the same with that; whom its own clauses are about does not matter then. */
+/**
+ * Whether a Binary with a security context is visible, or may be written. `may` must allow the same for the context resource. A clause for
+ * Binary must match as well. The patients of that clause are ignored, because the context decides about them.
+ */
 async function mayInContext(
   judge: Judge,
   letter: Letter,
@@ -79,7 +82,7 @@ const isOnlyAbout = ({ within }: AccessClause, { type, compartments }: Candidate
   within === undefined ||
   (!NON_PATIENT_TYPES.has(type) && compartments.every((name) => !name.startsWith('Patient/') || within.includes(name)))
 
-/** Most rules look at compartments and ids alone, which need no reading of the body. */
+/** Whether the version matches the rule. Most rules need only compartments and ids, so the body is not parsed for them. */
 function meets(judge: Judge, version: CandidateVersion, rule: Predicate): boolean | Promise<boolean> {
   if (isOfKey(rule)) return matchesPredicate(rule, keyDocument(version))
   return version.deleted || version.body.length === 0 ? false : matchesBody(rule, version, judge.reading, judge.expressions)

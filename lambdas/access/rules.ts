@@ -1,4 +1,7 @@
-/** What of a type may be seen, as a predicate: indexes narrow searches by it, and single versions are judged by it. */
+/**
+ * Access rules: predicates that select the visible resources of a type. Indexes restrict searches by them; judge.ts evaluates single
+ * versions.
+ */
 import { patientCompartmentTypes } from '../fhir/compartment.ts'
 import { ALWAYS_FALSE, ALWAYS_TRUE, and, isAlwaysFalse, isAlwaysTrue, or, type Predicate } from '../ports/search/plan.ts'
 import type { SearchContext } from '../search/search-context.ts'
@@ -8,11 +11,11 @@ import type { Letter } from './scopes.ts'
 
 type Rules = Map<string, Predicate | undefined>
 
-/** By the parameters that are known, which come and go. */
+/** Cached rules of each access, by the custom parameters in force: a change of the parameters leads to new rules. */
 const KNOWN = new WeakMap<Access, WeakMap<object, Rules>>()
 const NO_CUSTOM: object = []
 
-/** undefined: the type is out of scope. */
+/** Returns the rule for a type, or undefined if the type is out of scope. */
 export function ruleFor(access: Access, type: string, letter: Letter, reading: SearchContext): Predicate | undefined {
   const rules = rulesOf(access, reading.custom ?? NO_CUSTOM)
   const name = `${letter} ${type}`
@@ -20,7 +23,7 @@ export function ruleFor(access: Access, type: string, letter: Letter, reading: S
   return rules.get(name)
 }
 
-/** What may be seen under each of the letters. undefined: the type is out of scope under one of them. */
+/** Returns the rule that combines those of all letters, or undefined if the type is out of scope under one of them. */
 export function ruleForLetters(access: Access, type: string, letters: readonly Letter[], reading: SearchContext): Predicate | undefined {
   const rules = letters.map((letter) => ruleFor(access, type, letter, reading))
   return rules.reduce((both, rule) =>
@@ -28,11 +31,11 @@ export function ruleForLetters(access: Access, type: string, letters: readonly L
   )
 }
 
-/** Everything of the tenant, whatever type. */
+/** Whether the letter is allowed for all resources of the tenant, of any type. */
 export const isWholeTenant = ({ clauses }: Access, letter: Letter): boolean =>
   clauses.some(({ type, letters, query, within }) => type === '*' && query === '' && within === undefined && letters.includes(letter))
 
-/** Everything of a type. A Binary may belong to whatever it says. */
+/** Whether the letter is allowed for all resources of a type. Binary needs the whole tenant, as its security context may have any type. */
 export function isWholeType(access: Access, type: string, letter: Letter, reading: SearchContext): boolean {
   // guard: binary-read-needs-whole-tenant
   if (type === 'Binary') return isWholeTenant(access, letter)
@@ -48,7 +51,7 @@ function rulesOf(access: Access, custom: object): Rules {
   return rules
 }
 
-/** What a Binary belongs to is in no index: who may not see everything does not find one by searching. */
+/** Creates a rule. Indexes hold no security contexts, so Binaries are found only by callers that may search the whole tenant. */
 function made(access: Access, type: string, letter: Letter, reading: SearchContext): Predicate | undefined {
   const clauses = clausesFor(access, type, letter)
   if (clauses.length === 0) return undefined
@@ -57,7 +60,7 @@ function made(access: Access, type: string, letter: Letter, reading: SearchConte
   return eitherOf(clauses.map((clause) => ruleOfClause(clause, type, reading)))
 }
 
-/** What one clause lets be seen of a type it is about. */
+/** Returns the resources that a clause allows, as a predicate. `type`: a type that the clause covers. */
 export const ruleOfClause = (clause: AccessClause, type: string, reading: SearchContext): Predicate =>
   bothOf(contextOf(clause, type), clause.query === '' ? ALWAYS_TRUE : conditionOf(clause.query, type, reading))
 
@@ -71,7 +74,7 @@ function bothOf(a: Predicate, b: Predicate): Predicate {
   return isAlwaysTrue(a) ? b : isAlwaysTrue(b) ? a : and(a, b)
 }
 
-/** Of a patient's data what is about nobody: readable by all. */
+/** Types without patient data. A clause for certain patients covers all resources of these types for reading, and none for writing. */
 export const NON_PATIENT_TYPES: ReadonlySet<string> = new Set([
   ...['Organization', 'Practitioner', 'PractitionerRole', 'Location', 'Medication', 'HealthcareService', 'Endpoint'],
   ...['CodeSystem', 'ValueSet', 'ConceptMap', 'NamingSystem', 'TerminologyCapabilities'],
@@ -89,5 +92,5 @@ function contextOf({ within, id }: AccessClause, type: string): Predicate {
   return type !== 'Group' && patientCompartmentTypes.has(type) ? { kind: 'compartment', oneOf: within } : ALWAYS_FALSE
 }
 
-/** Of the parameter Device.patient. */
+/** Index field of the search parameter Device.patient. */
 export const DEVICE_PATIENT_FIELD = 'patient'

@@ -1,6 +1,8 @@
 /**
- * Conditions of scopes, `?category=laboratory`: searches a single resource can answer. A file of its own, which functions load when a scope
- * first has one: most have none, and would start with all search parameters for nothing.
+ * Conditions of scopes, such as `?category=laboratory`: search criteria that are decided on a single resource.
+ *
+ * The bundles of functions load this file with the first scope that has a condition. Most scopes have none, and the search parameters that
+ * it needs would slow every start down.
  */
 import { parseJsonBytes } from '../fhir/json.ts'
 import { isElement, type Resource } from '../fhir/resource.ts'
@@ -17,8 +19,8 @@ import { parseSearch } from '../search/query/query.ts'
 import type { SearchContext } from '../search/search-context.ts'
 
 /**
- * A condition that cannot be decided on the resource alone, or is not known (any more, or yet), grants nothing. A parameter of one's own may
- * fail on a resource, which then has no values of it: what it has not is no reason to be shown.
+ * Returns the condition as a predicate. It is always false if the resource alone cannot decide it, or if a parameter is not available. It
+ * is always false too if it negates a custom parameter. Such a parameter may fail on a resource, and a missing value must not grant access.
  */
 export function conditionOf(query: string, type: string, { custom, ...plain }: SearchContext): Predicate {
   const own = custom === undefined ? undefined : parsed(type, query, { ...plain, custom })
@@ -39,17 +41,20 @@ const hasNot = (p: Predicate): boolean => p.kind === 'not' || ((p.kind === 'all'
 const isOwn = (condition: { readonly kind: string }): condition is Predicate =>
   condition.kind !== 'refers' && condition.kind !== 'referredBy'
 
-/** Whether each of these conditions can be decided on a resource of the type alone, and is known; of `*`: on one of some type. */
+/** Whether a resource of the type alone decides the condition, and its parameters are available. `*`: one such type is enough. */
 export const isDecidable = (type: string, query: string, reading: SearchContext): boolean =>
   (type === '*' ? typesWith(query, reading) : [type]).some((each) => !isAlwaysFalse(conditionOf(query, each, reading)))
 
-/** Those that have all its parameters: to read a query costs more, and many conditions may be asked for at once. */
+/**
+ * Returns the types that have all parameters of the query. Parsing the query for every type costs more, and a request may have many
+ * queries.
+ */
 function typesWith(query: string, { custom }: SearchContext): readonly string[] {
   const codes = parseParameterPairs(query).map(([name]) => name.split(':')[0]!)
   return resourceTypes.filter((type) => codes.every((code) => findSearchParameter(type, code, custom) !== undefined))
 }
 
-/** Whether the rule holds on a version with a body. */
+/** Whether the version matches the rule. The version must have a body. */
 export async function matchesBody(
   rule: Predicate,
   version: ResourceVersion,

@@ -1,10 +1,13 @@
 /**
- * What a token may be used for, as texts of SMART v1 (`patient/Observation.read`) and v2 (`patient/Observation.rs?category=laboratory`).
+ * Scopes of tokens in the syntax of SMART v1 (`patient/Observation.read`) and v2 (`patient/Observation.rs?category=laboratory`).
  * https://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html
  */
 import { isResourceType } from '../fhir/resource-types.ts'
 
-/** c: create. r: read, vread, instance history. u: update, patch. d: delete. s: search, history of a type, conditional criteria. */
+/**
+ * Permission of a scope. c: create. r: read, vread, instance history. u: update, patch. d: delete. s: search, history of a type,
+ * conditional criteria.
+ */
 export type Letter = 'c' | 'r' | 'u' | 'd' | 's'
 
 export type ScopeContext = 'patient' | 'user' | 'system'
@@ -16,7 +19,7 @@ export type ResourceScope = {
   readonly type: string
   /** At least one, in the order of `LETTERS`. */
   readonly letters: readonly Letter[]
-  /** The granular condition, percent-encoded; empty: none. */
+  /** Condition, percent-encoded; empty: no condition. */
   readonly query: string
 }
 
@@ -29,7 +32,7 @@ const RESOURCE = /^(patient|user|system)\/(\*|[A-Za-z]+)\.(read|write|\*|c?r?u?d
 
 export const ADMIN_SCOPE = 'system/admin'
 
-/** undefined: no scope of this server. */
+/** Returns undefined if the text is not a scope of this server. */
 export function parseScope(text: string): Scope | undefined {
   if (text === ADMIN_SCOPE) return { kind: 'admin' }
   if (NAMED.includes(text)) return { kind: 'named', name: text }
@@ -39,17 +42,17 @@ export function parseScope(text: string): Scope | undefined {
   return { kind: 'resource', context: context as ScopeContext, type, letters, query }
 }
 
-/** Of a list of scopes, what stands between spaces. https://www.rfc-editor.org/rfc/rfc6749#section-3.3 */
+/** Returns the distinct scopes of a list separated by spaces. https://www.rfc-editor.org/rfc/rfc6749#section-3.3 */
 export const splitScopes = (list: string): readonly string[] => [...new Set(list.split(' ').filter((text) => text !== ''))]
 
-/** In the way of SMART v2. */
+/** Returns the scope in SMART v2 syntax. */
 export const scopeTextOf = ({ context, type, letters, query }: ResourceScope): string =>
   `${context}/${type}.${letters.join('')}${query === '' ? '' : `?${query}`}`
 
-/** Maximum scopes with a condition for one type, in one token. Each costs time in the first request of the token. */
+/** Maximum scopes with a condition for one type in one token. Each takes processing time in the first request of the token. */
 export const MAX_CONDITIONS_PER_TYPE = 20
 
-/** Returns a type for which there are more conditions than a token may have, or undefined. Conditions of `*` count for each type. */
+/** Returns a type with more than `MAX_CONDITIONS_PER_TYPE` conditions, or undefined. Conditions of `*` count for every type. */
 export function findTypeOverLimit(texts: readonly string[]): string | undefined {
   const counts = new Map<string, number>([['*', 0]])
   for (const text of texts) {
@@ -61,15 +64,19 @@ export function findTypeOverLimit(texts: readonly string[]): string | undefined 
 }
 
 /**
- * `same`: what is allowed has the context that is asked for. `wider`: what a user may do bounds what is done in the user's name, in the same
- * context or a narrower one, and names are not bounded. `alike`: of a user who acts for patients only, `user/` is as bounded as `patient/`.
+ * Contexts that an allowed scope covers. `same`: its own context only. `wider`: also narrower contexts; named scopes are then not limited.
+ * The scopes of a user limit a client in this way. `alike`: as `wider`, and every context covers `user/`. It is for users that act for
+ * patients only.
  */
 export type ContextRule = 'same' | 'wider' | 'alike'
 
-/** Each within those after it. */
+/** Every context is included in the ones that follow it. */
 export const CONTEXTS_NARROWEST_FIRST: readonly ScopeContext[] = ['patient', 'user', 'system']
 
-/** What of `asked` lies within `allowed`, in the order and contexts it was asked in; nothing that is no scope. A scope that is covered stays as it was written. */
+/**
+ * Returns the parts of the `asked` scopes that `allowed` covers, in the order and contexts of `asked`. A scope that is covered as a whole
+ * keeps its text. Texts that are no scopes are dropped.
+ */
 export function narrowScopes(asked: readonly string[], allowed: readonly string[], contexts: ContextRule = 'same'): readonly string[] {
   const bounds = allowed.map(parseScope).filter((scope): scope is ResourceScope => scope?.kind === 'resource')
   const granted = asked.flatMap((text) => {
@@ -89,7 +96,7 @@ function overlapOf(scope: ResourceScope, bound: ResourceScope, contexts: Context
   const letters = scope.letters.filter((letter) => bound.letters.includes(letter))
   if (letters.length === 0) return []
   const type = scope.type === '*' ? bound.type : scope.type
-  // What holds already is not said again: to narrow twice is to narrow once.
+  // Removes duplicate conditions, so that narrowing twice returns the same as narrowing once.
   const query = [...new Set([scope.query, bound.query].flatMap((text) => text.split('&')).filter((text) => text !== ''))].join('&')
   return [{ ...scope, type, letters, query }]
 }

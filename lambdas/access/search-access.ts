@@ -1,4 +1,4 @@
-/** Who searches, as searches ask: which types are in scope, and what of them may be found. */
+/** Access of a search: the types in scope, and the rule for the visible resources of each type. */
 import { type AccessRules, ALWAYS_FALSE } from '../ports/search/plan.ts'
 import { type SearchAccess, unrestrictedSearchAccess } from '../search/query/condition.ts'
 import type { SearchContext } from '../search/search-context.ts'
@@ -8,7 +8,7 @@ import type { Letter } from './scopes.ts'
 
 export type SearchCaller = { readonly tenant: string; readonly access: Access; readonly reading: SearchContext }
 
-/** `refused`: what is thrown where none of several types is in scope, by the first of them. `letters`: under all of which one finds. */
+/** Creates the access of a search. `refused`: creates the error if no type is in scope. `letters`: each must allow a resource. */
 export function createSearchAccess(
   { tenant, access, reading }: SearchCaller,
   refused: (type: string) => Error,

@@ -1,10 +1,13 @@
-/** The resource a Binary says it belongs to. https://hl7.org/fhir/R4/binary.html#security-context */
+/** Security context of a Binary: the resource that controls access to it. https://hl7.org/fhir/R4/binary.html#security-context */
 import { parseJsonBytes } from '../fhir/json.ts'
 import { type BaseUrls, toLocalReference } from '../fhir/references.ts'
 import { isElement } from '../fhir/resource.ts'
 import type { ResourceKey, ResourceVersion } from '../ports/store/resource-store.ts'
 
-/** undefined: it has none; `elsewhere`: none that can be looked at here. A Binary is nobody's context: chains of them need no end. */
+/**
+ * Returns the resource, undefined if there is no security context, or `elsewhere` if this server cannot resolve it. A Binary as context is
+ * `elsewhere` too, so that chains and circles of Binaries are not followed.
+ */
 export function securityContextOf(
   { tenant, type, deleted, body }: ResourceVersion,
   bases: BaseUrls,

@@ -1,10 +1,10 @@
-/** What a token may do. */
+/** Access that a token grants. */
 import { type BaseUrls, toRelative } from '../fhir/references.ts'
 import { type Access, accessOf } from './access.ts'
 import { userPatientsOf } from './user-patients.ts'
 import type { VerifiedToken } from './verification/verified-token.ts'
 
-/** What was made of a token is remembered with it: its rules are made once. */
+/** Cached access of each token. The rules are cached by access, so they are created once for a token. */
 const KNOWN = new WeakMap<VerifiedToken, Access>()
 
 export function accessOfToken(token: VerifiedToken, bases: BaseUrls): Access {

@@ -1,15 +1,18 @@
-/** For whom a user acts, by the person the user is. https://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html#scopes-for-requesting-identity-data */
+/**
+ * Patients that a user acts for, determined by the resource of the user (`fhirUser`).
+ * https://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html#scopes-for-requesting-identity-data
+ */
 import { type BaseUrls, toRelative } from '../fhir/references.ts'
 
-/** Who works for an organization acts for all of a tenant. */
+/** Types of users that work for an organization. They are not restricted to certain patients. */
 const STAFF: ReadonlySet<string> = new Set(['Practitioner', 'PractitionerRole'])
 
-/** Whom an id makes a person of one tenant: in another it is somebody else. */
+/** Whether the user is a Patient or RelatedPerson. Such an id is valid in one tenant: in another one it identifies a different person. */
 export const isTenantBoundUser = (fhirUser: string | undefined): boolean => /(?:^|\/)(?:Patient|RelatedPerson)\/[^/]*$/.test(fhirUser ?? '')
 
 /**
- * The patients, `Patient/1`; absent: all of the tenant. A patient acts for nobody else; who cares for patients, for those of the ids `caredFor`;
- * everybody else, and a person of another server, for nobody.
+ * Returns the patients that a user acts for, as `Patient/1`. A Patient acts for itself, a RelatedPerson for the ids in `caredFor`. Staff
+ * and users without `fhirUser` are not restricted: `actsFor` is absent. Other persons, and persons of another server, act for no patient.
  */
 export function userPatientsOf(
   fhirUser: string | undefined,
@@ -24,7 +27,8 @@ export function userPatientsOf(
 }
 
 /**
- * Returns the ids of the patients that the person `fhirUser` acts for now: a Patient for itself, a RelatedPerson for its patient. None if the
- * resource is deleted, or the RelatedPerson is unknown, inactive or outside its period. Returns undefined for every other fhirUser.
+ * Returns the ids of the patients that `fhirUser` acts for now: a Patient for itself, a RelatedPerson for its patient. The list is empty if
+ * the resource is deleted, or if the RelatedPerson is not found, inactive or outside its period. Returns undefined for every other
+ * `fhirUser`.
  */
 export type PersonReader = (fhirUser: string, tenant: string) => Promise<readonly string[] | undefined>

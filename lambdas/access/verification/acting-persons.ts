@@ -1,14 +1,14 @@
-/** Rejects tokens of persons that no longer act for their patients. Reads their resources at most once in five minutes. */
+/** Rejects tokens of persons that no longer act for their patients. A read that admits a token is cached for five minutes. */
 import type { PersonReader } from '../user-patients.ts'
 import { invalidTokenError } from './token-errors.ts'
 import type { VerifiedToken } from './verified-token.ts'
 
-/** How long a read counts, in milliseconds. */
+/** How long a read stays cached, in milliseconds. */
 const FRESH = 5 * 60 * 1_000
-/** Maximum reads in memory. Above it the oldest is dropped and read again. */
+/** Maximum cached reads. Above it the oldest is dropped, and read again when needed. */
 const MOST = 10_000
 
-/** `at`: milliseconds since 1970. */
+/** Result of a read. `at`: milliseconds since 1970. */
 type Read = { readonly at: number; readonly patients: readonly string[] | undefined }
 
 type Person = Pick<VerifiedToken, 'tenant' | 'fhirUser' | 'actsFor'>
@@ -21,13 +21,16 @@ export class ActingPersons {
     this.#read = read
   }
 
-  /** Returns undefined if the token is not of a person. FhirError 401 if the person no longer acts for the patients of the token. */
+  /**
+   * Throws FhirError 401 if the person no longer acts for the patients of the token. Returns undefined without a read if the token is not
+   * of a person, or if a cached read admits it.
+   */
   check(token: Person, now: number): Promise<void> | undefined {
     const { tenant, fhirUser = '', actsFor } = token
-    // A RelatedPerson without stated patients sees nothing.
+    // A RelatedPerson without patients in the token sees no data, so it needs no check.
     if (actsFor === undefined && !/(?:^|\/)Patient\/[^/]*$/.test(fhirUser)) return undefined
     const known = this.#reads.get(keyOf(tenant, fhirUser))
-    // A read that refuses the token is repeated: the person may have been restored since.
+    // Repeats a read that rejects the token: the person may act for the patients again.
     if (known !== undefined && isFresh(known, now) && stillActs(known, actsFor)) return undefined
     return this.#checkAgain(tenant, fhirUser, actsFor, now)
   }
@@ -48,9 +51,9 @@ export class ActingPersons {
 
 const keyOf = (tenant: string, fhirUser: string): string => `${tenant} ${fhirUser}`
 
-/** A clock may be set back. */
+/** Whether the read is recent. A read in the future is not: the clock was set back. */
 const isFresh = ({ at }: Read, now: number): boolean => now >= at && now < at + FRESH
 
-/** A Patient that this server does not hold has no list. */
+/** Whether the person acts for the patients of the token. A Patient of another server has no list (undefined). */
 const stillActs = ({ patients }: Read, actsFor: readonly string[] | undefined): boolean =>
   patients === undefined ? actsFor === undefined : patients.length > 0 && (actsFor ?? []).every((id) => patients.includes(id))

@@ -1,14 +1,14 @@
-/** The token in the header Authorization, and what it says of itself before anything is proved. https://www.rfc-editor.org/rfc/rfc7515 */
+/** Bearer token of the Authorization header, and its content before verification. https://www.rfc-editor.org/rfc/rfc7515 */
 import { parseJsonBytes } from '../../fhir/json.ts'
 import type { FhirError } from '../../fhir/outcome.ts'
 import type { Element } from '../../fhir/resource.ts'
 import { invalidTokenError } from './token-errors.ts'
 
-/** Characters: what gateways let through. */
+/** Maximum length of the header in characters, which gateways accept. Longer headers are answered 401. */
 const LONGEST = 8_192
 const SCHEME = 'bearer '
 
-/** FhirError 401 for another scheme, and for what is too long to be looked at. */
+/** Returns the token of the header. Throws FhirError 401 if the scheme is not Bearer, or if the header is too long. */
 export function bearerTokenOf(authorization: string): string {
   if (authorization.length > LONGEST) throw invalidTokenError(`The header Authorization is longer than ${LONGEST} characters`)
   if (authorization.slice(0, SCHEME.length).toLowerCase() !== SCHEME)
@@ -16,10 +16,13 @@ export function bearerTokenOf(authorization: string): string {
   return authorization.slice(SCHEME.length).trim()
 }
 
-/** Nothing of it is proved: it tells which key and which rules to prove it with. */
+/** Unverified header and issuer of a token. They only select the key and the rules for verification. */
 export type UnverifiedToken = { readonly algorithm: string; readonly kid: string; readonly issuer: string; readonly typ: unknown }
 
-/** FhirError 401 where it is no JSON Web Token in its one form: three parts in base64url, no member twice, nothing that must be understood. */
+/**
+ * Decodes a token without verification. Throws FhirError 401 if it is malformed. A token has three parts of canonical base64url, no
+ * duplicate JSON members, and no header `crit`.
+ */
 export function decodeUnverifiedToken(text: string): UnverifiedToken {
   const parts = text.split('.', 4)
   if (parts.length !== 3 || !parts.every(isBase64Url)) throw malformed()
@@ -29,7 +32,7 @@ export function decodeUnverifiedToken(text: string): UnverifiedToken {
   return { algorithm: alg, kid, issuer: iss, typ }
 }
 
-/** Whether it is base64url in its canonical form, which is one text for the same bytes. */
+/** Whether the text is base64url in canonical form: the same bytes have only one such text. */
 // guard: token-part-is-canonical-base64
 export const isBase64Url = (part: string): boolean => part !== '' && Buffer.from(part, 'base64url').toString('base64url') === part
 

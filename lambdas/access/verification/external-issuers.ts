@@ -1,5 +1,5 @@
 /**
- * Issuers besides this server whose tokens are accepted, as a person writes them down:
+ * External issuers whose tokens this server accepts. The setting is JSON:
  *
  *     [{ "issuer": "https://auth.example.org/realms/a", "audience": "https://fhir.example.org/fhir",
  *        "jwksUri": "https://auth.example.org/realms/a/protocol/openid-connect/certs",
@@ -7,34 +7,34 @@
  *        "claims": { "client": "azp", "tenant": "organization", "patient": "patient_id" },
  *        "assertion": ["nightly"] }]
  *
- * `tenants` (`default`) and `scopes` bound what a token of that issuer may open and give; `claims` says which of its claims mean what, where they
- * have other names. Its clients and users are known as `app@auth.example.org/realms/a`.
+ * `tenants` (default: `default`) and `scopes` limit the access that tokens of the issuer grant. `claims` names claims that differ from the
+ * defaults. Clients and users of the issuer are named `app@auth.example.org/realms/a`.
  *
- * `assertion` names the clients that act for themselves and authenticate by a signed assertion, which exports require. It is a list of clients, as
- * the claim of the client names them, or one claim with its value: `{ "azpacr": "2" }`. A token with `fhirUser` or `patient` is never among them.
+ * `assertion` selects the clients that act for themselves and authenticate by a signed assertion, which exports require. It is a list of
+ * values of the client claim, or one claim with its value: `{ "azpacr": "2" }`. It never applies to a token with `fhirUser` or `patient`.
  */
 import { parseScope, splitScopes } from '../scopes.ts'
 import { parseTenantClaim, type TenantClaim } from './tenant-claim.ts'
 
 export type ExternalIssuer = {
-  /** As it stands in `iss`. */
+  /** Value of `iss`. */
   readonly issuer: string
-  /** What must stand in `aud`. */
+  /** Value that `aud` must contain. */
   readonly audience: string
-  /** https: where its keys are. */
+  /** https URL of the issuer's keys. */
   readonly jwksUri: string
-  /** Its tokens open no others. */
+  /** Tenants that its tokens may open. */
   readonly tenants: TenantClaim
-  /** And give no others. */
+  /** Scopes that its tokens may grant. */
   readonly scopes: readonly string[]
   readonly names: ClaimNames
   readonly assertion: AssertionRule
 }
 
-/** Clients that authenticate by assertion: their names, or the claim and the value of their tokens. */
+/** Selects clients that authenticate by assertion: by their names, or by a claim of their tokens and its value. */
 export type AssertionRule = { readonly clients: readonly string[] } | { readonly claim: string; readonly value: string }
 
-/** Which claims say what. `tenant` absent: every token opens all of `tenants`. */
+/** Names of claims by meaning. `tenant` absent: every token opens all `tenants` of the issuer. */
 export type ClaimNames = {
   readonly scope: string
   readonly client: string
@@ -43,11 +43,11 @@ export type ClaimNames = {
   readonly tenant?: string
 }
 
-/** What stays open is closed here: no token of this issuer is without one of these. */
+/** Default names of claims. A claim without a configured name is still read, so that a patient in the token always restricts access. */
 const NAMES: ClaimNames = { scope: 'scope', client: 'client_id', patient: 'patient', fhirUser: 'fhirUser' }
 const MOST = 20
 
-/** JSON: a list. RangeError that names which of them, the field, and what it should be. */
+/** Parses the setting, a JSON list. Throws RangeError with the index of the issuer, the field and the expected value. */
 export function parseIssuers(text: string): readonly ExternalIssuer[] {
   if (text === '') return []
   const list = parsed(text)
@@ -97,7 +97,7 @@ function tenantsOf(at: string, tenants: unknown = 'default'): TenantClaim {
     const opened = parseTenantClaim(tenants)
     if (opened !== undefined) return opened
   } catch {
-    // Told below.
+    // The error below names the accepted values.
   }
   throw wrong(at, expected, tenants)
 }

@@ -1,6 +1,7 @@
 /**
- * JSON Web Key Sets that others publish: fetched when they are needed, held for minutes, and as long as they cannot be had again, but never for
- * longer than their owners say. https://hl7.org/fhir/smart-app-launch/client-confidential-asymmetric.html#registering-a-client-communicating-public-keys
+ * Cached JSON Web Key Sets of clients and external issuers. A set is fetched when needed and again after five minutes. If the fetch fails,
+ * the cached set remains valid. In `jwksCache` it does so only until the max-age that its owner set.
+ * https://hl7.org/fhir/smart-app-launch/client-confidential-asymmetric.html#registering-a-client-communicating-public-keys
  */
 import type { Clock } from '../../ports/execution/clock.ts'
 import { type FetchDocument, NotFetched } from '../../ports/security/fetch-document.ts'
@@ -9,16 +10,16 @@ import { type CachedKey, KeyCache } from './key-cache.ts'
 export type JwksCacheParts = {
   readonly fetchDocument: FetchDocument
   readonly clock: Pick<Clock, 'now'>
-  /** Told when some could not be fetched. */
+  /** Receives the error if a set cannot be fetched. */
   readonly report: (error: unknown) => void
 }
 
-/** Milliseconds. */
+/** Time after which a set is fetched again, in milliseconds. */
 const FRESH = 300_000
-/** Sets that are held at once. */
+/** Maximum cached sets. Above it the oldest is dropped, and fetched again when needed. */
 const MOST = 1_000
 
-/** Of one set. */
+/** Creates the cache of one set. */
 export const keyCacheOf = (uri: string, { fetchDocument, clock, report }: JwksCacheParts): KeyCache =>
   new KeyCache({
     async read() {
@@ -32,7 +33,10 @@ export const keyCacheOf = (uri: string, { fetchDocument, clock, report }: JwksCa
 
 const whyNot = (error: unknown): string => (error instanceof NotFetched ? error.message : 'they are no JSON Web Key Set')
 
-/** Of any: each is asked for as its owner says. `fresh`: read again, at most once in ten seconds. Unavailable where a set could never be fetched. */
+/**
+ * Returns the keys of any set by its URL. `fresh`: fetches the set again, at most once in ten seconds. Throws Unavailable if the set was
+ * never fetched, or if its max-age has passed and it cannot be fetched again.
+ */
 export function jwksCache(parts: JwksCacheParts): (uri: string, fresh: boolean) => Promise<readonly CachedKey[]> {
   const sets = new Map<string, KeyCache>()
   return (uri, fresh) => {

@@ -1,4 +1,6 @@
-/** The library that verifies signatures, where a bundle loads it from a file of its own: where nobody has a token it is never read. */
+/**
+ * Library that verifies signatures. Bundles of functions load this file with the first token, so that stages without tokens never load it.
+ */
 
 export { JwtInvalidAudienceError, JwtInvalidSignatureError } from 'aws-jwt-verify/error'
 export { JwtVerifier } from 'aws-jwt-verify/jwt-verifier'

@@ -1,4 +1,4 @@
-/** The public keys of an issuer, held so that nobody waits for them, and read again so that new ones are known and removed ones forgotten. */
+/** Cached public keys of an issuer. Requests seldom wait for a read. Repeated reads find new keys and drop removed ones. */
 import { createPublicKey } from 'node:crypto'
 import type { Jwk } from 'aws-jwt-verify/jwk'
 import { Unavailable } from '../../ports/faults/unavailable.ts'
@@ -6,34 +6,37 @@ import { Unavailable } from '../../ports/faults/unavailable.ts'
 export type CachedKey = Jwk & { readonly kid: string }
 
 export type KeySource = {
-  /** Of what it gives, what cannot verify a signature is passed over. `maxAge`: milliseconds they may be held by whom `all` gives them; absent: as long as it takes. */
+  /**
+   * Reads the keys. The cache skips entries that cannot verify a signature. `maxAge`: milliseconds for which `all` may return the keys;
+   * absent: until the next successful read.
+   */
   readonly read: () => Promise<{ readonly keys: readonly unknown[]; readonly maxAge?: number }>
   readonly now: () => number
-  /** Milliseconds after which they are read again. */
+  /** Milliseconds after which the keys are read again. */
   readonly fresh: number
-  /** Told when they cannot be read any more, once until they can. */
+  /** Receives the error of a failed read, once until a read succeeds. */
   readonly report: (error: unknown) => void
 }
 
-/** Milliseconds between two readings for keys nobody has heard of, and after one that failed. */
+/** Minimum milliseconds between two reads, and after a failed read. They limit the reads for unknown keys. */
 const PAUSE = 10_000
 const PAUSE_AFTER_FAILURE = 1_000
 const MOST_KEYS = 100
 
-/** Milliseconds since 1970, and how many. A clock that was set back has left it. */
+/** Time span: start in milliseconds since 1970, and length in milliseconds. A clock that was set back before the start is outside. */
 type Span = { readonly from: number; readonly for: number }
 
 const isIn = (span: Span, now: number): boolean => now >= span.from && now < span.from + span.for
 
 export class KeyCache {
-  /** Rises whenever they are others: what was verified before is verified anew. 0: none were ever read. */
+  /** Increases when the keys change, so that cached tokens are verified again. 0: the keys were never read. */
   generation = 0
   keys: readonly CachedKey[] = []
   readonly #source: KeySource
-  /** When they were read, and for how long they are fresh, and may be held. */
+  /** Spans from the last successful read: while the keys are fresh, and while `all` may return them. */
   #read: Span = { from: Number.NEGATIVE_INFINITY, for: 0 }
   #held: Span = this.#read
-  /** For how long they are not read again. */
+  /** Span in which the keys are not read again. */
   #pause: Span = this.#read
   #reading: Promise<void> | undefined
   #isFailing = false
@@ -42,7 +45,10 @@ export class KeyCache {
     this.#source = source
   }
 
-  /** With each request: what is old is read again, and nobody waits for it, but who comes after a time when nobody asked. */
+  /**
+   * Reads outdated keys again in the background. Each request calls it. Returns the read if the request must wait for it. That is
+   * the case if the keys are older than twice their fresh time, as after a pause without requests.
+   */
   refresh(now: number): Promise<void> | undefined {
     if (this.generation === 0 || isIn(this.#read, now)) return undefined
     if (!isIn(this.#pause, now)) void this.#readAgain(now)
@@ -50,13 +56,16 @@ export class KeyCache {
     return isOld && !this.#isFailing ? this.#reading : undefined
   }
 
-  /** Reads again for one that is not known. One that is known goes on counting while they cannot be had. Unavailable as `all`. */
+  /** Returns a key. Reads the keys again if it is not found. A cached key remains valid while reads fail. Throws as `all` does. */
   async find(kid: string): Promise<CachedKey | undefined> {
     const isMeant = (key: CachedKey): boolean => key.kid === kid
     return this.keys.find(isMeant) ?? (await this.all(true)).find(isMeant)
   }
 
-  /** `fresh`: read again, where that was not done just now. Unavailable where none could ever be read, or those that were may be held no longer. */
+  /**
+   * Returns all keys. `fresh`: reads them again, unless the last read was just now. Throws Unavailable if the keys were never read, or if
+   * their `maxAge` has passed and they cannot be read again.
+   */
   async all(fresh: boolean): Promise<readonly CachedKey[]> {
     const now = this.#source.now()
     if (fresh || !isIn(this.#held, now)) await (isIn(this.#pause, now) ? this.#reading : this.#readAgain(now))
@@ -78,7 +87,7 @@ export class KeyCache {
     try {
       const { keys: given, maxAge = Number.POSITIVE_INFINITY } = await this.#source.read()
       const keys = given.slice(0, MOST_KEYS).filter(isUsable)
-      // Shorter than the pause would be a fetch with each request.
+      // A time shorter than the pause would cause a fetch with each request.
       this.#held = { from: now, for: Math.max(maxAge, PAUSE) }
       this.#read = { from: now, for: Math.min(this.#source.fresh, this.#held.for) }
       this.#isFailing = false
@@ -93,10 +102,10 @@ export class KeyCache {
   }
 }
 
-/** Bits of the modulus. https://www.rfc-editor.org/rfc/rfc7518#section-3.3 */
+/** Minimum length of the modulus of RSA keys, in bits. https://www.rfc-editor.org/rfc/rfc7518#section-3.3 */
 const SHORTEST_RSA = 2_048
 
-/** https://www.rfc-editor.org/rfc/rfc7517#section-4 */
+/** Whether the key can verify signatures. https://www.rfc-editor.org/rfc/rfc7517#section-4 */
 function isUsable(key: unknown): key is CachedKey {
   const { kty, kid, use = 'sig' } = (key ?? {}) as Partial<Jwk>
   if (typeof kid !== 'string' || use !== 'sig' || !['RSA', 'EC', 'OKP'].includes(kty as string)) return false

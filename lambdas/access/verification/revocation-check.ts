@@ -1,6 +1,6 @@
 import { ALL_TOKENS, type RevocationKey, type RevocationReader } from '../../ports/rows/revocations.ts'
 
-/** Why something with these marks, issued at this instant (ms since 1970), does not count any more; undefined: it does. */
+/** Returns the revocation key that revokes a token with these `marks`, or undefined if it is valid. `issuedAt`: milliseconds since 1970. */
 export async function findRevocationKey(
   revocations: RevocationReader,
   marks: readonly RevocationKey[],

@@ -1,29 +1,29 @@
-/** Whose data a token opens, and which of them a request is about. */
+/** Tenants that a token opens, and the selection of one tenant for a request. */
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
 import { DEFAULT_TENANT } from '../../ports/store/tenants.ts'
 import { isTenantBoundUser } from '../user-patients.ts'
 import { invalidTokenError } from './token-errors.ts'
 import type { VerifiedToken } from './verified-token.ts'
 
-/** One; several to choose from; `*`: any; undefined: none. */
+/** Tenants that a token opens: one, several to select from, any (`*`), or none (undefined). */
 export type TenantClaim = string | readonly string[] | undefined
 
 const isTenant = (value: unknown): value is string => typeof value === 'string' && /^[A-Za-z0-9_-]{1,64}$/.test(value)
 
-/** FhirError 401 where it names what cannot be a tenant. */
+/** Parses a tenant claim. Throws FhirError 401 if a value cannot be the name of a tenant. */
 export function parseTenantClaim(value: unknown): TenantClaim {
   if (value === undefined || value === '*' || isTenant(value)) return value
   if (!Array.isArray(value) || !value.every((each) => each === '*' || isTenant(each))) throw invalidTokenError('The token names no tenant')
   return value.includes('*') ? '*' : claimOf(value)
 }
 
-/** Returns the claim for a list of names. An array of one opens its tenant as a string does. */
+/** Returns the claim for a list of names. A list of one opens its tenant as a string does. */
 function claimOf(names: readonly string[]): TenantClaim {
   const different = [...new Set(names)]
   return different.length > 1 ? different : different[0]
 }
 
-/** What of a claim lies within what its issuer may open. FhirError 401 where nothing does. */
+/** Returns the tenants of the claim that its issuer may open. Throws FhirError 401 if the claim names only other tenants. */
 export function narrowTenantClaim(claim: TenantClaim, allowed: TenantClaim): TenantClaim {
   if (claim === undefined || allowed === '*') return claim
   if (claim === '*') return allowed
@@ -34,7 +34,7 @@ export function narrowTenantClaim(claim: TenantClaim, allowed: TenantClaim): Ten
 
 const isSeveral = (claim: TenantClaim): boolean => claim === '*' || Array.isArray(claim)
 
-/** FhirError 403 where a token about one person opens several tenants: an id of one is somebody else in another. */
+/** Throws FhirError 403 if a token about one person opens several tenants: the same id identifies a different person in each tenant. */
 export function checkPersonTenant(
   { patient, fhirUser, actsFor }: Pick<VerifiedToken, 'patient' | 'fhirUser' | 'actsFor'>,
   claim: TenantClaim,
@@ -44,10 +44,13 @@ export function checkPersonTenant(
     throw fhirError(403, 'forbidden', 'The token is about a patient, and opens several tenants: in each that is somebody else')
 }
 
-/** What is said without tenancy to who is of others only. */
+/** End of error messages about other tenants, if tenancy is off. */
 export const TENANCY_OFF_TEXT = `this server keeps no tenants but "${DEFAULT_TENANT}" (FHIR_TENANCY is off)`
 
-/** Without tenancy. `header`: X-Tenant-Id. FhirError 400 where it names another, 403 where the token opens others only. */
+/**
+ * Returns the only tenant of a server without tenancy. `header`: X-Tenant-Id. Throws FhirError 400 if the header names another tenant, and
+ * 403 if the token opens only other tenants.
+ */
 export function checkDefaultTenant(claim: TenantClaim, header: string | undefined): string {
   if (header !== undefined && header !== DEFAULT_TENANT)
     throw fhirError(400, 'value', `X-Tenant-Id names another tenant: ${TENANCY_OFF_TEXT}`)
@@ -63,7 +66,10 @@ export class TenantNotSelected extends FhirError {
   }
 }
 
-/** `header`: X-Tenant-Id. Throws TenantNotSelected, and FhirError 400 if the header names no tenant, 403 if the token does not open it. */
+/**
+ * Returns the tenant of a request. `header`: X-Tenant-Id. Throws TenantNotSelected without a selection among several
+ * tenants. Throws FhirError 400 if the header is not the name of a tenant, and 403 if the token does not open that tenant.
+ */
 export function selectTenant(claim: TenantClaim, header: string | undefined): string {
   if (claim === undefined) throw fhirError(403, 'forbidden', 'The token opens no tenant')
   if (header !== undefined && !isTenant(header)) throw fhirError(400, 'value', 'X-Tenant-Id is the name of one tenant')

@@ -1,4 +1,4 @@
-/** Tokens that were verified, by the SHA-256 of their text, so that their signatures are looked at once; and whether they were revoked since. */
+/** Cached tokens by the SHA-256 of their text, so that each signature is verified once. Each also caches its latest revocation check. */
 import { Unavailable } from '../../ports/faults/unavailable.ts'
 import type { RevocationKey, RevocationReader } from '../../ports/rows/revocations.ts'
 import { findRevocationKey } from './revocation-check.ts'
@@ -6,10 +6,10 @@ import type { ParsedToken } from './token-claims.ts'
 import type { TrustedIssuer } from './trusted-issuer.ts'
 import type { VerifiedToken } from './verified-token.ts'
 
-/** Characters of all tokens that are remembered: thousands of usual ones. What is made of one grows with it. */
+/** Maximum characters of all cached tokens: thousands of typical tokens. The memory of a cached token grows with its length. */
 const MOST = 6_000_000
 
-/** A clock may be set back. */
+/** Whether `at` is less than `lag` milliseconds ago. A time in the future is not recent: the clock was set back. */
 const isRecent = (at: number, now: number, lag: number): boolean => now >= at && now < at + lag
 
 export class CachedToken {
@@ -18,7 +18,7 @@ export class CachedToken {
   readonly #generation: number
   #revokedBy: RevocationKey | undefined
   #lastIn: VerifiedToken | undefined
-  /** When it was not revoked. */
+  /** Time of the latest check that found no revocation. */
   #clearAt = Number.NEGATIVE_INFINITY
   #look: { readonly at: number; readonly done: Promise<void> } | undefined
 
@@ -28,18 +28,21 @@ export class CachedToken {
     this.#generation = issuer.generation
   }
 
-  /** The same object as long as it is about the same tenant: what is made of it is found again. */
+  /** Returns the token for a tenant. The same tenant gets the same object, so that values cached by this object are found again. */
   in(tenant: string): VerifiedToken {
     if (this.#lastIn?.tenant !== tenant) this.#lastIn = { ...this.token.known, tenant }
     return this.#lastIn
   }
 
-  /** Its key is still one of its issuer's. */
+  /** Whether the keys of the issuer are unchanged since the token was verified. */
   get isProved(): boolean {
     return this.#generation === this.issuer.generation
   }
 
-  /** Returns the revocation as of at most `lag` milliseconds ago, or undefined if there is none. Throws Unavailable if the store does not respond. */
+  /**
+   * Returns the revocation key, or undefined if none. The result is at most `lag` milliseconds old. Throws Unavailable if the store does
+   * not respond.
+   */
   revokedBy(revocations: RevocationReader, now: number, lag: number): RevocationKey | undefined | Promise<RevocationKey | undefined> {
     if (this.#revokedBy !== undefined || isRecent(this.#clearAt, now, lag)) return this.#revokedBy
     if (this.#look === undefined || !isRecent(this.#look.at, now, lag)) this.#look = { at: now, done: this.#ask(revocations, now) }
@@ -64,7 +67,7 @@ export class TokenCache {
   readonly #byHash = new Map<string, { readonly token: CachedToken; readonly size: number }>()
   #size = 0
 
-  /** What is no longer proved is forgotten. */
+  /** Returns a cached token. Drops it and returns undefined if the keys of its issuer changed since. */
   find(hash: string): CachedToken | undefined {
     const token = this.#byHash.get(hash)?.token
     if (token === undefined || token.isProved) return token
@@ -72,7 +75,7 @@ export class TokenCache {
     return undefined
   }
 
-  /** `size`: characters. The ones that came first give way. */
+  /** Caches and returns the token. `size`: its characters. Drops the oldest tokens above the maximum. */
   keep(hash: string, token: CachedToken, size: number): CachedToken {
     this.forget(hash)
     this.#byHash.set(hash, { token, size })

@@ -1,4 +1,4 @@
-/** What the claims of a proved token say: whose it is, what for, from when until when. */
+/** Parses the claims of a verified token: client, user, tenants, scopes, issue time and expiry. */
 import { isId } from '../../fhir/resource.ts'
 import { type RevocationKey, revocationKeyOf } from '../../ports/rows/revocations.ts'
 import { ACCESS_TYP, type ClientAuth } from '../claims.ts'
@@ -9,7 +9,7 @@ import { invalidTokenError } from './token-errors.ts'
 import type { Claims } from './trusted-issuer.ts'
 import type { VerifiedToken } from './verified-token.ts'
 
-/** `issuedAt`: milliseconds since 1970. `marks`: by which it may be revoked. */
+/** Content of a token without the selected tenant. `issuedAt`: milliseconds since 1970. `marks`: keys by which it can be revoked. */
 export type ParsedToken = {
   readonly known: Omit<VerifiedToken, 'tenant'>
   readonly tenants: TenantClaim
@@ -17,10 +17,13 @@ export type ParsedToken = {
   readonly marks: readonly RevocationKey[]
 }
 
-/** Seconds by which clocks may differ. */
+/** Tolerated difference between clocks, in seconds. */
 const LEEWAY = 60
 
-/** Of our own, as `AccessClaims`. FhirError 401 where it is no access token of this server, or none yet, or no more. */
+/**
+ * Parses `AccessClaims` of this server. `tenant`: name of the tenant claim. Throws FhirError 401 if the token is not an access token, not
+ * yet valid or expired.
+ */
 export function parseOwnToken(claims: Claims, tenant: string, now: number): ParsedToken {
   // guard: access-token-type
   if (claims.typ !== ACCESS_TYP) throw notAnAccessToken()
@@ -51,7 +54,10 @@ export function parseOwnToken(claims: Claims, tenant: string, now: number): Pars
   }
 }
 
-/** Of another issuer: narrowed to what that may give, and named so that it is nobody's here. FhirError 401. */
+/**
+ * Parses the claims of an external issuer. Limits scopes and tenants to those of the issuer. Appends the issuer to the names of client and
+ * user, so that they never match local ones. Throws FhirError 401 if the token is not acceptable.
+ */
 export function parseExternalToken(
   claims: Claims,
   typ: unknown,
@@ -93,7 +99,7 @@ export function parseExternalToken(
   }
 }
 
-/** True if the settings of the issuer say that the client authenticated by assertion. A token about a person is never such a token. */
+/** Whether the client authenticated by assertion, according to the settings of the issuer. Never true for a token about a person. */
 function isByAssertion(claims: Claims, rule: AssertionRule, { client, patient, fhirUser }: ClaimNames): boolean {
   // guard: external-user-is-no-client
   if (['patient', 'fhirUser', patient, fhirUser].some((name) => claims[name] !== undefined)) return false
@@ -101,8 +107,9 @@ function isByAssertion(claims: Claims, rule: AssertionRule, { client, patient, f
 }
 
 /**
- * What is said of an access token, where anything is: `typ` of the header (RFC 9068) or the payload (Keycloak), `token_use` (Cognito). What only
- * ID tokens and logout tokens have is no access token. https://openid.net/specs/openid-connect-core-1_0.html#CodeIDToken
+ * Whether the token is of another kind, such as an ID token. The kind is in `typ` of the header (RFC 9068) or the payload (Keycloak), or in
+ * `token_use` (Cognito). Claims that only ID tokens and logout tokens have also exclude an access token.
+ * https://openid.net/specs/openid-connect-core-1_0.html#CodeIDToken
  */
 const isOtherKind = (claims: Claims, typ: unknown): boolean =>
   !(typ === undefined || (typeof typ === 'string' && /^(?:application\/)?(?:at\+)?jwt$/i.test(typ))) ||
@@ -134,7 +141,9 @@ const contextOf = (claims: Claims, patient: string, fhirUser: string): Pick<Veri
   ...optional('fhirUser', textOf(claims, fhirUser)),
 })
 
-/** With its type before it, or without. What is no id must not look like none. */
+/**
+ * Returns an id that is written with or without its type. Throws for a malformed id: ignoring it would drop the restriction to a patient.
+ */
 function idIn(claims: Claims, name: string, type: string): string | undefined {
   const text = textOf(claims, name)
   if (text === undefined) return undefined
@@ -155,7 +164,7 @@ function required(claims: Claims, name: string): string {
   return text
 }
 
-/** Names and ids are short, and can be read. */
+/** Returns a name or an id. Throws above 255 characters, and for control characters. */
 function textOf(claims: Claims, name: string): string | undefined {
   const value = claims[name]
   if (value === undefined || (typeof value === 'string' && /^\P{C}{1,255}$/u.test(value))) return value

@@ -1,15 +1,15 @@
-/** What is said to who is not let in. https://www.rfc-editor.org/rfc/rfc6750#section-3 */
+/** Errors for requests without a valid access token. https://www.rfc-editor.org/rfc/rfc6750#section-3 */
 import { FhirError } from '../../fhir/outcome.ts'
 
 const REALM = 'Bearer realm="fhir"'
 
-/** Nothing was sent that could say who asks: no error is named. */
+/** Creates the error for a request without a token. It has no error code, as RFC 6750 recommends. */
 export const missingTokenError = (): FhirError => refusal(401, 'Send an access token: Authorization: Bearer …', REALM)
 
-/** `why`: ASCII without quotes and backslashes, and nothing of the token. */
+/** Creates the error for an invalid token. `why`: ASCII without quotes and backslashes, and without any part of the token. */
 export const invalidTokenError = (why: string): FhirError => challenge(401, 'invalid_token', why)
 
-/** The request itself is wrong: tokens stand in one header, and nowhere else. */
+/** Creates the error for a token outside the Authorization header. The request itself is malformed. */
 export const misplacedTokenError = (why: string): FhirError => challenge(400, 'invalid_request', why)
 
 const challenge = (status: 400 | 401, error: string, why: string): FhirError =>

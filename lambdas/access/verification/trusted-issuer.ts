@@ -1,4 +1,4 @@
-/** Proves that a token is one of an issuer whose keys we hold: signature, issuer, audience. */
+/** Verifies signature, issuer and audience of a token with the cached keys of its issuer. */
 import type { UnverifiedToken } from './bearer-token.ts'
 import { JwtInvalidAudienceError, JwtInvalidSignatureError, JwtVerifier } from './jwt-verifier.ts'
 import type { KeyCache } from './key-cache.ts'
@@ -8,11 +8,11 @@ export type Claims = Readonly<Record<string, unknown>>
 
 export type IssuerRules = { readonly issuer: string; readonly audience: string; readonly algorithms: readonly string[] }
 
-/** https://www.rfc-editor.org/rfc/rfc7518#section-3.1: which kind of key signs by what. */
+/** Key type by family of algorithms. https://www.rfc-editor.org/rfc/rfc7518#section-3.1 */
 const KEYS_OF: Readonly<Record<string, string>> = { RS: 'RSA', ES: 'EC', Ed: 'OKP' }
 
 export class TrustedIssuer {
-  /** How often a signature was looked at. */
+  /** Number of signatures verified. */
   signatures = 0
   readonly #rules: IssuerRules
   readonly #keys: KeyCache
@@ -22,7 +22,8 @@ export class TrustedIssuer {
   constructor(rules: IssuerRules, keys: KeyCache) {
     this.#rules = rules
     this.#keys = keys
-    // Times are not looked at here: our clock is another. Nothing is fetched: keys are handed over.
+    // Unlimited grace disables the check of times, which token-claims.ts does by the server's clock. `cacheJwks` supplies the keys, so
+    // nothing is fetched.
     const { issuer, audience } = rules
     this.#verifier = JwtVerifier.create({ issuer, audience, jwksUri: 'https://held.invalid/', graceSeconds: Number.POSITIVE_INFINITY })
   }
@@ -31,12 +32,14 @@ export class TrustedIssuer {
     return this.#keys.generation
   }
 
-  /** See KeyCache. */
+  /** Reads outdated keys again, as KeyCache does. */
   refresh(now: number): Promise<void> | undefined {
     return this.#keys.refresh(now)
   }
 
-  /** FhirError 401 for an algorithm or a key that is not this issuer's. Unavailable where its keys cannot be had. */
+  /**
+   * Checks algorithm and key of a token. Throws FhirError 401 if the issuer does not use them, and Unavailable if its keys cannot be read.
+   */
   async findKey({ algorithm, kid }: UnverifiedToken): Promise<void> {
     if (!this.#rules.algorithms.includes(algorithm)) throw invalidTokenError('The token is signed by an algorithm that is not accepted')
     const key = await this.#keys.find(kid)
@@ -45,7 +48,7 @@ export class TrustedIssuer {
     if (key.kty !== KEYS_OF[algorithm.slice(0, 2)]) throw invalidTokenError('The token is signed by an algorithm that its key is not for')
   }
 
-  /** Of a token whose key was found. FhirError 401. */
+  /** Returns the claims of a token after `findKey`. Throws FhirError 401 if signature, issuer or audience is wrong. */
   claimsOf(text: string): Claims {
     if (this.#cached !== this.generation) {
       this.#verifier.cacheJwks({ keys: [...this.#keys.keys] })

@@ -1,39 +1,39 @@
-/** What is known of who asks, once it is proved. */
+/** Content of a verified access token: the caller of a request. */
 import { DEFAULT_TENANT } from '../../ports/store/tenants.ts'
 import type { ClientAuth } from '../claims.ts'
 
 export type VerifiedToken = {
   readonly tenant: string
-  /** Of another issuer: `app@auth.example.org/realm`, which is nobody's here. */
+  /** Client id. With an external issuer `app@auth.example.org/realm`, which never matches a local client. */
   readonly client: string
-  /** The user's, or the client's own id; of another issuer as `client`. */
+  /** Subject of the user, or the client id if there is no user. With an external issuer in the form of `client`. */
   readonly subject: string
-  /** The name the user logs in with. */
+  /** Login name of the user. */
   readonly user?: string
   readonly scopes: readonly string[]
-  /** In context: the ids of a Patient and of an Encounter. */
+  /** Ids of the patient and the encounter in context. */
   readonly patient?: string
   readonly encounter?: string
-  /** `Practitioner/1`, or with a base before it. */
+  /** Resource of the user: `Practitioner/1`, or an absolute URL. */
   readonly fhirUser?: string
-  /** The ids of the patients a RelatedPerson cares for. */
+  /** Ids of the patients that a RelatedPerson acts for. */
   readonly actsFor?: readonly string[]
   /** The setting of this name; absent: `all`. */
   readonly patientScopesWithoutContext?: 'all' | 'none'
   readonly clientAuth: ClientAuth
-  /** `strong`: the client's writes wait until searches find them. Absent: the setting of this name. */
+  /** `strong`: writes of the client wait until searches find them. Absent: the setting of this name. */
   readonly consistency?: 'eventual' | 'strong'
-  /** True if the token has no user by the settings of its issuer, although its subject is not the client. */
+  /** True if the client acts for itself by the settings of an external issuer, although the subject is not the client. */
   readonly actsForItself?: boolean
   /** Milliseconds since 1970. */
   readonly expires: number
-  /** Empty: it is no token; see `implicitToken`. */
+  /** Value of `iss`. Empty if there is no token, as in `implicitToken`. */
   readonly issuer: string
 }
 
 const NO_TOKEN = { tenant: DEFAULT_TENANT, clientAuth: 'assertion', expires: Number.POSITIVE_INFINITY, issuer: '' } as const
 
-/** Who is asked for no token may do all there is, as if it had proved itself in the strongest way. */
+/** Returns full access for servers that require no token. The client counts as authenticated by assertion, so that it may start exports. */
 export const implicitToken = (client: string): VerifiedToken => ({
   ...NO_TOKEN,
   client,
@@ -41,5 +41,5 @@ export const implicitToken = (client: string): VerifiedToken => ({
   scopes: ['system/*.cruds', 'system/admin'],
 })
 
-/** Who has said nothing, where that is enough: may do nothing, and belongs to a tenant that nobody has. */
+/** Caller without a token, for requests that need none. It has no scopes, and its tenant does not exist. */
 export const ANONYMOUS_TOKEN: VerifiedToken = { ...NO_TOKEN, tenant: '', client: '', subject: '', scopes: [], clientAuth: 'none' }

@@ -1,8 +1,8 @@
 /**
- * Verifies access tokens: our own, and those of issuers a person has named. https://www.rfc-editor.org/rfc/rfc9068#section-4
+ * Verifies access tokens of this server and of configured external issuers. https://www.rfc-editor.org/rfc/rfc9068#section-4
  *
- * The cost of a request is bounded: a header of some thousand characters, one signature, a look-up of revocations each `revocationLag`, of keys each
- * ten seconds, of the resource of a Patient or a RelatedPerson each five minutes.
+ * The cost of a request is limited: a header of 8,192 characters and one signature. Revocations are read at most once in `revocationLag`,
+ * and keys once in ten seconds. The resource of an admitted Patient or RelatedPerson is read once in five minutes.
  */
 import { hash } from 'node:crypto'
 import type { Clock } from '../../ports/execution/clock.ts'
@@ -24,47 +24,47 @@ import { type Claims, TrustedIssuer } from './trusted-issuer.ts'
 import type { VerifiedToken } from './verified-token.ts'
 
 export type VerifierParts = {
-  /** Of our own tokens: the base URL, as it stands in `iss` and `aud`. */
+  /** Base URL: value of `iss` and `aud` in tokens of this server. */
   readonly issuer: string
   readonly audience: string
   readonly keys: PublishedKeys
   readonly revocations: RevocationReader
   /** How long a token may be used after its revocation, in milliseconds. 0: each request reads the revocations. */
   readonly revocationLag: number
-  /** `unchecked`: only where requests open no stored resource of a patient. */
+  /** `unchecked`: for functions that open no stored resource of a patient. */
   readonly patientsOf: PersonReader | 'unchecked'
   readonly clock: Pick<Clock, 'now'>
-  /** Off: everything belongs to one tenant. */
+  /** Whether the server has several tenants. If not, all data belongs to one tenant. */
   readonly tenancy: boolean
-  /** The name of the claim that says whose data our tokens open. */
+  /** Name of the claim with the tenant, in tokens of this server. */
   readonly tenantClaim: string
   /** The setting of this name. */
   readonly patientScopesWithoutContext: 'all' | 'none'
   readonly externalIssuers: readonly ExternalIssuer[]
-  /** Gets the keys of external issuers. */
+  /** Fetches the keys of external issuers. */
   readonly fetchDocument: FetchDocument
-  /** Told when keys could not be read. */
+  /** Receives the error if keys cannot be read. */
   readonly report: (error: unknown) => void
 }
 
 export type Verifier = {
-  /** `tenant`: X-Tenant-Id. FhirError 400, 401, 403; Unavailable where keys or revocations cannot be read. */
+  /** Verifies a token. `tenant`: X-Tenant-Id. Throws FhirError 400, 401 or 403, and Unavailable if keys or revocations cannot be read. */
   readonly verify: (authorization: string, tenant: string | undefined) => Promise<VerifiedToken>
-  /** How many signatures were looked at. */
+  /** Returns the number of signatures verified. */
   readonly signatures: () => number
 }
 
-/** How its tokens are proved, and what they say. */
+/** Issuer with its rules of verification, and the parser of its claims. */
 type Trusted = { readonly issuer: TrustedIssuer; readonly read: (claims: Claims, typ: unknown) => ParsedToken }
 
-/** As where who may do what was itself set back to an earlier time. */
+/** Text for a revocation of all tokens, for example after a restore of clients, users and revocations to an earlier time. */
 const ALL_REVOKED = 'The token is from before all tokens were ended: log in again'
 
-/** Milliseconds. */
+/** Time after which keys of this server are read again, in milliseconds. */
 const OWN_FRESH = 10_000
 
 const OWN_ALGORITHMS = ['RS256']
-/** All that `aws-jwt-verify` knows. */
+/** All algorithms that `aws-jwt-verify` supports. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'ES256', 'ES384', 'ES512', 'EdDSA']
 
 export function verifier(parts: VerifierParts): Verifier {
@@ -102,7 +102,7 @@ export function verifier(parts: VerifierParts): Verifier {
   return { verify, signatures: () => [...trusted.values()].reduce((sum, { issuer }) => sum + issuer.signatures, 0) }
 }
 
-/** By what stands in `iss`. Nobody else is this server. */
+/** Trusted issuers by `iss`. This server comes last, so that no configured issuer replaces it. */
 const trustedBy = (parts: VerifierParts): ReadonlyMap<string, Trusted> =>
   new Map([...parts.externalIssuers.map((each) => [each.issuer, externalOf(parts, each)] as const), [parts.issuer, ownOf(parts)]])
 
@@ -111,7 +111,7 @@ function proverOf({ patientScopesWithoutContext }: VerifierParts, trusted: Reado
     const token = decodeUnverifiedToken(text)
     const { issuer, read } = trusted.get(token.issuer) ?? nobody()
     await issuer.findKey(token)
-    // Another request may have brought it meanwhile.
+    // A concurrent request may have cached the token meanwhile.
     const found = remembered.find(digest)
     if (found !== undefined) return found
     const { known, ...rest } = read(issuer.claimsOf(text), token.typ)
