@@ -1,22 +1,26 @@
 /**
- * The deployed functions, as data: the file of this folder that is each one's entry point, and the ports it is given. Its bundle holds their
- * adapters, its role may use what they stand on, its environment names it. Drives the stacks; imports types only.
+ * The deployed functions and the ports of each. The entry point of a function is the file of its name in this folder. Its ports determine
+ * the adapters in its bundle, the permissions of its role, and its environment variables. The stacks read this file: it imports types only.
  */
 import type { AuthCode, InteractionCode } from '../catalogue/routes.ts'
 
 /**
- * resources: reads versions. own-definitions: reads those that say how resources are checked, and no others. canonicals: tells which
- * definitions carry which. writer: also writes them. settler: finishes transactions. index: searches. documents: writes to the index. rebuilding:
- * makes, swaps and removes indices. blobs: kept queries and lists of tokens. progress: reads what is defined and built.
- * definitions: also changes it. pulse: sends it through the table, and remembers how far it came. workflow: starts rebuilds. seal: reads the key of cursors and tokens. audit: writes audit records.
- * verification: reads what proves access tokens: public keys, and what was revoked. persons: reads Patients and RelatedPersons only, to check the users of tokens; `resources` includes it. conditions: reads what is defined, which scopes may name.
- * published-keys: reads public keys only. revoking: reads and writes what was revoked. clients, users: reads who is registered. passwords:
- * keeps those of users anew. grants: what the authorization server remembers. signing: signs tokens. keys: makes and ends the keys that does
- * with. jobs: reads and writes the jobs of exports, and how far they are. job-rows: also what their writers keep. schedules: what is
- * remembered of those that begin on schedules. old-schedules: forgets those that are set no more. copies: copies files into buckets of
- * others. export-files: writes, reads and removes their files. start-exports, stop-exports, watch-exports: begins the work of jobs, ends it, asks whether it goes on. removed-files:
- * only removes files. links: signs links to them. link-key: reads the public half of the key that does. conformance: reads the definitions that lie
- * beside its code, packages those that operators added. restored-tables: changes what tables are that were restored, and nothing in them.
+ * Ports of functions. lib/permissions grants the permissions of each; `also` means in addition to the port before it.
+ *
+ * - `resources`: reads resource versions. `own-definitions`: reads only stored definitions for validation. `persons`: reads only Patients
+ *   and RelatedPersons, to check the users of tokens; `resources` includes it. `canonicals`: indexes definitions by canonical URL.
+ * - `writer`: writes resource versions. `settler`: finishes large transactions.
+ * - `index`: searches. `documents`: writes documents to the index. `rebuilding`: creates, switches and removes indices.
+ * - `progress`: reads the custom search parameters and the state of the indices. `definitions`: also changes them. `conditions`: reads the
+ *   custom search parameters that scopes may name. `workflow`: starts rebuilds.
+ * - `pulse`: sends the heartbeat through the table, and stores its progress. `blobs`: stored queries and lists of index tokens.
+ * - `seal`: reads the key of sealed values, such as cursors and index tokens. `audit`: writes audit records.
+ * - `verification`: reads public keys and revocations, to verify access tokens. `published-keys`: reads only public keys. `revoking`: reads
+ *   and writes revocations. `signing`: signs tokens. `keys`: creates and removes the signing keys.
+ * - `clients`, `users`: read registered clients and users. `passwords`: stores password hashes again at a higher cost. `grants`: codes,
+ *   refresh tokens, sessions and other rows of the authorization server.
+ * - `conformance`: reads definitions that are deployed with the code. `packages`: reads packages that operators added.
+ * - `restored-tables`: changes settings of restored tables, but none of their items.
  */
 export type PortName =
   | 'resources'
@@ -50,7 +54,15 @@ export type PortName =
   | 'restored-tables'
   | ExportPort
 
-/** Of exports. */
+/**
+ * Ports of exports, as `PortName`.
+ *
+ * - `jobs`: reads and writes export jobs, and reads their progress. `job-rows`: also writes the progress and other rows of jobs.
+ * - `schedules`: state of scheduled exports. `old-schedules`: removes the state of schedules that the settings no longer contain.
+ * - `export-files`: writes, reads and removes export files. `removed-files`: only removes them. `copies`: copies them to external buckets.
+ * - `start-exports`, `stop-exports`, `watch-exports`: start and stop the workflow of a job, and read whether it runs.
+ * - `links`: signs links to export files. `link-key`: reads the public key of these links.
+ */
 export type ExportPort =
   | 'jobs'
   | 'job-rows'
@@ -88,14 +100,17 @@ export type HttpFunction =
   | 'fallback'
   | AuthFunction
 
-/** Those of the authorization server: `discovery` tells what it can and its keys, `authorize` has its pages. */
+/** Functions of the authorization server. `discovery` returns its capabilities and public keys, `authorize` serves its pages. */
 export type AuthFunction = 'token' | 'introspect' | 'revoke' | 'discovery' | 'authorize'
 
 /**
- * `indexer` and `settle-transactions` follow the table's stream, the latter also a schedule; `migrate` runs once in every deployment,
- * `tend-keys` when a stage is made and every day, `link-key` when it is made. `export-step` does the steps of exports, `export-sweep` takes up
- * what was left of them on schedules, `export-schedule` begins those the settings name. `adopt-tables` prepares tables that were restored, where
- * the settings name some.
+ * Functions that answer no request.
+ *
+ * - `indexer`, `settle-transactions`: follow the stream of the table, and run on schedules.
+ * - `migrate`: runs once in every deployment. `adopt-tables`: prepares restored tables, if the settings name them.
+ * - `tend-keys`: runs every day, and when a stage is created or removed. `link-key`: runs once for each link key of a stage.
+ * - `rebuild-step`, `export-step`: run the steps of their workflow.
+ * - `export-sweep`: resumes, copies and removes exports on schedules. `export-schedule`: starts the exports that the settings schedule.
  */
 export type Worker =
   | 'indexer'
@@ -111,7 +126,7 @@ export type Worker =
 
 export type FunctionName = HttpFunction | Worker
 
-/** Of every function that answers who has to say who it is. */
+/** Ports of every function that authenticates its callers. */
 const ASKED: readonly PortName[] = ['verification', 'conditions', 'audit']
 const SEARCHING: readonly PortName[] = ['resources', 'index', 'blobs', 'seal', 'progress']
 const WRITING: readonly PortName[] = [...SEARCHING, 'writer', 'conformance', 'packages', ...ASKED]
@@ -174,14 +189,15 @@ const ABOUT_TOKENS: ReadonlySet<PortName> = new Set([
   'copies',
 ])
 
-/** The functions of every stage, and their ports, by whether it asks for tokens. */
+/** Returns the functions that every stage with this `access` setting has. Stages without tokens have no authorization server. */
 export const functionsOfStage = (access: string): readonly FunctionName[] =>
   (Object.keys(FUNCTIONS) as FunctionName[]).filter((name) => name !== 'adopt-tables' && (access === 'token' || !OF_TOKENS.has(name)))
 
+/** Returns the ports of a function in such a stage. Stages without tokens omit the ports that only tokens need. */
 export const portsOfStage = (name: FunctionName, access: string): readonly PortName[] =>
   FUNCTIONS[name].filter((port) => access === 'token' || !ABOUT_TOKENS.has(port))
 
-/** The function that answers: one for each interaction, but the kinds of history together, those of search and what is one, and the pages. */
+/** Returns the function that answers an interaction. Each has a function of its own, except those in `SHARED`. */
 export function functionOf(code: InteractionCode | AuthCode): HttpFunction {
   return isShared(code) ? SHARED[code] : code
 }
@@ -190,7 +206,7 @@ type SharedCode = Exclude<InteractionCode | AuthCode, HttpFunction>
 
 const isShared = (code: InteractionCode | AuthCode): code is SharedCode => Object.hasOwn(SHARED, code)
 
-/** A code that is no function of its own, and is not in here, does not compile. */
+/** Functions of the codes that share one. A code without a function, here or of its own, does not compile. */
 const SHARED: Readonly<Record<SharedCode, HttpFunction>> = {
   'history-instance': 'history',
   'history-type': 'history',
@@ -198,7 +214,7 @@ const SHARED: Readonly<Record<SharedCode, HttpFunction>> = {
   'search-type': 'search',
   'search-system': 'search',
   docref: 'search',
-  // CloudFront hands them out.
+  // CloudFront serves the files.
   'export-file': 'fallback',
   jwks: 'discovery',
   'smart-configuration': 'discovery',

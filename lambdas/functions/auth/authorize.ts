@@ -1,4 +1,4 @@
-/** The pages of the authorization server: login, choice of a patient, consent, account, logout. */
+/** Pages of the authorization server: login, patient selection, consent, account, logout. */
 import { passwordCheck } from '../../auth/login/password-check.ts'
 import { Passwords } from '../../auth/login/passwords.ts'
 import { pageEndpoints } from '../../auth/pages/page-endpoints.ts'

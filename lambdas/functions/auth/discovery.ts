@@ -1,4 +1,4 @@
-/** What the authorization server can, and the keys its tokens are verified with. */
+/** Discovery: the capabilities of the authorization server, and the public keys of its tokens. */
 import { openidConfiguration, smartConfiguration } from '../../auth/endpoints/discovery.ts'
 import { jwks } from '../../auth/endpoints/jwks-endpoint.ts'
 import { authorizingSteps } from '../../http/pipelines/authorizing.ts'

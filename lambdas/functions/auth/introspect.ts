@@ -1,4 +1,4 @@
-/** Tells what a token says, and whether it counts. */
+/** Token introspection: the content of a token, and whether it is valid. */
 import { introspect } from '../../auth/endpoints/introspection-endpoint.ts'
 import { authorizingSteps } from '../../http/pipelines/authorizing.ts'
 import { clientAuthenticationPorts, publicKeys, revocations } from '../../runtime/aws/authorization.ts'

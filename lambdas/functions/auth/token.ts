@@ -1,4 +1,4 @@
-/** Gives tokens. */
+/** Token endpoint: issues tokens. */
 import { token } from '../../auth/endpoints/token-endpoint.ts'
 import { authorizingSteps } from '../../http/pipelines/authorizing.ts'
 import { decidabilityCheck } from '../../runtime/authorization/condition-support.ts'

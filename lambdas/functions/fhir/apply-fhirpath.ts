@@ -1,4 +1,4 @@
-/** $apply-fhirpath: what an expression finds in a resource that is sent with it. */
+/** $apply-fhirpath: evaluates an expression on the resource in the request. */
 import { operatingSteps } from '../../http/pipelines/operating.ts'
 import { applyFhirPath } from '../../interactions/operations/apply-fhirpath.ts'
 import { fullValidator } from '../../interactions/validation/full-validation.ts'

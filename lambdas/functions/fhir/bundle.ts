@@ -1,4 +1,4 @@
-/** FHIR batch and transaction, whose entries may be any interaction. */
+/** FHIR batch and transaction. Their entries may be any interaction, so the function needs the steps of searches and writes. */
 import { entryRunner } from '../../http/entry-runner.ts'
 import { searchingSteps } from '../../http/pipelines/searching.ts'
 import { writingSteps } from '../../http/pipelines/writing.ts'

@@ -1,4 +1,4 @@
-/** FHIR capabilities. */
+/** FHIR capabilities interaction: the CapabilityStatement. */
 import { readingSteps } from '../../http/pipelines/reading.ts'
 import { capabilities } from '../../interactions/capabilities/capabilities.ts'
 import { httpHandler, stepPartsWithoutPersons } from '../../runtime/aws/http-handler.ts'

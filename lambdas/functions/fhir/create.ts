@@ -1,4 +1,4 @@
-/** FHIR create, also conditional. */
+/** FHIR create and conditional create. */
 import { writingSteps } from '../../http/pipelines/writing.ts'
 import { create } from '../../interactions/rest/create.ts'
 import { httpHandler } from '../../runtime/aws/http-handler.ts'

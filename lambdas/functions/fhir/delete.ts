@@ -1,4 +1,4 @@
-/** FHIR delete, also conditional. */
+/** FHIR delete and conditional delete. */
 import { writingSteps } from '../../http/pipelines/writing.ts'
 import { deleteResource } from '../../interactions/rest/delete.ts'
 import { httpHandler } from '../../runtime/aws/http-handler.ts'

@@ -1,4 +1,4 @@
-/** $everything of a patient. */
+/** $everything for one patient. */
 import { operatingSteps } from '../../http/pipelines/operating.ts'
 import { searchingSteps } from '../../http/pipelines/searching.ts'
 import { everything } from '../../interactions/operations/everything.ts'

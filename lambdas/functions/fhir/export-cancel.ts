@@ -1,4 +1,4 @@
-/** Ends a bulk export for its client. */
+/** Cancels a bulk export at the request of its client. */
 import { readingSteps } from '../../http/pipelines/reading.ts'
 import { cancelExport } from '../../interactions/export/cancel.ts'
 import { exportFiles, exportWorkflow, jobRows } from '../../runtime/aws/export-ports.ts'

@@ -1,4 +1,4 @@
-/** How far a bulk export is, and its manifest. */
+/** Status of a bulk export: its progress, then its manifest. */
 import { readingSteps } from '../../http/pipelines/reading.ts'
 import { exportStatus } from '../../interactions/export/status.ts'
 import { jobRows } from '../../runtime/aws/export-ports.ts'

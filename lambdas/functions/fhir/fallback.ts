@@ -1,4 +1,4 @@
-/** What no route matches: preflight requests of browsers, and methods a path does not have. */
+/** Requests without a route: preflight requests of browsers, and methods that a path does not support. */
 import { readingSteps } from '../../http/pipelines/reading.ts'
 import { httpHandler, publicStepParts } from '../../runtime/aws/http-handler.ts'
 

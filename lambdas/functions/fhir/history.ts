@@ -1,4 +1,4 @@
-/** FHIR history of a resource, a type and everything. */
+/** FHIR history of a resource, a type and the whole system. */
 import { readingSteps } from '../../http/pipelines/reading.ts'
 import { history } from '../../interactions/rest/history.ts'
 import { httpHandler, stepParts } from '../../runtime/aws/http-handler.ts'

@@ -1,4 +1,4 @@
-/** $meta of a resource, of a type, of everything. */
+/** $meta of a resource, a type and the whole system. */
 import { operatingSteps } from '../../http/pipelines/operating.ts'
 import { searchingSteps } from '../../http/pipelines/searching.ts'
 import { meta } from '../../interactions/operations/meta.ts'

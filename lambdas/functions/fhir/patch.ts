@@ -1,4 +1,4 @@
-/** FHIR patch, also conditional. */
+/** FHIR patch and conditional patch. */
 import { writingSteps } from '../../http/pipelines/writing.ts'
 import { patch } from '../../interactions/rest/patch.ts'
 import { httpHandler } from '../../runtime/aws/http-handler.ts'

@@ -1,4 +1,4 @@
-/** $reindex-status: what is defined, and what is built of it. */
+/** $reindex-status: the custom search parameters and the progress of index rebuilds. */
 import { readingSteps } from '../../http/pipelines/reading.ts'
 import { reindexStatus } from '../../interactions/operations/reindex.ts'
 import { httpHandler, stepPartsWithoutPersons } from '../../runtime/aws/http-handler.ts'

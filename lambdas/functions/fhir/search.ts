@@ -1,4 +1,4 @@
-/** FHIR search on a type, in a compartment, on everything, and $docref. */
+/** FHIR search in a type, a compartment and the whole system, and $docref. */
 import { operatingSteps } from '../../http/pipelines/operating.ts'
 import { searchingSteps } from '../../http/pipelines/searching.ts'
 import { docref } from '../../interactions/operations/docref.ts'

@@ -1,4 +1,4 @@
-/** FHIR update, also conditional. */
+/** FHIR update and conditional update. */
 import { writingSteps } from '../../http/pipelines/writing.ts'
 import { update } from '../../interactions/rest/update.ts'
 import { httpHandler } from '../../runtime/aws/http-handler.ts'

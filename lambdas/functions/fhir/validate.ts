@@ -1,4 +1,4 @@
-/** $validate: what is wrong with a resource, and whether it could be written. */
+/** $validate: the issues of a resource, and whether a write would be accepted. */
 import { operatingSteps } from '../../http/pipelines/operating.ts'
 import { NO_OP_WRITER } from '../../interactions/operations/dry-run.ts'
 import { validate } from '../../interactions/operations/validate.ts'

@@ -1,4 +1,4 @@
-/** Prepares tables that DynamoDB restored, before a deployment lets them count, and tells their stream to who follows it. */
+/** Prepares tables that DynamoDB restored, before a deployment uses them. Returns their stream for the functions that follow it. */
 import { customResource } from '../../runtime/aws/custom-resource.ts'
 import { adoptTables } from '../../runtime/aws/restored-tables.ts'
 

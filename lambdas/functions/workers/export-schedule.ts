@@ -1,4 +1,4 @@
-/** On schedules of the stage's settings: begins exports with the rights of registered clients. */
+/** Starts exports on the schedules in the settings of the stage, with the access of registered clients. */
 import { startScheduledExport } from '../../runtime/aws/export-schedule.ts'
 
 export const handler = startScheduledExport

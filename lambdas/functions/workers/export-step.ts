@@ -1,4 +1,4 @@
-/** The steps of the export workflow. */
+/** Steps of the export workflow. */
 import { runExportStep } from '../../runtime/aws/export-steps.ts'
 
 export const handler = runExportStep

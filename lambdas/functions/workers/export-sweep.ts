@@ -1,4 +1,4 @@
-/** On schedules: exports nobody works on go on, and what is left of those whose time is over is removed. */
+/** Runs on schedules: resumes exports that no workflow runs, copies exports to external buckets, and removes expired ones. */
 import { sweepExports } from '../../runtime/aws/export-steps.ts'
 
 export const handler = sweepExports

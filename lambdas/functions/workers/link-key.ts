@@ -1,4 +1,4 @@
-/** Tells CloudFront the public half of a key that links to export files are signed with: once, when a stage gets such a key. */
+/** Returns the public key of export file links, for CloudFront. A deployment runs it once for each such key of a stage. */
 import { customResource } from '../../runtime/aws/custom-resource.ts'
 import { readLinkKeyPem } from '../../runtime/aws/file-links.ts'
 

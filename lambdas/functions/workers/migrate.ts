@@ -1,4 +1,4 @@
-/** Runs once in every deployment, before anybody is served by it. */
+/** Prepares shared state. Every deployment runs it once, before its functions answer requests. */
 import { customResource } from '../../runtime/aws/custom-resource.ts'
 import { migrate } from '../../runtime/aws/migration.ts'
 

@@ -1,4 +1,4 @@
-/** The steps of the rebuild workflow. */
+/** Steps of the rebuild workflow. */
 import { rebuild } from '../../runtime/aws/index-workers.ts'
 
 export const handler = rebuild()

@@ -1,4 +1,4 @@
-/** Makes the first signing key of a stage, ends rotations every day, and removes all keys with the stage. */
+/** Creates the first signing key of a stage, completes key rotations every day, and removes all keys with the stage. */
 import { type CustomResourceEvent, customResource } from '../../runtime/aws/custom-resource.ts'
 import { maintainSigningKeys, removeSigningKeys } from '../../runtime/aws/signing-keys.ts'
 
