@@ -1,4 +1,4 @@
-/** What an endpoint of the authorization server gets and gives: HTTP is already behind it, stores are ports. */
+/** Contract of the endpoints of the authorization server: request, response and ports. Endpoints know no HTTP library and no store. */
 import type { PersonReader } from '../access/user-patients.ts'
 import type { Clock } from '../ports/execution/clock.ts'
 import type { Clients } from '../ports/rows/clients.ts'
@@ -15,20 +15,21 @@ export type AuthRequest = {
   readonly method: string
   readonly query: ParameterPairs
   readonly form: ParameterPairs
-  /** Names in lower case. */
+  /** Names are in lower case. */
   readonly headers: Readonly<Record<string, string>>
-  /** Of the peer; empty where it is not known. */
+  /** IP address of the peer; empty if it is unknown. */
   readonly address: string
-  /** Without a slash at the end: what issues tokens, and what they are for. */
+  /** Base URL without a trailing slash. It is the issuer and the audience of tokens. */
   readonly baseUrl: string
   readonly requestId: string
-  /** For the audit record, as soon as it is known; nothing that was only typed. */
+  /** Adds facts to the audit record. Endpoints call it as soon as a fact is verified, and never with text that a user only typed. */
   readonly note: (facts: AuditFacts) => void
 }
 
 /**
- * Facts for the audit record. `tenant`, `client`: set where no token names them. `outcome`: the result, such as `invalid_client` or `logged in`.
- * `patients`: those that a page shows, as `Patient/1`, or as `north/Patient/1` if they belong to several tenants.
+ * Facts for the audit record. `tenant`, `client`: set by the endpoint, because no access token names them. `outcome`: the result, such as
+ * `invalid_client` or `logged in`. `patients`: patients that a page shows, as `Patient/1`, or as `north/Patient/1` if they belong to
+ * several tenants.
  */
 export type AuditFacts = {
   readonly tenant?: string
@@ -38,12 +39,12 @@ export type AuditFacts = {
   readonly patients?: readonly string[]
 }
 
-/** `body`: as `content-type` says. */
+/** `body`: text in the format that the header `content-type` names. */
 export type AuthResponse = { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body?: string }
 
 export type Endpoint = (request: AuthRequest) => Promise<AuthResponse>
 
-/** How this server answers where the specification leaves a choice; runtime/config.ts documents each. */
+/** Settings that select the behavior where specifications leave a choice. runtime/config.ts documents each. */
 export type AuthChoices = {
   readonly tenancy: boolean
   readonly tenantClaim: string
@@ -51,7 +52,10 @@ export type AuthChoices = {
   readonly organizationName: string
 }
 
-/** Properties by which users recognize a patient. `id`: without its type. `number`: a business identifier. `tenant`: only with tenancy. */
+/**
+ * Properties by which users recognize a patient. `id`: without the resource type. `number`: a business identifier. `tenant`: tenant of the
+ * patient, if the server names one.
+ */
 export type FoundPatient = {
   readonly id: string
   readonly name: string
@@ -61,10 +65,10 @@ export type FoundPatient = {
   readonly tenant?: string
 }
 
-/** A patient, or an encounter: in whose record it is. `patient`: its id; absent where an encounter is of nobody. */
+/** Tenant and patient of a Patient or an Encounter. `patient`: its id; absent if the subject of the Encounter is not a Patient. */
 export type FoundRecord = { readonly type: 'Patient' | 'Encounter'; readonly tenant: string; readonly patient?: string }
 
-/** What endpoints may need; each names its own with Pick. */
+/** Ports of all endpoints. Each endpoint selects its own with Pick. */
 export type AuthPorts = {
   readonly clients: Pick<Clients, 'get'>
   readonly users: Pick<Users, 'get'>
@@ -74,30 +78,30 @@ export type AuthPorts = {
   readonly clock: Clock
   readonly seal: Seal
   readonly choices: AuthChoices
-  /** Of clients that publish their keys. */
+  /** Fetches the keys of clients that publish them under a URL. */
   readonly keySource: KeySource
-  /** Whether it is the user's password; as long for a user that is not there. Networks take turns. */
+  /** Whether `typed` is the user's password. Takes as long for an unknown user. Networks take turns, so none blocks the others. */
   readonly checkPassword: (typed: string, user: User | undefined, network: string) => Promise<boolean>
   readonly patients: PatientFinder
   readonly patientsOf: PersonReader
-  /** Whether the condition of a scope can be decided on a resource of the type alone, in one of these tenants. */
+  /** Whether a resource alone can decide the condition of a scope for its type, in at least one tenant. */
   readonly isDecidable: (tenants: readonly string[], type: string, query: string) => Promise<boolean>
 }
 
-/** Of endpoints that verify tokens, and sign none. */
+/** Ports of endpoints that verify tokens and sign none. */
 export type VerifyingPorts = Pick<AuthPorts, 'clock'> & { readonly keys: PublishedKeys }
 
-/** Patients a user may see, in these tenants (`*`: any). */
+/** Finds patients in the given tenants (`*`: any). `find` and `get` return only patients that the user may see. */
 export type PatientFinder = {
-  /** Some of those whose names begin with these words; of all, where there are none. */
+  /** Returns some of the patients with names that begin with these words. Without words it returns some of all patients. */
   readonly find: (user: User, tenants: readonly string[], text: string) => Promise<readonly FoundPatient[]>
-  /** `id`: without its type. */
+  /** `id`: without the resource type. */
   readonly get: (user: User, tenants: readonly string[], id: string) => Promise<FoundPatient | undefined>
-  /** Whoever asks: one for each of these tenants that has such a resource. `id`: without its type. */
+  /** Returns one record for each of these tenants that has such a resource, regardless of the user. `id`: without the resource type. */
   readonly recordsOf: (tenants: readonly string[], type: FoundRecord['type'], id: string) => Promise<readonly FoundRecord[]>
-  /** Whether it has, or had, anything. */
+  /** Whether the tenant has, or had, any resources. */
   readonly isTenant: (tenant: string) => Promise<boolean>
 }
 
-/** A key is published longer than this before it is used. */
+/** Headers of responses that clients may cache for five minutes. A new key is published for longer than this before it signs. */
 export const CACHEABLE_HEADERS = { 'cache-control': 'public, max-age=300' }

@@ -1,4 +1,4 @@
 import type { Element } from '../fhir/resource.ts'
 
-/** Fetches a JSON Web Key Set from where a client publishes it. Error where that fails; `fresh`: not from what is remembered. */
+/** Fetches the JSON Web Key Set that a client publishes. Throws Error if that fails. `fresh`: reads the set again, not from the cache. */
 export type KeySource = (uri: string, fresh: boolean) => Promise<readonly Element[]>

@@ -1,4 +1,7 @@
-/** Errors of the authorization server, as JSON. https://www.rfc-editor.org/rfc/rfc6749#section-5.2, and what OpenID Connect Core 3.1.2.6 adds */
+/**
+ * Errors of the authorization server, as JSON. The codes are from OpenID Connect Core 3.1.2.6 and
+ * https://www.rfc-editor.org/rfc/rfc6749#section-5.2.
+ */
 import type { AuthResponse } from './endpoint.ts'
 
 export type OAuthErrorCode =
@@ -19,7 +22,7 @@ export type OAuthErrorCode =
   | 'request_not_supported'
   | 'request_uri_not_supported'
 
-/** A broken request, and what the client is told of it: no secret, and nothing of a person. */
+/** Rejects a request, with the description that the client receives. The description contains no secrets and no personal data. */
 export class OAuthError extends Error {
   readonly code: OAuthErrorCode
   readonly status: number
@@ -33,7 +36,7 @@ export class OAuthError extends Error {
   }
 }
 
-/** https://www.rfc-editor.org/rfc/rfc6749#section-5.1 */
+/** Headers that forbid caches to store a response. https://www.rfc-editor.org/rfc/rfc6749#section-5.1 */
 export const NO_STORE_HEADERS = { 'cache-control': 'no-store', pragma: 'no-cache' }
 
 export const errorResponse = ({ code, message, status, headers }: OAuthError): AuthResponse =>

@@ -1,7 +1,7 @@
-/** Texts nobody can guess: codes, refresh tokens, sessions. What is kept of one is its SHA-256. */
+/** Random secrets that cannot be guessed: codes, refresh tokens, sessions. Stores hold only their SHA-256. */
 import { createHash, randomBytes } from 'node:crypto'
 
-/** 256 random bits. */
+/** Returns 256 random bits, as base64url. */
 export const createRandomSecret = (): string => randomBytes(32).toString('base64url')
 
 export const fingerprintOf = (text: string): string => createHash('sha256').update(text).digest('base64url')

@@ -1,14 +1,18 @@
 /**
- * Where users may be sent back to with a code: https, a loopback address, or an app's own scheme. Nothing that a browser runs or reads files by.
+ * Redirect URIs, to which the server sends a user back with a code. Accepted are https, loopback addresses and private-use schemes of apps.
+ * Schemes that make a browser run code or read files are rejected.
  * https://www.rfc-editor.org/rfc/rfc8252#section-7, https://www.rfc-editor.org/rfc/rfc9700#section-4.1.3
  */
 
 const LONGEST = 2_000
 const LOOPBACK = new Set(['127.0.0.1', '[::1]', 'localhost'])
-/** A domain name turned round: nobody else's. https://www.rfc-editor.org/rfc/rfc8252#section-7.1 */
+/** Private-use scheme: a domain name in reverse order, which only its owner uses. https://www.rfc-editor.org/rfc/rfc8252#section-7.1 */
 const OWN_SCHEME = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+:$/
 
-/** What is wrong with it, in a few words; undefined: nothing. It is compared as text, so that it has to be written as browsers write it. */
+/**
+ * Returns the problem of a redirect URI in a few words, or undefined if it is valid. The server compares URIs as text, so a URI must have
+ * the form in which browsers write it.
+ */
 export function findRedirectUriProblem(uri: string): string | undefined {
   if (uri.length > LONGEST) return `is longer than ${LONGEST} characters`
   if (!/^[!-~]+$/.test(uri) || /["<>\\^`{|}*]/.test(uri)) return 'has characters that URLs do not have'
@@ -25,8 +29,8 @@ export function findRedirectUriProblem(uri: string): string | undefined {
 }
 
 /**
- * Compared as text. One that is registered as an address of this machine without a port stands for each port: an app there gets another one
- * each time it starts. https://www.rfc-editor.org/rfc/rfc8252#section-7.3
+ * Whether the client registered the redirect URI. URIs are compared as text. A registered loopback IP address without a port matches every
+ * port, because an app gets another port at each start. https://www.rfc-editor.org/rfc/rfc8252#section-7.3
  */
 // guard: redirect-uri-is-registered
 export const isRegisteredRedirectUri = (uri: string, registered: readonly string[]): boolean =>
@@ -34,7 +38,7 @@ export const isRegisteredRedirectUri = (uri: string, registered: readonly string
 
 const LOOPBACK_PORT = /^(http:\/\/(?:127\.0\.0\.1|\[::1\])):\d{1,5}(?=\/|\?|$)/
 
-/** With these parameters; those that are undefined are left out. */
+/** Returns the URI with these parameters added to its query. Omits undefined parameters. */
 export function withParameters(uri: string, parameters: Readonly<Record<string, string | undefined>>): string {
   const given = Object.entries(parameters).filter((pair): pair is [string, string] => pair[1] !== undefined)
   return `${uri}${uri.includes('?') ? '&' : '?'}${new URLSearchParams(given)}`

@@ -1,23 +1,23 @@
-/** The grant of a user to a client. Codes and refresh tokens refer to it. All its tokens carry its `sid`, which revokes them. */
+/** Grant of a user to a client. Codes and refresh tokens refer to it. All its tokens carry its `sid`, which revokes them. */
 export type UserGrant = {
   readonly client: string
-  /** Of the client: what an earlier one of its id was granted is not its own. */
+  /** Registration time of the client. A grant to a previous client of the same id is not valid for the current one. */
   readonly registeredAt?: number
-  /** Of the client and the user, as they were when it was granted. */
+  /** Credential generations of the client and the user when the user granted access. */
   readonly generations?: { readonly client?: string; readonly user?: string }
-  /** The name, and what stays of a user when a name is given again. */
+  /** `user`: name, which can be registered again after a removal. `subject`: stays with one user, and is never assigned again. */
   readonly user: string
   readonly subject: string
   readonly sid: string
   readonly scopes: readonly string[]
   readonly tenants: readonly string[]
-  /** Ids, without their types. */
+  /** Ids without resource types. */
   readonly patient?: string
   readonly encounter?: string
-  /** Whether the app shows who the patient is: nobody else does. */
+  /** Whether the app must display the patient's identity, because nothing around the app displays it. */
   readonly banner: boolean
-  /** Seconds since 1970: when the user logged in. */
+  /** Login time of the user, in seconds since 1970. */
   readonly authTime: number
-  /** The key of the session it was granted in: online access ends with it. */
+  /** Key of the session in which the user granted access. Online access ends with this session. */
   readonly session: string
 }

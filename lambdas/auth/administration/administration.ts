@@ -1,6 +1,6 @@
 /**
- * What an operator does with clients, users and keys. What was issued to a client or a user before a change that takes something from them is
- * refused, wherever that is noticed within seconds.
+ * Operator commands for clients, users and keys. A change that takes something from a client or user revokes everything issued to it
+ * before. Every part of the server that checks revocations rejects it within seconds.
  */
 import { type Client, type ClientAuthentication, type Clients, isClientId } from '../../ports/rows/clients.ts'
 import type { Grants } from '../../ports/rows/grants.ts'
@@ -23,26 +23,26 @@ export type AdministrationPorts = AuditPorts & {
   readonly revocations: Revocations
   readonly passwords: Pick<Passwords, 'hash'>
   readonly keys: SigningKeys
-  /** Milliseconds. */
+  /** `time`: milliseconds. */
   readonly wait: (time: number) => Promise<unknown>
 }
 
 const SECOND = 1_000
-/** As long as it is known that somebody removed it, the demo app is not made again. */
+/** How long the removal of the demo client is retained, in milliseconds. Until then the server does not create that client again. */
 const FOREVER = 1_000 * 365 * 24 * 60 * 60 * SECOND
 
-/** A secret is told this once: what is kept is its SHA-256. */
+/** Registered client. `secret`: returned only this once, because the store holds its SHA-256. */
 export type RegisteredClient = { readonly client: Client; readonly secret?: string }
 
-/** `secret`: one is made. */
+/** Client to register. `authentication`: with `secret`, the registration creates a random secret. */
 export type NewClient = Omit<ClientRegistration, 'authentication'> & { readonly authentication: ClientAuthentication | 'secret' }
 
-/** RangeError where it cannot be registered. */
+/** Throws RangeError if the client cannot be registered. */
 export function checkClient({ authentication, ...rest }: NewClient): void {
   toClient({ ...rest, authentication: authentication === 'secret' ? { kind: 'secret', hashes: [] } : authentication }, 0)
 }
 
-/** RangeError where there is one already, or it cannot be registered. */
+/** Registers a client. Throws RangeError if its id is already registered, or the registration is invalid. */
 export async function addClient(ports: AdministrationPorts, request: NewClient): Promise<RegisteredClient> {
   const { clients, clock } = ports
   const { authentication, ...rest } = request
@@ -59,12 +59,16 @@ export async function addClient(ports: AdministrationPorts, request: NewClient):
 }
 
 /**
- * `next`: a second secret, until the first is ended. `now`: a new one, and no other counts. `end`: of two only the newest counts. Keys take the
- * place of those before. Except for `next`, what the client was issued before no longer counts, by whichever secret: tokens do not say by which.
+ * Rotation of a client's credentials. `next`: adds a second secret; both are valid until the first is ended. `now`: replaces all secrets by
+ * a new one. `end`: keeps only the newest of two secrets. An object replaces the keys. Every rotation except `next` revokes everything
+ * issued to the client, with whichever secret: tokens do not record the secret.
  */
 export type CredentialRotation = 'next' | 'now' | 'end' | Extract<ClientAuthentication, { readonly kind: 'keys' | 'uri' }>
 
-/** RangeError where there is no such client, it has none of these, or not as many secrets as are needed: a third would end one that may be in use. */
+/**
+ * Rotates the credentials of a client. Throws RangeError if the client does not exist or has credentials of another kind. Also throws if
+ * `end` finds one secret, or `next` two: a third would end one that may be in use.
+ */
 export async function rotateClientCredentials(
   ports: AdministrationPorts,
   id: string,
@@ -102,15 +106,15 @@ function rotated({ id, authentication }: Client, rotation: CredentialRotation, s
   return { kind: 'secret', hashes: [fingerprintOf(secret!), ...(rotation === 'next' ? hashes : [])] }
 }
 
-/** Absent fields stay as they are. `patient`: null removes it. */
+/** Change of a registration. Absent fields stay as they are. `patient`: null removes it. */
 export type ClientChange = Partial<Omit<ClientRegistration, 'id' | 'authentication' | 'patient'>> & { readonly patient?: string | null }
 
-/** `isRevoked`: what the client was issued before no longer counts. */
+/** Result of a change. `isRevoked`: whether the change revoked everything issued to the client before. */
 export type UpdatedClient = { readonly client: Client; readonly isRevoked: boolean }
 
 /**
- * Changes what a client is registered with. Only a change that takes something from it revokes what it was issued. RangeError where there is
- * no such client, or it cannot be registered so.
+ * Changes the registration of a client. Only a change that takes something from the client revokes issued tokens. Throws RangeError if the
+ * client does not exist, or the new registration is invalid.
  */
 export async function updateClient(ports: AdministrationPorts, id: string, change: ClientChange): Promise<UpdatedClient> {
   const changedAt = ports.clock.now()
@@ -137,12 +141,12 @@ function updated({ patient: before, ...known }: Client, { patient = before, ...c
   return { ...known, ...client }
 }
 
-/** Whether tokens of the client may open what it is no longer registered for. Without a patient its tokens may be about all patients. */
+/** Whether issued tokens may exceed the new registration. Every change of the patient counts: tokens without one may cover all patients. */
 const takesFrom = (before: Client, after: Client): boolean =>
   before.patient !== after.patient ||
   (['scopes', 'tenants', 'redirectUris'] as const).some((field) => before[field].some((each) => !after[field].includes(each)))
 
-/** RangeError where there is none; what one of this id was issued is refused all the same. */
+/** Removes a client. Throws RangeError if it does not exist, but even then revokes everything issued under this id. */
 export async function removeClient(ports: AdministrationPorts, id: string): Promise<void> {
   if (!isClientId(id)) throw noClient(id)
   await auditChange(ports, { interaction: 'client remove', client: id }, async () => {
@@ -156,7 +160,7 @@ export async function removeClient(ports: AdministrationPorts, id: string): Prom
   })
 }
 
-/** RangeError where there is one already, or it cannot be registered. */
+/** Registers a user. Throws RangeError if the name is already registered, or the registration is invalid. */
 export async function addUser(ports: AdministrationPorts, request: UserRegistration, password: string): Promise<User> {
   const { users, clock, passwords } = ports
   const kept = { subject: clock.newId(), generation: clock.newId(), password: '', changedAt: clock.now() }
@@ -171,7 +175,7 @@ export async function addUser(ports: AdministrationPorts, request: UserRegistrat
   return user
 }
 
-/** RangeError where there is no such user, or the password is none. */
+/** Changes a password and revokes everything issued to the user. Throws RangeError for an unknown user or an invalid password. */
 export async function changePassword(ports: AdministrationPorts, typed: string, password: string): Promise<void> {
   const name = typed.toLowerCase()
   const before = await ports.users.get(name)
@@ -185,13 +189,13 @@ export async function changePassword(ports: AdministrationPorts, typed: string, 
   })
 }
 
-/** RangeError where there is none. */
+/** Removes a user and revokes everything issued to it. Throws RangeError if the user does not exist. */
 export async function removeUser(ports: AdministrationPorts, typed: string): Promise<void> {
   const name = typed.toLowerCase()
   const user = await ports.users.get(name)
   if (user === undefined) throw noUser(name)
   await auditChange(ports, { interaction: 'user remove', user: name, subject: user.subject }, async () => {
-    // In this order it can be said again where it is interrupted. Nobody is given the subject again.
+    // Revoke first, so that an interrupted command can be repeated. No later user gets this subject.
     await revokePermanently(ports, `user:${user.subject}`)
     await changeGeneration(ports, ports.users, name, () => undefined)
   })
@@ -199,7 +203,10 @@ export async function removeUser(ports: AdministrationPorts, typed: string): Pro
 
 type LaunchingPorts = AuditPorts & Pick<AdministrationPorts, 'clients' | 'users'> & { readonly grants: Grants }
 
-/** What an app is given as `launch`. `complete`: where the data can be looked at; whoever logs in is asked again. RangeError as checkLaunch. */
+/**
+ * Returns the value that an app receives as `launch`. `complete`: checks the launch against stored data, where these are accessible; the
+ * login checks again. Throws RangeError as checkLaunch does.
+ */
 export async function addLaunch(
   ports: LaunchingPorts,
   said: Launch,
@@ -214,7 +221,10 @@ const recordedOf = ({ registeredAt: _, banner: __, encounter, ...launch }: Launc
   ...(encounter === undefined ? {} : { key: `Encounter/${encounter}` }),
 })
 
-/** `patience`: milliseconds after which it takes over, see `rotate`. What no token needs any more goes at once: nobody else may come by. */
+/**
+ * Creates a signing key. `patience`: milliseconds until it takes over, see rotateSigningKeys. Also removes keys that no token needs,
+ * because no server may be running to do so.
+ */
 export const rotateKeys = (ports: AdministrationPorts, patience: number): Promise<SigningKey> =>
   auditChange(ports, { interaction: 'keys rotate' }, async () => {
     const made = await rotateSigningKeys(ports.keys, ports.clock.now(), patience)
@@ -222,7 +232,10 @@ export const rotateKeys = (ports: AdministrationPorts, patience: number): Promis
     return made
   })
 
-/** What names no generation, as what was issued before there were any. Tokens say their second: what is issued after this has resolved is of a later one, and counts. */
+/**
+ * Revokes everything issued until now without a credential generation, including all from before generations existed. Tokens carry the
+ * second of their issue. The function returns in the next second, so that tokens issued afterwards stay valid.
+ */
 async function refuseOlder(
   { revocations, clock, wait }: AdministrationPorts,
   mark: RevocationKey,

@@ -1,13 +1,13 @@
-/** Changes that an operator makes by commands, each with an audit record. */
+/** Changes that operators make with commands, each with an audit record. */
 import type { Clock } from '../../ports/execution/clock.ts'
 import { NotRecorded } from '../../ports/faults/not-recorded.ts'
 import type { AuditLog, AuditRecord } from '../../ports/security/audit-log.ts'
 
 export type AuditPorts = {
   readonly clock: Clock
-  /** Strict: nothing is changed that cannot be recorded. */
+  /** Strict audit log: a change that cannot be recorded is not made. */
   readonly audit: AuditLog
-  /** Who asks; absent: it is known otherwise. */
+  /** Name of the operator; absent if it is recorded elsewhere. */
   readonly operator?: string
 }
 
@@ -15,7 +15,10 @@ export type AuditedChange = Pick<AuditRecord, 'interaction' | 'client' | 'user' 
   readonly tenant?: string
 }
 
-/** What is refused (RangeError) has changed nothing, and leaves no record; what breaks may have. */
+/**
+ * Makes a change and records it. A RangeError means that the change was rejected, and leaves no record. Any other error is recorded as
+ * failed, because the change may be partly made. NotRecorded means that a record could not be stored.
+ */
 export async function auditChange<T>(ports: AuditPorts, what: AuditedChange, change: () => Promise<T>): Promise<T> {
   const at = ports.clock.now()
   await ports.audit.prepare(at, what.interaction)

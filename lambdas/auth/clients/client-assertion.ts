@@ -1,7 +1,8 @@
 /**
- * A client that signs what it says. https://www.rfc-editor.org/rfc/rfc7523#section-3; newer clients name the issuer where SMART's name the URL
- * of the token endpoint: https://datatracker.ietf.org/doc/draft-ietf-oauth-rfc7523bis/
+ * Client authentication by a signed assertion. https://www.rfc-editor.org/rfc/rfc7523#section-3
+ * SMART requires the URL of the token endpoint as its audience:
  * https://hl7.org/fhir/smart-app-launch/client-confidential-asymmetric.html#authenticating-to-the-token-endpoint
+ * Newer clients send the issuer: https://datatracker.ietf.org/doc/draft-ietf-oauth-rfc7523bis/
  */
 import { importJWK, type JWTPayload, jwtVerify } from 'jose'
 import { isBase64Url } from '../../access/verification/bearer-token.ts'
@@ -15,24 +16,30 @@ import { fingerprintOf } from '../random-secret.ts'
 
 export type AssertionPorts = Pick<AuthPorts, 'clients' | 'grants' | 'clock' | 'keySource'>
 
-/** https://hl7.org/fhir/smart-app-launch/client-confidential-asymmetric.html#registering-a-client-communicating-public-keys: both are asked of servers. */
+/**
+ * Accepted algorithms. SMART requires both of servers:
+ * https://hl7.org/fhir/smart-app-launch/client-confidential-asymmetric.html#registering-a-client-communicating-public-keys
+ */
 export const ASSERTION_ALGORITHMS = ['RS384', 'ES384']
-/** Seconds it may have left. */
+/** Maximum seconds until an assertion expires. Assertions with a later `exp` are rejected. */
 const LONGEST_LIFE = 300
-/** Seconds two clocks may differ by. */
+/** Tolerated difference between two clocks, in seconds. */
 const TOLERANCE = 5
-/** Characters. */
+/** Maximum characters of an assertion, and of its `jti`. Longer ones are rejected. */
 const LONGEST = 8_192
 const LONGEST_JTI = 256
 
-/** Before anything is verified: whose keys to ask. OAuthError 401 where it is no JWT. */
+/**
+ * Returns the client id of an unverified assertion, to find the keys for its verification. Throws OAuthError 401 if it is not a JWT or
+ * names no client.
+ */
 export function clientIdOf(assertion: string): string {
   const { iss, sub } = partOf(assertion, 1)
   if (typeof iss !== 'string' || iss !== sub) throw wrong('iss and sub are the id of the client')
   return iss
 }
 
-/** OAuthError 401 where it does not prove that the client made it, for this server, just now, and never used it before. */
+/** Throws OAuthError 401 unless the client created the assertion for this server, just now, and never used it before. */
 export async function checkAssertion(ports: AssertionPorts, client: Client, assertion: string, { baseUrl }: AuthRequest): Promise<void> {
   const header = partOf(assertion, 0)
   if (header.typ !== undefined && header.typ !== 'JWT') throw wrong('typ is JWT')
@@ -51,7 +58,7 @@ export async function checkAssertion(ports: AssertionPorts, client: Client, asse
 
 const wrong = (why: string): OAuthError => new OAuthError('invalid_client', `The assertion does not count: ${why}`, 401)
 
-/** Header or claims. What stands twice in JSON, one reader takes for this and another for that: it is no JWT. */
+/** Returns the header (0) or the claims (1). Rejects JSON with a duplicate name, because readers could choose different values. */
 function partOf(assertion: string, at: 0 | 1): Element {
   if (assertion.length > LONGEST) throw wrong(`It has more than ${LONGEST} characters`)
   const parts = assertion.split('.')
@@ -61,7 +68,7 @@ function partOf(assertion: string, at: 0 | 1): Element {
     const part = parseJsonBytes(Buffer.from(parts[at]!, 'base64url'))
     if (isElement(part)) return part
   } catch {
-    // Told below.
+    // Falls through to the error below.
   }
   throw wrong('It is no JWT')
 }
@@ -88,7 +95,7 @@ async function verified(assertion: string, key: Element, { client, now, audience
   }
 }
 
-/** What is wrong with it, and what would be right: of what it says only times. */
+/** Returns the reason of the rejection, and the expected value. It repeats only times from the assertion. */
 function reasonOf(error: unknown, now: number, endpoint: string): string {
   const { code, claim, payload } = error as { readonly code?: string; readonly claim?: string; readonly payload?: JWTPayload }
   const time = claim === 'exp' || claim === 'nbf' ? payload?.[claim] : undefined
@@ -100,18 +107,18 @@ function reasonOf(error: unknown, now: number, endpoint: string): string {
   return code === 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED' ? 'The signature is wrong' : 'It is no JWT that this server takes'
 }
 
-/** Two clocks that differ show themselves. */
+/** Names the server's time, so that a client can see a difference between the clocks. */
 const theClock = (now: number): string => `the clock of this server, ${toInstant(now)}`
 
 const aheadOf = (claim: string, time: number, now: number, allowed: string): string =>
   `${claim} is ${Math.round(time - now / 1000)} seconds ahead of ${theClock(now)}, and ${allowed} may be: it counts seconds since 1970`
 
-/** The client's own key that the header names; none that the assertion brings along. With the algorithm it is for. */
+/** Returns the registered key that the header names, with its algorithm. Never uses a key from the assertion itself. */
 async function keyOf({ keySource }: AssertionPorts, { authentication }: Client, { alg, kid, jku }: Element): Promise<Element> {
   // guard: assertion-algorithm
   if (!ASSERTION_ALGORITHMS.includes(String(alg))) throw wrong(`alg is one of ${ASSERTION_ALGORITHMS.join(', ')}`)
   if (authentication.kind !== 'keys' && authentication.kind !== 'uri') throw wrong('The client has no keys')
-  // https://hl7.org/fhir/smart-app-launch/client-confidential-asymmetric.html#signature-verification
+  // The only accepted `jku`: https://hl7.org/fhir/smart-app-launch/client-confidential-asymmetric.html#signature-verification
   if (jku !== undefined && (authentication.kind !== 'uri' || jku !== authentication.uri))
     throw wrong('jku is not the jwks_uri that the client is registered with')
   const fits = (key: Element): boolean => key.kid === kid && isFor(String(alg), key)

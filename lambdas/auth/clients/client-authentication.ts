@@ -1,5 +1,5 @@
 /**
- * Which client asks, and how it proved it: by Basic, a secret in the body, or a signed assertion; a public client by its name alone.
+ * Client authentication by HTTP Basic, by a secret in the body, or by a signed assertion. A public client sends only its id.
  * https://www.rfc-editor.org/rfc/rfc6749#section-2.3, https://www.rfc-editor.org/rfc/rfc7523#section-2.2
  */
 import { timingSafeEqual } from 'node:crypto'
@@ -18,15 +18,16 @@ export const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-b
 
 export type AuthenticatedClient = { readonly client: Client; readonly by: ClientAuth; readonly parameters: RequestParameters }
 
-/** How it says who it is. */
+/** Credentials of a request. */
 type Credentials =
   | { readonly kind: 'secret'; readonly id: string; readonly secret: string }
   | { readonly kind: 'assertion'; readonly id: string; readonly assertion: string }
   | { readonly kind: 'none'; readonly id: string }
 
 /**
- * OAuthError 401 `invalid_client` for a wrong secret or assertion, 400 for an unknown client or none, and for two ways at once; 429 for too
- * many wrong ones. Noted is who is registered.
+ * Returns the authenticated client. Throws OAuthError 401 `invalid_client` for a wrong secret or assertion. Throws 400 for an unknown
+ * client, for missing credentials, and for more than one kind of them. Throws 429 after too many failures. The audit record names only
+ * registered clients.
  */
 export async function authenticateClient(ports: AssertionPorts, request: AuthRequest): Promise<AuthenticatedClient> {
   const parameters = formOf(request)
@@ -43,7 +44,7 @@ export async function authenticateClient(ports: AssertionPorts, request: AuthReq
 }
 
 /**
- * A public client need not say who it is where its refresh token does, and fhirclient does not.
+ * Adds the client id from the refresh token if the request names no client. A public client may omit its id there, and fhirclient does.
  * https://www.rfc-editor.org/rfc/rfc6749#section-6
  */
 async function namedByToken(ports: AssertionPorts, { headers }: AuthRequest, parameters: RequestParameters): Promise<RequestParameters> {
@@ -54,7 +55,7 @@ async function namedByToken(ports: AssertionPorts, { headers }: AuthRequest, par
   return found === undefined ? parameters : new Map([...parameters, ['client_id', found.grant.client]])
 }
 
-/** https://www.rfc-editor.org/rfc/rfc9110#section-11.6.1 asks for the header. */
+/** Returns the error for a wrong secret. HTTP requires its header: https://www.rfc-editor.org/rfc/rfc9110#section-11.6.1 */
 const wrongSecret = (baseUrl: string): OAuthError =>
   new OAuthError('invalid_client', 'The secret of the client is wrong', 401, { 'www-authenticate': `Basic realm="${baseUrl}"` })
 
@@ -65,7 +66,7 @@ function formOf({ method, headers, form }: AuthRequest): RequestParameters {
   return parametersOf(form)
 }
 
-/** OAuthError 400 where there are several, or none. */
+/** Returns the credentials of a request. Throws OAuthError 400 if there are several or none. */
 function credentialsOf({ headers }: AuthRequest, parameters: RequestParameters): Credentials {
   const basic = basicOf(headers.authorization)
   const secret = parameters.get('client_secret')
@@ -91,7 +92,7 @@ function assertedBy(parameters: RequestParameters, named: string | undefined): C
   return { kind: 'assertion', id, assertion }
 }
 
-/** https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1: both parts are form-encoded before they are joined. */
+/** Returns the parts of HTTP Basic, which are form-encoded before they are joined: https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1 */
 function basicOf(header: string | undefined): { readonly id: string; readonly secret: string } | undefined {
   if (header === undefined) return undefined
   const [, encoded] = /^Basic +([A-Za-z0-9+/=_-]+) *$/i.exec(header) ?? []
@@ -109,7 +110,7 @@ function formDecoded(text: string): string {
   }
 }
 
-/** OAuthError 400 where the client has more than a name. */
+/** Returns `none` for a public client. Throws OAuthError 400 for every other client. */
 function authenticatedByName({ authentication }: Client): ClientAuth {
   // guard: secret-required-unless-public
   if (authentication.kind !== 'public') throw new OAuthError('invalid_client', 'The client did not authenticate')

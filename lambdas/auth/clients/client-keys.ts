@@ -1,4 +1,4 @@
-/** The keys a client registers: a JSON Web Key Set. https://www.rfc-editor.org/rfc/rfc7517#section-5 */
+/** Keys that a client registers, as a JSON Web Key Set. https://www.rfc-editor.org/rfc/rfc7517#section-5 */
 import { createPublicKey, type JsonWebKey } from 'node:crypto'
 import { type Element, isElement } from '../../fhir/resource.ts'
 
@@ -7,8 +7,8 @@ const LEAST_BITS = 2_048
 const SECRET = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 
 /**
- * Those that can verify an assertion: RSA for RS384, P-384 for ES384, each with a kid. RangeError where there are none, or the text holds what is
- * secret; it says nothing of what the text holds.
+ * Returns the keys that can verify an assertion: RSA for RS384 and P-384 for ES384, each with a `kid`. Throws RangeError if there are none
+ * or too many, or if two have one `kid`. Throws RangeError if the text contains private keys. The message never repeats the text.
  */
 export function clientKeysOf(text: string): readonly Element[] {
   const { keys } = parsed(text)

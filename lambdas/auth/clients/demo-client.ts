@@ -1,4 +1,4 @@
-/** An app to try the server with. Anybody on this machine may be it, so that it is there only where the server calls itself by a loopback address. */
+/** Demo app for trying the server. Any program on this machine can use its id, so it exists only with a loopback base URL. */
 import type { Client, Clients } from '../../ports/rows/clients.ts'
 import type { RevocationReader } from '../../ports/rows/revocations.ts'
 
@@ -7,7 +7,7 @@ export const DEMO_CLIENT: Client = {
   name: 'Demo app on this machine',
   authentication: { kind: 'public' },
   scopes: ['openid', 'fhirUser', 'offline_access', 'launch', 'launch/patient', 'patient/*.cruds', 'user/*.cruds'],
-  // Of any port.
+  // Without a port they match every port.
   redirectUris: ['http://127.0.0.1/callback', 'http://[::1]/callback'],
   tenants: ['default'],
   mayIntrospect: false,
@@ -16,7 +16,9 @@ export const DEMO_CLIENT: Client = {
 
 type Stores = { readonly clients: Pick<Clients, 'change'>; readonly revocations: RevocationReader }
 
-/** One that somebody registered under its name stays what it is; once somebody has removed it, it does not come back. */
+/**
+ * Adds or removes the demo client. Keeps a client that an operator registered under its id. Never restores it after an operator removed it.
+ */
 export async function maintainDemoClient({ clients, revocations }: Stores, isOnThisMachine: boolean): Promise<Client | undefined> {
   const isWanted = isOnThisMachine && (await revocations.revoked([`client:${DEMO_CLIENT.id}`])).size === 0
   return clients.change(DEMO_CLIENT.id, (client) => {

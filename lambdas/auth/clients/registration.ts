@@ -1,4 +1,4 @@
-/** What may be registered as a client or a user. RangeError, which says what is wrong, for everything else. */
+/** Validation of registrations of clients and users. Throws RangeError with the reason if one is invalid. */
 import { parseScope, splitScopes } from '../../access/scopes.ts'
 import { isId } from '../../fhir/resource.ts'
 import { type Client, type ClientAuthentication, isClientId } from '../../ports/rows/clients.ts'
@@ -6,7 +6,7 @@ import { isUserName, type User } from '../../ports/rows/users.ts'
 import { findRedirectUriProblem } from '../redirect-uri.ts'
 import { tenantsOfPerson } from '../tenant-intersection.ts'
 
-/** How much of each there may be, so that a client has room. */
+/** Maximum entries of a list, and maximum characters, so that a client fits into its row. Larger registrations are rejected. */
 const MOST = 100
 const LONGEST_NAME = 200
 const LONGEST_SCOPES = 20_000
@@ -15,7 +15,7 @@ export type ClientRegistration = Pick<
   Client,
   'id' | 'name' | 'scopes' | 'redirectUris' | 'tenants' | 'mayIntrospect' | 'authentication'
 > & {
-  /** With its type or without. */
+  /** With or without the resource type. */
   readonly patient?: string
   readonly consistency?: Client['consistency']
 }
@@ -51,7 +51,7 @@ export function toUser(request: UserRegistration, kept: Pick<User, 'subject' | '
   }
 }
 
-/** http://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html#scopes-for-requesting-identity-data */
+/** Resource types of `fhirUser`. http://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html#scopes-for-requesting-identity-data */
 const PEOPLE = ['Practitioner', 'PractitionerRole', 'Patient', 'RelatedPerson', 'Person']
 
 function checkAuthentication(authentication: ClientAuthentication): void {
@@ -87,7 +87,7 @@ function checkedTenants(tenants: readonly string[]): readonly string[] {
   return [...new Set(tenants)]
 }
 
-/** Whoever is a patient is one of one tenant: in another the id is somebody else. */
+/** Returns a valid reference to the person. A patient or related person needs a single tenant: in another one the id is another person. */
 function checkedPerson(reference: string, types: readonly string[], tenants: readonly string[]): string {
   const [type = '', id = '', ...rest] = reference.split('/')
   if (!types.includes(type) || !isId(id) || rest.length > 0) throw new RangeError(`${shown(reference)} is none of ${types.join(', ')}/ID`)

@@ -1,5 +1,6 @@
 /**
- * Where clients find what they need. https://hl7.org/fhir/smart-app-launch/conformance.html#using-well-known,
+ * Discovery documents, where clients find the endpoints and features.
+ * https://hl7.org/fhir/smart-app-launch/conformance.html#using-well-known,
  * https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata, https://www.rfc-editor.org/rfc/rfc8414#section-2
  */
 import { ASSERTION_ALGORITHMS } from '../clients/client-assertion.ts'
@@ -47,7 +48,7 @@ const methodsOf = (methods: readonly string[]) => (endpoint: string, publicToo: 
   [`${endpoint}_endpoint_auth_signing_alg_values_supported`]: ASSERTION_ALGORITHMS,
 })
 
-/** Those of every type; narrower ones too. */
+/** Scopes for all types. The server supports narrower scopes too. */
 const SCOPES = [
   ...['openid', 'fhirUser', 'profile', 'launch', 'launch/patient', 'offline_access', 'online_access'],
   ...['patient', 'user', 'system'].flatMap((context) => ['cruds', 'rs', 'read', 'write', '*'].map((access) => `${context}/*.${access}`)),

@@ -1,4 +1,4 @@
-/** Every endpoint of the authorization server, in one process. */
+/** All endpoints of the authorization server, for one process. */
 import type { AuthPorts, Endpoint } from '../endpoint.ts'
 import { pageEndpoints } from '../pages/page-endpoints.ts'
 import { openidConfiguration, smartConfiguration } from './discovery.ts'

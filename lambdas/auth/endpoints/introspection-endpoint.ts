@@ -1,4 +1,4 @@
-/** What a token says, and whether it counts. https://www.rfc-editor.org/rfc/rfc7662, specification 5.3 */
+/** Token introspection: whether a token is valid, and its claims. https://www.rfc-editor.org/rfc/rfc7662, specification 5.3 */
 import type { AccessClaims } from '../../access/claims.ts'
 import { isBase64Url } from '../../access/verification/bearer-token.ts'
 import type { Client } from '../../ports/rows/clients.ts'
@@ -14,7 +14,10 @@ import { readToken } from '../tokens/signed-token.ts'
 
 export type IntrospectPorts = VerifyingPorts & Pick<AuthPorts, 'clients' | 'grants' | 'revocations' | 'keySource' | 'choices'>
 
-/** Tokens of others are told of to whom is registered for it only, of its own tenants; every other token is as one that is none. */
+/**
+ * Describes the client's own tokens. Describes tokens of other clients if the client is registered for introspection and has a common
+ * tenant. Reports every other token as inactive, like an invalid one.
+ */
 export const introspect =
   (ports: IntrospectPorts): Endpoint =>
   async (request) => {
@@ -31,7 +34,7 @@ async function claimsOf(
   client: Client,
   { baseUrl }: AuthRequest,
 ): Promise<AccessClaims | undefined> {
-  // Requests also reject a token with a space or a newline.
+  // FHIR requests also reject a token with a space or a newline.
   const claims = token.split('.').every(isBase64Url) ? await readToken(ports, token, baseUrl) : undefined
   if (claims === undefined) return undefined
   const opened = tenantsIn(claims, ports.choices)
@@ -45,7 +48,7 @@ async function claimsOf(
   return (await isRevoked(ports.revocations, marks, iat * 1000)) ? undefined : claims
 }
 
-/** None: it opens nothing here. */
+/** Returns the tenants that the token opens on this server. Without any it opens nothing. */
 function tenantsIn(claims: AccessClaims, choices: AuthChoices): readonly string[] {
   const claim = claims[choices.tenantClaim] as string | readonly string[] | undefined
   return filterServedTenants(choices, [claim ?? (choices.tenancy ? [] : DEFAULT_TENANT)].flat())
@@ -55,7 +58,7 @@ function tenantsIn(claims: AccessClaims, choices: AuthChoices): readonly string[
 const isToldTo = ({ mayIntrospect, tenants }: Client, opened: readonly string[]): boolean =>
   mayIntrospect && intersectTenants(tenants, opened).length > 0
 
-/** https://hl7.org/fhir/smart-app-launch/token-introspection.html: fhirUser is a URL. */
+/** Returns the response for a valid token. `fhirUser` is a URL: https://hl7.org/fhir/smart-app-launch/token-introspection.html */
 const told = (claims: AccessClaims, { baseUrl }: AuthRequest) => ({
   active: true,
   ...claims,

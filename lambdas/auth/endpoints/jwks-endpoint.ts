@@ -1,4 +1,4 @@
-/** The keys our tokens are verified with. https://www.rfc-editor.org/rfc/rfc7517#section-5 */
+/** Public keys that verify the tokens of this server. https://www.rfc-editor.org/rfc/rfc7517#section-5 */
 import { CACHEABLE_HEADERS, type Endpoint, type VerifyingPorts } from '../endpoint.ts'
 import { jsonResponse } from '../oauth-error.ts'
 import { publishedKeysAt } from '../tokens/key-rotation.ts'

@@ -1,4 +1,4 @@
-/** A token does not count any more. https://www.rfc-editor.org/rfc/rfc7009, specification 5.4 and 7 */
+/** Token revocation. https://www.rfc-editor.org/rfc/rfc7009, specification 5.4 and 7 */
 import type { Client } from '../../ports/rows/clients.ts'
 import { authenticateClient } from '../clients/client-authentication.ts'
 import type { AuthPorts, AuthRequest, Endpoint, VerifyingPorts } from '../endpoint.ts'
@@ -10,7 +10,7 @@ import { readToken } from '../tokens/signed-token.ts'
 
 export type RevokePorts = VerifyingPorts & Pick<AuthPorts, 'clients' | 'grants' | 'revocations' | 'keySource'>
 
-/** 200 whatever the token is, but it has an effect on a client's own only. A wrong secret is 400 here. */
+/** Returns 200 for every token, but revokes only the client's own. A wrong secret is answered 400. */
 export const revoke =
   (ports: RevokePorts): Endpoint =>
   async (request) => {
@@ -24,7 +24,7 @@ function asBadRequest(error: unknown): never {
   throw error instanceof OAuthError && error.status === 401 ? new OAuthError(error.code, error.message) : error
 }
 
-/** A refresh token goes with all that its grant gave. */
+/** Revokes a token, and returns true if it is the client's own. A refresh token revokes everything of its grant. */
 async function revoked(ports: RevokePorts, token: string, client: Client, request: AuthRequest): Promise<boolean> {
   const claims = await readToken(ports, token, request.baseUrl)
   // guard: revocation-of-own-tokens

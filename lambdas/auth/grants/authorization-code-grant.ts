@@ -1,4 +1,4 @@
-/** A code for tokens. https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3 */
+/** Exchange of an authorization code for tokens. https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3 */
 import type { AuthenticatedClient } from '../clients/client-authentication.ts'
 import type { AuthPorts, AuthRequest, AuthResponse } from '../endpoint.ts'
 import { OAuthError } from '../oauth-error.ts'
@@ -9,7 +9,7 @@ import type { UserGrant } from '../user-grant-type.ts'
 import { checkVerifier, refuseEmptyPkce } from './pkce.ts'
 import { invalidGrant, isClientOf, issueTokens, revokeGrant, type UserGrantPorts, userOf } from './user-grant.ts'
 
-/** Milliseconds since 1970: `issuedAt`. */
+/** `issuedAt`: milliseconds since 1970. */
 type Code = {
   readonly grant: UserGrant
   readonly redirectUri: string
@@ -19,7 +19,7 @@ type Code = {
   readonly used: boolean
 }
 
-/** Milliseconds. A used one is remembered longer, so that using it again is noticed. */
+/** How long a code is valid and how long it is retained, in milliseconds. Retention is longer, so that a second use is detected. */
 const LIFE = 10 * 60 * 1000
 const REMEMBERED = 24 * 60 * 60 * 1000
 
@@ -33,7 +33,7 @@ export async function makeCode(
   return code
 }
 
-/** OAuthError `invalid_grant`; where the code was used before, nothing that it gave counts any more. */
+/** Returns tokens for a code. Throws OAuthError `invalid_grant` if it is not valid. A second use revokes everything issued for the code. */
 export async function exchangeCode(
   ports: UserGrantPorts,
   { client, by, parameters }: AuthenticatedClient,
@@ -56,7 +56,7 @@ export async function exchangeCode(
   const kind = refreshKindOf(grant, client)
   const refresh = kind === undefined ? undefined : createRefreshToken(grant, kind, ports.clock.now())
   const answer = await issueTokens(ports, grant, { client, by, user, refresh, ...(nonce === undefined ? {} : { nonce }) }, request)
-  // The code goes last: where a machine fails before, it may be sent again.
+  // Mark the code as used last: after a machine fault before this point the client can send it again.
   if (refresh !== undefined) await ports.grants.add('refresh', refresh.key, refresh.entry)
   const used = { ...known, value: { ...value, used: true } }
   return (await ports.grants.replace('code', known, used)) ? answer : reused(ports, grant)

@@ -1,4 +1,7 @@
-/** What a client asks of a user, by the user's browser. Specification 5.1; https://hl7.org/fhir/smart-app-launch/app-launch.html#obtain-authorization-code */
+/**
+ * Authorization requests, which a client sends through the user's browser. Specification 5.1;
+ * https://hl7.org/fhir/smart-app-launch/app-launch.html#obtain-authorization-code
+ */
 import { narrowScopes } from '../../access/scopes.ts'
 import type { Client } from '../../ports/rows/clients.ts'
 import type { ParameterPairs } from '../../search/query/parameter-pairs.ts'
@@ -10,7 +13,7 @@ import { filterServedTenants, TENANCY_OFF_TEXT } from '../tenant-intersection.ts
 import { findUngrantedScopes, parseRequestedScopes } from './granted-scopes.ts'
 import { challengeOf, refuseEmptyPkce } from './pkce.ts'
 
-/** Who asks, and where the answer goes: known to be right before anything else is looked at. */
+/** Client of a request and its redirect URI. Both are verified first, because later errors go to the redirect URI. */
 export type RequestingClient = { readonly client: Client; readonly redirectUri: string; readonly state?: string }
 
 export type AuthorizationRequest = RequestingClient & {
@@ -18,20 +21,23 @@ export type AuthorizationRequest = RequestingClient & {
   readonly challenge?: string
   readonly nonce?: string
   readonly launch?: string
-  /** `none`, `login`, `consent`, `select_account`. */
+  /** Requested prompts: `none`, `login`, `consent`, `select_account`. */
   readonly prompt: readonly string[]
-  /** Seconds since the login, at most. */
+  /** Maximum time since the login, in seconds. */
   readonly maxAge?: number
   readonly loginHint?: string
-  /** As it was chosen on our page. */
+  /** Patient as the patient picker writes it into the URL. */
   readonly patient?: string
 }
 
-/** What our pages add to a request. */
+/** Parameters that the pages of this server add to a request. */
 export const CHOSEN_PATIENT_PARAMETER = 'chosen_patient'
 export const PATIENT_SEARCH_PARAMETER = 'find_patient'
 
-/** With what was sent, which anybody may have written: no text to read, nor one that looks like another. */
+/**
+ * Returns an error that shows the user the received value, which anyone may have written. Spaces and characters outside ASCII are escaped,
+ * so that the value can neither form a sentence nor imitate another one.
+ */
 function toUser(code: OAuthErrorCode, why: string, name: string, sent: string | undefined): OAuthError {
   const text = [...(sent ?? '').slice(0, 300)].map((each) => (/[!-~]/.test(each) ? each : `\\u{${each.codePointAt(0)!.toString(16)}}`))
   return new OAuthError(
@@ -40,7 +46,7 @@ function toUser(code: OAuthErrorCode, why: string, name: string, sent: string | 
   )
 }
 
-/** OAuthError that is shown to the user and goes nowhere else: there is no address that is known to be right. */
+/** Returns the verified client and redirect URI. Throws OAuthError, which only the user sees: no verified redirect URI exists yet. */
 export async function findRequestingClient(
   { clients }: Pick<AuthPorts, 'clients'>,
   pairs: ParameterPairs,
@@ -68,7 +74,7 @@ export async function findRequestingClient(
   return { client, redirectUri, ...(state === undefined ? {} : { state }) }
 }
 
-/** OAuthError that the client is told. */
+/** Returns the parsed request. Throws OAuthError, which the endpoint sends to the client. */
 export function authorizationRequestOf(
   asker: RequestingClient,
   pairs: ParameterPairs,
@@ -113,7 +119,10 @@ function checkKind(parameters: RequestParameters): void {
   if ((parameters.get('response_mode') ?? 'query') !== 'query') throw new OAuthError('invalid_request', 'response_mode must be query')
 }
 
-/** Characters, as they are and as they stand in a URL: answers have them again, and CloudFront takes 8,192 bytes of a URL. */
+/**
+ * Maximum characters of `state` and `nonce`, plain and URL-encoded. Responses repeat them, and CloudFront limits a URL to 8,192 bytes.
+ * Longer values are rejected.
+ */
 const LONGEST = 2_000
 const LONGEST_IN_URL = 4_000
 
@@ -132,7 +141,7 @@ function maxAgeOf(parameters: RequestParameters): Pick<AuthorizationRequest, 'ma
   return { maxAge: Number(text) }
 }
 
-/** The query of the same request, without what is named, and with what is added. */
+/** Returns the query of the same request without the parameters named in `without`, and with those in `added`. */
 export const queryOf = (pairs: ParameterPairs, without: readonly string[], added: ParameterPairs = []): string =>
   new URLSearchParams(
     [...pairs.filter(([name]) => !without.includes(name)), ...added].map(([name, value]) => [name, value] as [string, string]),

@@ -1,13 +1,13 @@
 /**
- * What a user may leave of a whole type: US Core's categories of it. https://hl7.org/fhir/us/core/scopes.html; ONC asks for these choices where
- * an app wants the whole: https://www.healthit.gov/test-method/standardized-api-patient-and-population-services#ccg
+ * US Core categories, by which a user can narrow a scope for a whole type. https://hl7.org/fhir/us/core/scopes.html. ONC requires this
+ * choice where an app requests the whole type: https://www.healthit.gov/test-method/standardized-api-patient-and-population-services#ccg
  */
 import { parseScope, type ResourceScope, scopeTextOf } from '../../access/scopes.ts'
 
 const HL7 = 'http://terminology.hl7.org/CodeSystem'
 const US_CORE = 'http://hl7.org/fhir/us/core/CodeSystem'
 
-/** By type: the name → the category. */
+/** Categories by resource type and displayed name. */
 const CATEGORIES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   Condition: {
     'Encounter diagnoses': `${HL7}/condition-category|encounter-diagnosis`,
@@ -17,7 +17,7 @@ const CATEGORIES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   Observation: {
     'Vital signs': `${HL7}/observation-category|vital-signs`,
     Laboratory: `${HL7}/observation-category|laboratory`,
-    // Until US Core 5 there was a code of its own.
+    // US Core had a separate code until version 5.
     'Clinical tests': `${HL7}/observation-category|procedure,${US_CORE}/us-core-observation-category|clinical-test`,
     Imaging: `${HL7}/observation-category|imaging`,
     'Social history': `${HL7}/observation-category|social-history`,
@@ -26,7 +26,7 @@ const CATEGORIES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
 }
 
-/** Of a category that stands in the condition of a scope, whoever asked for it. */
+/** Returns the name of the category in the condition of a scope, regardless of whether app or user chose it. */
 export const categoryOf = ({ type, query }: Pick<ResourceScope, 'type' | 'query'>): string | undefined =>
   Object.entries(CATEGORIES[type] ?? {}).find(([, category]) => query === conditionOf(category))?.[0]
 
@@ -34,7 +34,7 @@ const conditionOf = (category: string): string => `category=${category}`
 
 export type CategoryScope = { readonly name: string; readonly scope: string }
 
-/** None where a condition narrows the scope already. */
+/** Returns the category scopes of a scope. Returns none if a condition already narrows the scope. */
 export function categoryScopesOf(text: string): readonly CategoryScope[] {
   const scope = parseScope(text)
   if (scope?.kind !== 'resource' || scope.query !== '') return []
@@ -42,7 +42,7 @@ export function categoryScopesOf(text: string): readonly CategoryScope[] {
   return categories.map(([name, category]) => ({ name, scope: scopeTextOf({ ...scope, query: conditionOf(category) }) }))
 }
 
-/** What of these scopes was kept; of one that was not, what is narrower and was. */
+/** Returns the scopes that the user allowed. Replaces a scope that was not allowed by its allowed category scopes. */
 export const selectAllowedScopes = (scopes: readonly string[], kept: readonly string[]): readonly string[] => [
   ...new Set(
     scopes.flatMap((whole) =>

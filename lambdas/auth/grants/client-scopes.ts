@@ -1,14 +1,17 @@
-/** What a client that asks for itself is granted. https://www.rfc-editor.org/rfc/rfc6749#section-4.4, specification 5.2 */
+/** Grant to a client on its own behalf, without a user. https://www.rfc-editor.org/rfc/rfc6749#section-4.4, specification 5.2 */
 import type { Client } from '../../ports/rows/clients.ts'
 import type { AuthPorts } from '../endpoint.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { filterServedTenants, TENANCY_OFF_TEXT, tenantsOfPerson } from '../tenant-intersection.ts'
 import { checkScopeConditions, grantClientScopes } from './granted-scopes.ts'
 
-/** `tenants`: `*` among them: any. `patient`: an id, in context. */
+/** Grant to a client. `tenants`: `*` among them means any. `patient`: id of the patient in context. */
 export type ClientGrant = { readonly scopes: readonly string[]; readonly tenants: readonly string[]; readonly patient?: string }
 
-/** `asked`: scopes; undefined: all that is registered, but for the administrator's. OAuthError. */
+/**
+ * Returns the grant for a request without a user. `asked`: requested scopes; undefined requests all registered scopes except
+ * `system/admin`. Throws OAuthError if the client is public, has no usable tenant, or no scope can be granted.
+ */
 export async function grantToClient(
   ports: Pick<AuthPorts, 'choices' | 'isDecidable'>,
   client: Client,

@@ -1,4 +1,4 @@
-/** What users allowed which clients, remembered until it is withdrawn. */
+/** Consents: which scopes each user allowed to each client. They are stored until the user withdraws them. */
 import type { Client } from '../../ports/rows/clients.ts'
 import type { GrantKind, GrantRow, Grants } from '../../ports/rows/grants.ts'
 import type { AuthPorts } from '../endpoint.ts'
@@ -8,10 +8,13 @@ import type { UserGrant } from '../user-grant-type.ts'
 import { categoryScopesOf } from './category-scopes.ts'
 import { isClientOf, registrationOf, revokeGrant } from './user-grant.ts'
 
-/** `asked`: what was decided about; `granted`: what of it was allowed. `sids`: of grants whose tokens may still count, and until when (ms since 1970). */
+/**
+ * Consent of a user to a client. `asked`: scopes that the user decided about. `granted`: scopes that the user allowed. `sids`: grants with
+ * tokens that may still be valid, each with its last instant (ms since 1970).
+ */
 export type Consent = {
   readonly client: string
-  /** Of the client: what an earlier one of its id was allowed is not its own. */
+  /** Registration time of the client. A consent to a previous client of the same id is not valid for the current one. */
   readonly registeredAt?: number
   readonly asked: readonly string[]
   readonly granted: readonly string[]
@@ -21,30 +24,31 @@ export type Consent = {
 type Ports = Pick<AuthPorts, 'grants' | 'clock' | 'revocations'>
 type Pair = { readonly client: string; readonly subject: string }
 
-/** Milliseconds that tokens without a refresh token count at most, which are listed nowhere else. */
+/** Maximum validity of tokens without a refresh token, in milliseconds. No other row lists their grants. */
 const UNLISTED = 2 * 60 * 60 * 1000
-/** Of one client and user, each a revocation when the user withdraws. */
+/** Maximum grants in one consent. Withdrawing it writes one revocation for each. Further grants revoke the oldest. */
 const MOST_SIDS = 200
 const TURNS = 8
-/** Revocations. */
+/** Maximum revocations that are written at once. */
 const AT_ONCE = 20
 
-/** undefined: there is none that was given to this very client. */
+/** Returns the user's consent, or undefined if there is none for this registration of the client. */
 export async function consentOf({ grants }: Pick<Ports, 'grants'>, client: Client, subject: string): Promise<Consent | undefined> {
   const consent = (await grants.get('consent', ownerOf({ client: client.id, subject })))?.value as Consent | undefined
   return consent !== undefined && isClientOf(client, consent) ? consent : undefined
 }
 
 /**
- * `asked`: what was just decided about, and of which `scopes` was allowed. Of more grants than anybody makes in two hours the first ones end: an
- * app that asks again and again could not be withdrawn from.
+ * Adds a decision to the user's consent. `asked`: scopes that the user just decided about; the grant has the allowed ones. Beyond
+ * `MOST_SIDS` grants in two hours the oldest are revoked, so that the consent stays small enough to be withdrawn. Throws OAuthError
+ * `temporarily_unavailable` if other changes keep interfering.
  */
 export async function storeConsent(ports: Ports, grant: UserGrant, asked: readonly string[]): Promise<void> {
   const { client, registeredAt, subject, sid, scopes } = grant
   const { grants, clock } = ports
   const key = ownerOf(grant)
   const now = clock.now()
-  // Who decides about the whole decides about its parts.
+  // A decision about a whole type is also one about its categories.
   const decided = new Set(asked.flatMap((whole) => [whole, ...categoryScopesOf(whole).map(({ scope }) => scope)]))
   for (let turn = 0; turn < TURNS; turn++) {
     const known = await grants.get('consent', key)
@@ -67,7 +71,7 @@ export async function storeConsent(ports: Ports, grant: UserGrant, asked: readon
 
 export type AllowedClient = { readonly client: Client; readonly scopes: readonly string[] }
 
-/** Of all clients that are registered still. */
+/** Returns the consents of the user to all clients that are still registered. */
 export async function consentsOf(
   { grants, clients }: Pick<AuthPorts, 'grants' | 'clients'>,
   subject: string,
@@ -81,8 +85,8 @@ export async function consentsOf(
 }
 
 /**
- * Nothing that it gave counts any more; what is kept of it expires. The consent goes last: where something fails, it is still there to be
- * withdrawn.
+ * Revokes everything that the consent granted; stored rows expire later. Removes the consent last, so that the user can repeat a withdrawal
+ * that failed. Throws OAuthError `temporarily_unavailable` if other changes keep interfering.
  */
 export async function withdrawConsent(ports: Ports, pair: Pair): Promise<void> {
   const { grants } = ports
@@ -93,7 +97,7 @@ export async function withdrawConsent(ports: Ports, pair: Pair): Promise<void> {
     const listed = (known?.value as Consent | undefined)?.sids.map(({ sid }) => sid) ?? []
     await endGrants(ports, listed, ended)
     for await (const page of pagesOf(grants, 'refresh', owner)) await endGrants(ports, page.map(sidOf), ended)
-    // One that was given meanwhile is of grants that were not listed yet.
+    // If the consent changed meanwhile, it names grants that are not revoked yet: try again.
     if (known === undefined || (await grants.remove('consent', owner, known.number))) return
   }
   throw tooMuch()
@@ -101,7 +105,7 @@ export async function withdrawConsent(ports: Ports, pair: Pair): Promise<void> {
 
 const sidOf = ({ value }: GrantRow): string => (value as { readonly grant: UserGrant }).grant.sid
 
-/** `ended`: those that have, and need not again. */
+/** Revokes grants. `ended`: grants that are already revoked, which are skipped; adds these. */
 async function endGrants(ports: Ports, sids: readonly string[], ended: Set<string>): Promise<void> {
   const left = [...new Set(sids)].filter((sid) => !ended.has(sid))
   for (let i = 0; i < left.length; i += AT_ONCE) await Promise.all(left.slice(i, i + AT_ONCE).map((sid) => revokeGrant(ports, { sid })))

@@ -1,4 +1,4 @@
-/** Frees the room of what the authorization server remembered and needs no more. */
+/** Frees the space of expired state of the authorization server. */
 import type { Clock } from '../../ports/execution/clock.ts'
 import type { Grants } from '../../ports/rows/grants.ts'
 import type { Revocations } from '../../ports/rows/revocations.ts'
@@ -9,11 +9,11 @@ export type SweepParts = {
   readonly keys: SigningKeys
   readonly grants: Pick<Grants, 'sweep'>
   readonly revocations: Pick<Revocations, 'sweep'>
-  /** `maySweep`: whether what is old by it is old. */
+  /** `maySweep`: whether the clock is trusted to decide that something has expired. */
   readonly clock: Pick<Clock, 'now'> & { readonly maySweep: () => boolean }
 }
 
-/** Every hour. By a clock that cannot be believed nothing is removed: what it takes for expired may count for months. */
+/** Runs every hour. With an untrusted clock it removes nothing: rows that seem expired may be valid for months. */
 export async function sweepAuthorizationState({ keys, grants, revocations, clock }: SweepParts): Promise<void> {
   const maySweep = clock.maySweep()
   await maintainKeys(keys, clock.now(), maySweep)

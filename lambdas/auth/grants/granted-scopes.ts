@@ -1,4 +1,4 @@
-/** Which of the scopes that are asked for are granted: what is registered, and never more than the user may. */
+/** Selection of the granted scopes: never more than the client is registered for and the user may access. */
 import {
   ADMIN_SCOPE,
   findTypeOverLimit,
@@ -15,13 +15,16 @@ import type { AuthPorts } from '../endpoint.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { toDescriptionList, toDescriptionText } from '../request-parameters.ts'
 
-/** Bytes of all texts: a token travels in a header, and those of gateways end at 10,240 bytes. */
+/** Maximum bytes of all scopes. A token travels in a header, and gateways limit headers to 10,240 bytes. Longer scopes are rejected. */
 const LONGEST = 3_000
 
-/** What makes no sense without a user who logs in. */
+/** Scopes that have a meaning only if a user logs in. */
 const OF_USERS = new Set(['openid', 'fhirUser', 'profile', 'offline_access', 'online_access', 'launch'])
 
-/** Of client_credentials. `asked` undefined: all that is registered, but for the administrator's. OAuthError where nothing is left. */
+/**
+ * Returns the scopes of a client without a user. `asked`: undefined requests all registered scopes except `system/admin`. Throws OAuthError
+ * `invalid_scope` if no scope is left.
+ */
 export function grantClientScopes({ scopes }: Client, asked: string | undefined): readonly string[] {
   const wanted = asked === undefined ? scopes.filter((scope) => scope !== ADMIN_SCOPE) : parseRequestedScopes(asked)
   return somethingOf(
@@ -31,8 +34,9 @@ export function grantClientScopes({ scopes }: Client, asked: string | undefined)
 }
 
 /**
- * What the client may ask of this user: nothing of the whole system, and nothing it did not ask for. `user/` of who is a patient or cares for some
- * is about those patients only: what is allowed of them bounds it. To grant what was granted grants the same. OAuthError where nothing is left.
+ * Returns the scopes that the client gets for this user. They contain no `system/` scopes, and nothing that the client did not request. A
+ * patient's or related person's `user/` scopes reach only their own patients, so `patient/` scopes of the user suffice. Granting the result
+ * again returns the same scopes. Throws OAuthError `invalid_scope` if no scope is left.
  */
 export function grantUserScopes({ scopes }: Client, user: User, asked: readonly string[]): readonly string[] {
   // guard: user-grant-without-system-scopes
@@ -40,7 +44,10 @@ export function grantUserScopes({ scopes }: Client, user: User, asked: readonly 
   return somethingOf(asked, narrowScopes(narrowScopes(own, scopes), user.scopes, isTenantBoundUser(user.fhirUser) ? 'alike' : 'wider'))
 }
 
-/** What was asked in vain; none where some of it is granted. Of data some must be: an app would only learn of it when it reads. */
+/**
+ * Returns the requested scopes to reject, or none if the grant is usable. If data scopes were requested, at least one must be granted:
+ * otherwise the app would notice only when it reads.
+ */
 export function findUngrantedScopes(asked: readonly string[], granted: readonly string[]): readonly string[] {
   if (granted.length === 0) return asked
   return dataOf(granted).length === 0 ? dataOf(asked) : []
@@ -48,7 +55,10 @@ export function findUngrantedScopes(asked: readonly string[], granted: readonly 
 
 const dataOf = (scopes: readonly string[]): readonly string[] => scopes.filter((scope) => contextOf(scope) !== undefined)
 
-/** OAuthError `invalid_scope` where a scope has a condition by which nothing could ever be decided: one of all types, of none of them. */
+/**
+ * Throws OAuthError `invalid_scope` if a resource alone cannot decide the condition of a scope. For a scope of all types, one type that can
+ * decide it is enough.
+ */
 export async function checkScopeConditions(
   { isDecidable }: Pick<AuthPorts, 'isDecidable'>,
   scopes: readonly string[],
@@ -67,7 +77,7 @@ function contextOf(text: string): ScopeContext | undefined {
   return scope?.kind === 'resource' ? scope.context : undefined
 }
 
-/** OAuthError where they are too long. */
+/** Returns the scopes of a request. Throws OAuthError `invalid_scope` if they are too long. */
 export function parseRequestedScopes(asked: string): readonly string[] {
   if (asked.length > LONGEST) throw new OAuthError('invalid_scope', `The scopes are longer than ${LONGEST} bytes`)
   return splitScopes(asked)
@@ -76,7 +86,10 @@ export function parseRequestedScopes(asked: string): readonly string[] {
 export const noScopesGranted = (asked: readonly string[]): OAuthError =>
   new OAuthError('invalid_scope', `None of these scopes can be granted: ${toDescriptionList(asked)}`)
 
-/** Overlaps may be longer and more numerous than the requested scopes. */
+/**
+ * Returns the granted scopes. Throws OAuthError `invalid_scope` if there are none or too many. Overlaps may be longer and more numerous
+ * than the requested scopes.
+ */
 function somethingOf(asked: readonly string[], granted: readonly string[]): readonly string[] {
   if (granted.length === 0) throw noScopesGranted(asked)
   if (granted.join(' ').length > LONGEST) throw new OAuthError('invalid_scope', `The scopes are longer than ${LONGEST} bytes`)

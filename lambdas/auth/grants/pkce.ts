@@ -1,4 +1,4 @@
-/** Proof that who exchanges a code is who asked for it. https://www.rfc-editor.org/rfc/rfc7636 */
+/** PKCE: proof that the client that exchanges a code is the client that requested it. https://www.rfc-editor.org/rfc/rfc7636 */
 import { timingSafeEqual } from 'node:crypto'
 import type { ParameterPairs } from '../../search/query/parameter-pairs.ts'
 import type { AuthChoices } from '../endpoint.ts'
@@ -6,14 +6,14 @@ import { OAuthError } from '../oauth-error.ts'
 import { fingerprintOf } from '../random-secret.ts'
 import type { RequestParameters } from '../request-parameters.ts'
 
-/** Throws OAuthError `invalid_request` for an empty parameter. Else a client that lost its value would be served without PKCE. */
+/** Throws OAuthError `invalid_request` for an empty parameter. Otherwise a client that lost its value would be served without PKCE. */
 export function refuseEmptyPkce(pairs: ParameterPairs, { pkce }: Pick<AuthChoices, 'pkce'>): void {
   if (pkce === 'off') return
   const empty = pairs.find(([name, value]) => value === '' && /^code_(?:challenge|challenge_method|verifier)$/.test(name))
   if (empty !== undefined) throw new OAuthError('invalid_request', `The parameter ${empty[0]} is empty: send a value or leave it out`)
 }
 
-/** Of a request for a code; undefined: there is none, or nobody looks at it. OAuthError `invalid_request`. */
+/** Returns the challenge of an authorization request, or undefined if there is none or PKCE is off. Throws OAuthError `invalid_request`. */
 export function challengeOf(parameters: RequestParameters, { pkce }: Pick<AuthChoices, 'pkce'>): string | undefined {
   if (pkce === 'off') return undefined
   const challenge = parameters.get('code_challenge')
@@ -28,7 +28,7 @@ export function challengeOf(parameters: RequestParameters, { pkce }: Pick<AuthCh
   return challenge
 }
 
-/** OAuthError `invalid_grant` where the verifier is not the one of the challenge, or one of them is missing. */
+/** Throws OAuthError `invalid_grant` if the verifier does not match the challenge, or one of the two is missing. */
 export function checkVerifier(parameters: RequestParameters, challenge: string | undefined, { pkce }: Pick<AuthChoices, 'pkce'>): void {
   const verifier = parameters.get('code_verifier')
   if (pkce === 'off' || (verifier === undefined && challenge === undefined)) return

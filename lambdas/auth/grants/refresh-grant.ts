@@ -1,6 +1,6 @@
 /**
- * A refresh token for tokens, and for the next refresh token. One that comes twice was stolen, or its thief's came first: neither counts from
- * then on. https://www.rfc-editor.org/rfc/rfc6749#section-6, https://www.rfc-editor.org/rfc/rfc9700#section-4.14.2
+ * Exchange of a refresh token for tokens and the next refresh token. If a token is used twice, one of the uses may be a thief's. The server
+ * then revokes the grant. https://www.rfc-editor.org/rfc/rfc6749#section-6, https://www.rfc-editor.org/rfc/rfc9700#section-4.14.2
  */
 import { narrowScopes } from '../../access/scopes.ts'
 import type { AuthenticatedClient } from '../clients/client-authentication.ts'
@@ -12,7 +12,7 @@ import type { UserGrant } from '../user-grant-type.ts'
 import { parseRequestedScopes } from './granted-scopes.ts'
 import { invalidGrant, isClientOf, issueTokens, revokeGrant, type UserGrantPorts, userOf } from './user-grant.ts'
 
-/** OAuthError `invalid_grant`. */
+/** Throws OAuthError `invalid_grant` if the refresh token is not valid for this client. */
 export async function exchangeRefreshToken(
   ports: UserGrantPorts,
   { client, by, parameters }: AuthenticatedClient,
@@ -31,11 +31,11 @@ export async function exchangeRefreshToken(
   if (kind === 'online_access' && (await ports.grants.get('session', grant.session)) === undefined) throw invalidGrant()
   const refresh = createRefreshToken(grant, kind, ports.clock.now(), half)
   const answer = await issueTokens(ports, grant, { client, by, user, scopes, refresh }, request)
-  // It takes the place of the one that was sent last: where a machine fails before, that may be sent again.
+  // Replace the previous refresh token last: after a machine fault before this point the client can send it again.
   return (await ports.grants.replace('refresh', known, refresh.entry)) ? answer : reused(ports, grant)
 }
 
-/** OAuthError `invalid_scope` where more is asked for than was granted. */
+/** Returns the requested scopes, or the granted ones by default. Throws OAuthError `invalid_scope` if a request exceeds the grant. */
 function fewerOf({ scopes }: UserGrant, asked: string | undefined): readonly string[] {
   if (asked === undefined) return scopes
   const wanted = parseRequestedScopes(asked)

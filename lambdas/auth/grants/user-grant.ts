@@ -1,4 +1,4 @@
-/** What a user granted to a client in one go. Codes and refresh tokens stand for it; all tokens made of it have its `sid`, and are revoked by it. */
+/** Grants of users to clients. Codes and refresh tokens refer to a grant. All its tokens carry its `sid`, which revokes them. */
 import type { ClientAuth } from '../../access/claims.ts'
 import { isTenantBoundUser } from '../../access/user-patients.ts'
 import type { Client } from '../../ports/rows/clients.ts'
@@ -20,16 +20,19 @@ export type UserGrantPorts = Pick<
   'clients' | 'users' | 'grants' | 'revocations' | 'keys' | 'clock' | 'choices' | 'keySource' | 'patientsOf'
 >
 
-/** Whether it is this client's, and not that of an earlier one of its id. */
+/** Whether the grant belongs to this client, and not to a previous client of the same id. */
 // guard: grant-of-registered-client
 export const isClientOf = ({ id, registeredAt }: Client, granted: Pick<UserGrant, 'client' | 'registeredAt'>): boolean =>
   granted.client === id && granted.registeredAt === registeredAt
 
-/** What a grant keeps of it. */
+/** Returns the registration time as a grant stores it. */
 export const registrationOf = ({ registeredAt }: Pick<UserGrant, 'registeredAt'>): Pick<UserGrant, 'registeredAt'> =>
   registeredAt === undefined ? {} : { registeredAt }
 
-/** OAuthError `invalid_grant` where what was granted at this instant (ms since 1970) no longer counts. */
+/**
+ * Returns the user of a grant. Throws OAuthError `invalid_grant` if the grant is revoked, or the client or user changed in a way that ends
+ * it. `grantedAt`: milliseconds since 1970.
+ */
 export async function userOf(
   ports: Pick<AuthPorts, 'users' | 'revocations'>,
   client: Client,
@@ -50,7 +53,7 @@ export async function userOf(
   return user
 }
 
-/** What a grant keeps of them. */
+/** Returns the credential generations as a grant stores them. */
 export const generationsOf = (client: Client, user: User): Pick<UserGrant, 'generations'> => ({
   generations: {
     ...(client.generation === undefined ? {} : { client: client.generation }),
@@ -61,11 +64,14 @@ export const generationsOf = (client: Client, user: User): Pick<UserGrant, 'gene
 export const invalidGrant = (): OAuthError =>
   new OAuthError('invalid_grant', 'The code or refresh token is unknown, expired, revoked or already used: authorize again')
 
-/** No token of this grant counts any more, those too that are being made. */
+/** Revokes all tokens of the grant, including tokens that are being issued. */
 export const revokeGrant = (ports: Pick<AuthPorts, 'revocations' | 'clock'>, { sid }: Pick<UserGrant, 'sid'>): Promise<void> =>
   revokePermanently(ports, `sid:${sid}`)
 
-/** How a token is asked for. `scopes`: fewer than were granted. `nonce`: of the request the code is from. `refresh`: what is given along. */
+/**
+ * Request for the tokens of a grant. `scopes`: fewer than granted. `nonce`: from the authorization request. `refresh`: token for the
+ * response.
+ */
 export type TokenRequest = {
   readonly client: Client
   readonly by: ClientAuth
@@ -78,7 +84,7 @@ export type TokenRequest = {
 /** `life`: seconds. */
 type Given = { readonly token: string; readonly life: number }
 
-/** Tokens for a grant, and the answer with them. What is registered, and what the user may, count as of now. */
+/** Issues tokens for a grant and returns the response. The client's current registration and the user's current access limit them. */
 export async function issueTokens(
   ports: UserGrantPorts,
   grant: UserGrant,
@@ -107,7 +113,10 @@ export async function issueTokens(
   })
 }
 
-/** Returns the claims about the user. They decide what the token shows. Each token gets the patients of its own time, not those of the login. */
+/**
+ * Returns the claims about the user, which decide the data that the token opens. Each token names the patients that the user acts for now,
+ * not at login. Throws OAuthError `invalid_grant` if the user no longer acts for the patient of the grant.
+ */
 async function personOf(ports: Pick<UserGrantPorts, 'patientsOf'>, grant: UserGrant, user: User, [tenant = '']: readonly string[]) {
   const { fhirUser, generation } = user
   const actsFor = isTenantBoundUser(fhirUser) ? await ports.patientsOf(fhirUser!, tenant) : undefined
@@ -128,6 +137,9 @@ const contextOf = ({ patient, encounter }: UserGrant) => ({
   ...(encounter === undefined ? {} : { encounter }),
 })
 
-/** https://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html#launch-context-arrives-with-your-access_token */
+/**
+ * Parameters for the display of the app.
+ * https://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html#launch-context-arrives-with-your-access_token
+ */
 const shownOf = ({ patient, banner }: UserGrant, baseUrl: string) =>
   patient === undefined ? {} : { need_patient_banner: banner, smart_style_url: `${baseUrl}/auth/style` }

@@ -1,4 +1,4 @@
-/** What a request comes to for the user who is logged in: scopes, tenants, and for which patient. */
+/** Context of a request for the logged-in user: scopes, tenants and patient. */
 import { parseScope } from '../../access/scopes.ts'
 import type { User } from '../../ports/rows/users.ts'
 import type { AuthPorts, FoundPatient } from '../endpoint.ts'
@@ -9,7 +9,7 @@ import { filterServedTenants, intersectTenants, TENANCY_OFF_TEXT, tenantsOfUser 
 import { findLaunchPatient } from './launch-patient.ts'
 import { type Launch, launchOf } from './launches.ts'
 
-/** `mustChoose`: a patient is needed, and the user has chosen none yet. */
+/** `mustChoose`: the request needs a patient, and the user has chosen none yet. */
 export type LaunchContext = {
   readonly scopes: readonly string[]
   readonly tenants: readonly string[]
@@ -21,7 +21,7 @@ export type LaunchContext = {
 
 export type ContextPorts = Pick<AuthPorts, 'grants' | 'revocations' | 'patients' | 'choices' | 'isDecidable'>
 
-/** OAuthError that the client is told. */
+/** Returns the context of a request. Throws OAuthError, which the endpoint sends to the client. */
 export async function launchContextOf(ports: ContextPorts, asked: AuthorizationRequest, user: User): Promise<LaunchContext> {
   const launch = await launchedBy(ports, asked, user)
   const scopes = grantUserScopes(asked.client, user, asked.scopes).filter((scope) => makesSense(scope, launch))
@@ -51,7 +51,7 @@ async function launchedBy(ports: ContextPorts, { launch, scopes, client }: Autho
   return found
 }
 
-/** What is said of a launch there is not is not granted. */
+/** Whether the launch gives the scope a meaning. Scopes about an absent launch or encounter are not granted. */
 const makesSense = (scope: string, launch: Launch | undefined): boolean =>
   !(scope === 'launch' && launch === undefined) && !(scope === 'launch/encounter' && launch?.encounter === undefined)
 
@@ -60,7 +60,7 @@ function isOfPatient(text: string): boolean {
   return text === 'launch/patient' || (scope?.kind === 'resource' && scope.context === 'patient')
 }
 
-/** Those both may have. OAuthError where there are none. */
+/** Returns the tenants that the client, the user and the launch have in common. Throws OAuthError `access_denied` if there are none. */
 function tenantsOf({ choices }: ContextPorts, { client }: AuthorizationRequest, user: User, launch: Launch | undefined): readonly string[] {
   if (filterServedTenants(choices, user.tenants).length === 0)
     throw new OAuthError('access_denied', `The user is of other tenants: ${TENANCY_OFF_TEXT}`)
@@ -80,10 +80,13 @@ type Patients = {
   readonly scopes: readonly string[]
 }
 
-/** Whether there is no such patient, or one whom the user may not see, is nothing to tell an app. */
+/** Message for an unknown patient and for one that the user may not see. An app must not learn which of the two it is. */
 const UNSEEN = 'The user may not see the patient'
 
-/** A patient whom the user may not see is none. undefined: there is none, or not yet. */
+/**
+ * Returns the patient in context, or undefined if there is none, or the user has chosen none yet. Treats a patient that the user may not
+ * see as unknown. Throws OAuthError `access_denied` if it is the patient of the launch.
+ */
 async function patientOf(
   { patients }: ContextPorts,
   { asked, user, tenants, launch, scopes }: Patients,

@@ -1,9 +1,12 @@
-/** Whom a launch is about: its patient, its encounter, and that they belong together. */
+/** Patient of a launch, with the check that its patient and its encounter belong together. */
 import type { FoundRecord, PatientFinder } from '../endpoint.ts'
 
 export type LaunchPatient = { readonly tenant?: string; readonly patient?: string } | { readonly fault: string }
 
-/** `tenants`: where they may be; what several have is nobody's. An encounter brings its patient. */
+/**
+ * Returns the tenant and the patient of a launch, or a fault. `tenants`: tenants to search. An id in several of them is a fault, because it
+ * is ambiguous. An encounter determines its patient.
+ */
 export async function findLaunchPatient(
   patients: Pick<PatientFinder, 'recordsOf'>,
   tenants: readonly string[],

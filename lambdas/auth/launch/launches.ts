@@ -1,4 +1,7 @@
-/** Launches from within a health record: who opened which app for which patient. https://hl7.org/fhir/smart-app-launch/app-launch.html#launch-app-ehr-launch */
+/**
+ * Launches from a health record: a user opens an app for a patient.
+ * https://hl7.org/fhir/smart-app-launch/app-launch.html#launch-app-ehr-launch
+ */
 import { isId } from '../../fhir/resource.ts'
 import type { Client } from '../../ports/rows/clients.ts'
 import type { User } from '../../ports/rows/users.ts'
@@ -9,34 +12,34 @@ import { filterServedTenants, intersectTenants, isSingleTenant, TENANCY_OFF_TEXT
 import { isRevoked } from '../tokens/revocation-check.ts'
 import { findLaunchPatient } from './launch-patient.ts'
 
-/** `user`: the name of who launched it, and nobody else may go on. `patient`, `encounter`: ids, without their types. */
+/** Launch of an app. `user`: name of the only user that may continue it; absent: any. `patient`, `encounter`: without resource types. */
 export type Launch = {
   readonly client: string
-  /** Of the client, as of grants. */
+  /** Registration time of the client, as in grants. */
   readonly registeredAt?: number
   readonly user?: string
-  /** Of the user: another of the same name is another. */
+  /** Subject of the user, which a later user of the same name does not have. */
   readonly subject?: string
   readonly patient?: string
   readonly encounter?: string
   readonly tenant?: string
-  /** Whether the app must show who the patient is; absent: yes. */
+  /** Whether the app must display the patient's identity; absent: it must. */
   readonly banner?: boolean
 }
 
 type Ports = Pick<AuthPorts, 'grants' | 'clock'>
 
-/** Milliseconds: an app that is launched asks at once. */
+/** Lifetime of a launch in milliseconds. A launched app sends its request at once. */
 const LIFE = 10 * 60 * 1000
 
-/** What the app is given as `launch`: it counts once. */
+/** Stores a launch and returns its `launch` parameter, which is valid for one use. */
 export async function makeLaunch({ grants, clock }: Ports, launch: Launch): Promise<string> {
   const token = createRandomSecret()
   await grants.add('launch', fingerprintOf(token), { owner: '', value: launch, expires: clock.now() + LIFE })
   return token
 }
 
-/** undefined: it is unknown, another client's, or was used. */
+/** Returns undefined if the launch is unknown, expired, used or revoked, or is for another client. */
 export async function launchOf(
   { grants, revocations }: Pick<AuthPorts, 'grants' | 'revocations'>,
   token: string,
@@ -48,16 +51,19 @@ export async function launchOf(
   return (await isRevoked(revocations, [], known!.expires! - LIFE)) ? undefined : launch
 }
 
-/** Whether it was still to be used. */
+/** Uses a launch. Returns false if it was used before. */
 export const useLaunch = ({ grants }: Pick<Ports, 'grants'>, token: string): Promise<boolean> =>
   grants.remove('launch', fingerprintOf(token))
 
 type Registered = { readonly client: Client; readonly user: User | undefined }
 
-/** The launch with what follows from the data. RangeError where they speak against it. */
+/** Completes a launch from stored data. Throws RangeError if the data contradict it. */
 export type LaunchCompletion = (launch: Launch, registered: Registered) => Promise<Launch>
 
-/** As an operator says it, before it is made. RangeError where there is no such client or user, or an id is none. */
+/**
+ * Checks an operator's launch before it is stored. Throws RangeError for an unknown client or user, or an invalid id. Also throws if the
+ * client is not registered for the scope `launch`.
+ */
 export async function checkLaunch(
   ports: Pick<AuthPorts, 'clients' | 'users'>,
   launch: Launch,
@@ -74,7 +80,7 @@ export async function checkLaunch(
   return { ...completed, ...registrationOf(client), ...(user === undefined ? {} : { subject: user.subject }) }
 }
 
-/** From the data of this server. */
+/** Returns a completion that reads the data of this server. */
 export const launchCompletion =
   ({ patients, choices }: Pick<AuthPorts, 'patients' | 'choices'>): LaunchCompletion =>
   async (launch, { client, user }) => {

@@ -1,4 +1,7 @@
-/** Whose an address is, as far as guesses are counted: one subscriber has 2^64 of IPv6, which are one. https://www.rfc-editor.org/rfc/rfc6177 */
+/**
+ * Returns the network under which attempts from an address are counted. For IPv6 it is the /64 prefix, because one subscriber has all its
+ * addresses. https://www.rfc-editor.org/rfc/rfc6177
+ */
 export function networkOf(address: string): string {
   const [plain] = address.split('%') as [string]
   if (!plain.includes(':') || plain.includes('.')) return address

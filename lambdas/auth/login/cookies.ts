@@ -1,8 +1,8 @@
-/** Cookies of the pages. Ports of one host share their cookies, so that each server has names of its own. */
+/** Cookies of the pages. All ports of one host share their cookies, so each server uses names of its own. */
 import type { AuthRequest } from '../endpoint.ts'
 import { fingerprintOf } from '../random-secret.ts'
 
-/** `session`: of a form, then of a login. `browser`: of a browser in which a user logged in before. */
+/** `session`: binds a form to a browser, and later names a login session. `browser`: marks a browser in which a user logged in before. */
 export type CookieKind = 'session' | 'browser'
 
 export function cookieOf(request: AuthRequest, kind: CookieKind): string | undefined {
@@ -13,7 +13,7 @@ export function cookieOf(request: AuthRequest, kind: CookieKind): string | undef
     ?.slice(start.length)
 }
 
-/** `life`: seconds. Without it the browser drops the cookie when it closes. */
+/** `life`: seconds. Without it the browser deletes the cookie when it closes. */
 export function cookieHeader(request: AuthRequest, kind: CookieKind, value: string, life?: number): Readonly<Record<string, string>> {
   const { pathname } = new URL(`${request.baseUrl}/auth`)
   const secure = isSecure(request.baseUrl) ? '; Secure' : ''
@@ -26,5 +26,5 @@ function nameOf({ baseUrl }: AuthRequest, kind: CookieKind): string {
   return isSecure(baseUrl) ? `__Secure-${name}` : name
 }
 
-/** True if the base URL has TLS. Only clients on this machine reach the server without it. */
+/** Whether the base URL uses TLS. Without TLS only clients on this machine reach the server. */
 const isSecure = (baseUrl: string): boolean => baseUrl.startsWith('https:')

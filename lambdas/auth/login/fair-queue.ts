@@ -1,10 +1,10 @@
-/** A bounded queue that networks share: each waits for its turn, and the network with most waiters is refused first. */
+/** Bounded queue that networks share. Networks take turns, and the network with most waiters is rejected first. */
 
 export type Waiter = { readonly run: () => void; readonly refuse: () => void }
 
 export class FairQueue {
   readonly #most: number
-  /** In the order of their turns. None is empty. */
+  /** Waiters by network, in the order of their turns. No list is empty. */
   readonly #networks = new Map<string, Waiter[]>()
   #length = 0
 
@@ -12,24 +12,24 @@ export class FairQueue {
     this.#most = most
   }
 
-  /** Adds a waiter. Returns the waiter that has no place: the last of the network that has most. */
+  /** Adds a waiter. If the queue is full, removes and returns the last waiter of the network that has most. */
   add(network: string, waiter: Waiter): Waiter | undefined {
     const own = this.#networks.get(network) ?? []
     own.push(waiter)
     this.#networks.set(network, own)
     this.#length++
     if (this.#length <= this.#most) return undefined
-    // Among equal networks the newcomer's call leaves: the others have waited longer.
+    // Among equal networks the new waiter leaves: the others have waited longer.
     const [name, longest] = [...this.#networks].reduce((most, each) => (each[1].length > most[1].length ? each : most), [network, own])
     return this.#removed(name, longest, longest.pop()!)
   }
 
-  /** Removes and returns the next waiter. The networks take turns. */
+  /** Removes and returns the next waiter, or undefined if the queue is empty. Networks take turns. */
   next(): Waiter | undefined {
     const [first] = this.#networks
     if (first === undefined) return undefined
     const [network, waiters] = first
-    // The network goes to the end.
+    // Move the network to the end.
     this.#networks.delete(network)
     this.#networks.set(network, waiters)
     return this.#removed(network, waiters, waiters.shift()!)

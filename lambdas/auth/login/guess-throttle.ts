@@ -1,12 +1,12 @@
-/** Throttles guessing: every wrong attempt beyond the free ones lengthens the next wait. */
+/** Throttles guessing: every failed attempt beyond the free ones lengthens the next wait. */
 import { Overloaded } from '../../ports/faults/overloaded.ts'
 import type { AuthPorts } from '../endpoint.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { fingerprintOf } from '../random-secret.ts'
 
 /**
- * Whose attempts they are. `name`: an address, an account. `spare`: counts instead where this one has to wait, for who guessed nothing himself and
- * meets others' guesses.
+ * Subject under which failed attempts are counted. `name`: such as an address or an account. `spare`: used instead while this subject has
+ * to wait. It lets a user log in while others guess at the account.
  */
 export type Guesser = {
   readonly of: 'client' | 'account' | 'place' | 'spare' | 'address' | 'browser'
@@ -14,49 +14,55 @@ export type Guesser = {
   readonly spare?: Guesser
 }
 
-/** Milliseconds. */
+/** Durations in milliseconds. */
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
 
-/** `free`: wrong attempts that cost nothing. Milliseconds: one is forgotten each `leak`, and `longest` is the longest wait. */
+/**
+ * Limits of one kind. `free`: failed attempts without a wait. `leak`: one failed attempt is forgotten in this time. `longest`: longest
+ * wait. Both times are in milliseconds.
+ */
 type Rule = { readonly free: number; readonly leak: number; readonly longest: number }
 
-/** Behind one address may be a hospital, whose people mistype all day. */
+/** Limits by kind. `address` allows many failures: a hospital with many users may share one address. */
 const RULES: Readonly<Record<Guesser['of'], Rule>> = {
   client: { free: 10, leak: MINUTE, longest: 15 * MINUTE },
   account: { free: 5, leak: 15 * MINUTE, longest: 15 * MINUTE },
-  // An account as one address tries it.
+  // One account from one network.
   place: { free: 5, leak: 15 * MINUTE, longest: 15 * MINUTE },
-  // An account in a browser where its user logged in before, whatever other browsers try.
+  // One account in a browser in which its user logged in before. Attempts in other browsers do not count.
   browser: { free: 5, leak: 15 * MINUTE, longest: 15 * MINUTE },
-  // An account as all addresses do that are no worse than that, however many somebody has.
+  // One account from all networks that need not wait themselves. It limits attackers with many addresses.
   spare: { free: 20, leak: 15 * MINUTE, longest: 15 * MINUTE },
   address: { free: 50, leak: 10 * SECOND, longest: 30 * SECOND },
 }
-/** Milliseconds by which clocks of servers differ. What is later than that was written before a clock was set back. */
+/** Maximum difference between the clocks of servers, in milliseconds. A later time was stored before a clock was set back. */
 const SLACK = MINUTE
-/** How long an attempt under way counts if its outcome is never stored, in milliseconds. */
+/** How long a running attempt counts if its outcome is never stored, in milliseconds. */
 const LONGEST = MINUTE
 /** Maximum attempts of one guesser that wait in this process for the outcome of others. Further attempts are answered 503. */
 const MOST_WAITING = 60
 
-/** Maximum turns in which one attempt waits for a place of one guesser, about 22 seconds. The gateway ends a request after 29 seconds. */
+/** Maximum turns that one attempt waits, about 22 seconds. The gateway ends a request after 29 seconds. */
 const MOST_TURNS = 150
 
-/** Milliseconds since 1970: `at` there were so many failures; before `until` there is no attempt. `running`: starts of attempts under way. */
+/**
+ * Stored state of a guesser. `failures`: failed attempts not yet forgotten at `at`. `until`: end of the wait. `running`: starts of running
+ * attempts. All times are in milliseconds since 1970.
+ */
 type Kept = { readonly failures: number; readonly at: number; readonly until: number; readonly running?: readonly number[] }
 type Ports = Pick<AuthPorts, 'grants' | 'clock'>
 
-/** `machine fault`: not an attempt. */
+/** `machine fault`: the attempt does not count. */
 type Outcome = 'right' | 'wrong' | 'machine fault'
 /** Turns that an attempt may still wait, for all its guessers together. */
 type Turns = { left: number }
 type Started = { readonly guesser: Guesser; readonly at: number }
 
 /**
- * Returns what `attempt` returns; undefined is a wrong guess. Throws OAuthError 429 without an attempt if one of the guessers has to wait. Only wrong
- * guesses count. Attempts under way take the places that wrong guesses would, so that guesses at once are not more than guesses one by one. An
- * attempt without a place waits for the outcome of others. Throws Overloaded if too many wait, or if it waits too long.
+ * Returns the result of `attempt`, where undefined is a wrong guess. Throws OAuthError 429 without an attempt if one of the guessers has to
+ * wait. Only wrong guesses count. Running attempts take the places of wrong guesses, so parallel guesses gain nothing over guesses in
+ * sequence. An attempt without a place waits for the outcome of others. Throws Overloaded if too many wait, or if it waits too long.
  */
 export async function throttleAttempt<T>(
   ports: Ports,
@@ -87,8 +93,8 @@ async function startOne(ports: Ports, guesser: Guesser, turns: Turns): Promise<S
 }
 
 /**
- * As that, where one who knows the secret comes often and at once, and nobody can guess it, however often: only failures are written down and
- * wait. Who knows it never waits for others, who may seem to come from the same address.
+ * Throttles failed attempts only. It is for secrets that cannot be guessed, and for clients that authenticate often and in parallel. Only
+ * failures are stored and have to wait. A client with the right secret never waits for others that seem to share its address.
  */
 export async function throttleFailedAttempts<T>(ports: Ports, guesser: Guesser, attempt: () => Promise<T>): Promise<T> {
   let result: T
@@ -107,7 +113,7 @@ const keyOf = ({ of, name }: Guesser): string => fingerprintOf(`${of} ${name}`)
 
 type Change = (before: Required<Kept>, guesser: Guesser, now: number) => Required<Kept> | undefined
 
-/** Applies a change to the latest state, however many others change it. Returns false if the change returns undefined. */
+/** Applies a change to the latest state, repeated until no concurrent change interferes. Returns false if the change returns undefined. */
 async function change({ grants, clock }: Ports, guesser: Guesser, apply: Change): Promise<boolean> {
   const key = keyOf(guesser)
   for (;;) {
@@ -128,7 +134,7 @@ async function change({ grants, clock }: Ports, guesser: Guesser, apply: Change)
   }
 }
 
-/** Waits for a place among the attempts under way. */
+/** Waits for a place among the running attempts. Throws OAuthError 429 during a wait of the guesser, Overloaded after too many turns. */
 async function start(ports: Ports, guesser: Guesser, turns: Turns): Promise<Started> {
   for (let turn = 0; ; turn++) {
     let at = 0
@@ -149,7 +155,7 @@ async function start(ports: Ports, guesser: Guesser, turns: Turns): Promise<Star
 
 const waiting = new Map<string, number>()
 
-/** Pauses, longer with each turn up to 200 milliseconds. Throws Overloaded if too many attempts wait, or after too many turns. */
+/** Pauses, longer with each turn up to 200 milliseconds. Throws Overloaded if too many attempts wait. */
 async function waitForOthers(key: string, turn: number): Promise<void> {
   const others = waiting.get(key) ?? 0
   if (others >= MOST_WAITING) throw new Overloaded('too many logins at once')
@@ -162,7 +168,7 @@ async function waitForOthers(key: string, turn: number): Promise<void> {
 }
 
 function end(ports: Ports, { guesser, at: started }: Started, outcome: Outcome): Promise<boolean> {
-  // An account or a client that proved itself begins with no failures. Behind an address others may have failed.
+  // A right guess clears the failures of a client or an account. An address or `spare` may have failures of others.
   const forgives = outcome === 'right' && guesser.of !== 'address' && guesser.of !== 'spare'
   return change(ports, guesser, (before, _, now) => {
     const index = before.running.indexOf(started)

@@ -1,5 +1,5 @@
 /**
- * Browsers in which a user logged in before. Wrong passwords that others type do not make them wait. A sealed cookie names the browser and the user.
+ * Browsers in which a user logged in before, named by a sealed cookie. Wrong passwords in other browsers do not make them wait.
  * https://owasp.org/www-community/Slow_Down_Online_Guessing_Attacks_with_Device_Cookies
  */
 import type { AuthPorts, AuthRequest, Endpoint } from '../endpoint.ts'
@@ -8,11 +8,11 @@ import { type SessionPorts, sessionOf } from './sessions.ts'
 
 export type BrowserPorts = Pick<AuthPorts, 'clock' | 'seal'>
 
-/** Seconds for which a browser is known. */
+/** How long a browser is recognized after its cookie was set, in seconds. */
 const LIFE = 180 * 24 * 60 * 60
 const SECOND = 1_000
 
-/** Returns the id of the browser, or undefined if its cookie is too old, or of another user or server. */
+/** Returns the id of the browser. Returns undefined if it has no cookie, or the cookie is too old, or of another user or server. */
 export function recognizeBrowser({ clock, seal }: BrowserPorts, request: AuthRequest, user: string): string | undefined {
   const opened = seal.open(cookieOf(request, 'browser') ?? '')
   const [, id, name] = /^browser (\S+) (\S+)$/.exec(opened?.text ?? '') ?? []
@@ -21,7 +21,7 @@ export function recognizeBrowser({ clock, seal }: BrowserPorts, request: AuthReq
   return clock.now() < opened.at + LIFE * SECOND ? id : undefined
 }
 
-/** Adds the browser's cookie to responses to a logged-in user. A login itself sets the cookie of the session. */
+/** Adds the browser cookie to responses for a logged-in user. Skips responses that already set a cookie, such as that of a login. */
 export const withBrowserCookie =
   (ports: BrowserPorts & SessionPorts, endpoint: Endpoint): Endpoint =>
   async (request) => {

@@ -1,10 +1,10 @@
-/** Whether what was typed is a user's password. One that was kept at a lower cost than is asked for now is kept anew: only now it is known. */
+/** Checks the password of a user. Stores a new hash if the stored one has a lower cost, because only a login provides the password. */
 import type { User, Users } from '../../ports/rows/users.ts'
 import type { Passwords } from './passwords.ts'
 
 type Parts = { readonly users: Pick<Users, 'change'>; readonly passwords: Passwords }
 
-/** Where it cannot be kept anew, the next login does it. */
+/** If the new hash cannot be stored, the next login tries again. */
 export const passwordCheck =
   (parts: Parts) =>
   async (typed: string, user: User | undefined, network?: string): Promise<boolean> => {
@@ -14,7 +14,7 @@ export const passwordCheck =
     return isIt
   }
 
-/** Another may have changed it meanwhile. To who has tokens nothing changes. */
+/** Stores a new hash, unless the password changed meanwhile. Sessions and tokens stay valid. */
 async function keepAnew({ users, passwords }: Parts, typed: string, { name, password }: User): Promise<void> {
   const next = await passwords.hash(typed)
   await users.change(name, (known) => (known?.password === password ? { ...known, password: next } : known))

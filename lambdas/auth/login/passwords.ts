@@ -1,26 +1,30 @@
 /**
- * Passwords of users, kept as scrypt makes them: slow to guess, also for who has the file. https://www.rfc-editor.org/rfc/rfc7914
+ * Passwords of users, hashed with scrypt. They are slow to guess, even with a copy of the stored hashes.
+ * https://www.rfc-editor.org/rfc/rfc7914
  *
  * Guarantees
- * - A user that is not there costs as much as one that is.
- * - Two are worked on at once, so many wait; beyond them Overloaded, and nothing was done.
- * - Networks take turns, so that many attempts from one delay another by one turn.
+ * - A check for an unknown user takes as long as one for a registered user.
+ * - Two passwords are hashed at once, and `MOST_WAITING` calls wait. A further call throws Overloaded and changes nothing.
+ * - Networks take turns, so many attempts from one network delay another network by one turn.
  */
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
 import { Overloaded } from '../../ports/faults/overloaded.ts'
 import { FairQueue } from './fair-queue.ts'
 
-/** `N`: a power of two. About 130 ms and 64 MB, where RSA takes 1 ms to sign. https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html */
+/**
+ * Cost of scrypt. `N`: a power of two. The default takes about 130 ms and 64 MB; an RSA signature takes 1 ms.
+ * https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html
+ */
 export type ScryptCost = { readonly N: number; readonly r: number; readonly p: number }
 export const SCRYPT_COST: ScryptCost = { N: 2 ** 16, r: 8, p: 1 }
 
-/** https://pages.nist.gov/800-63-4/sp800-63b.html#passwordver */
+/** Minimum and maximum characters of a password. Others are rejected. https://pages.nist.gov/800-63-4/sp800-63b.html#passwordver */
 export const PASSWORD_LENGTH = { least: 8, most: 1_000 }
 
 type Derive = (typed: string, salt: Buffer, cost: ScryptCost) => Promise<Buffer>
 
 const AT_ONCE = 2
-/** What they take together is what somebody waits for a page: seconds. */
+/** Maximum waiting calls. Together they take seconds, which is as long as a user waits for a page. */
 const MOST_WAITING = 60
 const [SALT, HASH] = [16, 32]
 
@@ -30,13 +34,13 @@ export class Passwords {
   readonly #waiting = new FairQueue(MOST_WAITING)
   #working = 0
 
-  /** `cost`: of passwords that are set from now on; those that are kept say their own. */
+  /** `cost`: cost of new hashes. Stored hashes contain their own cost. */
   constructor(cost: ScryptCost = SCRYPT_COST, derive: Derive = deriveByScrypt) {
     this.#cost = cost
     this.#derive = derive
   }
 
-  /** As a user's `password` has it. RangeError where it is too short or too long. */
+  /** Returns the hash in the format of `User.password`. Throws RangeError if the password is too short or too long. */
   async hash(typed: string): Promise<string> {
     if (!isPassword(typed)) throw new RangeError(`A password has ${PASSWORD_LENGTH.least} to ${PASSWORD_LENGTH.most} characters`)
     const salt = randomBytes(SALT)
@@ -45,17 +49,20 @@ export class Passwords {
     return ['scrypt', N, r, p, salt.toString('base64url'), hash.toString('base64url')].join('$')
   }
 
-  /** `kept`: undefined if there is no such user; then no password is right. `network`: of the caller. */
+  /**
+   * Whether `typed` is the password. `kept`: stored hash; undefined for an unknown user, for whom no password is right. `network`: network
+   * of the client.
+   */
   async check(typed: string, kept: string | undefined, network = ''): Promise<boolean> {
     const known = kept === undefined ? undefined : parse(kept)
     const { cost, salt, hash } = known ?? { cost: this.#cost, salt: randomBytes(SALT), hash: Buffer.alloc(HASH) }
-    // Beyond it is no password, and as costly as one.
+    // A longer text is never a password, but takes as long to check.
     const derived = await this.#derived(typed.slice(0, PASSWORD_LENGTH.most + 1), salt, cost, network)
     // guard: password-is-compared
     return timingSafeEqual(derived, hash) && known !== undefined
   }
 
-  /** Whether it was kept at a lower cost than is asked for now. */
+  /** Whether the stored hash has a lower cost than new hashes. */
   isOutdated(kept: string): boolean {
     const { N, r, p } = this.#cost
     const cost = parse(kept)?.cost
@@ -67,7 +74,7 @@ export class Passwords {
     try {
       return await this.#derive(normalized(typed), salt, cost)
     } finally {
-      // Whose turn is next takes this place: nobody can come between.
+      // Pass the place directly to the next waiter, so that no other call takes it.
       const next = this.#waiting.next()
       if (next === undefined) this.#working--
       else next.run()
@@ -88,11 +95,11 @@ export class Passwords {
 
 const tooMany = (): Overloaded => new Overloaded('too many passwords are waiting to be checked')
 
-/** By characters as people count them. */
+/** Whether a password may have this length. The minimum counts characters as users see them. */
 export const isPassword = (typed: string): boolean =>
   [...normalized(typed)].length >= PASSWORD_LENGTH.least && typed.length <= PASSWORD_LENGTH.most
 
-/** Keyboards compose characters differently. https://www.rfc-editor.org/rfc/rfc8265#section-4.2.1 */
+/** Normalizes a password to NFC, because keyboards compose characters differently. https://www.rfc-editor.org/rfc/rfc8265#section-4.2.1 */
 const normalized = (typed: string): string => typed.normalize('NFC')
 
 const deriveByScrypt: Derive = (typed, salt, { N, r, p }) => {

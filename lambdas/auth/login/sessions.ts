@@ -1,5 +1,5 @@
 /**
- * Who is logged in, by a cookie. Before that it has a cookie too, so that forms can be bound to a browser; with the login comes another one.
+ * Login sessions, which a cookie names. A browser gets a cookie before the login too, to bind forms to it; the login replaces it.
  * https://cheatsheetseries.owasp.org/cheatsheets/Session_Management_Cheat_Sheet.html
  */
 import { timingSafeEqual } from 'node:crypto'
@@ -9,17 +9,17 @@ import { createRandomSecret, fingerprintOf } from '../random-secret.ts'
 import { isRevoked } from '../tokens/revocation-check.ts'
 import { cookieHeader, cookieOf } from './cookies.ts'
 
-/** `key`: of the session among grants. `authTime`: seconds since 1970. */
+/** Login session. `key`: its key among the grants. `authTime`: login time, in seconds since 1970. */
 export type Session = { readonly user: User; readonly key: string; readonly authTime: number }
 
-/** `generation`: of the user whose password was looked at. `at`: ms since 1970. */
+/** `generation`: credential generation of the user with the checked password. `at`: login time, in milliseconds since 1970. */
 type Kept = { readonly user: string; readonly subject: string; readonly generation?: string; readonly at: number }
 export type SessionPorts = Pick<AuthPorts, 'users' | 'grants' | 'revocations' | 'clock'>
 
-/** Milliseconds. */
+/** Lifetime of a session in milliseconds. Use does not extend it. */
 export const SESSION_LIFETIME_MS = 12 * 60 * 60 * 1000
 
-/** undefined: nobody is logged in, or no longer. */
+/** Returns the session of the request, or undefined if there is none, or it is expired or revoked. */
 export async function sessionOf({ users, grants, revocations }: SessionPorts, request: AuthRequest): Promise<Session | undefined> {
   const cookie = sessionCookie(request)
   const key = fingerprintOf(cookie ?? '')
@@ -33,7 +33,10 @@ export async function sessionOf({ users, grants, revocations }: SessionPorts, re
   return { user, key, authTime: Math.floor(kept.at / 1000) }
 }
 
-/** The header that hands out the cookie of a new session. `user`: as whose password was looked at, however long ago. */
+/**
+ * Starts a session and returns the header with its cookie. `user`: as read for the password check, so that a password change since then
+ * ends the session.
+ */
 export async function beginSession({ grants, clock }: SessionPorts, request: AuthRequest, { name, subject, generation }: User) {
   await endSession({ grants }, request)
   const cookie = createRandomSecret()
@@ -47,14 +50,14 @@ export async function endSession({ grants }: Pick<AuthPorts, 'grants'>, request:
   if (cookie !== undefined) await grants.remove('session', fingerprintOf(cookie))
 }
 
-/** What forms of a page carry, and the header that binds the browser to it where it is not yet. */
+/** Returns the token for the forms of a page, and a header. The header binds a browser without a cookie to the token. */
 export function formBindingOf(request: AuthRequest): { readonly csrf: string; readonly headers: Readonly<Record<string, string>> } {
   const known = sessionCookie(request)
   const cookie = known ?? createRandomSecret()
   return { csrf: csrfOf(cookie), headers: known === undefined ? handedOut(request, cookie) : {} }
 }
 
-/** Whether a form was sent by the browser it was shown to. */
+/** Whether the form was sent by the browser that received it. */
 export function hasValidCsrf(request: AuthRequest): boolean {
   const cookie = sessionCookie(request)
   const given = request.form.find(([name]) => name === 'csrf')?.[1]

@@ -1,4 +1,4 @@
-/** What a user sees of what apps were allowed, and can withdraw; and the end of the session. */
+/** Account page, where a user sees the apps with access and can withdraw it. Also the page that ends the session. */
 import type { AuthPorts, AuthRequest, Endpoint } from '../endpoint.ts'
 import { consentsOf, withdrawConsent } from '../grants/consents.ts'
 import { endSession, formBindingOf, hasValidCsrf, sessionOf } from '../login/sessions.ts'

@@ -1,6 +1,6 @@
 /**
- * The authorization endpoint: login, choice of a patient, consent, and back to the app. Nothing is kept between its pages: each looks at the
- * whole request again, which stands in its URL. Specification 5.1; https://www.rfc-editor.org/rfc/rfc6749#section-4.1
+ * Authorization endpoint: login, choice of a patient, consent, and return to the app. It stores nothing between its pages. Each page checks
+ * the whole request again, which is in its URL. Specification 5.1; https://www.rfc-editor.org/rfc/rfc6749#section-4.1
  */
 import type { Client } from '../../ports/rows/clients.ts'
 import type { ParameterPairs } from '../../search/query/parameter-pairs.ts'
@@ -36,7 +36,7 @@ export type AuthorizePorts = Pick<
   'clients' | 'users' | 'grants' | 'revocations' | 'clock' | 'choices' | 'patients' | 'isDecidable'
 >
 
-/** A POST becomes a GET: only then does a browser send the cookie of whoever is logged in. */
+/** Redirects a POST to a GET. A browser sends the session cookie with a request from another site only if it is a GET. */
 export const authorize =
   (ports: AuthorizePorts): Endpoint =>
   async (request) => {
@@ -53,17 +53,17 @@ export const authorize =
     })
   }
 
-/** Bytes. CloudFront takes 8,192 of a URL. */
+/** Maximum bytes of a URL. CloudFront limits a URL to 8,192 bytes. A longer request is rejected. */
 const LONGEST_URL = 8_000
 
-/** OAuthError where a form is longer than what a URL has room for. */
+/** Returns the URL of the same request as a GET. Throws OAuthError if it is longer than a URL may be. */
 function asQuery({ baseUrl }: AuthRequest, pairs: ParameterPairs): string {
   const url = `${baseUrl}/auth/authorize?${queryOf(pairs, [])}`
   if (url.length > LONGEST_URL) throw new OAuthError('invalid_request', `The request is longer than a URL: ${LONGEST_URL} bytes`)
   return url
 }
 
-/** The form of the consent page: its URL has the query of the request. Who only loads it is shown that page. */
+/** Receives the form of the consent page. Its URL contains the query of the request. A GET redirects to the page. */
 export const consent =
   (ports: AuthorizePorts): Endpoint =>
   async (request) => {
@@ -89,7 +89,7 @@ export const consent =
     })
   }
 
-/** What goes wrong from here on is told to the client. */
+/** Runs the rest of a request, and sends its OAuthErrors to the client. */
 async function tellingClient(
   { redirectUri, state }: RequestingClient,
   request: AuthRequest,
@@ -113,7 +113,7 @@ const formOf = (ports: AuthorizePorts, request: AuthRequest, path: string, query
   leadsTo,
 })
 
-/** Of the same request: the form of the consent page. */
+/** Returns the URL of the consent form for the same request, to which the user can send a denial. */
 export const denialUrlOf = ({ baseUrl, query }: AuthRequest): string =>
   `${baseUrl}/auth/consent?${queryOf(query, [PATIENT_SEARCH_PARAMETER, CHOSEN_PATIENT_PARAMETER])}`
 
@@ -129,7 +129,9 @@ function showLogin(ports: AuthorizePorts, asked: AuthorizationRequest, request: 
 
 const hasSeveral = ({ choices }: AuthorizePorts, { user }: Session): boolean => choices.tenancy && !isSingleTenant(user.tenants)
 
-/** Returns the shown patients for the audit record. A record has one tenant, so names of several tenants contain theirs: `north/Patient/1`. */
+/**
+ * Returns the shown patients for the audit record. A record has one tenant, so patients of several tenants carry theirs: `north/Patient/1`.
+ */
 function notedOf(shown: readonly FoundPatient[]): AuditFacts {
   const [tenant, ...others] = new Set(shown.map((patient) => patient.tenant))
   if (tenant === undefined) return { patients: shown.map(({ id }) => `Patient/${id}`) }
@@ -150,8 +152,9 @@ async function showPicker(ports: AuthorizePorts, asked: AuthorizationRequest, { 
 }
 
 /**
- * No page where everything was decided before, and the client is surely the one it says: others can take a public one's name. Who chose the
- * patient that stands in a URL is not known, the user or the client: the page says who it is, and the user agrees.
+ * Skips the consent page if the user decided about every scope before and the client's identity is certain. Another app can use the id of a
+ * public client, unless the redirect URI is https. A patient in the URL may come from the client: the page shows the patient, and the user
+ * confirms.
  */
 async function consentOrCode(
   ports: AuthorizePorts,
@@ -218,10 +221,10 @@ const grantOf = (client: Client, { user, key, authTime }: Session, context: Laun
   session: key,
 })
 
-/** Of the same request, once the user has just logged in. */
+/** Returns the query of the same request for a user who has just logged in. */
 export function queryAfterLogin(pairs: ParameterPairs): string {
   const prompt = pairs.find(([name]) => name === 'prompt')?.[1].split(' ') ?? []
   const rest = prompt.filter((each) => each !== 'login' && each !== 'select_account')
-  // The login was just now: what asks for one is met.
+  // The login satisfies these two: leave out the prompts for a login and the maximum age.
   return queryOf(pairs, ['prompt', 'max_age'], rest.length === 0 ? [] : [['prompt', rest.join(' ')]])
 }

@@ -1,10 +1,10 @@
-/** HTML that is escaped by construction: whatever stands in a template is text, unless it is HTML that was made here. */
+/** HTML that is escaped by construction. Every value in a template is escaped as text, unless another template created it. */
 
 const MADE = Symbol('html')
 export type Html = { readonly [MADE]: string }
 export type HtmlPart = Html | string | number | undefined | false | readonly HtmlPart[]
 
-/** Attributes are quoted where they stand. undefined and false are nothing. */
+/** Returns HTML. Templates must put quotes around attributes. undefined and false become empty text. */
 export const html = (strings: TemplateStringsArray, ...parts: readonly HtmlPart[]): Html => ({
   [MADE]: strings.reduce((text, string, i) => text + textOf(parts[i - 1]) + string),
 })

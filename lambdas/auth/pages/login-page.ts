@@ -1,4 +1,4 @@
-/** Who types a name and a password that fit is logged in, and goes on to what was asked for. */
+/** Login form: checks the name and the password, starts a session and continues the request. */
 import { isUserName, type User } from '../../ports/rows/users.ts'
 import type { AuthPorts, AuthRequest, AuthResponse, Endpoint } from '../endpoint.ts'
 import { findRequestingClient, queryOf } from '../grants/authorization-request.ts'
@@ -14,7 +14,10 @@ import { loginPage } from './page-templates.ts'
 
 export type LoginPorts = Pick<AuthPorts, 'clients' | 'users' | 'grants' | 'revocations' | 'clock' | 'choices' | 'checkPassword' | 'seal'>
 
-/** Its URL has the query of the request to authorize; without one it leads to the account. Who only loads it is shown the form. */
+/**
+ * Receives the login form. Its URL contains the query of the authorization request; without one it leads to the account page. A GET
+ * redirects to the page that shows the form.
+ */
 export const login =
   (ports: LoginPorts): Endpoint =>
   async (request) => {
@@ -54,14 +57,14 @@ const urlOf = ({ baseUrl }: AuthRequest, path: string, query: string): string =>
 
 const fieldOf = ({ form }: AuthRequest, name: string): string => form.find(([each]) => each === name)?.[1] ?? ''
 
-/** What was typed as a name is noted only where it is one. */
+/** Returns the user. Adds the typed name to the audit record only if a user has it. */
 async function userNamed({ users }: LoginPorts, name: string, request: AuthRequest): Promise<User | undefined> {
   const user = isUserName(name) ? await users.get(name) : undefined
   if (user !== undefined) request.note({ user: user.name })
   return user
 }
 
-/** OAuthError 429 before the password is looked at. */
+/** Returns the user if the password is right. Throws OAuthError 429 before the password is checked. */
 function userWhoTyped(ports: LoginPorts, name: string, request: AuthRequest): Promise<User | undefined> {
   const network = networkOf(request.address)
   const browser = recognizeBrowser(ports, request, name)

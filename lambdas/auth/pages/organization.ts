@@ -1,9 +1,9 @@
-/** The organization that runs the server, as its pages name it. */
+/** Organization that runs the server, as its pages name it. */
 import type { AuthPorts, AuthRequest } from '../endpoint.ts'
 
 type Choices = Pick<AuthPorts, 'choices'>
 
-/** Returns the host of the base URL if no name is set: users see at least where they are. */
+/** Returns the host of the base URL if no name is set, so that users at least see the host. */
 export const organizationOf = ({ choices }: Choices, { baseUrl }: AuthRequest): string =>
   choices.organizationName === '' ? new URL(baseUrl).host : choices.organizationName
 

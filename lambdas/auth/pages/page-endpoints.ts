@@ -1,4 +1,4 @@
-/** The pages of the authorization server: one function answers them all on AWS. */
+/** Page endpoints of the authorization server. On AWS one function serves them all. */
 import { type BrowserPorts, withBrowserCookie } from '../login/known-browsers.ts'
 import { type AccountPorts, account, logout } from './account-page.ts'
 import { type AuthorizePorts, authorize, consent } from './authorize-page.ts'

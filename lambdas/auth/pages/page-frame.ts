@@ -1,4 +1,4 @@
-/** What every page has in common: its frame, its style, and headers under which nothing on it runs, and nobody frames or keeps it. */
+/** Frame, style and headers of every page. The headers forbid scripts, display inside other sites, and caching. */
 import { createHash } from 'node:crypto'
 import type { AuthResponse } from '../endpoint.ts'
 import { NO_STORE_HEADERS } from '../oauth-error.ts'
@@ -10,7 +10,7 @@ export type PageContent = {
   readonly status?: number
   /** Name of the organization that runs the server. */
   readonly organization?: string
-  /** Where its forms may lead, besides this server: an address a redirect goes to. */
+  /** Redirect URI to which a form of the page may lead, besides this server. */
   readonly leadsTo?: string
   readonly headers?: Readonly<Record<string, string>>
 }
@@ -71,10 +71,13 @@ ${main}
   return { status, headers: { 'content-type': 'text/html; charset=utf-8', ...guards(leadsTo), ...headers }, body: toHtmlText(whole) }
 }
 
-/** The one text that is no text of a page. */
+/** Style sheet, the only value that is inserted without escaping. */
 const STYLE_AS_IT_IS = html([STYLE] as unknown as TemplateStringsArray)
 
-/** https://www.rfc-editor.org/rfc/rfc9700#section-4.16; browsers look at redirects after a form, too: https://www.w3.org/TR/CSP3/#directive-form-action */
+/**
+ * Security headers of a page: https://www.rfc-editor.org/rfc/rfc9700#section-4.16. Browsers also apply `form-action` to redirects after a
+ * form: https://www.w3.org/TR/CSP3/#directive-form-action
+ */
 const guards = (leadsTo?: string): Readonly<Record<string, string>> => ({
   ...NO_STORE_HEADERS,
   'content-security-policy': [
@@ -87,18 +90,18 @@ const guards = (leadsTo?: string): Readonly<Record<string, string>> => ({
   ].join('; '),
   'x-frame-options': 'DENY',
   'x-content-type-options': 'nosniff',
-  // Under a stricter one forms of these very pages are sent as from nowhere.
+  // Under a stricter policy browsers send forms of these pages without their origin.
   'referrer-policy': 'same-origin',
   'cross-origin-opener-policy': 'same-origin',
 })
 
-/** An origin where CSP can write it down, else the scheme: it knows neither addresses of IPv6 nor schemes of one's own. */
+/** Returns the CSP source of a URI: its origin, or only its scheme. CSP has no syntax for IPv6 addresses and private-use origins. */
 function sourceOf(uri: string): string {
   const { protocol, origin, hostname } = new URL(uri)
   return (protocol === 'https:' || protocol === 'http:') && !hostname.startsWith('[') ? origin : protocol
 }
 
-/** After a form was sent: a page that is loaded again is not sent again. */
+/** Redirects with status 303, so that reloading the next page does not send the form again. */
 export const seeOther = (location: string, headers: Readonly<Record<string, string>> = {}): AuthResponse => ({
   status: 303,
   headers: { ...NO_STORE_HEADERS, location, 'referrer-policy': 'same-origin', ...headers },

@@ -1,4 +1,4 @@
-/** The pages of the authorization server. */
+/** Templates of the pages of the authorization server. */
 import type { Client } from '../../ports/rows/clients.ts'
 import type { User } from '../../ports/rows/users.ts'
 import type { AuthResponse, FoundPatient } from '../endpoint.ts'
@@ -9,7 +9,10 @@ import { renderPage } from './page-frame.ts'
 import { patientDetails, shortNumber } from './patient-description.ts'
 import { ACCESS_DURATION_TEXT, describeScope, isRefreshScope } from './scope-descriptions.ts'
 
-/** Where forms go, what binds them to the browser, where they lead in the end, and headers of the page. */
+/**
+ * Form of a page. `action`: URL that receives it. `csrf`: binds it to the browser. `leadsTo`: redirect URI to which it finally leads.
+ * `headers`: further headers of the page.
+ */
 export type PageForm = {
   readonly action: string
   readonly csrf: string
@@ -18,7 +21,7 @@ export type PageForm = {
   /** URL of the user's account page. */
   readonly account: string
   readonly leadsTo?: string
-  /** Where it is said that the app is not let in; absent: there is none. */
+  /** URL that denies access to the app; absent if no app requests access. */
   readonly denial?: string
   readonly headers: Readonly<Record<string, string>>
 }
@@ -29,7 +32,7 @@ const around = ({ leadsTo, headers, organization }: PageForm) => ({ ...(leadsTo 
 
 const accountLink = ({ account }: PageForm): Html => html`<a href="${account}">Your account</a>`
 
-/** What goes back to the app without having let it in. */
+/** Returns the form that leads back to the app without access. */
 const cancel = ({ denial, csrf }: PageForm): Html | false =>
   denial !== undefined &&
   html`<form method="post" action="${denial}">${hidden('csrf', csrf)}
@@ -37,7 +40,7 @@ const cancel = ({ denial, csrf }: PageForm): Html | false =>
 
 export type LoginParts = {
   readonly form: PageForm
-  /** Whose app it is for; undefined: for the account. */
+  /** Name of the app that requests access; undefined for the account page. */
   readonly app?: string
   readonly name?: string
   readonly fault?: string
@@ -68,16 +71,16 @@ export type ConsentParts = {
   readonly client: Client
   readonly user: User
   readonly scopes: readonly string[]
-  /** Of these, what is not ticked. */
+  /** Scopes that are not ticked at first. */
   readonly dropped: readonly string[]
-  /** Narrower scopes too. */
+  /** Scopes that the user allowed before, including narrower ones. */
   readonly granted: readonly string[]
   readonly patient?: FoundPatient
-  /** Of the token; none where the user has one only. */
+  /** Tenants of the token; empty if the user has only one. */
   readonly tenants: readonly string[]
 }
 
-/** What an app cannot do without is not asked about: it opens nothing. */
+/** Whether the page offers no choice about the scope. The app requires it, and it opens no data. */
 export const isMandatoryScope = (scope: string): boolean => scope === 'openid' || scope.startsWith('launch')
 
 export const consentPage = ({ form, client, user, scopes, dropped, granted, patient, tenants }: ConsentParts): AuthResponse =>
@@ -111,7 +114,7 @@ const choice = (scope: string, words: string, ticked: boolean): Html => html`
 <label class="choice"><input type="checkbox" name="keep" value="${scope}"${ticked && html` checked`}>
 <span>${words}<br><span class="quiet">${scope}</span></span></label>`
 
-/** What may be left of a whole type, where its parts are not asked for themselves. */
+/** Returns the choice of category scopes for a whole type. Omits category scopes that the app requests separately. */
 function parts(whole: string, scopes: readonly string[], granted: readonly string[]): Html | false {
   const narrower = categoryScopesOf(whole).filter(({ scope }) => !scopes.includes(scope))
   const isOpen = narrower.some(({ scope }) => granted.includes(scope))
@@ -125,7 +128,7 @@ function parts(whole: string, scopes: readonly string[], granted: readonly strin
 export type PatientPickerParts = {
   readonly form: PageForm
   readonly app: string
-  /** What the form is about, as it stands in the URL. */
+  /** Query of the request, which the forms repeat. */
   readonly query: URLSearchParams
   readonly text: string
   readonly found: readonly FoundPatient[]
@@ -135,11 +138,11 @@ export type PatientPickerParts = {
 const tenantsInWords = (tenants: readonly string[]): string =>
   tenants.includes('*') ? 'all tenants' : `the tenant${tenants.length > 1 ? 's' : ''} ${tenants.join(', ')}`
 
-/** The tenant distinguishes patients of the same name in two tenants. */
+/** Returns the number and, with several tenants, the tenant. The tenant distinguishes patients of the same name. */
 const smallPrint = (patient: FoundPatient, namesTenants: boolean): Html =>
   html`${shortNumber(patient)}${namesTenants && ` · tenant ${patient.tenant ?? ''}`}`
 
-/** Nothing is changed by choosing: both forms ask for the next page. */
+/** Both forms use GET, because a choice changes nothing: it leads to the next page. */
 export const patientPickerPage = ({ form, app, query, text, found, namesTenants }: PatientPickerParts): AuthResponse => {
   const kept = [...query].map(([name, value]) => hidden(name, value))
   return renderPage({
@@ -167,7 +170,7 @@ ${cancel(form)}`,
   })
 }
 
-/** A patient as it stands in a URL: with tenants, each has its own. */
+/** Returns a patient as URLs contain it: with its tenant, if it has one. */
 export const patientChoiceOf = ({ id, tenant }: Pick<FoundPatient, 'id' | 'tenant'>): string =>
   tenant === undefined ? id : `${tenant}/${id}`
 

@@ -1,4 +1,4 @@
-/** Describes scopes in words for the users who decide about them. */
+/** Descriptions of scopes, for users that decide about them. */
 import { type Letter, parseScope, type ResourceScope } from '../../access/scopes.ts'
 import { categoryOf } from '../grants/category-scopes.ts'
 import { SESSION_LIFETIME_MS } from '../login/sessions.ts'
@@ -7,7 +7,7 @@ import { MAX_ACCESS_TOKEN_SECONDS, REFRESH_LIFETIMES_MS } from '../tokens/lifeti
 const HOUR = 60 * 60 * 1000
 const inUnits = (count: number, unit: string): string => `${count} ${unit}${count === 1 ? '' : 's'}`
 
-/** How long an access token is valid. */
+/** Lifetime of an access token, in words. */
 export const ACCESS_DURATION_TEXT = inUnits((MAX_ACCESS_TOKEN_SECONDS * 1000) / HOUR, 'hour')
 const SESSION_LASTS = inUnits(SESSION_LIFETIME_MS / HOUR, 'hour')
 const UNUSED_LASTS = inUnits(REFRESH_LIFETIMES_MS.offline_access / (24 * HOUR), 'day')
@@ -23,13 +23,13 @@ const NAMED: Readonly<Record<string, string>> = {
   'launch/encounter': 'See which visit was open when you started the app',
 }
 
-/** True if the scope lets the client renew its access token. */
+/** Whether the scope lets the client renew its access token. */
 export const isRefreshScope = (scope: string): boolean => Object.hasOwn(REFRESH_LIFETIMES_MS, scope)
 
 const VERBS: Readonly<Record<Letter, string>> = { c: 'add', r: 'read', u: 'change', d: 'delete', s: 'search' }
 const WHOSE = { patient: 'of the patient', user: 'that you can see', system: 'of all patients' }
 
-/** Plain words for the types that apps ask for most; the others are named by their type. */
+/** Plain words for the types that apps request most. Other types appear by their type name. */
 const DATA: Readonly<Record<string, string>> = {
   '*': 'all data',
   AllergyIntolerance: 'allergies',

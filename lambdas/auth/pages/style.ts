@@ -1,4 +1,4 @@
-/** How this server looks, for apps that would look alike. https://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html#styling */
+/** Style of this server, for apps that adopt it. https://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html#styling */
 import { CACHEABLE_HEADERS, type Endpoint } from '../endpoint.ts'
 import { jsonResponse } from '../oauth-error.ts'
 

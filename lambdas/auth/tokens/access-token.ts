@@ -1,4 +1,4 @@
-/** Makes access tokens, and what is answered with one. Specification 5.2; https://www.rfc-editor.org/rfc/rfc6749#section-5.1 */
+/** Access tokens and token responses. Specification 5.2; https://www.rfc-editor.org/rfc/rfc6749#section-5.1 */
 import { ACCESS_TYP, type AccessClaims, type ClientAuth } from '../../access/claims.ts'
 import type { Client } from '../../ports/rows/clients.ts'
 import type { AuthChoices, AuthPorts, AuthResponse } from '../endpoint.ts'
@@ -6,12 +6,15 @@ import { jsonResponse } from '../oauth-error.ts'
 import { MAX_ACCESS_TOKEN_SECONDS } from './lifetimes.ts'
 import { signToken } from './signed-token.ts'
 
-/** Seconds. https://hl7.org/fhir/smart-app-launch/backend-services.html#issue-access-token: at most five minutes where exports begin. */
+/**
+ * Lifetimes in seconds, by client authentication. Tokens that can start exports live five minutes at most:
+ * https://hl7.org/fhir/smart-app-launch/backend-services.html#issue-access-token
+ */
 const LIFE: Readonly<Record<ClientAuth, number>> = { assertion: 300, secret: MAX_ACCESS_TOKEN_SECONDS, none: MAX_ACCESS_TOKEN_SECONDS }
 
 export type TokenPorts = Pick<AuthPorts, 'keys' | 'clock' | 'choices'>
 
-/** What is granted, and to whom. `about`: further claims. `tenants`: as a client and a user have them. */
+/** Content of an access token. `about`: further claims. `tenants`: tenant names, or `*`. */
 export type TokenGrant = {
   readonly client: Client
   readonly by: ClientAuth
@@ -22,7 +25,7 @@ export type TokenGrant = {
   readonly tenants: readonly string[]
   readonly acr: '0' | '1'
   readonly about: Readonly<Record<string, unknown>>
-  /** Seconds; absent: as the client has proved who it is. */
+  /** Lifetime in seconds. Absent: it depends on the client authentication. */
   readonly life?: number
 }
 
@@ -55,13 +58,15 @@ export async function createAccessToken(ports: TokenPorts, access: TokenGrant): 
   return { token: await signToken(ports, claims), life }
 }
 
-/** One as a text, several as a list; `*` chooses with each request. */
+/** Returns the tenant claim: a string for one tenant, an array for several. With `*` or several, each request selects its tenant. */
 function tenantClaim({ tenancy, tenantClaim }: AuthChoices, tenants: readonly string[]): Readonly<Record<string, unknown>> {
   if (!tenancy || tenants.length === 0) return {}
   return { [tenantClaim]: tenants.includes('*') ? '*' : tenants.length === 1 ? tenants[0] : tenants }
 }
 
-/** `refresh`: a token and the seconds it lives. `more`: patient, encounter, id_token and so on. */
+/**
+ * Parts of a token response. `refresh`: refresh token and its lifetime in seconds. `more`: further members, such as patient or id_token.
+ */
 export type TokenResponseParts = {
   readonly made: IssuedToken
   readonly access: TokenGrant

@@ -1,6 +1,6 @@
 /**
- * Changes of a client or a user after which nothing counts that was issued before. What is issued names the generation it was read from, and that
- * generation ends: no clock decides, neither that of who says so, nor that of who was issuing meanwhile.
+ * Changes of clients and users that revoke everything issued before. Each token, session and grant names the credential generation that it
+ * was issued under. The change revokes that generation. No clocks are compared, so clocks that differ between servers do no harm.
  */
 import type { Clock } from '../../ports/execution/clock.ts'
 import type { Client } from '../../ports/rows/clients.ts'
@@ -21,8 +21,9 @@ export const userRevocationKey = ({ subject, generation }: Pick<User, 'subject' 
   revocationKeyOf('user', subject, generation)
 
 /**
- * What it came to, with a generation of its own; undefined: `change` removed it, or it was not there. The generation ends first: where this is
- * interrupted nothing counts that was or is issued, until it is said again.
+ * Applies a change with a new credential generation, and returns the stored entry. Returns undefined if the entry did not exist, or
+ * `change` removed it. Revokes the previous generation first. After an interruption nothing issued to the entry is valid until the change
+ * is repeated.
  */
 export async function changeGeneration<Entry extends Client | User>(
   ports: Ports,
@@ -33,7 +34,7 @@ export async function changeGeneration<Entry extends Client | User>(
   for (;;) {
     const known = await entries.get(name)
     if (known === undefined) return undefined
-    // What it refuses has ended nothing.
+    // Run `change` before revoking, so that a rejected change revokes nothing.
     change(known)
     if (known.generation !== undefined)
       await revokePermanently(ports, 'id' in known ? clientRevocationKey(known) : userRevocationKey(known))
@@ -48,7 +49,7 @@ export async function changeGeneration<Entry extends Client | User>(
   }
 }
 
-/** Whatever instant it was issued at. */
+/** Revokes the key permanently, regardless of issue time. */
 export async function revokePermanently({ revocations, clock }: Ports, mark: RevocationKey): Promise<void> {
   const until = clock.now() + MAX_TOKEN_LIFETIME_MS
   await revocations.revoke({ mark, before: until, until })

@@ -1,4 +1,4 @@
-/** Who logged in, for the client to know. https://openid.net/specs/openid-connect-core-1_0.html#IDToken */
+/** ID tokens, which identify the logged-in user to the client. https://openid.net/specs/openid-connect-core-1_0.html#IDToken */
 import { createHash } from 'node:crypto'
 import { ID_TYP } from '../../access/claims.ts'
 import type { User } from '../../ports/rows/users.ts'
@@ -8,14 +8,14 @@ import { signToken } from './signed-token.ts'
 
 export type IdTokenParts = {
   readonly access: TokenGrant
-  /** Seconds since 1970. */
+  /** Login time, in seconds since 1970. */
   readonly authTime: number
   readonly user: User
   readonly made: IssuedToken
   readonly nonce: string | undefined
 }
 
-/** With `fhirUser` and `profile` where these were granted. */
+/** Returns a signed ID token. The scopes `fhirUser` and `profile`, if granted, add the claims about the user. */
 export function createIdToken(
   ports: Pick<AuthPorts, 'keys' | 'clock'>,
   { access, authTime, user, made, nonce }: IdTokenParts,
@@ -40,5 +40,5 @@ export function createIdToken(
   })
 }
 
-/** https://openid.net/specs/openid-connect-core-1_0.html#CodeIDToken */
+/** Returns the left half of the hash, as `at_hash` requires. https://openid.net/specs/openid-connect-core-1_0.html#CodeIDToken */
 const halfOf = (token: string): string => createHash('sha256').update(token).digest().subarray(0, 16).toString('base64url')

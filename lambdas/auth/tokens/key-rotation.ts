@@ -1,6 +1,6 @@
 /**
- * When tokens are signed with a key, and until when it is published, so that a rotation refuses no token: a new key is published at once and
- * used once every copy of the published ones has it; an old one stays published until the last token signed with it has expired.
+ * Schedule of the signing keys, so that a rotation invalidates no token. A new key is published at once. It signs when every copy of the
+ * published keys contains it. A previous key stays published until the last token that it signed has expired.
  */
 import type { Clock } from '../../ports/execution/clock.ts'
 import { compareKeyAges, type PublishedKeys, type SigningKey, type SigningKeys } from '../../ports/security/signing-keys.ts'
@@ -9,26 +9,26 @@ import { MAX_ACCESS_TOKEN_SECONDS } from './lifetimes.ts'
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
 
-/** Milliseconds: no copy of the published keys is older. */
+/** Maximum age of a copy of the published keys, in milliseconds. */
 export const KEY_COPY_LIFETIME_MS = 10 * MINUTE
-/** Milliseconds: our own verifiers look for a key they do not know, but not more often than every ten seconds. */
+/** Time in which the server's own verifiers find a new key, in milliseconds. They search for an unknown key at most every ten seconds. */
 export const KEY_DISCOVERY_MS = 15 * SECOND
-/** Milliseconds by which clocks of signers differ, and for which they remember the list of keys. */
+/** Margin for signers, in milliseconds: their clocks differ, and they cache the list of keys for up to this time. */
 const SLACK = MINUTE
 
-/** Those a token may have been signed with, or soon will be. */
+/** Returns the keys that may have signed a valid token, or soon will sign. */
 // guard: retired-key-published-while-tokens-live
 export const publishedKeysAt = (keys: readonly SigningKey[], now: number): readonly SigningKey[] =>
   keys.filter(({ retiredAt }) => retiredAt === undefined || now < retiredAt + MAX_ACCESS_TOKEN_SECONDS * SECOND + SLACK)
 
-/** What functions that verify are given: by a key that is not published any more nothing is proved, whether it was removed or not. */
+/** Returns the keys for verifiers. A key that is no longer published proves nothing, even if it is still stored. */
 export const publishedKeysOf = (keys: PublishedKeys, clock: Pick<Clock, 'now'>): PublishedKeys => ({
   list: async () => publishedKeysAt(await keys.list(), clock.now()),
 })
 
 /**
- * The one to sign with: the newest that every copy of the published keys has. Where none is that old: the one that is about to retire, else the
- * oldest. undefined: there is none.
+ * Returns the key to sign with: the newest that every copy of the published keys contains. If no key is old enough, returns one that is
+ * about to retire, or else the oldest. Returns undefined if there is none.
  */
 export function signingKeyAt(keys: readonly SigningKey[], now: number): SigningKey | undefined {
   const usable = keys.filter(({ retiredAt }) => retiredAt === undefined || now < retiredAt).toSorted(compareKeyAges)
@@ -40,21 +40,23 @@ export function signingKeyAt(keys: readonly SigningKey[], now: number): SigningK
 }
 
 /**
- * Makes a key that takes over from all others: when every copy of the published ones has it, or as soon as our own verifiers find it, which
- * who holds an older copy sees as tokens of an unknown key. Of racing rotations the last key stays.
+ * Creates a key that replaces all others after `patience` milliseconds. By default every copy of the published keys then contains it. With
+ * KEY_DISCOVERY_MS only the server's own verifiers do; holders of older copies see tokens of an unknown key. If rotations race, the last
+ * key stays.
  */
 export async function rotateSigningKeys(keys: SigningKeys, now: number, patience: number = KEY_COPY_LIFETIME_MS): Promise<SigningKey> {
   const known = await keys.list()
   const made = await keys.make(now)
   const at = now + patience
-  // One that came after `known` may be that of another rotation: were it retired as well, each might retire the other's.
+  // Retire only the keys listed before. A later key may be of a racing rotation, and each could retire the other's.
   for (const { key, retiredAt } of known) if (retiredAt === undefined || retiredAt > at) await keys.retire(key.kid, at)
   return made
 }
 
 /**
- * What a server does when it starts and every hour: makes the first key, ends rotations that were not ended, removes what no token needs.
- * Servers that make the first at once make several, of which all use the oldest. `mayRemove`: whether the clock can be believed.
+ * Maintains the keys, when a server starts and every hour. Creates the first key, completes interrupted rotations, and removes keys that no
+ * token needs. Servers that start together may create several first keys; all sign with the oldest. `mayRemove`: whether the clock is
+ * trusted.
  */
 export async function maintainKeys(keys: SigningKeys, now: number, mayRemove = true): Promise<void> {
   const known = await keys.list()
@@ -64,7 +66,7 @@ export async function maintainKeys(keys: SigningKeys, now: number, mayRemove = t
   for (const [{ key }, next] of supersededOf(published, now)) await keys.retire(key.kid, next.madeAt + KEY_COPY_LIFETIME_MS)
 }
 
-/** With what has taken their place: a rotation that was killed had not retired them. */
+/** Returns each superseded key with its successor. An interrupted rotation did not retire them. */
 function supersededOf(keys: readonly SigningKey[], now: number): readonly (readonly [SigningKey, SigningKey])[] {
   const open = keys.filter(({ retiredAt }) => retiredAt === undefined).toSorted(compareKeyAges)
   const used = open.findLastIndex(({ madeAt }) => madeAt + KEY_COPY_LIFETIME_MS <= now)

@@ -1,6 +1,6 @@
 /**
- * Refresh tokens of grants. Each grant has one entry, which knows the newest of its tokens: the two halves of a token are which grant it is of,
- * and which of its tokens. So that one used before is known as that as long as the newest counts, and nothing is kept of it.
+ * Refresh tokens of grants. A token has two halves: the first names its grant, the second the token. Each grant has one row, with the hash
+ * of the newest second half. An earlier token is therefore detected while the newest is valid, although nothing of it is stored.
  */
 import { narrowScopes } from '../../access/scopes.ts'
 import type { Client } from '../../ports/rows/clients.ts'
@@ -11,14 +11,14 @@ import type { UserGrant } from '../user-grant-type.ts'
 import { REFRESH_LIFETIMES_MS } from './lifetimes.ts'
 
 /**
- * `issuedAt`: of the newest, milliseconds since 1970. `newest`: SHA-256 of its second half; absent: of the time when tokens had one half, and an
- * entry each, which was `used` when it was exchanged for the next one.
+ * Row of a grant. `issuedAt`: issue time of the newest token, in milliseconds since 1970. `newest`: SHA-256 of its second half. `newest` is
+ * absent in rows from before tokens had two halves. Such a row is `used` after its token was exchanged.
  */
 type Refreshing = { readonly grant: UserGrant; readonly issuedAt: number; readonly newest?: string; readonly used?: boolean }
 
 export type RefreshKind = keyof typeof REFRESH_LIFETIMES_MS
 
-/** One that was sent. */
+/** Refresh token that a client sent. `half`: its first half. `isNewest`: false if the token was used before, or is wrong. */
 export type FoundRefreshToken = {
   readonly known: GrantRow
   readonly half: string
@@ -27,10 +27,10 @@ export type FoundRefreshToken = {
   readonly isNewest: boolean
 }
 
-/** One that is made. `life`: seconds. `entry`: what is to be kept under `key` before it is given to anybody. */
+/** New refresh token. `life`: seconds. `entry`: row to store under `key` before the client receives the token. */
 export type NewRefreshToken = { readonly token: string; readonly life: number; readonly key: string; readonly entry: Grant }
 
-/** undefined: it is none, or no longer. */
+/** Returns undefined if the token is unknown or expired. */
 export async function findRefreshToken({ grants }: Pick<AuthPorts, 'grants'>, token: string): Promise<FoundRefreshToken | undefined> {
   const [half = '', second] = token.split('.')
   const known = await grants.get('refresh', fingerprintOf(half))
@@ -40,14 +40,14 @@ export async function findRefreshToken({ grants }: Pick<AuthPorts, 'grants'>, to
   return { known, half, grant, issuedAt, isNewest }
 }
 
-/** undefined: none was granted, or the client may have none by now. */
+/** Returns undefined if no refresh token was granted, or the client is no longer registered for one. */
 export function refreshKindOf({ scopes }: UserGrant, client: Client): RefreshKind | undefined {
   // guard: refresh-scopes-are-narrowed
   const may = narrowScopes(scopes, client.scopes)
   return (['offline_access', 'online_access'] as const).find((scope) => may.includes(scope))
 }
 
-/** `half`: of those before; absent: it is the first. `at`: milliseconds since 1970. */
+/** `half`: first half of the grant's previous tokens; absent for its first token. `at`: milliseconds since 1970. */
 export function createRefreshToken(grant: UserGrant, kind: RefreshKind, at: number, half: string = createRandomSecret()): NewRefreshToken {
   const second = createRandomSecret()
   const value: Refreshing = { grant, issuedAt: at, newest: fingerprintOf(second) }
@@ -56,5 +56,5 @@ export function createRefreshToken(grant: UserGrant, kind: RefreshKind, at: numb
   return { token: `${half}.${second}`, life: life / 1000, key: fingerprintOf(half), entry }
 }
 
-/** Returns the key under which the refresh tokens of a client and a user are listed. */
+/** Returns the owner by which the refresh tokens of a client and a user are listed. It is also the key of their consent. */
 export const ownerOf = ({ client, subject }: Pick<UserGrant, 'client' | 'subject'>): string => `${subject} ${client}`

@@ -1,13 +1,13 @@
 /**
- * A store of who may do what that was itself set back to an earlier time, or did not count for a while: it does not know what was revoked. So
- * nothing counts that was issued before it was adopted: access tokens, refresh tokens, codes, logins, launches.
+ * Adoption of an authorization store that was restored to an earlier time, or was out of use for some time. Such a store lacks revocations.
+ * So everything issued before the adoption is revoked: access tokens, refresh tokens, codes, sessions, launches.
  */
 import type { Clock } from '../../ports/execution/clock.ts'
 import { ALL_TOKENS, type Revocations } from '../../ports/rows/revocations.ts'
 import type { SharedState } from '../../ports/rows/shared-state.ts'
 import { MAX_TOKEN_LIFETIME_MS } from './lifetimes.ts'
 
-/** `store`: the name of the one that was adopted last; empty: none. */
+/** `store`: name of the store adopted last; empty if there is none. */
 export type AdoptedStore = { readonly store: string }
 
 export const NO_ADOPTED_STORE: AdoptedStore = { store: '' }
@@ -18,7 +18,10 @@ export type AdoptionPorts = {
   readonly clock: Pick<Clock, 'now'>
 }
 
-/** Once for a store: with each later deployment what is issued goes on to count. `wasAway`: it counts again after another one did. */
+/**
+ * Revokes everything issued before, once for each store. A later deployment with the same store revokes nothing. `wasAway`: another store
+ * was in use meanwhile, so everything is revoked again.
+ */
 export async function revokeAllOnAdoption({ adopted, revocations, clock }: AdoptionPorts, store: string, wasAway: boolean): Promise<void> {
   if ((await adopted.read()).value.store === store && !wasAway) return
   const before = clock.now()

@@ -1,5 +1,5 @@
 import { findRevocationKey } from '../../access/verification/revocation-check.ts'
 
-/** Whether something with these marks, issued at this instant (ms since 1970), does not count any more. */
+/** Whether something with these revocation keys is revoked. The last argument is its issue time, in milliseconds since 1970. */
 export const isRevoked = async (...asked: Parameters<typeof findRevocationKey>): Promise<boolean> =>
   (await findRevocationKey(...asked)) !== undefined

@@ -1,4 +1,4 @@
-/** Our own tokens: signed and verified. https://www.rfc-editor.org/rfc/rfc7515#section-3.1 */
+/** Signature and verification of this server's own tokens. https://www.rfc-editor.org/rfc/rfc7515#section-3.1 */
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import type { AccessClaims } from '../../access/claims.ts'
 import { ACCESS_TYP } from '../../access/claims.ts'
@@ -7,7 +7,7 @@ import { publishedKeysAt, signingKeyAt } from './key-rotation.ts'
 
 const encoded = (part: unknown): string => Buffer.from(JSON.stringify(part)).toString('base64url')
 
-/** With the key that is used now. Error where there is none. */
+/** Signs with the current key. Throws Error if there is none. */
 export async function signToken({ keys, clock }: Pick<AuthPorts, 'keys' | 'clock'>, claims: object): Promise<string> {
   const used = signingKeyAt(await keys.list(), clock.now())
   if (used === undefined) throw new Error('There is no key to sign tokens with')
@@ -16,7 +16,7 @@ export async function signToken({ keys, clock }: Pick<AuthPorts, 'keys' | 'clock
   return `${text}.${Buffer.from(await keys.sign(kid, Buffer.from(text))).toString('base64url')}`
 }
 
-/** The claims of an access token of ours that has not expired; whether it was revoked is not asked. */
+/** Returns the claims of an access token of this server, or undefined if it is invalid or expired. Does not check revocation. */
 export async function readToken({ keys, clock }: VerifyingPorts, token: string, baseUrl: string): Promise<AccessClaims | undefined> {
   const now = clock.now()
   const published = publishedKeysAt(await keys.list(), now).map(({ key }) => key)
