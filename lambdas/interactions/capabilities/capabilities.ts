@@ -1,6 +1,6 @@
 /**
- * FHIR capabilities, made from the route table, the R4 types, the parameter registry and the packages: it cannot claim what is not there.
- * https://hl7.org/fhir/R4/http.html#capabilities, https://hl7.org/fhir/R4/capabilitystatement.html
+ * FHIR capabilities: creates the CapabilityStatement from the route table, the R4 types, the parameter registry and the packages. It
+ * therefore claims only what exists. https://hl7.org/fhir/R4/http.html#capabilities, https://hl7.org/fhir/R4/capabilitystatement.html
  */
 import { type InteractionCode, ROUTES } from '../../catalogue/routes.ts'
 import { COMPARTMENT_TYPES } from '../../fhir/compartment.ts'
@@ -18,7 +18,7 @@ import { combinationsOf, includesOf, profilesOf, US_CORE_URL } from './us-core-c
 
 export const capabilities = ({ clock, choices, profilesOf: added }: Pick<Ports, 'clock' | 'choices' | 'profilesOf'>): Interaction => {
   const started = toInstant(clock.now())
-  // Made when it is first asked for: most processes never are.
+  // Created by the first request: most processes never serve one.
   let resources: readonly Element[] | undefined
   return async ({ baseUrl, reading, tenant }) => {
     resources ??= resourcesOf(choices)
@@ -28,7 +28,7 @@ export const capabilities = ({ clock, choices, profilesOf: added }: Pick<Ports, 
   }
 }
 
-/** No patient's data, but as true as the server that says it. */
+/** Caches may store the statement, because it has no patient data. They must revalidate it, because the server may change. */
 const MAY_BE_KEPT = { 'cache-control': 'no-cache' }
 
 function resourcesOf(choices: Choices): readonly Element[] {
@@ -36,7 +36,7 @@ function resourcesOf(choices: Choices): readonly Element[] {
   return resourceTypes.map((type) => resourceOf(type, choices, from.get(type)!))
 }
 
-/** Adds the parameters of the tenant. Of several with one code it names the first, which is the one that searches use. */
+/** Adds the custom parameters of the tenant. If several share a code, only the first is named, because searches use that one. */
 function withCustom(resource: Element, { custom = [] }: SearchContext): Element {
   const all = custom.filter(({ base }) => base === resource.type)
   const mine = all.filter(({ code }, i) => all.findIndex((each) => each.code === code) === i)
@@ -46,7 +46,7 @@ function withCustom(resource: Element, { custom = [] }: SearchContext): Element 
   return { ...resource, searchParam: [...others, ...mine.map(({ code, type, url }) => ({ name: code, definition: url, type }))] }
 }
 
-/** And the profiles somebody added. */
+/** Adds the profiles of the tenant and of added packages. */
 function withProfiles(resource: Element, added: ProfilesByType | undefined): Element {
   const mine = added?.get(resource.type as string)
   if (mine === undefined) return resource
@@ -54,7 +54,7 @@ function withProfiles(resource: Element, added: ProfilesByType | undefined): Ele
   return { ...resource, supportedProfile: [...new Set([...own, ...[...mine].toSorted()])] }
 }
 
-/** Of package.json, which functions do not have. */
+/** Version of package.json, repeated here because that file is not deployed with Lambda functions. */
 const VERSION = '0.1.0'
 
 const statement = (baseUrl: string, date: string): Resource => ({
@@ -82,13 +82,16 @@ const rest = (baseUrl: string, resource: readonly Element[], choices: Choices): 
   compartment: [...COMPARTMENT_TYPES].map((owner) => `http://hl7.org/fhir/CompartmentDefinition/${owner.toLowerCase()}`),
 })
 
-/** What a route lets a CapabilityStatement claim, of each type or of the system; operations are claimed by their definitions. */
+/** Claim that a route justifies: interaction codes of each type or of the system. Operations are claimed by their definitions. */
 type Claim = { readonly of: 'type' | 'system'; readonly codes: readonly string[] } | 'operation' | 'this statement'
 
 const ofType = (...codes: readonly string[]): Claim => ({ of: 'type', codes })
 const ofSystem = (...codes: readonly string[]): Claim => ({ of: 'system', codes })
 
-/** https://hl7.org/fhir/R4/valueset-type-restful-interaction.html, https://hl7.org/fhir/R4/valueset-system-restful-interaction.html */
+/**
+ * Claim of each interaction. https://hl7.org/fhir/R4/valueset-type-restful-interaction.html,
+ * https://hl7.org/fhir/R4/valueset-system-restful-interaction.html
+ */
 const CLAIMS: Readonly<Record<InteractionCode, Claim>> = {
   read: ofType('read'),
   vread: ofType('vread'),
@@ -116,7 +119,7 @@ const CLAIMS: Readonly<Record<InteractionCode, Claim>> = {
   'export-file': 'operation',
 }
 
-/** Of the routes there are. */
+/** Returns the claimed interactions that have a route. */
 function interactionsOf(level: 'type' | 'system', { versioning }: Choices): readonly Element[] {
   const routed = new Set(ROUTES.map(({ interaction }) => interaction))
   const claimed = (Object.entries(CLAIMS) as [InteractionCode, Claim][]).flatMap(([interaction, claim]) =>
@@ -132,7 +135,7 @@ const searchParametersOf = (type: string): readonly Element[] =>
 
 const referencesOf = (type: string): readonly SearchParameter[] => parametersOf(type).filter((parameter) => parameter.type === 'reference')
 
-/** By type, `Type:parameter` of what may refer to it. */
+/** Returns for each type the reference parameters, as `Type:parameter`, that may refer to it. */
 function referring(): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>(resourceTypes.map((type) => [type, []]))
   for (const type of resourceTypes)
@@ -140,7 +143,7 @@ function referring(): ReadonlyMap<string, readonly string[]> {
   return found
 }
 
-/** An array is never empty. https://hl7.org/fhir/R4/json.html */
+/** Returns no element instead of an empty array, which FHIR does not allow. https://hl7.org/fhir/R4/json.html */
 const some = (name: string, values: readonly unknown[]): Element => (values.length === 0 ? {} : { [name]: values })
 
 const resourceOf = (type: string, choices: Choices, from: readonly string[]): Element => ({
@@ -148,7 +151,7 @@ const resourceOf = (type: string, choices: Choices, from: readonly string[]): El
   type,
   ...some('supportedProfile', [...profilesOf(type), ...serverProfilesOf(type)]),
   interaction: interactionsOf('type', choices),
-  // Without versioning too each version has its number, and If-Match is looked at: only older ones are not told.
+  // This holds without `versioning` too: versions have numbers and If-Match is checked. Only previous versions cannot be read.
   versioning: 'versioned-update',
   readHistory: choices.versioning,
   updateCreate: true,

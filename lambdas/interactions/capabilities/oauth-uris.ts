@@ -1,12 +1,13 @@
-/** Where clients get tokens, as a CapabilityStatement says it. http://hl7.org/fhir/smart-app-launch/1.0.0/conformance/index.html#using-cs */
+/** OAuth endpoints in the CapabilityStatement. http://hl7.org/fhir/smart-app-launch/1.0.0/conformance/index.html#using-cs */
 import type { Element } from '../../fhir/resource.ts'
 
 const OAUTH_URIS = 'http://fhir-registry.smarthealthit.org/StructureDefinition/oauth-uris'
 const SERVICES = 'http://terminology.hl7.org/CodeSystem/restful-security-service'
 
 /**
- * The name in the extension → the path. R4's own definition names authorize, token, register and manage, and is open; SMART's, since it is for R4,
- * introspect and revoke too. https://hl7.org/fhir/smart-app-launch/STU2.1/StructureDefinition-oauth-uris.html
+ * Name of each endpoint in the extension, and its path. R4's definition of the extension names authorize, token, register and manage, and
+ * is open. SMART's definition, since its versions for R4, also names introspect and revoke.
+ * https://hl7.org/fhir/smart-app-launch/STU2.1/StructureDefinition-oauth-uris.html
  */
 const ENDPOINTS: readonly (readonly [string, string])[] = [
   ['authorize', 'authorize'],

@@ -1,13 +1,13 @@
-/** The operations a CapabilityStatement names, by the canonicals of their definitions. https://hl7.org/fhir/R4/operationslist.html */
+/** Operations that a CapabilityStatement names, by the canonicals of their definitions. https://hl7.org/fhir/R4/operationslist.html */
 import type { Element, Resource } from '../../fhir/resource.ts'
 import { US_CORE_URL } from './us-core-claims.ts'
 
-/** https://hl7.org/fhir/uv/bulkdata/STU2/CapabilityStatement-bulk-data.html */
+/** Canonical base of Bulk Data Access. https://hl7.org/fhir/uv/bulkdata/STU2/CapabilityStatement-bulk-data.html */
 export const BULK_DATA_URL = 'http://hl7.org/fhir/uv/bulkdata'
 
 const named = (name: string, definition: string): Element => ({ name, definition })
 
-/** Clients look for the name it is called by, or for that of its definition. */
+/** Returns the operation under two names: some clients look for the name in the URL, others for the name of the definition. */
 const exportAs = (definition: string): readonly Element[] =>
   [...new Set(['export', definition])].map((name) => named(name, `${BULK_DATA_URL}/OperationDefinition/${definition}`))
 
@@ -16,7 +16,10 @@ const ofResource = (name: string): Element => named(name, `http://hl7.org/fhir/O
 const EVERYWHERE: readonly Element[] = [ofResource('meta')]
 const OF_TYPES: readonly Element[] = [ofResource('validate')]
 
-/** Of the system, and of some types. Specification 4.4, and what people who run the server ask for, are operations of this server: their definitions stand in the statement itself. */
+/**
+ * Operations of the system and of some types. $apply-fhirpath (specification 4.4) and the operations for operators are defined by this
+ * server: the statement contains their definitions.
+ */
 const OWN: Readonly<Record<string, readonly Element[]>> = {
   system: [...exportAs('export'), ...['apply-fhirpath', 'reindex', 'reindex-status'].map((name) => named(name, `#${name}`))],
   Patient: [named('everything', 'http://hl7.org/fhir/OperationDefinition/Patient-everything'), ...exportAs('patient-export')],
@@ -27,7 +30,7 @@ const OWN: Readonly<Record<string, readonly Element[]>> = {
 const taken = (name: string, type: string, more: Element = {}): Element => ({ name, use: 'in', min: 1, max: '1', type, ...more })
 const given = (name: string, more: Element): Element => ({ name, use: 'out', min: 0, max: '1', ...more })
 
-/** An item has one of the last three. */
+/** Parts of a result. An item has one of `value`, `resource` and `json`. */
 const PARTS_OF_RESULT: readonly Element[] = [
   given('type', { min: 1, type: 'string' }),
   given('path', { type: 'string', documentation: 'Where the item stands in the resource' }),
@@ -54,7 +57,7 @@ const PARTS_OF_UNREADABLE: readonly Element[] = [
   given('reason', { min: 1, type: 'string' }),
 ]
 
-/** https://hl7.org/fhir/R4/operationdefinition.html */
+/** Definitions of the server's own operations. https://hl7.org/fhir/R4/operationdefinition.html */
 export const SERVER_OPERATIONS: readonly Resource[] = [
   defined('apply-fhirpath', {
     name: 'ApplyFHIRPath',
@@ -89,11 +92,11 @@ export const SERVER_OPERATIONS: readonly Resource[] = [
   }),
 ]
 
-/** Of the system. */
+/** Returns the definition of an operation of the system. */
 function defined(code: string, more: Element): Resource {
   const known = { id: code, code, status: 'active', kind: 'operation', affectsState: false, system: true, type: false, instance: false }
   return { resourceType: 'OperationDefinition', ...known, ...more }
 }
 
-/** `of`: a type, or `system`. */
+/** Returns the operations of a type or of the system. `of`: a type, or `system`. */
 export const operationsOf = (of: string): readonly Element[] => [...(OWN[of] ?? []), ...EVERYWHERE, ...(of === 'system' ? [] : OF_TYPES)]

@@ -1,4 +1,7 @@
-/** Definitions of the extensions of this server, and its parameters of every search. Its CapabilityStatement contains both. https://hl7.org/fhir/R4/extensibility.html */
+/**
+ * Definitions of the server's own extensions, and parameters that every search accepts. The CapabilityStatement contains both.
+ * https://hl7.org/fhir/R4/extensibility.html
+ */
 import { PARAMETER_STATE_EXTENSION, SEARCH_GROUP_EXTENSION } from '../../fhir/own-extensions.ts'
 import type { Element, Resource } from '../../fhir/resource.ts'
 
@@ -6,7 +9,7 @@ const STRUCTURE = 'http://hl7.org/fhir/StructureDefinition'
 
 type ExtensionElement = { readonly path: string; readonly [field: string]: unknown }
 
-/** Returns the definition of an extension of one element. `elements`: those that differ from Extension. */
+/** Returns the definition of an extension of one element. `elements`: its elements that differ from Extension. */
 const extension = (url: string, name: string, title: string, context: string, elements: readonly ExtensionElement[]): Resource => ({
   ...{ resourceType: 'StructureDefinition', id: url.split(':').at(-1)!, url, name, title, status: 'active', fhirVersion: '4.0.1' },
   ...{ kind: 'complex-type', abstract: false, context: [{ type: 'element', expression: context }], type: 'Extension' },
@@ -16,7 +19,7 @@ const extension = (url: string, name: string, title: string, context: string, el
   },
 })
 
-/** A part of a complex extension. */
+/** Returns the elements of one part of a complex extension. */
 const part = (name: string, type: string, short: string): readonly ExtensionElement[] => [
   { id: `Extension.extension:${name}`, path: 'Extension.extension', sliceName: name, min: 1, max: '1', short },
   { id: `Extension.extension:${name}.url`, path: 'Extension.extension.url', fixedUri: name },
@@ -37,12 +40,12 @@ export const SERVER_EXTENSIONS: readonly Resource[] = [
   ]),
 ]
 
-/** Contained resources must be referenced: the type that carries the extension names it as a profile. */
+/** Extensions by the type that carries them. The type names them as profiles, because contained resources must be referenced. */
 const EXTENDED: Readonly<Record<string, readonly string[]>> = { Bundle: ['#search-group'], SearchParameter: ['#search-parameter-state'] }
 
 export const serverProfilesOf = (type: string): readonly string[] => EXTENDED[type] ?? []
 
-/** Parameters of every search that are no search parameters of R4. */
+/** Parameters of every search for which R4 defines no SearchParameter. */
 export const SERVER_PARAMETERS: readonly Element[] = [
   { name: '_has', type: 'special', documentation: 'Reverse chain: _has:Type:reference parameter:parameter=value' },
   {

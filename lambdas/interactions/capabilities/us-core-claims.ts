@@ -1,4 +1,7 @@
-/** What a CapabilityStatement says of US Core: of what its package asks of servers, that which this server answers. https://hl7.org/fhir/us/core/STU6.1/ */
+/**
+ * US Core in the CapabilityStatement: the profiles of its package, and the searches that it requires and this server supports.
+ * https://hl7.org/fhir/us/core/STU6.1/
+ */
 import profiles from '../../fhir/definitions/packages/hl7.fhir.us.core-6.1.0/index.json' with { type: 'json' }
 import searches from '../../fhir/definitions/packages/hl7.fhir.us.core-6.1.0/searches.json' with { type: 'json' }
 import type { Element } from '../../fhir/resource.ts'
@@ -11,13 +14,13 @@ type Searches = { readonly include?: readonly string[]; readonly combinations?: 
 
 const searchesOf = (type: string): Searches => (searches as unknown as Readonly<Record<string, Searches>>)[type] ?? {}
 
-/** The profiles of a type, in the order of their canonicals. */
+/** Returns the US Core profiles of a type, ordered by canonical. */
 export const profilesOf = (type: string): readonly string[] =>
   Object.entries(profiles)
     .flatMap(([canonical, about]) => (about === type ? [canonical] : []))
     .toSorted()
 
-/** `Type:parameter` and `Type:parameter:Type`, as an _include names them. */
+/** Returns the supported values of _include, `Type:parameter` or `Type:parameter:Type`. */
 export const includesOf = (type: string): readonly string[] =>
   (searchesOf(type).include ?? []).filter((include) => {
     const [source = '', code = '', target] = include.split(':')
@@ -27,7 +30,10 @@ export const includesOf = (type: string): readonly string[] =>
 
 const COMBINATION = 'http://hl7.org/fhir/StructureDefinition/capabilitystatement-search-parameter-combination'
 
-/** Extensions: the parameters of a type that are searched by together. https://hl7.org/fhir/R4/extension-capabilitystatement-search-parameter-combination.html */
+/**
+ * Returns extensions with the combinations of parameters that searches of the type support.
+ * https://hl7.org/fhir/R4/extension-capabilitystatement-search-parameter-combination.html
+ */
 export const combinationsOf = (type: string): readonly Element[] =>
   (searchesOf(type).combinations ?? [])
     .filter((codes) => codes.every((code) => isKnown(type, code)))

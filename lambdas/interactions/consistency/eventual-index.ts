@@ -1,7 +1,7 @@
-/** An index for who would rather have an answer at once than one with everything: `X-Consistency: eventual`. */
+/** Index for searches with `X-Consistency: eventual`: it answers at once and may miss the latest writes. */
 import type { HitPage, SearchIndex } from '../../ports/search/search-index.ts'
 
-/** `headers`: how many versions the answers were without, where the index knows that. */
+/** Index of one search, and the headers of its response. `headers`: index lag in versions, if the index reports it. */
 export type EventualIndex = { readonly index: SearchIndex; readonly headers: () => Readonly<Record<string, string>> }
 
 export function eventualIndex(index: SearchIndex): EventualIndex {

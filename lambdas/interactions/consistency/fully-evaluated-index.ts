@@ -1,6 +1,6 @@
 /**
- * An index for conditional interactions, which must not take a resource for absent because nobody knows: where somebody's own parameter has no
- * values of a version, for its expression failed or took too long there, nothing is made conditional on it.
+ * Index for conditional interactions, which must not treat a resource as absent while its values are unknown. A custom parameter has no
+ * values of a version if its expression failed or took too long. Interactions that are conditional on such a parameter are rejected.
  */
 import { fhirError } from '../../fhir/outcome.ts'
 import { failurePrefixOf, type IndexProgress, type UnindexableVersionStatus } from '../../ports/search/index-status.ts'
@@ -10,12 +10,12 @@ import { nameOf } from '../resources/request-key.ts'
 
 type Asked = Pick<Matching, 'types' | 'where'>
 
-/** FhirError 403: see checkFullyEvaluated. Of what may be found: what is hidden from who asks decides nothing, and is told to nobody. */
+/** Wraps the index. Lookups throw FhirError 403 as checkFullyEvaluated does. Hidden resources have no effect, so that none is disclosed. */
 export function fullyEvaluatedIndex(index: SearchIndex, progress: IndexProgress): SearchIndex {
   const decided = async <Found>(asked: Matching, found: Promise<Found>): Promise<Found> => {
     const codes = ownCodesIn(asked)
     if (codes.length === 0) return found
-    // What was indexed while it was searched for has failed by now, if it did.
+    // Read the failures after the search: indexing that ran concurrently has finished by then.
     const [result, { unreadable }] = [await found, await progress.status(asked.tenant)]
     const undecided = unreadable.filter(
       ({ type, reason }) => asked.types.includes(type) && codes.some((code) => reason.startsWith(failurePrefixOf(code))),
@@ -34,7 +34,7 @@ export function fullyEvaluatedIndex(index: SearchIndex, progress: IndexProgress)
   }
 }
 
-/** Those that who asks may find. */
+/** Returns the unindexable versions that the caller may find. */
 async function findable(
   index: SearchIndex,
   { tenant, access }: Matching,
@@ -48,7 +48,10 @@ async function findable(
   return all.filter((each) => names.has(nameOf(each)))
 }
 
-/** FhirError 403 where a parameter that is asked for has no values of a resource of this type. `isUnknown`: whether that is so, by its code. */
+/**
+ * Throws FhirError 403 if a requested parameter has no values of a resource of this type. `isUnknown`: whether the parameter with this code
+ * has none.
+ */
 export function checkFullyEvaluated(asked: Asked, type: string, isUnknown: (code: string) => boolean): void {
   const code = asked.types.includes(type) ? ownCodesIn(asked).find(isUnknown) : undefined
   if (code !== undefined)
@@ -59,6 +62,6 @@ export function checkFullyEvaluated(asked: Asked, type: string, isUnknown: (code
     )
 }
 
-/** The fields of parameters somebody defined are named by their code and what they mean. */
+/** Returns the codes of the custom parameters in the criteria. Their fields are named by the code and a hash of the definition. */
 const ownCodesIn = ({ where }: Asked): readonly string[] =>
   [...JSON.stringify(where).matchAll(/"field":"([\w-]+)~[0-9a-f]{8}/g)].map(([, code]) => code!)

@@ -1,12 +1,12 @@
-/** An index that was made by another release, until it is made anew: who depends on what it does not find is refused, who only searches is told. */
+/** Handles an outdated index until it is rebuilt. Conditional interactions are rejected, and searches get a header with a warning. */
 import { IndexOutdated } from '../../ports/faults/index-outdated.ts'
 import type { SearchSubject } from '../../ports/search/plan.ts'
 import type { SearchIndex } from '../../ports/search/search-index.ts'
 
-/** Codes of the parameters that are asked by and not found reliably. */
+/** Returns the codes of the requested parameters by which an outdated index may miss resources. */
 export type OutdatedCodesOf = (asked: SearchSubject) => Promise<readonly string[]>
 
-/** `before`: is told of all that is looked up, before it is. */
+/** Wraps the index. `before`: runs before each lookup. */
 const watched = (index: SearchIndex, before: (asked: SearchSubject) => Promise<void>): SearchIndex => ({
   apply: (documents) => index.apply(documents),
   explain: (plan) => index.explain(plan),
@@ -26,7 +26,7 @@ const watched = (index: SearchIndex, before: (asked: SearchSubject) => Promise<v
   },
 })
 
-/** For conditional interactions. IndexOutdated: nothing may be made conditional on what is not found. */
+/** Wraps the index for conditional interactions. Lookups throw IndexOutdated if the index may miss resources. */
 export const outdatedRejectingIndex = (index: SearchIndex, outdated: OutdatedCodesOf): SearchIndex =>
   watched(index, async (asked) => {
     const codes = await outdated(asked)
@@ -38,10 +38,10 @@ export const outdatedReportingIndex = (index: SearchIndex, outdated: OutdatedCod
   outdated,
 })
 
-/** The header of a search. */
+/** Response header of a search. It names the parameters by which an outdated index may miss resources. */
 export const OUTDATED_HEADER = 'x-index-outdated'
 
-/** For the searches of one request. `headers`: which of its parameters are not found reliably, where some are. */
+/** Wraps the index for the searches of one request. `headers`: names the parameters by which they may have missed resources, if any. */
 export function outdatedWarningIndex(index: SearchIndex): {
   readonly index: SearchIndex
   readonly headers: () => Readonly<Record<string, string>>

@@ -1,6 +1,7 @@
 /**
- * An index that follows its store, for conditional interactions: what it may not have come to yet is looked up among the latest writes. Together
- * with the guards of commits this leaves only what the store itself shows up to a second late; of more, the store throws WritesHidden. https://hl7.org/fhir/R4/http.html#cond-update
+ * Index for conditional interactions where the index lags behind the store: writes that it may lack are read from the store. Together with
+ * the uniqueness guards of commits, this misses only writes that the store shows late, by a second at most. A store that is later throws
+ * WritesHidden. https://hl7.org/fhir/R4/http.html#cond-update
  */
 import { parseJsonBytes } from '../../fhir/json.ts'
 import { FhirError } from '../../fhir/outcome.ts'
@@ -25,27 +26,30 @@ export type RecentWritesIndexParts = {
   readonly clock: Clock
   readonly expressions: ExpressionRunner
   readonly reading: SearchContextOf
-  /** Versions that may be looked at. */
+  /** Maximum recent versions of a type. Default: MOST_LATEST. */
   readonly most?: number
 }
 
-/** A minute is looked at in any case: copies of an index differ, and a stream may have a part that no beat of the pulse comes through: ms. */
+/**
+ * Window of recent writes that is always read, in milliseconds. Replicas of an index differ, and a heartbeat may not pass every part of the
+ * stream.
+ */
 const LATEST = 60_000
-/** Before a pulse was sent: longer than what was stamped earlier takes to be committed, and than clocks differ, ms. */
+/** Margin before a heartbeat in milliseconds: longer than a commit takes after its timestamp is set, and than clocks differ. */
 const STAMPED = 15_000
-/** Further behind nothing is made conditional: ms. */
+/** Maximum index lag for conditional interactions, in milliseconds. Beyond it they are answered 503. */
 const FURTHEST = 5 * 60_000
-/** Nor where so many versions of a type, and more, were written since the pulse. */
+/** Maximum recent versions of a type for conditional interactions. Beyond it they are answered 503. */
 const MOST_LATEST = 2_000
-/** Seconds until the next pulse. */
+/** Seconds until the next heartbeat, for Retry-After. */
 const NEXT_PULSE = 60
-/** Hits of the index, or latest writes, taken at once. */
+/** Additional hits of an index page, and recent writes that are evaluated at once. */
 const PAGE = 100
 
 /**
- * For the searches of one attempt. What the index may lack is read once for each type: all that was written since the pulse the index has
- * (ports/search/heartbeat.ts), or, where it has none, ever. `find` is from the first hit on; FhirError 503 where the index is too far behind, 403 as of fullyEvaluatedIndex;
- * all else is as of the index.
+ * Returns the index for the searches of one attempt. For each type it reads once the writes that the index may lack: all since the latest
+ * heartbeat in the index (ports/search/heartbeat.ts), or all ever if there is none. `find` supports only plans that start at the first hit.
+ * It throws FhirError 503 if the index lags too far behind, and 403 as fullyEvaluatedIndex does. The other methods are those of the index.
  */
 export function recentWritesIndex(parts: RecentWritesIndexParts): SearchIndex {
   const { index, clock } = parts
@@ -84,9 +88,9 @@ export function recentWritesIndex(parts: RecentWritesIndexParts): SearchIndex {
 
 const widened = (plan: Plan): Plan => ({ ...plan, limit: plan.limit + PAGE, total: 'none', pulse: true })
 
-/** Since when the index may lack what was written: ms since 1970. */
+/** Returns the instant since which the index may lack writes, in milliseconds since 1970. */
 function sinceOf({ pulse }: HitPage, { types }: Plan, begun: number, now: number): number {
-  // One from a clock that was ahead says nothing of what came since.
+  // A heartbeat from a clock that is ahead proves nothing: writes after it may have earlier timestamps.
   if (pulse === undefined || pulse > now + STAMPED) return 0
   if (now - pulse > FURTHEST) throw behind(`The search index of ${types.join(', ')} is more than ${FURTHEST / 60_000} minutes behind`)
   return Math.min(begun - LATEST, pulse - STAMPED)
@@ -101,7 +105,10 @@ const behind = (what: string): FhirError =>
     },
   )
 
-/** What a resource is now. No document: it is deleted. `failed`: codes of parameters it has no values of, though it may. */
+/**
+ * Current version of a recently written resource. Absent `document`: it is deleted. `failed`: codes of parameters without values because
+ * their evaluation failed.
+ */
 type Latest = { readonly type: string; readonly name: string; readonly failed: readonly string[]; readonly document?: IndexDocument }
 
 async function readLatest(parts: RecentWritesIndexParts, tenant: string, type: string, since: number): Promise<readonly Latest[]> {
@@ -140,7 +147,7 @@ async function documentsOf(
   })
 }
 
-/** Documents are kept, bodies are not. */
+/** Replaces the body of a document: the attempt holds its documents in memory without bodies. */
 const NO_BODY = new Uint8Array()
 
 function hitOf({ document }: Latest, plan: Plan): readonly Hit[] {
@@ -149,7 +156,7 @@ function hitOf({ document }: Latest, plan: Plan): readonly Hit[] {
   return [{ type, id, version, position: sortPositionOf(document, plan.order) }]
 }
 
-/** What the index finds apart from the latest, up to one more than is asked for. `page`: the first. */
+/** Returns index hits that are not recent writes, until there are more than the limit or no further ones. `page`: the first page. */
 async function othersOf(index: SearchIndex, plan: Plan, page: HitPage, latest: ReadonlySet<string>): Promise<readonly Hit[]> {
   const others: Hit[] = []
   for (let { hits, more } = page; ; ) {

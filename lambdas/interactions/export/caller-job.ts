@@ -1,4 +1,4 @@
-/** The job a request is about, for the client that started it. Specification 4.5 */
+/** Reads the job that a request names, for the client that started it. Specification 4.5 */
 import type { Job } from '../../export/job/job.ts'
 import { readJob } from '../../export/job/job-transitions.ts'
 import { manifestExpiryOf } from '../../export/job/lifetimes.ts'
@@ -7,7 +7,7 @@ import type { Rows } from '../../ports/rows/rows.ts'
 import { forbidden } from '../forbidden.ts'
 import type { Choices, FhirRequest } from '../interaction.ts'
 
-/** Throws FhirError 404 if the job does not exist, has expired or is of another tenant. Throws 403 for another client or user. */
+/** Returns the job. Throws FhirError 404 if it is unknown, cancelled, expired or of another tenant, and 403 for another client or user. */
 export async function readCallerJob(rows: Rows, request: FhirRequest, now: number, choices: Choices): Promise<Job> {
   const { id = '', tenant, client, user } = request
   const job = isName(id) ? await readJob(rows, id) : undefined
@@ -20,7 +20,7 @@ export async function readCallerJob(rows: Rows, request: FhirRequest, now: numbe
   return job
 }
 
-/** What a row can be called. */
+/** Whether the id can be the key of a row. */
 const isName = (id: string): boolean => /^[\w.-]{1,200}$/.test(id)
 
 export const jobNotFound = (): FhirError =>

@@ -1,4 +1,7 @@
-/** End of a bulk export by its client, also of one that is complete. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#bulk-data-delete-request */
+/**
+ * Cancels a bulk export for its client, or deletes a complete one.
+ * https://hl7.org/fhir/uv/bulkdata/STU2/export.html#bulk-data-delete-request
+ */
 import { executionNameOf, fileKeyOf } from '../../export/job/job.ts'
 import { changeJob, setStopped } from '../../export/job/job-transitions.ts'
 import type { Interaction, Ports } from '../interaction.ts'
@@ -7,7 +10,7 @@ import type { ExportPorts } from './ports.ts'
 
 type CancelPorts = Pick<Ports, 'clock' | 'choices'> & { readonly exports: Pick<ExportPorts, 'rows' | 'workflow' | 'blobs' | 'report'> }
 
-/** 202. Once its row says so the job is no more, and no link leads to a file: what else it left is removed by the sweep. */
+/** Returns 202. Once the row says `stopped`, the job is gone and its links stop working. The sweep removes any other data of the job. */
 export const cancelExport =
   ({ clock, choices, exports }: CancelPorts): Interaction =>
   async (request) => {

@@ -1,4 +1,7 @@
-/** A file of an export, by its link. Specification 4.5; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#bulk-data-output-file-request */
+/**
+ * Serves a file of an export by its link. Specification 4.5;
+ * https://hl7.org/fhir/uv/bulkdata/STU2/export.html#bulk-data-output-file-request
+ */
 import { fileKeyOf, type JobFile } from '../../export/job/job.ts'
 import { readJob } from '../../export/job/job-transitions.ts'
 import type { LinkSigner, SignedLink } from '../../export/job/signed-links.ts'
@@ -13,7 +16,10 @@ type FilePorts = Pick<Ports, 'clock'> & {
   readonly links: Pick<LinkSigner, 'check'>
 }
 
-/** The link is the proof. A token sent with it must be of the client, and of the user, that got it. Throws FhirError 403, or 404 if the file was removed. */
+/**
+ * Returns the file. The signed link grants access. A token sent with it must belong to the client and the user that received the link.
+ * Throws FhirError 403 for an invalid link or another caller, and 404 if the file was removed.
+ */
 export const exportFile =
   ({ clock, exports: { rows, blobs }, links }: FilePorts): Interaction =>
   async (request) => {
@@ -55,10 +61,10 @@ const storedFile = (
   read: (from, to) => piecesOf(blobs, key, from, to),
 })
 
-/** Bytes read at once: each of a thousand requests may hold two such pieces. */
+/** Bytes read at once: a thousand concurrent requests may each hold two pieces in memory. */
 const PIECE = 128 * 1024
 
-/** Error where they are no longer there: what was sent is not all, and must not look so. */
+/** Yields the bytes. Throws if the file was removed or cut meanwhile, so that a partial download does not look complete. */
 async function* piecesOf(blobs: FilePorts['exports']['blobs'], key: string, from: number, to: number): AsyncGenerator<Uint8Array> {
   for (let at = from; at < to; at += PIECE) {
     const end = Math.min(at + PIECE, to)

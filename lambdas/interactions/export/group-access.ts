@@ -13,8 +13,9 @@ export type GroupAccessPorts = {
 }
 
 /**
- * Returns the access by which an export reads its Group and the Groups in it. The scopes of the token open it, and so does the registration of the
- * client, because clients ask for scopes of the types that they export. Throws FhirError 403 if neither names Group.
+ * Returns the access by which an export reads its Group and the Groups in it. The scopes of the token or the registration of the client
+ * grant it. The registration counts because clients request scopes only for the types that they export. Throws FhirError 403 if neither
+ * names Group.
  */
 export async function groupAccessOf(ports: GroupAccessPorts, request: FhirRequest): Promise<Access> {
   const { access, reading } = request
@@ -24,7 +25,7 @@ export async function groupAccessOf(ports: GroupAccessPorts, request: FhirReques
   return { clauses, isAdministrator: false, context: access.context }
 }
 
-/** The registration bounds what users may allow. It grants them nothing. */
+/** Returns the Group clauses of the client's registration. For users it is only an upper bound, so it grants them nothing. */
 async function registeredClauses(
   { clients, choices }: GroupAccessPorts,
   { client, user, tenant }: FhirRequest,

@@ -29,7 +29,7 @@ export type KickOffPorts = Pick<Ports, 'resources' | 'clock'> & {
   readonly exports: Pick<ExportPorts, 'rows' | 'workflow' | 'report' | 'epoch' | 'settings'>
 } & GroupAccessPorts
 
-/** 202 with the link of the job. Whatever is wrong is said before there is one. */
+/** Returns 202 with the link of the job. Invalid requests are rejected before a job exists. */
 export const startExport =
   (ports: KickOffPorts): Interaction =>
   async (request) => {
@@ -89,14 +89,17 @@ function jobOf(
   return job
 }
 
-/** Returns the access to the Group of the request. FhirError 404 if the Group is unknown or hidden. */
+/** Returns the access to the Group of the request. Throws FhirError 404 if the Group is unknown or hidden. */
 async function visibleGroup(ports: KickOffPorts, request: FhirRequest): Promise<Access> {
   const access = await groupAccessOf(ports, request)
   await readCurrentVersion(ports.resources({ ...request, access }, 'r'), keyOf(request))
   return access
 }
 
-/** Once its row stands the job is not lost: one whose workflow could not be started is begun again. A schedule may begin one twice. */
+/**
+ * Stores and starts the job. A stored job is not lost: if its workflow fails to start, the sweep starts it again. A schedule may start the
+ * same job twice, so each step can be repeated.
+ */
 async function begin(
   { rows, workflow, report }: KickOffPorts['exports'],
   job: Job,
@@ -118,7 +121,7 @@ const refusesUsers = (): FhirError =>
     'A token of a user starts no export: use a token of the client itself (client_credentials), or turn on the setting FHIR_USER_EXPORTS. Nothing was started',
   )
 
-/** Names of clients of this server have no `@`. */
+/** Whether the client belongs to an external issuer. Ids of local clients contain no `@`. */
 const isExternal = ({ client }: FhirRequest): boolean => client.includes('@')
 
 const refusesExternal = (): FhirError =>
@@ -133,7 +136,7 @@ const needsAssertion = (): FhirError =>
     'Starting an export requires an access token obtained with a signed assertion (private_key_jwt): register the client with its public keys, or turn off the setting FHIR_EXPORT_NEEDS_ASSERTION. Nothing was started',
   )
 
-/** Seconds. */
+/** Seconds for Retry-After. */
 const AGAIN = '60'
 
 const tooMany = (most: number): FhirError =>

@@ -1,4 +1,4 @@
-/** What requests about exports need beyond the store. */
+/** Ports of the interactions for exports, in addition to the store. */
 
 import type { TypeSettings } from '../../export/plan/exported-types.ts'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
@@ -9,12 +9,12 @@ import type { Rows } from '../../ports/rows/rows.ts'
 export type ExportPorts = {
   readonly rows: Rows
   readonly workflow: Workflow
-  /** How often the store was set back to an earlier time. Absent: never. */
+  /** Number of point-in-time restores of the store. Absent: none. */
   readonly epoch?: number
   readonly urls: ExportUrlSigner
   readonly settings: TypeSettings
-  /** Of export files. */
+  /** Store of the export files. */
   readonly blobs: Pick<BlobStore, 'remove'>
-  /** Gets what went wrong after the answer was settled. */
+  /** Reports an error that no longer changes the response. */
   readonly report: (error: unknown) => void
 }

@@ -1,4 +1,4 @@
-/** Poll of a bulk export. Specification 3.1, 4.5; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#bulk-data-status-request */
+/** Status of a bulk export. Specification 3.1, 4.5; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#bulk-data-status-request */
 import type { Job } from '../../export/job/job.ts'
 import { changeJob, setRetrievalTime } from '../../export/job/job-transitions.ts'
 import { LINK_LIFETIME_MS } from '../../export/job/lifetimes.ts'
@@ -12,7 +12,7 @@ import type { ExportPorts } from './ports.ts'
 
 type StatusPorts = Pick<Ports, 'clock' | 'choices'> & { readonly exports: Pick<ExportPorts, 'rows' | 'urls'> }
 
-/** 202 while it is under way, 200 with the manifest, 500 where it failed. */
+/** Returns 202 while the job runs, or 200 with the manifest. Throws FhirError 500 if the job failed. */
 export const exportStatus =
   ({ clock, choices, exports }: StatusPorts): Interaction =>
   async (request) => {
@@ -20,7 +20,7 @@ export const exportStatus =
     const own = () => readCallerJob(exports.rows, request, now, choices)
     const known = await own()
     const progress = known.state === 'in-progress' ? await progressOf(exports.rows, known) : ''
-    // A job that ended meanwhile has removed what its writers noted: that would look like a step back.
+    // Read the job again: if it ended meanwhile its progress rows are gone, and the progress would seem to fall.
     const job = known.state === 'in-progress' ? await own() : known
     if (job.state === 'error') throw failed(job)
     return job.state === 'complete' ? handedOut(exports, job, now) : underWay(progress, now - job.transactionTime)
@@ -34,10 +34,10 @@ const underWay = (progress: string, age: number): FhirResponse => ({
   headers: { 'x-progress': progress, 'retry-after': String(patienceFor(age)) },
 })
 
-/** Seconds: a tenth of what it took until now. */
+/** Returns Retry-After in seconds: a tenth of the age of the job, from 1 to 60. */
 const patienceFor = (age: number): number => Math.min(60, Math.max(1, Math.round(age / 10_000)))
 
-/** Its files stay for as long as the links it hands out: that is noted before they go out. */
+/** Returns the manifest. Records the retrieval before it signs the links, so that the files are retained as long as the links are valid. */
 async function handedOut({ rows, urls }: StatusPorts['exports'], { id }: Job, now: number): Promise<FhirResponse> {
   const job = await changeJob(rows, id, setRetrievalTime(now))
   if (job?.state !== 'complete') throw jobNotFound()

@@ -1,4 +1,4 @@
-/** `POST [base]/$apply-fhirpath`: what a FHIRPath expression finds in a resource, which is validated besides. Specification 4.4 */
+/** `POST [base]/$apply-fhirpath`: evaluates a FHIRPath expression on a resource, and validates the resource. Specification 4.4 */
 import { writeJson } from '../../fhir/json.ts'
 import { type FhirError, fhirError, operationOutcomeOf } from '../../fhir/outcome.ts'
 import { type Element, isElement, type Resource } from '../../fhir/resource.ts'
@@ -15,12 +15,15 @@ import { checkParameters, inputsOf, type OperationInput, requiredInput, toOutcom
 
 export type ApplyPorts = Pick<Ports, 'expressions'> & { readonly validated: FullValidator }
 
-/** FhirError 400 for what is sent, 422 for an expression that is wrong, fails on the resource, or costs too much. */
+/**
+ * Returns the interaction. It throws FhirError 400 for invalid Parameters, and 422 for an expression that is invalid, fails on the
+ * resource, or costs too much. It throws Overloaded if too many expressions of the caller or the tenant are waiting.
+ */
 export function applyFhirPath({ expressions, validated }: ApplyPorts): Interaction {
   const evaluate = async (expression: OperationInput<string>, resource: Resource, conforms: ConformanceChecker, by: Caller) => {
     const { value, place } = expression
     if (value.length > LONGEST) throw fhirError(422, 'too-costly', `An expression has at most ${LONGEST} characters`, place)
-    // Decimals keep their text, as it stands in the tree.
+    // JSON.stringify, not writeJson: decimals stay in the form of the parsed tree, which keeps their original text.
     const evaluation = { expression: value, type: resource.resourceType, resource: JSON.stringify(resource), isShown: true }
     const conformance: ConformanceAnswer[] = []
     for (let left = BUDGET; ; ) {
@@ -61,20 +64,26 @@ export function applyFhirPath({ expressions, validated }: ApplyPorts): Interacti
 
 const FORMS = { fhirPath: ['valueString'], resource: ['resource'] } as const
 
-/** Characters. */
+/** Maximum characters of an expression. Longer ones are answered 422. */
 const LONGEST = 10_000
-/** ms of processor time. */
+/** Maximum processor time for the expression of a request, in milliseconds. Beyond it the request is answered 422. */
 const BUDGET = 300
-/** Maximum concurrent expressions of a client and its user, and of a tenant. The runner lets more wait, so that the tenant's search parameters run too. */
+/**
+ * Maximum concurrent expressions of a client and its user, and of a tenant. Further requests are answered 503. The queue of the runner is
+ * longer, so that the tenant's custom search parameters can still be evaluated.
+ */
 const MOST_OF_CALLER = 8
 const MOST_OF_TENANT = 32
-/** Characters of an answer, where each item stands twice, once in a string of at most a million; and of what stands around each. */
+/**
+ * Maximum characters of a response, and characters added for the structure of each item. An item counts twice, because it also appears in
+ * the `outcome` string. FHIR limits strings to a million characters.
+ */
 const MOST_SHOWN = 2_000_000
 const AROUND = 150
 
 const nameOf = ({ tenant, client, user }: Caller): string => JSON.stringify([tenant, client, user])
 
-/** Overloaded where so many with one name are under way. */
+/** Limits the concurrent tasks of each name. The returned function throws Overloaded above `most`. */
 function atMost<Args extends readonly [...unknown[], Caller], T>(
   most: number,
   nameOf: (by: Caller) => string,
@@ -113,7 +122,10 @@ function wrongIn(expression: string, reason: string): string {
 
 type Shown = { readonly found: readonly Element[]; readonly json: string }
 
-/** `json`: `true` or `false` for one boolean, else of all that was found. */
+/**
+ * Returns the found items as result parameters. `json`: `true` or `false` if the only item is a boolean, otherwise an array of all items.
+ * Throws FhirError 422 for numbers that JSON cannot express, and for results that are too large.
+ */
 async function shownOf(values: readonly FoundValue[], resource: Resource, { place }: OperationInput): Promise<Shown> {
   const items: ResultItem[] = []
   const texts: string[] = []
@@ -134,6 +146,6 @@ async function shownOf(values: readonly FoundValue[], resource: Resource, { plac
   return { json, found: items.map((item, i) => resultOf(item, texts[i]!)) }
 }
 
-/** A number, or that of a quantity, for which JSON has none. */
+/** Whether JSON cannot express the item: a non-finite number, or a computed quantity with one. */
 const isBeyondNumbers = ({ value, path }: ResultItem): boolean =>
   typeof value === 'number' ? !Number.isFinite(value) : path === undefined && isElement(value) && value.value === null

@@ -1,4 +1,6 @@
-/** Answers conformsTo(), since the process that evaluates expressions has no profiles. https://hl7.org/fhir/R4/fhirpath.html#functions */
+/**
+ * Answers conformsTo() for expressions: the process that evaluates them has no profiles. https://hl7.org/fhir/R4/fhirpath.html#functions
+ */
 import { writeJson } from '../../fhir/json.ts'
 import { FhirError, fhirError, type Issue } from '../../fhir/outcome.ts'
 import { selectElement } from '../../fhir/path/selected-elements.ts'
@@ -8,10 +10,13 @@ import type { FullValidator, ValidationRequest } from '../validation/full-valida
 
 export type ConformanceChecker = (question: ConformanceQuestion) => Promise<boolean>
 
-/** Characters of the resources that are checked for one request. */
+/** Maximum characters of the resources that conformsTo() checks for one request. Beyond it the request is answered 422. */
 const MOST_CHARACTERS = 20_000_000
 
-/** FhirError 422 for a profile that is not loaded or cannot be used, and for checks that cost too much. `place`: of the expression. */
+/**
+ * Returns the checker of one request. It throws FhirError 422 for a profile that is not loaded or cannot be used, and for checks that cost
+ * too much. `place`: FHIRPath of the expression in the Parameters, for errors.
+ */
 export function conformanceChecker(
   resource: Resource,
   validated: FullValidator,

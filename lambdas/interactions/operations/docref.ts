@@ -1,6 +1,6 @@
 /**
- * `$docref`: the documents of a patient that are stored; none is made. It is a search of DocumentReference, newest first, and its links are
- * those of that search. https://hl7.org/fhir/us/core/STU6.1/OperationDefinition-docref.html
+ * `$docref`: finds the stored documents of a patient. The server generates none. The operation runs a search of DocumentReference, newest
+ * first, and its paging links are those of that search. https://hl7.org/fhir/us/core/STU6.1/OperationDefinition-docref.html
  */
 import { fhirError } from '../../fhir/outcome.ts'
 import { MAX_SEARCH_PARAMETERS, type ParameterPairs } from '../../search/query/parameter-pairs.ts'
@@ -29,13 +29,13 @@ type Asked = {
   readonly end?: string
   readonly types: readonly string[]
   readonly profiles: readonly string[]
-  /** Only what is made when it is asked for. */
+  /** Whether only documents generated on demand are requested. The server has none, so the result is empty. */
   readonly isOnDemand: boolean
-  /** About the answer. */
+  /** Parameters that shape the response, such as `_count`. */
   readonly others: ParameterPairs
 }
 
-/** Of the operation, with how each is sent in Parameters. */
+/** Parameters of the operation, with the forms of value[x] in which Parameters may carry each. */
 const PARAMETERS: ReadonlyMap<string, readonly string[]> = new Map([
   ['patient', ['valueId', 'valueString', 'valueReference']],
   ['start', INSTANT_VALUE_NAMES],
@@ -48,10 +48,10 @@ const PARAMETERS: ReadonlyMap<string, readonly string[]> = new Map([
 
 const POSTED = { to: '$docref', most: MAX_SEARCH_PARAMETERS, kinds: PARAMETERS }
 
-/** As a search has them. */
+/** Parameters that shape the response. They mean the same as in a search. */
 const ABOUT_THE_ANSWER: ReadonlySet<string> = new Set(['_count', ...GENERAL_PARAMETERS])
 
-/** FhirError 400: a parameter that is missing, sent twice, or cannot be meant. */
+/** Parses the parameters. Throws FhirError 400 for a missing, repeated or invalid one, and with `handling=strict` for an unknown one. */
 function documentsAsked({ preferences, reading }: FhirRequest, pairs: ParameterPairs): Asked {
   const unknown = pairs.find(([name]) => !PARAMETERS.has(name) && !ABOUT_THE_ANSWER.has(name))
   if (preferences.handling === 'strict' && unknown !== undefined)
@@ -79,7 +79,7 @@ function one(name: string, values: readonly string[]): string | undefined {
   return values[0]
 }
 
-/** An id, also as a reference. */
+/** Returns the id of the patient. The value may also be a reference, `Patient/[id]`. */
 function patientIn(value: string | undefined): string {
   if (value === undefined) throw fhirError(400, 'required', 'The parameter patient of $docref is missing: the id of a Patient')
   const id = value.startsWith('Patient/') ? value.slice('Patient/'.length) : value
@@ -93,8 +93,8 @@ function isTrue(name: string, value = 'false'): boolean {
 }
 
 /**
- * Dates are those of the care that is told of. Without any, what is current is asked for, and with one whatever tells of that time: what
- * another document has replaced, too, but nothing that was entered in error.
+ * Returns the parameters of the search. `start` and `end` are dates of the documented care, not of the document. Without a date the search
+ * finds current documents only. With a date it also finds superseded ones. It never finds documents that were entered in error.
  */
 function searchFor({ patient, start, end, types, profiles, others }: Asked): ParameterPairs {
   const isAnyTime = start === undefined && end === undefined
@@ -110,7 +110,7 @@ function searchFor({ patient, start, end, types, profiles, others }: Asked): Par
   ]
 }
 
-/** Nothing is made when it is asked for. */
+/** Returns an empty searchset, because the server generates no documents on demand. */
 const nothing = ({ baseUrl }: FhirRequest): FhirResponse => ({
   status: 200,
   body: {

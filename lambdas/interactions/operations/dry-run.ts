@@ -1,4 +1,4 @@
-/** Whether a write would be accepted: all of it but the commit, which looks at what a commit looks at, and keeps nothing. */
+/** Tests whether a write would be accepted. All steps of the write run, but its commit only performs checks and stores nothing. */
 import { FhirError, type Issue } from '../../fhir/outcome.ts'
 import type { ResourceWriter } from '../../ports/store/resource-store.ts'
 import type { FhirRequest, RequestWriter } from '../interaction.ts'
@@ -7,10 +7,10 @@ import { deleteWrite } from '../rest/delete.ts'
 import { updateWrite } from '../rest/update.ts'
 import { type ChangePorts, type WriteInteraction, type WritePorts, writeLoop } from '../writing/write-loop.ts'
 
-/** `checker`: looks at what a writer looks at, and keeps nothing. */
+/** `checker`: performs the checks of the server's writer and stores nothing. */
 export type DryRunPorts = Omit<WritePorts, 'writer'> & { readonly checker: RequestWriter }
 
-/** Of a server that looks at nothing. */
+/** Writer that accepts every commit and stores nothing. It is the checker if the server's writer has no checks of its own. */
 export const NO_OP_WRITER: ResourceWriter = { commit: async () => ({ kind: 'committed' }) }
 
 export type DryRunInteraction = 'create' | 'update' | 'delete'
@@ -18,8 +18,8 @@ export type DryRunInteraction = 'create' | 'update' | 'delete'
 const WRITES: Readonly<Record<DryRunInteraction, WriteInteraction>> = { create: createWrite, update: updateWrite, delete: deleteWrite }
 
 /**
- * Why the write would be refused; of a resource that is not `isValid` in itself, as far as that does not matter. FhirError 403 where the
- * request may not write it.
+ * Returns the issues for which the write would be rejected. If the resource is not `isValid`, only the checks run that do not depend on
+ * valid content. Throws FhirError 403 if the caller may not perform the write.
  */
 export async function refusalsOf(
   { checker, ...ports }: DryRunPorts,
@@ -40,7 +40,7 @@ export async function refusalsOf(
 
 class FarEnough extends Error {}
 
-/** Ids, conflicts and preconditions are looked at before references are resolved. */
+/** Stops the write when it resolves references. Ids, conflicts and preconditions are checked before that. */
 const untilResolved = ({ locate, change }: WriteInteraction): WriteInteraction => ({
   locate,
   change: (ports: ChangePorts, ...rest) => change({ ...ports, resolve: farEnough }, ...rest),

@@ -1,4 +1,4 @@
-/** What `$everything` is asked for, and the links of its pages. https://hl7.org/fhir/R4/patient-operation-everything.html */
+/** Parameters of `$everything`, and the links of its pages. https://hl7.org/fhir/R4/patient-operation-everything.html */
 import type { BundleLink } from '../../fhir/bundle.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import { isResourceType } from '../../fhir/resource-types.ts'
@@ -11,37 +11,40 @@ import { checkCursor, openCursor, type PagedRequest, sealCursor } from '../searc
 import { GENERAL_PARAMETERS, linkParametersOf, parseDateParameter, toQueryText } from '../searching/page-limits.ts'
 
 /**
- * Where a page goes on. `own`: with what belongs to the patient, after this one; `gathering`: by looking for what that refers to, as far as it
- * came; `referred`: with that, after the one of this name. `kept`: the key of what was gathered.
+ * Position at which the next page continues. `own`: the patient's resources, after this one. `gathering`: the collection of the resources
+ * that they refer to. `referred`: these resources, after the one with this name. `kept`: key of the stored collection.
  */
 export type EverythingPosition =
   | { readonly in: 'own'; readonly after?: { readonly type: string; readonly id: string } }
   | { readonly in: 'gathering'; readonly kept: string }
   | { readonly in: 'referred'; readonly kept: string; readonly after?: string }
 
-/** What a paging link carries, sealed. `posted`: the parameters that came in a body. */
+/** Content of the sealed cursor in a paging link. `posted`: parameters that the first request sent in its body. */
 type Cursor = { readonly place: EverythingPosition; readonly posted: ParameterPairs }
 
 export type EverythingRequest = {
-  /** Resources of a page; absent: as many as it holds. */
+  /** Maximum resources of a page. Absent: as many as MAX_PAGE_BYTES allows. */
   readonly count?: number
-  /** By the clinical dates of what belongs to the patient. */
+  /** Time window for the clinical dates of the patient's resources. */
   readonly window: TimeWindow
-  /** Only versions with lastUpdated > since. */
+  /** Restricts the response to versions with lastUpdated > since, in milliseconds since 1970. */
   readonly since?: number
-  /** Absent: all. */
+  /** Requested types. Absent: all. */
   readonly types?: ReadonlySet<string>
-  /** Absent: the first page. */
+  /** Position of the page. Absent: the first page. */
   readonly place?: EverythingPosition
   readonly paged: PagedRequest
-  /** Of the URL, as links show them. */
+  /** Parameters of the URL, as links repeat them. */
   readonly shown: ParameterPairs
   readonly posted: ParameterPairs
 }
 
 type Sealing = Pick<Ports, 'seal' | 'clock'>
 
-/** FhirError 400: a parameter that cannot be meant, a cursor that is not of this; 410: one that has expired. */
+/**
+ * Parses the request. Throws FhirError 400 for an invalid parameter or a cursor of another request. Throws 410 for a cursor that has
+ * expired or is from before a point-in-time restore.
+ */
 export function parseEverythingRequest({ seal, clock }: Sealing, request: FhirRequest): EverythingRequest {
   const [, text] = request.parameters.find(([name]) => name === '_cursor') ?? []
   const inUrl = request.parameters.filter(([name]) => name !== '_cursor')
@@ -71,12 +74,12 @@ const PARAMETERS: ReadonlyMap<string, readonly string[]> = new Map([
 
 const isKnown = ([name]: ParameterPairs[number]): boolean => PARAMETERS.has(name) || GENERAL_PARAMETERS.has(name)
 
-/** Types are joined. */
+/** Parameters that may occur only once. `_type` may be repeated: its types are combined. */
 const GIVEN_ONCE: ReadonlySet<string> = new Set(['start', 'end', '_since', '_count', '_cursor', '_summary', '_elements'])
 
 const POSTED = { to: '$everything', most: MAX_SEARCH_PARAMETERS, kinds: PARAMETERS }
 
-/** Below the base. */
+/** Returns the path of the operation below the base URL. */
 const pathOf = ({ type, id }: FhirRequest): string => `/${type}/${id}/$everything`
 
 type State = { count?: number; window: TimeWindow; since?: number; types?: Set<string> }

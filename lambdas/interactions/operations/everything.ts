@@ -1,6 +1,6 @@
 /**
- * `$everything` of a patient: the Patient, what belongs to it, and what that refers to, each once over all pages.
- * https://hl7.org/fhir/R4/patient-operation-everything.html
+ * `$everything` of a patient: returns the Patient, the patient's resources, and the resources that these refer to, each once over all
+ * pages. https://hl7.org/fhir/R4/patient-operation-everything.html
  */
 import type { BundleEntry } from '../../fhir/bundle.ts'
 import { type FhirError, fhirError } from '../../fhir/outcome.ts'
@@ -44,10 +44,10 @@ function checkLevel({ type, id }: FhirRequest): void {
 const ofAllPatients = (): FhirError =>
   fhirError(403, 'too-costly', 'Everything of all patients is for an export: GET Patient/$export, with Prefer: respond-async')
 
-/** Bytes of an entry beside its resource, about. */
+/** Approximate bytes that an entry adds to its resource. */
 const ENTRY = 200
 
-/** It fills. */
+/** Entries of the response, up to the limits of a page. */
 class Page {
   readonly entries: BundleEntry[] = []
   matches = 0
@@ -60,12 +60,12 @@ class Page {
     this.#count = count
   }
 
-  /** Entries that it may still take. */
+  /** Number of entries that `_count` still allows. The bytes may allow fewer. */
   get room(): number {
     return this.#count - this.entries.length
   }
 
-  /** False: there is no room for it. The first always has. */
+  /** Adds the version and returns true, or returns false if the page is full. The first entry always fits. */
   add(version: ResourceVersion, mode: 'match' | 'include'): boolean {
     const bytes = this.#bytes + version.body.length + ENTRY
     if (this.entries.length > 0 && (this.room <= 0 || bytes > MAX_PAGE_BYTES)) return false
@@ -81,7 +81,7 @@ function begun(page: Page, record: PatientRecord): EverythingPosition {
   return { in: 'own' }
 }
 
-/** Where the next page begins; undefined: this is the last. */
+/** Fills the page from this position. Returns the position of the next page, or undefined if this page is the last. */
 async function filled(page: Page, record: PatientRecord, place: EverythingPosition): Promise<EverythingPosition | undefined> {
   const work = new ReadBudget()
   let gathering: LinkedResources | undefined
@@ -96,7 +96,7 @@ async function filled(page: Page, record: PatientRecord, place: EverythingPositi
   return filledWithReferred(page, record, gathering, place.in === 'referred' ? place.after : undefined, work)
 }
 
-/** `gathering`: is told of all there is, from the first. */
+/** Adds the patient's resources. `gathering`: also collects their references, if this page reads all of the sources from the first on. */
 async function filledWithOwn(
   page: Page,
   record: PatientRecord,
@@ -137,7 +137,7 @@ async function filledWithReferred(
       if (record.isShown(version) && !page.add(version, 'include')) return nextFrom()
       last = nameOf(version)
     }
-    // None of them may be there.
+    // Advance by the names that were looked up, because perhaps none of these resources exists.
     at += read
     last = names[at - 1]
     if (work.spend(versions, read) && at < names.length) return nextFrom()

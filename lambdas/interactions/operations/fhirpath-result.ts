@@ -1,4 +1,4 @@
-/** What a FHIRPath expression found, item by item, as out parameters of $apply-fhirpath. Specification 4.4 */
+/** Items that a FHIRPath expression found, as output parameters of $apply-fhirpath. Specification 4.4 */
 import { R4 } from '../../fhir/definitions/r4.ts'
 import { selectElement } from '../../fhir/path/selected-elements.ts'
 import { type Element, isElement, isResource, type Resource } from '../../fhir/resource.ts'
@@ -6,21 +6,24 @@ import { isResourceType } from '../../fhir/resource-types.ts'
 import { primitiveCheckOf } from '../../fhir/validate/primitive.ts'
 import type { FoundValue } from '../../ports/execution/expression-runner.ts'
 
-/** `value`: as in the resource, its decimals kept. `path`: FHIRPath of it, where it is an element. `companion`: id and extensions of a primitive. */
+/**
+ * One found item. `value`: as in the resource, with the original text of decimals. `path`: its FHIRPath, if it is an element of the
+ * resource. `companion`: id and extensions of a primitive.
+ */
 export type ResultItem = { readonly type: string; readonly value: unknown; readonly path?: string; readonly companion?: Element }
 
-/** What R4 does not define keeps the type it was found with. */
+/** Returns the item. An element that R4 does not define keeps the type that the evaluator reported. */
 export const itemOf = (found: FoundValue, resource: Resource): ResultItem =>
   'at' in found ? { type: found.type, ...selectElement(resource, found.at) } : { type: found.type, value: found.value }
 
-/** The forms that a value of a parameter may have, by type: `valueHumanName`. */
+/** Names of the forms of Parameters.parameter.value[x], such as `valueHumanName`, by type. */
 const FORMS: ReadonlyMap<string, string> = new Map(
   Object.entries(R4.shapes['Parameters.parameter']!.elements).flatMap(([form, { choice, type }]) =>
     choice === 'value' ? [[type, form]] : [],
   ),
 )
 
-/** `json`: text of the value. */
+/** Returns the `result` parameter of an item. `json`: text of the value, returned if R4 has no form for it. */
 export function resultOf(item: ResultItem, json: string): Element {
   const { type, path } = item
   const part = [
@@ -31,7 +34,7 @@ export function resultOf(item: ResultItem, json: string): Element {
   return { name: 'result', part }
 }
 
-/** undefined: R4 has no form for it. */
+/** Returns the part with the value, or undefined if R4 has no form for it. */
 function shown({ type, value, companion }: ResultItem): Element | undefined {
   if (isResource(value) && isResourceType(value.resourceType)) return { name: 'resource', resource: value }
   const form = FORMS.get(type)

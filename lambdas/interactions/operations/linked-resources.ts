@@ -1,6 +1,6 @@
 /**
- * Looks for what a patient's data refers to, and what that refers to in turn; and for provenance of the patient's data, which refers to it. What
- * it found so far is kept between two pages: each begins where the one before ended, and none comes twice.
+ * Collects the resources that a patient's data refers to, directly or through others, and the Provenance of the patient's data. Between two
+ * pages the collection is stored: each page begins where the previous one ended, and no resource appears twice.
  */
 import { fhirError } from '../../fhir/outcome.ts'
 import { scanReferences, toLocalReference } from '../../fhir/references.ts'
@@ -13,13 +13,16 @@ import { readStoredQuery, storeQuery } from '../searching/stored-query.ts'
 import { yieldIfDue } from '../time-slices.ts'
 import { type PatientRecord, REFERENCED_TYPES, readRecordVersions, VERSIONS_PER_READ } from './patient-record.ts'
 
-/** Names that are gathered, of one patient. */
+/** Maximum names collected for one patient. More are answered 403. */
 const MOST = 200_000
-/** Versions that are read for one page, and bytes of them. */
+/** Maximum versions read for one page, and bytes of their bodies. Beyond either the page ends early. */
 const MOST_READ = 10_000
 const HEAVIEST_READ = 50_000_000
 
-/** `own`: the last one whose references are known; `all`: they all are. `followed`: of so many names what they refer to is known. */
+/**
+ * Stored collection. `own`: the last resource of the patient from which references are collected; `all`: every resource is done; null: only
+ * the Patient is. `followed`: number of names from which references are collected in turn.
+ */
 type Kept = {
   readonly names: readonly string[]
   readonly own: { readonly type: string; readonly id: string } | 'all' | null
@@ -32,7 +35,7 @@ export class ReadBudget {
   #left = MOST_READ
   #room = HEAVIEST_READ
 
-  /** Whether it is used up. `count`: of the keys that were looked up for these versions. */
+  /** Deducts the versions, and returns whether the budget is used up. `count`: number of keys that were looked up for them. */
   spend(versions: readonly ResourceVersion[], count = versions.length): boolean {
     this.#left -= count
     this.#room -= weightOf(versions)
@@ -56,7 +59,7 @@ export class LinkedResources {
     if (own === null) this.#meet([record.patient])
   }
 
-  /** FhirError 410: it is no longer kept. */
+  /** Returns the stored collection. Throws FhirError 410 if it is no longer stored. */
   static async resumed(record: PatientRecord, key: string): Promise<LinkedResources> {
     const kept = await readStoredQuery<Kept>(record.ports.blobs, record.request, key)
     if (kept === undefined)
@@ -64,19 +67,19 @@ export class LinkedResources {
     return new LinkedResources(record, kept)
   }
 
-  /** The key under which it is kept. */
+  /** Stores the collection and returns its key. */
   keep(): Promise<string> {
     const kept: Kept = { names: this.#names, own: this.#own, followed: this.#followed }
     return storeQuery(this.#record.ports.blobs, this.#record.ports.clock, this.#record.request, kept)
   }
 
-  /** In the order they are shown. */
+  /** Collected names, in the order of the response. */
   get names(): readonly string[] {
     const byType = Map.groupBy(this.#names.toSorted(), (name) => name.slice(0, name.indexOf('/')))
     return REFERENCED_TYPES.flatMap((type) => byType.get(type) ?? [])
   }
 
-  /** What belongs to the patient, in its order; without any: that was all of it. */
+  /** Collects the references and the Provenance of the patient's resources, passed in order. An empty list says that none is left. */
   async addOwn(versions: readonly ResourceVersion[]): Promise<void> {
     const last = versions.at(-1)
     if (last === undefined) this.#own = 'all'
@@ -87,7 +90,7 @@ export class LinkedResources {
     }
   }
 
-  /** Goes on as long as there is work to be had. False: there is more to do. */
+  /** Continues the collection until the budget is used up. Returns whether everything is collected. */
   async goOn(work: ReadBudget): Promise<boolean> {
     if (this.#own !== 'all') {
       const { own, sources } = this.#record
@@ -120,7 +123,9 @@ export class LinkedResources {
       }
   }
 
-  /** That of the compartment belongs to the patient itself. */
+  /**
+   * Collects the Provenance of the targets. Provenance in the patient's compartment is left out: it is one of the patient's own resources.
+   */
   async #meetProvenanceOf(targets: readonly ResourceVersion[]): Promise<void> {
     const { ports, request, patient, referred } = this.#record
     const rule = referred.get('Provenance')
@@ -145,8 +150,8 @@ export class LinkedResources {
 }
 
 /**
- * Returns the first named resources that exist and that the caller may read and find, no heavier than a page. Leaves out resources of the
- * patient. `read`: how many names were looked up.
+ * Returns the first named resources, up to the size of a page, that exist and that the caller may read and find. Leaves out the
+ * patient's own resources. `read`: number of names that were looked up.
  */
 export async function readLinkedVersions(
   { ports, request, patient }: PatientRecord,

@@ -1,6 +1,7 @@
 /**
- * `$meta`: of a resource its meta, of a type and of everything the profiles, security labels and tags in use, each once, of what may be seen. A
- * profile that is only named together with its version is told with it. https://hl7.org/fhir/R4/resource-operation-meta.html
+ * `$meta`: returns the meta of a resource, or the profiles, security labels and tags in use on a type or the whole server. Each value
+ * appears once, and only visible resources count. A profile that resources declare only with a version is returned with that version.
+ * https://hl7.org/fhir/R4/resource-operation-meta.html
  */
 import { parseJsonBytes } from '../../fhir/json.ts'
 import { fhirError } from '../../fhir/outcome.ts'
@@ -24,7 +25,7 @@ export const meta =
     return { status: 200, about, body: returned((parseJsonBytes(body) as { readonly meta?: Element }).meta ?? {}) }
   }
 
-/** Distinct values of one element. */
+/** Maximum distinct values of one element. More are answered 403. */
 const MOST = 10_000
 
 async function metaInUse({ index }: MetaPorts, request: FhirRequest): Promise<Element> {
@@ -48,7 +49,10 @@ async function metaInUse({ index }: MetaPorts, request: FhirRequest): Promise<El
   }
 }
 
-/** One with a version stands in the index without it, too: such a one is in use if something has it and none of its versions. */
+/**
+ * Returns the canonicals that resources declare. The index holds a versioned canonical also without its version. A canonical without
+ * version is therefore in use only if a resource has it and none of its versions.
+ */
 async function profilesAmong(index: MetaPorts['index'], matching: Matching, canonicals: readonly string[]): Promise<readonly string[]> {
   const versions = Map.groupBy(
     canonicals.filter((canonical) => canonical.includes('|')),
@@ -67,14 +71,14 @@ async function profilesAmong(index: MetaPorts['index'], matching: Matching, cano
 
 const ofProfiles = (oneOf: readonly string[]): Predicate => ({ kind: 'key', field: '_profile', oneOf })
 
-/** `system|code`; a part may be missing. */
+/** Parses `system|code`. Either part may be empty. */
 function codingOf(key: string): Element {
   const at = key.indexOf('|')
   const [system, code] = [key.slice(0, at), key.slice(at + 1)]
   return { ...(system === '' ? {} : { system }), ...(code === '' ? {} : { code }) }
 }
 
-/** An element is never empty. https://hl7.org/fhir/R4/element.html#Element */
+/** Meta without values, because an element must not be empty. https://hl7.org/fhir/R4/element.html#Element */
 const NOTHING: Element = {
   extension: [{ url: 'http://hl7.org/fhir/StructureDefinition/data-absent-reason', valueCode: 'not-applicable' }],
 }

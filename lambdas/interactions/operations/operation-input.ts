@@ -1,21 +1,21 @@
-/** Parameters that an operation is sent. Specification 2.4; https://hl7.org/fhir/R4/parameters.html */
+/** Reads the Parameters that a client sends to an operation. Specification 2.4; https://hl7.org/fhir/R4/parameters.html */
 import { FhirError, fhirError, type Issue } from '../../fhir/outcome.ts'
 import { type Element, isElement, isResource, type Resource } from '../../fhir/resource.ts'
 import { isResourceType } from '../../fhir/resource-types.ts'
 import type { ParameterPairs } from '../../search/query/parameter-pairs.ts'
 import { structureIssuesOf } from '../validation/structure-findings.ts'
 
-/** How each may be sent: `resource`, or forms of value[x]. */
+/** Accepted forms of each parameter: `resource`, or forms of value[x]. */
 export type InputForms = Readonly<Record<string, readonly string[]>>
 
-/** What was sent of a parameter: a resource, or a text. `place`: FHIRPath of it. */
+/** Value of a parameter: a resource or a text. `place`: FHIRPath of the value. */
 export type OperationInput<Value = Resource | string> = { readonly value: Value; readonly place: string }
 
 export type OperationInputs = ReadonlyMap<string, OperationInput>
 
 /**
- * By name. FhirError 400 with its place: a fault of the Parameters themselves, a parameter that is not one of these, twice, or in another
- * form. What a resource in them holds is not looked at.
+ * Returns the parameters by name. Throws FhirError 400 with the location if the Parameters are invalid, or if a parameter is unknown,
+ * repeated or has another form. Does not validate the resources inside the Parameters.
  */
 export async function inputsOf(body: Resource, forms: InputForms): Promise<OperationInputs> {
   const parameter: readonly unknown[] = Array.isArray(body.parameter) ? body.parameter : []
@@ -33,7 +33,7 @@ export async function inputsOf(body: Resource, forms: InputForms): Promise<Opera
   return inputs
 }
 
-/** A stand-in, which has nothing to be found. */
+/** Valid placeholder for a resource inside the Parameters, so that its content causes no issues. */
 const ANY_RESOURCE: Resource = { resourceType: 'Parameters' }
 
 const withoutResource = (entry: unknown): unknown =>
@@ -58,24 +58,24 @@ function checkResource(value: unknown, place: string): void {
   throw fhirError(400, 'structure', 'This is not a resource: an object with a resourceType of R4', place)
 }
 
-/** Of every interaction. https://hl7.org/fhir/R4/http.html#parameters */
+/** Parameters of every interaction. https://hl7.org/fhir/R4/http.html#parameters */
 const GENERAL: ReadonlySet<string> = new Set(['_format', '_pretty', '_summary', '_elements'])
 
-/** FhirError 400 for one in the URL that is not among these: what is misspelt would not be missed. */
+/** Throws FhirError 400 for an unknown parameter in the URL. Otherwise a misspelt parameter would be ignored without notice. */
 export function checkParameters(parameters: ParameterPairs, known: readonly string[]): void {
   const unknown = parameters.find(([name]) => !known.includes(name) && !GENERAL.has(name))
   if (unknown !== undefined)
     throw fhirError(400, 'not-supported', `${unknown[0].slice(0, 64)} is not a parameter of this operation in its URL`)
 }
 
-/** FhirError 400 where it was not sent. */
+/** Returns the parameter. Throws FhirError 400 if it is missing. */
 export function requiredInput(inputs: OperationInputs, name: string): OperationInput {
   const input = inputs.get(name)
   if (input === undefined) throw fhirError(400, 'required', `The parameter ${name} is missing`, 'Parameters.parameter')
   return input
 }
 
-/** The outcome of a check: what was found, or that nothing was. */
+/** Returns the issues, or one informational issue if there are none: an OperationOutcome needs at least one. */
 export const toOutcomeIssues = (issues: readonly Issue[]): readonly Issue[] => (issues.length > 0 ? issues : [NO_ISSUES])
 
 const NO_ISSUES: Issue = { severity: 'information', code: 'informational', text: 'No issues' }

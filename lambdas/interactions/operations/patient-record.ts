@@ -1,4 +1,4 @@
-/** What belongs to a patient, of what may be read and found: the compartment, and the devices that say whose they are. */
+/** Resources of a patient that the caller may read and find: those in the compartment, and the Devices that name the patient. */
 import { ruleForLetters } from '../../access/rules.ts'
 import { patientDataTypes } from '../../fhir/compartment.ts'
 import { ALWAYS_TRUE, and, isAlwaysFalse, type Matching, not, type Predicate } from '../../ports/search/plan.ts'
@@ -9,7 +9,7 @@ import { type SearchPorts, versionsOf } from '../searching/page-entries.ts'
 import { yieldIfDue } from '../time-slices.ts'
 import type { EverythingPosition, EverythingRequest } from './everything-request.ts'
 
-/** What comes along because something refers to it, in the order it is shown. */
+/** Types of the resources that are included because of a reference, in the order of the response. */
 export const REFERENCED_TYPES: readonly string[] = [
   'Practitioner',
   'PractitionerRole',
@@ -25,11 +25,11 @@ export type PatientRecord = {
   readonly ports: RecordPorts
   readonly request: FhirRequest
   readonly patient: ResourceVersion
-  /** What belongs to the patient, other than the Patient: what of it is shown. */
+  /** Selects the patient's resources for the response, without the Patient itself. */
   readonly own: Matching
-  /** What of it is looked at for what it refers to; `own`: that alone. */
+  /** Selects the patient's resources from which references are collected. `own`: the same as for the response. */
   readonly sources: Matching | 'own'
-  /** The types of REFERRED that are looked for, each with what of it may be read and found; none: nothing is. */
+  /** Types to collect out of REFERENCED_TYPES, each with the predicate for visible resources. Empty: nothing is collected. */
   readonly referred: ReadonlyMap<string, Predicate>
   readonly isShown: (version: ResourceVersion) => boolean
 }
@@ -44,7 +44,7 @@ export function recordOf(ports: RecordPorts, request: FhirRequest, asked: Everyt
         return rule === undefined || isAlwaysFalse(rule) ? [] : [[type, rule] as const]
       }),
     )
-  // One is told by way of others: a Practitioner by a PractitionerRole.
+  // Collect all types even if only one is requested: a Practitioner may be reachable only through a PractitionerRole.
   const referred = rules(REFERENCED_TYPES.some(isAsked) ? REFERENCED_TYPES : [])
   const isSought = [...referred.keys()].some(isAsked)
   const isNarrowed = types !== undefined || asked.since !== undefined
@@ -72,7 +72,7 @@ function matchingOf(
   }
 }
 
-/** Another Patient may belong to this one: it is linked to it. */
+/** Returns the predicate for the patient's resources of a type. Other Patients belong to the patient if they link to it. */
 function ownOf(type: string, id: string): Predicate {
   const oneOf = [`Patient/${id}`]
   if (type === 'Device') return { kind: 'key', field: 'patient', oneOf }
@@ -85,14 +85,16 @@ const changedAfter = (since: number | undefined): Predicate =>
     ? ALWAYS_TRUE
     : { kind: 'span', field: '_lastUpdated', relation: 'intersects', low: since + 1, high: Number.POSITIVE_INFINITY }
 
-/** Versions that are held at once, as far as they are no heavier than a page. */
+/** Maximum versions in memory at once. Fewer are read if they exceed the size of a page. */
 export const VERSIONS_PER_READ = 50
-/** Hits of one search. */
+/** Maximum hits of one search. */
 const MOST_HITS = 1_000
 
 type Own = Extract<EverythingPosition, { in: 'own' }>['after']
 
-/** In the order of type, then id, after this one. `matching`: of a record. `wanted`: about how many of them are used. */
+/**
+ * Yields versions in order of type, then id, after `after`. `matching`: from the record. `wanted`: approximate number that the caller uses.
+ */
 export async function* readRecordVersions(
   { ports, request }: PatientRecord,
   matching: Matching,

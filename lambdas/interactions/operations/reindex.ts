@@ -1,16 +1,16 @@
-/** Making documents of the index again: how far it has come, and on demand. For people who run the server. */
+/** Rebuild of the index for operators: its status, and a start on demand. */
 import { fhirError } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { isResourceType, resourceTypes } from '../../fhir/resource-types.ts'
 import type { IndexStatus } from '../../ports/search/index-status.ts'
 import type { FhirRequest, Interaction, Ports } from '../interaction.ts'
 
-/** `GET [base]/$reindex-status`: Parameters with the parameters somebody defined, and the types that are made again. */
+/** `GET [base]/$reindex-status`: returns the index lag, the custom parameters, the types that are rebuilt, and the unindexable versions. */
 export const reindexStatus =
   ({ progress }: Pick<Ports, 'progress'>): Interaction =>
   async ({ tenant }) => ({ status: 200, body: statusOf(await progress.status(tenant)) })
 
-/** `POST [base]/$reindex?type=Patient,Observation`: makes the documents of these types again, of all without one. */
+/** `POST [base]/$reindex?type=Patient,Observation`: rebuilds the documents of these types, or of all types without `type`. */
 export const startReindex =
   ({ reindex }: Pick<Ports, 'reindex'>): Interaction =>
   async (request) => {

@@ -1,4 +1,4 @@
-/** `$validate` of a type and of a resource that is there; nothing is written. https://hl7.org/fhir/R4/resource-operation-validate.html */
+/** `$validate` of a type or of a stored resource. Writes nothing. https://hl7.org/fhir/R4/resource-operation-validate.html */
 import { parseJsonBytes } from '../../fhir/json.ts'
 import { fhirError, type Issue, operationOutcomeOf } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
@@ -13,7 +13,7 @@ import { checkParameters, inputsOf, type OperationInput, toOutcomeIssues } from 
 
 export type ValidatePorts = DryRunPorts & Pick<Ports, 'resources'> & { readonly validated: FullValidator }
 
-/** 200 with at least one issue whenever something was looked at. */
+/** Returns 200 with at least one issue whenever validation ran, also for an invalid resource. */
 export const validate =
   (ports: ValidatePorts): Interaction =>
   async (request) => {
@@ -29,7 +29,7 @@ export const validate =
 type Mode = DryRunInteraction | 'profile'
 const MODES: readonly Mode[] = ['create', 'update', 'delete', 'profile']
 
-/** Without a resource what is stored is looked at. */
+/** Parsed request. Without `resource` the stored resource is validated. */
 type Asked = { readonly mode?: Mode; readonly profiles: readonly string[]; readonly resource?: Resource }
 
 async function askedOf(request: FhirRequest): Promise<Asked> {
@@ -56,13 +56,13 @@ const FORMS = {
   profile: ['valueUri', 'valueCanonical', 'valueString'],
 } as const
 
-/** Parameters that are themselves to be validated have other names in them. */
+/** Whether the body is the input of the operation. Parameters that are the resource to validate contain other names. */
 const isInput = ({ resourceType, parameter }: Resource, { type }: FhirRequest): boolean =>
   resourceType === 'Parameters' &&
   (type !== 'Parameters' ||
     (Array.isArray(parameter) && parameter.length > 0 && parameter.every((each) => Object.hasOwn(FORMS, String(each?.name)))))
 
-/** In the URL, in the body, or the same in both. */
+/** Returns the value in the URL or the body. Throws FhirError 400 if there are different values. */
 function oneOf({ parameters }: FhirRequest, name: string, input: OperationInput | undefined): string | undefined {
   const inUrl = parameters.flatMap(([key, value]) => (key === name ? [value] : []))
   const all = [...new Set([...inUrl, ...(input === undefined ? [] : [String(input.value)])])]
@@ -81,7 +81,10 @@ function checkMode({ type, id }: FhirRequest, { mode, profiles, resource }: Aske
     throw fhirError(400, 'required', 'There is nothing to validate: send a resource, or Parameters with one')
 }
 
-/** What it would be as a write: the letter of that. What is there is read, or named at least. */
+/**
+ * Checks the scopes. With mode create, update or delete the scope of that write is required. Without such a mode an id requires the read
+ * scope. Validating the stored resource always requires it.
+ */
 function checkAllowed(request: FhirRequest, { mode, resource }: Asked): void {
   const isWrite = mode !== undefined && mode !== 'profile'
   // guard: validate-needs-write-scope
@@ -107,10 +110,13 @@ async function ofContent(
   return [...found, ...refusals.filter((issue) => !found.some((known) => isSame(known, issue)))]
 }
 
-/** Of what the write looks at too: an id that is none. */
+/** Whether both issues report the same problem. The write repeats some checks of the content, such as the syntax of the id. */
 const isSame = (a: Issue, b: Issue): boolean => a.code === b.code && a.expression !== undefined && a.expression === b.expression
 
-/** An update is about the resource its body names, where the URL names none. */
+/**
+ * Returns issues if an update has no id in the body, or if that id differs from the URL. Without an id in the URL the body names the
+ * resource.
+ */
 function idFaults({ type, id }: FhirRequest, resource: Resource, mode: Mode | undefined): readonly Issue[] {
   const error = { severity: 'error', expression: `${type}.id` } as const
   if (resource.id === undefined && mode === 'update')
@@ -119,7 +125,7 @@ function idFaults({ type, id }: FhirRequest, resource: Resource, mode: Mode | un
   return [{ ...error, code: 'invalid', text: 'The id of the body is not the id of the URL' }]
 }
 
-/** What is sent besides is not looked at. */
+/** Returns the issues of a deletion. Of the resource in the body it reads only the id. */
 async function ofDeletion(ports: ValidatePorts, request: FhirRequest, { resource }: Asked): Promise<readonly Issue[]> {
   const key = keyOf({ ...request, type: typeOf(request), id: request.id ?? (resource?.id as string) })
   return refusalsOf(ports, { ...request, id: key.id }, 'delete', true)

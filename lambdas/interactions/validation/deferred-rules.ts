@@ -1,4 +1,4 @@
-/** Rules of profiles that only fhirpath.js knows, or that may take any time, are evaluated where they can be ended. */
+/** Evaluates the profile rules that only fhirpath.js supports or that may run long, in a separate process that can be terminated. */
 import { writeJson } from '../../fhir/json.ts'
 import type { Issue } from '../../fhir/outcome.ts'
 import { clipText } from '../../fhir/profile/clipped-text.ts'
@@ -10,25 +10,25 @@ import type { Evaluation, EvaluationResult, ExpressionRunner } from '../../ports
 import { limitConcurrency } from '../time-slices.ts'
 import { expressionErrorOf } from './fhirpath-fault.ts'
 
-/** ms of processor time: rules that only fhirpath.js knows are few. */
+/** Budget of a resource: milliseconds of processor time for each rule and for all, and number of rules that may exceed their time. */
 const EACH = 300
 const ALL = 1_000
 const OVERRUNS = 2
-/** Of all resources of a request. */
+/** Budget of all resources of a request: milliseconds for all rules, and number of rules that may exceed their time. */
 const ALL_OF_REQUEST = 5_000
 const OVERRUNS_OF_REQUEST = 4
-/** Requests whose budget is remembered: more than are under way at once. */
+/** Maximum budgets in memory: more than the concurrent requests. The oldest is discarded first. */
 const MOST_REQUESTS = 5_000
-/** Evaluations, and characters of what they are about; what comes after is not begun. */
+/** Maximum evaluations for a resource, and characters of their input. Rules beyond either are not evaluated. */
 const MOST = 1_000
 const MOST_CHARACTERS = 20_000_000
-/** Characters of an expression: no person wrote a longer one. */
+/** Maximum characters of an expression, more than any author writes. Longer ones are not evaluated. */
 const LONGEST = 10_000
 
-/** What the rules of a request may still take; its resources are asked about one after the other. `whose`: of several who ask, each has his turn. */
+/** Remaining budget of a request. `alone`: evaluates its resources one after the other. `whose`: the tenant, because tenants take turns. */
 type RequestBudget = { ms: number; overruns: number; readonly whose: string; readonly alone: ReturnType<typeof limitConcurrency> }
 
-/** Of the requests that are under way, by their ids. */
+/** Budgets of the running requests, by request id. */
 export class RequestBudgets {
   readonly #known = new Map<string, RequestBudget>()
 
@@ -43,17 +43,17 @@ export class RequestBudgets {
   }
 }
 
-/** Of one resource: each is evaluated once. */
+/** Evaluates the deferred rules of one resource, each once. */
 export class DeferredRules implements VerdictLookup {
   readonly severity: Issue['severity']
   readonly #expressions: ExpressionRunner
-  /** By type and expression, what it is evaluated on, and the resource that holds that. */
+  /** Outcomes by rule (its type and expressions), then by focus, then by the resource that contains the focus. */
   readonly #known = new Map<string, Map<unknown, Map<Element, Outcome>>>()
   readonly #texts = new Map<Element, string>()
   readonly #request: RequestBudget
   readonly #left = { ms: ALL, overruns: OVERRUNS, evaluations: MOST, characters: MOST_CHARACTERS }
 
-  /** `severity`: of a rule that cannot be evaluated. */
+  /** `severity`: severity of the issue for a rule that cannot be evaluated. */
   constructor(expressions: ExpressionRunner, severity: Issue['severity'], request: RequestBudget) {
     this.#expressions = expressions
     this.severity = severity
@@ -69,7 +69,7 @@ export class DeferredRules implements VerdictLookup {
     const asked: DeferredRule[] = []
     for (const rule of rules) {
       if (this.of(rule) !== undefined) continue
-      // The same may be met on the same element more than once.
+      // The list may contain a rule more than once for the same element. This entry skips the repetition.
       this.#keep(rule, NOT_BEGUN)
       asked.push(rule)
     }
@@ -92,12 +92,12 @@ export class DeferredRules implements VerdictLookup {
     return outcomes
   }
 
-  /** After they were asked for. */
+  /** Reports the verdicts of the rules. Call `ask` with them first. */
   judge(rules: readonly DeferredRule[], faults: ProfileIssues): void {
     try {
       for (const rule of rules) reportVerdict(rule, this.of(rule) ?? UNASKED, this.severity, faults)
     } catch (error) {
-      // More errors than are listed.
+      // Further errors are not listed.
       if (!(error instanceof IssueLimitReached)) throw error
     }
   }
@@ -109,7 +109,7 @@ export class DeferredRules implements VerdictLookup {
     this.#known.set(name, byFocus.set(rule.focus, byOwner.set(rule.owner, outcome)))
   }
 
-  /** Of the first ones, as many as may be evaluated. */
+  /** Returns the evaluations of the first rules, as many as the limits allow. */
   #evaluationsOf(rules: readonly DeferredRule[]): readonly Evaluation[] {
     const evaluations: Evaluation[] = []
     for (const { constraint, type, owner, focus, isAmong, on } of rules.slice(0, this.#left.evaluations)) {
@@ -133,7 +133,7 @@ const nameOf = ({ type, constraint, isAmong, on }: DeferredRule): string =>
 type Outcome = EvaluationResult | typeof NOT_BEGUN
 const NOT_BEGUN = 'not begun'
 
-/** It is no FHIRPath. */
+/** Invalid FHIRPath. It takes the place of an expression that is too long, so that the rule fails and `reasonOf` reports the length. */
 const TOO_LONG = '('
 const TOO_COSTLY: Verdict = { code: 'too-costly', why: 'takes too long to evaluate' }
 const UNASKED: Verdict = { code: 'too-costly', why: 'was not evaluated: there are too many of these rules, or others take too long' }
@@ -154,7 +154,7 @@ function verdictOf({ constraint, isAmong, on }: DeferredRule, outcome: Outcome):
   return values.length === 0 || (values.length === 1 && 'value' in values[0]! && values[0].value === false) ? 'broken' : 'holds'
 }
 
-/** Nothing of what it was evaluated on. */
+/** Returns the reason for the client, without content of the resource. */
 function reasonOf(rule: string, reason: string, linesBefore: number): string {
   if (rule.length > LONGEST) return `it has more than ${LONGEST} characters`
   const fault = expressionErrorOf(rule, reason, linesBefore)

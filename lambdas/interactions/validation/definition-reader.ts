@@ -1,4 +1,4 @@
-/** A definition that somebody wrote, as checks read it. https://hl7.org/fhir/R4/structuredefinition.html */
+/** Definitions that tenants wrote, in the form that validation uses. https://hl7.org/fhir/R4/structuredefinition.html */
 import { isConstraintOfR4 } from '../../fhir/definitions/constraint-keys.ts'
 import { parseJsonBytes } from '../../fhir/json.ts'
 import type { Profile } from '../../fhir/profile/definition.ts'
@@ -14,7 +14,10 @@ import { yieldNow } from '../time-slices.ts'
 
 export type UsableDefinition = Profile | ValueSet | CodeSystem
 
-/** `content`: as checks read it, or why they cannot; undefined: it does not say which codes it has. Made when it is first asked for. */
+/**
+ * Definition of a tenant. `content`: returns the form that validation uses, or the reason why it cannot be used. Returns undefined if the
+ * codes are not listed or the definition is too large. It is computed by the first call.
+ */
 export type TenantDefinition = {
   readonly url?: unknown
   readonly version?: string
@@ -25,10 +28,13 @@ export type TenantDefinition = {
 
 type Content = UsableDefinition | UnusableDefinition | undefined
 
-/** Bytes of a definition: a larger one would hold up others while it is read. */
+/** Maximum bytes of a definition. Reading a larger one would delay other requests, so it takes no part in validation. */
 export const MAX_DEFINITION_BYTES = 5_000_000
 
-/** Unusable as a value: why it takes no part in checks. `bytes`: of its body. */
+/**
+ * Returns the form that validation uses, or an UnusableDefinition with the reason why the definition takes no part. `bytes`: size of its
+ * body.
+ */
 export function contentOf(resource: Resource, bytes: number): Content {
   if (bytes > MAX_DEFINITION_BYTES) return new UnusableDefinition(`It is larger than ${MAX_DEFINITION_BYTES} bytes`)
   if (resource.resourceType === 'ValueSet') return reduceValueSet(resource)
@@ -62,10 +68,10 @@ export function parseDefinition({ body, lastUpdated }: ResourceVersion): TenantD
   }
 }
 
-/** Bytes of the bodies whose definitions are kept. */
+/** Maximum bytes of cached definitions, counted by their bodies. */
 const MOST_KEPT = 50_000_000
 
-/** Reads a version once, as long as there is room: the last used stay. */
+/** Reads definitions and caches them by version. The cache keeps those that were used last. */
 export class DefinitionReader {
   readonly #kept: LruCache<TenantDefinition>
 

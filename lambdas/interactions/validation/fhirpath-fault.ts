@@ -1,8 +1,8 @@
-/** What is wrong with an expression that is no FHIRPath. http://hl7.org/fhirpath/N1/ */
+/** Errors in expressions that are not valid FHIRPath. http://hl7.org/fhirpath/N1/ */
 
 /**
- * With the place in it, as far as that is known: fhirpath.js tells it of what it cannot read, and names the functions it does not have.
- * `linesBefore`: of what it was evaluated within. undefined: it can be read, and fails on what it is evaluated on.
+ * Returns the error with its line and column. fhirpath.js reports the position of a syntax error, but only the name of an unknown function.
+ * Returns undefined if the expression is valid and fails on its input. `linesBefore`: lines of the wrapping expression before this one.
  */
 export function expressionErrorOf(expression: string, reason: string, linesBefore = 0): string | undefined {
   const [, line, offset, message] = /^line: (\d+); column: (\d+); message: (.*)/.exec(reason) ?? []

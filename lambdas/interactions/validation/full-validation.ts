@@ -1,6 +1,6 @@
 /**
- * All that is found about a resource: what R4 says of it, what the profiles say that it names or is to be checked against, and what is told
- * where it is stored. https://hl7.org/fhir/R4/validation.html
+ * Validates a resource against R4, the profiles that it declares and the profiles of the request. Also returns the warnings of a write.
+ * https://hl7.org/fhir/R4/validation.html
  */
 import { FhirError, fhirError, type Issue } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
@@ -22,8 +22,8 @@ import {
 import { structureIssuesOf } from './structure-findings.ts'
 
 /**
- * `profiles`: canonicals it is to be checked against, besides those it names. `only`: those it names are ignored. `requestId`: validations of
- * one request share a budget for rules.
+ * `profiles`: canonicals to check in addition to the declared ones. `only`: declared profiles are ignored. `requestId`: validations of one
+ * request share a budget for deferred rules.
  */
 export type ValidationRequest = {
   readonly tenant: string
@@ -33,7 +33,9 @@ export type ValidationRequest = {
   readonly requestId?: string
 }
 
-/** FhirError 422 for a profile in `profiles` that is not loaded. One that the resource names is a warning then. */
+/**
+ * Returns the issues. Throws FhirError 422 if one of `profiles` is not loaded or cannot be used. For a declared profile that is a warning.
+ */
 export type FullValidator = (resource: Resource, asked: ValidationRequest) => Promise<readonly Issue[]>
 
 export function fullValidator(parts: ProfileParts): FullValidator {
@@ -55,7 +57,7 @@ export function fullValidator(parts: ProfileParts): FullValidator {
             canonicals,
             named,
           )),
-      // What has not the structure of its type may have texts anywhere.
+      // These warnings need a valid resource: an invalid one may have strings anywhere.
       ...(found.length > 0 ? [] : longStringWarningsOf(resource, reading)),
       ...(found.length > 0 ? [] : definitionWarningsOf(resource)),
       ...(found.length === 0 && isDefinitionType(resource.resourceType) ? await parts.toldOfDefinition(resource) : []),
@@ -76,10 +78,10 @@ async function mustBeLoaded(tenant: string, canonical: string, { conformance }: 
 const cannotBeUsed = (canonical: string, reason: string): FhirError =>
   fhirError(422, 'processing', `The profile ${canonical.slice(0, SHOWN)} cannot be used: ${reason}`)
 
-/** Where an object is expected there may be anything: profiles have nothing to say of it. */
+/** Whether the structure is invalid. Any value may then take the place of an object, so profiles are not checked. */
 const isShapeless = (found: readonly Issue[]): boolean => found.some(({ code }) => code === 'structure')
 
-/** R4's own types are what it was checked against. */
+/** Reports that the profile was not checked. Canonicals of R4's own types are skipped, because R4 is always checked. */
 function unchecked({ canonical, place }: DeclaredProfile): readonly Issue[] {
   if (r4TypeOfCanonical(canonical) !== undefined) return []
   const text = `The resource was not checked against the profile ${canonical.slice(0, SHOWN)}: it has not the structure that R4 gives it`
@@ -96,11 +98,11 @@ async function inProfiles(
   const { issues, missing, unusable } = found
   const nominated = unusable.find(({ profile }) => !named.some(({ canonical }) => canonical === profile))
   if (nominated !== undefined) throw cannotBeUsed(nominated.profile, nominated.reason)
-  // One that was asked for may have been removed since it was found.
+  // A requested profile may have been deleted since `mustBeLoaded` found it.
   const lost = canonicals.find((each) => missing.includes(each) && !named.some(({ canonical }) => canonical === each))
   if (lost !== undefined) throw fhirError(422, 'not-found', `The profile ${lost.slice(0, SHOWN)} is not loaded`)
   return [...issues, ...named.flatMap((each) => uncheckedIssuesOf(each, found))]
 }
 
-/** Characters of a canonical that are said again. */
+/** Maximum characters of a canonical in a message. */
 const SHOWN = 300

@@ -1,6 +1,6 @@
 /**
- * Canonicals of a home whose writes all come from one process, and whose index says which position of the change feed it has come to: what it has
- * not come to yet is remembered here, so that nobody waits for it.
+ * Canonicals for the embedded deployment: one process makes all writes, and the index reports its position in the change feed. Definitions
+ * beyond that position are held in memory, so that lookups do not wait for the index.
  */
 import { type Canonicals, DEFINITION_TYPES, type DefinitionType, isDefinitionType } from '../../ports/definitions/canonicals.ts'
 import type { HitPosition, Plan } from '../../ports/search/plan.ts'
@@ -9,28 +9,31 @@ import type { ResourceKey, ResourceReader, ResourceWriter } from '../../ports/st
 import { announcedCanonicalsOf } from '../writing/canonical-announcements.ts'
 
 export type IndexedCanonicalsParts = {
-  /** `find` answers when it has come to `upTo`; absent: to everything acknowledged. `position`: to which it has come. */
+  /**
+   * `find` waits until the index has reached `upTo`, or without it everything acknowledged. `position`: position that the index has
+   * reached.
+   */
   readonly index: { readonly find: (plan: Plan, upTo?: number) => ReturnType<SearchIndex['find']>; readonly position: number }
   readonly resources: Pick<ResourceReader, 'history'>
-  /** The position of the change feed up to which writes were acknowledged. */
+  /** Returns the position of the change feed up to which writes were acknowledged. */
   readonly acknowledged: () => number
 }
 
-/** A definition that was acknowledged, at this position at the latest. */
+/** Acknowledged definition. Its position in the change feed is `position` or an earlier one. */
 type Recent = { readonly name: string; readonly key: ResourceKey; readonly position: number }
 
 const PAGE = 100
 
 export class IndexedCanonicals implements Canonicals {
   readonly #parts: IndexedCanonicalsParts
-  /** By tenant, as far as anybody asked or wrote: 0 where there never was a definition. */
+  /** Change counters of the tenants that were read or written since the start. 0: the tenant never had a definition. */
   readonly #changes = new Map<string, number>()
-  /** In the order in which they were acknowledged; by their canonicals. */
+  /** Recent definitions in the order of their acknowledgement, and the same ones by canonical. */
   readonly #recent: Recent[] = []
   readonly #named = new Map<string, Map<string, Recent>>()
-  /** Of what was acknowledged up to here nothing is remembered. */
+  /** Position up to which definitions are no longer held in memory. */
   #forgotten: number
-  /** Of tenants with a commit that failed, and may have taken effect, the index has to know all. */
+  /** Tenants with a failed commit that may have taken effect. Their lookups wait until the index has everything acknowledged. */
   readonly #doubtful = new Set<string>()
 
   constructor(parts: IndexedCanonicalsParts) {
@@ -56,14 +59,17 @@ export class IndexedCanonicals implements Canonicals {
   async state(tenant: string): Promise<string> {
     if (!this.#changes.has(tenant)) {
       const count = (await this.#hasAny(tenant)) ? 1 : 0
-      // A commit may have come since.
+      // A concurrent commit may have set the counter.
       if (!this.#changes.has(tenant)) this.#changes.set(tenant, count)
     }
     const count = this.#changes.get(tenant)!
     return count === 0 ? '' : JSON.stringify([tenant, count])
   }
 
-  /** Counts what it commits, and remembers it: all writes have to go through it. What failed may have taken effect. */
+  /**
+   * Wraps the writer: counts commits of definitions and holds them in memory. All writes must use it. Failed commits may have taken effect
+   * and count too.
+   */
   counting(writer: ResourceWriter): ResourceWriter {
     return {
       commit: async (writes, guards) => {
@@ -91,7 +97,7 @@ export class IndexedCanonicals implements Canonicals {
     this.#named.set(name, (this.#named.get(name) ?? new Map()).set(key.id, recent))
   }
 
-  /** What the index has come to. */
+  /** Discards the definitions that the index has reached. */
   #forget(): void {
     const { position } = this.#parts.index
     const count = this.#recent.findIndex((recent) => recent.position > position)

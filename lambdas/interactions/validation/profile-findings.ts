@@ -1,4 +1,4 @@
-/** How a resource differs from profiles, and from what R4 advises. https://hl7.org/fhir/R4/validation.html */
+/** Checks resources against profiles and against recommendations of R4. https://hl7.org/fhir/R4/validation.html */
 import type { Issue } from '../../fhir/outcome.ts'
 import { type DeclaredProfile, r4TypeOfCanonical, uncheckedProfileIssue } from '../../fhir/profile/check/declared-profiles.ts'
 import { type CheckResult, checkProfiles } from '../../fhir/profile/check/profile-check.ts'
@@ -24,27 +24,30 @@ export { definitionIssuesOf, tenantDefinitions } from './tenant-definitions.ts'
 
 export type ProfileCheckResult = {
   readonly issues: readonly Issue[]
-  /** Those of the profiles that are not loaded. */
+  /** Canonicals of the requested profiles that are not loaded. */
   readonly missing: readonly string[]
-  /** Those that are loaded and cannot be used. */
+  /** Requested profiles that are loaded and cannot be used. */
   readonly unusable: readonly Unused[]
 }
 
-/** `isRetired`: it takes no part, and nobody has to be as it says. */
+/** `isRetired`: the reason is retirement. No resource has to conform to a retired profile. */
 type Unused = { readonly profile: string; readonly reason: string; readonly isRetired?: true }
 
-/** `profiles`: their canonicals. */
+/** Checks a resource. `profiles`: canonicals of the profiles. */
 export type ProfileChecker = (resource: Resource, profiles: readonly string[], how: How) => Promise<ProfileCheckResult>
 
-/** `tenant`: whose definitions count; `requestId`: of the request, whose resources share a budget for rules. A rule that cannot be evaluated is an error where what profiles say is enforced, else a warning. */
+/**
+ * Options of a check. `tenant`: tenant whose definitions apply. `requestId`: the resources of a request share a budget for deferred rules.
+ * `isEnforced`: a rule that cannot be evaluated is an error instead of a warning.
+ */
 type How = { readonly tenant: string; readonly requestId?: string; readonly isEnforced?: boolean }
 
 export type ProfileParts = {
   readonly conformance: ConformanceLookup
   readonly expressions: ExpressionRunner
-  /** What durations are counted from. */
+  /** Current time, for the limits that a profile sets relative to it. */
   readonly clock: Pick<Clock, 'now'>
-  /** What is to be told of a definition that is stored. */
+  /** Returns the warnings for a definition that is stored. */
   readonly toldOfDefinition: (resource: Resource) => Promise<readonly Issue[]>
 }
 
@@ -76,7 +79,7 @@ export function profileChecker({ conformance, expressions, clock }: Omit<Profile
       const isLast = loads >= MOST_LOADS || asked >= MOST_ASKED || spent >= MOST_TIMES * most
       const more = isLast ? 0 : await known.load()
       asked += more
-      // What was not at hand is now, or is not loaded at all.
+      // The wanted definitions are available now, or known not to be loaded: check again.
       if (more > 0) continue
       await elsewhere.ask([...deciding, ...pending])
       if (deciding.length > 0 && !isLast) continue
@@ -90,7 +93,7 @@ export function profileChecker({ conformance, expressions, clock }: Omit<Profile
   }
 }
 
-/** Others pass before each piece. */
+/** Runs the check in pieces, and yields to other requests between them. */
 async function inTurns(check: IncrementalCheck<CheckResult>): Promise<CheckResult> {
   for (;;) {
     const pause = yieldIfDue()
@@ -102,7 +105,7 @@ async function inTurns(check: IncrementalCheck<CheckResult>): Promise<CheckResul
 
 type Loaded = { readonly kind: 'loaded' | 'missing' } | { readonly kind: 'unusable'; readonly reason: string }
 
-/** Whether there is a profile that can be used, as far as it says itself. */
+/** Returns whether the profile is loaded and usable, judged by the profile alone and not by its bases. */
 export async function profileStateOf(canonical: string, { profile }: Conformance): Promise<Loaded> {
   try {
     const found = await profile(canonical)
@@ -114,14 +117,16 @@ export async function profileStateOf(canonical: string, { profile }: Conformance
   }
 }
 
-/** What is to be told of a profile that a resource names, where it was not checked. What cannot be used is an error where it is enforced. */
+/**
+ * Returns the issue for a declared profile that was not checked. With `isEnforced` an unusable profile is an error, unless it is retired.
+ */
 export function uncheckedIssuesOf(named: DeclaredProfile, { missing, unusable }: ProfileCheckResult, isEnforced = false): readonly Issue[] {
   const { reason, isRetired } = unusable.find(({ profile }) => profile === named.canonical) ?? {}
   if (reason !== undefined) return [uncheckedProfileIssue(named, reason, isEnforced && !isRetired ? 'error' : 'warning')]
   return missing.includes(named.canonical) ? [uncheckedProfileIssue(named, undefined, 'warning')] : []
 }
 
-/** That something was not looked at, because what is loaded is damaged. */
+/** Returns the warnings that checks are incomplete because loaded definitions are damaged. */
 export const damageIssuesOf = ({ damage }: Conformance): readonly Issue[] =>
   damage().map((text) => ({ severity: 'warning', code: 'incomplete', text }))
 
@@ -131,12 +136,12 @@ function unusedIn(known: LoadingLibrary, profile: string): readonly Unused[] {
 }
 
 /**
- * Looking at an element is one: less than a microsecond. A resource is looked at some ten times, by the profiles that it names and by those
- * that these name.
+ * Returns the work budget of a check. The unit is a visit of an element, which takes less than a microsecond. A resource is visited about
+ * ten times, by the profiles that it declares and those that these refer to.
  */
 const workFor = (resource: Resource): number => 60_000 + lengthOf(resource) / 3
 
-/** About the characters of its JSON. */
+/** Returns the approximate number of characters of the JSON. */
 function lengthOf(tree: unknown): number {
   if (typeof tree === 'string') return tree.length + 4
   if (typeof tree !== 'object' || tree === null) return 4
@@ -146,18 +151,18 @@ function lengthOf(tree: unknown): number {
   return length
 }
 
-/** Each brings what the one before showed to be needed: bases, parts, value sets of value sets. */
+/** Maximum rounds of loading. Each round loads the definitions that the previous check needed: bases, parts, value sets of value sets. */
 const MOST_LOADS = 50
-/** Definitions that are looked for, and what all of it may take, against the last time. */
+/** Maximum definitions that are looked up, and maximum work of all rounds as a multiple of the budget of one. */
 const MOST_ASKED = 2_000
 const MOST_TIMES = 5
 
 const UNASKED = { code: 'too-costly', text: 'More definitions are named than are looked for: not all of them were checked' } as const
 
-/** States that are remembered: of tenants that loaded nothing of their own it is one. */
+/** Maximum cached states. All tenants without definitions of their own share one. */
 const MOST_STATES = 20
 
-/** What is known is of one state of what is loaded; a check goes on with what it began with. */
+/** Caches one library for each state of the loaded definitions. A check that runs keeps the library that it began with. */
 function knownByState(clock: ProfileParts['clock']): (definitions: Conformance) => Promise<LoadingLibrary> {
   const known = new Map<string, LoadingLibrary>()
   const room = newCacheCapacity()

@@ -1,4 +1,4 @@
-/** What is wrong with the structure of a resource. What is large is looked at in pieces, between which others pass. */
+/** Validates the structure of a resource. Large resources are checked in pieces, so that other requests can run between them. */
 import type { Issue } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { isLargeTree } from '../../fhir/validate/incremental-walk.ts'

@@ -1,4 +1,4 @@
-/** Definitions that a tenant wrote, beside those of packages, which they do not redefine. https://hl7.org/fhir/R4/profiling.html */
+/** Combines the definitions that a tenant wrote with those of packages, which take precedence. https://hl7.org/fhir/R4/profiling.html */
 import { writeJson } from '../../fhir/json.ts'
 import type { Issue } from '../../fhir/outcome.ts'
 import { splitCanonical } from '../../fhir/profile/canonical.ts'
@@ -20,12 +20,12 @@ export type TenantDefinitionsParts = {
   readonly resources: Pick<ResourceReader, 'current'>
 }
 
-/** As packages find it, by a canonical. */
+/** Finds a definition by canonical, as Conformance does. */
 type Find<Found> = (canonical: string) => Promise<Found | undefined>
 
 export function tenantDefinitions({ packages, canonicals, resources }: TenantDefinitionsParts): ConformanceLookup {
   const reader = new DefinitionReader()
-  /** Of those that carry the canonical, the one that counts. */
+  /** Returns the tenant's definition that takes precedence for the canonical. */
   const counting = async (tenant: string, type: DefinitionType, canonical: string): Promise<TenantDefinition | undefined> => {
     const { url, version } = splitCanonical(canonical)
     let best: TenantDefinition | undefined
@@ -42,7 +42,7 @@ export function tenantDefinitions({ packages, canonicals, resources }: TenantDef
   return async (tenant) => {
     const own = await canonicals.state(tenant)
     if (own === '') return packages
-    /** What packages have of any version is theirs. */
+    /** Returns a lookup that tries packages first. If packages have any version of the URL, the tenant's definitions are ignored. */
     const finder =
       <Found>(find: Find<Found>, type: DefinitionType): Find<Found> =>
       async (canonical) => {
@@ -51,7 +51,7 @@ export function tenantDefinitions({ packages, canonicals, resources }: TenantDef
         if (loaded !== undefined || (version !== undefined && (await find(url)) !== undefined)) return loaded
         const content = (await counting(tenant, type, canonical))?.content()
         if (!(content instanceof UnusableDefinition)) return content as Found | undefined
-        // Of codes it is unknown what they are: only of profiles it is told why.
+        // An unusable profile reports its reason. The codes of an unusable ValueSet or CodeSystem are unknown.
         if (type === 'StructureDefinition') throw content
         return undefined
       }
@@ -67,10 +67,10 @@ export function tenantDefinitions({ packages, canonicals, resources }: TenantDef
 
 type Placed = Pick<TenantDefinition, 'version' | 'isRetired' | 'lastUpdated'>
 
-/** Of one canonical the first one counts: of the same version the one that was written last. */
+/** Orders definitions of one canonical by precedence, highest first. Of the same version the one written last takes precedence. */
 export const compareDefinitions = (a: Placed, b: Placed): number => comparePrecedence(a, b) || b.lastUpdated - a.lastUpdated
 
-/** What is to be told of a definition that is stored and takes no part in checks. */
+/** Returns the warnings for a definition that is stored: why it takes no part in validation, or which of its parts do not. */
 export async function definitionIssuesOf(packages: Conformance, resource: Resource): Promise<readonly Issue[]> {
   const { resourceType, url, status } = resource
   if (typeof url !== 'string') return [told(resourceType, 'It has no url: it takes no part in validation')]
@@ -101,7 +101,7 @@ const tooLongWith = ({ resourceType, url, version }: Resource): readonly Issue[]
         ),
       ]
 
-/** Of packages; it may also be the tenant's. */
+/** Returns the base profile if a package has it. A base that the tenant wrote is not looked up. */
 async function baseOf({ baseDefinition }: Resource, packages: Conformance): Promise<Profile | undefined> {
   const base = typeof baseDefinition === 'string' ? await reached(packages.profile(baseDefinition)) : undefined
   return base === OUT_OF_REACH ? undefined : base
@@ -111,7 +111,7 @@ const UNASKED = 'The packages of this server are out of reach: if one defines th
 
 const OUT_OF_REACH = Symbol('out of reach')
 
-/** OUT_OF_REACH: packages are, for which nothing is refused. */
+/** Returns OUT_OF_REACH instead of throwing if the packages are unavailable, because writes must not fail for that. */
 async function reached<Found>(found: Promise<Found>): Promise<Found | typeof OUT_OF_REACH> {
   try {
     return await found

@@ -1,4 +1,4 @@
-/** Which profiles tenants wrote that take part in checks, as a CapabilityStatement names them. https://hl7.org/fhir/R4/profiling.html#CapabilityStatement */
+/** Lists the profiles of a tenant for its CapabilityStatement. https://hl7.org/fhir/R4/profiling.html#CapabilityStatement */
 
 import { splitCanonical } from '../../fhir/profile/canonical.ts'
 import { LruCache } from '../../fhir/profile/definitions/lru-cache.ts'
@@ -16,30 +16,33 @@ export type TenantProfilesParts = {
   readonly packages: Pick<Conformance, 'profile' | 'state'>
   readonly canonicals: Pick<Canonicals, 'state'>
   readonly resources: Pick<ResourceReader, 'scan'>
-  /** Told, in one line, what cannot be read and is left out. */
+  /** Logs in one line which data cannot be read and is left out. */
   readonly warn: (line: string) => void
 }
 
 type ProfilesOf = (tenant: string) => Promise<ProfilesByType>
 
-/** What is told of a definition. `type`: the one it is about; undefined: it takes no part. */
+/** Summary of a definition. `type`: type that the profile constrains; undefined: it takes no part in validation. */
 type Told = Pick<TenantDefinition, 'version' | 'isRetired' | 'lastUpdated'> & { readonly url: string; readonly type: string | undefined }
 
 type Listed = { readonly state: string; readonly profiles: Promise<ProfilesByType> }
 
 const NONE: ProfilesByType = new Map()
 
-/** Definitions of a tenant that are looked at, those that were written last; bytes of their bodies; and pages of versions, old ones among them. */
+/**
+ * Limits of a list: definitions, starting with the latest, and bytes of their bodies. Versions of a page, and maximum pages; superseded
+ * versions count towards these. Definitions beyond a limit are left out.
+ */
 const MOST = 500
 const MOST_BYTES = 50_000_000
 const PAGE = 100
 const MOST_PAGES = 20
 
-/** Bytes of what is remembered of definitions, and of lists; and of each besides its canonicals. */
+/** Maximum bytes of cached summaries, and of cached lists. Bytes that each entry takes in addition to its canonicals. */
 const MOST_KEPT = 8_000_000
 const LEAST = 200
 
-/** Each list is made when it is first asked for after something in it may have changed; a version is read once, as long as there is room. */
+/** Returns a cached lookup. A list is created again on the first request after a possible change. Summaries are cached by version. */
 export function tenantProfiles({ packages, canonicals, resources, warn }: TenantProfilesParts): ProfilesOf {
   const lists = new LruCache<Listed>(MOST_KEPT)
   const told = new LruCache<Told>(MOST_KEPT)
@@ -56,7 +59,7 @@ export function tenantProfiles({ packages, canonicals, resources, warn }: Tenant
     return made
   }
 
-  /** Of each canonical the one that counts, unless packages have it: then it is theirs. */
+  /** Lists the profiles. The definition with precedence decides for each canonical. Canonicals that packages define are left out. */
   const profilesNow = async (tenant: string): Promise<ProfilesByType> => {
     const counting = new Map<string, Told>()
     for await (const version of lastWritten(resources, tenant, warn)) {
@@ -128,7 +131,7 @@ function sizeOf(profiles: ProfilesByType): number {
   return size
 }
 
-/** Those of both. */
+/** Combines the profiles of both lookups. */
 export const mergeProfiles =
   (some: ProfilesOf, others: ProfilesOf): ProfilesOf =>
   async (tenant) => {

@@ -1,4 +1,6 @@
-/** What profiles say of a resource that is to be stored, where the server is to ask them. https://hl7.org/fhir/R4/validation.html */
+/**
+ * Checks resources against profiles before they are stored, if the policy of the server says so. https://hl7.org/fhir/R4/validation.html
+ */
 import { FhirError, type Issue } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { isDefinitionType } from '../../ports/definitions/canonicals.ts'
@@ -7,7 +9,10 @@ import type { ProfileParts } from './profile-findings.ts'
 
 const NOTHING: readonly Issue[] = []
 
-/** `off` loads nothing, but for a definition. */
+/**
+ * Returns the validator of writes. `off` skips profiles and calls `parts` only for definitions. `enforce` throws FhirError
+ * 422 if there is an error.
+ */
 export function writeValidator(policy: Choices['validateProfiles'], parts: () => ProfileParts): Ports['profiled'] {
   const told = (resource: Resource): Awaitable<readonly Issue[]> =>
     isDefinitionType(resource.resourceType) ? parts().toldOfDefinition(resource) : NOTHING
@@ -39,5 +44,5 @@ async function load(parts: ProfileParts) {
   return { ...others, findIn: findInProfiles(parts) }
 }
 
-/** It was stored. */
+/** Lowers an error to a warning, because the resource is stored all the same. */
 const asWarning = (issue: Issue): Issue => (issue.severity === 'error' ? { ...issue, severity: 'warning' } : issue)
