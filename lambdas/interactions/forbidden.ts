@@ -1,22 +1,22 @@
-/** What the access of a request does not grant. https://hl7.org/fhir/R4/security.html#AccessDenied */
+/** Errors for requests that exceed their access. https://hl7.org/fhir/R4/security.html#AccessDenied */
 import type { Access } from '../access/access.ts'
 import { FhirError, fhirError } from '../fhir/outcome.ts'
 
 export const forbidden = (text: string): FhirError => fhirError(403, 'forbidden', text)
 
-/** With a scope that would grant it. https://www.rfc-editor.org/rfc/rfc6750#section-3.1 */
+/** Returns FhirError 403 with a challenge that names a sufficient scope. https://www.rfc-editor.org/rfc/rfc6750#section-3.1 */
 function outsideOf(scope: string, text: string): FhirError {
   const challenge = `Bearer error="insufficient_scope", scope="${scope}"`
   return new FhirError(403, [{ severity: 'error', code: 'forbidden', text }], { 'www-authenticate': challenge })
 }
 
-/** `Observation.s`: what a scope would have to say, in the context of those there are. */
+/** Returns the error that names a sufficient scope, such as `user/Observation.s`. The context is that of the caller's scopes. */
 export function insufficientScope({ context }: Access, type: string, letters: string): FhirError {
   const scope = `${context}/${type}.${letters}`
   return outsideOf(scope, `This needs a scope for ${type}.${letters}, such as ${scope}`)
 }
 
-/** Clients ask for the types they export, and forget it. */
+/** Returns the error for an export without a scope for Group. Clients often request scopes for the exported types only. */
 export function insufficientGroupScope({ context }: Access): FhirError {
   const scope = `${context}/Group.r`
   const text = `An export of a Group reads the Group itself: it needs a scope for Group.r, such as ${scope} or ${context}/Group.read`

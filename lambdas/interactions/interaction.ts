@@ -1,4 +1,4 @@
-/** What an interaction gets and gives: HTTP is already behind it, stores are ports. */
+/** Requests, responses and ports of interactions. They are independent of HTTP and of the stores. */
 import type { Access } from '../access/access.ts'
 import type { ClientAuth } from '../access/claims.ts'
 import type { InteractionCode } from '../catalogue/routes.ts'
@@ -19,14 +19,14 @@ import type { ResponsePart } from '../search/query/response-part.ts'
 import type { SearchContext } from '../search/search-context.ts'
 import type { CallerAccess, VisibleStoreOf } from './visible-store.ts'
 
-/** https://hl7.org/fhir/R4/http.html#cond-update and following; versions as numbers, instants in ms. */
+/** Preconditions of a request. Instants are in milliseconds since 1970. https://hl7.org/fhir/R4/http.html#cond-update and following */
 export type Preconditions = {
-  /** One of these; `*`: any that there is. */
+  /** The current version is one of these. `*`: any existing version. */
   readonly ifMatch?: readonly number[] | '*'
-  /** None of these; `*`: no version at all. */
+  /** The current version is none of these. `*`: the resource does not exist. */
   readonly ifNoneMatch?: readonly number[] | '*'
   readonly ifModifiedSince?: number
-  /** The search of If-None-Exist. */
+  /** Search of the header If-None-Exist. */
   readonly ifNoneExist?: string
 }
 
@@ -37,109 +37,115 @@ export type Preferences = {
   readonly pagination?: 'offset-skip' | 'offset-page'
   readonly explain?: 'true'
   readonly 'respond-async'?: 'true'
-  /** A search is answered at once, from what is indexed by now. */
+  /** `eventual`: a search returns at once, from the versions already indexed. */
   readonly consistency?: 'eventual'
 }
 
-/** What is asked. An entry of a Bundle asks for itself. */
+/** Content of a request. Each entry of a Bundle has its own. */
 export type RequestContent = {
-  /** `Patient/1`: only what belongs to it. */
+  /** Compartment that limits a search, such as `Patient/1`. */
   readonly compartment?: string
   readonly type?: string
   readonly id?: string
   readonly versionId?: string
-  /** Of an export, as its link names it. */
+  /** Name of an export file, as in its link. */
   readonly file?: string
-  /** Parameters of the URL and, for a form, of the body, decoded, in order. */
+  /** Decoded parameters of the URL and, for a form, of the body, in order. */
   readonly parameters: ParameterPairs
-  /** The parameters came in a body: paging links must not show them. */
+  /** Whether the parameters came in a body. Paging links must not show them then. */
   readonly posted: boolean
-  /** The body, parsed and checked; a patch document is whatever JSON it is. */
+  /** Parsed and checked body. A patch document is in `patch`, as unchecked JSON. */
   readonly resource?: Resource
   readonly patch?: unknown
   readonly preconditions: Preconditions
   readonly preferences: Preferences
-  /** Of an export: the URL, as it was sent. */
+  /** URL of an export request, as the client sent it. */
   readonly url?: string
-  /** What the client takes, when it wants a Binary as what it is. */
+  /** Media types that the client accepts, if it requests the raw content of a Binary. */
   readonly rawAccept?: readonly MediaRange[]
 }
 
-/** Who asks. `client`: its id; `open` where nobody is asked who they are. What one is handed to come back with is of no use to another. */
+/**
+ * Client, user, tenant and access of one request. `client`: its id, or `open` if the server requires no authentication. Cursors and job
+ * links are bound to the caller that received them.
+ */
 export type Caller = {
   readonly tenant: string
   readonly client: string
   readonly access: Access
   /** Subject of the user who logged in. undefined: the client acts for itself. */
   readonly user: string | undefined
-  /** How the client proved who it is. */
+  /** Method by which the client authenticated. */
   readonly clientAuth: ClientAuth
 }
 
-/** What the entries of a Bundle have in common with it: who asks, and who is asked. `requestId`: by which logs and answers name the request. */
+/** Context that a Bundle shares with its entries: caller and server. `requestId`: identifies the request in logs and responses. */
 export type RequestContext = Caller & {
-  /** What the server calls itself, without a slash at the end. */
+  /** Base URL of the server, without a slash at the end. */
   readonly baseUrl: string
-  /** How texts are read for the tenant, as of now. */
+  /** Search context of the tenant at the time of the request. */
   readonly reading: SearchContext
   readonly requestId: string
 }
 
 export type FhirRequest = RequestContent & RequestContext & { readonly interaction: InteractionCode }
 
-/** A version that was made. `about`: its compartments, and the patient of a Device. */
+/** A version that a request created. `about`: its compartments and, for a Device, its patient. */
 export type WrittenVersion = VersionKey & { readonly about: readonly string[] }
 
 export type FhirResponse = {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
-  /** Of the version it tells of, ms since 1970: headers have seconds only. */
+  /** Instant of the version in the response, in milliseconds since 1970. HTTP headers only have seconds. */
   readonly lastUpdated?: number
-  /** A tree, a page of a Bundle, or bytes: JSON of a resource unless `content-type` says otherwise. */
+  /** A resource tree, a page of a Bundle, or bytes. Bytes are JSON of a resource unless `content-type` differs. */
   readonly body?: Resource | BundlePage | Uint8Array
-  /** Of each resource it shows. Absent: as the parameters of the request say. */
+  /** Part of each resource that the response shows. Absent: the parameters of the request decide. */
   readonly part?: ResponsePart
-  /** The versions the request made. */
+  /** Versions that the request created. */
   readonly written?: readonly WrittenVersion[]
-  /** Compartments of the resources that it shows; entries of its page name their own. */
+  /** Compartments of the resources in the response. Entries of a page have their own. */
   readonly about?: readonly string[]
   /** Names in the requests of a Bundle's entries. */
   readonly named?: readonly RequestNames[]
-  /** Of what was written: beside the body in a Bundle; elsewhere in its place, where the client asked for that, or must know. */
+  /** Warnings about the stored resource. In a Bundle they stand beside the body. Else they replace it on request or if `mustBeKnown`. */
   readonly warnings?: Warnings
-  /** The export it began, or is about. */
+  /** Export job that the request started or concerns. */
   readonly job?: ExportNames
-  /** Instead of a body. */
+  /** File that is sent instead of a body. */
   readonly file?: StoredFile
-  /** Whose it is, where a link says so instead of a token. */
+  /** Tenant and client for the audit record, if a link authorizes the request instead of a token. */
   readonly by?: Pick<Caller, 'tenant' | 'client'>
 }
 
-/** Names in a request, or in an entry of a Bundle. `key`: the resource that a read names; `patients`: `Patient/1` …; `queries`: parameters. */
+/** Names in a request or in an entry of a Bundle. `key`: resource of a read. `patients`: such as `Patient/1`. `queries`: parameters. */
 export type RequestNames = { readonly key?: string; readonly patients: readonly string[]; readonly queries: readonly ParameterPairs[] }
 
 export type ExportNames = Pick<Job, 'id' | 'level' | 'group'>
 
-/** `outcome`: an OperationOutcome. */
+/** Warnings about a stored resource. `outcome`: an OperationOutcome. `mustBeKnown`: returned even without a request for it. */
 export type Warnings = { readonly outcome: Resource; readonly mustBeKnown: boolean }
 
-/** Bytes that are read as they are sent. `name`: what a client may keep it as, without quotes; `written`: when it was finished, ms since 1970; `tag`: names its content, within quotes a strong ETag. */
+/**
+ * File that is read while it is sent. `name`: suggested file name, without quotes. `written`: when it was finished, in
+ * milliseconds since 1970. `tag`: identifies the content; within quotes it is a strong ETag.
+ */
 export type StoredFile = {
   readonly name: string
   readonly size: number
   readonly written: number
   readonly tag: string
   readonly contentType: string
-  /** From the first byte to before the last, in pieces. Fails where they are gone. */
+  /** Yields the bytes from `from` up to, but excluding, `to`, in pieces. Throws if the file was removed meanwhile. */
   readonly read: (from: number, to: number) => AsyncIterable<Uint8Array>
 }
 
-/** Most entries of a Bundle have nothing to wait for, and a promise for each of thousands is dear. */
+/** A value or a promise of it. Most entries of a Bundle wait for nothing, and thousands of promises are expensive. */
 export type Awaitable<T> = T | Promise<T>
 
 export type Interaction = (request: FhirRequest) => Promise<FhirResponse>
 
-/** How this server answers where the specification leaves a choice; runtime/config.ts documents each. */
+/** Settings where the specification leaves a choice to the server. runtime/config.ts documents each. */
 export type Choices = {
   readonly clientIds: 'required' | 'optional'
   readonly conditionalUpdateIdMismatch: 'accept' | 'reject'
@@ -155,7 +161,7 @@ export type Choices = {
   readonly referentialIntegrity: boolean
 }
 
-/** `by`: who asked for the commit. */
+/** Writer that knows the request. `by`: caller and id of the request that commits. */
 export type RequestWriter = {
   readonly commit: (
     writes: readonly Write[],
@@ -164,14 +170,14 @@ export type RequestWriter = {
   ) => Promise<CommitResult>
 }
 
-/** What interactions may need; each names its own with Pick. */
+/** Dependencies of interactions. Each interaction selects its own with Pick. */
 export type Ports = {
   readonly resources: VisibleStoreOf
-  /** As they are: writes judge them. */
+  /** Current versions, unfiltered by access. Writes check the access themselves. */
   readonly heads: ResourceReader['heads']
   readonly writer: RequestWriter
   readonly index: SearchIndex
-  /** The index as conditional interactions ask it: one for all searches of an attempt, which looks at what was written lately once. */
+  /** Creates the index for the conditional searches of one write attempt. These searches share one read of the latest writes. */
   readonly latest: () => SearchIndex
   readonly clock: Clock
   readonly seal: Seal
@@ -179,12 +185,12 @@ export type Ports = {
   readonly progress: IndexProgress
   readonly reindex: Reindexer
   readonly expressions: ExpressionRunner
-  /** What is to be told of a resource that a tenant is to store. FhirError 422 where it may not be. */
+  /** Returns the issues to report about a resource that the tenant is storing. Throws FhirError 422 if it must not be stored. */
   readonly profiled: (resource: Resource, by: Pick<RequestContext, 'tenant' | 'requestId'>) => Awaitable<readonly Issue[]>
-  /** Which profiles a tenant's resources are checked against besides those of the server's own packages. Absent: none. */
+  /** Returns the profiles that a tenant's resources are checked against, besides those of the server's own packages. Absent: none. */
   readonly profilesOf?: (tenant: string) => Promise<ProfilesByType>
   readonly choices: Choices
 }
 
-/** Canonicals, by the type they are about. */
+/** Canonical URLs of profiles, by the resource type that they constrain. */
 export type ProfilesByType = ReadonlyMap<string, ReadonlySet<string>>

@@ -1,10 +1,10 @@
-/** JSON that may be very large as bytes: in pieces that nobody joins, made in slices. */
+/** JSON as chunks of bytes, written in time slices. Large JSON is never joined into one buffer. */
 import { type BundlePage, byteSizeOf, writeBundleChunks } from '../fhir/bundle.ts'
 import { ChunkBuffer } from '../fhir/chunk-buffer.ts'
 import { indentJson } from '../fhir/pretty-json.ts'
 import { yieldIfDue } from './time-slices.ts'
 
-/** Entries, and bytes of their resources, of a page that is written in one go. */
+/** Maximum entries, and bytes of their resources, of a page that is written in one piece. */
 const SHORT = { entries: 100, bytes: 65_536 }
 
 export async function writeBundle(page: BundlePage, pretty = false): Promise<readonly Uint8Array[]> {
@@ -16,7 +16,7 @@ export async function writeBundle(page: BundlePage, pretty = false): Promise<rea
 const isShort = ({ entries }: BundlePage): boolean =>
   entries.length <= SHORT.entries && entries.reduce((sum, { resource }) => sum + byteSizeOf(resource), 0) <= SHORT.bytes
 
-/** `parts`: the bytes as they come. */
+/** Collects the bytes of `parts` in chunks, in time slices. `pretty`: indents the JSON. */
 export async function writeChunks(parts: Iterable<Uint8Array>, pretty: boolean): Promise<readonly Uint8Array[]> {
   const gathered = new ChunkBuffer()
   for (const part of pretty ? indentJson(parts) : parts) {

@@ -1,18 +1,16 @@
-/**
- * Others pass. All requests share one thread: what may take long is done in slices, and each piece asks first whether the slice is used up.
- */
+/** Long work in time slices, because all requests share one thread. Work yields between two steps if its slice is used up. */
 import { FhirError } from '../fhir/outcome.ts'
 import type { Awaitable } from './interaction.ts'
 
-/** Milliseconds since the event loop last turned, after which others pass. */
+/** Maximum milliseconds of sliced work in one turn of the event loop. Then the work yields to other requests. */
 const SLICE = 20
 
-/** When the first piece of this turn was begun. */
+/** Start of the first step in this turn of the event loop. */
 let began: number | undefined
-/** Those who found it used up. One goes on in each turn, so that nobody does before who waits for longer. */
+/** Work that has yielded, in order. Each turn resumes one, so that none overtakes work that has waited longer. */
 const waiting: (() => void)[] = []
 
-/** undefined: go on at once. */
+/** Returns undefined if the work may continue at once. Otherwise returns a promise for its turn. */
 export function yieldIfDue(): Promise<void> | undefined {
   const now = performance.now()
   began ??= beginTurn(now)
@@ -28,15 +26,15 @@ function beginTurn(now: number): number {
   return now
 }
 
-/** Between two pieces that may each be longer than a slice. */
+/** Yields in any case. Use it between two steps that may each take longer than a slice. */
 export const yieldNow = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-/** Promises under way at once: more would only wait in the queue of the index, until it takes them for late. */
+/** Maximum concurrent promises. More would only wait in the queue of the index, until the index considers them late. */
 const AT_ONCE = 32
 
 /**
- * Works on all items, on some of them at once where they wait for something, in slices. Whoever takes the promises is told what failed; where
- * a machine did, no other item is begun: each might wait as long.
+ * Calls `each` for all items, in time slices, with a limited number of concurrent promises. A rejection stays in the returned promise of
+ * its item. After a machine fault no further item starts, because each might wait as long: the call itself rejects.
  */
 export async function mapInSlices<T, U>(items: readonly T[], each: (item: T, index: number) => U): Promise<readonly U[]> {
   const made: U[] = []
@@ -61,7 +59,7 @@ export async function mapInSlices<T, U>(items: readonly T[], each: (item: T, ind
 
 const noop = (): void => undefined
 
-/** Remembers that it failed: by an error that is nobody's answer. */
+/** Remembers the first machine fault: any error that is not a FhirError, and so no regular response. */
 class Machine {
   #failed: { readonly error: unknown } | undefined
 
@@ -74,13 +72,13 @@ class Machine {
     }
   }
 
-  /** Its error, where it failed. */
+  /** Throws the machine fault, if there was one. */
   mustWork(): void {
     if (this.#failed !== undefined) throw this.#failed.error
   }
 }
 
-/** For tasks that come from several places: runs so many at once; those that came later wait for their turn, and fail when a machine has. */
+/** Returns a function that runs tasks, at most `atOnce` at a time. Others wait in order, and reject after a machine fault. */
 export function limitConcurrency(atOnce: number = AT_ONCE): <T>(task: () => Promise<T>) => Promise<T> {
   let running = 0
   const machine = new Machine()
@@ -99,7 +97,7 @@ export function limitConcurrency(atOnce: number = AT_ONCE): <T>(task: () => Prom
   }
 }
 
-/** Works on one item after the other, in slices. */
+/** Calls `each` for one item after the other, in time slices. */
 export async function mapInOrder<T, U>(items: Iterable<T>, each: (item: T) => Awaitable<U>): Promise<readonly U[]> {
   const made: U[] = []
   for (const item of items) {

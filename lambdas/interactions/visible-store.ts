@@ -1,4 +1,4 @@
-/** The resources of the store as a request may see them: what its access hides is as if it were not there. */
+/** The resource store as a request may see it. Hidden versions look like missing ones. */
 import type { Access } from '../access/access.ts'
 import { type Judge, maySeeWithLetters } from '../access/judge.ts'
 import { isWholeType } from '../access/rules.ts'
@@ -9,15 +9,15 @@ import type { ResourceKey, ResourceReader, ResourceVersion } from '../ports/stor
 import type { SearchContext } from '../search/search-context.ts'
 import { forbidden } from './forbidden.ts'
 
-/** Who looks. */
+/** Access of a caller, and the search context in which its access rules are evaluated. */
 export type CallerAccess = { readonly access: Access; readonly reading: SearchContext }
 
 export type VisibleStore = Pick<ResourceReader, 'current' | 'versions'> & {
-  /** Of a resource: the versions that may be seen. FhirError 403 for more than one resource where not all of each type may be seen. */
+  /** Returns visible versions of one resource. For more than one, throws FhirError 403 unless all resources of each type are visible. */
   readonly history: ResourceReader['history']
 }
 
-/** What may be seen under each of the letters. */
+/** Creates the store as a caller sees it. A version is visible if the access allows it for each of the letters. */
 export type VisibleStoreOf = (request: CallerAccess, ...letters: readonly Letter[]) => VisibleStore
 
 export const visibleStoreOf =
@@ -46,12 +46,12 @@ async function shown(eye: Eye, versions: readonly (ResourceVersion | undefined)[
   return may.every(Boolean) ? versions : versions.map((version, i) => (may[i] ? version : undefined))
 }
 
-/** Versions read at once: how many there are of what is hidden is not told by how long most resources take. */
+/** Minimum versions per read. Otherwise response times would reveal the number of hidden versions for most resources. */
 const FEWEST = 100
-/** Bytes after which a page ends early, as those of stores do. */
+/** Bytes of visible bodies after which a page ends early, as pages of stores do. */
 const HEAVIEST_HISTORY = 16_000_000
 
-/** A page of what may be seen; pages of the store are read until there is one more. What they hold decides. */
+/** Returns a page of visible versions. Reads pages of the store, with bodies to judge by, until one version exceeds the limit. */
 async function historyOf(
   eye: Eye,
   ...[scope, window, after, limit]: Parameters<ResourceReader['history']>

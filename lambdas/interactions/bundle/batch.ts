@@ -1,4 +1,4 @@
-/** FHIR batch: entries that succeed or fail each for itself. https://hl7.org/fhir/R4/http.html#transaction */
+/** FHIR batch: each entry succeeds or fails independently. https://hl7.org/fhir/R4/http.html#transaction */
 import type { FhirRequest } from '../interaction.ts'
 import { mapInSlices } from '../time-slices.ts'
 import { type EntryRequest, type EntryRunner, phasesOf } from './entry.ts'

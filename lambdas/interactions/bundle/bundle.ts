@@ -10,7 +10,7 @@ import { transaction } from './transaction.ts'
 
 const STORED = 'one of another type is stored by POST [base]/Bundle'
 
-/** `perform` runs an entry through the pipeline of its own interaction. */
+/** Creates the interaction for batches and transactions. `perform`: runs an entry through the pipeline of its own interaction. */
 export const bundle = (ports: WritePorts, perform: EntryRunner): Interaction => {
   const runs = { batch: batch(perform), transaction: transaction(ports, perform) }
   return async (request) => {
@@ -19,7 +19,7 @@ export const bundle = (ports: WritePorts, perform: EntryRunner): Interaction => 
     if (type !== 'batch' && type !== 'transaction')
       throw fhirError(400, 'value', `The type of the Bundle is batch or transaction; ${STORED}`, 'Bundle.type')
     const sent = entriesOf(bodyOf(request))
-    // Where the server assigns ids, a Bundle that is posted again creates new resources.
+    // If the server may assign ids, none comes from a fullUrl: posting the same Bundle again creates new resources.
     const entries = ports.choices.clientIds === 'required' ? sent.map(withIdOfFullUrl) : sent
     if (entries.length > ports.choices.maxTransactionEntries)
       throw fhirError(413, 'too-costly', `A Bundle has at most ${ports.choices.maxTransactionEntries} entries`, 'Bundle.entry')

@@ -1,4 +1,4 @@
-/** The interactions an entry of a Bundle may be. https://hl7.org/fhir/R4/http.html#transaction */
+/** Interactions that an entry of a Bundle may request. https://hl7.org/fhir/R4/http.html#transaction */
 import type { InteractionCode } from '../../catalogue/routes.ts'
 import { capabilities } from '../capabilities/capabilities.ts'
 import type { Interaction, Ports } from '../interaction.ts'

@@ -1,4 +1,4 @@
-/** The answers to the entries of a Bundle, as they come. What nobody will see is let go at once, and reads end where there is too much. */
+/** Collects the responses to the entries of a Bundle. Drops unneeded content immediately, and stops reads above the limits. */
 import type { InteractionCode } from '../../catalogue/routes.ts'
 import { type BundleEntry, byteSizeOf, isBundlePage } from '../../fhir/bundle.ts'
 import { FhirError, fhirError, operationOutcomeOf } from '../../fhir/outcome.ts'
@@ -8,9 +8,9 @@ import { writeBundle } from '../json-chunks.ts'
 import { shownCompartmentsOf } from '../resources/shown-entry.ts'
 import { type EntryRequest, type EntryRunner, type EntryStartHandler, entryErrorOf, isRead, responseEntry } from './entry.ts'
 
-/** Bytes of the resources in all answers. */
+/** Maximum bytes of the resources in all responses. Beyond it, reads are answered 403, and writes return no resource. */
 export const MAX_BUNDLE_RESPONSE_BYTES = 50_000_000
-/** Milliseconds after which no read of a Bundle begins: what its client waits for ends soon after. */
+/** Milliseconds after which no read of a Bundle starts, so that the client's wait ends soon after. */
 const LONGEST = 20_000
 
 const WRITES: ReadonlySet<InteractionCode> = new Set(['create', 'update', 'patch', 'delete'])
@@ -32,14 +32,14 @@ export class EntryResponses {
     this.#began = clock.now()
   }
 
-  /** FhirError 403 for a read when the answers are as heavy as they may be, or have taken as long. */
+  /** Throws FhirError 403 for a read if the previous responses exceed the limit of bytes or of time. */
   #checkRoom(interaction: InteractionCode): void {
     if (WRITES.has(interaction)) return
     if (this.#weight > MAX_BUNDLE_RESPONSE_BYTES) throw tooHeavy()
     if (this.#clock.now() - this.#began > LONGEST) throw refused(`took ${LONGEST / 1_000} seconds`)
   }
 
-  /** Returns the check of the room for an entry, which also records the names in its request. */
+  /** Returns the handler that checks the limits before an entry runs, and records the names in its request. */
   beginning({ index }: EntryRequest): EntryStartHandler {
     return (interaction, named) => {
       this.#checkRoom(interaction)
@@ -47,7 +47,10 @@ export class EntryResponses {
     }
   }
 
-  /** Runs an entry that no other depends on: what goes wrong in it is its answer. Many begin before the first of them weighs: what comes too late is let go. */
+  /**
+   * Runs an independent entry; its error becomes its response. Many entries start before the size of the first response is known. A read
+   * that finishes beyond the limit is therefore answered 403.
+   */
   async runAlone({ run }: EntryRunner, entry: EntryRequest): Promise<void> {
     const answer = await answered(entry, () => run(entry, this.#request, this.beginning(entry)))
     const isLate = isRead(entry) && this.#weight > MAX_BUNDLE_RESPONSE_BYTES
@@ -55,7 +58,7 @@ export class EntryResponses {
     if (added !== undefined) await added
   }
 
-  /** A page is written at once, as bytes it is smallest; it weighs from now on, for others begin while it is written. */
+  /** Adds a response. Writes a page to bytes, its smallest form. Its size counts at once, since other entries start meanwhile. */
   add(entry: EntryRequest, response: FhirResponse): Awaitable<void> {
     const { body } = response
     for (const name of shownCompartmentsOf(response)) if (name.startsWith('Patient/')) this.#about.add(name)
@@ -70,7 +73,7 @@ export class EntryResponses {
 
   #keep(entry: EntryRequest, response: FhirResponse, body: BundleEntry['resource']): void {
     const whole = responseEntry(response, body, entry, this.#request)
-    // A write is done whatever its answer weighs: the answer then lacks the resource.
+    // The write is already committed, so its response only omits the resource.
     const answered = this.#weight > MAX_BUNDLE_RESPONSE_BYTES && !isRead(entry) ? { more: whole.more! } : whole
     this.#entries[entry.index] = answered
     this.#written[entry.index] = response.written ?? []
@@ -78,12 +81,12 @@ export class EntryResponses {
     this.#weight += byteSizeOf(answered.resource)
   }
 
-  /** Patients of the resources that the answers show. */
+  /** Patients of the resources in the responses. */
   get about(): readonly string[] {
     return [...this.#about]
   }
 
-  /** Names in the requests of the entries. An entry that was rejected before it began has none. */
+  /** Names in the requests of the entries. An entry that was rejected before its start has none. */
   get named(): readonly RequestNames[] {
     return this.#named.filter((named) => named !== undefined)
   }
@@ -92,7 +95,7 @@ export class EntryResponses {
     return this.#entries
   }
 
-  /** When to come back for what was refused for now: an entry has no place for it. */
+  /** Retry-After with the longest delay of all entries, because an entry has no place for headers. */
   get headers(): Readonly<Record<string, string>> {
     return this.#retryAfter === 0 ? {} : { 'retry-after': String(this.#retryAfter) }
   }

@@ -1,4 +1,4 @@
-/** Entries of a batch or transaction: what they ask for, and how they are answered. https://hl7.org/fhir/R4/bundle.html#transaction */
+/** Entries of a batch or transaction: their requests and responses. https://hl7.org/fhir/R4/bundle.html#transaction */
 import { STATUS_CODES } from 'node:http'
 import type { InteractionCode } from '../../catalogue/routes.ts'
 import type { BundleEntry } from '../../fhir/bundle.ts'
@@ -13,30 +13,30 @@ export type EntryRequest = {
   readonly index: number
   readonly fullUrl?: string
   readonly method: string
-  /** Relative to the base, without a slash before it: `Patient/1`, `Patient?identifier=1`. */
+  /** URL relative to the base, without a leading slash: `Patient/1`, `Patient?identifier=1`. */
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly resource?: Resource
 }
 
-/** Called with the names in the request of an entry, before the entry runs. An error becomes the answer of the entry. */
+/** Called with the names in the request of an entry, before the entry runs. An error becomes the response to the entry. */
 export type EntryStartHandler = (interaction: InteractionCode, named: RequestNames) => void
 
-/** Whatever goes wrong is a FhirError, and told to whom it concerns. */
+/** Runs entries of a Bundle. Every rejection is a FhirError. The implementation reports the errors that an operator must see. */
 export type EntryRunner = {
-  /** The entry as the pipeline of its interaction leaves it to the interaction. */
+  /** Runs the pipeline of the entry without its interaction. Returns the request that the interaction would receive. */
   readonly prepare: (entry: EntryRequest, outer: FhirRequest, begins: EntryStartHandler) => Promise<FhirRequest>
   readonly run: (entry: EntryRequest, outer: FhirRequest, begins: EntryStartHandler) => Promise<FhirResponse>
 }
 
-/** In which order methods are processed; a search by POST is a read. https://hl7.org/fhir/R4/http.html#trules */
+/** HTTP methods in processing order. A search by POST counts as a read. https://hl7.org/fhir/R4/http.html#trules */
 const METHODS = ['DELETE', 'POST', 'PUT', 'PATCH', 'GET', 'HEAD'] as const
 
 export const isRead = (entry: EntryRequest): boolean => entry.method === 'GET' || entry.method === 'HEAD' || isSearchByPost(entry)
 
 export const isSearchByPost = ({ method, url }: EntryRequest): boolean => method === 'POST' && /(?:^|\/)_search(?:\?|$)/.test(url)
 
-/** Those of each are processed together. */
+/** Returns the entries in processing order. The entries of one phase are processed together. */
 export const phasesOf = (entries: readonly EntryRequest[]): readonly (readonly EntryRequest[])[] => [
   ...METHODS.map((method) => entries.filter((entry) => entry.method === method && !isRead(entry))),
   entries.filter(isRead),
@@ -85,7 +85,7 @@ function headersOf(request: Element): Readonly<Record<string, string>> {
   return headers
 }
 
-/** Returns the entry; a POSTed resource without an id takes that of its fullUrl. */
+/** Returns the entry. A POSTed resource without an id takes the UUID of its fullUrl as id. */
 export function withIdOfFullUrl(entry: EntryRequest): EntryRequest {
   const { resource, method, fullUrl = '' } = entry
   if (resource === undefined || resource.id !== undefined || method !== 'POST') return entry
@@ -93,7 +93,10 @@ export function withIdOfFullUrl(entry: EntryRequest): EntryRequest {
   return id === undefined ? entry : { ...entry, resource: { ...resource, id } }
 }
 
-/** The answer to one entry; `body`: of the answer, pages written. Bodies of writes are left out unless the client asked for them: it has just sent them. */
+/**
+ * Returns the response entry. `body`: body of the response, with pages already written to bytes. Omits bodies of writes unless the client
+ * requested them, because it has just sent them.
+ */
 export function responseEntry(
   { status, headers = {}, lastUpdated, warnings }: FhirResponse,
   body: BundleEntry['resource'],
@@ -114,17 +117,17 @@ export function responseEntry(
   return { ...(shown === undefined ? {} : { resource: shown }), more: { response } }
 }
 
-/** An entry has no headers: what the search would say in one is a warning beside its answer. */
+/** Returns a warning in place of the header about an outdated index, because an entry has no headers. */
 function outdatedIn({ [OUTDATED_HEADER]: codes }: Readonly<Record<string, string>>): { readonly outcome?: Resource } {
   if (codes === undefined) return {}
   const text = `After an upgrade the index is being made again: by ${codes} the search may not find all`
   return { outcome: operationOutcomeOf([{ severity: 'warning', code: 'incomplete', text }]) }
 }
 
-/** As bytes: what is shown is copied, and can be weighed. */
+/** Returns a resource as bytes, which have a known size and are copied into the response unparsed. */
 const bytesOf = (body: BundleEntry['resource']): BundleEntry['resource'] => (isResource(body) ? Buffer.from(writeJson(body)) : body)
 
-/** The error, its places told from the Bundle. */
+/** Returns the error with expressions that start at the Bundle. */
 export function entryErrorOf(error: FhirError, index: number): FhirError {
   const at = `Bundle.entry[${index}]`
   const place = ({ expression }: Issue): string => (expression === undefined ? at : `${at}.resource${expression.replace(/^[^.[]*/, '')}`)
@@ -135,7 +138,7 @@ export function entryErrorOf(error: FhirError, index: number): FhirError {
   )
 }
 
-/** Runs a step of an entry; what it throws names the entry, and is always a rejection. */
+/** Runs a step of an entry. Errors name the entry, and always reject: the function itself never throws. */
 export function runEntryStep<T>({ index }: EntryRequest, step: () => Awaitable<T>): Awaitable<T> {
   const rejected = (thrown: unknown): Promise<never> => Promise.reject(thrown instanceof FhirError ? entryErrorOf(thrown, index) : thrown)
   try {

@@ -1,4 +1,4 @@
-/** What the fullUrls of a transaction mean in its entries. https://hl7.org/fhir/R4/bundle.html#references */
+/** References by fullUrl between the entries of a transaction. https://hl7.org/fhir/R4/bundle.html#references */
 import { fullUrlResolver, type VersionedEntry } from '../../fhir/full-urls.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import { versionOfEtag } from '../../fhir/version.ts'
@@ -14,10 +14,13 @@ type LocatedEntry = { readonly entry: EntryRequest; readonly target: WriteTarget
 
 export class BundleFullUrls {
   readonly #known = new Map<string, Meant | undefined>()
-  /** Whether a reference to a version was asked for. */
+  /** Whether a reference to a version was resolved. */
   haveNamedVersions = false
 
-  /** `heads`: of the targets, in order; `staying`: entries whose resources get no other version. FhirError 400 for a fullUrl of two entries. */
+  /**
+   * `heads`: current versions of the targets, in order. `staying`: entries that add no version. Throws FhirError 400 if two entries have
+   * the same fullUrl.
+   */
   constructor(located: readonly LocatedEntry[], heads: readonly (Head | undefined)[], staying: ReadonlySet<EntryRequest>) {
     let next = 0
     for (const { entry, target } of located) {
@@ -32,7 +35,7 @@ export class BundleFullUrls {
     }
   }
 
-  /** A reference to a version names that which is current afterwards. */
+  /** Returns the resolver for references of the entry. A reference to a version resolves to the current version after the transaction. */
   meaningIn({ fullUrl }: EntryRequest): ReferenceTargetOf | undefined {
     if (this.#known.size === 0) return undefined
     const meantBy = fullUrlResolver(this.#known, fullUrl)

@@ -1,4 +1,4 @@
-/** FHIR transaction: all entries or none. https://hl7.org/fhir/R4/http.html#trules */
+/** FHIR transaction: all entries succeed or none. https://hl7.org/fhir/R4/http.html#trules */
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { CommitResult, ResourceKey, UniquenessGuard } from '../../ports/store/resource-store.ts'
@@ -57,11 +57,11 @@ export const transaction =
     )
     await mapInOrder(reads.filter(isOfOthers(writes)), (entry) => runEntryStep(entry, () => succeed(perform, entry, request, answers)))
     for (const { entry, change } of await commit(ports, writes, request)) answers.add(entry, change.response)
-    // A read sees what the transaction wrote; by then it cannot undo it.
+    // Reads see the writes of the transaction. A read that fails now cannot undo them.
     await mapInOrder(reads, (entry) => answers.runAlone(perform, entry))
   }
 
-/** Drops the answer, because 5,000 answers may be far larger than the memory. The entry is read again after the commit. */
+/** Runs a read and drops its response, because 5,000 responses may exceed the memory. The read runs again after the commit. */
 async function succeed(perform: EntryRunner, entry: EntryRequest, request: FhirRequest, answers: EntryResponses): Promise<void> {
   await perform.run(entry, request, answers.beginning(entry))
 }
@@ -111,7 +111,7 @@ async function committed(
   }
 }
 
-/** All changes, made on heads read after everything was located. */
+/** Prepares all changes from current versions that are read after all targets are located. 'moved on': a matched version was superseded. */
 async function plan(
   ports: AttemptPorts,
   planned: readonly PlannedWrite[],
@@ -124,7 +124,7 @@ async function plan(
   const heads = await readTransactionHeads(ports, targets)
   // guard: transaction-detects-moved-target
   if (targets.some((target, i) => isMatchSuperseded(target, heads[i]))) return 'moved on'
-  // Whether a resource stays as it is may hang on the version that it names of another one which does.
+  // A resource may reference a version of another one. So whether it is unchanged may depend on whether the other one is.
   let staying: ReadonlySet<EntryRequest> = new Set()
   for (let round = 0; round < MOST_ROUNDS; round++) {
     const urls = new BundleFullUrls(located, heads, staying)
@@ -139,10 +139,10 @@ async function plan(
   return changesOf({ ...ports, choices }, located, heads, new BundleFullUrls(located, heads, new Set()), outer)
 }
 
-/** After which each resource gets a version: then it is known which. */
+/** Maximum rounds to find the unchanged resources. After them every resource gets a new version, so that its number is certain. */
 const MOST_ROUNDS = 5
 
-/** `heads`: of the targets, in order. */
+/** Prepares the change of every entry. `heads`: current versions of the targets, in order. */
 async function changesOf(
   ports: AttemptPorts,
   located: readonly Located[],
@@ -169,7 +169,7 @@ async function changesOf(
   return located.map(({ entry }, i) => ({ entry, change: made[i]! }))
 }
 
-/** They are waited for together; of several that reject the first one counts. */
+/** Waits until all values are settled. If several reject, the first in order is thrown. */
 async function allOf<T>(values: readonly Awaitable<T>[]): Promise<readonly T[]> {
   const waiting = values.filter((value) => value instanceof Promise)
   if (waiting.length === 0) return values as readonly T[]
@@ -177,7 +177,10 @@ async function allOf<T>(values: readonly Awaitable<T>[]): Promise<readonly T[]> 
   return Promise.all(values)
 }
 
-/** Searches of several entries go to the index at once. Resources that creates find in their place are held only as far as answers show them. */
+/**
+ * Locates the targets of all writes, with concurrent searches for several entries. Drops the bodies of existing matches that the response
+ * could not show because of its size limit.
+ */
 async function locate(
   ports: AttemptPorts,
   planned: readonly PlannedWrite[],
@@ -211,7 +214,7 @@ function refuseTwice(located: readonly Located[]): void {
   }
 }
 
-/** What a reference is to is known only now. A patch looks at that itself. */
+/** Checks a resource again if its references were resolved, because the targets were unknown before. A patch checks its own result. */
 function checked(before: Resource, after: Resource): Awaitable<Resource> {
   if (after === before) return after
   return andThen(structureIssuesOf(after), (issues) => {
@@ -220,7 +223,7 @@ function checked(before: Resource, after: Resource): Awaitable<Resource> {
   })
 }
 
-/** Reads of what the transaction does not write: they fail before it is committed, and so does all of it. */
+/** Selects reads of resources that the transaction does not write. They also run before the commit, so that a failure prevents it. */
 function isOfOthers(writes: readonly PlannedWrite[]): (read: EntryRequest) => boolean {
   const written = new Set(writes.map(({ request: { type, id, resource } }) => `${type}/${id ?? resource?.id ?? ''}`))
   return ({ url }) => {

@@ -2,7 +2,7 @@ import { PARAMETER_STATE_EXTENSION } from '../../fhir/own-extensions.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { CustomParameterStatus } from '../../ports/search/index-status.ts'
 
-/** The resource with its state as an extension: active when all its types are searched by. */
+/** Returns the SearchParameter with its state as an extension: active if searches can use it on all its types. */
 export function withParameterState(resource: Resource, definitions: readonly CustomParameterStatus[]): Resource {
   const mine = definitions.filter(({ id }) => id === resource.id)
   if (mine.length === 0) return resource

@@ -1,4 +1,4 @@
-/** Patients with data in a version, for the audit record: more than its compartments name. */
+/** Patients with data in a version, for the audit record. The compartments do not name all of them. */
 import { securityContextOf } from '../../access/security-context.ts'
 import { parseJsonBytes } from '../../fhir/json.ts'
 import { type BaseUrls, toLocalReference } from '../../fhir/references.ts'
@@ -7,7 +7,7 @@ import type { VisibleStore } from '../visible-store.ts'
 
 type Stored = Pick<ResourceVersion, 'type' | 'deleted' | 'body' | 'compartments'>
 
-/** Returns the compartments of a version; of a Device also its patient, since no compartment has Devices. */
+/** Returns the compartments of a version and, for a Device, its patient, because Devices are in no Patient compartment. */
 export function ownersOf({ type, deleted, body, compartments }: Stored, bases: BaseUrls): readonly string[] {
   if (type !== 'Device' || deleted || body.length === 0) return compartments
   const { patient } = parseJsonBytes(body) as { readonly patient?: { readonly reference?: unknown } }
@@ -15,14 +15,14 @@ export function ownersOf({ type, deleted, body, compartments }: Stored, bases: B
   return name === undefined ? compartments : [...compartments, name]
 }
 
-/** Returns the same; of a Binary the owners of the resource that its security context names. */
+/** Returns the owners like `ownersOf`. For a Binary, returns the owners of the resource that is its security context. */
 export async function readOwners(
   seen: Pick<VisibleStore, 'current'>,
   version: ResourceVersion,
   bases: BaseUrls,
 ): Promise<readonly string[]> {
   const { type, body } = version
-  // A large Binary is read as a tree only where it has a context.
+  // Parse a Binary only if it may have a security context, because it may be large.
   if (type !== 'Binary' || !Buffer.from(body.buffer, body.byteOffset, body.length).includes('"securityContext"'))
     return ownersOf(version, bases)
   const context = securityContextOf(version, bases)

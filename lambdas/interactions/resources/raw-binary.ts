@@ -1,11 +1,11 @@
-/** A Binary served as what it is. https://hl7.org/fhir/R4/binary.html#rest */
+/** Raw content of a Binary, in its own media type. https://hl7.org/fhir/R4/binary.html#rest */
 import { parseJsonBytes } from '../../fhir/json.ts'
 import { type MediaRange, qualityOf } from '../../fhir/media-range.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { FhirResponse } from '../interaction.ts'
 
-/** FhirError 406 where the client takes none of its type. */
+/** Returns the content of the Binary. Throws FhirError 406 if the client does not accept its media type. */
 export function rawBinary(
   version: ResourceVersion,
   headers: Readonly<Record<string, string>>,
@@ -19,8 +19,8 @@ export function rawBinary(
 }
 
 const OPAQUE = 'application/octet-stream'
-/** Characters of a type in a header: one that is longer, or no ASCII, is for nobody to read. */
+/** Maximum characters of a media type in a header. Content with a longer or non-ASCII type is sent as application/octet-stream. */
 const LONGEST = 1_000
 
-/** A browser shows it, but runs nothing of it. */
+/** Headers that let a browser show the content but not execute scripts in it. */
 const INERT = { 'x-content-type-options': 'nosniff', 'content-security-policy': "default-src 'none'; sandbox" }

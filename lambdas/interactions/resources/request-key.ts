@@ -1,10 +1,10 @@
-/** The resource a request names. */
+/** Resource that a request names. */
 import { fhirError } from '../../fhir/outcome.ts'
 import { isId } from '../../fhir/resource.ts'
 import type { ResourceKey } from '../../ports/store/resource-store.ts'
 import type { FhirRequest } from '../interaction.ts'
 
-/** FhirError 400 where the id is none. https://hl7.org/fhir/R4/datatypes.html#id */
+/** Returns the key of the named resource. Throws FhirError 400 for an invalid id. https://hl7.org/fhir/R4/datatypes.html#id */
 export function keyOf({ tenant, type, id }: FhirRequest): ResourceKey {
   if (type === undefined || id === undefined) throw new TypeError('the route of this interaction names a type and an id')
   if (!isId(id)) throw malformedId()
@@ -14,11 +14,11 @@ export function keyOf({ tenant, type, id }: FhirRequest): ResourceKey {
 export const malformedId = (expression?: string): Error =>
   fhirError(400, 'value', 'A logical id has 1 to 64 characters: letters, digits, - and ., and is neither . nor ..', expression)
 
-/** The type of a request whose route names one. */
+/** Returns the type of a request whose route names one. */
 export function typeOf({ type }: FhirRequest): string {
   if (type === undefined) throw new TypeError('the route of this interaction names a type')
   return type
 }
 
-/** `Patient/1`. */
+/** Returns the relative reference, such as `Patient/1`. */
 export const nameOf = ({ type, id }: { readonly type: string; readonly id: string }): string => `${type}/${id}`

@@ -1,4 +1,4 @@
-/** Whether the scopes of a request are about what it asks for at all: said before anything is looked up. */
+/** Scope check before any lookup: the scopes of a request must cover its interaction and type. */
 import { ruleFor } from '../../access/rules.ts'
 import type { Letter } from '../../access/scopes.ts'
 import type { InteractionCode } from '../../catalogue/routes.ts'
@@ -6,7 +6,7 @@ import { resourceTypes } from '../../fhir/resource-types.ts'
 import { insufficientAdministratorScope, insufficientScope } from '../forbidden.ts'
 import type { FhirRequest } from '../interaction.ts'
 
-/** Letters of the type the request names; `administrator`; nothing, where the interaction sees to it itself. */
+/** Letters that the scopes need for the type of the request, or `administrator`. Empty if the interaction checks its access itself. */
 const NEEDS: Readonly<Record<InteractionCode, readonly Letter[] | 'administrator'>> = {
   read: ['r'],
   vread: ['r'],
@@ -36,11 +36,11 @@ const NEEDS: Readonly<Record<InteractionCode, readonly Letter[] | 'administrator
   'export-file': [],
 }
 
-/** What they say changes how everybody is served. */
+/** Types that only administrators write, because their resources affect all requests of the tenant. */
 const ADMINISTERED: ReadonlySet<string> = new Set(['SearchParameter', 'StructureDefinition', 'ValueSet', 'CodeSystem'])
 const WRITES: ReadonlySet<InteractionCode> = new Set<InteractionCode>(['create', 'update', 'patch', 'delete'])
 
-/** FhirError 403. */
+/** Throws FhirError 403 if the scopes do not cover the request. */
 export function checkScope(request: FhirRequest): void {
   const { interaction, type, access, reading, preferences } = request
   const needs = interaction === 'meta' && request.id === undefined ? (['s'] as const) : NEEDS[interaction]
@@ -54,12 +54,12 @@ export function checkScope(request: FhirRequest): void {
     if (ruleFor(access, type, letter, reading) === undefined) throw insufficientScope(access, type, letter)
 }
 
-/** Types out of scope are left out of an export: it is refused where none is left. Its kick-off checks a Group. */
+/** Throws FhirError 403 if no type is in scope. Otherwise the export omits types out of scope. The kick-off checks Group. */
 function checkExport({ access, reading }: FhirRequest): void {
   const isInScope = (type: string, letter: Letter): boolean => ruleFor(access, type, letter, reading) !== undefined
   if (!resourceTypes.some((type) => isInScope(type, 'r') && isInScope(type, 's'))) throw insufficientScope(access, '*', 'rs')
 }
 
-/** It looks for the resource it means. */
+/** Whether the write finds its resource by a search. */
 const isConditional = ({ interaction, id, preconditions }: FhirRequest): boolean =>
   WRITES.has(interaction) && (interaction === 'create' ? preconditions.ifNoneExist !== undefined : id === undefined)

@@ -1,4 +1,4 @@
-/** Entries that show stored versions, and what the audit record names of them. */
+/** Bundle entries that show stored versions, with the compartments for the audit record. */
 import { type BundleEntry, isBundlePage } from '../../fhir/bundle.ts'
 import type { Element } from '../../fhir/resource.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
@@ -8,7 +8,7 @@ import { nameOf } from './request-key.ts'
 
 type Shower = Pick<FhirRequest, 'baseUrl' | 'reading'>
 
-/** Returns the entry of a version; that of a deletion has no resource. */
+/** Returns the entry of a version. The entry of a deletion has no resource. */
 export const shownEntry = ({ baseUrl, reading }: Shower, version: ResourceVersion, more: Element): BundleEntry => ({
   fullUrl: `${baseUrl}/${nameOf(version)}`,
   ...(version.deleted ? {} : { resource: version.body }),

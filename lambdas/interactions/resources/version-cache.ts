@@ -1,21 +1,21 @@
 /**
- * Versions that were read last, in memory: searches find the same ones again and again. A version never changes, so that none that is kept is
- * wrong. Of a resource there is at most one, and none once a commit has superseded it.
+ * Cache of recently read versions, because searches find the same ones repeatedly. A version never changes, so no cached version is
+ * wrong. The cache holds at most one version of a resource, and drops it when a commit supersedes it.
  */
 import { LruCache } from '../../fhir/profile/definitions/lru-cache.ts'
 import type { ResourceKey, ResourceReader, ResourceVersion, ResourceWriter } from '../../ports/store/resource-store.ts'
 
-/** Bytes of all of them. */
+/** Default maximum bytes of all cached versions. */
 const ROOM = 16_000_000
-/** Of a body: larger ones would leave room for few others. */
+/** Maximum bytes of a cached body. Larger bodies would displace many others. */
 const LARGEST = 65_536
-/** What a version takes beside its body, about. */
+/** Approximate bytes of a version without its body. */
 const BESIDES = 500
 
-/** What requests need of a store. */
+/** Store methods that requests need. */
 export type RequestStore = Pick<ResourceReader, 'current' | 'versions' | 'history'> & ResourceWriter
 
-/** The store, all of whose writes come through here. `room`: bytes. */
+/** Returns the store with a cache. All writes must use the returned store. `room`: maximum bytes of the cache. */
 export function versionCache(store: RequestStore, room = ROOM): RequestStore {
   const kept = new LruCache<ResourceVersion>(room)
   const keep = (version: ResourceVersion | undefined): ResourceVersion | undefined => {
@@ -38,17 +38,17 @@ export function versionCache(store: RequestStore, room = ROOM): RequestStore {
       try {
         return await store.commit(writes, guards)
       } finally {
-        // What failed may have been committed all the same.
+        // A commit that failed may still have been applied.
         for (const write of writes) kept.delete(nameOf(write))
       }
     },
   }
 }
 
-/** No part of it has a slash inside. */
+/** Returns a unique name, since no part contains a slash. */
 const nameOf = ({ tenant, type, id }: ResourceKey): string => `${tenant}/${type}/${id}`
 
-/** Fills the gaps with the versions read, in order, up to the body that uses the room up. The rest stays unknown. */
+/** Fills the gaps with the versions read, in order. Ends with the body that uses up `room` bytes, and omits the rest. */
 function within(
   room: number,
   known: readonly (ResourceVersion | undefined)[],

@@ -1,4 +1,4 @@
-/** Answers that show a stored version, and the errors of versions that are not to be shown. https://hl7.org/fhir/R4/http.html#read */
+/** Responses that show a stored version, and errors for versions that cannot be shown. https://hl7.org/fhir/R4/http.html#read */
 import { type FhirError, fhirError } from '../../fhir/outcome.ts'
 import { toEtag, toHttpDate } from '../../fhir/version.ts'
 import type { ResourceKey, ResourceReader, ResourceVersion } from '../../ports/store/resource-store.ts'
@@ -13,7 +13,7 @@ export const notFound = ({ type, id }: { readonly type: string; readonly id: str
 export const gone = ({ type, id }: ResourceKey, status: 404 | 410): FhirError =>
   fhirError(status, 'deleted', `The resource ${type}/${id} was deleted`)
 
-/** The head of a resource that is there. FhirError 404: it is not, or is not to be seen. */
+/** Returns the current version of a resource. Throws FhirError 404 if the resource is missing, deleted or hidden. */
 export async function readCurrentVersion(seen: Pick<ResourceReader, 'current'>, key: ResourceKey): Promise<ResourceVersion> {
   const [head] = await seen.current([key])
   if (head === undefined) throw notFound(key)
@@ -21,7 +21,7 @@ export async function readCurrentVersion(seen: Pick<ResourceReader, 'current'>, 
   return head
 }
 
-/** The instant a Last-Modified tells. */
+/** Returns the instant rounded down to the second, as in the header Last-Modified. Both are in milliseconds. */
 export const secondOf = (ms: number): number => Math.floor(ms / 1000) * 1000
 
 export const versionHeadersOf = ({
@@ -35,7 +35,7 @@ export const versionHeadersOf = ({
 export const locationOf = (baseUrl: string, { type, id, versionId }: Pick<ResourceVersion, 'type' | 'id' | 'versionId'>): string =>
   `${baseUrl}/${type}/${id}/_history/${versionId}`
 
-/** Returns 200 with the version, or 304 where the client has it already. https://hl7.org/fhir/R4/http.html#cread */
+/** Returns 200 with the version, or 304 if the client already has it. https://hl7.org/fhir/R4/http.html#cread */
 export async function versionResponse(
   version: ResourceVersion,
   request: FhirRequest,
@@ -46,7 +46,7 @@ export async function versionResponse(
   const headers = { ...versionHeadersOf(version), ...(version.type === 'Binary' ? { vary: 'Accept' } : {}) }
   const { lastUpdated } = version
   const about = await readOwners(seen, version, reading)
-  // If-None-Match decides alone where both are sent: https://www.rfc-editor.org/rfc/rfc9110#section-13.2.2
+  // If the client sends both, only If-None-Match decides: https://www.rfc-editor.org/rfc/rfc9110#section-13.2.2
   const known =
     ifNoneMatch !== undefined
       ? ifNoneMatch === '*' || ifNoneMatch.includes(version.versionId)

@@ -24,10 +24,10 @@ export const createWrite: WriteInteraction = {
     const [version] = matches.length === 1 ? await ports.resources(request, 's').versions(matches) : []
     if (version !== undefined) {
       const response = await redactResponse(request, version, unchangedResponse(request, version), ports)
-      // Without the body: a transaction keeps the keys of all its entries.
+      // Copy the key without the body, because a transaction holds the keys of all its entries.
       return { kind: 'answer', response, key: { tenant: version.tenant, type, id: version.id } }
     }
-    // Who may not see what matches writes another; a store that does not have it must not.
+    // The match is hidden from the caller, or the store lacks it. A hidden match does not count; a missing one throws IndexAhead.
     for (const match of matches) isMatchSuperseded({ matched: match.versionId }, (await ports.heads([match]))[0])
     const key = newKey(ports, request)
     return { kind: 'target', key, guard: uniquenessGuardOf(criteria, key, holder) }
@@ -39,7 +39,7 @@ export const createWrite: WriteInteraction = {
   },
 }
 
-/** What is searched for; clients also send the whole search. https://hl7.org/fhir/R4/http.html#ccreate */
+/** Returns the criteria of If-None-Exist. Some clients send a type or a whole URL before them. https://hl7.org/fhir/R4/http.html#ccreate */
 function queryOf(ifNoneExist: string, type: string, bases: BaseUrls): string {
   const [, path] = /^([^?=&]+)\?/.exec(ifNoneExist) ?? []
   if (path === undefined) return ifNoneExist
@@ -68,7 +68,7 @@ function newKey({ choices, clock }: AttemptPorts, request: FhirRequest): Resourc
   return { tenant, type, id: resource.id }
 }
 
-/** Clients that mean to process a Bundle often send it to /Bundle, which stores it. */
+/** Returns advice for a Bundle that was sent to /Bundle, which stores it, although its client probably wants it processed. */
 const transactionAdvice = ({ resourceType, type }: Resource): string =>
   resourceType === 'Bundle' && (type === 'transaction' || type === 'batch')
     ? `. To process the entries of a ${type}, POST it to the base URL`

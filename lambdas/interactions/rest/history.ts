@@ -1,4 +1,4 @@
-/** FHIR history of a resource, a type or everything. https://hl7.org/fhir/R4/http.html#history */
+/** FHIR history of a resource, a type or the whole system. https://hl7.org/fhir/R4/http.html#history */
 import type { BundleEntry, BundleLink } from '../../fhir/bundle.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import { toEtag, toInstant } from '../../fhir/version.ts'
@@ -46,7 +46,7 @@ export const history =
       body: {
         kind: 'bundle',
         type: 'history',
-        // Of pages that go on nobody has counted.
+        // The total is only known if this is the only page.
         ...(more || after !== undefined ? {} : { total: versions.length }),
         link: linksOf(request, asked, next),
         entries: versions.map((version) => entryOf(version, request)),
@@ -54,10 +54,10 @@ export const history =
     }
   }
 
-/** Versions that are counted, as matches of a search are. */
+/** Maximum versions that are counted, as for the matches of a search. Beyond it, the response has no total. */
 const MOST_COUNTED = 10_000
 
-/** `_count=0`, `_summary=count`: how many there are, without them. */
+/** Returns the number of versions without the versions, for `_count=0` and `_summary=count`. */
 async function counted(
   request: FhirRequest,
   seen: VisibleStore,
@@ -147,7 +147,7 @@ function linksOf(request: FhirRequest, { shown }: Asked, next: string | undefine
   return next === undefined ? [self] : [self, { relation: 'first', url: url([]) }, { relation: 'next', url: url([['_cursor', next]]) }]
 }
 
-/** What made a version, and how that was answered. */
+/** HTTP method and status of the write that created a version. */
 const REQUESTS: Readonly<Record<WriteKind | 'delete', readonly [method: string, status: string]>> = {
   create: ['POST', '201'],
   'update-as-create': ['PUT', '201'],
@@ -156,7 +156,7 @@ const REQUESTS: Readonly<Record<WriteKind | 'delete', readonly [method: string, 
   delete: ['DELETE', '204'],
 }
 
-/** https://hl7.org/fhir/R4/bundle.html#history */
+/** Returns the history entry of a version. https://hl7.org/fhir/R4/bundle.html#history */
 function entryOf(version: ResourceVersion, request: FhirRequest): BundleEntry {
   const { type, id, versionId, lastUpdated, deleted } = version
   const [method, status] = REQUESTS[deleted ? 'delete' : (version.made ?? likelyMaking(versionId))]
@@ -165,5 +165,5 @@ function entryOf(version: ResourceVersion, request: FhirRequest): BundleEntry {
   return shownEntry(request, version, { request: { method, url }, response })
 }
 
-/** Of a version that was written before it was kept. */
+/** Guesses the write kind of a version that was written before write kinds were stored. */
 const likelyMaking = (versionId: number): WriteKind => (versionId === 1 ? 'create' : 'update')

@@ -43,7 +43,7 @@ export const patchWrite: WriteInteraction = {
 
 export const patch = (ports: WritePorts): Interaction => writeLoop(ports, patchWrite)
 
-/** ms of processor time, and for each MB of the resource. */
+/** Maximum milliseconds of processor time: for a patch, and in addition for each MB of the resource. */
 const LONGEST = { patch: 100, megabyte: 40 } as const
 
 async function patched({ body }: ResourceVersion, patch: PatchDocument, { hide }: ReferenceMask): Promise<unknown> {

@@ -20,7 +20,7 @@ export const read =
     return { ...response, body: withParameterState(parseJsonBytes(head.body) as Resource, definitions) }
   }
 
-/** A second has room for several versions: who names it alone may have one before the head. */
+/** Drops If-Modified-Since if the current and the previous version have the same second, because the client may have the previous one. */
 async function withoutDoubt(request: FhirRequest, seen: VisibleStore, head: ResourceVersion): Promise<FhirRequest> {
   const { ifModifiedSince, ...others } = request.preconditions
   const second = secondOf(head.lastUpdated)

@@ -17,7 +17,7 @@ import { linksOf, type PageRequest, parsePageRequest } from '../searching/page-r
 import { fitPartsIntoPage } from '../searching/page-weight.ts'
 import { searchAccessOf } from '../searching/request-search-access.ts'
 
-/** `letters`: under all of which is found what is found. */
+/** Creates the search interaction. `letters`: searches find a resource only if the access allows it for each of these. */
 export const search =
   (all: SearchPorts, letters: readonly Letter[] = ['s']): Interaction =>
   async (request) => {
@@ -86,10 +86,10 @@ async function hits(
   }
 }
 
-/** Characters of names that a header field carries percent-encoded. https://www.rfc-editor.org/rfc/rfc9110#section-5.5 */
+/** Characters of parameter names that are percent-encoded in the header. https://www.rfc-editor.org/rfc/rfc9110#section-5.5 */
 const ENCODED = /[^\w.:$|[\]-]/gu
 
-/** Characters of the names: API Gateway sends headers of 10,240 bytes in all. */
+/** Maximum characters of the names in the header, because API Gateway sends at most 10,240 bytes of headers. */
 const LONGEST_NAMES = 2_000
 
 function ignoredHeader({ ignored }: SearchRequest): Readonly<Record<string, string>> {
@@ -104,7 +104,7 @@ const UNSTORED = outcomeEntry({
   text: 'The disk of the server is full, so this search could not be stored. The page has no links, and there may be more matches. A search by GET with fewer than 4,000 characters needs no room',
 })
 
-/** Where the self link cannot show it by leaving them out. Their values are nobody's business. */
+/** Returns an entry with the names of ignored parameters, if the self link hides the used ones. Omits values, which may be confidential. */
 const ignoredOf = ({ ignored }: SearchRequest): readonly BundleEntry[] =>
   ignored.length === 0
     ? []

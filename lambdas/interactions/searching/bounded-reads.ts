@@ -1,10 +1,10 @@
-/** Reads many versions without holding more of them than there is room for: a thousand resources may have 16 MB each. */
+/** Reads many versions within a limit of memory, because a thousand resources may have 16 MB each. */
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import { yieldIfDue } from '../time-slices.ts'
 
-/** Keys of the first reading. Most pages have no more, and so need no second one. */
+/** Keys of the first read. Most pages have no more, and so need no second read. */
 const FIRST = 100
-/** Keys of one reading: a store may read them all before it returns. */
+/** Maximum keys of one read, because a store may read all of them before it returns. */
 const MOST_AT_ONCE = 500
 
 type Version = ResourceVersion | undefined
@@ -12,7 +12,7 @@ type Version = ResourceVersion | undefined
 /** Signature of `current` and `versions` of the store. */
 export type ReadVersions<Key> = (keys: readonly Key[], room: number) => Promise<readonly Version[]>
 
-/** Reads the keys in their order, up to the body that uses up the room. The size of one reading decides how many keys the next one has room for. */
+/** Reads the keys in order, up to the body that uses up `room` bytes. The average size of the bodies limits the keys of the next read. */
 export async function readUpTo<Key>(room: number, keys: readonly Key[], read: ReadVersions<Key>): Promise<readonly Version[]> {
   const found: Version[] = []
   let [size, left] = [FIRST, room]
@@ -21,7 +21,7 @@ export async function readUpTo<Key>(room: number, keys: readonly Key[], read: Re
     if (pause !== undefined) await pause
     const some = keys.slice(found.length, found.length + size)
     const versions = await read(some, left)
-    // A reading may end early for a body that is hidden from the request. It takes no room of the page.
+    // A read may end early because of a body that is hidden from the request. Hidden bodies take no room on the page.
     found.push(...versions)
     left -= weightOf(versions)
     size = Math.min(MOST_AT_ONCE, Math.max(1, Math.floor((left * found.length) / (room - left))))
@@ -29,10 +29,10 @@ export async function readUpTo<Key>(room: number, keys: readonly Key[], read: Re
   return found
 }
 
-/** Bytes of the bodies of one part. */
+/** Bytes of bodies after which a part ends. */
 const PART = 4_500_000
 
-/** Reads all keys in parts, each with the keys it is of: for a caller that keeps little of what it reads. */
+/** Reads all keys in parts, and yields each key with its result. For callers that retain little of each part. */
 export async function* readInParts<Key, Found>(
   keys: readonly Key[],
   read: (keys: readonly Key[], room: number) => Promise<readonly Found[]>,
@@ -47,5 +47,5 @@ export async function* readInParts<Key, Found>(
   }
 }
 
-/** Bytes of their bodies. */
+/** Returns the bytes of all bodies. */
 export const weightOf = (versions: readonly Version[]): number => versions.reduce((sum, version) => sum + (version?.body.length ?? 0), 0)

@@ -1,4 +1,4 @@
-/** Resources by their canonical url. https://hl7.org/fhir/R4/references.html#canonical */
+/** Lookup of resources by canonical URL. https://hl7.org/fhir/R4/references.html#canonical */
 import { parseJsonBytes } from '../../fhir/json.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { compareVersions } from '../../ports/definitions/version-order.ts'
@@ -11,17 +11,17 @@ import type { ReadVersions } from './bounded-reads.ts'
 import { type SearchPorts, versionsOf } from './page-entries.ts'
 import { searchAccessOf } from './request-search-access.ts'
 
-/** By canonical, perhaps with a version: the types it may be of. */
+/** Canonical URLs, with or without a version, and the resource types that each may refer to. */
 export type CanonicalTypes = ReadonlyMap<string, ReadonlySet<string>>
 
-/** Resources with one of the urls that are looked at, at most, and how many at once. */
+/** Maximum resources with one of the URLs that are considered, and the number of them per read. */
 const MOST = 10_000
 const AT_ONCE = 100
 
-/** `read`: of these hits. */
+/** Resources found by canonical URL. `read`: reads the versions of the hits. */
 type Called = { readonly hits: readonly Hit[]; readonly read: ReadVersions<Hit> }
 
-/** What they name. Without a version that is the one with the highest, of several the one that was changed last. */
+/** Finds the resources that the URLs refer to. Without a version, the highest version wins; of equal versions, the last changed one. */
 export async function findByCanonical(ports: SearchPorts, request: FhirRequest, canonicals: CanonicalTypes): Promise<Called> {
   if (canonicals.size === 0) return { hits: [], read: async () => [] }
   const types = [...new Set([...canonicals.values()].flatMap((types) => [...types]))]
@@ -29,7 +29,7 @@ export async function findByCanonical(ports: SearchPorts, request: FhirRequest, 
   const matching = { tenant: request.tenant, types, where, access: searchAccessOf(request).rules(types) }
   const { hits } = await ports.index.find({ ...matching, order: [], limit: MOST, total: 'none' })
   const highest = new Map<string, Candidate>()
-  // Versions of the last reading: mostly there is one, and none is read again.
+  // Versions of the last read. Usually it is the only one, so that `read` needs no second one.
   let heads = new Map<Hit, ResourceVersion>()
   for (let at = 0; at < hits.length; at += heads.size) {
     const some = hits.slice(at, at + AT_ONCE)
@@ -50,7 +50,7 @@ export async function findByCanonical(ports: SearchPorts, request: FhirRequest, 
   }
 }
 
-/** `name`: by which it is called, alone or with its version. Without its body: many may be candidates. */
+/** Resource with a matching URL. `name`: its URL, alone or with its version. Has no body, because there may be many candidates. */
 type Candidate = { readonly hit: Hit; readonly name: string; readonly version: string; readonly lastUpdated: number }
 
 async function candidatesOf(hit: Hit, head: ResourceVersion): Promise<readonly Candidate[]> {
@@ -61,7 +61,7 @@ async function candidatesOf(hit: Hit, head: ResourceVersion): Promise<readonly C
 
 const isHigher = (a: Candidate, b: Candidate): boolean => (compareVersions(a.version, b.version) || a.lastUpdated - b.lastUpdated) > 0
 
-/** What each of them may be called by, of those that may be. */
+/** Returns the canonical URLs, alone and with version, of all versions of types that have a URL. */
 export async function canonicalsOfVersions(heads: readonly ResourceVersion[]): Promise<ReadonlyMap<ResourceVersion, readonly string[]>> {
   const found = new Map<ResourceVersion, readonly string[]>()
   for (const head of heads) if (hasCanonical(head.type)) found.set(head, await namesOf(head))

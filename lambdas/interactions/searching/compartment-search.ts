@@ -1,4 +1,7 @@
-/** Compartment search: only what belongs to one patient, encounter, practitioner, related person or device. https://hl7.org/fhir/R4/compartmentdefinition.html */
+/**
+ * Compartment search: finds only resources of one patient, encounter, practitioner, related person or device.
+ * https://hl7.org/fhir/R4/compartmentdefinition.html
+ */
 import { COMPARTMENT_TYPES } from '../../fhir/compartment.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import { resourceTypes } from '../../fhir/resource-types.ts'
@@ -6,7 +9,7 @@ import type { Predicate } from '../../ports/search/plan.ts'
 import type { SearchAccess } from '../../search/query/condition.ts'
 import type { FhirRequest } from '../interaction.ts'
 
-/** FhirError 404 for a type that has no compartments. */
+/** Returns the condition for the compartment of the request, if any. Throws FhirError 404 for a type that has no compartments. */
 export function compartmentPredicatesOf({ compartment }: FhirRequest): readonly Predicate[] {
   if (compartment === undefined) return []
   const [owner = ''] = compartment.split('/')
@@ -15,7 +18,7 @@ export function compartmentPredicatesOf({ compartment }: FhirRequest): readonly 
   return [{ kind: 'compartment', oneOf: [compartment] }]
 }
 
-/** `asked`: of `_type`. FhirError 403 where one that is named is out of scope, or all are. */
+/** Returns the types to search. `asked`: types of `_type`. Throws FhirError 403 if a named type, or every type, is out of scope. */
 export function typesOf({ type }: FhirRequest, asked: readonly string[] | undefined, searcher: SearchAccess): readonly string[] {
   if (type === undefined && asked === undefined) return searcher.within(resourceTypes)
   return (type === undefined ? asked! : [type]).flatMap((each) => searcher.within([each]))

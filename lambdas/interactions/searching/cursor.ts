@@ -1,20 +1,20 @@
-/** Cursors of paging links: where the next page begins, sealed, bound to who asked and what they page through, good for a day. */
+/** Cursors of paging links: sealed start of the next page, bound to the caller and the paged request. A cursor is valid for one day. */
 import { createHash } from 'node:crypto'
 import { fhirError } from '../../fhir/outcome.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
 import type { Seal } from '../../ports/security/seal.ts'
 import type { Caller } from '../interaction.ts'
 
-/** Whom a link is good for. */
+/** Caller that a link is bound to. */
 export type LinkOwner = Pick<Caller, 'tenant' | 'client'>
 
 const LIFETIME = 24 * 60 * 60 * 1000
 
-/** What a cursor pages through. It carries only a mark of it, so that it stays short and holds no query text. */
+/** Request that a cursor pages through. The cursor only carries a digest of it, so that it stays short and contains no query text. */
 export type PagedRequest = {
   readonly caller: LinkOwner
   readonly path: string
-  /** Filters, order and kind of page, as JSON: what may change between two pages is not among them. */
+  /** Filters, order and kind of page, serializable as JSON. Excludes parameters that may change between two pages. */
   readonly of: unknown
 }
 
@@ -23,7 +23,10 @@ export type OpenedCursor<Position> = { readonly position: Position; readonly mar
 export const sealCursor = (seal: Seal, clock: Clock, position: unknown, paged: PagedRequest): string =>
   seal.seal(JSON.stringify([callerMark(paged.caller), markOf(paged), position]), clock.now())
 
-/** FhirError 400 for a changed cursor or one of another caller, 410 for an expired one, and one from before the store was set back. What it pages through is for `checkCursor` to check. */
+/**
+ * Opens a cursor. Throws FhirError 400 if it was changed or belongs to another caller. Throws FhirError 410 if it has expired, or is
+ * older than a point-in-time restore of the store. `checkCursor` checks the request that it pages through.
+ */
 export function openCursor<Position>(seal: Seal, clock: Clock, cursor: string, caller: LinkOwner): OpenedCursor<Position> {
   const opened = seal.open(cursor)
   const [of, mark, position] = JSON.parse(opened?.text ?? '[]') as [string, string, Position]
@@ -40,14 +43,14 @@ export function openCursor<Position>(seal: Seal, clock: Clock, cursor: string, c
   return { mark, position }
 }
 
-/** FhirError 400 for a cursor of another path, filter or order. */
+/** Throws FhirError 400 for a cursor of another path, filter or order. */
 export function checkCursor({ mark }: OpenedCursor<unknown>, paged: PagedRequest): void {
   // guard: cursor-bound-to-request
   if (mark !== markOf(paged))
     throw fhirError(400, 'value', 'The cursor belongs to a search with another path, filter or order: follow the link as it is')
 }
 
-/** 96 bits. */
+/** Characters of a digest: 96 bits. */
 const MARK = 16
 
 const markOf = ({ path, of }: PagedRequest): string => hashed([path, of])

@@ -1,4 +1,4 @@
-/** How far away a match of `near` is. https://hl7.org/fhir/R4/extension-location-distance.html */
+/** Distance of a match from the position of a search by `near`. https://hl7.org/fhir/R4/extension-location-distance.html */
 import { parseJsonBytes } from '../../fhir/json.ts'
 import { isElement } from '../../fhir/resource.ts'
 import { metresBetween } from '../../ports/search/plan.ts'
@@ -9,7 +9,7 @@ import { circleOf } from '../../search/types/special.ts'
 
 const DISTANCE = 'http://hl7.org/fhir/StructureDefinition/location-distance'
 
-/** The extensions of a match's `search`: none unless the search has one place. */
+/** Returns the function that creates the extensions of a match's `search`. There are none unless `near` has exactly one position. */
 export function distanceExtensionsOf({ used }: SearchRequest): (version: ResourceVersion) => readonly object[] {
   const [, value] = used.find(([name]) => name === 'near') ?? []
   const place = value === undefined ? undefined : circleOf(value)

@@ -1,4 +1,4 @@
-/** `Prefer: explain`: how a search was understood and what the index is asked, for people who tune it. */
+/** `Prefer: explain`: an entry with the plan of a search and the query of the index, for tuning. */
 import type { BundleEntry } from '../../fhir/bundle.ts'
 import type { Matching, Plan } from '../../ports/search/plan.ts'
 import type { SearchIndex } from '../../ports/search/search-index.ts'

@@ -1,4 +1,4 @@
-/** The entries of a grouped search: the first resources of each group, each told its group's key and size. */
+/** Entries of a grouped search: the first resources of each group, each with the key and the size of its group. */
 import type { BundleEntry } from '../../fhir/bundle.ts'
 import { SEARCH_GROUP_EXTENSION } from '../../fhir/own-extensions.ts'
 import type { GroupPlan, GroupPosition, Matching } from '../../ports/search/plan.ts'
@@ -32,7 +32,7 @@ export async function groupEntries(
     groups.flatMap(({ hits }) => hits),
   )
   const sizes = groups.map(({ hits }) => hits.length)
-  // A page that was full before the last version of a later group ends before that group.
+  // If the page is full before the last version of a later group, it ends before that group.
   const parts = inPartsOf(sizes, versions).filter((part, i) => i === 0 || part.length === sizes[i])
   const light = parts.map(takeFittingPage)
   const { shown, others } = await fitPartsIntoPage(ports, request, includes, light)
@@ -57,7 +57,7 @@ export async function groupEntries(
   }
 }
 
-/** A page is no longer for a group that is heavy: how many of the first resources of its groups it does not show. */
+/** Returns an entry that reports omitted resources, because a group exceeds the maximum bytes of a page. */
 const leftOut = (count: number): readonly BundleEntry[] =>
   count === 0
     ? []

@@ -1,4 +1,4 @@
-/** Resources that come along with matches. https://hl7.org/fhir/R4/search.html#include */
+/** Resources that a page includes with its matches. https://hl7.org/fhir/R4/search.html#include */
 import type { BundleEntry } from '../../fhir/bundle.ts'
 import { parseJsonBytes } from '../../fhir/json.ts'
 import { toLocalReference } from '../../fhir/references.ts'
@@ -21,17 +21,17 @@ import { canonicalsOfVersions, findByCanonical } from './canonical-lookup.ts'
 import { type SearchPorts, versionsOf } from './page-entries.ts'
 import { searchAccessOf } from './request-search-access.ts'
 
-/** Rounds of `:iterate`. */
+/** Maximum rounds of `:iterate`. */
 const DEEPEST = 4
-/** Minimum keys that are read at once if fewer places are left, because many of the resources may be missing. */
+/** Minimum keys per read, even if fewer places are left, because many of the resources may be missing. */
 const FEWEST = 100
-/** Maximum keys that are read for one round of includes: a page may refer to many resources that are missing. */
+/** Maximum keys that are read for one round of includes, because a page may refer to many missing resources. */
 const MOST_READ = 10_000
 
-/** `most`: resources. `room`: bytes of them. */
+/** Limits of the included resources. `most`: their number. `room`: bytes of their bodies. */
 type Limits = { readonly most: number; readonly room: number }
 
-/** Returns what comes along, each resource once and none that is a match, as far as the limits allow. `isCut`: there is more. */
+/** Returns the included resources within the limits, each once and none that is a match. `isCut`: there are more. */
 export async function readIncludedEntries(
   ports: SearchPorts,
   request: FhirRequest,
@@ -64,7 +64,7 @@ export async function readIncludedEntries(
   return { entries, isCut: found.isCut }
 }
 
-/** Resources included so far. Skips resources that the page has, or has no room for. */
+/** Resources included so far. Skips resources that are already on the page or exceed the limits. */
 class Included {
   readonly versions: ResourceVersion[] = []
   isCut = false
@@ -78,12 +78,12 @@ class Included {
     this.#room = room
   }
 
-  /** Resources that may still come along. */
+  /** Number of resources that may still be included. */
   get vacant(): number {
     return this.#most - this.versions.length
   }
 
-  /** Adds the resources of the keys, as far as the limits allow. Missing and hidden resources take no place. */
+  /** Adds the resources of the keys within the limits. Missing and hidden resources take no place. */
   async add<Key extends Named>(keys: readonly Key[], read: ReadVersions<Key>): Promise<void> {
     const all = keys.filter((key) => !this.#names.has(nameOf(key)))
     const wanted = all.slice(0, MOST_READ)
@@ -98,7 +98,7 @@ class Included {
     }
   }
 
-  /** Adds the version, unless it is missing or deleted. Returns false if it exists and there is no place or no room for it. */
+  /** Adds the version, unless it is missing or deleted. Returns false if it exists but exceeds a limit. */
   #take(version: ResourceVersion | undefined): boolean {
     if (version === undefined || version.deleted) return true
     this.#room -= version.body.length
@@ -111,12 +111,12 @@ class Included {
 
 type Named = Pick<ResourceKey, 'type' | 'id'>
 
-/** FhirError 403 where a type is named that is out of scope; those that are only possible are left out. */
+/** Throws FhirError 403 if an include names a type out of scope. Types that an include may reach but does not name are skipped. */
 export function checkIncludes(searcher: SearchAccess, includes: readonly Include[]): void {
   for (const { source, target = '*' } of includes) for (const type of [source, target]) if (type !== '*') searcher.within([type])
 }
 
-/** Adds what the resources refer to. All includes are looked at together: what several of them ask for is read once. */
+/** Adds the resources that `sources` refer to. Processes all includes together, so that each resource is read once. */
 async function addReferred(
   ports: SearchPorts,
   request: FhirRequest,
@@ -161,7 +161,7 @@ function addCanonical(found: Map<string, Set<string>>, text: string, { targets }
   if (name !== '' && types.length > 0) found.set(name, (found.get(name) ?? new Set()).union(new Set(types)))
 }
 
-/** Adds what refers to the resources. Each type is searched once, for all includes together. */
+/** Adds the resources that refer to `targets`. Searches each type once, for all includes together. */
 async function addReferring(
   ports: SearchPorts,
   request: FhirRequest,
@@ -202,7 +202,7 @@ async function addReferring(
 const keyOneOf = (field: string, oneOf: readonly string[]): readonly Predicate[] =>
   oneOf.length === 0 ? [] : [{ kind: 'key', field, oneOf }]
 
-/** The parameters of a type that lead to what is included, each with the types it shall lead to; undefined: any. */
+/** Returns the reference parameters of a type that the includes use, each with its wanted target types. undefined: any type. */
 function leading(
   includes: readonly Include[],
   type: string,

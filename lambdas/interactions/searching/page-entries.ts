@@ -1,4 +1,4 @@
-/** What the pages of a search are made of. */
+/** Entries of search pages. */
 import { createHash } from 'node:crypto'
 import type { BundleEntry } from '../../fhir/bundle.ts'
 import { type Issue, operationOutcomeOf } from '../../fhir/outcome.ts'
@@ -13,13 +13,13 @@ import { MAX_PAGE_BYTES } from './page-limits.ts'
 
 export type SearchPorts = Pick<Ports, 'resources' | 'index' | 'clock' | 'seal' | 'blobs' | 'expressions'>
 
-/** One page, and where the next begins. */
+/** One page, and the start of the next one. */
 export type SearchPage = { readonly entries: readonly BundleEntry[]; readonly total?: number; readonly next?: NextPage }
 
-/** `after`: where this page ended; `shown`: its matches or groups, fewer than were asked for where they are heavy. */
+/** Start of the next page. `after`: where this page ended. `shown`: matches or groups on it, fewer than requested if they are large. */
 export type NextPage = { readonly after: HitPosition | GroupPosition; readonly shown: number }
 
-/** Reads the versions that the index found, up to the one that fills a page. `room`: bytes left in it. Throws IndexAhead if the store does not have them all. */
+/** Reads the versions of the hits, until the page is full. `room`: bytes left on it. Throws IndexAhead if the store lacks a version. */
 export async function versionsOf(
   { resources }: Pick<SearchPorts, 'resources'>,
   request: FhirRequest,
@@ -36,19 +36,19 @@ export async function versionsOf(
   })
 }
 
-/** What is to be told of the search: it stands nowhere else, and has a fullUrl as all entries have. https://hl7.org/fhir/R4/bundle.html#bundle-unique */
+/** Returns an entry with issues about the search. Like every entry it has a fullUrl. https://hl7.org/fhir/R4/bundle.html#bundle-unique */
 export const outcomeEntry = (...issues: readonly Issue[]): BundleEntry => ({
   fullUrl: uuidOf(JSON.stringify(issues)),
   resource: operationOutcomeOf(issues),
   more: { search: { mode: 'outcome' } },
 })
 
-/** The same of the same text. https://www.rfc-editor.org/rfc/rfc9562#section-5.8 */
+/** Returns a UUID that depends on the text only. https://www.rfc-editor.org/rfc/rfc9562#section-5.8 */
 function uuidOf(text: string): string {
   const hex = createHash('sha256').update(text).digest('hex')
   return `urn:uuid:${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }
 
-/** `extension`: what else is told of the match. */
+/** Returns the entry of a match. `extension`: further details of the match. */
 export const matchEntry = (request: FhirRequest, version: ResourceVersion, extension: readonly object[] = []): BundleEntry =>
   shownEntry(request, version, { search: { ...(extension.length === 0 ? {} : { extension }), mode: 'match' } })

@@ -1,4 +1,4 @@
-/** Pages and their links, for searches, histories and `$everything` alike. */
+/** Limits and links of pages, for searches, histories and `$everything`. */
 import { type DateRange, parseDateRange } from '../../fhir/date-range.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
@@ -6,14 +6,14 @@ import type { ParameterPairs } from '../../search/query/parameter-pairs.ts'
 import { parseElements } from '../../search/query/response-part.ts'
 import type { SearchContext } from '../../search/search-context.ts'
 
-/** A page ends early when its resources weigh more than this many bytes. */
+/** Maximum bytes of the resources on a page. A page that would exceed it ends early. */
 export const MAX_PAGE_BYTES = 4_500_000
 
-/** As many of the versions as a page may weigh, at least one. */
+/** Returns the first versions that fit on a page, at least one. */
 export const takeFittingPage = (versions: readonly ResourceVersion[]): readonly ResourceVersion[] =>
   versions.slice(0, countFittingPage(versions.map(({ body }) => body.length)))
 
-/** How many of these weights, in bytes, a page may have: at least one. */
+/** Returns how many of the weights, in bytes, fit on a page: at least one. */
 export function countFittingPage(weights: readonly number[]): number {
   let sum = 0
   const end = weights.findIndex((weight, i) => {
@@ -25,14 +25,14 @@ export function countFittingPage(weights: readonly number[]): number {
 
 export const GENERAL_PARAMETERS: ReadonlySet<string> = new Set(['_format', '_pretty', '_summary', '_elements'])
 
-/** Of a parameter that is one, perhaps with a space where a URL has a bare +. FhirError 400. */
+/** Parses a date. Accepts a space for `+`, as in a URL with an unencoded `+`. Throws FhirError 400 for any other value. */
 export function parseDateParameter(name: string, value: string, { timeZone }: SearchContext): DateRange {
   const range = parseDateRange(value.replace(' ', '+'), timeZone)
   if (range === undefined) throw fhirError(400, 'value', `The value of ${name} is not a date or an instant`)
   return range
 }
 
-/** Parameters as they were used, for the links of a page of so many. `type`: of all that is shown. */
+/** Returns the parameters as the server used them, for the links of a page. `count`: page size. `type`: type of all resources shown. */
 export const linkParametersOf = (
   pairs: ParameterPairs,
   { count, type }: { readonly count?: number | undefined; readonly type?: string | undefined },
@@ -44,6 +44,6 @@ export const linkParametersOf = (
     return elements.length === 0 ? [] : [[name, elements.join(',')]]
   })
 
-/** Parameters as the query of a link. */
+/** Returns the parameters as the query of a link. */
 export const toQueryText = (pairs: readonly (readonly [string, string])[]): string =>
   new URLSearchParams(pairs.map(([name, value]): [string, string] => [name, value])).toString()

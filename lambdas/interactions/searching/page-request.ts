@@ -1,4 +1,4 @@
-/** Which page of a search is asked for, and the links to others. https://hl7.org/fhir/R4/search.html#Paging */
+/** Requested page of a search, and links to other pages. https://hl7.org/fhir/R4/search.html#Paging */
 import type { BundleLink } from '../../fhir/bundle.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import { DiskFull } from '../../ports/faults/disk-full.ts'
@@ -18,28 +18,28 @@ import type { NextPage, SearchPorts } from './page-entries.ts'
 import { toQueryText } from './page-limits.ts'
 import { readStoredQuery, storeQuery } from './stored-query.ts'
 
-/** What a paging link carries, sealed. `query`: the key of the parameters, where the link does not show them. */
+/** Sealed content of a paging link. `query`: key of the stored parameters, if the link does not show them. */
 type Cursor = { readonly after?: HitPosition | GroupPosition; readonly query?: string }
 
-/** `whole`: the key of a cursor that a link has no room for. */
+/** Cursor as a link carries it. `whole`: key of a stored cursor that is too long for a link. */
 type Carried = Cursor | { readonly whole: string }
 
 export type PageRequest = {
   readonly search: SearchRequest
   readonly paged: PagedRequest
   readonly after?: HitPosition | GroupPosition
-  /** The links must not show the parameters. */
+  /** Whether the links must not show the parameters. */
   readonly isHidden: boolean
-  /** See Cursor. */
+  /** Key of the stored parameters, as in Cursor. */
   readonly query?: string
 }
 
-/** Longer queries are kept, and their links carry a key. */
+/** Maximum characters of a query in a link. Longer queries are stored, and their links carry a key. */
 const LONGEST_QUERY = 4_000
-/** As those: with a query and an address a link stays below the 8,192 characters that servers in front take. */
+/** Maximum characters of a cursor; longer ones are stored too. The whole link then stays below the 8,192 characters that proxies accept. */
 const LONGEST_CURSOR = 3_500
 
-/** FhirError 400: what the search cannot mean, and a cursor that is not of this search. */
+/** Parses the search and its page. Throws FhirError 400 for an invalid search or another search's cursor, 410 for an expired one. */
 export async function parsePageRequest(ports: SearchPorts, request: FhirRequest): Promise<PageRequest> {
   checkSingleValued(request.parameters, SINGLE_VALUE_PARAMETERS)
   const [, text] = request.parameters.find(([name]) => name === '_cursor') ?? []
@@ -76,7 +76,7 @@ function askedOf(
   pairs: ParameterPairs,
   more: Omit<PageRequest, 'search' | 'paged'>,
 ): PageRequest {
-  // A cursor is where its page ended, whichever way of paging is preferred.
+  // A cursor continues where its page ended, regardless of the preferred pagination.
   const { pagination, ...preferences } = request.preferences
   const preferred = more.after === undefined && pagination !== undefined ? { pagination } : {}
   const search = parseSearch(request.type, pairs, { ...preferences, ...preferred, now: clock.now(), ...request.reading })
@@ -90,11 +90,11 @@ function askedOf(
   }
 }
 
-/** The path below the base. */
+/** Returns the path below the base URL. */
 export const pathOf = ({ compartment, type }: FhirRequest): string =>
   [compartment === undefined ? '' : `/${compartment}`, type === undefined ? (compartment === undefined ? '' : '/*') : `/${type}`].join('')
 
-/** `isUnstored`: there are none, because they would carry a stored query, and the disk is full. */
+/** Links of a page. `isUnstored`: there are none, because they need a stored query and the disk is full. */
 export type PageLinks = { readonly links: readonly BundleLink[]; readonly isUnstored?: true }
 
 export async function linksOf(
@@ -143,7 +143,7 @@ async function carriedBy({ seal, clock, blobs }: SearchPorts, request: FhirReque
   return sealCursor(seal, clock, carried, paged)
 }
 
-/** Of the parameters, where there are some. */
+/** Stores the parameters, unless they are stored already. Returns their key, or undefined if there are none. */
 const keyOf = async (
   { blobs, clock }: SearchPorts,
   request: FhirRequest,
@@ -176,7 +176,7 @@ function pagesFrom({ search: { count, offset, used }, after }: PageRequest, next
   ]
 }
 
-/** After a page that ended early pages cannot be counted, and where offsets end a cursor goes on. */
+/** Returns the start of the next page. After a page that ended early, it is a `_skip` instead of a `_page`; beyond MAX_SKIP, a cursor. */
 function nextOf(offset: OffsetParameter | undefined, count: number, { after, shown }: NextPage): Pick<PageLink, 'after' | 'offset'> {
   if (offset === undefined) return { after }
   const isPaged = offset.name === '_page'

@@ -1,4 +1,4 @@
-/** How much of what was found a page holds, with what comes along. */
+/** Matches that fit on a page together with their included resources. */
 import type { BundleEntry } from '../../fhir/bundle.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { Include } from '../../search/query/include.ts'
@@ -8,15 +8,18 @@ import { readIncludedEntries } from './included-resources.ts'
 import { outcomeEntry, type SearchPorts } from './page-entries.ts'
 import { countFittingPage, MAX_PAGE_BYTES } from './page-limits.ts'
 
-/** Resources that come along, at most, as long as the page can be shortened. */
+/** Maximum included resources of a page that can be shortened. Beyond it, the page shows half as many parts. */
 const MOST_INCLUDED = 1_000
-/** With one match alone. */
+/** Maximum included resources of a page with a single part. Beyond it, the others are omitted. */
 const MOST_WITH_ONE = 10_000
 
 /** A match, or the matches of a group. */
 type Part = readonly ResourceVersion[]
 
-/** The first parts, whole, at least one and no more than weigh, and what they include. What one part includes is cut, which an entry then says. */
+/**
+ * Returns how many of the first parts fit on a page, at least one, and the resources that they include. Parts are never cut. If the
+ * includes of a single part exceed the limits, they are cut and an entry reports it.
+ */
 export async function fitPartsIntoPage(
   ports: SearchPorts,
   request: FhirRequest,

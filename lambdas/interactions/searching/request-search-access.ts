@@ -1,9 +1,9 @@
-/** Who searches by a request. */
+/** Search access of a request. */
 import type { Letter } from '../../access/scopes.ts'
 import { createSearchAccess, type SearchCaller } from '../../access/search-access.ts'
 import type { SearchAccess } from '../../search/query/condition.ts'
 import { insufficientScope } from '../forbidden.ts'
 
-/** `letters`: under all of which one finds. */
+/** Returns the search access of the caller. `letters`: searches find a resource only if the access allows it for each of these. */
 export const searchAccessOf = (request: SearchCaller, letters: readonly Letter[] = ['s']): SearchAccess =>
   createSearchAccess(request, (type) => insufficientScope(request.access, type, letters.join('')), letters)

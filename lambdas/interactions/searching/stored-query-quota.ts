@@ -1,14 +1,15 @@
 /**
- * A BlobStore whose kept queries take no more than so many bytes, of each tenant and of all: the oldest goes, of the tenant that has most. Who only
- * reads fills no disk. Known to one process: where several keep queries, each would have to ask for all.
+ * BlobStore that limits the bytes of stored queries per tenant and in total, so that searches cannot fill the disk. Beyond a limit it
+ * removes the oldest query: of the writing tenant, or of the tenant with the most bytes. The counts are local, so only one process may
+ * store queries.
  */
 import type { Blob, BlobParts, BlobStore } from '../../ports/blobs/blob-store.ts'
 import { QUERY_KEY_PREFIX, tenantDigestOf } from './stored-query.ts'
 
-/** Bytes. */
+/** Maximum bytes of stored queries. Beyond them, the oldest queries are removed. */
 export type StoredQueryQuota = { readonly ofTenant: number; readonly inAll: number }
 
-/** What a file takes at least. */
+/** Minimum bytes that a file occupies on the disk. */
 const LEAST = 4_096
 
 type OfTenant = { sum: number; readonly sizes: Map<string, number> }
@@ -16,7 +17,7 @@ type OfTenant = { sum: number; readonly sizes: Map<string, number> }
 export class QuotaBlobStore implements BlobStore {
   readonly #blobs: BlobStore
   readonly #bounds: StoredQueryQuota
-  /** The oldest first. */
+  /** Stored queries by tenant digest, the oldest first. */
   readonly #kept = new Map<string, OfTenant>()
   #sum = 0
   #known: Promise<void> | undefined
@@ -28,7 +29,7 @@ export class QuotaBlobStore implements BlobStore {
 
   async put(key: string, blob: Blob): Promise<void> {
     if (!key.startsWith(QUERY_KEY_PREFIX)) return this.#blobs.put(key, blob)
-    // What cannot be listed counts for nothing, and goes with its day.
+    // If listing fails, earlier queries do not count. The daily sweep removes them.
     this.#known ??= this.#learn().catch(() => undefined)
     await this.#known
     await this.#blobs.put(key, blob)
@@ -88,7 +89,7 @@ export class QuotaBlobStore implements BlobStore {
     if (of.sizes.size === 0) this.#kept.delete(tenantDigestOf(key))
   }
 
-  /** The next that has to go. */
+  /** Returns the key of the next query to remove, or undefined if the limits are met. */
   #tooMuch(owner: string): string | undefined {
     const { ofTenant, inAll } = this.#bounds
     const mine = this.#kept.get(owner)

@@ -1,4 +1,7 @@
-/** What links cannot carry: parameters they must not show, long ones and those that came in a body, and what was gathered for the next page. Kept a little longer than a cursor is good. */
+/**
+ * Stored content that links cannot carry: long parameters, parameters that came in a body, and long cursors. It is retained somewhat
+ * longer than a cursor is valid.
+ */
 import { createHash } from 'node:crypto'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
@@ -10,15 +13,15 @@ const DAY = 24 * 60 * 60 * 1000
 
 const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
 
-/** Day, tenant, and what is asked of whom. */
+/** Returns the key: the day, a digest of the tenant, and a digest of the content with its caller. */
 const keyOf = (at: number, tenant: string, text: string): string => `${dayOf(at)}/${hashed(tenant).slice(0, 16)}/${hashed(text)}`
 
 const hashed = (text: string): string => createHash('sha256').update(text).digest('base64url')
 
-/** The mark of the tenant in the key of a blob. */
+/** Returns the digest of the tenant from the key of a blob. */
 export const tenantDigestOf = (key: string): string => key.split('/').at(-2) ?? ''
 
-/** `kept`: as JSON. The key under which it is kept: the same of one caller has the same key all day. */
+/** Stores `kept` as JSON and returns its key. The same content of the same caller has the same key all day. */
 export async function storeQuery(blobs: BlobStore, clock: Clock, { tenant, client }: LinkOwner, kept: unknown): Promise<string> {
   const text = JSON.stringify([tenant, client, kept])
   const key = keyOf(clock.now(), tenant, text)
@@ -27,7 +30,7 @@ export async function storeQuery(blobs: BlobStore, clock: Clock, { tenant, clien
   return key
 }
 
-/** undefined: not kept any more, or another caller's. */
+/** Returns the stored content, or undefined if it was removed or belongs to another caller. */
 export async function readStoredQuery<Kept = ParameterPairs>(blobs: BlobStore, caller: LinkOwner, key: string): Promise<Kept | undefined> {
   const blob = await blobs.get(QUERY_KEY_PREFIX + key)
   if (blob === undefined) return undefined
@@ -36,7 +39,7 @@ export async function readStoredQuery<Kept = ParameterPairs>(blobs: BlobStore, c
   return tenant === caller.tenant && client === caller.client ? kept : undefined
 }
 
-/** Removes what no cursor refers to any more. */
+/** Removes content that no valid cursor refers to. */
 export async function sweepStoredQueries(blobs: BlobStore, now: number): Promise<void> {
   const oldest = dayOf(now - 2 * DAY)
   for await (const { key } of blobs.list(QUERY_KEY_PREFIX)) if (key.slice(QUERY_KEY_PREFIX.length) < oldest) await blobs.remove(key)

@@ -1,4 +1,4 @@
-/** Patches of who may change what it may not see: they say what is to be, and ask nothing about what is. */
+/** Patches of callers that may change a resource but not see it. Such a patch may set values, but not depend on existing ones. */
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
 import { replaceReferences } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
@@ -7,12 +7,12 @@ import { insufficientScope } from '../forbidden.ts'
 import type { FhirRequest } from '../interaction.ts'
 import type { PatchDocument } from './patch-document.ts'
 
-/** `hide` takes away the references that are there while those of the patch are resolved; `show` gives them back. */
+/** Mask for existing references. `hide` replaces them while the references of the patch are resolved. `show` restores them. */
 export type ReferenceMask = { readonly hide: (resource: Resource) => Resource; readonly show: (resource: Resource) => Resource }
 
 export const noReferenceMask: ReferenceMask = { hide: (resource) => resource, show: (resource) => resource }
 
-/** FhirError 403 for a patch that looks at what is there; every 422 is the same one, whatever is there. */
+/** Applies the patch. Throws FhirError 403 if it depends on existing values. Every 422 has the same text, to reveal none of them. */
 export async function runBlindPatch<T>(
   { access }: FhirRequest,
   { type }: ResourceKey,
@@ -28,7 +28,7 @@ export async function runBlindPatch<T>(
   }
 }
 
-/** Whether what it does depends on a value that is there, and not only on whether there is one. */
+/** Whether the result depends on an existing value, and not only on whether one exists. */
 const looks = (patch: PatchDocument): boolean =>
   patch.kind === 'json' ? patch.operations.some(({ op }) => LOOKING.has(op)) : patch.operations.some(({ path }) => !PLAIN.test(path))
 
@@ -37,7 +37,7 @@ const LOOKING: ReadonlySet<string> = new Set(['test', 'copy', 'move'])
 /** A FHIRPath of elements and indices, without functions or operators. */
 const PLAIN = /^\s*\w+(?:\.\w+|\[\d+\])*\s*$/
 
-/** `secret`: what nobody can guess, so that no fullUrl says it. */
+/** Creates the mask. `secret`: an unguessable text, so that no fullUrl can equal a hidden reference. */
 export function referenceMask(secret: string): ReferenceMask {
   const hidden: string[] = []
   const mark = `urn:hidden:${secret}:`

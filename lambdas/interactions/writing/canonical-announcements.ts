@@ -1,4 +1,4 @@
-/** Before definitions are committed it is told which canonicals they carry: where others look them up, none is missing then. */
+/** Announces the canonical URLs of definitions before their commit, so that no lookup misses one. */
 import { parseJsonBytes } from '../../fhir/json.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { type AnnouncedCanonical, type CanonicalNotes, isDefinitionType } from '../../ports/definitions/canonicals.ts'
@@ -6,18 +6,18 @@ import type { ResourceReader, ResourceWriter, Write } from '../../ports/store/re
 import { readInParts } from '../searching/bounded-reads.ts'
 import { mapInOrder } from '../time-slices.ts'
 
-/** A version that is written, or was. */
+/** A version to write, or a stored version. */
 type Defining = Pick<Write, 'tenant' | 'type' | 'id' | 'deleted' | 'body'>
 
 export type AnnouncingParts = {
   readonly writer: ResourceWriter
   readonly resources: Pick<ResourceReader, 'current'>
   readonly notes: CanonicalNotes
-  /** Told why something stays noted that is carried no more: it costs a read a look-up, and nothing else. */
+  /** Receives the error if an outdated note was not removed. Such a note only costs each lookup an additional read. */
   readonly report: (error: unknown) => void
 }
 
-/** And what they carry no more is forgotten once they are committed, unless it was announced again since they were read. */
+/** Returns a writer that announces before each commit. Then it removes notes of superseded URLs that were not announced again. */
 export const announcingWriter = ({ writer, resources, notes, report }: AnnouncingParts): ResourceWriter => ({
   async commit(writes, guards) {
     const announced = await announcedCanonicalsOf(writes)
@@ -29,7 +29,7 @@ export const announcingWriter = ({ writer, resources, notes, report }: Announcin
   },
 })
 
-/** What the versions before them carry, and they do not. */
+/** Returns the canonical URLs that the previous versions carry and the new ones do not. */
 async function leftBy(
   writes: readonly Write[],
   announced: readonly AnnouncedCanonical[],
@@ -48,7 +48,7 @@ async function leftBy(
 
 const nameOf = ({ tenant, type, id, url }: AnnouncedCanonical): string => JSON.stringify([tenant, type, id, url])
 
-/** The canonicals that the definitions among them carry. */
+/** Returns the canonical URLs of the definitions among the writes. */
 export async function announcedCanonicalsOf(writes: readonly Defining[]): Promise<readonly AnnouncedCanonical[]> {
   const definitions = writes.filter(({ type, deleted }) => isDefinitionType(type) && !deleted)
   return (await mapInOrder(definitions, announcedIn)).flat()

@@ -1,5 +1,5 @@
 /**
- * The search behind a conditional interaction. Always strict: a criterion that is unknown, or none at all, is an error.
+ * Search of a conditional interaction. It is always strict: an unknown criterion, or no criterion, is an error.
  * https://hl7.org/fhir/R4/http.html#ccreate, #cond-update, #3.1.0.7.1
  */
 import { createHash } from 'node:crypto'
@@ -26,7 +26,7 @@ export type Criteria = {
 }
 export type Match = ResourceKey & { readonly versionId: number }
 
-/** FhirError 400: no criterion, only result parameters, an unknown one, a malformed one. */
+/** Parses the criteria. Throws FhirError 400 for no criterion, result parameters only, an unknown or a malformed criterion. */
 export function criteriaOf(request: Criteria['request'], type: string, pairs: ParameterPairs): Criteria {
   const { where, criteria } = parseSearch(type, pairs, { handling: 'strict', criteriaOnly: true, ...request.reading })
   if (criteria.length === 0)
@@ -38,7 +38,7 @@ export function criteriaOf(request: Criteria['request'], type: string, pairs: Pa
   return { request, type, pairs: criteria, where }
 }
 
-/** Up to two matches: none, one, or too many. `holder` counts when it matches, though the index may not know it yet. */
+/** Returns up to two matches of the index, since two are too many. `holder`: added if it matches, because the index may not have it yet. */
 export async function matchesOf(
   { index, resources, expressions }: Pick<Ports, 'index' | 'resources' | 'expressions'>,
   criteria: Criteria,
@@ -70,7 +70,7 @@ async function holdsOn(
   return matchesPredicate(where, extract(head, resource, reading))
 }
 
-/** Binds a write that found no match to its criteria. */
+/** Returns the guard of a write without a match. It blocks other writes with the same criteria. */
 export const uniquenessGuardOf = (
   { request: { tenant }, type, pairs }: Criteria,
   taker: ResourceKey,

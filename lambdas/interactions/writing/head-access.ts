@@ -1,4 +1,4 @@
-/** What the access of a request says of a write: about the version it follows, before anything else is said about that, and the one it makes. */
+/** Access checks of a write: on the current version, before any error reveals something about it, and on the new version. */
 import { type Judge, maySee, mayWrite } from '../../access/judge.ts'
 import { isWholeTenant } from '../../access/rules.ts'
 import type { Letter } from '../../access/scopes.ts'
@@ -6,7 +6,7 @@ import type { DamagedVersion, ResourceVersion, Write } from '../../ports/store/r
 import { forbidden } from '../forbidden.ts'
 import type { Awaitable, FhirRequest, FhirResponse, Ports } from '../interaction.ts'
 
-/** What a write follows: it may also replace what cannot be read. */
+/** Current version that a write follows. A write may also replace a damaged version. */
 export type Head = ResourceVersion | DamagedVersion
 
 const LETTERS: Readonly<Record<string, Letter>> = { create: 'c', update: 'u', patch: 'u', delete: 'd' }
@@ -23,16 +23,19 @@ const judgeOf = ({ access, reading }: FhirRequest, { heads, expressions }: Judge
   },
 })
 
-/** Whether the access allows every such write, without a look at the version. */
+/** Whether the access allows every write of this kind, so that versions need no check. */
 export const isWriteUnrestricted = ({ access, interaction }: FhirRequest): boolean => isWholeTenant(access, LETTERS[interaction]!)
 
-/** The head as the write may know it. FhirError 403 for one it may not change; to a patch, one that may not be seen either is not there. */
+/**
+ * Returns the current version, or throws FhirError 403 if the request may not change it. For a patch that may not even read it, returns
+ * undefined, as if the resource were missing.
+ */
 export const authorizeHead = (request: FhirRequest, head: Head | undefined, ports: JudgePorts): Awaitable<Head | undefined> =>
   head === undefined || isWriteUnrestricted(request) ? head : judgedHead(request, head, ports)
 
 async function judgedHead(request: FhirRequest, head: Head, ports: JudgePorts): Promise<Head | undefined> {
   const judge = judgeOf(request, ports)
-  // Nobody knows whose a damaged one is.
+  // The compartments of a damaged version are unknown.
   const judged = 'damage' in head ? { ...head, lastUpdated: 0, compartments: [], body: NO_BODY } : head
   if (await mayWrite(judge, LETTERS[request.interaction]!, judged)) return head
   // guard: patch-needs-read-access
@@ -42,7 +45,7 @@ async function judgedHead(request: FhirRequest, head: Head, ports: JudgePorts): 
 
 const NO_BODY = new Uint8Array()
 
-/** FhirError 403 for a version the request may not make. */
+/** Throws FhirError 403 if the request may not create this version. */
 export const authorizeWrite = (request: FhirRequest, write: Write, ports: JudgePorts): Awaitable<void> =>
   isWriteUnrestricted(request) ? undefined : judgedWrite(request, write, ports)
 
@@ -61,7 +64,7 @@ export const isVisibleTo = (request: FhirRequest, version: ResourceVersion, port
 const isJudgedShown = async (judge: Judge, version: ResourceVersion): Promise<boolean> =>
   (await maySee(judge, 'r', version)) || maySee(judge, 's', version)
 
-/** The response, without the resource where the request may not read what it did not send. */
+/** Returns the response, without resource and warnings if the request may not read it. For a resource that the client did not send. */
 export const redactResponse = (
   request: FhirRequest,
   version: Omit<ResourceVersion, 'versionId'>,

@@ -1,4 +1,4 @@
-/** The version a write adds to a resource, and the answer to the client. https://hl7.org/fhir/R4/http.html#create, #update */
+/** Version that a write adds to a resource, and the response to the client. https://hl7.org/fhir/R4/http.html#create, #update */
 import { compartmentsOf } from '../../fhir/compartment.ts'
 import { writeJson } from '../../fhir/json.ts'
 import { FhirError, fhirError, type Issue, operationOutcomeOf } from '../../fhir/outcome.ts'
@@ -18,15 +18,15 @@ import { definitionWarningsOf, longStringWarningsOf, SUBSCRIPTION_WARNING, toSto
 
 const LARGEST_BODY = 20_000_000
 
-/** lastUpdated rises strictly, even when the head was stamped by a machine whose clock is ahead; a damaged stamp is not believed. */
+/** Returns the next lastUpdated. It rises strictly, even if another machine's clock is ahead. Ignores the stamp of a damaged version. */
 const stampAfter = (clock: Clock, head: Head | undefined): number =>
   head === undefined || 'damage' in head ? clock.now() : Math.max(clock.now(), head.lastUpdated + 1)
 
 export type NextVersionPorts = Pick<Ports, 'clock' | 'profiled'> & JudgePorts
 
 /**
- * Saves the resource as the version after `head`. FhirError 403 for a version the request may not make, 422 for one that defines a search
- * parameter that cannot be searched by, or is not as its profiles say where that is enforced.
+ * Prepares the resource as the version after `head`. Throws FhirError 403 if the request may not create this version. Throws FhirError
+ * 422 for an unusable search parameter, or for a resource that violates enforced profiles.
  */
 export function prepareVersion(
   ports: NextVersionPorts,
@@ -55,7 +55,7 @@ export function prepareVersion(
   return checkDefinition(resource, request.tenant, ports.expressions, request.reading.custom).then(profiled)
 }
 
-/** A patch does not send what it changes. */
+/** Redacts the response to a patch, because its client has not sent the resource. */
 const toPatcher = (
   request: FhirRequest,
   version: Omit<ResourceVersion, 'versionId'>,
@@ -96,7 +96,7 @@ function madeBy({ interaction }: FhirRequest, created: boolean): WriteKind {
   return created ? 'update-as-create' : 'update'
 }
 
-/** Deletes the resource: a version without content. */
+/** Prepares the deletion of the resource: a version without content. */
 export function prepareDeletion(clock: Clock, key: ResourceKey, head: Head, bases: BaseUrls): PreparedWrite {
   const write: Write = {
     ...key,
@@ -111,7 +111,7 @@ export function prepareDeletion(clock: Clock, key: ResourceKey, head: Head, base
   return { kind: 'change', write, guards: [], response }
 }
 
-/** No string is longer than the body it stands in. That one will not be found has to be known. Specification 4.2, 7 */
+/** Returns the warnings about the resource. The client must know of strings that searches cannot find. Specification 4.2, 7 */
 function warningsOf(
   resource: Resource,
   body: Uint8Array,
@@ -127,13 +127,13 @@ const writtenBy = ({ tenant, type, id, expected }: Write, about: WrittenVersion[
   ...{ tenant, type, id, versionId: expected + 1, about },
 })
 
-/** The resource as it is already: If-None-Exist found it. */
+/** Returns the response for an existing version that a request leaves unchanged, such as the match of If-None-Exist. */
 export const unchangedResponse = (request: FhirRequest, version: ResourceVersion): FhirResponse => ({
   ...saved(request, { ...version, expected: version.versionId - 1 }, false),
   about: ownersOf(version, request.reading),
 })
 
-/** The update, or the patch, changed nothing. */
+/** Returns the response of an update or patch that changes nothing. */
 export const noOpWrite = (request: FhirRequest, head: ResourceVersion, ports: JudgePorts): Awaitable<ResponseWithoutWrite> =>
   andThen(toPatcher(request, head, unchangedResponse(request, head), ports), (response) => ({ kind: 'answer', response, key: head }))
 
@@ -160,14 +160,14 @@ function saved({ baseUrl, preferences }: FhirRequest, write: Write, created: boo
   }
 }
 
-/** If-Match. https://hl7.org/fhir/R4/http.html#concurrency */
+/** Throws FhirError 412 if the current version does not meet If-Match. https://hl7.org/fhir/R4/http.html#concurrency */
 export function checkIfMatch({ preconditions: { ifMatch } }: FhirRequest, head: Head | undefined): void {
   if (ifMatch === undefined || (head !== undefined && !head.deleted && (ifMatch === '*' || ifMatch.includes(head.versionId)))) return
   const is = head === undefined ? 'does not exist' : head.deleted ? 'is deleted' : `is at version ${head.versionId}`
   throw new FhirError(412, [{ severity: 'error', code: 'conflict', text: `If-Match names ${named(ifMatch)}, but the resource ${is}` }])
 }
 
-/** If-None-Match of a write. https://www.rfc-editor.org/rfc/rfc9110#section-13.1.2 */
+/** Throws FhirError 412 if the current version does not meet If-None-Match. https://www.rfc-editor.org/rfc/rfc9110#section-13.1.2 */
 export function checkIfNoneMatch({ preconditions: { ifNoneMatch } }: FhirRequest, head: Head | undefined): void {
   if (ifNoneMatch === undefined || head === undefined || head.deleted) return
   if (ifNoneMatch !== '*' && !ifNoneMatch.includes(head.versionId)) return
@@ -175,7 +175,7 @@ export function checkIfNoneMatch({ preconditions: { ifNoneMatch } }: FhirRequest
   throw new FhirError(412, [{ severity: 'error', code: 'conflict', text: `If-None-Match ${what} is at version ${head.versionId}` }])
 }
 
-/** The first of them. */
+/** Describes the versions of If-Match, at most ten of them. */
 function named(ifMatch: readonly number[] | '*'): string {
   if (ifMatch === '*') return 'any version'
   return ifMatch.length === 0 ? 'no version of this server' : `version ${ifMatch.slice(0, 10).join(', ')}`

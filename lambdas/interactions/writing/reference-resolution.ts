@@ -1,4 +1,4 @@
-/** References that say a search, or the fullUrl of an entry, become what they mean before a resource is stored. https://hl7.org/fhir/R4/http.html#trules */
+/** Replaces conditional references, and references by fullUrl, before a resource is stored. https://hl7.org/fhir/R4/http.html#trules */
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
 import { conditionalReferencesOf, referenceLocationOf, replaceReferences } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
@@ -11,17 +11,18 @@ import { limitConcurrency } from '../time-slices.ts'
 import { criteriaOf, matchesOf } from './conditional-criteria.ts'
 
 /**
- * `meaningOf`: what a reference means that is no search, as `Type/id`. FhirError with the element: 412 where a search has no match, or
- * several; 400 where it is none; 413 for too many. IndexAhead: the store does not have what matches.
+ * Returns the resource with its references resolved. `meaningOf`: returns the target of a reference that is not a search, as `Type/id`.
+ * Throws FhirError with the element: 412 if a search has no match or several, 400 for an invalid search, 413 for too many searches.
+ * Throws IndexAhead if the store lacks the match.
  */
 export type ReferenceResolver = (resource: Resource, meaningOf?: ReferenceTargetOf) => Awaitable<Resource>
 
 export type ReferenceTargetOf = (reference: string) => string | undefined
 
-/** Different searches of one request. */
+/** Maximum different conditional references of one request. More are answered 413. */
 const MOST_SEARCHES = 10_000
 
-/** For the resources of one request: each search is made once. */
+/** Creates the resolver for the resources of one request. It runs each different search once. */
 export function referenceResolver(
   ports: Pick<Ports, 'index' | 'resources' | 'expressions'>,
   request: Pick<FhirRequest, 'tenant' | 'access' | 'reading'>,

@@ -1,4 +1,4 @@
-/** Refuses writes that leave a reference without its resource. For servers that want it: FHIR allows such references. */
+/** Rejects writes that leave a reference without its resource. A setting enables it, because FHIR allows such references. */
 import { parseJsonBytes } from '../../fhir/json.ts'
 import { FhirError, type Issue } from '../../fhir/outcome.ts'
 import { localReferencesOf } from '../../fhir/references.ts'
@@ -17,11 +17,11 @@ import type { CallerAccess, VisibleStoreOf } from '../visible-store.ts'
 export type IntegrityPorts = {
   readonly writer: ResourceWriter
   readonly resources: VisibleStoreOf
-  /** Made with `allReferences`. */
+  /** Index with documents that were extracted with `allReferences`. */
   readonly index: SearchIndex
 }
 
-/** 422 or 409, and which write of the commit is at fault. */
+/** FhirError 422 or 409 for a broken reference. `write`: index of the rejected write in the commit. */
 export class BrokenReference extends FhirError {
   readonly write: number
 
@@ -31,7 +31,7 @@ export class BrokenReference extends FhirError {
   }
 }
 
-/** Commits one after the other, each checked against what the one before it left. BrokenReference instead of a commit that breaks one. */
+/** Returns a writer that runs commits one at a time, since each check needs the previous result. A BrokenReference prevents a commit. */
 export function integrityWriter({ writer, ...ports }: IntegrityPorts): RequestWriter {
   let last: Promise<unknown> = Promise.resolve()
   return {
@@ -50,7 +50,7 @@ export function integrityWriter({ writer, ...ports }: IntegrityPorts): RequestWr
 
 type CheckPorts = Omit<IntegrityPorts, 'writer'>
 
-/** 422: a resource refers to one that is not there, for all that may be seen, or that the same commit deletes. */
+/** Throws BrokenReference 422 if a resource refers to one that is missing, hidden from the caller, or deleted by the same commit. */
 async function checkReferences({ resources }: CheckPorts, writes: readonly Write[], by: CallerAccess): Promise<void> {
   const own = new Map(writes.map((write) => [nameOf(write), write.deleted]))
   const asked = writes.flatMap(({ tenant, deleted, body }, write) =>
@@ -78,11 +78,11 @@ async function checkReferences({ resources }: CheckPorts, writes: readonly Write
 
 const BROKEN = { severity: 'error', code: 'business-rule' } as const
 
-/** Who patches what it may not see has not sent its references. */
+/** Whether the error may name the references. The caller has not sent them if it patches a resource that is hidden from it. */
 const isTold = async (resources: VisibleStoreOf, write: Write, by: CallerAccess): Promise<boolean> =>
   write.expected === 0 || (await resources(by, 'r').current([write]))[0] !== undefined
 
-/** 409: a resource is deleted that others refer to. Only one that may be seen is named. */
+/** Throws BrokenReference 409 if another resource refers to a deleted one. The error names that resource only if the caller may see it. */
 async function checkDeletions({ index }: CheckPorts, writes: readonly Write[], by: CallerAccess): Promise<void> {
   const written = new Set(writes.map(nameOf))
   for (const [i, write] of writes.entries()) {

@@ -1,9 +1,9 @@
-/** The resource a request carries. */
+/** Resource in the body of a request. */
 import { fhirError } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { FhirRequest } from '../interaction.ts'
 
-/** FhirError 400 where there is none, or one of another type than the URL names. */
+/** Returns the resource. Throws FhirError 400 if there is none, or if its type differs from the type in the URL. */
 export function bodyOf({ resource, type }: Pick<FhirRequest, 'resource' | 'type'>): Resource {
   if (resource === undefined) throw fhirError(400, 'required', 'The request needs a resource as its body')
   if (type !== undefined && resource.resourceType !== type)

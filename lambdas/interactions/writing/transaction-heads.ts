@@ -1,19 +1,19 @@
-/** The heads that a transaction writes after. 5,000 of them may be far larger than its Bundle. A body is held only if a change depends on it. */
+/** Current versions that a transaction follows. Their bodies may be far larger than its Bundle: only those that changes need are held. */
 import { fhirError } from '../../fhir/outcome.ts'
 import type { ResourceKey } from '../../ports/store/resource-store.ts'
 import type { FhirRequest, Ports } from '../interaction.ts'
 import { readInParts } from '../searching/bounded-reads.ts'
 import { type Head, isWriteUnrestricted } from './head-access.ts'
 
-/** Bytes of all bodies that are held. */
+/** Maximum bytes of all held bodies. More are answered 403. */
 const MOST_HELD = 50_000_000
 
 const NO_BODY = new Uint8Array()
 
-/** `request`: of the entry. */
+/** Target of a write. `request`: request of its entry. */
 type Written = { readonly key: ResourceKey; readonly request: FhirRequest }
 
-/** Returns the heads in the order of the targets. FhirError 403 if the changes depend on more than 50 MB of them. */
+/** Returns the current versions in the order of the targets. Throws FhirError 403 if the changes depend on more than 50 MB of them. */
 export async function readTransactionHeads(
   { heads, choices }: Pick<Ports, 'heads' | 'choices'>,
   targets: readonly Written[],
@@ -38,7 +38,7 @@ export async function readTransactionHeads(
   return found
 }
 
-/** The audit record of a deleted Device names its patient, which only the body says. */
+/** Whether only the body names the patient: the audit record of a deleted Device needs it. */
 const isOwnedInside = ({ type }: ResourceKey, { interaction }: FhirRequest): boolean => type === 'Device' && interaction === 'delete'
 
 const tooHeavy = (): Error =>

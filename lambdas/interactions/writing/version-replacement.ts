@@ -1,4 +1,4 @@
-/** What update and patch do with the version they follow: another one after it, unless nothing changes and the server is to say so. */
+/** Version that update and patch add after the current one. They add none if nothing changes and the setting `noOpUpdates` is `ignore`. */
 import { parseJsonBytes } from '../../fhir/json.ts'
 import { isElement, type Resource } from '../../fhir/resource.ts'
 import { stampResource } from '../../fhir/version.ts'
@@ -19,20 +19,20 @@ export function prepareReplacement(
   const next = () => prepareVersion(ports, request, target, head, resource)
   const isToBeSaved = choices.noOpUpdates === 'version' || head === undefined || head.deleted || 'damage' in head
   if (isToBeSaved || !isSameAs(head, toStoredResource(resource))) return next()
-  // Who may not see it is not told that it has guessed it.
+  // If the current version is hidden, add a version anyway. Otherwise the response would confirm guessed content.
   return andThen(
     isVisibleTo(request, head, ports),
     (isShown): Awaitable<PreparedWrite | ResponseWithoutWrite> => (isShown ? noOpWrite(request, head, ports) : next()),
   )
 }
 
-/** But for what the server writes into it itself. */
+/** Whether both have the same content, apart from the id and the meta elements that the server sets. */
 function isSameAs({ lastUpdated, versionId, id, body }: ResourceVersion, resource: Resource): boolean {
   const current = parseJsonBytes(body) as Resource
   return isSame(stampResource(current, id, versionId, lastUpdated), stampResource(resource, id, versionId, lastUpdated))
 }
 
-/** The members of an object have no order; 1.10 is another decimal than 1.1. https://hl7.org/fhir/R4/datatypes.html#decimal */
+/** Compares JSON values. Members have no order. 1.10 and 1.1 are different decimals. https://hl7.org/fhir/R4/datatypes.html#decimal */
 function isSame(a: unknown, b: unknown): boolean {
   if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, i) => isSame(item, b[i]))
   if (!isElement(a) || !isElement(b)) return a === b

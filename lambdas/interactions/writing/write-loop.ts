@@ -1,6 +1,6 @@
 /**
- * How a write happens: find the resource it means, read its head, make the next version, commit it if the head is still that one.
- * A lost race starts over, so that what a write decided was decided on the version it follows.
+ * Procedure of a write: locate the resource, read its current version, prepare the next version, commit it if the current version is
+ * unchanged. After a conflict the write starts over, so that its decisions always rest on the version that it follows.
  */
 import { fhirError } from '../../fhir/outcome.ts'
 import { IndexAhead } from '../../ports/faults/index-ahead.ts'
@@ -11,21 +11,21 @@ import { type ReferenceResolver, referenceResolver } from './reference-resolutio
 
 export type WritePorts = Pick<Ports, 'resources' | 'heads' | 'writer' | 'latest' | 'clock' | 'expressions' | 'profiled' | 'choices'>
 
-/** What one attempt needs. */
+/** Ports of one attempt. */
 export type AttemptPorts = Omit<WritePorts, 'latest'> & Pick<Ports, 'index'>
 
 export const attemptPortsOf = ({ latest, ...ports }: WritePorts): AttemptPorts => ({ ...ports, index: latest() })
 
-/** There is nothing to write; `key` is the resource the answer is about. */
+/** Response if there is nothing to write. `key`: resource that the response is about. */
 export type ResponseWithoutWrite = { readonly kind: 'answer'; readonly response: FhirResponse; readonly key?: ResourceKey }
 
-/** The resource a write means. */
+/** Resource that a write changes. */
 export type WriteTarget = {
   readonly kind: 'target'
   readonly key: ResourceKey
-  /** Found by criteria: the version that matched. Another head by now means: search again. */
+  /** Version that matched the criteria. If it has been superseded, the write searches again. */
   readonly matched?: number
-  /** Nothing matched the criteria: no other write under the same criteria may come between. */
+  /** Guard if nothing matched the criteria. It blocks concurrent writes with the same criteria. */
   readonly guard?: UniquenessGuard
 }
 
@@ -36,16 +36,16 @@ export type PreparedWrite = {
   readonly response: FhirResponse
 }
 
-/** Goes on at once where there is nothing to wait for. */
+/** Applies `next` to the value, synchronously if the value is not a promise. */
 export const andThen = <T, U>(value: Awaitable<T>, next: (value: T) => Awaitable<U>): Awaitable<U> =>
   value instanceof Promise ? value.then(next) : next(value)
 
-/** `resolve`: for whatever is to be stored. */
+/** Ports of a change. `resolve`: resolves the references of a resource that is to be stored. */
 export type ChangePorts = AttemptPorts & { readonly resolve: ReferenceResolver }
 
-/** The two halves of a writing interaction; a transaction runs them for all its entries before it commits once. */
+/** The two steps of a writing interaction. A transaction runs both for all its entries before its single commit. */
 export type WriteInteraction = {
-  /** `holder`: the resource that holds the guard of these criteria, when a commit just met it. */
+  /** Finds the resource to change. `holder`: resource that holds the guard of these criteria, if it blocked the previous attempt. */
   readonly locate: (ports: AttemptPorts, request: FhirRequest, holder?: ResourceKey) => Awaitable<WriteTarget | ResponseWithoutWrite>
   readonly change: (
     ports: ChangePorts,
@@ -55,7 +55,7 @@ export type WriteInteraction = {
   ) => Awaitable<PreparedWrite | ResponseWithoutWrite>
 }
 
-/** So many times a write starts over before it answers 409. */
+/** Maximum attempts of a write. Afterwards it is answered 409. */
 export const MAX_WRITE_ATTEMPTS = 100
 
 export const writeLoop =
@@ -79,7 +79,7 @@ export const writeLoop =
     throw tooManyConflicts()
   }
 
-/** The resource that matched has another version by now. IndexAhead: it never had the one that matched. */
+/** Whether the matched version has been superseded. Throws IndexAhead if the store never had the matched version. */
 export function isMatchSuperseded({ matched }: Pick<WriteTarget, 'matched'>, head: Head | undefined): boolean {
   if (matched === undefined) return false
   if (matched > (head?.versionId ?? 0)) throw new IndexAhead('criteria match a version that the store does not have')

@@ -1,4 +1,4 @@
-/** What is told of a resource that is stored all the same. */
+/** Warnings about a resource that is stored nevertheless. */
 import type { Issue } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { findEmptyOperands, typesWithR4Parameter } from '../../search/custom/custom-parameters.ts'
@@ -6,7 +6,7 @@ import { findLongStrings } from '../../search/documents/long-strings.ts'
 import type { SearchContext } from '../../search/search-context.ts'
 import { MAX_SEARCHABLE_CHARACTERS } from '../../search/text-folding.ts'
 
-/** One for each string that search will pass over. Specification 2.5, 4.2, 8. */
+/** Returns a warning for each string that is too long for searches to find. Specification 2.5, 4.2, 8. */
 export const longStringWarningsOf = (resource: Resource, reading: SearchContext): readonly Issue[] =>
   findLongStrings(resource, reading).map((expression) => ({
     severity: 'warning',
@@ -15,7 +15,7 @@ export const longStringWarningsOf = (resource: Resource, reading: SearchContext)
     text: `The string is longer than ${MAX_SEARCHABLE_CHARACTERS} characters: it is stored, but search does not find it`,
   }))
 
-/** What a search parameter defines in vain. */
+/** Returns warnings about parts of a SearchParameter that have no effect. */
 export function definitionWarningsOf(resource: Resource): readonly Issue[] {
   if (resource.resourceType !== 'SearchParameter' || resource.status !== 'active') return []
   return [...redefinitionWarnings(resource), ...findEmptyOperands(resource).map(emptyWarning)]
@@ -33,7 +33,10 @@ function redefinitionWarnings(resource: Resource): readonly Issue[] {
   return [{ severity: 'warning', code: 'business-rule', expression: 'SearchParameter.code', text }]
 }
 
-/** What is kept for a resource: a Subscription that is active is one that is requested, for nobody is notified. https://hl7.org/fhir/R4/subscription.html */
+/**
+ * Returns the resource to store. An active Subscription becomes a requested one, because this server sends no notifications.
+ * https://hl7.org/fhir/R4/subscription.html
+ */
 export const toStoredResource = (resource: Resource): Resource =>
   resource.resourceType === 'Subscription' && resource.status === 'active' ? { ...resource, status: 'requested' } : resource
 
