@@ -39,10 +39,11 @@ export const history =
     const versions = takeFittingPage(page.versions)
     const last = versions.at(-1)
     const more = last !== undefined && (page.more || versions.length < page.versions.length)
-    const next = more ? sealCursor(seal, clock, positionOf(last), paged) : undefined
+    const end = earliestUntil(after, page)
+    const next = more ? sealCursor(seal, clock, { ...positionOf(last), ...end }, paged) : undefined
     return {
       status: 200,
-      ...untilOf(page),
+      ...untilOf(end),
       body: {
         kind: 'bundle',
         type: 'history',
@@ -80,14 +81,25 @@ async function counted(
   }
 }
 
-const untilOf = ({ until }: HistoryPage): Pick<FhirResponse, 'headers'> =>
+type HistoryEnd = Pick<HistoryPage, 'until'>
+
+/** Returns the earliest end of the pages so far. No page shows what is stamped after the end of the first, so each header serves as the next `_since`. */
+function earliestUntil(before: HistoryEnd | undefined, { until }: HistoryPage): HistoryEnd {
+  const ends = [before?.until, until].filter((end) => end !== undefined)
+  return ends.length === 0 ? {} : { until: Math.min(...ends) }
+}
+
+const untilOf = ({ until }: HistoryEnd): Pick<FhirResponse, 'headers'> =>
   until === undefined ? {} : { headers: { 'x-history-until': toInstant(until) } }
 
 const isUnknown = async (seen: VisibleStore, scope: HistoryScope): Promise<boolean> =>
   (await seen.history(scope, {}, undefined, 1)).versions.length === 0
 
-function positionAsked(seal: Seal, clock: Clock, text: string, paged: PagedRequest): HistoryPosition {
-  const cursor = openCursor<HistoryPosition>(seal, clock, text, paged.caller)
+/** The position of a page, and the earliest end of the pages before it. */
+type PagePosition = HistoryPosition & HistoryEnd
+
+function positionAsked(seal: Seal, clock: Clock, text: string, paged: PagedRequest): PagePosition {
+  const cursor = openCursor<PagePosition>(seal, clock, text, paged.caller)
   checkCursor(cursor, paged)
   return cursor.position
 }
