@@ -1,4 +1,7 @@
-/** Every setting of the service: name, type, default, meaning. The only reader of process.env, and never while it is imported. */
+/**
+ * Settings of the server: name, type, default and meaning. Only this file reads process.env, and only when a function is called, never on
+ * import.
+ */
 import { RESERVED_CLAIMS } from '../access/claims.ts'
 import { type ExternalIssuer, parseIssuers } from '../access/verification/external-issuers.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
@@ -6,7 +9,10 @@ import { isTimeZone } from '../fhir/time-zone.ts'
 import { hostsOf } from '../ports/security/private-hosts.ts'
 import { DEFAULT_TENANT } from '../ports/store/tenants.ts'
 
-/** `count`: from 1 on; `bytes`: of what is held in memory as one text; `wait`: milliseconds, up to an hour; `days`: up to a century; `header`: the name of one, or none; `name`: as people read it. */
+/**
+ * Kinds of values. `count`: a whole number from 1. `bytes`: size of a text in memory. `wait`: milliseconds, at most an hour. `days`: at
+ * most 100 years. `header`: a header name or empty. `name`: a display name.
+ */
 export type SettingKind =
   | 'integer'
   | 'count'
@@ -27,13 +33,13 @@ export type SettingKind =
   | readonly string[]
 
 export type Setting = {
-  /** The environment variable is FHIR_ and the name in capitals: FHIR_MAX_BODY_BYTES. */
+  /** Name in camel case. The environment variable is FHIR_ and the name in upper snake case: FHIR_MAX_BODY_BYTES. */
   readonly name: string
   readonly kind: SettingKind
   readonly fallback: string
 }
 
-/** The meaning stands in a comment, as in the README, so that no function carries it. */
+/** Returns the setting. Its meaning is a comment, repeated in the README, so that the bundles of functions do not contain it. */
 const setting = <const Name extends string, const Kind extends SettingKind>(name: Name, kind: Kind, fallback: string) => ({
   name,
   kind,
@@ -42,63 +48,66 @@ const setting = <const Name extends string, const Kind extends SettingKind>(name
 
 // biome-ignore format: a table
 export const SETTINGS = [
-  setting('clientIds', ['required', 'optional'], 'required'), // POST without an id (most clients send none): required answers 400, in a Bundle the fullUrl (urn:uuid) is the id; optional lets the server choose a UUID, also in a Bundle
-  setting('conditionalUpdateIdMismatch', ['accept', 'reject'], 'accept'), // a conditional update whose body has another id than the match: accept: apply it to the match; reject: answer 400
-  setting('noOpUpdates', ['version', 'ignore'], 'version'), // an update that changes nothing: version: a new version all the same; ignore: none
-  setting('consistency', ['eventual', 'strong'], 'eventual'), // when a write without X-Consistency answers: eventual: once it is stored; strong: once searches find it, after 5 seconds at the latest; it is then slower on AWS, by about a second
-  setting('validateProfiles', ['off', 'warn', 'enforce'], 'off'), // whether what is written is checked against the profiles it names: warn: differences are reported with Prefer: return=OperationOutcome; enforce: errors are answered 422
-  setting('writes', ['on', 'stopped'], 'on'), // stopped: whatever would write a resource is answered 503, as for maintenance or a restore; reads, searches and exports go on
-  setting('packageRegistry', 'registry', 'https://packages.fhir.org'), // where `package add NAME@VERSION` finds packages: a registry as npm has, https unless it is on this machine
-  setting('versioning', 'switch', 'on'), // off: vread answers 404 and histories show current versions only (all versions are kept)
-  setting('referentialIntegrity', 'switch', 'off'), // on: a reference to a resource that is not there answers 422, the deletion of one that others refer to 409
+  setting('clientIds', ['required', 'optional'], 'required'), // ids of resources created by POST, which most clients send without one: required: a POST without an id is answered 400, and in a Bundle the fullUrl (urn:uuid) is the id; optional: the server assigns a UUID, also in a Bundle
+  setting('conditionalUpdateIdMismatch', ['accept', 'reject'], 'accept'), // conditional update whose body has another id than the match: accept: the match is updated; reject: the request is answered 400
+  setting('noOpUpdates', ['version', 'ignore'], 'version'), // update that changes nothing: version: it creates a new version; ignore: it does not
+  setting('consistency', ['eventual', 'strong'], 'eventual'), // time at which a write without X-Consistency is answered: eventual: when it is stored; strong: when searches find it, at most 5 seconds later. On AWS strong takes about one second longer
+  setting('validateProfiles', ['off', 'warn', 'enforce'], 'off'), // validation of written resources against the profiles in meta.profile: off: none; warn: issues are reported with Prefer: return=OperationOutcome; enforce: errors are answered 422
+  setting('writes', ['on', 'stopped'], 'on'), // stopped: requests that would write a resource are answered 503, for maintenance or a restore; reads, searches and exports continue
+  setting('packageRegistry', 'registry', 'https://packages.fhir.org'), // URL of the npm-style registry from which `package add NAME@VERSION` downloads packages; http is accepted on this machine only
+  setting('versioning', 'switch', 'on'), // off: vread is answered 404 and histories show current versions only; all versions stay stored
+  setting('referentialIntegrity', 'switch', 'off'), // on: a write with a reference to a missing resource is answered 422, and the deletion of a resource that others refer to 409
   setting('timeZone', 'time zone', 'UTC'), // IANA name of the time zone of dates without an offset
-  setting('access', ['token', 'iam', 'open'], 'token'), // accepted requests: token: those with an access token; open (`--open`): all of this machine that no proxy forwards; iam, on AWS only: those signed with AWS credentials
-  setting('tenancy', 'switch', 'off'), // on: whose data a request is about stands in a claim of its token; off: there is one tenant, "default", and nothing opens to who is of others only
-  setting('tenantClaim', 'claim', 'tenant'), // the name of that claim
+  setting('access', ['token', 'iam', 'open'], 'token'), // accepted requests: token: requests with an access token; open (`--open`): requests of this machine that no proxy forwards; iam, on AWS only: requests signed with AWS credentials
+  setting('tenancy', 'switch', 'off'), // on: a claim of the access token names the tenant; off: "default" is the only tenant, and clients, users and tokens of other tenants have no access
+  setting('tenantClaim', 'claim', 'tenant'), // name of the token claim that names the tenant
   setting('externalIssuers', 'issuers', ''), // JSON: other issuers whose tokens are accepted, each [{issuer, audience, jwksUri, tenants, scopes, claims, assertion}]: see lambdas/access/verification/external-issuers.ts
-  setting('privateHosts', 'hosts', ''), // where keys of issuers and clients may be fetched from although the address is private: names and networks, separated by commas, as keycloak.hospital.example, 10.1.0.0/16. Who signs their certificates is named by NODE_EXTRA_CA_CERTS
-  setting('pkce', ['off', 'accept', 'require'], 'accept'), // PKCE (S256) of codes: off: ignored; accept: checked where it is sent; require: always
-  setting('organizationName', 'name', ''), // name of the organization that runs the server, shown on the login, consent and account pages; without one they show the host of the base URL
-  setting('patientScopesWithoutContext', ['all', 'none'], 'all'), // scopes patient/… of a client that asks for itself, without a patient: all: those of all patients; none: of no patient
-  setting('maxTransactionEntries', 'count', '5000'), // entries of a batch or transaction; more are answered 413
-  setting('maxBodyBytes', 'bytes', '16000000'), // size of a request body in bytes; more is answered 413. Sixteen times as many bytes of bodies are held at once; more are answered 503
-  setting('maxRequests', 'count', '1000'), // requests under way at once, those apart whose bodies are still coming; more are answered 503
-  setting('addressHeader', 'header', ''), // header in which a proxy before the server says who asks, as X-Forwarded-For: its last address counts. Without it all who come through the proxy are one to the limits on guessing; without a proxy clients could say what they like
-  setting('allowedOrigins', 'origins', '*'), // origins whose browsers may call the server, separated by commas, or *; where the base URL is a loopback address only loopback origins are let in
-  setting('auditRetentionDays', 'days', '90'), // days for which audit records are kept
-  setting('auditDurability', ['batched', 'strict'], 'batched'), // batched: audit records are written within a fifth of a second; strict: before the answer, and nothing is done while they cannot be. On AWS the default is strict
-  setting('exportNeedsAssertion', 'switch', 'on'), // on: an export is begun with a token that was got by a signed assertion (private_key_jwt); off: with any
-  setting('userExports', 'switch', 'off'), // on: tokens of users who logged in start exports, which belong to client and user; off: such a kick-off is answered 403
-  setting('maxRunningExports', 'count', '5'), // exports of one client that run at once; more are answered 429
-  setting('exportRetentionDays', 'days', '10'), // days for which the status of a finished export stays available; its files stay for the 7 days after its manifest was handed out, too
+  setting('privateHosts', 'hosts', ''), // host names and networks with private addresses from which keys of issuers and clients may be fetched, separated by commas, such as keycloak.hospital.example, 10.1.0.0/16. NODE_EXTRA_CA_CERTS names the file of their certificate authority
+  setting('pkce', ['off', 'accept', 'require'], 'accept'), // PKCE (S256) for authorization codes: off: ignored; accept: verified if the client sends it; require: mandatory
+  setting('organizationName', 'name', ''), // name of the organization that runs the server, shown on the login, consent and account pages; if empty, they show the host of the base URL
+  setting('patientScopesWithoutContext', ['all', 'none'], 'all'), // effect of patient/… scopes that a client requests for itself without a patient: all: access to all patients; none: access to no patient
+  setting('maxTransactionEntries', 'count', '5000'), // maximum entries of a batch or transaction; larger ones are answered 413
+  setting('maxBodyBytes', 'bytes', '16000000'), // maximum bytes of a request body; a larger one is answered 413. The server holds at most sixteen times as many bytes of bodies at once; further requests are answered 503
+  setting('maxRequests', 'count', '1000'), // maximum concurrent requests, not counting those whose body is still arriving; further requests are answered 503
+  setting('addressHeader', 'header', ''), // header in which a proxy names the client address, such as X-Forwarded-For; its last address is used. Without it, all clients behind the proxy share one login throttle. Set it only behind a proxy, because a client can send any value
+  setting('allowedOrigins', 'origins', '*'), // origins of browser apps that may call the server, separated by commas, or *; if the base URL is a loopback address, only loopback origins are accepted
+  setting('auditRetentionDays', 'days', '90'), // days for which audit records are retained
+  setting('auditDurability', ['batched', 'strict'], 'batched'), // batched: audit records are written within a fifth of a second; strict: they are written before the response, and requests fail while they cannot be written. On AWS the default is strict
+  setting('exportNeedsAssertion', 'switch', 'on'), // on: starting an export requires an access token obtained with a signed assertion (private_key_jwt); off: any access token starts exports
+  setting('userExports', 'switch', 'off'), // on: tokens of logged-in users may start exports, which belong to the client and the user; off: such a kick-off is answered 403
+  setting('maxRunningExports', 'count', '5'), // maximum concurrent exports of one client; further kick-offs are answered 429
+  setting('exportRetentionDays', 'days', '10'), // days for which the status of a finished export stays available; its files also stay for 7 days after the manifest was retrieved
   setting('groupExportTypes', 'types', 'Patient,AllergyIntolerance,CarePlan,CareTeam,Condition,Device,DiagnosticReport,DocumentReference,Encounter,Goal,Immunization,MedicationRequest,Observation,Procedure,Provenance,QuestionnaireResponse,RelatedPerson,ServiceRequest'), // resource types of Group exports, separated by commas; all: the whole Patient compartment
-  setting('exportAdditionalResources', 'text', ''), // file of JSON that says what comes along in exports of patients and groups because it is referred to, in place of lambdas/export/additional-resources.json; or the JSON itself. On AWS an object in the settings of the stage
-  setting('searchBudget', 'wait', '10000'), // milliseconds a search may take before it is answered 503; it waits twice as long for the index and for searches before it
+  setting('exportAdditionalResources', 'text', ''), // JSON file, or the JSON itself, with the rules for referenced resources that exports of patients and groups include; it replaces lambdas/export/additional-resources.json. On AWS an object in the settings of the stage
+  setting('searchBudget', 'wait', '10000'), // milliseconds that a search may run before it is answered 503; it waits up to twice as long for the index and for earlier searches
 ] as const satisfies readonly Setting[]
 
-/** Where a deployed function finds the world. Environment variables like the settings; a function has those of its ports only. */
+/**
+ * Settings that the deployment sets for functions on AWS: names and addresses of their resources. They are environment variables too. A
+ * function has only those that its ports need.
+ */
 // biome-ignore format: a table
 export const DEPLOYMENT_SETTINGS = [
-  setting('baseUrl', 'text', ''), // what the server calls itself, without a slash at the end
-  setting('ownBases', 'text', ''), // every address that counts as its own, separated by blanks: documents are made with the first. None: baseUrl
-  setting('stage', 'text', ''), // the deployment among others of the account
-  setting('table', 'text', ''), // the DynamoDB table of the resources
-  setting('stateTable', 'text', ''), // the DynamoDB table of everything else: audit records, definitions, the key of seals
-  setting('bucket', 'text', ''), // the S3 bucket of large bodies and kept queries
-  setting('searchEndpoint', 'text', ''), // the URL of OpenSearch
-  setting('searchSigning', ['sigv4', 'none'], 'sigv4'), // how requests to OpenSearch are signed
-  setting('searchPrefix', 'text', 'fhir'), // what the names of its indices begin with
-  setting('rebuildWorkflow', 'text', ''), // the ARN of the state machine that makes documents again
-  setting('exportBucket', 'text', ''), // the S3 bucket of export files
-  setting('exportOrigin', 'text', ''), // where export files are downloaded from: the origin of CloudFront, without a slash at the end
-  setting('exportWorkflow', 'text', ''), // the ARN of the state machine that writes exports
-  setting('linkKey', 'text', ''), // the key of KMS that signs links to export files
-  setting('linkKeyPair', 'text', ''), // the id CloudFront knows that key by
-  setting('epoch', 'integer', '0'), // how many times the table of the resources was set back to an earlier time
-  setting('restoredAt', 'text', ''), // the instant it was set back to the last time, as FHIR writes it
-  setting('formerTable', 'text', ''), // the table of the resources before that, where it is there still
-  setting('rebuildWait', 'integer', '60'), // seconds after which no function works with older definitions
-  setting('keptIndexDays', 'integer', '7'), // days for which an index is kept that an upgrade made another in place of
+  setting('baseUrl', 'text', ''), // base URL of the server, without a trailing slash
+  setting('ownBases', 'text', ''), // base URLs that the server treats as its own, separated by blanks; index documents use the first. Empty: only baseUrl
+  setting('stage', 'text', ''), // name of the deployment within the AWS account
+  setting('table', 'text', ''), // DynamoDB table of the resources
+  setting('stateTable', 'text', ''), // DynamoDB table of all other state: audit records, definitions, the key of seals
+  setting('bucket', 'text', ''), // S3 bucket of large bodies and stored queries
+  setting('searchEndpoint', 'text', ''), // URL of OpenSearch
+  setting('searchSigning', ['sigv4', 'none'], 'sigv4'), // signature of requests to OpenSearch
+  setting('searchPrefix', 'text', 'fhir'), // prefix of the index names
+  setting('rebuildWorkflow', 'text', ''), // ARN of the state machine that rebuilds index documents
+  setting('exportBucket', 'text', ''), // S3 bucket of export files
+  setting('exportOrigin', 'text', ''), // origin of CloudFront from which clients download export files, without a trailing slash
+  setting('exportWorkflow', 'text', ''), // ARN of the state machine that writes exports
+  setting('linkKey', 'text', ''), // KMS key that signs links to export files
+  setting('linkKeyPair', 'text', ''), // id of that key in CloudFront
+  setting('epoch', 'integer', '0'), // restore generation: how many times the table of the resources was restored to an earlier time
+  setting('restoredAt', 'text', ''), // instant to which the table was last restored, in FHIR format
+  setting('formerTable', 'text', ''), // table of the resources before that restore; empty if it no longer exists
+  setting('rebuildWait', 'integer', '60'), // seconds after which every function uses the current definitions
+  setting('keptIndexDays', 'integer', '7'), // days for which the previous index of a type is retained after an upgrade
 ] as const satisfies readonly Setting[]
 
 type Value<Kind> = Kind extends 'integer' | 'count' | 'bytes' | 'wait' | 'days'
@@ -120,7 +129,7 @@ export type DeploymentSettings = Values<(typeof DEPLOYMENT_SETTINGS)[number]>
 
 export const variableOf = (name: string): string => `FHIR_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`
 
-/** RangeError that names the variable where a value does not fit. */
+/** Returns the settings of the server. Throws a RangeError that names the variable if a value is invalid. */
 export function readConfig(environment: Environment = process.env): Config {
   const config = read(SETTINGS, environment) as Config
   const opening = (tenants: unknown): boolean => [tenants].flat().some((tenant) => tenant === '*' || tenant === DEFAULT_TENANT)
@@ -132,24 +141,30 @@ export function readConfig(environment: Environment = process.env): Config {
   return config
 }
 
-/** What reads like a setting and is none: a slip, and the default holds. Tests have variables of their own, stages are chosen by one. */
+/**
+ * Returns the FHIR_ variables that are not in SETTINGS. Most are misspelled, so the default of the meant setting applies. Ignores
+ * FHIR_TEST_… and FHIR_STAGE, which tests and deployments use.
+ */
 export const unknownVariables = (environment: Environment = process.env): readonly string[] =>
   Object.keys(environment).filter(
     (variable) => /^FHIR_(?!TEST_|STAGE$)/.test(variable) && !SETTINGS.some(({ name }) => variableOf(name) === variable),
   )
 
-/** As readConfig, of PLACES. */
+/** Returns the settings of DEPLOYMENT_SETTINGS. Throws a RangeError that names the variable if a value is invalid. */
 export const readDeploymentSettings = (environment: Environment = process.env): DeploymentSettings =>
   read(DEPLOYMENT_SETTINGS, environment) as DeploymentSettings
 
-/** As whom a function calls AWS: given to it by the platform. */
+/** Returns the region and the credentials with which a function calls AWS. Lambda sets these variables. */
 export function readAwsIdentity(environment: Environment = process.env) {
   const { AWS_REGION: region = '', AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN } = environment
   const secret = { accessKeyId: AWS_ACCESS_KEY_ID ?? '', secretAccessKey: AWS_SECRET_ACCESS_KEY ?? '' }
   return { region, credentials: { ...secret, ...(AWS_SESSION_TOKEN === undefined ? {} : { sessionToken: AWS_SESSION_TOKEN }) } }
 }
 
-/** What a program needs of the environment that evaluates for clients: where its libraries and its time zone are. It sees nothing else. */
+/**
+ * Returns the environment of the process that evaluates expressions of clients: library path and time zone. That process gets no other
+ * variable, so it sees no secret.
+ */
 export const readProgramEnvironment = (environment: Environment = process.env): Readonly<Record<string, string>> =>
   Object.fromEntries(['LD_LIBRARY_PATH', 'SystemRoot', 'TZ'].flatMap((name) => (environment[name] ? [[name, environment[name]]] : [])))
 
@@ -210,7 +225,10 @@ function issuersOf(text: string): readonly ExternalIssuer[] {
   }
 }
 
-/** None in an empty text. Any scheme: apps on telephones have their own. https://www.rfc-editor.org/rfc/rfc6454#section-7 */
+/**
+ * Returns no origin for an empty text, and undefined if an origin is invalid. Any scheme is valid, because mobile apps have their own.
+ * https://www.rfc-editor.org/rfc/rfc6454#section-7
+ */
 function originsOf(text: string): readonly string[] | undefined {
   if (text === '') return []
   const origins = text.split(',').map((item) => item.trim())
@@ -230,16 +248,16 @@ function isRegistry(text: string): boolean {
 
 const isFreeClaim = (text: string): boolean => /^[\w:./-]{1,100}$/.test(text) && !RESERVED_CLAIMS.includes(text)
 
-/** Or none. https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2 */
+/** Header name, or empty. https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2 */
 const HEADER = /^[\w!#$%&'*+.^`|~-]*$/
 
-/** A text has at most 536 million characters, and what is read of one takes several times its bytes. */
+/** Maximum of `bytes` settings. A JavaScript string has at most 536 million characters, and a parsed text takes several times its bytes. */
 const MOST_BYTES = 100_000_000
 const LONGEST_WAIT = 3_600_000
-/** Instants beyond some hundred thousand years are none. */
+/** Maximum of `days` settings. It keeps computed instants within the range of Date. */
 const MOST_DAYS = 36_500
 
-/** undefined: it is no number from 1 to `most`. */
+/** Returns the whole number, or undefined if the text is not one from 1 to `most`. */
 function upTo(most: number, text: string): number | undefined {
   const number = wholeNumber(text)
   return number !== undefined && number >= 1 && number <= most ? number : undefined

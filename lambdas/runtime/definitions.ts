@@ -1,4 +1,4 @@
-/** The definitions a server checks against: those of its own packages, and of those that are added. */
+/** Definitions against which the server validates: those of the built-in packages and of the packages that operators added. */
 import { packageOfFolder } from '../adapters/filesystem/packages.ts'
 import { PackagedDefinitions, type PackagesParts } from '../packages/packaged-definitions.ts'
 import { BUILTIN_PACKAGES } from './builtin-packages.ts'

@@ -1,12 +1,12 @@
-/** What the log of the embedded home says of a machine error. */
+/** Log texts of errors. They never hold content of requests or resources. */
 import { NotIndexed } from '../indexing/unindexable-versions.ts'
 import { Damaged } from '../ports/faults/damaged.ts'
 import { DiskFull } from '../ports/faults/disk-full.ts'
 import { NotFetched } from '../ports/security/fetch-document.ts'
 
 /**
- * Returns the text that the log shows for an error. That is the message for errors of data, disk, indexing, fetches, the operating system and
- * memory. Other errors have their place and no message, because it may hold content.
+ * Returns the log text of an error: its message for errors of data, disk, indexing, fetches, the operating system and memory. Other
+ * messages may hold content, so the text is the name and the stack locations.
  */
 export function logTextOf(error: unknown): string {
   if (error instanceof Damaged || error instanceof DiskFull || error instanceof NotFetched || error instanceof NotIndexed)
@@ -17,17 +17,17 @@ export function logTextOf(error: unknown): string {
   return `${error.name}\n${places.join('\n')}`
 }
 
-/** Of a thread. https://nodejs.org/api/errors.html#err_worker_out_of_memory */
+/** Whether a worker thread ran out of memory. https://nodejs.org/api/errors.html#err_worker_out_of_memory */
 export const isOutOfMemory = (error: unknown): error is NodeJS.ErrnoException =>
   (error as NodeJS.ErrnoException | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY'
 
-/** With a code, and the path of a file or the address of a socket: nothing of a request is in the name of either. */
+/** Whether the operating system raised the error. Its message holds a code and a file path or socket address, but nothing of a request. */
 function isOfSystem(error: unknown): error is NodeJS.ErrnoException {
   const { syscall, code } = (error ?? {}) as Partial<NodeJS.ErrnoException>
   return syscall !== undefined && code !== undefined
 }
 
-/** What it says, in one line; what each says where closing several things failed. */
+/** Returns the message of an error in one line. If closing several resources failed, joins the messages of all failures. */
 export function messageLineOf(error: unknown): string {
   if (error instanceof SuppressedError) return `${messageLineOf(error.suppressed)}; ${messageLineOf(error.error)}`
   return error instanceof Error ? error.message : String(error)

@@ -1,9 +1,12 @@
-/** The setting exportAdditionalResources. Specification 2.8 */
+/** Parser of the setting exportAdditionalResources. Specification 2.8 */
 import { readFileSync } from 'node:fs'
 import { type AdditionalResources, DEFAULT_ADDITIONAL_RESOURCES, parseAdditionalResources } from '../export/additional-resources.ts'
 import { variableOf } from './config.ts'
 
-/** Reads and checks the rules. `setting`: a file, or the JSON itself; empty: the default rules. RangeError that names the place. */
+/**
+ * Returns the rules of the setting, checked. `setting`: a file, the JSON itself, or empty for the default rules. Throws a RangeError that
+ * names the location of the fault.
+ */
 export function additionalResourcesOf(setting: string): AdditionalResources {
   if (setting === '') return DEFAULT_ADDITIONAL_RESOURCES
   const name = variableOf('exportAdditionalResources')

@@ -1,4 +1,7 @@
-/** What is made when it is first asked for. Marked as pure where it is called, so that a bundle leaves out what nobody asks for. */
+/**
+ * Returns a function that creates a value at its first call and then returns the same value. Calls of `once` are marked as pure, so that a
+ * bundle omits values that its function does not use.
+ */
 export function once<Made>(make: () => Made): () => Made {
   let made: { readonly it: Made } | undefined
   return () => {

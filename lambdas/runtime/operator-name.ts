@@ -1,7 +1,7 @@
-/** Who runs a command: the user of the machine. */
+/** Name of the operator who runs a command: the operating system user. */
 import { userInfo } from 'node:os'
 
-/** Some users of containers have a number and no name. */
+/** Returns the user name. In some containers a user has only a number: then returns that number. */
 export function nameOfOperator(): string {
   try {
     return userInfo().username

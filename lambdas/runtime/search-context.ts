@@ -1,4 +1,4 @@
-/** How this server reads texts, before anybody defined a parameter. */
+/** Search context of this server without custom parameters. */
 import type { BaseUrls } from '../fhir/references.ts'
 import type { SearchContext } from '../search/search-context.ts'
 import type { Config } from './config.ts'

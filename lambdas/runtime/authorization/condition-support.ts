@@ -1,4 +1,4 @@
-/** Whether conditions of scopes can be decided, by what each tenant has defined. */
+/** Checks whether a scope condition can be decided with the parameters of at least one of the given tenants. */
 import { isDecidable } from '../../access/scope-conditions.ts'
 import type { AuthPorts } from '../../auth/endpoint.ts'
 import { DEFAULT_TENANT } from '../../ports/store/tenants.ts'

@@ -1,4 +1,4 @@
-/** Patients a user may choose from when an app asks for one, as the pages of the authorization server show them. */
+/** Finds the patients that a user may select when an app requires one. Pages of the authorization server show them. */
 import { type Access, accessOf } from '../../access/access.ts'
 import { type PersonReader, userPatientsOf } from '../../access/user-patients.ts'
 import type { FoundPatient, FoundRecord, PatientFinder } from '../../auth/endpoint.ts'
@@ -17,15 +17,15 @@ import { type PersonParts, readCurrentResource, referencedTypeAndId } from './pe
 export type PatientFinderParts = Pick<PersonParts, 'resources'> & {
   readonly patientsOf: PersonReader
   readonly ports: SearchPorts
-  /** Of users who may see all tenants. */
+  /** Tenants of the store, for users with access to all tenants. */
   readonly knownTenants: StoredTenants
   readonly baseUrl: string
   readonly reading: SearchContextOf
 }
 
-/** On a page. */
+/** Maximum patients on a page. */
 const MOST = '20'
-/** Tenants that are searched for a page. */
+/** Maximum tenants searched for a page. */
 const MOST_TENANTS = 20
 
 export function patientFinder(parts: PatientFinderParts): PatientFinder {
@@ -65,7 +65,7 @@ async function recordOf(parts: PatientFinderParts, tenant: string, type: FoundRe
   return [{ type, tenant, ...(of === 'Patient' && patient !== undefined ? { patient } : {}) }]
 }
 
-/** As a search by the user, who is shown nobody else. */
+/** Returns the patients that a search with the access of this user finds. Other patients stay hidden. */
 async function patientsIn(
   parts: PatientFinderParts,
   user: User,

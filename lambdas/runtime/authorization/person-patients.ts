@@ -1,4 +1,4 @@
-/** The patients that a Patient or a RelatedPerson acts for. https://hl7.org/fhir/R4/relatedperson.html */
+/** Patients for which a Patient or a RelatedPerson acts. https://hl7.org/fhir/R4/relatedperson.html */
 import type { PersonReader } from '../../access/user-patients.ts'
 import { parseDateRange } from '../../fhir/date-range.ts'
 import { parseJsonBytes } from '../../fhir/json.ts'
@@ -8,7 +8,7 @@ import type { Clock } from '../../ports/execution/clock.ts'
 import type { ResourceKey, ResourceReader } from '../../ports/store/resource-store.ts'
 import type { SearchContextOf } from '../../search/search-context.ts'
 
-/** `resources`: the whole store, because access is decided with what it returns. */
+/** Stores that decide access. `resources`: the unfiltered store, because the result determines the access of the caller. */
 export type PersonParts = {
   readonly resources: Pick<ResourceReader, 'current'>
   readonly clock: Pick<Clock, 'now'>
@@ -35,20 +35,20 @@ async function caredFor(parts: PersonParts, key: ResourceKey): Promise<readonly 
   return of === 'Patient' && patient !== undefined ? [patient] : []
 }
 
-/** Returns the current version, whatever the caller may see, or undefined if there is none. */
+/** Returns the current version regardless of the caller's access, or undefined if there is none or it is a deletion. */
 export async function readCurrentResource({ resources }: Pick<PersonParts, 'resources'>, key: ResourceKey): Promise<Element | undefined> {
   const [head] = await resources.current([key])
   const tree = head === undefined || head.deleted ? undefined : parseJsonBytes(head.body)
   return isElement(tree) ? tree : undefined
 }
 
-/** Type and id of a resource of this server; none of another one, or of one that is only described. */
+/** Returns type and id of a literal reference to this server. Returns an empty list for other servers and for references without a URL. */
 export function referencedTypeAndId(reference: unknown, bases: BaseUrls): readonly string[] {
   const text = isElement(reference) ? reference.reference : undefined
   return (typeof text === 'string' ? toLocalReference(text, bases) : undefined)?.split('/') ?? []
 }
 
-/** A bound that cannot be read is not passed. */
+/** Whether the period includes the instant. A bound that cannot be parsed excludes every instant. */
 function isNow(period: unknown, now: number, timeZone: string | undefined): boolean {
   if (!isElement(period)) return true
   const { start, end } = period

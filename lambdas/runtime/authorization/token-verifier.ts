@@ -1,4 +1,4 @@
-/** How this server verifies access tokens, in both homes: it issues them to itself, under its base URL. */
+/** Verification of access tokens in both deployments. The server is issuer and audience of its own tokens, both under its base URL. */
 import { type Verifier, type VerifierParts, verifier } from '../../access/verification/verifier.ts'
 import { publishedKeysOf } from '../../auth/tokens/key-rotation.ts'
 import type { Config } from '../config.ts'

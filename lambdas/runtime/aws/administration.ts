@@ -1,4 +1,7 @@
-/** Who may use a deployed server, and its signing keys: in its table of state and in KMS, with the credentials of who asks. */
+/**
+ * Administration of a deployment on AWS: clients, users, grants, revocations and signing keys, in its state table and in KMS. It uses the
+ * operator's AWS credentials.
+ */
 import { setTimeout as wait } from 'node:timers/promises'
 import { documentClient } from '../../adapters/dynamodb/client.ts'
 import { DynamoDbAuditLog } from '../../adapters/dynamodb/rows/audit-log.ts'
@@ -13,16 +16,16 @@ import { KmsSigningKeys } from '../../adapters/kms/signing-keys.ts'
 import { Passwords } from '../../auth/login/passwords.ts'
 import type { Administration } from '../control/administration.ts'
 
-/** `stateTable`: its name. */
+/** Deployment on AWS. `stateTable`: the name of its table. */
 export type Deployment = {
   readonly stage: string
   readonly region: string
   readonly stateTable: string
-  /** As the stage's setting says. */
+  /** Value of the stage's setting. */
   readonly auditRetentionDays: number
 }
 
-/** Milliseconds, of a command that a person waits for. */
+/** Attempts of a call to DynamoDB, and milliseconds per attempt. An operator waits for the command. */
 const LIMITS = { attempts: 8, patience: 10_000 }
 
 export function openDeploymentAdministration({ stage, region, stateTable, auditRetentionDays }: Deployment): Administration {

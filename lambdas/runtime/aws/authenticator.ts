@@ -1,4 +1,7 @@
-/** Who is let in at a deployed function. What proves a token is in the table of state: no client's row is read, and nobody is asked. */
+/**
+ * Authenticator of a deployed function. It verifies the server's own tokens with keys and revocations from the state table, and reads no
+ * client row.
+ */
 import { gatewayAuthenticator, openAuthenticator, tokenAuthenticator } from '../../http/authenticators.ts'
 import type { Authenticator } from '../../http/steps/authenticate.ts'
 import { type VerifierPorts, verifierOf } from '../authorization/token-verifier.ts'
@@ -16,13 +19,18 @@ const AUTHENTICATORS: Readonly<Record<Config['access'], (persons: Persons) => Au
   open: () => openAuthenticator,
 }
 
-/** Of the setting `access`. Whatever the gateway lets through: only what says openly that it is open is. */
+/**
+ * Authenticator for the setting `access`. It does not rely on the gateway: only the value `open` accepts requests without authentication.
+ */
 export const authenticator = /* @__PURE__ */ once((): Authenticator => AUTHENTICATORS[config().access](patientsOf))
 
-/** For functions that open no stored resource of a patient. They need no permission to read Patients and RelatedPersons. */
+/** Authenticator for functions that open no stored resource of a patient. They need no permission to read Patients and RelatedPersons. */
 export const authenticatorWithoutPersons = /* @__PURE__ */ once((): Authenticator => AUTHENTICATORS[config().access]('unchecked'))
 
-/** Conditions of scopes may name what the tenant has defined: it is looked up for who has some, for most have none. */
+/**
+ * Refreshes the search contexts for tokens with scope conditions, which may use custom parameters. Most tokens have none and skip that
+ * read.
+ */
 const withConditions =
   (authenticator: Authenticator): Authenticator =>
   async (http) => {
@@ -31,7 +39,10 @@ const withConditions =
     return token
   }
 
-/** Milliseconds. Each container reads the revocations of a token at most that often. */
+/**
+ * How long a token may still be used after its revocation, in milliseconds. A container reads the revocations of a token at most that
+ * often.
+ */
 const REVOCATION_LAG = 3_000
 
 const verify = (persons: Persons) =>

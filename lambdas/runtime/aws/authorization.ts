@@ -1,4 +1,4 @@
-/** The cloud home's authorization, port by port: tables of DynamoDB. What signs is in signing-keys.ts. */
+/** Ports of authorization on AWS, one export each, on DynamoDB. The signing keys are in signing-keys.ts. */
 import type { PersonReader } from '../../access/user-patients.ts'
 import { jwksCache } from '../../access/verification/jwks-cache.ts'
 import { DynamoDbGrants } from '../../adapters/dynamodb/rows/grants.ts'
@@ -23,7 +23,7 @@ export const keyList: () => KmsKeyList = /* @__PURE__ */ once(() => new DynamoDb
 
 export const publicKeys = /* @__PURE__ */ once(() => publishedKeys(keyList()))
 
-/** Its code is loaded when somebody else's keys are first needed. */
+/** Fetches keys of external issuers and clients. Its code is loaded at the first call, because most functions never need it. */
 export const fetchPublishedDocument: FetchDocument = async (url) => {
   const [{ fetchDocument }, { addressFilterOf: mayReachOf }] = await Promise.all([
     import('../../adapters/https/fetch-document.ts'),
@@ -32,7 +32,10 @@ export const fetchPublishedDocument: FetchDocument = async (url) => {
   return fetchDocument({ mayReach: mayReachOf(config().privateHosts) })(url)
 }
 
-/** Reads Patients and RelatedPersons. Its code is loaded for the first of their tokens. */
+/**
+ * Returns the patients for which a user acts, from stored Patients and RelatedPersons. Its code is loaded for the first token of such a
+ * user.
+ */
 export const patientsOf: PersonReader = async (fhirUser, tenant) => (await personsOf())(fhirUser, tenant)
 
 const personsOf = /* @__PURE__ */ once(async () => {
@@ -40,7 +43,7 @@ const personsOf = /* @__PURE__ */ once(async () => {
   return personReader({ resources: new VersionReader(resourceTable(), blobs(), clock()), clock: clock(), reading: baseSearchContext })
 })
 
-/** What endpoints need that authenticate clients. */
+/** Returns the ports of endpoints that authenticate clients. */
 export const clientAuthenticationPorts = () => ({
   clients: clients(),
   grants: grants(),

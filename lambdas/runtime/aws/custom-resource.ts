@@ -1,6 +1,6 @@
 /**
- * A function as a resource of a stack: it answers to an address it is given, whatever happens, or the deployment would hang.
- * https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/crpg-ref.html
+ * Lambda function as a custom resource of a stack. It always sends a response to the given URL, because the deployment would wait for it
+ * otherwise. https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/crpg-ref.html
  */
 import { report } from './log.ts'
 
@@ -11,18 +11,18 @@ export type CustomResourceEvent = {
   readonly RequestId: string
   readonly LogicalResourceId: string
   readonly PhysicalResourceId?: string
-  /** As the template says them. */
+  /** Properties from the template. CloudFormation passes all values as strings. */
   readonly ResourceProperties?: ResourceProperties
 }
 
 export type ResourceProperties = Readonly<Record<string, string>>
 
-/** Its message is told to who deploys: it is about what is deployed, and never of what is stored. */
+/** Failure whose message CloudFormation shows to the operator. The message describes the deployment, never stored content. */
 export class DeploymentError extends Error {}
 
 /**
- * `deploy`: at creation and at each update; what it gives are the attributes of the resource. `remove`: at the deletion, which else leaves
- * everything as it is.
+ * Returns the handler of a custom resource. `deploy`: runs at creation and at each update, and returns the attributes of the resource.
+ * `remove`: runs at deletion. Without it a deletion changes nothing.
  */
 export const customResource =
   (deploy: (properties: ResourceProperties) => Promise<unknown>, remove: () => Promise<void> = async () => undefined) =>

@@ -1,29 +1,35 @@
 /**
- * The time of a request on AWS: it is answered, and recorded, before Lambda ends its function. What is left of it then, and goes on when the
- * process is woken for another request, sends nothing any more.
+ * Deadlines of requests on AWS. A request is answered and recorded before Lambda stops its function. Lambda may freeze work that is left
+ * and resume it with a later request: after the deadline such work sends no further calls.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Deadline } from '../../adapters/dynamodb/table-client.ts'
 import { NotBegun } from '../../ports/faults/not-begun.ts'
 import { TimedOut } from '../../ports/faults/timed-out.ts'
 
-/** As Lambda gives it. https://docs.aws.amazon.com/lambda/latest/dg/nodejs-context.html */
+/** Part of the context that Lambda passes. https://docs.aws.amazon.com/lambda/latest/dg/nodejs-context.html */
 export type LambdaContext = { readonly getRemainingTimeInMillis: () => number }
 
-/** Of the time of a function, ms: the last is for the answer and its record; and of that for a record's last try, and for telling that it failed. */
+/**
+ * Milliseconds reserved at the end of a function's time: for the response with its audit record, and for the last attempt to write that
+ * record. The second lies within the first. It leaves time to log a failure.
+ */
 const FOR_ANSWER = 5_000
 const FOR_LAST_TRY = 2_500
-/** And before that, of a Bundle: an entry that is begun has as much at the least, and when the last is left, its answer is written. */
+/**
+ * Milliseconds before FOR_ANSWER, for Bundles: the least time in which an entry starts, and the time reserved for the response of the
+ * Bundle.
+ */
 const FOR_ENTRY = 4_000
 const FOR_BUNDLE = 1_000
 
 const ends = new AsyncLocalStorage<number>()
 
-/** Work for a request, with whatever it begins. */
+/** Runs the work of a request, and everything it starts, with the deadline of its function. */
 export const runWithLambdaDeadline = <T>(context: LambdaContext | undefined, work: () => Promise<T>): Promise<T> =>
   context === undefined ? work() : ends.run(Date.now() + context.getRemainingTimeInMillis(), work)
 
-/** Outside of requests: never. */
+/** Returns a deadline that ends `before` milliseconds ahead of the function. Outside of requests it never ends. */
 const ending = (before: number): Deadline => ({
   get end() {
     return (ends.getStore() ?? Number.POSITIVE_INFINITY) - before
@@ -31,12 +37,12 @@ const ending = (before: number): Deadline => ({
   now: () => Date.now(),
 })
 
-/** Of what is done for a request. */
+/** Deadline for the work of a request. */
 export const WORK_DEADLINE = ending(FOR_ANSWER)
-/** Of what is written down of it. */
+/** Deadline for writing its audit record. */
 export const AUDIT_DEADLINE = ending(FOR_LAST_TRY)
 
-/** As `answer`; TimedOut where that takes longer than a request may. */
+/** Returns `answer` with a time limit: throws TimedOut if it takes longer than WORK_DEADLINE allows. */
 export function withDeadline<Asked, Answer>(answer: (asked: Asked) => Promise<Answer>): (asked: Asked) => Promise<Answer> {
   return async (asked) => {
     const left = WORK_DEADLINE.end - Date.now()
@@ -44,7 +50,10 @@ export function withDeadline<Asked, Answer>(answer: (asked: Asked) => Promise<An
   }
 }
 
-/** What an entry of a Bundle does. NotBegun where too little time is left for it, TimedOut where it takes so long that nothing could be told of the others. */
+/**
+ * Runs an entry of a Bundle. Throws NotBegun if too little time is left to start it. Throws TimedOut if it would take the time needed to
+ * report the other entries.
+ */
 export async function withEntryDeadline<Answer>(work: () => Promise<Answer>): Promise<Answer> {
   const left = WORK_DEADLINE.end - Date.now()
   if (left === Number.POSITIVE_INFINITY) return work()

@@ -1,4 +1,4 @@
-/** The cloud home's exports: jobs in the table of state, files in a bucket of their own, work in executions of a state machine. */
+/** Ports of exports on AWS: jobs in the state table, files in a bucket of their own, work in executions of a state machine. */
 import { DynamoDbRows } from '../../adapters/dynamodb/rows/rows.ts'
 import { lazyS3BlobCopier } from '../../adapters/s3/lazy-blob-copier.ts'
 import { lazyS3BlobStore } from '../../adapters/s3/lazy-blob-store.ts'
@@ -12,15 +12,18 @@ import type { Rows } from '../../ports/rows/rows.ts'
 import { once } from '../once.ts'
 import { config, deploymentSettings, stateTable } from './ports.ts'
 
-/** Jobs, and what their writers keep of them. */
+/** Rows of jobs and of the checkpoints that their writers store. */
 export const jobRows: () => Rows = /* @__PURE__ */ once(() => new DynamoDbRows(stateTable()))
 
 export const exportFiles: () => BlobStore = /* @__PURE__ */ once(() => lazyS3BlobStore(deploymentSettings().exportBucket))
 
-/** Out of there, into buckets of others. */
+/** Copies export files from that bucket into buckets of other parties. */
 export const exportCopier: () => BlobCopier = /* @__PURE__ */ once(() => lazyS3BlobCopier(deploymentSettings().exportBucket))
 
-/** The additional resources are those of the bundle: a stage's own stand in its code (lib/bundle.ts). */
+/**
+ * Returns the types that exports include. The additional resources come from the bundle: lib/bundle.ts writes those of the stage into its
+ * code.
+ */
 export const exportTypeSettings = (): TypeSettings => ({
   groupTypes: config().groupExportTypes,
   additionalResources: DEFAULT_ADDITIONAL_RESOURCES,

@@ -1,4 +1,4 @@
-/** The steps of exports on AWS, and what takes up what was left of them. */
+/** Steps of exports on AWS, and the sweeps that resume and clean up jobs. */
 import { flattenErrors, forEachCollectingErrors } from '../../export/job/error-aggregation.ts'
 import { JOB_ROWS, type Job } from '../../export/job/job.ts'
 import { removeExpiredJobs, removeStoppedJobs, resumeJobs } from '../../export/job/job-sweep.ts'
@@ -11,24 +11,29 @@ import { logMetric, report } from './log.ts'
 import { clock, config, deploymentSettings, expressions, searchContexts, store } from './ports.ts'
 import { consistentIndex } from './search-index.ts'
 
-/** ms a step goes on: its function ends after fifteen minutes, and a part or a page may be slow. */
+/**
+ * How long a step starts further work, in milliseconds. Its function is stopped after fifteen minutes, and one part or page may be slow.
+ */
 const BUDGET = 10 * 60_000
 
-/** ms for which copies are begun: the sweep's function ends after five minutes, and a part may be slow. */
+/** How long a sweep starts further copies, in milliseconds. Its function is stopped after five minutes, and one part may be slow. */
 const COPYING = 2 * 60_000
 
-/** ms for which a plan reads: the last reading may be slow. */
+/** How long planning starts further reads, in milliseconds. The last read may be slow. */
 const LONGEST_PLAN = 12 * 60_000
-/** Seconds: an execution has at most 25,000 events. */
+/** Maximum seconds between two attempts to plan. It bounds the events of an execution, which may have 25,000. */
 const LONGEST_WAIT = 120
 
-/** Versions of a type that the index may lack: a step has more time than a request, and is tried again. */
+/**
+ * Maximum versions of a type that a step reads from the store because the index may lack them. It exceeds the limit of a request: a step
+ * has more time and is retried.
+ */
 const MOST_LATEST = 20_000
 
 const now = (): number => clock().now()
 const told = (error: unknown): void => report(error, 'export')
 
-/** What was written lately is read once for each step. */
+/** Returns the parts of one step. New parts per step make it read the latest writes once. */
 const parts = (): ExportParts => ({
   ...exportTypeSettings(),
   epoch: deploymentSettings().epoch,
@@ -53,16 +58,16 @@ const parts = (): ExportParts => ({
 export const runExportStep = async (input: StepInput): Promise<StepOutput> => exportStep(parts())(input)
 
 /**
- * `jobs`: every minute, those without an execution go on, and what is left of cancelled ones is removed. `expired`: every hour, what nobody may
- * have any more is removed, and schedules are forgotten that are not among those named (absent: none is). `schedules`: every five minutes, it
- * is told which of those on schedules failed, or are late. `copies`: every minute, their files are copied into buckets of others.
+ * Event of a schedule. `jobs`, every minute: resumes jobs without an execution and removes data of cancelled jobs. `expired`, every hour:
+ * removes expired jobs, and the rows of schedules that are not named (absent: none is). `schedules`, every five minutes: logs which
+ * scheduled exports failed or are late. `copies`, every minute: copies their files into buckets of other parties.
  */
 export type ExportSweep =
   | { readonly sweep: 'jobs' }
   | { readonly sweep: 'expired'; readonly schedules?: readonly string[] }
   | { readonly sweep: 'schedules' | 'copies'; readonly schedules: readonly WatchedSchedule[] }
 
-/** One of them that fails keeps no other from being done. */
+/** Runs a sweep. All its tasks run, even if one fails. Logs each failure, then throws one error. */
 export async function sweepExports(asked: ExportSweep): Promise<void> {
   try {
     await forEachCollectingErrors(whatTo(asked), (each) => each())
@@ -86,7 +91,7 @@ function whatTo(asked: ExportSweep): readonly (() => Promise<void>)[] {
   }
 }
 
-/** Of the jobs under way. */
+/** Logs the ages of the jobs in progress. */
 async function tellAge(): Promise<void> {
   const at = now()
   const ages: number[] = []

@@ -1,4 +1,4 @@
-/** The cloud home's links to export files: signed by KMS, for CloudFront. */
+/** Links to export files on AWS, signed by KMS for CloudFront. */
 import { CloudFrontExportUrls } from '../../adapters/cloudfront/export-urls.ts'
 import { readPublicKeyPem } from '../../adapters/kms/public-key.ts'
 import { fileKeyOf } from '../../export/job/job.ts'
@@ -11,5 +11,5 @@ export const exportUrls: () => ExportUrlSigner = /* @__PURE__ */ once(() => {
   return new CloudFrontExportUrls({ origin, keyId, keyPairId, pathOf: ({ job, file }) => `/${fileKeyOf(job, file)}` })
 })
 
-/** Of the key with this id: what CloudFront verifies links with. */
+/** Returns the public key in PEM, with which CloudFront verifies links. */
 export const readLinkKeyPem = (keyId: string): Promise<string> => readPublicKeyPem(keyId)

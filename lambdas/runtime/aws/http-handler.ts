@@ -1,4 +1,4 @@
-/** A deployed function that answers requests of API Gateway. */
+/** Handler of a deployed function that answers requests of API Gateway. */
 import { gatewayAuthenticator } from '../../http/authenticators.ts'
 import type { Site } from '../../http/exchange.ts'
 import { type GatewayEvent, type GatewayResult, requestIdOf, requestOf, resultOf } from '../../http/gateway-event.ts'
@@ -14,12 +14,18 @@ export type HttpFunctionParts = {
   readonly interactions?: ServerParts['interactions']
   readonly endpoints?: ServerParts['endpoints']
   readonly steps: Steps
-  /** Absent: what somebody defined matters only where a scope may name it. */
+  /**
+   * Search contexts to refresh before each request. Absent: the function needs custom parameters only for scope conditions, and
+   * authentication refreshes them.
+   */
   readonly reading?: { readonly refresh: (at: number) => Promise<void> }
   readonly seal?: { readonly ready: () => Promise<void> }
 }
 
-/** Of a function that anybody may ask: should it ever want to know who does, it is nobody. */
+/**
+ * Returns the step parts of functions that are open to every caller. If such a function authenticated by mistake, it would accept only
+ * requests signed with AWS credentials.
+ */
 export const publicStepParts = (): StepParts => ({
   audit: audit(),
   clock: clock(),
@@ -33,7 +39,10 @@ export const stepParts = (): StepParts => ({ ...publicStepParts(), authenticator
 
 export const stepPartsWithoutPersons = (): StepParts => ({ ...publicStepParts(), authenticator: authenticatorWithoutPersons() })
 
-/** An answer that takes longer than a request may is a 504, recorded as such. What the answer needs is fetched while the function starts. Audit records are written before the answer goes out, for then it may sleep. */
+/**
+ * Returns the handler. A response that takes longer than a request may is a 504, recorded as such. The handler loads what responses need
+ * while the function starts. It writes audit records before it returns, because Lambda may then freeze the process.
+ */
 export function httpHandler(parts: HttpFunctionParts): (event: GatewayEvent, context?: LambdaContext) => Promise<GatewayResult> {
   const { interactions = {}, endpoints = {}, steps, reading, seal } = parts
   const site: Site = { baseUrl: deploymentSettings().baseUrl, reading: (tenant) => known().now(tenant) }

@@ -1,4 +1,4 @@
-/** The cloud home's functions behind the stream, the schedule and the rebuild. */
+/** Functions on AWS behind the stream, the schedules and the rebuild of the index. */
 import { DynamoDbSharedState } from '../../adapters/dynamodb/rows/shared-state.ts'
 import { heartbeatItem, heartbeatOfRecord } from '../../adapters/dynamodb/stream/heartbeat.ts'
 import { isOfTable, type StreamRecord, transactionOfRecord, versionOfRecord } from '../../adapters/dynamodb/stream/stream.ts'
@@ -46,7 +46,10 @@ import { reportTableIndexLag } from './table-index-lag.ts'
 
 const workflow = /* @__PURE__ */ once(() => new StepFunctionsWorkflow(deploymentSettings().rebuildWorkflow))
 
-/** Unless somebody is at it, who will take it all. `number` makes a name for each wish, so that one that is repeated starts nothing twice. */
+/**
+ * Starts a rebuild if one is pending and no worker runs that will take it. `number`: part of the execution name, so that repeating a
+ * request starts nothing twice.
+ */
 export async function startRebuild({ number, value }: VersionedValue<IndexState>, again = ''): Promise<void> {
   if (isWorkerNeeded(value) && isWorkerGone(value, clock().now())) await workflow().start(`rebuild-${number}${again}`, {})
 }
@@ -58,7 +61,7 @@ export const reindex = (): Reindexer => ({
 type StreamEvent = { readonly Records: readonly StreamRecord[] }
 
 const poisoned = /* @__PURE__ */ once(() => new UnindexableVersions(indexState()))
-/** `onLost`: gets what is wanted when an index was found missing. */
+/** Opens the index for writing. `onLost`: gets the state with the requested rebuild if an index is missing. */
 const openDocuments = (onLost: (state: VersionedValue<IndexState>) => Promise<void>) =>
   openIndex({
     onPoison: poisoned().addDocument,
@@ -85,7 +88,7 @@ export const newIdentity = (): string => clock().newId().slice(-12)
 const recordsOf = ({ Records }: StreamEvent): readonly StreamRecord[] =>
   Records.filter((record) => isOfTable(record, deploymentSettings().table))
 
-/** The pulse of the stream: how far it has come. */
+/** Heartbeat of the stream, which shows how far the index has followed it. */
 const pulse = /* @__PURE__ */ once(
   (): HeartbeatParts => ({
     state: new DynamoDbSharedState(stateTable(), 'PULSE', NO_HEARTBEAT),
@@ -97,22 +100,25 @@ const pulse = /* @__PURE__ */ once(
   }),
 )
 
-/** `index`: every minute, a pulse, and whether all indices are there, and as they were. */
+/**
+ * Event of the stream or of the schedule. `index`, every minute: sends a heartbeat and checks that every index exists and is the expected
+ * one.
+ */
 export type IndexEvent = StreamEvent | { readonly sweep: 'index' }
 
 export const extraction = /* @__PURE__ */ once(() => documentFormatOf(baseSearchContext()))
 
-/** ms. */
+/** Returns how long a previous index is retained, in milliseconds. */
 const keptFor = (): number => deploymentSettings().keptIndexDays * DAY
 
-/** What is not all of one extraction is made so, and what was kept for its time goes: by who rebuilds, who alone may remove an index. */
+/** Requests rebuilds of outdated indices, and starts a rebuild if a previous index has expired. Only the rebuild may remove an index. */
 async function tendKept(): Promise<void> {
   const { number, value } = await indexState().change((state) => requestOutdatedRebuilds(state, extraction()))
   const at = clock().now()
   if (hasExpiredIndex(value, at - keptFor())) await workflow().start(`rebuild-${number}-${Math.floor(at / 60_000)}`, {})
 }
 
-/** Follows the heads of the table, and, on a schedule, looks after the indices. */
+/** Indexes the records of the stream. On the schedule, sends the heartbeat and checks the indices. */
 export async function followHeads(event: IndexEvent): Promise<PartialBatchResponse> {
   if ('sweep' in event) {
     await tendIndices()
@@ -135,19 +141,24 @@ export async function followHeads(event: IndexEvent): Promise<PartialBatchRespon
   return result
 }
 
-/** Those before the first that failed, which come again with all behind it. */
+/** Returns the records before the first failed one. Lambda delivers that record and all later ones again. */
 function takenOf(records: readonly StreamRecord[], { batchItemFailures }: PartialBatchResponse): readonly StreamRecord[] {
   const failed = new Set(batchItemFailures.map(({ itemIdentifier }) => itemIdentifier))
   const first = records.findIndex(({ dynamodb }) => failed.has(dynamodb?.SequenceNumber ?? ''))
   return first === -1 ? records : records.slice(0, first)
 }
 
-/** A pulse that the indices cannot be told of is one that comes late: the next one makes up for it. */
+/**
+ * Records the arrival of heartbeats. A failure is only logged: the index then counts as further behind until the next heartbeat arrives.
+ */
 async function heed(beats: readonly ShardHeartbeat[]): Promise<void> {
   if (beats.length > 0) await followHeartbeat(pulse(), beats, clock().now()).catch((error: unknown) => report(error, 'pulse'))
 }
 
-/** The pulse is sent whether OpenSearch answers or not: it measures the stream and the index of the table. */
+/**
+ * Sends a heartbeat and logs heartbeat age and lost indices. It measures the stream and the index of the table even if OpenSearch does not
+ * respond.
+ */
 async function tendIndices(): Promise<void> {
   const [at, { stage }] = [clock().now(), deploymentSettings()]
   const sent = await sendHeartbeat(pulse(), at)
@@ -162,7 +173,10 @@ async function tendIndices(): Promise<void> {
 
 const readings = /* @__PURE__ */ once(() => new TenantSearchContexts(baseSearchContext(), 'documents'))
 
-/** What the versions define counts for their own documents already. */
+/**
+ * Returns the search contexts that include these versions, so that a SearchParameter applies to documents of its own batch. Records the
+ * versions in the index state, and starts a rebuild if a SearchParameter is among them.
+ */
 async function readingAfter(versions: readonly ResourceVersion[]): Promise<SearchContextOf> {
   const parameters = versions.filter(({ type }) => type === 'SearchParameter')
   const state = await indexState().change((before) =>
@@ -172,7 +186,7 @@ async function readingAfter(versions: readonly ResourceVersion[]): Promise<Searc
   return (tenant) => readings().of(state.value, tenant)
 }
 
-/** From the commit of each version to its document, as far as they are indexed; the stream tells whole seconds. */
+/** Logs the time from commit to index document of each indexed version. The stream gives commit times in whole seconds. */
 function tellLag(records: readonly StreamRecord[], { batchItemFailures }: PartialBatchResponse): void {
   const failed = new Set(batchItemFailures.map(({ itemIdentifier }) => itemIdentifier))
   const now = clock().now()
@@ -183,10 +197,13 @@ function tellLag(records: readonly StreamRecord[], { batchItemFailures }: Partia
   logMetric('IndexLag', 'Milliseconds', lags, { stage: deploymentSettings().stage, at: now })
 }
 
-/** `transactions`: every minute, those whose coordinator is gone, and rebuilds. `bodies`: every day, those no version names. */
+/**
+ * Event of a schedule. `transactions`, every minute: settles transactions whose coordinator died, and restarts pending rebuilds. `bodies`,
+ * every day: removes large bodies that no version names.
+ */
 export type SweepEvent = { readonly sweep: 'transactions' | 'bodies' }
 
-/** Follows the records of large transactions, and, on schedules, takes up what was left. */
+/** Settles large transactions from the stream. On the schedules, settles abandoned ones, restarts rebuilds and removes unused bodies. */
 export async function settleTransactions(event: StreamEvent | SweepEvent): Promise<PartialBatchResponse> {
   if ('sweep' in event) {
     await (event.sweep === 'bodies' ? sweepBodies() : sweepTransactions())
@@ -208,23 +225,28 @@ export async function settleTransactions(event: StreamEvent | SweepEvent): Promi
 
 const DAY = 24 * 60 * 60_000
 
-/** What this table does not name may be named by one that counted before. */
+/**
+ * Removes unused bodies written at least a day ago. After a restore it skips earlier bodies, because versions of the previous table may
+ * name them.
+ */
 async function sweepBodies(): Promise<void> {
   const from = exclusiveInstantOf((await indexState().read()).value, deploymentSettings().epoch)
   await store().sweepBodies({ from, before: clock().now() - DAY })
 }
 
-/** Both in any case: a transaction nobody can settle keeps no rebuild from going on. */
+/** Runs both tasks, so that a transaction that cannot be settled does not block rebuilds. */
 async function sweepTransactions(): Promise<void> {
   const again = async () => startRebuild(await indexState().read(), `-${Math.floor(clock().now() / 60_000)}`)
   const results = await Promise.allSettled([store().sweep(), again()])
   for (const result of results) if (result.status === 'rejected') throw result.reason
 }
 
-/** ms a step of the rebuild goes on: well below the time of its function. */
+/** How long a step of the rebuild runs, in milliseconds: well below the timeout of its function. */
 const STEP_BUDGET = 4 * 60_000
 
-/** Copies that appear late are no harm here: whatever is written meanwhile is applied to both indices. */
+/**
+ * Step of the rebuild. Its stores do not wait for late entries of the table's index: concurrent writes go to both search indices anyway.
+ */
 export const rebuild = /* @__PURE__ */ once(() =>
   rebuildStep({
     state: indexState(),
@@ -232,7 +254,7 @@ export const rebuild = /* @__PURE__ */ once(() =>
     former: (table) => openStore(0, table),
     epoch: deploymentSettings().epoch,
     newIdentity,
-    // Who rebuilds takes up by itself what is wanted meanwhile.
+    // The running rebuild picks up new requests itself.
     index: openDocuments(async () => {}),
     reading: baseSearchContext(),
     extraction: extraction(),

@@ -1,4 +1,4 @@
-/** Prepares what the functions share, once in each deployment. */
+/** Migration of the state that functions share. It runs once in each deployment. */
 import { makeSecretKey } from '../../adapters/dynamodb/rows/secret-key.ts'
 import { DynamoDbSharedState } from '../../adapters/dynamodb/rows/shared-state.ts'
 import { type AdoptedStore, NO_ADOPTED_STORE, revokeAllOnAdoption } from '../../auth/tokens/restored-state.ts'
@@ -15,13 +15,13 @@ import { extraction, newIdentity, startRebuild } from './index-workers.ts'
 import { clock, deploymentSettings, indexState, openStore, stateTable } from './ports.ts'
 
 /**
- * Once in every deployment: what functions share is there, and documents made by another extractor are made again. `AdoptedState`: `yes` where
- * the table of state is one that was restored.
+ * Creates the shared secret, applies a restore, and requests rebuilds of documents of another document format. `AdoptedState`: `yes` if the
+ * state table is a restored one.
  */
 export async function migrate({ AdoptedState }: ResourceProperties): Promise<void> {
   await makeSecretKey(stateTable())
   const fresh = newIdentity()
-  // Nothing is ended where it fails.
+  // Check the restore before revoking, so that a rejected deployment revokes no token.
   setBackHere(withRestoredIdentity(deploymentSettings().epoch, (await indexState().read()).value, fresh), fresh)
   await endWhereSetBack(AdoptedState === 'yes')
   const parameters = await parametersAfterRestore()
@@ -37,7 +37,7 @@ export async function migrate({ AdoptedState }: ResourceProperties): Promise<voi
   await startRebuild(state)
 }
 
-/** What does not follow from what was there is told to who deploys. */
+/** Applies the restore of the settings to the state. Throws a DeploymentError if it does not follow from the state. */
 function setBackHere(known: IdentifiedState, fresh: string): IdentifiedState {
   try {
     return applyRestore(known, restoreOf(deploymentSettings()), fresh, clock().now())
@@ -46,7 +46,10 @@ function setBackHere(known: IdentifiedState, fresh: string): IdentifiedState {
   }
 }
 
-/** Before anybody verifies a token by this table of state. Epochs follow each other: one that it does not know was another table's. */
+/**
+ * Revokes all tokens if the state table was restored or missed a restore generation. It runs before a function verifies tokens with this
+ * table. Generations are consecutive, so a missing one ran with another state table.
+ */
 async function endWhereSetBack(isRestored: boolean): Promise<void> {
   const { stateTable: name, epoch } = deploymentSettings()
   const wasAway = epochOf((await indexState().read()).value) + 1 < epoch
@@ -66,7 +69,7 @@ const restoreOf = ({
   ...(formerTable === '' ? {} : { former: formerTable }),
 })
 
-/** Once in an epoch. */
+/** Returns the SearchParameters to apply after a restore: none if this restore generation was migrated before. */
 async function parametersAfterRestore(): Promise<readonly ResourceVersion[]> {
   const { value } = await indexState().read()
   return epochOf(value) === deploymentSettings().epoch ? [] : readSearchParameters(value, { resources: openStore(0), now: clock().now() })

@@ -1,6 +1,6 @@
 /**
- * The cloud home, port by port: DynamoDB and S3 here, OpenSearch in search-index.ts, Step Functions in index-workers.ts. Each function of ../../functions
- * names the ports it needs, and its bundle carries no others: so one export for each, and never an object of them.
+ * Ports on AWS, one export each: DynamoDB and S3 here, OpenSearch in search-index.ts, Step Functions in index-workers.ts. There is no
+ * object of all ports: a function of ../../functions imports those it needs, and its bundle contains no others.
  */
 import { documentClient } from '../../adapters/dynamodb/client.ts'
 import { DynamoDbAuditLog } from '../../adapters/dynamodb/rows/audit-log.ts'
@@ -38,16 +38,16 @@ export const deploymentSettings: () => DeploymentSettings = /* @__PURE__ */ once
 export const clock = /* @__PURE__ */ once(() => new SystemClock())
 
 const client = /* @__PURE__ */ once(() => documentClient())
-/** What one call may take, ms, and how often it is tried: within the 29 seconds of the gateway. */
+/** Attempts of a call, and milliseconds per attempt. Together they fit into the gateway's 29 seconds. */
 const LIMITS = { attempts: 8, patience: 2_000 }
 
 export const resourceTable = /* @__PURE__ */ once(() => new TableClient(client(), deploymentSettings().table, LIMITS, WORK_DEADLINE))
 export const stateTable = /* @__PURE__ */ once(() => new TableClient(client(), deploymentSettings().stateTable, LIMITS, WORK_DEADLINE))
 
-/** Large bodies, kept queries, lists of tokens. */
+/** Store of large bodies, stored queries and lists of index tokens. */
 export const blobs: () => BlobStore = /* @__PURE__ */ once(() => lazyS3BlobStore(deploymentSettings().bucket))
 
-/** `settleTime`: see DynamoDbStoreOptions. */
+/** Opens the store of resources. `settleTime`: see DynamoDbStoreOptions. */
 export const openStore = (settleTime?: number, table = deploymentSettings().table): DynamoDbResourceStore =>
   new DynamoDbResourceStore({
     client: client(),
@@ -59,10 +59,10 @@ export const openStore = (settleTime?: number, table = deploymentSettings().tabl
     ...(settleTime === undefined ? {} : { settleTime }),
   })
 
-/** Reader and writer. What a function may do with it is its role's affair. */
+/** Store of resources, for reading and writing. The role of a function decides which of the two it may do. */
 export const store = /* @__PURE__ */ once(() => openStore())
 
-/** As requests see them. */
+/** Store of resources filtered by the caller's access. */
 export const resources = /* @__PURE__ */ once(() => visibleStoreOf(store(), expressions))
 
 export const audit = /* @__PURE__ */ once(
@@ -78,40 +78,40 @@ export const audit = /* @__PURE__ */ once(
 
 export const seal = /* @__PURE__ */ once(() => new LazySeal(() => readSecretKey(stateTable()), deploymentSettings().epoch))
 
-/** Its code is loaded when it is first needed: most requests need none. */
+/** Evaluates expressions of clients. Its code is loaded at the first call, because most requests need none. */
 export const expressions: () => ExpressionRunner = /* @__PURE__ */ once(() => {
   const runner = once(() => expressionRunner())
   return { evaluate: (...asked) => runner().evaluate(...asked) }
 })
 
-/** Those that operators added. */
+/** Packages that operators added. */
 export const addedPackages: () => AddedPackages = /* @__PURE__ */ once(() =>
   lazyS3Packages(deploymentSettings().bucket, () => clock().now(), warn),
 )
 
-/** Their profiles. */
+/** Profiles of the added packages. */
 export const addedProfiles = /* @__PURE__ */ once(() => supportedProfiles(addedPackages(), warn))
 
-/** And files beside the code. */
+/** Definitions of the added packages and of the packages in the bundle. */
 const packages = /* @__PURE__ */ once(() => definitionsOf(addedPackages(), warn))
 
-/** What is behind definitions that tenants write. `keptFor`: see DynamoDbCanonicalsOptions. */
+/** Index of the canonical URLs of tenant definitions. `keptFor`: see DynamoDbCanonicalsOptions. */
 const canonicals = (keptFor: number) => new DynamoDbCanonicals({ dynamo: resourceTable(), clock: clock(), keptFor })
 
-/** Packages, and what tenants wrote, as late as that. */
+/** Returns the definitions of packages and of tenants. `keptFor`: milliseconds by which tenant definitions may be outdated. */
 export const definitions = (keptFor: number): Pick<ProfileParts, 'conformance' | 'toldOfDefinition'> => ({
   conformance: tenantDefinitions({ packages: packages(), canonicals: canonicals(keptFor), resources: store() }),
   toldOfDefinition: (resource) => definitionIssuesOf(packages(), resource),
 })
 
-/** Tells first which definitions it writes. */
+/** Store writer that announces the canonical URLs of definitions before it commits them. */
 export const definitionWriter = /* @__PURE__ */ once(() =>
   announcingWriter({ writer: store(), resources: store(), notes: notes(), report: (error) => report(error, 'canonicals') }),
 )
 
 const notes = /* @__PURE__ */ once(() => canonicals(0))
 
-/** Also where they were written before this was told. */
+/** Announces the canonical URLs of stored definitions, including those written before canonical URLs were announced. */
 export const announceDefinitions = async (versions: Parameters<typeof announcedCanonicalsOf>[0]): Promise<void> => {
   const announced = await announcedCanonicalsOf(versions)
   if (announced.length > 0) await notes().announce(announced)
@@ -121,7 +121,10 @@ export const indexState: () => SharedIndexState = /* @__PURE__ */ once(() => new
 
 export const indexProgress = (): IndexProgress => ({ status: async (tenant) => statusOf((await indexState().read()).value, tenant) })
 
-/** The first stays as it is whatever a stage is called, so that documents stay with it. */
+/**
+ * Returns the base URLs that count as the server's own. The first one stays the same if the stage gets a new address, so its documents
+ * remain valid.
+ */
 function ownBases(): BaseUrls {
   const [baseUrl = deploymentSettings().baseUrl, ...otherBases] = deploymentSettings()
     .ownBases.split(' ')
@@ -129,8 +132,8 @@ function ownBases(): BaseUrls {
   return { baseUrl, ...(otherBases.length === 0 ? {} : { otherBases }) }
 }
 
-/** How texts are read, before anybody defined a parameter. */
+/** Search context without custom parameters. */
 export const baseSearchContext: () => SearchContext = /* @__PURE__ */ once(() => searchContextOf(config(), ownBases()))
 
-/** And with what a tenant has defined. */
+/** Search contexts with the custom parameters of each tenant. */
 export const searchContexts = /* @__PURE__ */ once(() => new CachedSearchContexts(indexState(), baseSearchContext()))

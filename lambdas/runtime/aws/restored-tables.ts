@@ -1,11 +1,11 @@
-/** The cloud home's tables that were restored: what the template says of them. */
+/** Adoption of restored tables on AWS, with the properties from the template. */
 import { adoptTable, type CapacityUnits, type TableRequirements } from '../../adapters/dynamodb/stream/restored-table.ts'
 import { DeploymentError, type ResourceProperties } from './custom-resource.ts'
 
 /**
- * `Resources`, `State`: their names; no `State` where that table stays. `Key`: ARN of what encrypts them. `Most`, `Warm`: units a second of the
- * table of resources, `READS WRITES`. `Former`: the name of the table before, `Instant`: to which it was set back. Gives the ARN of the stream
- * that is followed.
+ * Prepares restored tables and returns the ARN of the stream to follow. `Resources`, `State`: table names; without `State` the state table
+ * stays. `Key`: ARN of their encryption key. `Most`, `Warm`: units per second of the resource table, as `READS WRITES`. `Former`: name of
+ * the previous table. `Instant`: time to which it was restored.
  */
 export async function adoptTables(properties: ResourceProperties): Promise<{ readonly StreamArn: string }> {
   const { Resources = '', State, Key: key = '', Most, Warm, Former, Instant = '' } = properties
@@ -19,7 +19,7 @@ export async function adoptTables(properties: ResourceProperties): Promise<{ rea
   return { StreamArn }
 }
 
-/** What is wrong with a table is told to who deploys. */
+/** Adopts a table. Throws a DeploymentError if the table does not fit, so that the operator sees the reason. */
 const adopted = (wanted: TableRequirements): Promise<string> =>
   adoptTable(wanted).catch((error: Error) => {
     throw error instanceof RangeError ? new DeploymentError(error.message) : error

@@ -1,4 +1,4 @@
-/** Begins an export that a schedule asks for: the kick-off its client would send, with a token as client_credentials would give it. */
+/** Starts a scheduled export. It sends the kick-off that the client would send, with a token as client_credentials would issue it. */
 import { createHash } from 'node:crypto'
 import type { ClientAuth } from '../../access/claims.ts'
 import { accessOfToken } from '../../access/token-access.ts'
@@ -26,12 +26,15 @@ import type { Client } from '../../ports/rows/clients.ts'
 export type SchedulePorts = Pick<AuthPorts, 'clients' | 'isDecidable'> &
   KickOffPorts & {
     readonly choices: AuthChoices
-    /** Of kick-offs by who is let in. */
+    /** Returns the steps of kick-offs, with the given authenticator. */
     readonly steps: (authenticator: Authenticator) => Steps
     readonly site: Site
   }
 
-/** Begins one job, however often it is called for an instant. Error where it cannot be begun: then it may be called again. */
+/**
+ * Returns the handler of schedule events. It starts one job per instant, even if the event arrives several times. Throws an error if the
+ * job cannot start: the event may then be sent again.
+ */
 export const scheduledExportStarter =
   (ports: SchedulePorts) =>
   async ({ schedule, time, only }: ScheduleEvent): Promise<void> => {
@@ -50,7 +53,7 @@ export const scheduledExportStarter =
 
 async function begin(ports: SchedulePorts, schedule: ScheduledExport, { at, job }: ScheduledRun): Promise<void> {
   const { rows } = ports.exports
-  // Who was called before may have died before it noted that.
+  // An earlier attempt may have started the job and died before it recorded that.
   if ((await readJob(rows, job)) === undefined) {
     const client = await ports.clients.get(schedule.client)
     if (client === undefined) throw new Error(`the client "${schedule.client}" is not registered`)
@@ -70,7 +73,7 @@ const PROVED: Readonly<Record<Client['authentication']['kind'], ClientAuth>> = {
   public: 'none',
 }
 
-/** As if the client had asked for all that is registered, and chosen the tenant. */
+/** Returns a token with all registered scopes of the client, for the tenant of the schedule. */
 async function tokenOf(ports: SchedulePorts, { tenant }: ScheduledExport, client: Client): Promise<VerifiedToken> {
   const { scopes, tenants, patient } = await grantToClient(ports, client)
   if (!tenants.includes('*') && !tenants.includes(tenant)) throw new Error(`the client "${client.id}" is not of the tenant "${tenant}"`)
@@ -82,7 +85,10 @@ async function tokenOf(ports: SchedulePorts, { tenant }: ScheduledExport, client
   }
 }
 
-/** Who was removed and registered again is another; another bucket has nothing yet, and no run goes on from one of what was set back. */
+/**
+ * Returns a digest of everything that determines the content of the export. Runs with another digest start from the beginning: for a client
+ * that was registered again, another bucket, or another restore generation.
+ */
 function whatIsAsked({ level, group, types, bucket, epoch }: ScheduledExport, { id, registeredAt }: Client, token: VerifiedToken): string {
   const all = [
     id,
@@ -110,7 +116,7 @@ function targetOf({ level, group = '', types }: ScheduledExport, since: number |
 
 type Asked = { readonly job: string; readonly token: VerifiedToken; readonly path: string; readonly query: string }
 
-/** All that stands before a kick-off stands before this one, and it is recorded like every other. */
+/** Runs the kick-off through all steps of a request, so that it is checked and recorded like any other. */
 async function kickOff(ports: SchedulePorts, { job, token, path, query }: Asked): Promise<void> {
   const { clock, steps, site } = ports
   const start = startExport({ ...ports, clock: { now: () => clock.now(), newId: () => job } })

@@ -1,4 +1,4 @@
-/** The cloud home's index: OpenSearch. */
+/** Search index on AWS: OpenSearch. */
 import { openSearchClient } from '../../adapters/opensearch/client.ts'
 import { OpenSearchIndex, type OpenSearchOptions } from '../../adapters/opensearch/search-index.ts'
 import { tokenOf } from '../../adapters/opensearch/visibility.ts'
@@ -30,7 +30,7 @@ import {
   store,
 } from './ports.ts'
 
-/** ms after which it is looked up again what is being rebuilt: well below the wait of the rebuild. */
+/** How long a function caches which indices are being rebuilt, in milliseconds. It must stay well below the wait of the rebuild. */
 const KNOWN_FOR = 5_000
 
 export function openIndex(options: Partial<OpenSearchOptions> = {}): OpenSearchIndex {
@@ -51,10 +51,10 @@ export function openIndex(options: Partial<OpenSearchOptions> = {}): OpenSearchI
 const outdated: OutdatedCodesOf = async (asked) =>
   findOutdatedParameters(asked, await searchContexts().changes(clock().now()), searchContexts().now(asked.tenant))
 
-/** Of functions that answer within the 29 seconds of the gateway. */
+/** Index of functions that answer within the gateway's 29 seconds. */
 export const index = /* @__PURE__ */ once(() => outdatedReportingIndex(openIndex({ attempts: 3, patience: 8_000 }), outdated))
 
-/** For the searches of one attempt. `most`: of recentWritesIndex. */
+/** Returns the index for the searches of one attempt. It also finds the latest writes. `most`: see recentWritesIndex. */
 export const consistentIndex = (most?: number): SearchIndex =>
   fullyEvaluatedIndex(
     outdatedRejectingIndex(
@@ -86,10 +86,10 @@ export const bodyStepParts = (): WritingStepParts => ({
   },
 })
 
-/** ms for which writes may miss what was defined. */
+/** How long writes may use cached definitions, in milliseconds. */
 const WRITES_LAG = 10_000
 
-/** What writing interactions need, but what they write with. */
+/** Returns the ports of writing interactions, except the writer. */
 export const portsWithoutWriter = () => ({
   resources: resources(),
   heads: (...asked: Parameters<ResourceReader['heads']>) => store().heads(...asked),

@@ -1,4 +1,4 @@
-/** The cloud home's signing keys: KMS. */
+/** Signing keys on AWS, in KMS. */
 import { STAGE_TAG } from '../../adapters/kms/published-keys.ts'
 import { KmsSigningKeys } from '../../adapters/kms/signing-keys.ts'
 import { maintainKeys } from '../../auth/tokens/key-rotation.ts'
@@ -10,14 +10,17 @@ export const signingKeys = /* @__PURE__ */ once(
   () => new KmsSigningKeys({ kept: keyList(), tags: { [STAGE_TAG]: deploymentSettings().stage } }),
 )
 
-/** When a stage is made, and every day: makes the first key, ends rotations, removes what no token needs, and keys that are in no list. */
+/**
+ * Creates the first key, finishes rotations, and removes keys that no token needs and keys missing from the list. Runs when the stage is
+ * created, and every day.
+ */
 export async function maintainSigningKeys(): Promise<void> {
   const now = clock().now()
   await maintainKeys(signingKeys(), now)
   await signingKeys().removeLost(now)
 }
 
-/** With the stage its keys go: tokens outlive it by an hour at most, and a stage that comes again makes others. */
+/** Removes all keys when the stage is deleted. Its tokens expire within an hour, and a new stage creates new keys. */
 export async function removeSigningKeys(): Promise<void> {
   for (const { key } of await signingKeys().list()) await signingKeys().remove(key.kid)
 }

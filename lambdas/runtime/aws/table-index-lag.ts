@@ -1,4 +1,4 @@
-/** Measures the lag of the table's index on AWS, as a metric and as a note to readers. */
+/** Measures the lag of the table's index on AWS. Publishes it as a metric, and in a row that readers of the index consult. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { noteLag } from '../../adapters/dynamodb/store/index-lag.ts'
 import { hiddenHeartbeats } from '../../adapters/dynamodb/stream/heartbeat.ts'
@@ -7,7 +7,10 @@ import { measureTableIndexLag } from '../../indexing/table-index-lag.ts'
 import { logTableIndexLag, report } from './log.ts'
 import { clock, deploymentSettings, resourceTable } from './ports.ts'
 
-/** Resolves within about a minute, whatever fails: an alarm rings where no lag is written. `sent`: when the beats of the pulse were sent. */
+/**
+ * Logs the lag, or an error. Resolves within about a minute and never rejects. A missing metric raises an alarm. `sent`: time at which the
+ * heartbeat was sent.
+ */
 export async function reportTableIndexLag(sent: number): Promise<void> {
   const table = resourceTable()
   const parts = {

@@ -1,4 +1,6 @@
-/** Who may use an embedded server, and its signing keys: in its data folder, also while it runs, which goes by it at once. */
+/**
+ * Administration of an embedded server: clients, users and signing keys in its data folder. A running server applies each change at once.
+ */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -38,7 +40,7 @@ export type { Launch } from '../../auth/launch/launches.ts'
 export { KEY_COPY_LIFETIME_MS, KEY_DISCOVERY_MS, signingKeyAt } from '../../auth/tokens/key-rotation.ts'
 export type { Client } from '../../ports/rows/clients.ts'
 
-/** In a data folder. */
+/** Names in the data folder. */
 export const GRANTS_FILE = 'grants.db'
 export const SIGNING_KEYS_FOLDER = 'signing-keys'
 
@@ -47,15 +49,21 @@ export type Administration = AdministrationPorts & {
   readonly close: () => Promise<void>
 }
 
-/** Why a server with the settings of this process would not fetch the keys that a client publishes there; undefined: nothing speaks against it. */
+/**
+ * Returns why a server with the settings of this process would not fetch client keys from the URI. Returns undefined if it would fetch
+ * them.
+ */
 export const keysBlockReason = (uri: string): Promise<string | undefined> =>
   fetchBlockReason(uri, addressFilterOf(readConfig().privateHosts))
 
-/** Whether a server was ever started on the folder, or something said of who may use one. */
+/** Whether a server was started on the folder, or clients, users or keys were registered in it. */
 export const hasData = (folder: string): boolean =>
   ['lock.db', 'store.db', GRANTS_FILE, SIGNING_KEYS_FOLDER].some((name) => existsSync(join(folder, name)))
 
-/** `isNew`: the folder is made when it is missing, and there may be no data in it; otherwise that is an Error. */
+/**
+ * Opens the administration of a data folder. `isNew`: the folder may be missing or without data, and is created. Otherwise throws an Error
+ * for a folder without data.
+ */
 export async function openAdministration(folder: string, { isNew }: { readonly isNew: boolean }): Promise<Administration> {
   await checkEntry(folder, 'folder')
   if (!isNew && !hasData(folder))
@@ -85,7 +93,7 @@ export async function openAdministration(folder: string, { isNew }: { readonly i
   }
 }
 
-/** A command would make the file anew, and the server would not learn that it was lost. */
+/** Throws an Error if the grants file was lost. Opening it would create an empty file, and the server would not notice the loss. */
 function checkNotLost(folder: string): void {
   const [grants, keys] = [join(folder, GRANTS_FILE), join(folder, SIGNING_KEYS_FOLDER)]
   if (isEmpty(grants) && !isEmpty(keys))

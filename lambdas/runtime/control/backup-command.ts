@@ -1,4 +1,4 @@
-/** Backups of a data folder: one file with all versions; the index is made again from it. */
+/** Backup and restore of a data folder. A backup is one file with all versions. The index is rebuilt from it. */
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { chown, rename, rm, stat } from 'node:fs/promises'
@@ -14,14 +14,17 @@ import { checkStore, hasStore, RESTORED_STORE_FILE, STORE_FILE } from './lost-fi
 
 const INDEX = 'index.db'
 const EXPORTS = { rows: 'exports.db', files: 'exports' }
-/** Milliseconds for which the folder may be in use by who does not answer: a server that starts or ends, another command. */
+/**
+ * How long a command waits for a folder that is in use, in milliseconds. A starting or stopping server, or another command, may use it
+ * without responding.
+ */
 const PATIENCE = 15_000
 const PAUSE = 50
 
-/** Told what the person who runs the command should know of the folder, in one line. */
+/** Gets one-line warnings about the folder, for the operator. */
 type Warn = (line: string) => void
 
-/** Also while a server runs on the folder. DataFolderError where its store was lost. */
+/** Writes a backup of the store to `file`, also while a server runs on the folder. Throws a DataFolderError if the store was lost. */
 export async function backupStore(folder: string, file: string, warn: Warn): Promise<void> {
   checkStore(folder)
   if (!hasStore(folder)) throw new Error(`There is no data in ${folder}`)
@@ -44,7 +47,10 @@ export async function backupStore(folder: string, file: string, warn: Warn): Pro
   })
 }
 
-/** Puts a backup in the place of the folder's store; a server that runs on the folder goes on with it. StoreFileError where it is no backup. */
+/**
+ * Replaces the store of the folder with a backup. A server that runs on the folder continues with it. Throws a StoreFileError if the file
+ * is not a backup.
+ */
 export async function restoreStore(folder: string, file: string, warn: Warn): Promise<'running' | 'stopped'> {
   checkIsComplete(file)
   return inFolder<'running' | 'stopped'>(folder, warn, {
@@ -66,10 +72,10 @@ export async function restoreStore(folder: string, file: string, warn: Warn): Pr
   })
 }
 
-/** `besideServer`: undefined where none listens. */
+/** Procedures of a command. `besideServer`: returns undefined if no server listens. */
 type Ways<Result extends string> = { readonly alone: () => Promise<Result>; readonly besideServer: () => Promise<Result | undefined> }
 
-/** With the folder to oneself, or granted by the server whose it is. */
+/** Runs a command with exclusive use of the folder, or with the permission of the server that uses it. */
 async function inFolder<Result extends string>(folder: string, warn: Warn, { alone, besideServer }: Ways<Result>): Promise<Result> {
   for (const began = performance.now(); ; await wait(PAUSE)) {
     try {
@@ -85,7 +91,10 @@ async function inFolder<Result extends string>(folder: string, warn: Warn, { alo
   }
 }
 
-/** What a server does for these commands. `restore`: takes a file of the folder that is a whole store; the gate is shut until it is done. */
+/**
+ * Returns the server's handlers for these commands. `restore`: takes the name of a complete store in the folder. The gate is shut until it
+ * is restored.
+ */
 export function storeCommands(
   gate: { readonly isOpen: boolean },
   restore: (file: string) => Promise<void>,
@@ -105,8 +114,8 @@ export function storeCommands(
 }
 
 /**
- * A copy in the folder, whole, read and on disk; its name. A server that starts throws it away. The copy is what is
- * read, for the backup may change.
+ * Copies a backup into the folder, checks the copy, and returns its name. The copy is on disk then. The check reads the copy, because the
+ * backup may change. A starting server deletes copies that remain.
  */
 async function bring(folder: string, file: string): Promise<string> {
   const name = `${RESTORED_STORE_FILE}.${randomUUID()}.unfinished`
@@ -115,7 +124,7 @@ async function bring(folder: string, file: string): Promise<string> {
   try {
     checkStoreFile(copy, file)
     const { uid, gid } = await stat(folder)
-    // The server may run as another user than root, who may give files away.
+    // The server may run as another user. Only root can change the owner of a file.
     if (process.getuid?.() === 0) await chown(copy, uid, gid)
     return name
   } catch (error) {
@@ -124,13 +133,14 @@ async function bring(folder: string, file: string): Promise<string> {
   }
 }
 
-/** The moment of a restore: before it everything is as it was, from now on the folder holds what was brought. */
+/** Commits a restore by renaming the copy. Before the rename the folder is unchanged. Afterwards it holds the restored store. */
 export const commitRestore = (folder: string, brought: string): Promise<void> =>
   rename(join(folder, basename(brought)), join(folder, RESTORED_STORE_FILE))
 
 /**
- * The rest of a restore, from which a crash may have kept it. Logs go for good first: one of another store would spoil it. So do exports: what
- * they hold, and were about to, is of the store before. The store must not be open. StoreFileError, with everything as it was, where somebody put something else there.
+ * Finishes a committed restore, also one that a crash interrupted. First deletes the logs of the previous store, which would corrupt the
+ * restored one. Also deletes exports, because they belong to the previous store. The store must be closed. Throws a StoreFileError and
+ * changes nothing if another file has the name of the restored store.
  */
 export async function installRestoredStore(folder: string): Promise<void> {
   const restored = join(folder, RESTORED_STORE_FILE)
@@ -140,7 +150,7 @@ export async function installRestoredStore(folder: string): Promise<void> {
   } catch (error) {
     throw new StoreFileError(`${(error as Error).message}, and is in the place of a backup to restore: move it away`, { cause: error })
   }
-  // What takes their place is to stay when they are gone.
+  // The restored store must be durable before the files that it replaces are deleted.
   await flushFolder(folder)
   await rm(join(folder, EXPORTS.files), { recursive: true, force: true })
   for (const name of [STORE_FILE, INDEX, nextIndexFile(INDEX), EXPORTS.rows])

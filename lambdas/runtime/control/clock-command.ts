@@ -1,4 +1,4 @@
-/** How who runs a server tells it that its clock is right. */
+/** Command by which an operator confirms that the clock of a running server is right. */
 import { type CommandHandler, startServerCommand } from '../../adapters/filesystem/command-socket.ts'
 
 export async function acceptClock(folder: string): Promise<void> {
@@ -7,7 +7,7 @@ export async function acceptClock(folder: string): Promise<void> {
   done()
 }
 
-/** What a server does for it. */
+/** Returns the server's handler for this command. */
 export const clockCommands = (clock: { readonly accept: () => void }): Readonly<Record<'accept-clock', CommandHandler>> => ({
   'accept-clock': async () => clock.accept(),
 })

@@ -1,16 +1,16 @@
-/** How an operator launches an app on a server that runs, which looks at what it keeps. */
+/** Command by which an operator launches an app. A running server checks the launch against its stored resources. */
 import type { CommandHandler } from '../../adapters/filesystem/command-socket.ts'
 import type { LaunchRequest } from './authorization-types.ts'
 import { noServerMessage, queryServerAt, type ServerLocation } from './server-socket.ts'
 
-/** What the app is given. Error: why there is nothing. */
+/** Returns the value of the app's `launch` parameter. Throws an Error with the reason if the server does not run or refuses. */
 export async function requestLaunchAt(place: ServerLocation, launched: LaunchRequest): Promise<string> {
   const token = await queryServerAt(place, 'launch', JSON.stringify(launched))
   if (token === undefined) throw new Error(`${noServerMessage(place)}: a launch counts for ten minutes, of one that runs`)
   return token
 }
 
-/** What a server does for it. */
+/** Returns the server's handler for this command. */
 export const launchCommands = ({
   launch,
 }: {

@@ -1,4 +1,6 @@
-/** Files of a data folder that are missing or empty while others show that they existed. A new empty file would hide the loss. */
+/**
+ * Checks for files of a data folder that are missing or empty while others show that they existed. A new empty file would hide the loss.
+ */
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { chown } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -7,10 +9,10 @@ import { DataFolderError } from '../../adapters/filesystem/folder-entries.ts'
 import { openForWriting } from '../../adapters/sqlite-store/schema.ts'
 
 export const STORE_FILE = 'store.db'
-/** A complete restored store on disk. It holds the resources of the folder, and only has to be renamed. */
+/** Complete restored store on disk. It holds the resources of the folder, and only has to be renamed. */
 export const RESTORED_STORE_FILE = 'restored.db'
 
-/** Each is made after the store. */
+/** Files that are created after the store. One of them without a store shows that the store was lost. */
 const BESIDE_STORE = ['index.db', 'store.db-wal', 'exports.db', 'key', 'grants.db', 'signing-keys', 'audit']
 
 /** Throws a DataFolderError if the store is missing or empty in a folder that had one. */
@@ -25,8 +27,8 @@ export function checkStore(folder: string): void {
 }
 
 /**
- * Makes the store of a new folder, before anything else is in it: a process that ends early leaves no folder that seems to have lost its
- * store. `isConfirmed`: also in the place of a lost one.
+ * Creates the store of a new folder before any other file. So a process that ends early leaves no folder that seems to have lost its store.
+ * `isConfirmed`: also replaces a lost store.
  */
 export async function makeStore(folder: string, isConfirmed = false): Promise<void> {
   if (hasStore(folder) || (!isConfirmed && traceOfStore(folder) !== undefined)) return
@@ -41,7 +43,7 @@ export async function makeStore(folder: string, isConfirmed = false): Promise<vo
 
 const traceOfStore = (folder: string): string | undefined => BESIDE_STORE.find((name) => !isEmpty(join(folder, name)))
 
-/** Returns a line for each file that is lost, that a server can go on without. */
+/** Returns a warning for each lost file that the server can run without. */
 export function lostFileWarnings(folder: string): readonly string[] {
   const isLost = (name: string, beside: string): boolean => isEmpty(join(folder, name)) && !isEmpty(join(folder, beside))
   return [
@@ -52,7 +54,7 @@ export function lostFileWarnings(folder: string): readonly string[] {
   ]
 }
 
-/** Whether there is one, or one to restore. */
+/** Whether the folder has a store, or a restored store that replaces it at the next start. */
 export const hasStore = (folder: string): boolean => [STORE_FILE, RESTORED_STORE_FILE].some((name) => !isEmpty(join(folder, name)))
 
 /** Whether a file is missing or has no bytes, or a folder is missing or has no entries. */

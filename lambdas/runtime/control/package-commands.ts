@@ -1,4 +1,4 @@
-/** Packages of definitions that an operator adds to a server, which goes by them while it runs, lists and removes. */
+/** Commands by which an operator adds, lists and removes packages of definitions. A running server applies each change. */
 import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
 import { CommandAuditLog } from '../../adapters/filesystem/command-audit-log.ts'
@@ -29,21 +29,21 @@ import { PACKAGES_FOLDER } from './package-folder.ts'
 export { type PackageReference, parsePackageReference, parsePackageRequest } from '../../packages/package-labels.ts'
 export type { PackageLabel } from '../../ports/definitions/package-store.ts'
 
-/** Where packages are added and removed, and who does. */
+/** Store of packages, and the parts that record changes in the audit log. */
 export type PackageAdministration = { readonly store: PackageStore; readonly recording: AuditPorts; readonly close: () => Promise<void> }
 
-/** A file; a package of the registry. */
+/** Source of a package: a file, or a package of the registry. */
 export type PackageSource = { readonly file: string } | PackageLabel
 
 export type AddedPackage = PackageLabel & {
   readonly counts: DefinitionCounts
-  /** Those it has besides, which take no part. */
+  /** Number of its SearchParameters. The server does not use those. */
   readonly searchParameters: number
-  /** What is not used of it, and why. */
+  /** Definitions that the server does not use, and why. */
   readonly leftOut: readonly SkippedDefinition[]
-  /** As it names them: what it may refer to, and is not there; why, where it was looked for. */
+  /** Dependencies that are not installed, as the package names them, and why if the command tried to add them. */
   readonly missing: readonly MissingPackage[]
-  /** Canonicals that R4 says already: theirs count only where they are named with their version. */
+  /** Canonical URLs that R4 defines too. Only references with the version of the package use these definitions. */
   readonly ofR4: readonly string[]
 }
 
@@ -51,10 +51,10 @@ export type MissingPackage = PackageLabel & { readonly reason?: string }
 
 export type DefinitionCounts = { readonly profiles: number; readonly valueSets: number; readonly codeSystems: number }
 
-/** `counts`: undefined where something of it cannot be read. */
+/** Installed package. `counts`: undefined if a part of it cannot be read. `isOwn`: whether it is part of the server. */
 export type ListedPackage = PackageLabel & { readonly counts: DefinitionCounts | undefined; readonly isOwn: boolean }
 
-/** Opens the packages of a data folder. `isNew`: there may be no data in it yet. */
+/** Opens the packages of a data folder. `isNew`: the folder may be without data. */
 export async function openPackages(data: string, isNew = false): Promise<PackageAdministration> {
   if (isNew) await makeStore(data)
   const audit = new CommandAuditLog(join(data, 'audit'))
@@ -65,12 +65,15 @@ export async function openPackages(data: string, isNew = false): Promise<Package
   }
 }
 
-/** Bytes of what is kept of a package. */
+/** Maximum bytes stored of a package. Larger packages are rejected. */
 const MOST_KEPT = 64 * 1024 ** 2
-/** Packages that one brings with it. */
+/** Maximum dependencies added with a package. Further ones are reported as missing. */
 const MOST_BROUGHT = 100
 
-/** What was added, that which others depend on first. Error, with which of `source` nothing is added. */
+/**
+ * Adds a package, and returns all packages added, dependencies first. Throws an Error if `source` cannot be added. A dependency that cannot
+ * be added is only reported.
+ */
 export async function addPackage(
   place: PackageAdministration,
   source: PackageSource,
@@ -104,7 +107,7 @@ type Read = {
   readonly searchParameters: number
 }
 
-/** `met`: what is being added, too. `reasons`: by name, why something is not. */
+/** Stores a package. `met`: packages that the same command adds. `reasons`: by name, why a dependency was not added. */
 async function addRead(
   { store, recording }: PackageAdministration,
   { label, manifest, made, files, leftOut, searchParameters }: Read,
@@ -126,7 +129,7 @@ async function addRead(
 
 const alreadyThere = ({ name, version }: PackageLabel): RangeError => new RangeError(`${name} ${version} is there already`)
 
-/** What was removed. RangeError where it is none that was added, or nobody said which of several versions. */
+/** Removes an added package and returns its label. Throws a RangeError if no added package matches, or several versions do. */
 export async function removePackage({ store, recording }: PackageAdministration, named: PackageReference): Promise<PackageLabel> {
   const label = onlyOne(named, (await store.now()).packages)
   await auditChange(recording, { interaction: 'package remove', key: `${label.name}@${label.version}` }, async () => {
@@ -164,7 +167,7 @@ const OWN = BUILTIN_PACKAGES.map(packageOfFolder)
 
 const labelsIn = async (store: PackageStore): Promise<readonly PackageLabel[]> => [...OWN, ...(await store.now()).packages]
 
-/** Error where it is not one that is added. */
+/** Reads a package. Throws an Error if it cannot be added. */
 async function readSource(source: PackageSource): Promise<Read> {
   const making = new PackageBuilder(isConstraintOfR4, comparePrecedence)
   let searchParameters = 0
@@ -234,7 +237,7 @@ function retiredIn({ profiles, valueSets, codeSystems }: Package): readonly Skip
   return all.filter(({ isRetired }) => isRetired).map(({ url }) => ({ url, reason: 'It is retired' }))
 }
 
-/** Those that only say what differs from a profile that is not there, or takes no part. */
+/** Returns the profiles with only a differential whose base profile is missing or retired. */
 async function baseless(store: PackageStore, { profiles }: Package): Promise<readonly SkippedDefinition[]> {
   const all = definitionsOf(store)
   const found: SkippedDefinition[] = []

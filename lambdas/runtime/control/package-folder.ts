@@ -1,2 +1,2 @@
-/** In a data folder: the packages that were added to a server's own. */
+/** Folder in the data folder with the packages that operators added. */
 export const PACKAGES_FOLDER = 'packages'

@@ -1,24 +1,27 @@
-/** How a command finds the server it means: by its data folder, or, where it keeps nothing, by the port it listens on. */
+/** Location of a running server. A command finds it by its data folder, or by its port if it was started with --memory. */
 import { chmodSync, copyFileSync, lstatSync, mkdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { ADDRESS_FILE, type CommandHandler, queryServer } from '../../adapters/filesystem/command-socket.ts'
 
-/** A data folder; the port of a server started with --memory. */
+/** Data folder, or port of a server started with --memory. */
 export type ServerLocation = { readonly folder: string } | { readonly port: number }
 
-/** What the server there says to a command; undefined: none runs there. Error: why it refuses, or cannot be asked. */
+/**
+ * Sends a command to the server and returns its answer, or undefined if no server runs there. Throws an Error if the server refuses or
+ * cannot be reached.
+ */
 export async function queryServerAt(place: ServerLocation, command: string, argument: string): Promise<string | undefined> {
   if ('folder' in place) return queryServer(place.folder, command, argument)
   const passing = folderOfPort(place.port)
   return isOurs(passing) ? queryServer(passing, command, argument) : undefined
 }
 
-/** For a person. */
+/** Returns the message for the operator if no server runs at the location. */
 export const noServerMessage = (place: ServerLocation): string =>
   'folder' in place ? `No server runs on ${place.folder}` : `No server started with --memory runs on port ${place.port}`
 
-/** Where the server there keeps what it keeps. Error where none runs. */
+/** Returns the data folder of the server. Throws an Error if no server runs on the port. */
 export async function dataFolderAt(place: ServerLocation): Promise<string> {
   if ('folder' in place) return place.folder
   const folder = await queryServerAt(place, 'folder', '')
@@ -26,16 +29,19 @@ export async function dataFolderAt(place: ServerLocation): Promise<string> {
   return folder
 }
 
-/** The base URL of the server there; undefined: none runs. */
+/** Returns the base URL of the running server, or undefined if none runs. */
 export const baseUrlOfServer = (place: ServerLocation): Promise<string | undefined> => queryServerAt(place, 'base', '')
 
-/** What a server says of itself. */
+/** Returns the server's handlers for commands about its location. */
 export const locationCommands = (folder: string, baseUrl: string): Readonly<Record<'folder' | 'base', CommandHandler>> => ({
   folder: async () => resolve(folder),
   base: async () => baseUrl,
 })
 
-/** Lets commands find a server that keeps nothing, by the port it listens on. Undone by what is returned. Error where that is not possible. */
+/**
+ * Lets commands find a server started with --memory by its port. Returns a function that undoes this. Throws an Error if the folder of the
+ * port is not private to this user.
+ */
 export function announcePort(dataFolder: string, port: number): () => void {
   const folder = folderOfPort(port)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
@@ -45,12 +51,12 @@ export function announcePort(dataFolder: string, port: number): () => void {
   return () => rmSync(folder, { recursive: true, force: true })
 }
 
-/** Of a user who may have a number and no name; Windows has no numbers, and a folder of its own for each. */
+/** Number of the user, because some users have no name. Windows has no numbers, but a temporary folder for each user. */
 const uid = process.getuid?.() ?? -1
 
 const folderOfPort = (port: number): string => join(tmpdir(), `fhir-${uid}-port-${port}`)
 
-/** Anybody may make a folder there: what somebody else says is not heard. */
+/** Whether the folder is private to this user. Any user can create one with this name, and its content must not be trusted. */
 function isOurs(folder: string): boolean {
   const found = lstatSync(folder, { throwIfNoEntry: false })
   if (found === undefined || !found.isDirectory()) return false

@@ -1,14 +1,14 @@
-/** How who may read what a server keeps gets a token of it. */
+/** Command by which an operator gets an access token. Access to the data folder is sufficient permission. */
 import type { CommandHandler } from '../../adapters/filesystem/command-socket.ts'
 import { nameOfOperator } from '../operator-name.ts'
 import type { AccessTokenRequest } from './authorization-types.ts'
 import { queryServerAt, type ServerLocation } from './server-socket.ts'
 
-/** undefined: no server runs there. Error: why it gives none. */
+/** Returns an access token, or undefined if no server runs there. Throws an Error with the reason if the server refuses. */
 export const requestServerToken = (place: ServerLocation, asked: AccessTokenRequest): Promise<string | undefined> =>
   queryServerAt(place, 'token', JSON.stringify({ ...asked, operator: nameOfOperator() }))
 
-/** What a server does for it. */
+/** Returns the server's handler for this command. */
 export const tokenCommands = ({
   issue,
 }: {

@@ -1,4 +1,4 @@
-/** Authorization of the embedded home: what it keeps, who is let in, and the endpoints of the authorization server. */
+/** Authorization of the embedded deployment: its stored state, the authenticator, and the endpoints of the authorization server. */
 import { ADMIN_SCOPE } from '../../access/scopes.ts'
 import { jwksCache } from '../../access/verification/jwks-cache.ts'
 import { FilesystemSigningKeys } from '../../adapters/filesystem/signing-keys.ts'
@@ -32,9 +32,9 @@ import { isEmpty } from '../control/lost-files.ts'
 
 export type AuthorizationParts = {
   readonly config: Config
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly baseUrl: string
-  /** Of a file of the data folder. */
+  /** Returns the path of a file in the data folder. */
   readonly path: (name: string) => string
   readonly clock: Clock & SweepParts['clock']
   readonly fetchDocument: FetchDocument
@@ -44,7 +44,7 @@ export type AuthorizationParts = {
   readonly patientsOf: AuthPorts['patientsOf']
   readonly isDecidable: AuthPorts['isDecidable']
   readonly report: (error: unknown) => void
-  /** Told what the person who starts the server should know, in one line. */
+  /** Gets one-line warnings for the operator. */
   readonly warn: (line: string) => void
 }
 
@@ -52,28 +52,34 @@ export type Authorization = {
   readonly authenticator: Authenticator
   /** Registered clients. None if clients do not authenticate. */
   readonly clients: AuthPorts['clients']
-  /** None where nobody is asked who they are. */
+  /** Endpoints of the authorization server. None with open access. */
   readonly endpoints: Partial<ReturnType<typeof endpoints>>
-  /** An access token for who may read the data folder anyway, good for an hour. Error where nobody is asked for one. */
+  /**
+   * Issues an access token, valid for an hour, to an operator, who can read the data folder anyway. Throws an Error with open access, or if
+   * the server does not serve the tenant.
+   */
   readonly issue: (asked: AccessTokenRequest) => Promise<string>
-  /** What an app is given as `launch`. RangeError where it cannot be made; Error where nobody is asked who they are. */
+  /**
+   * Creates a launch and returns the value of the app's `launch` parameter. Throws a RangeError if the launch is invalid, and an Error with
+   * open access.
+   */
   readonly launch: (launched: LaunchRequest) => Promise<string>
   readonly close: () => Promise<void>
 }
 
 const HOUR = 60 * 60 * 1000
 
-/** Where it fails, nothing stays open. */
+/** Opens the authorization of a data folder. If it fails, closes everything it opened. */
 export async function openAuthorization(parts: AuthorizationParts): Promise<Authorization> {
   if (parts.config.access === 'open') return OPEN
   await using opened = new AsyncDisposableStack()
   const { clock, path, report } = parts
   const keys = new FilesystemSigningKeys(path(SIGNING_KEYS_FOLDER))
-  // Before there is a file again: a start that is killed leaves it to the next.
+  // Run this before the file exists again: if the process is killed here, the next start repeats it.
   if (isEmpty(path(GRANTS_FILE))) await keeping(path, forgetTokens(parts, keys))
   const stores = opening(path(GRANTS_FILE), (file) => openGrants(file, () => clock.now()))
   opened.defer(() => stores.close())
-  // The clock was compared with nothing yet.
+  // The clock is not yet compared with the store, so no key may be removed.
   await keeping(path, maintainKeys(keys, clock.now(), false))
   await maintainDemoClient(stores, LOOPBACK_HOST.test(new URL(parts.baseUrl).hostname))
   const sweeping = setInterval(() => void sweepAuthorizationState({ ...stores, keys, clock }).catch(report), HOUR).unref()
@@ -91,7 +97,10 @@ export async function openAuthorization(parts: AuthorizationParts): Promise<Auth
   }
 }
 
-/** What was revoked stands in the file that was lost: only new keys tell what was issued since. */
+/**
+ * Removes all signing keys after the loss of the grants file. That file held the revocations, so only new keys show that a token is not
+ * revoked.
+ */
 async function forgetTokens({ path, warn }: AuthorizationParts, keys: SigningKeys): Promise<void> {
   const known = await keys.list()
   for (const { key } of known) await keys.remove(key.kid)
@@ -143,7 +152,10 @@ function portsOf(
   }
 }
 
-/** Who asks by the socket. Nobody can register it: no client has a colon in its id. */
+/**
+ * Client of the tokens that an operator requests through the command socket. No client can be registered with this id, because ids contain
+ * no colon.
+ */
 const OPERATOR: Client = {
   id: 'fhir:token',
   name: 'fhir token',

@@ -1,17 +1,17 @@
-/** Holds writes back to the pace of the index while it is so far behind that searches would wait too long for it. */
+/** Delays writes while the index is so far behind that searches would wait too long for it. */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { ResourceWriter } from '../../ports/store/resource-store.ts'
 
-/** Maximum time that the index may need to catch up before writes are held back, in milliseconds. */
+/** Maximum time that the index may need to catch up before writes are delayed, in milliseconds. */
 const LONGEST_DELAY = 2_000
 /** Minimum number of versions of a large write. Large writes wait in turn, so that small ones do not wait behind an import. */
 const LARGE = 50
-/** Milliseconds between two looks. */
+/** Milliseconds between two checks of the position. */
 const PAUSE = 10
 
 /**
- * The index as a tenant meets it. `positionOf`: its position in the feed; `delay`: milliseconds until it has caught up, 0 if it makes no
- * progress; `isApart`: whether it follows the tenant at a pace of its own.
+ * Progress of the index for one tenant. `positionOf`: its position in the change feed. `delay`: milliseconds until it has caught up, 0 if
+ * it makes no progress. `isApart`: whether it follows the tenant at a separate pace.
  */
 export type IndexCatchUp = {
   readonly positionOf: (tenant: string) => number
@@ -20,11 +20,14 @@ export type IndexCatchUp = {
 }
 
 export type CountedVersions = {
-  /** Returns how many of the next `most` versions after a position of the feed are the tenant's. */
+  /** Returns how many of the next `most` versions after a position of the change feed belong to the tenant. */
   readonly countAfter: (position: number, tenant: string, most: number) => number
 }
 
-/** Returns a writer that holds a write back until the index has indexed as many positions as the write has versions, or has nearly caught up. */
+/**
+ * Returns a writer that delays writes while the index is behind. A write waits until as many positions are indexed as it has versions, or
+ * the index has nearly caught up.
+ */
 export function backpressureWriter(writer: ResourceWriter, index: IndexCatchUp, versions: CountedVersions): ResourceWriter {
   let sharedTurn = Promise.resolve()
   const ownTurns = new Map<string, Promise<void>>()
@@ -37,17 +40,23 @@ export function backpressureWriter(writer: ResourceWriter, index: IndexCatchUp, 
       if (now > before) taken += takenBetween(tenant, before, now, count)
     }
   }
-  /** An index that follows a tenant apart passes the versions of others without work. A small write does not count them. */
+  /**
+   * Returns how many versions the index has indexed for the tenant. If the index follows the tenant apart, it passes versions of other
+   * tenants without work. Only large writes exclude those, because counting reads the store.
+   */
   const takenBetween = (tenant: string, before: number, now: number, count: number): number =>
     count >= LARGE && index.isApart(tenant) ? versions.countAfter(before, tenant, now - before) : now - before
-  /** Waits for the turn of a large write. A tenant that is followed apart has turns of its own, so no other tenant waits for its pace. */
+  /**
+   * Waits for the turn of a large write. A tenant that the index follows apart has its own turns, so other tenants do not wait for its
+   * pace.
+   */
   const inTurn = (tenant: string, count: number): Promise<void> => {
     if (!index.isApart(tenant)) {
       sharedTurn = sharedTurn.then(() => hold(tenant, count))
       return sharedTurn
     }
     const turn = (ownTurns.get(tenant) ?? Promise.resolve()).then(() => hold(tenant, count))
-    // The next write has its turn also after a store that could not be read.
+    // If the store could not be read, the next write still gets its turn.
     ownTurns.set(
       tenant,
       turn.catch(() => undefined),

@@ -1,4 +1,4 @@
-/** Refuses writes whose stamps cannot be believed. */
+/** Returns a writer that throws ClockJumped while the clock is implausible, because the timestamps of versions would be wrong. */
 import type { RequestWriter } from '../../interactions/interaction.ts'
 import { ClockJumped } from '../../ports/faults/clock-jumped.ts'
 

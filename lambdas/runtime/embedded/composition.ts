@@ -65,13 +65,13 @@ import { clockCheckedWriter } from './clock-checked-writer.ts'
 import { type Exports, openExports } from './exports.ts'
 import { openStores, type Stores } from './stores.ts'
 
-/** What stays open while stores are restored. */
+/** Parts that stay open while the stores are restored. */
 export type ServerCoreParts = {
   readonly config: Config
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly baseUrl: string
   readonly report: (error: unknown, requestId: string) => void
-  /** Told what the person who starts the server should know, in one line. */
+  /** Gets one-line warnings for the operator. */
   readonly warn?: (line: string) => void
   readonly authorization: Authorization
   readonly data: DataFolder
@@ -81,7 +81,7 @@ export type ServerCoreParts = {
   readonly blobs: BlobStore
 }
 
-/** `refuse` needs nothing that is kept: it answers also when that is closed. */
+/** Server on open stores. `refuse` needs no store, so it also answers after `close`. */
 export type ServerCore = {
   readonly serve: Serve
   readonly refuse: Serve
@@ -91,7 +91,7 @@ export type ServerCore = {
   readonly close: () => Promise<void>
 }
 
-/** Where it fails, nothing stays open. */
+/** Opens the stores and composes the server on them. If it fails, closes everything it opened. */
 export async function openServerCore(parts: ServerCoreParts): Promise<ServerCore> {
   const { config, baseUrl, report, data, clock } = parts
   await using opened = new AsyncDisposableStack()
@@ -123,7 +123,7 @@ export async function openServerCore(parts: ServerCoreParts): Promise<ServerCore
   return { ...home, close: () => all.disposeAsync() }
 }
 
-/** Data of tenants are not lost where nobody sees them, and not to be looked for either. */
+/** Warns of data of other tenants. It is stored, but no request can reach it while tenancy is off. */
 async function warnOfHidden(known: StoredTenants, warn: ServerCoreParts['warn']): Promise<void> {
   const others: string[] = []
   for await (const tenant of known.tenants()) if (tenant !== DEFAULT_TENANT && others.push(tenant) > SHOWN) break
@@ -140,10 +140,10 @@ const exportInteractions = (ports: HomePorts & Pick<Exports, 'exports' | 'links'
   'export-file': exportFile(ports),
 })
 
-/** `packages`: those that are added to a server's own; absent: there are none. */
+/** Parts that depend on the stores. `packages`: packages that operators added; absent: none. */
 type OnStores = { readonly bases: BaseUrls; readonly exports: Exports; readonly packages?: AddedPackages }
 
-/** On stores that are open. */
+/** Composes the server on open stores. */
 export function composeServerCore(stores: Stores, parts: Omit<ServerCoreParts, 'data'> & OnStores): Omit<ServerCore, 'close'> {
   const { config, authorization, baseUrl, bases, report, clock, audit, seal, blobs, exports } = parts
   const { definitions } = stores
@@ -231,10 +231,13 @@ const tokensOf = ({ store, searcher }: Stores, clock: Clock, seal: Seal, blobs: 
 
 const reindexOf = ({ searcher }: Stores): Reindexer => ({ start: async (tenant, types) => searcher.rebuild(tenant, types) })
 
-/** Versions: what was just defined is part of the answer, but nobody waits long to hear how far the index has come. */
+/**
+ * Maximum lag in versions for which a status request waits, so that its answer includes new definitions. If the lag is larger, the answer
+ * does not wait.
+ */
 const SOON_CAUGHT_UP = 2_000
 
-/** Versions that are looked at to tell which are a tenant's. */
+/** Maximum versions that a status request examines to count those of the tenant. */
 const COUNTED = 10_000
 
 const progressOf = ({ store, searcher, definitions }: Stores): IndexProgress => ({
@@ -249,7 +252,7 @@ type Writers = { readonly writer: RequestWriter; readonly checker: RequestWriter
 
 type WriterParts = Pick<Stores, 'searcher' | 'expressions'> & { readonly store: RequestStore; readonly versions: CountedVersions }
 
-/** What writes, and what looks at the same and keeps nothing. */
+/** Returns the writer, and a checker that applies the same checks and stores nothing. */
 function writersOf(
   { store, versions, searcher, expressions }: WriterParts,
   { referentialIntegrity }: Config,

@@ -1,4 +1,4 @@
-/** Exports of the embedded home: rows of jobs, files, and the thread that writes them, which is there once something is exported. */
+/** Exports of the embedded deployment: rows of jobs, files, and the thread that writes them. The thread starts with the first export. */
 import { FilesystemBlobStore } from '../../adapters/filesystem/blob-store.ts'
 import { UnusableFileError } from '../../adapters/sqlite-file/open-file.ts'
 import { SqliteRows } from '../../adapters/sqlite-rows/rows.ts'
@@ -18,12 +18,12 @@ import type { Stores } from './stores.ts'
 export type ExportsParts = {
   readonly config: Config
   readonly baseUrl: string
-  /** Base URLs under which references are the server's own. */
+  /** Base URLs that the server treats as its own in references. */
   readonly bases: BaseUrls
-  /** Of a file of the data folder. */
+  /** Returns the path of a file in the data folder. */
   readonly path: (name: string) => string
   readonly stores: Pick<Stores, 'store' | 'searcher' | 'definitions'>
-  /** A secret of the server. */
+  /** Secret key of the server. It signs links to export files. */
   readonly key: Uint8Array
   readonly clock: { readonly now: () => number; readonly maySweep: () => boolean }
   readonly report: (error: unknown) => void
@@ -32,17 +32,17 @@ export type ExportsParts = {
 export type Exports = {
   readonly exports: ExportPorts & { readonly blobs: BlobStore }
   readonly links: LinkSigner
-  /** A request came: what is exported gives it room. */
+  /** Counts a request, so that running exports pause for it. */
   readonly giveWay: () => void
   readonly close: () => Promise<void>
 }
 
-/** In the data folder. */
+/** Names in the data folder. */
 const EXPORTS = { rows: 'exports.db', files: 'exports' } as const
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
-/** Nothing that may be good is thrown away: who runs the server does that. */
+/** Opens the rows of jobs. Does not delete an unusable file, because it may hold recoverable data: only the operator may move it away. */
 function openRows(file: string): SqliteRows {
   try {
     return new SqliteRows(file)
@@ -54,7 +54,10 @@ function openRows(file: string): SqliteRows {
   }
 }
 
-/** Unfinished jobs of a process that ended go on. UnusableFileError where their file is of no use. Where it fails, nothing stays open. */
+/**
+ * Opens the exports and resumes unfinished jobs of an earlier process. Throws an UnusableFileError if the rows of jobs are unusable. If it
+ * fails, closes everything it opened.
+ */
 export async function openExports({ config, baseUrl, bases, path, stores, key, clock, report }: ExportsParts): Promise<Exports> {
   const { store, searcher, definitions } = stores
   const additionalResources = additionalResourcesOf(config.exportAdditionalResources)
@@ -69,7 +72,8 @@ export async function openExports({ config, baseUrl, bases, path, stores, key, c
     thread: new URL('../threads/export/export-thread.ts', import.meta.url),
     ...{ store: path('store.db'), rows: path(EXPORTS.rows), folder: path(EXPORTS.files), requests, groupTypes, additionalResources },
     answers: {
-      // By the clock of the stamps, which may have been set back: what is settled ahead of it would refuse all writes until then.
+      // Compare with the clock of the timestamps, which may have been set back. If a later instant were settled, the store would reject all
+      // writes until then.
       settled: async (tenant, instant) => instant <= clock.now() && (await store.settled(tenant, instant)),
       find: (plan) => searcher.find(plan),
       distinct: (...asked) => searcher.distinct(...asked),
@@ -79,7 +83,7 @@ export async function openExports({ config, baseUrl, bases, path, stores, key, c
     onDied: (jobs) => again(() => clearOtherAttemptStarts(rows, jobs).catch(report))(),
     onEnded: () => again(resume)(),
   })
-  // What ends now ends by nobody's fault.
+  // A job that shutdown interrupts does not count as crashed.
   opened.defer(() => clearOtherAttemptStarts(rows, new Set()).catch(report))
   opened.defer(() => exporter.close())
   const parts = { rows, blobs, now: () => clock.now() }

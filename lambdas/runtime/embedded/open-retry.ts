@@ -1,14 +1,14 @@
-/** Tries what has to work in the end, such as opening what is kept, until it does. */
+/** Repeats an operation that must succeed eventually, such as opening a store. */
 import { setTimeout as wait } from 'node:timers/promises'
 
 export type RetryOptions = {
-  /** Ends them: rejects with what the signal says. */
+  /** Ends the attempts. The promise then rejects with the reason of the signal. */
   readonly signal: AbortSignal
-  /** Told once, of the first that fails. */
+  /** Called once, with the error of the first failed attempt. */
   readonly onFailure: (error: unknown) => void
-  /** Told after that, when one succeeds. */
+  /** Called when an attempt succeeds after a failure. */
   readonly onRecovery: () => void
-  /** ms between two attempts. */
+  /** Milliseconds between two attempts. Absent: one second. */
   readonly pause?: number
 }
 

@@ -1,4 +1,7 @@
-/** Lets requests through to what is inside, and nobody while that is exchanged for another. */
+/**
+ * Gate in front of a value that can be exchanged, such as the server on its stores. Requests use the value, and are refused during an
+ * exchange.
+ */
 
 export class RequestGate<Inside> {
   #inside: Inside
@@ -15,7 +18,7 @@ export class RequestGate<Inside> {
     return this.#isOpen
   }
 
-  /** `refuse` answers while the gate is shut; what was inside last may be closed. */
+  /** Runs `through` with the value. While the gate is shut, runs `refuse` with the last value, which may be closed. */
   async pass<Answer>(through: (inside: Inside) => Promise<Answer>, refuse: (last: Inside) => Promise<Answer>): Promise<Answer> {
     if (!this.#isOpen) return refuse(this.#inside)
     this.#passing++
@@ -27,7 +30,10 @@ export class RequestGate<Inside> {
     }
   }
 
-  /** Waits until nobody is inside. Where `other` fails the gate stays shut, for nothing good is inside. */
+  /**
+   * Shuts the gate, waits for running requests, exchanges the value and opens the gate. If `other` fails, the gate stays shut, because
+   * there is no usable value.
+   */
   exchange(other: (inside: Inside) => Promise<Inside>): Promise<void> {
     const exchanged = this.#shut().then(async (inside) => {
       this.#inside = await other(inside)
@@ -37,13 +43,16 @@ export class RequestGate<Inside> {
     return exchanged
   }
 
-  /** For good. Waits for an exchange under way, and until nobody is inside; `leave` is not asked where an exchange failed. */
+  /**
+   * Shuts the gate permanently. Waits for a running exchange and for running requests, then calls `leave`. Does not call `leave` if an
+   * exchange failed.
+   */
   async close(leave: (inside: Inside) => Promise<void>): Promise<void> {
     await this.#exchanged
     if (this.#isOpen) await leave(await this.#shut())
   }
 
-  /** At once for those who come. */
+  /** Shuts the gate for new requests at once. Resolves when the running ones have ended. */
   async #shut(): Promise<Inside> {
     if (!this.#isOpen) throw new Error('the gate is shut')
     this.#isOpen = false

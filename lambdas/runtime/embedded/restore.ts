@@ -1,4 +1,4 @@
-/** A backup takes the place of what a running server keeps. Requests meanwhile are answered 503, and so they are until the server can open it. */
+/** Restores a backup into a running server. Requests are answered 503 during the restore, and until the server can open its store. */
 import { messageLineOf } from '../error-log.ts'
 import { type RetryOptions, retryUntilSuccess } from './open-retry.ts'
 import type { RequestGate } from './request-gate.ts'
@@ -7,18 +7,18 @@ type Closing = { readonly close: () => Promise<void> }
 
 export type StoreRestorerParts<Home extends Closing> = {
   readonly gate: RequestGate<Home>
-  /** From then on `open` opens what was restored. Where it fails, what was there before. */
+  /** Makes `open` open the restored store from now on. If it fails, `open` opens the previous store. */
   readonly commit: (file: string) => Promise<void>
   readonly open: () => Promise<Home>
-  /** Told what the person who runs the server should know, in one line. */
+  /** Gets one-line warnings for the operator. */
   readonly warn: (line: string) => void
-  /** `signal`: the server ends, nothing has to be opened any more. */
+  /** Options of the attempts to open the store. `signal`: aborted when the server closes. */
   readonly attempts: Pick<RetryOptions, 'signal' | 'pause'>
 }
 
 /**
- * Rejects, with what became of the backup, where it is not restored, or not open after one attempt. What cannot be closed is not exchanged:
- * it might write into what takes its place.
+ * Returns the restore operation. It rejects if the backup is not restored, or if the first attempt to open the store fails. The error says
+ * whether the backup was restored. Stores that cannot be closed are not replaced, because they might write into the restored ones.
  */
 export const storeRestorer =
   <Home extends Closing>({ gate, commit, open, warn, attempts }: StoreRestorerParts<Home>) =>
@@ -44,7 +44,7 @@ export const storeRestorer =
       gate.exchange(exchange).then(exchanged, reject)
     })
 
-/** What went wrong. */
+/** Closes the server and commits the restore. Returns the message of a failure, or undefined. */
 async function closeAndCommit(home: Closing, commit: () => Promise<void>): Promise<string | undefined> {
   try {
     await home.close()

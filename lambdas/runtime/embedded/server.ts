@@ -1,4 +1,4 @@
-/** The embedded home: the whole server in one process, on SQLite and files. */
+/** Embedded deployment: the whole server in one process, on SQLite and files. */
 import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import type { Server } from 'node:http'
@@ -33,37 +33,37 @@ import { storeRestorer } from './restore.ts'
 
 export type EmbeddedServerOptions = {
   readonly config: Config
-  /** Absent: a private folder, gone when the server closes. */
+  /** Absent: a temporary folder, deleted when the server closes. */
   readonly dataFolder?: string
-  /** Whether the operator confirms an empty store in place of one that was lost. Absent: that is refused. */
+  /** Whether the operator confirms an empty store in place of a lost one. Absent: a lost store is an error. */
   readonly isNewStore?: boolean
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly baseUrl: string
   readonly report: (error: unknown, requestId: string) => void
-  /** Where the time comes from; absent: the machine. */
+  /** Sources of the time. Absent: those of the machine. */
   readonly times?: TimeSources
-  /** How keys of others are fetched; absent: from the public internet. */
+  /** Fetches keys of issuers and clients. Absent: fetches from public addresses and from the setting privateHosts. */
   readonly fetchDocument?: FetchDocument
-  /** Told what the person who starts the server should know, in one line each. */
+  /** Gets one-line warnings for the operator. */
   readonly warn?: (line: string) => void
 }
 
 export type EmbeddedServer = {
-  /** Listens on nothing yet. */
+  /** HTTP server that does not listen yet. */
   readonly server: Server
-  /** Where it keeps what it keeps. */
+  /** Path of the data folder. */
   readonly folder: string
   /** See Authorization. */
   readonly issue: Authorization['issue']
-  /** Finishes what is under way, then closes the stores. */
+  /** Finishes running requests, then closes the stores. */
   readonly close: () => Promise<void>
 }
 
-/** Bytes of searches kept for paging links. */
+/** Maximum bytes of queries stored for paging links, per tenant and in total. */
 const QUERY_BOUNDS = { ofTenant: 100_000_000, inAll: 500_000_000 }
 const HOUR = 60 * 60 * 1000
 
-/** Where it fails, nothing stays open. What it opened is closed the other way round, all of it, also where some of it cannot be closed. */
+/** Opens the server. If it fails, closes everything it opened. Closing runs in reverse order, and continues if a part cannot be closed. */
 export async function openEmbeddedServer(options: EmbeddedServerOptions): Promise<EmbeddedServer> {
   const { config, baseUrl, report, times, warn = () => undefined } = options
   await using opened = new AsyncDisposableStack()
@@ -139,7 +139,7 @@ export async function openEmbeddedServer(options: EmbeddedServerOptions): Promis
 
 const restored = () => Promise.reject(new Overloaded('the stores are being restored'))
 
-/** Gone when the server closes. */
+/** Creates a folder that is deleted when the server closes. */
 function passingFolder(opened: AsyncDisposableStack): string {
   const folder = mkdtempSync(join(tmpdir(), 'fhir-'))
   opened.defer(() => rmSync(folder, { recursive: true, force: true }))
@@ -155,7 +155,7 @@ const auditOf = (data: DataFolder, clock: CheckedClock, { config, report }: Embe
     onError: (error) => report(error, ''),
   })
 
-/** Without it the server serves all the same. */
+/** Listens for commands. A failure is only a warning, because the server can serve without them. */
 async function listen(
   folder: string,
   commands: Readonly<Record<string, CommandHandler>>,
@@ -184,7 +184,10 @@ const serveThrough =
       ({ refuse }) => refuse({ ...http, refused: new Overloaded() }, requestId),
     )
 
-/** Requests under way are answered; a connection is closed as soon as it is idle, however long its client would keep it. */
+/**
+ * Stops the HTTP server. Running requests are answered. A connection is closed as soon as it is idle, even if its client would keep it
+ * open.
+ */
 const closeServer = (http: Server): Promise<void> =>
   new Promise((resolve) => {
     if (!http.listening) return resolve()

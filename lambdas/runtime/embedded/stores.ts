@@ -1,4 +1,4 @@
-/** What the embedded home keeps open while it serves: the store, the thread of its index, and who evaluates expressions. */
+/** Stores of the embedded deployment while it serves: the store, the thread of its index, and the process that evaluates expressions. */
 import type { ForkedExpressionRunner } from '../../adapters/in-process/expression-runner.ts'
 import { SqliteResourceStore } from '../../adapters/sqlite-store/resource-store.ts'
 import type { Definitions } from '../../indexing/custom-definitions.ts'
@@ -14,29 +14,29 @@ import { WriteOrigins } from './write-origins.ts'
 
 export type Stores = {
   readonly store: SqliteResourceStore
-  /** The same, for requests: what was read last is in memory. */
+  /** The same store for requests, with a cache of recently read versions. */
   readonly requests: RequestStore
   readonly searcher: ThreadedIndex
   readonly definitions: DefinitionsInUse
   readonly expressions: ForkedExpressionRunner
   readonly origins: WriteOrigins
-  /** All of them, also where one cannot be closed. */
+  /** Closes all of them, even if one cannot be closed. */
   readonly close: () => Promise<void>
 }
 
 export type StoresParts = {
-  /** Of a file of the data folder. */
+  /** Returns the path of a file in the data folder. */
   readonly path: (name: string) => string
   readonly now: () => number
   readonly reading: SearchContext
-  /** Milliseconds a search may take. */
+  /** Milliseconds that a search may take. */
   readonly budget: number
   readonly report: (error: unknown, requestId: string) => void
-  /** Gets lines for the operator. */
+  /** Gets one-line warnings for the operator. */
   readonly warn?: (line: string) => void
 }
 
-/** Where it fails, nothing stays open. */
+/** Opens the stores. If it fails, closes everything it opened. */
 export async function openStores({ path, now, reading, budget, report, warn = () => undefined }: StoresParts): Promise<Stores> {
   await using opened = new AsyncDisposableStack()
   const definitions = new DefinitionsInUse()
@@ -58,7 +58,7 @@ export async function openStores({ path, now, reading, budget, report, warn = ()
     onDefinitions: (changed) => definitions.take(changed as Partial<Definitions>),
   })
   opened.defer(() => searcher.close())
-  // Where nobody ever defined a parameter there is nothing to wait for.
+  // Without SearchParameters in the store, there are no definitions to wait for.
   if (!(await isDefinedAny(store))) definitions.take({})
   const expressions = expressionRunner()
   opened.defer(() => expressions.close())
@@ -74,7 +74,10 @@ async function isDefinedAny(store: SqliteResourceStore): Promise<boolean> {
   return false
 }
 
-/** The current SearchParameters of all tenants. Where one is damaged, the index meets the others as it follows the store. */
+/**
+ * Returns the current SearchParameters of all tenants. Returns none if one is damaged: the index then reads the others when it follows the
+ * store.
+ */
 async function definingIn(store: SqliteResourceStore): Promise<readonly ResourceVersion[]> {
   try {
     const found: ResourceVersion[] = []

@@ -1,12 +1,12 @@
-/** Request ids of the latest writes. The index meets a version after its request, and names that request in the log. */
+/** Request ids of the latest writes. The index processes a version after its request, and logs its failures with the id of that request. */
 import type { RequestWriter } from '../../interactions/interaction.ts'
 import type { VersionKey } from '../../ports/store/resource-store.ts'
 
-/** The index is hardly ever further behind. */
+/** Maximum versions in memory. The index is rarely further behind. */
 const MOST = 10_000
 
 export class WriteOrigins {
-  /** The oldest first. */
+  /** Request ids by version, oldest first. */
   readonly #requestIds = new Map<string, string>()
 
   /** Returns a writer that records the request of each committed version. */
@@ -21,7 +21,7 @@ export class WriteOrigins {
     }
   }
 
-  /** Returns undefined if the version is not among the latest. */
+  /** Returns the request id, or undefined if the version is not among the latest. */
   requestOf(version: VersionKey): string | undefined {
     return this.#requestIds.get(nameOf(version))
   }

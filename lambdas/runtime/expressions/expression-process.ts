@@ -1,6 +1,6 @@
 /**
- * The program of the process that evaluates FHIRPath of clients with fhirpath.js. A process, since a thread that runs out of memory may end
- * all others with it; and it can be ended in the middle of anything.
+ * Program of the process that evaluates FHIRPath of clients with fhirpath.js. It is a process because a thread that runs out of memory can
+ * end the whole server. A process can also be killed at any point.
  */
 import type { EvaluationGroup } from '../../adapters/in-process/expression-runner.ts'
 import type { ConformanceTest } from '../../fhir/path/client-functions.ts'
@@ -23,9 +23,9 @@ import type {
   FoundValue,
 } from '../../ports/execution/expression-runner.ts'
 
-/** Values, and texts counted as such, that are told of one evaluation. */
+/** Maximum values in the result of one evaluation. Each 64 characters of text count as one more value. A larger result is too costly. */
 const MOST_VALUES = 100_000
-/** Expressions that stay prepared. */
+/** Maximum prepared expressions in memory. At that number the cache is emptied. */
 const MOST_KNOWN = 500
 
 const known = new Map<string, Evaluate>()
@@ -49,10 +49,16 @@ function prepared(expression: string, type: string, isShown: boolean): Evaluate 
   }
 }
 
-/** `ms`: what it took to prepare. That is counted, but not stopped halfway: what fhirpath.js knows of its grammar serves all expressions. */
+/**
+ * Work of one evaluation. `ms`: processor time of the preparation. It counts towards the result, but nothing interrupts it: it fills
+ * grammar caches of fhirpath.js that all expressions share.
+ */
 type Work = { readonly ms: number; readonly values: () => readonly FoundValue[] }
 
-/** Up to the first that was stopped, or not begun. */
+/**
+ * Returns the results in order, up to and including the first evaluation that was stopped. An evaluation that never started is not
+ * included.
+ */
 function evaluatedOf({ evaluations, each, all }: EvaluationGroup): readonly EvaluationResult[] {
   const works = evaluations.map(workOf)
   const outcomes = runEachWithin(
@@ -74,7 +80,7 @@ function told(outcome: TimedOutcome<readonly FoundValue[]>, ms: number): Evaluat
   return { ms, failure: isTooCostly(error) ? 'too-costly' : 'failed', name, reason: reasonOf(error) }
 }
 
-/** RangeError: no stack is deep enough for it, nor for a list of so many items. */
+/** Whether the evaluation exceeded a limit. A RangeError means a stack overflow or a list that is too long. */
 const isTooCostly = (error: unknown): boolean => error instanceof TooCostly || error instanceof RangeError
 
 function workOf(evaluation: Evaluation): Work {
@@ -103,7 +109,7 @@ function valuesOf(
   })
 }
 
-/** Questions about one resource and their answers. */
+/** Maximum conformance questions about one resource, answered ones included. More are too costly. */
 const MOST_QUESTIONS = 1_000
 
 class Unanswered extends Error {
@@ -115,7 +121,10 @@ class Unanswered extends Error {
   }
 }
 
-/** Goes on without an answer, to find further questions: what it returns or throws then does not count. Throws Unanswered with all of them. */
+/**
+ * Evaluates with the answers known so far. Continues without a missing answer to collect further questions. Then discards the result and
+ * throws Unanswered with all questions.
+ */
 function answered<T>(answers: readonly ConformanceAnswer[], places: Places, evaluate: (conforms: ConformanceTest) => T): T {
   const keyOf = ({ at, canonical }: ConformanceQuestion): string => JSON.stringify([at, canonical])
   const known = new Map(answers.map((answer) => [keyOf(answer), answer.conforms]))
@@ -146,7 +155,7 @@ function foundOf({ type, value, system, place: at }: InterpretedValue, places: P
   return place === undefined ? { ...named, value: JSON.parse(JSON.stringify(value)) } : { ...named, ...place }
 }
 
-/** The ways to the elements, looked up when the first is asked for. */
+/** Paths of the elements in the focus and in the resource. Computed at the first lookup. */
 class Places {
   readonly #focus: unknown
   readonly #resource: unknown
@@ -174,13 +183,13 @@ class Places {
   }
 }
 
-// Whoever started it says when it ends, or is gone.
+// The parent process ends this process, on purpose or by exiting. A signal to the process group must not end it earlier.
 process.on('SIGINT', () => undefined)
 process.on('SIGTERM', () => undefined)
 process.on('disconnect', () => process.exit())
 process.on('message', (group: EvaluationGroup) => process.send?.(evaluatedOf(group)))
 
-/** What is new takes longer: the first to ask should not pay for it. */
+/** First evaluation of the process. It loads lazily compiled code before the first client request needs it. */
 const WARM: Evaluation = { expression: 'Patient.name.repeat(given).where($this.length() > 0)', type: 'Patient', resource: '{"resourceType":"Patient","name":[{"given":["a"]}]}' } // biome-ignore format: one evaluation
 
 loadInterpreter().then(() => {

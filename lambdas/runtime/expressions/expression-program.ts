@@ -1,4 +1,4 @@
 import { fileURLToPath } from 'node:url'
 
-/** The path of the program that evaluates expressions of clients. In a bundle it is a file beside it. */
+/** Path of the program that evaluates expressions of clients. A bundle contains it as a separate file. */
 export const EXPRESSION_PROGRAM: string = fileURLToPath(new URL('./expression-process.ts', import.meta.url))

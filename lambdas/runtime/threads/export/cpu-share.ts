@@ -1,9 +1,12 @@
-/** What an export leaves to requests: while there are any, it works one part in so many of the time on a machine of few processors. Knows no clock. */
+/**
+ * Processor time that an export leaves to requests. On a machine with few processors it works one part in CPU_SHARE_DIVISOR of the time
+ * while requests arrive. Reads no clock.
+ */
 
 export const CPU_SHARE_DIVISOR = 5
-/** Processors of a machine on which an export takes time from requests. */
+/** Maximum processors of a machine on which exports pause for requests. */
 const SMALL = 3
-/** Milliseconds: whoever asked may have gone. */
+/** Maximum pause in milliseconds. The clients may have stopped sending requests. */
 const LONGEST = 1_000
 
 export class CpuShare {
@@ -14,7 +17,10 @@ export class CpuShare {
     this.#isSmall = processors <= SMALL
   }
 
-  /** Milliseconds to leave to others after so many of processor time. `requests`: how many came since the server began. */
+  /**
+   * Returns the milliseconds to pause after `worked` milliseconds of processor time. `requests`: number of requests since the server
+   * started.
+   */
   pauseAfter(worked: number, requests: number): number {
     const isAsked = requests !== this.#seen
     this.#seen = requests

@@ -1,23 +1,26 @@
-/** Export files leave room on the disk for what must not fail: what clients write. */
+/** Disk space that export files leave free, so that writes of clients do not fail. */
 import { mkdir, statfs } from 'node:fs/promises'
 import { ExportFault } from '../../../export/job/export-fault.ts'
 import type { BlobStore } from '../../../ports/blobs/blob-store.ts'
 
-/** Bytes: of the whole disk, and those nobody has. */
+/** Space of a disk in bytes. */
 export type DiskSpace = { readonly whole: number; readonly free: number }
 
-/** What is left free: a tenth of the disk, and of a large one no more than this. */
+/** Space that stays free: a tenth of the disk, at most 1 GB. */
 const RESERVE = 1_000_000_000
 const PART = 1 / 10
 
-/** `folder`: made when missing. */
+/** Returns the space of the disk that holds the folder. Creates the folder if it is missing. */
 export async function readDiskSpace(folder: string): Promise<DiskSpace> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const { blocks, bavail, bsize } = await statfs(folder)
   return { whole: blocks * bsize, free: bavail * bsize }
 }
 
-/** What would leave too little is an ExportFault: waiting makes no room, but the end of the export does. */
+/**
+ * Returns a BlobStore that throws an ExportFault if a write would leave too little space. Waiting frees no space, but the end of the export
+ * does.
+ */
 export function withDiskReserve(blobs: BlobStore, room: () => Promise<DiskSpace>): BlobStore {
   const check = async (bytes: number): Promise<void> => {
     const { whole, free } = await room()

@@ -1,4 +1,4 @@
-/** The thread of exports: runs their state machine, the one of AWS, and reads the store on a connection of its own. */
+/** Thread of exports. It runs the same state machine as AWS, and reads the store on its own connection. */
 import { randomUUID } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -19,9 +19,9 @@ import { readDiskSpace, withDiskReserve } from './disk-reserve.ts'
 import { lowerPriority } from './thread-priority.ts'
 import type { ExportThreadData, ExportThreadReply } from './threaded-workflow.ts'
 
-/** Milliseconds of a slice: then another job has its turn. */
+/** Milliseconds of a slice. Afterwards another job gets its turn. */
 const BUDGET = 10_000
-/** Writers at once: there is one thread, and one holds tens of MB. */
+/** Concurrent writers. More would not be faster on one thread, and each holds tens of MB. */
 const WRITERS = 1
 
 lowerPriority()
@@ -80,7 +80,7 @@ const workflow = new InProcessWorkflow({
   report,
 })
 
-/** Who is told which job a thread died of. */
+/** Runs a step and reports its start and end. So the server knows whose steps a thread ran when it died. */
 async function telling(input: StepInput): Promise<unknown> {
   const { job } = input
   tell({ kind: 'begins', job })
@@ -98,7 +98,9 @@ async function giving<Result>(read: () => Promise<Result>): Promise<Result> {
   return read()
 }
 
-/** Between two readings. A thread that is to end reads no more: its steps break, and are done again by another. */
+/**
+ * Pauses for requests between two reads. Throws an error if the thread is closing: its steps then fail, and another thread repeats them.
+ */
 async function giveRoom(): Promise<void> {
   if (isClosing) throw new Error('the thread of exports closes')
   const { user, system } = process.threadCpuUsage(used)
@@ -107,7 +109,7 @@ async function giveRoom(): Promise<void> {
   used = process.threadCpuUsage()
 }
 
-/** As before, as long as it says the same: what is prepared for it is found again. */
+/** Returns the previous object if the context is unchanged, so that values prepared for that object are reused. */
 function sameReading(tenant: string, reading: SearchContext): SearchContext {
   const text = JSON.stringify(reading)
   const known = readings.get(tenant)

@@ -1,17 +1,17 @@
-/** A thread that comes after the others wherever there are too few processors. */
+/** Lowers the priority of a thread, so that others run first when processors are scarce. */
 import { readlinkSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
 import { basename } from 'node:path'
 
 /**
- * Of the thread that calls. Linux gives each thread a priority of its own, under its number; elsewhere, and where it may not be, nothing is
- * changed. https://man7.org/linux/man-pages/man2/setpriority.2.html, "C library/kernel differences"
+ * Lowers the priority of the calling thread. Linux has a priority per thread, under the number of the thread. Changes nothing on other
+ * systems, or without permission. https://man7.org/linux/man-pages/man2/setpriority.2.html, "C library/kernel differences"
  */
 export function lowerPriority(): void {
   if (process.platform !== 'linux') return
   try {
     setPriority(Number(basename(readlinkSync('/proc/thread-self'))), constants.priority.PRIORITY_BELOW_NORMAL)
   } catch {
-    // It leaves room by pausing, too.
+    // Without permission the thread still pauses for requests.
   }
 }

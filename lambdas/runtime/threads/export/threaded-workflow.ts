@@ -1,6 +1,6 @@
 /**
- * The workflows of exports on a thread of its own, which is there from the first one on. Whoever exports nothing has none of it, and who is served
- * never waits for it. A thread that dies is begun again when its jobs are.
+ * Workflows of exports on a thread of their own, which starts with the first export. Requests never wait for it. A thread that died starts
+ * again when its jobs are resumed.
  */
 import { Worker } from 'node:worker_threads'
 import { type CallMessage, ThreadCalls } from '../../../adapters/in-process/thread-calls.ts'
@@ -12,7 +12,7 @@ import type { SettledVersions } from '../../../ports/store/settled-versions.ts'
 import type { SearchContext } from '../../../search/search-context.ts'
 import { isOutOfMemory } from '../../error-log.ts'
 
-/** Files of the store and of rows of jobs, the folder of export files; `requests`: how many requests came since the server began. */
+/** Files of the store and of the rows of jobs, and the folder of export files. `requests`: counter of requests since the server started. */
 export type ExportThreadData = {
   readonly store: string
   readonly rows: string
@@ -22,7 +22,7 @@ export type ExportThreadData = {
   readonly requests: Int32Array<SharedArrayBuffer>
 }
 
-/** What the thread asks the one that serves. */
+/** Methods of the server that the thread calls. */
 export type ServerMethods = {
   readonly settled: SettledVersions['settled']
   readonly find: SearchIndex['find']
@@ -30,10 +30,10 @@ export type ServerMethods = {
   readonly readingOf: (tenant: string) => Promise<SearchContext>
 }
 
-/** What broke in a step. Messages may quote what was being worked on, and stay in the thread, but for that of damage. */
+/** Failure of a step. Its message may quote content, so it stays in the thread, except the message of damage. */
 export type StepFailure = { readonly kind: 'broke'; readonly name: string; readonly places: string; readonly damage?: string }
 
-/** What else it tells: which job's steps begin and end, too. */
+/** Message of the thread. It also reports the start and end of a job's steps. */
 export type ExportThreadReply =
   | CallMessage
   | StepFailure
@@ -41,26 +41,29 @@ export type ExportThreadReply =
   | { readonly kind: 'ends'; readonly job: string }
 
 export type ThreadedWorkflowOptions = ExportThreadData & {
-  /** The thread's program. */
+  /** Program of the thread. */
   readonly thread: URL
   readonly answers: ServerMethods
   readonly report: (error: unknown) => void
-  /** A thread died in steps of these jobs. */
+  /** Called when a thread died. `jobs`: jobs whose steps it was running. */
   readonly onDied: (jobs: ReadonlySet<string>) => void
-  /** Some time later: its executions are no more. */
+  /** Called some time later. The executions of the thread no longer exist. */
   readonly onEnded: () => void
-  /** MB, in place of what an export takes. */
+  /** Maximum heap in MB. Absent: LARGEST_HEAP. */
   readonly heap?: number
 }
 
 type Thread = { readonly worker: Worker; readonly calls: ThreadCalls }
 
-/** MB: more than an export takes, whatever its size; most take a fifth of it, a million keys of chains or members nearly all. Bytes stand beside it. */
+/**
+ * Maximum heap in MB: more than an export of any size takes. Most take a fifth, and a million keys of chains or members nearly all. Buffers
+ * are not part of the heap.
+ */
 const LARGEST_HEAP = 448
-/** Milliseconds until it is told that a thread has ended: twice as many each time, until one has lived for so long. */
+/** Milliseconds from the death of a thread to `onEnded`. They double each time, until a thread has lived for LONG. */
 const PAUSE = { first: 500, longest: 60_000 }
 const LONG = 120_000
-/** Milliseconds for a thread that is told to close. What a step had not noted by then is done again. */
+/** Milliseconds that a thread has to close. Steps repeat the work after their last checkpoint. */
 const LONGEST_CLOSE = 2_000
 
 export class ThreadedWorkflow implements Workflow {
@@ -87,13 +90,13 @@ export class ThreadedWorkflow implements Workflow {
     return (await this.#thread?.calls.call<boolean>('isRunning', name)) ?? false
   }
 
-  /** Steps that run come to an end, or are begun again by the next start: nothing of a job is lost. */
+  /** Closes the thread. Its steps end or are repeated after the next start, so no job loses work that it recorded. */
   async close(): Promise<void> {
     this.#isClosed = true
     const thread = this.#thread
     if (thread === undefined) return
     const { worker, calls } = thread
-    // An unreferenced thread would let the process end before it has.
+    // An unreferenced thread would let the process end before the thread has closed.
     worker.ref()
     const ended = new Promise((resolve) => worker.once('exit', resolve))
     calls.call('close').catch(() => undefined)
@@ -140,7 +143,7 @@ function errorOf({ name, places, damage }: StepFailure): Error {
   return Object.defineProperties(error, { name: { value: name }, stack: { value: `${name}\n${places}` } })
 }
 
-/** The error of one that had too little memory says whose. */
+/** Returns the error to report. An out-of-memory error then names the thread and its limit. */
 const told = (error: unknown, heap: number): unknown =>
   isOutOfMemory(error)
     ? Object.assign(new Error(`the thread of exports ran out of its ${heap} MB of memory: it goes on from its last checkpoints`), {

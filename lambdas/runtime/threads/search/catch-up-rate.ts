@@ -1,22 +1,24 @@
-/** Measures how fast an index catches up, and so how long it takes to reach a position. Takes positions and times; has no clock. */
+/**
+ * Measures how fast an index catches up, and estimates when it reaches a position. Positions and times are parameters: it reads no clock.
+ */
 
-/** Limits of `secondsTo`: no client has to wait longer, or asks again at once. */
+/** Limits of `secondsTo`, in seconds. A client neither waits longer nor tries again at once. */
 const TOLD = { least: 1, most: 120 }
-/** Versions after which the versions before count half. */
+/** Number of versions after which earlier ones count half. */
 const REMEMBERED = 20_000
-/** Milliseconds without a step after which the index stands still. */
+/** Milliseconds without a step after which the index counts as stopped. */
 const STILL = 2_000
 
 export class CatchUpRate {
-  /** The last step; undefined where the index is not behind. */
+  /** Last step. Undefined if the index is not behind. */
   #last: { readonly position: number; readonly now: number } | undefined
   #position = 0
-  /** Since the index fell behind. */
+  /** Work since the index fell behind. */
   #work = { versions: 0, ms: 0 }
-  /** Positions in a millisecond; undefined where it has not been behind yet. */
+  /** Positions per millisecond. Undefined until the index was behind once. */
   #rate: number | undefined
 
-  /** `now`: milliseconds; `isThere`: it is behind no longer. */
+  /** Records a position that the index has reached. `now`: milliseconds. `isThere`: whether the index has caught up. */
   cameTo(position: number, now: number, isThere: boolean): void {
     this.#position = position
     const last = this.#last
@@ -32,14 +34,14 @@ export class CatchUpRate {
     if (this.#work.ms > 0) this.#rate = this.#work.versions / this.#work.ms
   }
 
-  /** Seconds until it will be there, rounded up. */
+  /** Returns the seconds until the index reaches the position, rounded up. */
   secondsTo(position: number): number {
     if (this.#rate === undefined) return TOLD.least
     const seconds = Math.ceil((position - this.#position) / this.#rate / 1_000)
     return Math.min(Math.max(seconds, TOLD.least), TOLD.most)
   }
 
-  /** Milliseconds until it will be there; 0 where that is not known, or the index stands still. */
+  /** Returns the milliseconds until the index reaches the position. Returns 0 if that is unknown or the index has stopped. */
   msTo(position: number, now: number): number {
     if (this.#rate === undefined || this.#last === undefined || now - this.#last.now > STILL) return 0
     return Math.max(0, position - this.#position) / this.#rate

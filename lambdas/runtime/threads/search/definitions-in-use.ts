@@ -1,4 +1,4 @@
-/** What the thread of the index tells about SearchParameters, put together for those who serve. */
+/** Current definitions of SearchParameters, collected from the reports of the index thread. */
 import { type Definitions, NO_DEFINITIONS } from '../../../indexing/custom-definitions.ts'
 
 export class DefinitionsInUse {
@@ -16,7 +16,7 @@ export class DefinitionsInUse {
     return this.#now ?? NO_DEFINITIONS
   }
 
-  /** After the first words: before them a search would take parameters somebody defined for unknown ones. */
+  /** Runs `work` after the first report. Before it, a search would treat custom parameters as unknown. */
   whenKnown<Result>(work: () => Promise<Result>): Promise<Result> {
     return this.#now === undefined ? this.#known.then(work) : work()
   }
@@ -26,7 +26,7 @@ export class DefinitionsInUse {
     this.#knows()
   }
 
-  /** There will be no words for now: nobody has to wait for them. */
+  /** Ends the wait for the first report, because none comes for now. */
   silent(): void {
     this.#knows()
   }

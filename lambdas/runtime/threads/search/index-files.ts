@@ -1,4 +1,4 @@
-/** The files of the index: the one that answers, and after an upgrade the one beside it that is made to take its place. */
+/** Files of the index: the serving index and, after an upgrade, the next index that will replace it. */
 import { createHash } from 'node:crypto'
 import { existsSync, renameSync, rmSync } from 'node:fs'
 import { SCHEMA } from '../../../adapters/sqlite-index/schema.ts'
@@ -13,15 +13,15 @@ import type { ChangeFeed } from '../../../ports/store/change-feed.ts'
 import { INDEX_FORMAT } from '../../../search/documents/extract.ts'
 import type { SearchContext } from '../../../search/search-context.ts'
 
-/** The note of an index that says what its documents are made with. The first files had it under this name. */
+/** Name of the note with the document format of an index. The first releases used this name. */
 const EXTRACTION = 'maker'
 const FORMAT = 'format'
-/** The note of an index that lists the base URLs its documents know as the server's own. */
+/** Name of the note with the base URLs that an index treats as the server's own. */
 const BASES = 'bases'
 
 /**
- * `next` follows the store from its beginning, until it has all that `answering` has. `newBases`: base URLs that the documents of `answering`
- * do not know as the server's own. `reason`: why an index is made; absent: none is.
+ * Open indices. `answering`: the serving index. `next`: follows the store from its beginning until it has reached `answering`. `newBases`:
+ * own base URLs that the documents of `answering` do not know. `reason`: why an index is rebuilt; absent if none is.
  */
 export type IndexFiles = {
   readonly answering: SqliteSearchIndex
@@ -33,16 +33,17 @@ export type IndexFiles = {
 export type IndexFileParts = IndexOptions & {
   readonly file: string
   readonly reading: SearchContext
-  /** Whether the store has a version at this position: an index that knows more is of another store. */
+  /** Whether the store has a version at this position. An index with later positions belongs to another store. */
   readonly isKnown: (position: number) => boolean
 }
 
-/** Beside the index that answers. */
+/** Returns the path of the next index, beside the serving index. */
 export const nextIndexFile = (file: string): string => `${file}.next`
 
 /**
- * An index made by another extractor goes on answering while the next one is made. One that cannot be read, was made under other settings,
- * of which its answers would not be true, or of another format answers nothing: the next one, as far as it is, takes its place at once.
+ * Opens the index. An index of another document format still answers while the next one is built. So does one that needs a rebuild for a
+ * new base URL. An index that is unreadable, or has another format or other settings, would return wrong results. The next index, even if
+ * incomplete, or else an empty one, replaces it at once.
  */
 export function openIndexFiles(parts: IndexFileParts): IndexFiles {
   const { file, reading } = parts
@@ -70,7 +71,9 @@ export function openIndexFiles(parts: IndexFileParts): IndexFiles {
   }
 }
 
-/** The next index takes over. Wherever the process ends meanwhile, there is an index that answers, and what was made is there. */
+/**
+ * Replaces the serving index by the next one. If the process ends meanwhile, a serving index and the documents of the next one still exist.
+ */
 export function replaceIndexFile(
   parts: IndexFileParts,
   { answering, next }: Required<Pick<IndexFiles, 'answering' | 'next'>>,
@@ -80,7 +83,10 @@ export function replaceIndexFile(
   return moved(parts)
 }
 
-/** Both are closed. A log belongs to the file it is beside, and would spoil another one. */
+/**
+ * Renames the next index and opens it as the serving index. Both must be closed. A log belongs to one file, and would corrupt another file
+ * of that name.
+ */
 function moved(parts: IndexFileParts): SqliteSearchIndex {
   const { file } = parts
   if ([file, nextIndexFile(file)].some((each) => existsSync(`${each}-wal`))) throw new Error('the index could not be written to its file')
@@ -92,10 +98,13 @@ export function removeIndexFile(file: string): void {
   for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true })
 }
 
-/** Its tables are others: SQLITE_ERROR. */
+/** Whether the file has other tables: SQLite then throws SQLITE_ERROR. */
 const isOfAnotherFormat = (error: unknown): boolean => (error as { readonly errcode?: number }).errcode === 1
 
-/** `format`: of all whose answers are true to the questions of now. `extraction`: of all that are the same. Neither names a base URL. */
+/**
+ * Marks of an index. `format`: equal if its results are correct for current searches. `extraction`: equal if its documents are identical.
+ * Neither contains a base URL.
+ */
 function marksOf(reading: SearchContext): { readonly extraction: string; readonly format: string } {
   const { baseUrl, otherBases, ...settings } = reading
   return { extraction: documentFormatOf(settings), format: `${INDEX_FORMAT} ${TABLES} ${JSON.stringify(settings)}` }
@@ -103,7 +112,7 @@ function marksOf(reading: SearchContext): { readonly extraction: string; readonl
 
 const TABLES = createHash('sha256').update(SCHEMA).digest('hex').slice(0, 16)
 
-/** An earlier version of the server wrote the base URL into it. */
+/** Returns the format without the base URL, which earlier releases included. */
 const formatOf = (index: SqliteSearchIndex): string => String(index.note(FORMAT)).replace(/ \{"baseUrl":"[^"]*",?/, ' {')
 
 const basesOf = ({ baseUrl, otherBases = [] }: SearchContext): readonly string[] => [
@@ -111,20 +120,20 @@ const basesOf = ({ baseUrl, otherBases = [] }: SearchContext): readonly string[]
   ...otherBases,
 ]
 
-/** Returns the base URLs that are the server's own and that the index does not know. undefined: only a rebuild can add them. */
+/** Returns the server's own base URLs that the index does not know. Returns undefined if only a rebuild can add them. */
 function newBasesOf(index: SqliteSearchIndex, reading: SearchContext): readonly string[] | undefined {
   const known: readonly string[] = JSON.parse(String(index.note(BASES) ?? '[]'))
   const own = basesOf(reading)
   const added = own.filter((base) => !known.includes(base))
-  // References outside of parameters have no keys by which they are found.
+  // References outside of parameters have no keys by which they could be found.
   const isFound = reading.allReferences !== true || added.length === 0
   return isFound && known.every((base) => own.includes(base)) ? added : undefined
 }
 
-/** Notes that documents are made, or are about to be made again, with all base URLs of the server. Part of the index's transaction. */
+/** Notes that all documents use the base URLs of the server, or are about to be rebuilt with them. Part of the index's transaction. */
 const noteBases = (index: SqliteSearchIndex, reading: SearchContext): void => index.setNote(BASES, JSON.stringify(basesOf(reading)))
 
-/** References below a new base URL are the server's own from now on: their documents are made again. */
+/** Treats references below new base URLs as the server's own. Requests a rebuild of their documents. */
 export function adoptBaseUrls(
   { index, follower }: { readonly index: SqliteSearchIndex; readonly follower: FeedFollower },
   bases: readonly string[],
@@ -139,7 +148,10 @@ export function adoptBaseUrls(
   follower.commit()
 }
 
-/** Whether the store has a version at the position. An index that is ahead of the store is of another one. Where the store cannot be read, nothing says so. */
+/**
+ * Whether the store has a version at the position. If it has none, the index belongs to another store. Returns true if the store cannot be
+ * read.
+ */
 export function hasPosition(feed: ChangeFeed, position: number): boolean {
   try {
     return position === 0 || feed.changes(position - 1, 1).length > 0
@@ -149,7 +161,7 @@ export function hasPosition(feed: ChangeFeed, position: number): boolean {
   }
 }
 
-/** Returns the index of a file, or the reason why it is of no use. A file that is of no use is removed. */
+/** Returns the index of a file, or the reason why it cannot be used. Deletes a file that cannot be used. */
 function usable(
   parts: IndexFileParts,
   file: string,

@@ -1,20 +1,20 @@
-/** Measures where the index is in the feed of the store, for each tenant, and how fast it advances. Takes times; has no clock. */
+/** Measures the position of the index in the change feed, for each tenant, and its speed. Times are parameters: it reads no clock. */
 import { FEED_START, type FeedPositions, positionOf } from '../../../indexing/feed/lines.ts'
 import { CatchUpRate } from './catch-up-rate.ts'
 
 export class IndexProgress {
   #positions = FEED_START
   readonly #shared = new CatchUpRate()
-  /** Paces of the tenants that the index follows apart from the others. */
+  /** Speeds of the tenants that the index follows apart from the others. */
   readonly #apart = new Map<string, CatchUpRate>()
   readonly #acknowledged: (tenant?: string) => number
 
-  /** `acknowledged`: the position of the last acknowledged write, of all tenants or of one. */
+  /** `acknowledged`: returns the position of the last acknowledged write, of one tenant or of all. */
   constructor(acknowledged: (tenant?: string) => number) {
     this.#acknowledged = acknowledged
   }
 
-  /** Takes the positions that the index reports. `now`: milliseconds. Returns true if any of them is further than before. */
+  /** Records the positions that the index reports. `now`: milliseconds. Returns true if any of them is further than before. */
   cameTo(positions: FeedPositions, now: number): boolean {
     const before = this.#positions
     this.#positions = positions
@@ -41,20 +41,20 @@ export class IndexProgress {
     return Math.max(0, this.#acknowledged(tenant) - this.positionOf(tenant))
   }
 
-  /** Returns the seconds until the index has come to a position, rounded up. */
+  /** Returns the seconds until the index has reached a position, rounded up. */
   secondsTo(position: number, tenant: string | undefined): number {
     return this.#paceFor(tenant).secondsTo(position)
   }
 
   /**
-   * Returns the milliseconds until the acknowledged writes in the line of the tenant are indexed: its own writes, or in the shared line those of all
-   * tenants. Returns 0 if that is not known, or if the index makes no progress.
+   * Returns the milliseconds until the acknowledged writes in the line of the tenant are indexed: its own writes, or in the shared line
+   * those of all tenants. Returns 0 if that is unknown, or if the index makes no progress.
    */
   delay(tenant: string, now: number): number {
     return this.#paceFor(tenant).msTo(this.#acknowledged(this.isApart(tenant) ? tenant : undefined), now)
   }
 
-  /** Whether the index follows the tenant apart from the others, at its own pace. */
+  /** Whether the index follows the tenant apart from the others, at a separate pace. */
   isApart(tenant: string): boolean {
     return this.#positions.apart.has(tenant)
   }

@@ -1,8 +1,8 @@
-/** Passes the questions of a thread's caller to the index. */
+/** Runs calls of the server on the index of this thread. */
 import type { SqliteSearchIndex } from '../../../adapters/sqlite-index/search-index.ts'
 import type { IndexCall } from './thread-messages.ts'
 
-/** Returns the answer. Throws what the index throws. */
+/** Returns the answer. Throws the errors of the index. */
 export function callIndex(index: SqliteSearchIndex, { method, of }: IndexCall): unknown {
   switch (method) {
     case 'find':

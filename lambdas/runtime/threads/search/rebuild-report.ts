@@ -1,4 +1,4 @@
-/** Lines for the operator while the index is made again: why, how far it is, and when it is complete. */
+/** Lines for the operator while the index is rebuilt: the reason, the progress and the completion. */
 export class RebuildReport {
   readonly #reason: string
   readonly #total: number
@@ -7,7 +7,7 @@ export class RebuildReport {
   #quarters: number | undefined
   #isDone = false
 
-  /** `total`: versions of the store. `isAnswered`: the previous index answers searches meanwhile. */
+  /** `total`: versions of the store. `isAnswered`: whether the previous index answers searches meanwhile. */
   constructor(reason: string, total: number, isAnswered: boolean, write: (line: string) => void) {
     this.#reason = reason
     this.#total = total
@@ -15,7 +15,7 @@ export class RebuildReport {
     this.#write = write
   }
 
-  /** `position`: versions that are indexed. Writes a line at the begin and at each quarter. */
+  /** Writes a line at the beginning and at each quarter. `position`: number of indexed versions. */
   at(position: number): void {
     const total = this.#total
     if (this.#isDone) return
@@ -30,7 +30,7 @@ export class RebuildReport {
     if (position >= total && !this.#isAnswered) this.done()
   }
 
-  /** The new index answers. */
+  /** Writes the last line: the new index answers searches. */
   done(): void {
     if (this.#quarters !== undefined && !this.#isDone) this.#write('The search index is complete')
     this.#isDone = true

@@ -1,16 +1,19 @@
 /**
- * Who goes on: a search that has taken long gives way to whoever came meanwhile, for most take little, and is begun again after them. What it
- * loses by that has an end, so that it comes to one too. Knows no clock.
+ * Preemption of searches. Most searches are short. So a long search yields to requests that arrived meanwhile, and then runs again from its
+ * beginning. The time it may lose is limited, so it ends eventually. Reads no clock.
  */
 
-/** Milliseconds that a search takes whoever waits. */
+/** Milliseconds that a search runs without yielding. */
 export const MIN_SEARCH_MS = 250
-/** Of the budget of a search: what it may lose before it is let run to its end. */
+/** Maximum share of a search's budget that it may lose by yielding. Afterwards it runs to its end. */
 export const MAX_LOST_SHARE = 1 / 4
 
-/** `ran`, `lost`: milliseconds of this attempt, and of those before; `budget`: what an attempt may take; `waiting`: others. */
+/**
+ * Attempt of a search. `ran`: its milliseconds. `lost`: milliseconds of earlier attempts. `budget`: maximum milliseconds of an attempt.
+ * `waiting`: number of other requests.
+ */
 export type SearchAttempt = { readonly ran: number; readonly lost: number; readonly budget: number; readonly waiting: number }
 
-/** Each attempt may take as long as all before it. */
+/** Whether a search must yield. Each attempt may run longer than all earlier ones together. */
 export const mustYield = ({ ran, lost, budget, waiting }: SearchAttempt): boolean =>
   waiting > 0 && ran > MIN_SEARCH_MS + lost && lost < budget * MAX_LOST_SHARE

@@ -1,4 +1,4 @@
-/** The thread that owns the search index: follows the store and answers searches, each with everything acknowledged before it. */
+/** Thread that owns the search index. It follows the store and answers searches, each with all versions acknowledged before it. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { SearchPreempted } from '../../../adapters/sqlite-index/reading/budget.ts'
 import type { SqliteSearchIndex } from '../../../adapters/sqlite-index/search-index.ts'
@@ -41,22 +41,22 @@ const parts: IndexFileParts = {
 }
 const opened = openIndexFiles(parts)
 const waiting: IndexRequest[] = []
-/** Those that gave way; `lost`: milliseconds, by that. */
+/** Searches that yielded. `lost`: milliseconds of their earlier attempts. */
 const long: (IndexRequest & { readonly lost: number })[] = []
-/** By the one that runs. */
+/** Milliseconds that the running search has lost to preemption. */
 let lost = 0
 const reported = new Set<string>()
 let answering = followed(opened.answering, COMMIT_EVERY, tellDefinitions)
-/** After an upgrade: the index that is made to take over. */
+/** Next index, which replaces the serving index after an upgrade. */
 let next = opened.next === undefined ? undefined : followed(opened.next, COMMIT_NEXT_EVERY, () => undefined)
 let wanted = answering.follower.positions.all
-/** Versions that are written from now on are no rebuild, and a new store has no others. */
+/** Report of a rebuild. Versions written from now on are not part of it, so an empty store has none. */
 const rebuild =
   opened.reason === undefined || stored === 0
     ? undefined
     : new RebuildReport(opened.reason, stored, opened.next !== undefined, (text) => tell({ kind: 'notice', text }))
 let scheduled = false
-/** The store could not be read: that is tried again when somebody asks, or it has more. */
+/** Whether the store could not be read. The next request or write starts another attempt. */
 let stuck = false
 let closed = false
 let idle: NodeJS.Timeout | undefined
@@ -102,7 +102,7 @@ function schedule(): void {
   setImmediate(turn)
 }
 
-/** A slice of the most urgent work; between two of them the mailbox is looked at. */
+/** Does a slice of the most urgent work and schedules the next one. Messages are received between two slices. */
 function turn(): void {
   scheduled = false
   if (closed) return
@@ -112,7 +112,7 @@ function turn(): void {
   schedule()
 }
 
-/** Does one slice of work. Returns false if there is none until more is written or an evaluation has ended. */
+/** Does one slice of work. Returns false if there is none until the next write or until an evaluation ends. */
 function work(): boolean {
   const { follower } = answering
   attempt(file, () => evaluateFor(follower, wanted))
@@ -133,7 +133,7 @@ const sliceNow = (): number => (wanted - answering.follower.positions.all > BULK
 
 function catchUp(): void {
   const { follower } = answering
-  // The store may have acknowledged more than this connection can see yet: it is looked at again.
+  // The store may have acknowledged versions that this connection cannot see yet. The next turn reads again.
   if (!follower.follow(sliceNow(), wanted)) return
   clearTimeout(idle)
   idle = setTimeout(commitStep, COMMIT_IDLE)
@@ -143,14 +143,14 @@ function catchUp(): void {
 
 const tellRebuild = (): void => rebuild?.at((next ?? answering).follower.position)
 
-/** Searches are answered between two steps. */
+/** Commits in steps. Searches are answered between two of them. */
 function commitStep(): void {
   attempt(file, () => {
     if (!answering.follower.commitStep()) idle = setTimeout(commitStep, 0)
   })
 }
 
-/** Returns false if the next index has to wait for an evaluation. */
+/** Works on the next index. Returns false if it has to wait for an evaluation. */
 function workOnNext(): boolean {
   let isDone = true
   attempt(nextIndexFile(file), () => {
@@ -159,7 +159,7 @@ function workOnNext(): boolean {
   return isDone
 }
 
-/** As workOnNext. `end`: the position that the next index has to reach before it answers. */
+/** Works on the next index, like workOnNext. `end`: position that it has to reach before it answers searches. */
 function makeNext(follower: FeedFollower, end: number): boolean {
   evaluateFor(follower, end)
   if (follower.canFollow(end)) follower.follow(SLICE, end)
@@ -183,7 +183,7 @@ function exchange(): void {
   tellDefinitions(answering.follower.definitions)
 }
 
-/** Each kind once: one parameter may fail on every resource. */
+/** Reports an unindexable version, once per type and kind of error: one parameter may fail on every resource. */
 function onPoison({ tenant, type, id, versionId }: ResourceVersion, error: unknown): void {
   const reason = error instanceof Error ? error.name : typeof error
   if (reported.has(`${type} ${reason}`)) return
@@ -191,7 +191,7 @@ function onPoison({ tenant, type, id, versionId }: ResourceVersion, error: unkno
   tell({ kind: 'poison', version: { tenant, type, id, versionId }, reason })
 }
 
-/** Those for whom it has come far enough: who waits for less may have come later. */
+/** Answers the searches whose position is reached. A later request may need an earlier position. */
 function answerWaiting(): void {
   for (let at = waiting.findIndex(isReached); at >= 0; at = waiting.findIndex(isReached)) answer(waiting.splice(at, 1)[0]!)
 }
@@ -213,7 +213,7 @@ function answer(ask: IndexRequest, lostBefore = 0): void {
   }
 }
 
-/** Whoever came meanwhile is answered first. */
+/** Queues a search that yielded. Requests that arrived meanwhile are answered first. */
 function giveWay(ask: (typeof long)[number]): void {
   long.push(ask)
   if (long.length === 1) setImmediate(goOn)
@@ -227,7 +227,7 @@ function goOn(): void {
   if (long.length > 0) setImmediate(goOn)
 }
 
-/** Who asked and was not looked at yet, or waits for the index to come further. */
+/** Returns the number of requests that are unread or wait for the index. */
 const othersNow = (): number => Atomics.load(asked, 0) + waiting.length
 
 function forget(number: number): void {
@@ -246,14 +246,14 @@ function attempt(path: string, work: () => void): void {
   }
 }
 
-/** The index goes no further than the store can be read. */
+/** Stops following a store that cannot be read, and forgets the waiting requests: the server rejects them. */
 function giveUp({ message }: Damaged): void {
   stuck = true
   waiting.splice(0)
   tell({ kind: 'store-damaged', reason: message })
 }
 
-/** Another thread takes over what was asked. An index that turns out to be damaged is thrown away: that thread makes another. */
+/** Ends the thread. The next thread takes over its requests. A damaged index is deleted, and the next thread creates a new one. */
 function end(path: string, error: unknown): void {
   closed = true
   clearTimeout(idle)
@@ -277,7 +277,7 @@ function close(): void {
   port.close()
 }
 
-/** While the next index is made, that counts as a type that is made again. */
+/** Reports changed definitions. The next index counts as one more rebuild. */
 function tellDefinitions(changed: Partial<Definitions>): void {
   const { rebuilds } = changed
   const making = next === undefined ? [] : [{ tenant: '', type: 'Resource', done: next.follower.position, total: wanted }]

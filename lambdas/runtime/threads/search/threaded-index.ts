@@ -1,4 +1,7 @@
-/** SearchIndex on a thread of its own: searches never block the thread that serves, and see everything acknowledged before them. */
+/**
+ * SearchIndex on a thread of its own. Searches never block the thread that serves requests. They find every version acknowledged before
+ * them.
+ */
 import { Worker } from 'node:worker_threads'
 import type { FeedPositions } from '../../../indexing/feed/lines.ts'
 import { NotIndexed } from '../../../indexing/unindexable-versions.ts'
@@ -11,13 +14,13 @@ import { IndexProgress } from './index-progress.ts'
 import type { IndexCall, RequiredPosition, SearchThreadData, SearchThreadMessage, SearchThreadReply } from './thread-messages.ts'
 
 export type ThreadedIndexOptions = Omit<SearchThreadData, 'asked' | 'stored'> & {
-  /** The thread's program. */
+  /** Program of the thread. */
   readonly thread: URL
-  /** The position in the store's feed up to which writes were acknowledged: of all tenants, or of one. */
+  /** Returns the position in the change feed up to which writes were acknowledged, of one tenant or of all. */
   readonly acknowledged: (tenant?: string) => number
   readonly report: (error: unknown) => void
   readonly onDefinitions?: (definitions: unknown) => void
-  /** Gets lines for the operator. */
+  /** Gets one-line messages for the operator. */
   readonly warn?: (line: string) => void
 }
 
@@ -28,11 +31,11 @@ type Waiting = RequiredPosition & {
   readonly timer: NodeJS.Timeout
 }
 
-/** Milliseconds until a thread that failed is replaced: twice as many each time, until one comes further or answers. */
+/** Milliseconds until a failed thread is replaced. They double each time, until a thread makes progress or answers. */
 const PAUSE = { first: 500, longest: 60_000 }
-/** MB: more than any search takes. The less a heap may grow, the sooner it is swept: this keeps 60 MB of waste from lying about. */
+/** Maximum heap in MB: more than any search takes. A lower limit makes garbage collection run earlier, which saves about 60 MB. */
 const LARGEST_HEAP = 1_024
-/** Milliseconds for a thread that is told to close: what it had not committed by then is taken from the store again. */
+/** Milliseconds that a thread has to close. The next thread reads uncommitted versions from the store again. */
 const LONGEST_CLOSE = 3_000
 
 export class ThreadedIndex implements SearchIndex {
@@ -52,37 +55,46 @@ export class ThreadedIndex implements SearchIndex {
     this.#start()
   }
 
-  /** The store has acknowledged more. */
+  /** Makes the index follow the store after a write was acknowledged. */
   follow(): void {
     this.#post({ kind: 'follow', position: this.#options.acknowledged() })
   }
 
-  /** Positions between the index and the last acknowledged version of the tenant, also those of other tenants. Without a tenant: of all. */
+  /**
+   * Returns the number of positions between the index and the last acknowledged version of the tenant. It includes positions of other
+   * tenants. Without a tenant: of all.
+   */
   lag(tenant?: string): number {
     return this.#progress.lag(tenant)
   }
 
-  /** Milliseconds until the acknowledged versions in the line of the tenant are indexed; 0 if that is not known, or the index makes no progress. */
+  /**
+   * Returns the milliseconds until the acknowledged versions in the line of the tenant are indexed. Returns 0 if that is unknown, or if the
+   * index makes no progress.
+   */
   delay(tenant: string): number {
     return this.#progress.delay(tenant, performance.now())
   }
 
-  /** The position up to which it is known to have indexed all of the store's feed. */
+  /** Position up to which the index has reported all versions of the change feed as indexed. */
   get position(): number {
     return this.#progress.positionOf()
   }
 
-  /** The position up to which it is known to have indexed the versions of the tenant. */
+  /** Returns the position up to which the index has reported the versions of the tenant as indexed. */
   positionOf(tenant: string): number {
     return this.#progress.positionOf(tenant)
   }
 
-  /** Whether the index follows the tenant apart from the others, at its own pace. */
+  /** Whether the index follows the tenant apart from the others, at a separate pace. */
   isApart(tenant: string): boolean {
     return this.#progress.isApart(tenant)
   }
 
-  /** `upTo`: the position that it has to see; absent: everything acknowledged, unless the plan takes what there is. */
+  /**
+   * Returns a page of hits. `upTo`: position that the search must include. Absent: all acknowledged versions, or for eventual plans
+   * whatever is indexed.
+   */
   async find(plan: Plan, upTo = this.#positionFor(plan)): Promise<HitPage> {
     const page = await this.#askAt<HitPage>({ position: upTo, tenant: plan.tenant }, { method: 'find', of: [plan] })
     return plan.eventual ? { ...page, lag: this.lag(plan.tenant) } : page
@@ -101,7 +113,10 @@ export class ThreadedIndex implements SearchIndex {
     return this.#ask({ method: 'explain', of: [plan] })
   }
 
-  /** SearchTooCostly when the search uses up the budget, or is not answered in twice that time; IndexBehind when the index has not caught up with the store by then. */
+  /**
+   * Returns the answer. Throws SearchTooCostly if the search exceeds its budget, or is not answered within twice that time. Throws
+   * IndexBehind if the index has not caught up by then.
+   */
   #ask<Answer>(question: IndexCall): Promise<Answer> {
     const [matching] = question.of
     return this.#askAt({ position: this.#positionFor(matching), tenant: matching.tenant }, question)
@@ -134,12 +149,15 @@ export class ThreadedIndex implements SearchIndex {
     return new IndexBehind({ retryAfter: this.#progress.secondsTo(position, tenant), versions })
   }
 
-  /** Its thread applies what the store holds; nobody hands it documents. */
+  /** Always rejects. The thread reads documents from the store, so no caller passes them. */
   apply(_documents: readonly IndexDocument[]): Promise<void> {
     return Promise.reject(new TypeError('this index follows its store'))
   }
 
-  /** `tokens`: positions; without them, the last acknowledged one of all tenants. Throws IndexBehind or SearchTooCostly if late. */
+  /**
+   * Resolves to true when the index has reached the positions. `tokens`: positions; without them, the last acknowledged one of all tenants.
+   * Throws IndexBehind or SearchTooCostly if that takes too long.
+   */
   async caughtUp(tokens: readonly string[] = [], _patience?: number, tenant?: string): Promise<boolean> {
     const all = this.#options.acknowledged()
     const position = tokens.length === 0 ? all : Math.min(all, Math.max(...tokens.map(Number)))
@@ -148,17 +166,17 @@ export class ThreadedIndex implements SearchIndex {
     return true
   }
 
-  /** The documents of these types are made again. */
+  /** Requests a rebuild of the documents of these types. */
   rebuild(tenant: string, types: readonly string[]): void {
     this.#post({ kind: 'rebuild', tenant, types })
   }
 
-  /** A thread that does not close its files in time, as in the middle of a pattern, is ended where it is. */
+  /** Closes the index. A thread that does not close its files in time, such as one that evaluates a pattern, is terminated. */
   async close(): Promise<void> {
     this.#closed = true
     const worker = this.#worker
     if (worker === undefined) return
-    // An unreferenced thread would let the process end before it has.
+    // An unreferenced thread would let the process end before the thread has closed.
     worker.ref()
     const ended = new Promise((resolve) => worker.once('exit', resolve))
     this.#post({ kind: 'close' })
@@ -174,7 +192,7 @@ export class ThreadedIndex implements SearchIndex {
     this.#worker.postMessage(message)
   }
 
-  /** Also takes over what was asked of the thread before. */
+  /** Starts a thread. It takes over the requests of the previous one. */
   #start(): void {
     if (this.#closed) return
     const { thread, store, index, reading, defining = [], budget, acknowledged } = this.#options
@@ -193,7 +211,7 @@ export class ThreadedIndex implements SearchIndex {
     for (const [number, { question, position, tenant }] of this.#waiting) this.#post({ kind: 'ask', number, question, position, tenant })
   }
 
-  /** What the thread had not committed yet it takes from the store again. */
+  /** Schedules the next thread. That thread reads uncommitted versions from the store again. */
   #ended(): void {
     this.#worker = undefined
     setTimeout(() => this.#start(), this.#pause).unref()
@@ -209,7 +227,7 @@ export class ThreadedIndex implements SearchIndex {
     this.#isStoreDamaged = false
   }
 
-  /** Told once; who asks is told each time. */
+  /** Reports the damage once. Rejects every waiting request that the index cannot answer yet. */
   #storeIsDamaged(reason: string): void {
     const error = new Damaged('store', reason)
     if (!this.#isStoreDamaged) this.#options.report(error)
