@@ -1,4 +1,4 @@
-/** What goes along on a check of profiles. */
+/** State and helpers that the parts of a profile check share. */
 import type { Issue, IssueCode } from '../outcome.ts'
 import type { WorkBudget } from '../path/work-budget.ts'
 import { type Element, isElement } from '../resource.ts'
@@ -12,58 +12,58 @@ import type { ProfileNode, ProfileTree } from './profile-tree.ts'
 export type CheckContext = {
   readonly library: Library
   readonly faults: ProfileIssues
-  /** The profile that speaks. */
+  /** Profile that states the rules being checked. */
   readonly profile: ProfileTree
-  /** The resource `#id` is looked up in, and the one that holds all. */
+  /** `owner`: resource in which references such as `#id` are resolved. `root`: outermost resource. */
   readonly owner: Element
   readonly root: Element
   readonly work: WorkBudget
   readonly pace: PieceLimit
-  /** Rules to be evaluated elsewhere, that count whatever comes of them; and those that decide what counts. */
+  /** `pending`: deferred rules that are reported in any case. `deciding`: deferred rules that decide which issues count. */
   readonly pending: DeferredRule[]
   readonly deciding: DeferredRule[]
   readonly verdicts: VerdictLookup
-  /** What is being checked, against which profiles: a circle of references ends there. */
+  /** Values being checked, each with its profile. A cycle of references ends at the first repetition. */
   readonly visiting: Visit | undefined
   readonly again: NestedChecks
 }
 
-/** The check itself, for those parts of it that begin it anew. */
+/** Entry points of the check, for the parts that start a nested check. */
 export type NestedChecks = {
-  /** What is said of one item of an element, and of what it holds. */
+  /** Checks the rules for one item of an element and for its content. */
   readonly content: (node: ProfileNode, item: Item, type: string, check: CheckContext) => RemainingCheck
-  /** At least one of the profiles has to fit. */
+  /** Requires that at least one of the profiles fits. */
   readonly oneOf: (profiles: readonly string[], item: Item, type: string, check: CheckContext) => RemainingCheck
 }
 
-/** A check, or a part of it, that stops between two pieces, so that others may pass. */
+/** A check, or a part of it, that yields between two pieces so that other requests can run. */
 export type IncrementalCheck<Result = void> = Generator<void, Result>
 
-/** What is left to be checked, by whoever has it, before anything else; undefined: nothing. */
+/** Remaining part of a check. The caller runs it before it continues. undefined: nothing remains. */
 export type RemainingCheck = IncrementalCheck | undefined
 
-/** Where nothing is left. */
+/** Empty list for `yield*`, in place of an undefined remaining check. */
 export const NO_CHECKS: readonly never[] = []
 
-/** `above`: within which it is checked. */
+/** A value being checked against a profile. `above`: the enclosing visit. */
 export type Visit = { readonly value: unknown; readonly tree: ProfileTree; readonly above: Visit | undefined }
 
-/** `until`: what is left of the work when the piece ends. */
+/** `until`: the current piece ends when less work than this is left. */
 export type PieceLimit = { until: number }
 
-/** What is looked at in one piece: some milliseconds. */
+/** Units of work in one piece, which takes some milliseconds. Visiting an element costs one unit. */
 const PIECE = 2_000
 
 export const pieceLimitOf = ({ left }: WorkBudget): PieceLimit => ({ until: left - PIECE })
 
-/** Whether a piece has ended; another begins. */
+/** Whether the current piece has ended. If so, starts the next one. */
 export function isPieceOver({ work, pace }: Pick<CheckContext, 'work' | 'pace'>): boolean {
   if (work.left >= pace.until) return false
   pace.until = work.left - PIECE
   return true
 }
 
-/** Of what may turn out not to matter. */
+/** Returns the context of a trial. A trial has its own issues, because they may turn out not to matter. */
 export const trialOf = (check: CheckContext): CheckContext => ({ ...check, faults: check.faults.apart(), pending: check.deciding })
 
 export const profileLabelOf = ({ profile: { profile } }: Pick<CheckContext, 'profile'>): string =>
@@ -100,7 +100,7 @@ export function leaveItem({ index }: Item, faults: ProfileIssues): void {
   if (index !== undefined) faults.leave()
 }
 
-/** `valuesOf`: what makes an item one of these. */
+/** Reports too few items. `valuesOf`: returns the values that an item must have to count, for the message. */
 export function checkMinimum(node: ProfileNode, count: number, check: CheckContext, valuesOf = () => ''): void {
   if (count >= node.min) return
   const having = valuesOf()
@@ -109,7 +109,7 @@ export function checkMinimum(node: ProfileNode, count: number, check: CheckConte
   report(check, 'required', `min ${name}`, having === '' ? text : `${text}, with ${having}`)
 }
 
-/** Told where they are, that are too many. */
+/** Reports too many items. Enter the element first, so that the issue names its location. */
 export function checkMaximum(node: ProfileNode, count: number, check: CheckContext): void {
   if (count <= node.max) return
   const name = nameOf(node)

@@ -1,11 +1,11 @@
-/** What definitions say, said again: no longer than somebody reads. */
+/** Texts of definitions, shortened for messages. */
 
-/** Characters of a canonical that are said again. */
+/** Maximum characters of a quoted text. The rest is replaced by an ellipsis. */
 const LONGEST = 300
 
 export const clipText = (text: string): string => (text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text)
 
-/** Of many, the first ones. */
+/** Joins the first names of a list, so that a message stays short. */
 export const joinFirst = (names: readonly unknown[], between = ', '): string =>
   names.length <= LISTED ? clipText(names.join(between)) : clipText(`${names.slice(0, LISTED).join(between)}…`)
 

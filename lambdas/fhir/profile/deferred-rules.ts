@@ -1,10 +1,10 @@
-/** Rules that are evaluated elsewhere: those that only fhirpath.js knows, or that may take any time. */
+/** Rules that a separate process evaluates: only fhirpath.js supports them, or they may take any time. */
 import type { Issue, IssueCode } from '../outcome.ts'
 import type { Element } from '../resource.ts'
 import type { ProfileConstraint } from './definition.ts'
 import type { ProfileIssues } from './profile-issues.ts'
 
-/** To be evaluated on the focus, and told where it is broken. `expression`: of the element. `by`: the profile. */
+/** Rule to evaluate on the focus. `expression`: location for the issue if the rule is broken. `by`: the profile. */
 export type DeferredRule = {
   readonly constraint: ProfileConstraint
   readonly type: string
@@ -12,21 +12,21 @@ export type DeferredRule = {
   readonly owner: Element
   readonly expression: string
   readonly by: string
-  /** What its expression is evaluated on, as FHIRPath of the focus; absent: the focus itself. */
+  /** FHIRPath, evaluated on the focus, that selects the element for the rule. Absent: the focus itself. */
   readonly on?: string
-  /** It holds where this is among what is found, each by the way to it in the resource; else where it is not false. */
+  /** Decides the rule by the paths of the results in the resource. Absent: the rule is broken if the result is empty or false. */
   readonly isAmong?: (ways: readonly ElementPath[]) => boolean
 }
 
 export type ElementPath = readonly (string | number)[]
 
-/** What came of it; else why nothing did. */
+/** Result of a rule, or why there is none. */
 export type Verdict = 'holds' | 'broken' | { readonly code: IssueCode; readonly why: string }
 
-/** undefined: it was not evaluated yet. */
+/** Results of deferred rules. undefined: the rule is not evaluated yet. */
 export type VerdictLookup = {
   readonly of: (rule: DeferredRule) => Verdict | undefined
-  /** Of a rule that cannot be evaluated. */
+  /** Severity of the issue for a rule that cannot be evaluated. */
   readonly severity: Issue['severity']
 }
 
@@ -47,5 +47,5 @@ export const reportBrokenRule = (constraint: ProfileConstraint, by: string, expr
   faults.reportAt(expression, { severity, code: 'invariant', text: `${human} (${key}, ${by})` }, ruleOf(constraint))
 }
 
-/** Profiles may have different rules under the same key. */
+/** Identifies a rule by key and expression: profiles may have different rules with the same key. */
 const ruleOf = ({ key, expression }: ProfileConstraint): string => `${key} ${expression}`

@@ -1,31 +1,31 @@
-/** A StructureDefinition as checks read it: what it says about elements, and nothing for people. https://hl7.org/fhir/R4/structuredefinition.html */
+/** A StructureDefinition reduced to its rules, without descriptive content. https://hl7.org/fhir/R4/structuredefinition.html */
 
 export type Profile = {
   readonly url: string
   readonly version?: string
-  /** What it is about: a resource type, a data type, Extension. */
+  /** Constrained type: a resource type, a data type or Extension. */
   readonly type: string
   readonly base?: string
   readonly isRetired?: true
-  /** One that every server has: what others bring is not trusted to be quick. */
+  /** True for a profile that the server ships with. Rules of other profiles are not trusted to be fast. */
   readonly isBuiltIn?: true
-  /** The elements are a snapshot; else what differs from the base. */
+  /** Whether `elements` is a snapshot. Otherwise it is the differential to `base`. */
   readonly isWhole: boolean
   readonly elements: readonly ProfileElement[]
-  /** Of an extension: where it may stand. */
+  /** Elements that may carry this extension. Only extensions have contexts. */
   readonly contexts?: readonly ExtensionContext[]
   readonly isModifier?: true
-  /** FHIRPath that holds on what it stands on. */
+  /** FHIRPath rules that must hold for the element that carries the extension. */
   readonly contextInvariants?: readonly string[]
 }
 
 export type ExtensionContext = { readonly type: string; readonly expression: string }
 
-/** One of ElementDefinition. `id`: with the names of slices. https://hl7.org/fhir/R4/elementdefinition.html */
+/** Rules of one ElementDefinition. `id`: includes the names of slices. https://hl7.org/fhir/R4/elementdefinition.html */
 export type ProfileElement = {
   readonly id: string
   readonly min?: number
-  /** Infinity stands as `*`. */
+  /** Maximum number of items. `*`: unlimited. */
   readonly max?: number | '*'
   readonly types?: readonly ProfileType[]
   readonly fixed?: unknown
@@ -37,7 +37,7 @@ export type ProfileElement = {
   readonly binding?: Binding
   readonly slicing?: Slicing
   readonly constraints?: readonly ProfileConstraint[]
-  /** contentReference, `#id` or `url#id`: the element whose content this has, in the same elements or in another definition's. */
+  /** contentReference, `#id` or `url#id`: the content of this element follows the rules of that element, here or in another definition. */
   readonly content?: string
 }
 
@@ -49,7 +49,7 @@ export type ProfileType = {
 
 export type BindingStrength = 'required' | 'extensible' | 'preferred'
 
-/** `max`: the value set beyond which nothing is allowed, whatever the strength. */
+/** `max`: value set that every code must be in, whatever the strength. */
 export type Binding = { readonly strength: BindingStrength; readonly valueSet?: string; readonly max?: string }
 
 export type Discriminator = { readonly type: 'value' | 'pattern' | 'exists' | 'type' | 'profile'; readonly path: string }
@@ -67,5 +67,5 @@ export type ProfileConstraint = {
   readonly expression: string
 }
 
-/** `isBuiltIn`: said by a profile that every server has. */
+/** A rule with its origin. `isBuiltIn`: the rule is from a profile that the server ships with. */
 export type ProfileStatement<Said> = { readonly said: Said; readonly isBuiltIn: boolean }

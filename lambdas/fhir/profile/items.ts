@@ -1,23 +1,23 @@
-/** The items an element has within an object. */
+/** Items of an element within an object: its single value, or each value of its list. */
 import { R4 } from '../definitions/r4.ts'
 import { type Element, isElement } from '../resource.ts'
 
 export type Item = {
-  /** undefined: a primitive that has only extensions. */
+  /** undefined for a primitive that has only extensions. */
   readonly value: unknown
-  /** Id and extensions of a primitive. */
+  /** Id and extensions of a primitive, from the property `_name`. */
   readonly companion: unknown
-  /** Of a choice: its FHIR type. */
+  /** FHIR type of a choice. undefined for other elements. */
   readonly type: string | undefined
-  /** Its place in a list. */
+  /** Index in a list. undefined for a single value. */
   readonly index: number | undefined
 }
 
-/** In order. `isChoice`: the name is that of a choice, without its type. */
+/** Returns the items in order. `isChoice`: `name` is the name of a choice, without its type. */
 export function itemsOf(item: Item, name: string, isChoice: boolean): readonly Item[] {
   const { value, companion } = item
   if (!isElement(value)) {
-    // What a primitive has besides its value.
+    // A primitive has an id and extensions besides its value.
     return (name === 'extension' || name === 'id') && isElement(companion) ? listed(companion[name], undefined, undefined) : []
   }
   if (!isChoice) return listed(value[name], value[`_${name}`], undefined)
@@ -40,7 +40,7 @@ function listed(value: unknown, companion: unknown, type: string | undefined): r
   return value === undefined && companion === undefined ? [] : [{ value, companion, type, index: undefined }]
 }
 
-/** `valueQuantity` of `value`. */
+/** Returns the property that holds a choice, such as `valueQuantity` for `value`. */
 function formOf(object: Element, choice: string): string | undefined {
   for (const key in object) {
     const name = key.startsWith('_') ? key.slice(1) : key
@@ -49,10 +49,10 @@ function formOf(object: Element, choice: string): string | undefined {
   return undefined
 }
 
-/** `Quantity`, `String` → the FHIR type. */
+/** Returns the FHIR type for the suffix of a choice, such as `Quantity` or `String`. */
 export const choiceTypeOf = (capital: string): string | undefined => TYPES.get(capital)
 
-/** The value of an extension may be of any type that a choice can have. */
+/** Suffix of a choice → FHIR type. The value of an extension allows every type that a choice can have. */
 const TYPES: ReadonlyMap<string, string> = new Map(
   Object.entries(R4.shapes.Extension!.elements).flatMap(([key, { choice, type }]) =>
     choice === undefined ? [] : [[key.slice(choice.length), type] as const],

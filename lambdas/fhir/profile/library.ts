@@ -1,17 +1,17 @@
-/** What a check looks up by canonical. https://hl7.org/fhir/R4/references.html#canonical */
+/** Definitions that a check looks up by canonical URL. https://hl7.org/fhir/R4/references.html#canonical */
 import type { ProfileTree } from './profile-tree.ts'
 import type { UcumUnits } from './rule-based-systems.ts'
 import type { Terminology } from './value-set.ts'
 
-/** undefined: not loaded, or not yet. */
+/** Lookups return undefined if the definition is not loaded, or not yet. */
 export type Library = Terminology & {
   readonly tree: (canonical: string) => ProfileTree | undefined
-  /** Why a profile that is there cannot be used. */
+  /** Returns why a loaded profile cannot be used. */
   readonly unusable?: (canonical: string) => string | undefined
-  /** Whether that is why. */
+  /** Whether the profile cannot be used because it is retired. */
   readonly isRetiredProfile?: (canonical: string) => boolean
-  /** Milliseconds since 1970. */
+  /** Returns the current time in milliseconds since 1970. */
   readonly now?: (() => number) | undefined
-  /** A quantity of UCUM; undefined: not one of its units, or of no relation to others. */
+  /** Converts a UCUM quantity to base units. Returns undefined for an unknown unit, or one without relation to others. */
   readonly inBaseUnits?: UcumUnits['inBaseUnits']
 }

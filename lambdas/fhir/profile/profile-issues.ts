@@ -1,8 +1,8 @@
-/** What a check of profiles has found: each fault once, however many profiles say it, and as the strictest of them says it. */
+/** Issues of a profile check. An issue that several profiles report is listed once, with the highest severity. */
 import type { Issue, IssueCode } from '../outcome.ts'
 import { IssueLimitReached, pathOf } from '../validate/findings.ts'
 
-/** Nobody reads more. */
+/** Maximum issues that are listed. Readers need no more. */
 const MOST = 100
 
 const MORE: Issue = { severity: 'information', code: 'informational', text: `There are more findings; the first ${MOST} are listed` }
@@ -13,7 +13,7 @@ export class ProfileIssues {
   readonly #isApart: boolean
   #others = 0
   errors = 0
-  /** Why something was not decided: the first reason. */
+  /** First reason why a rule could not be decided. */
   undecided: string | undefined
 
   constructor(path: readonly (string | number)[] = [], isApart = false) {
@@ -29,7 +29,7 @@ export class ProfileIssues {
     this.#path.pop()
   }
 
-  /** Of the same place, for what may turn out not to matter. */
+  /** Returns empty issues for a trial at the same location. They never throw IssueLimitReached. */
   apart(): ProfileIssues {
     return new ProfileIssues(this.#path, true)
   }
@@ -38,7 +38,7 @@ export class ProfileIssues {
     for (const [key, issue] of others.#found) this.#keep(key, issue)
   }
 
-  /** `rule`: what is the same fault wherever it is said. Enough: one error more than are listed. */
+  /** `rule`: identifies the issue across profiles. Throws IssueLimitReached at one error more than are listed. */
   report(severity: Issue['severity'], code: IssueCode, rule: string, text: string): void {
     this.reportAt(this.expression, { severity, code, text }, rule)
   }
@@ -47,7 +47,7 @@ export class ProfileIssues {
     this.#keep(`${expression} ${rule}`, { ...issue, expression })
   }
 
-  /** Told where it is first met, and nowhere else. */
+  /** Reports the issue at its first location only. */
   reportOnce(severity: Issue['severity'], code: IssueCode, rule: string, text: string): void {
     this.#keep(rule, { severity, code, text, expression: this.expression })
   }
@@ -56,7 +56,7 @@ export class ProfileIssues {
     return pathOf(this.#path)
   }
 
-  /** Errors come first where not all are listed. */
+  /** Returns the issues. Errors come first if not all issues are listed. */
   get issues(): readonly Issue[] {
     const all = [...this.#found.values()]
     if (Math.max(this.errors, this.#others, all.length) <= MOST) return all

@@ -1,20 +1,20 @@
-/** A profile as a tree of its elements, with slices beside them: what a check walks through. https://hl7.org/fhir/R4/profiling.html */
+/** A profile as a tree of elements and their slices, which a check walks through. https://hl7.org/fhir/R4/profiling.html */
 
 import { r4TypeNameOf } from './canonical.ts'
 import type { Binding, Profile, ProfileConstraint, ProfileElement, ProfileStatement, ProfileType, Slicing } from './definition.ts'
 import { elementOf } from './type-elements.ts'
 
 export type ProfileNode = {
-  /** `Observation.component:systolic.value[x]` */
+  /** Element id with slice names, such as `Observation.component:systolic.value[x]`. */
   readonly id: string
-  /** Without `[x]`. */
+  /** Element name without `[x]`. */
   readonly name: string
   readonly slice: string | undefined
   readonly isChoice: boolean
   min: number
   max: number
   types: readonly ProfileType[] | undefined
-  /** A list of one: null is no value. */
+  /** Fixed value in a tuple, so that any value differs from none. `pattern` alike. */
   fixed: readonly [unknown] | undefined
   pattern: readonly [unknown] | undefined
   minValue: unknown
@@ -24,15 +24,15 @@ export type ProfileNode = {
   binding: Binding | undefined
   slicing: Slicing | undefined
   content: string | undefined
-  /** By their keys. */
+  /** Constraints by key. */
   readonly constraints: Map<string, ProfileStatement<ProfileConstraint>>
   readonly slices: Map<string, ProfileNode>
   readonly children: Map<string, ProfileNode>
-  /** Those of its children of which, or of what they hold, anything is said. */
+  /** Children that have rules, for themselves or for their content. */
   saying: readonly ProfileNode[]
 }
 
-/** `isSilent`: nothing is said at all. */
+/** `isSilent`: the profile has no rules. */
 export type ProfileTree = {
   readonly profile: Profile
   readonly root: ProfileNode
@@ -67,7 +67,7 @@ const nodeOf = (id: string, slice?: string): ProfileNode => {
   }
 }
 
-/** `base`: the tree of what a differential differs from; undefined where that is R4's own type. */
+/** Returns the tree of a profile. `base`: tree that a differential extends. undefined if the base is R4's own type. */
 export function treeOf(profile: Profile, base?: ProfileTree): ProfileTree {
   const nodes = new Map<string, ProfileNode>()
   const root = profile.isWhole || base === undefined ? placed(profile.type, nodes) : copied(base, nodes)
@@ -75,7 +75,7 @@ export function treeOf(profile: Profile, base?: ProfileTree): ProfileTree {
   return { profile, root, nodes, isSilent: !says(root) }
 }
 
-/** Whether anything is said of it, or of what it holds: finds out which children are saying anything. */
+/** Whether there are rules for the node or for its content. Also sets `saying` of the node and of all nodes below. */
 function says(node: ProfileNode): boolean {
   const { min, max, types, fixed, pattern, minValue, maxValue, maxLength, regex, binding, content, constraints, slices } = node
   node.saying = [...node.children.values()].filter(says)
@@ -85,7 +85,7 @@ function says(node: ProfileNode): boolean {
   return isBounded || said.some((each) => each !== undefined) || node.saying.length + constraints.size + slices.size > 0
 }
 
-/** Ids may begin with another name than the type's, and name one form of a choice: `Observation.valueQuantity`. */
+/** Returns the full id. Ids may begin with another name than the type, and name a form of a choice: `Observation.valueQuantity`. */
 function spelledOut(id: string, type: string): string {
   const [, ...steps] = stepsOf(id)
   let [path, spelled] = [type, type]
@@ -101,7 +101,7 @@ function spelledOut(id: string, type: string): string {
 
 const stepsOf = (id: string): readonly string[] => id.split('.')
 
-/** The node at an id, made with those above it where it is not there. */
+/** Returns the node with an id. Creates the node and its ancestors if they are missing. */
 function placed(id: string, nodes: Map<string, ProfileNode>): ProfileNode {
   const known = nodes.get(id)
   if (known !== undefined) return known
@@ -121,7 +121,7 @@ function placed(id: string, nodes: Map<string, ProfileNode>): ProfileNode {
   return node
 }
 
-/** A slice `a/b` slices the slice `a` anew, where there is one. */
+/** Returns the node that holds a slice. If there is a slice `a`, it holds the slice `a/b` (reslicing). */
 function hostOf(list: string, slice: string, nodes: Map<string, ProfileNode>): { readonly host: ProfileNode; readonly name: string } {
   const slash = slice.lastIndexOf('/')
   const above = slash < 0 ? undefined : nodes.get(`${list}:${slice.slice(0, slash)}`)
@@ -137,7 +137,7 @@ function copied(base: ProfileTree, nodes: Map<string, ProfileNode>): ProfileNode
   return nodes.get(base.root.id)!
 }
 
-/** `#id` names an element of the base, without what a profile of it adds. Content that R4 itself defines is checked without profiles. */
+/** `#id` means the element of the base, without the rules of the derived profile. R4's own content is checked without profiles. */
 function inheritedContent(content: string | undefined, base: string): string | undefined {
   if (content === undefined || !content.startsWith('#')) return content
   return r4TypeNameOf(base) === undefined ? `${base}${content}` : undefined
@@ -145,7 +145,7 @@ function inheritedContent(content: string | undefined, base: string): string | u
 
 export type NodeContent = { readonly node: ProfileNode; readonly tree: ProfileTree }
 
-/** Returns the element whose content a node of a tree has; undefined: none, or its definition is not loaded. */
+/** Returns the element that the content reference of a node names. undefined: no reference, or the definition is not loaded. */
 export function contentOf(
   { content = '' }: ProfileNode,
   own: ProfileTree,
@@ -177,6 +177,6 @@ function say(element: ProfileElement, isBuiltIn: boolean, node: ProfileNode): vo
     if (!node.constraints.has(constraint.key)) node.constraints.set(constraint.key, { said: constraint, isBuiltIn })
 }
 
-/** A slicing that is said again may leave out how items are told apart. */
+/** A repeated slicing may omit the discriminators. The previous ones then remain. */
 const narrowed = (before: Slicing | undefined, slicing: Slicing): Slicing =>
   before !== undefined && slicing.discriminators.length === 0 ? { ...slicing, discriminators: before.discriminators } : slicing

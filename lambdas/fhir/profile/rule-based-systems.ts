@@ -1,9 +1,9 @@
-/** Systems whose codes are known without a list of them. */
+/** Code systems in which a rule decides about codes, without a list. */
 
-/** What knows UCUM. https://ucum.org/ucum */
+/** UCUM units and their conversion. https://ucum.org/ucum */
 export type UcumUnits = {
   readonly isUnit: (code: string) => boolean
-  /** undefined: not a unit, or one that has no relation to others. */
+  /** Returns undefined for an unknown unit, or one without relation to others. */
   readonly inBaseUnits: (code: string, value: number) => { readonly unit: string; readonly value: number } | undefined
 }
 
@@ -13,7 +13,7 @@ const CURRENCIES = 'urn:iso:std:iso:4217'
 const LOINC = 'http://loinc.org'
 const SNOMED = 'http://snomed.info/sct'
 
-/** undefined: what is known does not say. */
+/** Whether the code belongs to the system. undefined: no rule decides. */
 export function isCodeOf(system: string, code: string, units: UcumUnits | undefined): boolean | undefined {
   switch (system) {
     case UCUM:
@@ -27,13 +27,13 @@ export function isCodeOf(system: string, code: string, units: UcumUnits | undefi
   }
 }
 
-/** Whether the check digit of a code is wrong: it was mistyped, or is made up. */
+/** Whether the check digit of a code is wrong: the code is mistyped or invented. */
 export function hasWrongCheckDigit(system: string, code: string): boolean {
   if (system === LOINC) return /^\d{1,8}-\d$/.test(code) && !isLuhn(code.replace('-', ''))
   return system === SNOMED && /^\d+$/.test(code) && !(/^[1-9]\d{5,17}$/.test(code) && isVerhoeff(code))
 }
 
-/** https://www.rfc-editor.org/info/bcp47 */
+/** Whether a text is a BCP 47 language tag. https://www.rfc-editor.org/info/bcp47 */
 function isLanguage(tag: string): boolean {
   try {
     return tag.length <= 100 && Intl.getCanonicalLocales(tag).length === 1
@@ -49,7 +49,7 @@ function isCurrency(code: string): boolean {
   return currencies.has(code)
 }
 
-/** https://loinc.org/kb/users-guide/ Appendix C: mod 10. */
+/** Whether the LOINC check digit is right (mod 10). https://loinc.org/kb/users-guide/ Appendix C */
 function isLuhn(digits: string): boolean {
   let sum = 0
   for (let i = 0; i < digits.length; i++) {
@@ -59,7 +59,10 @@ function isLuhn(digits: string): boolean {
   return sum % 10 === 0
 }
 
-/** The dihedral group of order 10, and what each place does to a digit. https://confluence.ihtsdotools.org/display/DOCRELFMT/5.5+Check-digit */
+/**
+ * Verhoeff check digits: product in the dihedral group of order 10, and the permutation that is repeated by position.
+ * https://confluence.ihtsdotools.org/display/DOCRELFMT/5.5+Check-digit
+ */
 const PRODUCT = (a: number, b: number): number =>
   a < 5 ? (b < 5 ? (a + b) % 5 : 5 + ((a + b) % 5)) : b < 5 ? 5 + ((a - b) % 5) : (a - b + 5) % 5
 const TURNED = [1, 5, 7, 6, 2, 8, 3, 0, 9, 4]

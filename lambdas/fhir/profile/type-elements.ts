@@ -1,4 +1,4 @@
-/** FHIR types and their elements, as R4 gives them. Names may be those of clients: `constructor` is no type. */
+/** R4 types and their elements. Names may come from clients, so inherited properties such as `constructor` are ignored. */
 import { R4 } from '../definitions/r4.ts'
 import type { ElementShape } from '../path/definitions.ts'
 import { isResourceType } from '../resource-types.ts'
@@ -13,15 +13,15 @@ export function elementOf(type: string, name: string): ElementShape | undefined 
   return Object.hasOwn(elements, name) ? elements[name] : undefined
 }
 
-/** `Observation`, `component` → `Observation.component`; of a choice or what R4 does not have: ``. */
+/** Returns the type of an element: `Observation`, `component` → `Observation.component`. Empty for a choice or an unknown element. */
 export function typeOfElement(type: string, name: string): string {
   const found = elementOf(type, name)
   if (found !== undefined) return found.type
-  // Primitives have no shape.
+  // Primitives have no shape, but they have extensions.
   return name === 'extension' ? 'Extension' : ''
 }
 
-/** What types are kinds of, besides Element. https://hl7.org/fhir/R4/datatypes.html */
+/** Data type → its base type, if that is not Element. https://hl7.org/fhir/R4/datatypes.html */
 const KINDS: ReadonlyMap<string, string> = new Map(
   Object.entries({
     Quantity: ['Age', 'Count', 'Distance', 'Duration'],
@@ -32,15 +32,15 @@ const KINDS: ReadonlyMap<string, string> = new Map(
   }).flatMap(([base, types]) => types.map((type) => [type, base])),
 )
 
-/** Resources that are no DomainResource. https://hl7.org/fhir/R4/resource.html */
+/** Resource types that are not a DomainResource. https://hl7.org/fhir/R4/resource.html */
 export const NON_DOMAIN_RESOURCES: ReadonlySet<string> = new Set(['Bundle', 'Binary', 'Parameters'])
 
-/** What a type is a kind of, besides itself. `type`: `Patient.contact` is one, too. */
+/** Returns the base types of a type, without the type itself. `type`: may also be a path, such as `Patient.contact`. */
 export function baseTypesOf(type: string): readonly string[] {
   if (isResourceType(type)) return NON_DOMAIN_RESOURCES.has(type) ? ['Resource'] : ['DomainResource', 'Resource']
   const base = KINDS.get(type) ?? (isResourceType(type.split('.')[0]!) ? 'BackboneElement' : undefined)
   return base === undefined ? ['Element'] : [base, 'Element']
 }
 
-/** `type`: empty where it is not known. */
+/** Whether a type is `about` or derives from it. `type`: empty if unknown, which fits every type. */
 export const isKindOf = (type: string, about: string): boolean => type === about || type === '' || baseTypesOf(type).includes(about)

@@ -1,6 +1,6 @@
 /**
- * Whether a code is in a value set: in, out, or unknown where what is loaded does not say. https://hl7.org/fhir/R4/valueset.html
- * A system that is included whole holds any code: whether it is one of the system's is not for a value set to say.
+ * Membership of a code in a value set: in, out, or unknown if the loaded definitions do not decide. https://hl7.org/fhir/R4/valueset.html
+ * A system that is included whole accepts every code, except the codes that a rule excludes (`isCode`).
  */
 import { CHARACTERS_PER_ITEM, spendWork, type WorkBudget } from '../path/work-budget.ts'
 import { clipText } from './clipped-text.ts'
@@ -11,24 +11,24 @@ export type ValueSet = {
   readonly isRetired?: true
   readonly include: readonly Inclusion[]
   readonly exclude?: readonly Inclusion[]
-  /** What it expands to, where what it includes may not decide. */
+  /** Codes of the expansion. They decide if `include` and `exclude` leave the membership unknown. */
   readonly expanded?: readonly Inclusion[]
 }
 
-/** `codes`: those listed. `isFiltered`: some codes of the system, which only the system's concepts tell. None of them: the whole system. */
+/** `codes`: listed codes. `filters`: select codes by the concepts of the system. Without both: the whole system. */
 export type Inclusion = {
   readonly system?: string
-  /** Of the system. */
+  /** Version of the system. */
   readonly version?: string
   readonly codes?: readonly string[]
   readonly filters?: readonly ConceptFilter[]
-  /** Codes have to be in all of them. */
+  /** The code must be in all of these value sets. */
   readonly valueSets?: readonly string[]
 }
 
 export type ConceptFilter = { readonly property: string; readonly op: string; readonly value: string }
 
-/** Of a code system that is loaded whole: each code with those above it. `isAnyCase`: they stand in small letters, and in any others they are the same. */
+/** Complete code system: each code with its ancestors. `isAnyCase`: letter case does not matter, and codes are stored in lower case. */
 export type CodeSystem = {
   readonly url: string
   readonly version?: string
@@ -42,13 +42,13 @@ export type Membership = 'in' | 'out' | 'unknown'
 export type Terminology = {
   readonly valueSet: (canonical: string) => ValueSet | undefined
   readonly codeSystem: (canonical: string) => CodeSystem | undefined
-  /** Whether a code is one of a system that is known without its concepts: UCUM, languages. undefined: it is not known. */
+  /** Whether a code belongs to a system that a rule decides, such as UCUM or languages. undefined: no rule decides. */
   readonly isCode?: (system: string, code: string) => boolean | undefined
-  /** Whether a value set or code system that is there takes no part for it. */
+  /** Whether a loaded value set or code system is ignored because it is retired. */
   readonly isRetired?: (canonical: string) => boolean
 }
 
-/** `system`: undefined for an element of type code, whose system the value set implies. `reasons`: why it is unknown, where it is. */
+/** `system`: undefined for an element of type code, because the value set implies it. `reasons`: collects why membership is unknown. */
 export type MembershipQuery = {
   readonly system: string | undefined
   readonly code: string
@@ -61,7 +61,7 @@ export const valueSetMembershipOf = (canonical: string, question: MembershipQuer
   memberOf(canonical, { ...question, path: [] })
 
 type Asked = MembershipQuery & {
-  /** The value sets that led here. */
+  /** Value sets that include this one. They reveal a cycle. */
   readonly path: readonly string[]
 }
 
@@ -117,10 +117,10 @@ function inSystem(system: string, { version, codes, filters }: Inclusion, asked:
   return allOf(filters.map((filter) => passes(filter, canonical, known, asked)))
 }
 
-/** https://hl7.org/fhir/R4/valueset-definitions.html#ValueSet.compose.include.version */
+/** Version that means all versions. https://hl7.org/fhir/R4/valueset-definitions.html#ValueSet.compose.include.version */
 const ANY_VERSION = '*'
 
-/** In other letters, which are the same to the code system. */
+/** Whether the code is listed in other letter case, and the code system ignores case. */
 const isListedOtherwise = (codes: readonly string[], system: string, { code, terminology }: Asked): boolean =>
   listedIn(inSmallLetters(codes), code.toLowerCase()) && terminology.codeSystem(system)?.isAnyCase === true
 
@@ -132,7 +132,7 @@ function inSmallLetters(codes: readonly string[]): readonly string[] {
   return small
 }
 
-/** Lists of many codes are looked through once. */
+/** Minimum codes of a list that is converted to a set, once per list. */
 const MANY = 16
 const SETS = new WeakMap<readonly string[], ReadonlySet<string>>()
 
@@ -143,7 +143,7 @@ function listedIn(codes: readonly string[], code: string): boolean {
   return set.has(code)
 }
 
-/** https://hl7.org/fhir/R4/valueset-filter-operator.html, of those the codes themselves and what is above them. */
+/** Supports the filters on codes and on their ancestors; others are unknown. https://hl7.org/fhir/R4/valueset-filter-operator.html */
 function passes({ property, op, value }: ConceptFilter, system: string, known: CodeSystem | undefined, asked: Asked): Membership {
   const { work } = asked
   spendWork(work, 1 + value.length / CHARACTERS_PER_ITEM)
@@ -165,7 +165,7 @@ function passes({ property, op, value }: ConceptFilter, system: string, known: C
   return passed ? 'in' : 'out'
 }
 
-/** What is not told passes or does not: of a value set that is given in part. */
+/** Filter with unknown result for every code. Stands for the missing part of a partial expansion. */
 export const UNKNOWN_FILTER: ConceptFilter = { property: 'untold', op: '=', value: '' }
 
 const HIERARCHICAL: ReadonlySet<string> = new Set(['is-a', 'descendent-of', 'is-not-a'])

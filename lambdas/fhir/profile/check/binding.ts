@@ -33,13 +33,13 @@ function checkMembership(canonical: string, severity: Severity, { value }: Item,
     report(check, 'code-invalid', rule, `A coding of the value set ${clipText(canonical)} is required`, severity)
 }
 
-/** The same for canonicals with a version and without it that mean one value set. */
+/** Returns one name per value set, so that canonical URLs with and without version report one issue. */
 function meantBy(canonical: string, { library }: CheckContext): string {
   const { url, version } = library.valueSet(canonical) ?? { url: canonical }
   return version === undefined ? url : `${url}|${version}`
 }
 
-/** Codes of systems that are known, whatever they are bound to. */
+/** Checks the code of a system that a rule decides, whatever its binding. */
 export function checkCode({ system, code }: Element, { library, faults }: CheckContext): void {
   if (typeof system !== 'string' || typeof code !== 'string') return
   if (library.isCode?.(system, code) === false)
@@ -48,7 +48,7 @@ export function checkCode({ system, code }: Element, { library, faults }: CheckC
     faults.report('warning', 'code-invalid', 'code', `The check digit of the code is wrong: it is not one of the code system ${system}`)
 }
 
-/** `none`: there is no code. */
+/** Returns the membership of the value: one code in the value set is enough. `none`: the value has no code. */
 export function membershipOf(value: unknown, canonical: string, { library, work, reasons }: Asking): Membership | 'none' {
   const memberOf = (system: string | undefined, code: string): Membership =>
     valueSetMembershipOf(canonical, { system, code, terminology: library, work, ...(reasons === undefined ? {} : { reasons }) })

@@ -1,6 +1,6 @@
 /**
- * Constraints of profiles: FHIRPath that our compiler knows is evaluated here, other FHIRPath elsewhere, and so is what may take long where
- * somebody else wrote it. http://hl7.org/fhirpath/N1/
+ * Constraints of profiles, in FHIRPath. Expressions that the server's own compiler supports are evaluated here; others are deferred.
+ * Expressions that may take long are deferred too, unless the profile is built in. http://hl7.org/fhirpath/N1/
  */
 import { R4 } from '../../definitions/r4.ts'
 import { type Compiler, createCompiler } from '../../path/compile.ts'
@@ -17,7 +17,7 @@ import type { Item } from '../items.ts'
 let fhirpath: Compiler | undefined
 const COMPILED = new WeakMap<ProfileConstraint, Map<string, Compiled | undefined>>()
 
-/** `dearness`: what its longest step takes, against looking at an element. */
+/** `dearness`: work of its longest step. Visiting an element costs 1. */
 type Compiled = { readonly holds: Rule['holds']; readonly dearness: number }
 
 export function checkConstraint(
@@ -33,11 +33,11 @@ export function checkConstraint(
     reportBrokenRule(constraint.said, profileLabelOf(check), check.faults.expression, check.faults)
 }
 
-/** What is contained has none. https://hl7.org/fhir/R4/domainresource-definitions.html#DomainResource.text */
+/** Rule for narratives. Contained resources have none. https://hl7.org/fhir/R4/domainresource-definitions.html#DomainResource.text */
 const NARRATIVE = 'dom-6'
 
 function holds({ holds, dearness }: Compiled, focus: unknown, { owner, root, work }: CheckContext): boolean | undefined {
-  // It may be taken on each item that is gathered.
+  // The longest step may run on each item that is gathered.
   const times = Math.max(dearness, 1)
   const most = work.left / times
   const own = { left: most }
@@ -46,12 +46,12 @@ function holds({ holds, dearness }: Compiled, focus: unknown, { owner, root, wor
   return answer
 }
 
-/** What it takes to have something evaluated elsewhere, against looking at an element. */
+/** Work for deferring a rule. Visiting an element costs 1. */
 const ELSEWHERE = 50
 
 type How = Pick<DeferredRule, 'isAmong' | 'on'>
 
-/** To be evaluated elsewhere. */
+/** Defers a rule to the separate process, or reports its verdict if there is one. */
 export function deferRule(constraint: ProfileConstraint, focus: unknown, type: string, check: CheckContext, how: How = {}): void {
   const { owner, work, faults, pending, verdicts } = check
   spendWork(work, ELSEWHERE)
@@ -74,12 +74,12 @@ function compiledFor(constraint: ProfileStatement<ProfileConstraint>, type: stri
   return known.get(type)
 }
 
-/** What it takes to compile an expression, besides its characters, against looking at an element; how large it may be when written out. */
+/** `COMPILING`: work to compile an expression, besides one unit per character. `LARGEST`: maximum compiled size; larger are deferred. */
 const COMPILING = 100
 const LARGEST = 3_000
-/** What as large an expression takes as much as looking at an element. */
+/** Compiled size of an expression whose evaluation costs as much as visiting an element. */
 const CHEAP = 200
-/** Of those that every server has, which are small. */
+/** `dearness` of the rules of built-in profiles, which are small. */
 const BUILT_IN = 1 / 4
 
 function compiled({ said: { expression }, isBuiltIn }: ProfileStatement<ProfileConstraint>, type: string): Compiled | undefined {

@@ -1,4 +1,4 @@
-/** The profiles a resource names, and those it cannot be as. https://hl7.org/fhir/R4/resource.html#Meta.profile */
+/** Profiles that a resource declares, and the issues about them. https://hl7.org/fhir/R4/resource.html#Meta.profile */
 import { withArticle } from '../../article.ts'
 import type { Issue } from '../../outcome.ts'
 import { type Element, isElement } from '../../resource.ts'
@@ -8,7 +8,7 @@ import { r4TypeOfUrl } from '../definitions/supported-definitions.ts'
 
 export type DeclaredProfile = { readonly canonical: string; readonly place: string }
 
-/** Up to a hundred, each where it is named. `at`: the resource's place. */
+/** Returns up to 100 declared profiles with their locations. `at`: location of the resource. */
 export function declaredProfilesOf({ resourceType, meta }: Element, at = String(resourceType)): readonly DeclaredProfile[] {
   return profilesIn(meta)
     .slice(0, MOST_NAMED)
@@ -19,7 +19,7 @@ const profilesIn = (meta: unknown): readonly unknown[] => (isElement(meta) && Ar
 
 const MOST_NAMED = 100
 
-/** That a resource names another type than its own, or more profiles than are looked at: `severity` of the latter. */
+/** Reports declarations of another type than the resource's, and more profiles than are checked. `severity`: of the latter. */
 export function declarationIssuesOf(
   { resourceType, meta }: Element,
   named: readonly DeclaredProfile[],
@@ -35,7 +35,7 @@ export function declarationIssuesOf(
   ]
 }
 
-/** What is to be told of a profile that a resource names and that is not loaded, or cannot be used for a reason. */
+/** Returns the issue about a declared profile that was not checked. `reason`: why it cannot be used. undefined: it is not loaded. */
 export function uncheckedProfileIssue(
   { canonical, place }: DeclaredProfile,
   reason: string | undefined,
@@ -59,13 +59,13 @@ function ofAnotherType(canonical: string, type: string, expression: string): rea
   ]
 }
 
-/** The type that R4 itself defines under this canonical: what it says is checked on every resource. */
+/** Returns the type that R4 itself defines under a canonical URL. Its rules are checked on every resource of the type. */
 export function r4TypeOfCanonical(canonical: string): string | undefined {
   const { url, version } = splitCanonical(canonical)
   return version === undefined || version === '4.0.1' ? r4TypeOfUrl(url) : undefined
 }
 
-/** https://hl7.org/fhir/R4/resourcelist.html: those that have no narrative. */
+/** Resource types without a narrative. https://hl7.org/fhir/R4/resourcelist.html */
 const PLAIN: ReadonlySet<string> = new Set(['Binary', 'Bundle', 'Parameters'])
 
 const isAbove = (above: string, type: string): boolean => above === 'Resource' || (above === 'DomainResource' && !PLAIN.has(type))

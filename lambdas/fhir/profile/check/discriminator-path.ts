@@ -1,4 +1,4 @@
-/** What the path of a discriminator leads to, in an item and in a slice. https://hl7.org/fhir/R4/profiling.html#discriminator */
+/** Steps of a discriminator's path, and its targets in an item. https://hl7.org/fhir/R4/profiling.html#discriminator */
 import { targetTypeOf } from '../../path/reference-type.ts'
 import { spendWork } from '../../path/work-budget.ts'
 import { isElement } from '../../resource.ts'
@@ -7,19 +7,19 @@ import { type Item, itemOf, itemsOf } from '../items.ts'
 import { elementsOf, typeOfElement } from '../type-elements.ts'
 import { resolveReference } from './reference-target.ts'
 
-/** In the item. */
+/** Targets of a path in an item. */
 export type PathTarget = {
   readonly items: readonly Item[]
   readonly type: string
-  /** The items are what references refer to. */
+  /** Whether the items are targets of references. */
   readonly isResolved: boolean
-  /** Those of which only the type is known. */
+  /** Placeholders for targets that are not available, with their type if it is known. */
   readonly stubs: ReadonlySet<unknown>
-  /** More may be there than is at hand. */
+  /** Whether there may be more items than those that are available. */
   readonly isOutOfHand: boolean
 }
 
-/** A step of a path: the name of an element, or a function with what it is given. */
+/** A step of a path: the name of an element, or a function (`call`) with its argument (`name`). */
 export type DiscriminatorStep = { readonly call?: string; readonly name: string }
 
 const NONE: ReadonlySet<unknown> = new Set()
@@ -32,7 +32,7 @@ export function followPath(path: string, item: Item, type: string, check: CheckC
 const STEPS = new Map<string, readonly DiscriminatorStep[]>()
 const MOST_PATHS = 1_000
 
-/** Paths of profiles are few, and asked for again and again. `$this` is no step. */
+/** Returns the steps of a path; `$this` is none. Caches them, because the paths of profiles are few and used often. */
 export function stepsOf(path: string): readonly DiscriminatorStep[] {
   const known = STEPS.get(path)
   if (known !== undefined) return known
@@ -65,7 +65,7 @@ function itemsNamed(item: Item, name: string): readonly Item[] {
   return plain.length > 0 ? plain : itemsOf(item, name, true)
 }
 
-/** Where there is a choice, of the first item's. */
+/** Returns the type of the items. For a choice it is the type of the first item. */
 const typeIn = ({ items: [first], type }: PathTarget): string => (first === undefined ? type : typeOfItem(first, first.type ?? type))
 
 const ofType = (found: PathTarget, wanted: string): PathTarget => ({
@@ -81,7 +81,7 @@ function resolvedFrom(found: PathTarget, check: CheckContext): PathTarget {
     if (!isElement(value)) return []
     const target = resolveReference(value, check)
     if (target !== undefined) return [itemOf(target)]
-    // Of what is not at hand the type may be known.
+    // The reference may name the type of a target that is not available.
     const stub = { resourceType: targetTypeOf(value, check.owner) }
     isOutOfHand ||= stub.resourceType === undefined && (value.reference !== undefined || value.identifier !== undefined)
     stubs.add(stub)
@@ -96,7 +96,7 @@ const extensionsOf = (found: PathTarget, url: string): PathTarget => ({
   type: 'Extension',
 })
 
-/** `Quantity` → `value[x]:valueQuantity` ends so. */
+/** Returns the suffix of a type in the name of a choice: `Quantity`, as in `value[x]:valueQuantity`. */
 export function choiceSuffixOf(type: string): string {
   const [form = ''] = Object.entries(elementsOf('Extension')).find(([, shape]) => shape.type === type) ?? []
   return form.slice('value'.length)

@@ -12,23 +12,23 @@ import { hasExpectedValue } from './expected-value.ts'
 import { typesOfProfiles } from './reference-target.ts'
 import { type SliceValues, sliceValuesAt } from './slice-values.ts'
 
-/** What following a discriminator takes, against looking at an element. */
+/** Work for following a discriminator. Visiting an element costs 1. */
 const TOLD = 6
 
-/** `unknown`: what is loaded, or at hand, does not say. */
+/** Whether an item belongs to a slice. `unknown`: why the loaded definitions and available resources do not decide. */
 export type SliceMembership = 'yes' | 'no' | { readonly unknown: string }
 
-/** An item, and where discriminators lead to in it: looked up once for all slices. `type`: of the item. */
+/** An item with the targets of the discriminators in it, found once for all slices. `type`: type of the item. */
 export type SliceCandidate = { readonly item: Item; readonly type: string; readonly found: PathTarget[] }
 
-/** A slice, and what it says where discriminators lead to: looked up once for all items. */
+/** A slice with its values at the targets of the discriminators, found once for all items. */
 export type SliceDefinition = { readonly slice: ProfileNode; readonly said: SliceValues[] }
 
 type Place = { readonly found: PathTarget; readonly said: SliceValues }
 
 /**
- * Without discriminators it belongs where it fits. A discriminator of which the slice says nothing does not count. In pieces where the item
- * has to be checked to find it out.
+ * Returns whether the item belongs to the slice. Without discriminators, an item that conforms to the slice belongs to it.
+ * A discriminator without rules in the slice is ignored. Returns a check in pieces if the item must be checked to decide.
  */
 export function sliceMembershipOf(
   candidate: SliceCandidate,
@@ -68,14 +68,14 @@ function* areAsProfiled(
   return answer ?? 'no'
 }
 
-/** undefined: nothing is said. */
+/** Combines two results: each must be `yes`. undefined: there are no rules. */
 function together(one: SliceMembership | undefined, other: SliceMembership | undefined): SliceMembership | undefined {
   if (one === undefined || other === undefined) return one ?? other
   if (one === 'no' || other === 'no') return 'no'
   return one === 'yes' ? other : one
 }
 
-/** Whether it is without fault. */
+/** Returns whether a trial check finds no error. */
 function* tried(check: CheckContext, against: (trial: CheckContext) => RemainingCheck): IncrementalCheck<SliceMembership> {
   const trial = trialOf(check)
   yield* against(trial) ?? NO_CHECKS
@@ -84,7 +84,7 @@ function* tried(check: CheckContext, against: (trial: CheckContext) => Remaining
   return faults.undecided === undefined ? 'yes' : { unknown: faults.undecided }
 }
 
-/** undefined: the slice says nothing of it. */
+/** Returns the result of one discriminator. undefined: the slice has no rules for it. */
 function isToldApart(
   kind: Exclude<Discriminator['type'], 'profile'>,
   place: Place,
@@ -105,7 +105,7 @@ function isToldApart(
   }
 }
 
-/** Where nothing is said, or nothing is there, what is not known may say otherwise. */
+/** Returns `unknown` if there are no rules or no items, and something that is not available might decide otherwise. */
 function isLikely(answer: boolean | undefined, place: Place): SliceMembership | undefined {
   const { items, isOutOfHand } = place.found
   if (answer === undefined || items.length === 0) {
@@ -121,7 +121,7 @@ function anyOf(place: Place, answers: readonly SliceMembership[]): SliceMembersh
   return answers.find((answer) => answer !== 'no') ?? (reason === undefined ? 'no' : { unknown: reason })
 }
 
-/** Why something may be there, or said there, without its being known. */
+/** Returns why unknown items or rules may exist at the target. */
 function unknownOf({ found, said: { missing } }: Place): string | undefined {
   const [first] = missing
   return first !== undefined ? lacking(first) : found.isOutOfHand ? OUT_OF_HAND : undefined
@@ -129,7 +129,7 @@ function unknownOf({ found, said: { missing } }: Place): string | undefined {
 
 const lacking = (canonical: string): string => `the profile ${clipText(canonical)} is not loaded`
 
-/** Of a reference to what is neither contained nor in the same Bundle. */
+/** Reason for a reference with a target that is neither contained nor in the same Bundle. */
 const OUT_OF_HAND = 'what it refers to is not at hand'
 
 function exists({ found: { items }, said: { nodes, isBarred } }: Place): boolean | undefined {
@@ -151,7 +151,7 @@ function isOfType(item: Item, { found: { type, isResolved }, said }: Place, slic
   return missing === undefined ? 'no' : { unknown: lacking(missing) }
 }
 
-/** Of what is not at hand the type is known. */
+/** Returns whether an item fits one of the profiles. Only the type is known of a target that is not available. */
 function* isAsProfiled(item: Item, place: Place, slice: ProfileNode, check: CheckContext): IncrementalCheck<SliceMembership> {
   const { isResolved, stubs, type: above } = place.found
   const types = place.said.nodes.flatMap((node) => node.types ?? [])

@@ -1,4 +1,4 @@
-/** Where an extension may stand. https://hl7.org/fhir/R4/defining-extensions.html#context */
+/** Checks whether an element may carry an extension. https://hl7.org/fhir/R4/defining-extensions.html#context */
 import type { Element } from '../../resource.ts'
 import { pathOf as placeOf } from '../../validate/findings.ts'
 import { type CheckContext, report } from '../check-context.ts'
@@ -9,20 +9,23 @@ import type { ProfileTree } from '../profile-tree.ts'
 import { baseTypesOf, elementOf } from '../type-elements.ts'
 import { deferRule } from './constraint.ts'
 
-/** Where the walk is: the element's FHIR type, and how it came there. */
+/** Current element of the walk: its FHIR type, its name and the elements above it. */
 export type WalkLocation = {
   readonly type: string
   readonly name?: string
   readonly above?: WalkLocation
-  /** Of an extension: its url, and its definition where that is loaded. */
+  /** `url` and `definition` of an extension. The definition is undefined if it is not loaded. */
   readonly url?: unknown
   readonly definition?: ProfileTree | undefined
-  /** Of a resource: itself, and where it is. */
+  /** `resource` and its `place`, at the root of a resource only. */
   readonly resource?: Element
   readonly place?: string
 }
 
-/** `Patient.contact`, `BackboneElement`, `DomainResource.contact`, `HumanName.given`: from the end upwards, until a type has the rest for its name. */
+/**
+ * Whether a path leads to an element, such as `Patient.contact`, `BackboneElement`, `DomainResource.contact` or `HumanName.given`.
+ * Compares names from the end upwards, until the rest of the path is a type of the element.
+ */
 function isAt(path: string, here: WalkLocation): boolean {
   for (let [at, rest]: [WalkLocation, string] = [here, path]; ; at = at.above, rest = rest.slice(0, rest.lastIndexOf('.'))) {
     if (rest === at.type || rest === 'Element' || baseTypesOf(at.type).includes(rest)) return true
@@ -31,7 +34,7 @@ function isAt(path: string, here: WalkLocation): boolean {
   }
 }
 
-/** FHIRPath is asked where nothing else allows it. */
+/** Reports an extension that no context allows. Defers the contexts in FHIRPath, only if no other context allows the extension. */
 export function checkExtensionContexts(contexts: readonly ExtensionContext[], host: WalkLocation, check: CheckContext): void {
   if (contexts.length === 0 || contexts.some((context) => isAllowed(context, host))) return
   const human = `This extension may stand only on ${joinFirst(contexts.map(({ expression }) => expression))}`
@@ -45,7 +48,7 @@ export function checkExtensionContexts(contexts: readonly ExtensionContext[], ho
   deferRule(rule, resource, String(resource.resourceType), { ...check, owner: resource }, { isAmong })
 }
 
-/** `%extension` is the extension itself. */
+/** Defers a rule of the extension's definition about its host. `%extension` means the extension itself. */
 export function checkContextInvariant(invariant: string, host: WalkLocation, check: CheckContext): void {
   const { resource, place } = rootOf(host)
   const [self, at] = [check.faults.expression, hostOf(check)].map((each) => `%resource${each.slice(place.length)}`)
@@ -55,16 +58,16 @@ export function checkContextInvariant(invariant: string, host: WalkLocation, che
   deferRule(rule, resource, String(resource.resourceType), { ...check, owner: resource }, { on: at! })
 }
 
-/** The resource an element is of, which may be contained, and where it is. */
+/** Returns the innermost resource that holds an element, and the location of this resource. It may be a contained resource. */
 function rootOf(here: WalkLocation): { readonly resource: Element; readonly place: string } {
   const { resource, place, above } = here
   return resource === undefined || place === undefined ? rootOf(above!) : { resource, place }
 }
 
-/** The place of what the extension stands on. */
+/** Returns the location of the element that carries the extension. */
 const hostOf = ({ faults }: CheckContext): string => faults.expression.replace(/\.(?:modifierE|e)xtension\[\d+\]$/, '')
 
-/** The place of what is found in a resource: choices stand without their types. */
+/** Returns the location of a path in a resource. Names of choices are without their types. */
 function placeIn(resource: Element, place: string, way: ElementPath): string {
   let type = String(resource.resourceType)
   const steps = way.map((step) => {
@@ -76,7 +79,7 @@ function placeIn(resource: Element, place: string, way: ElementPath): string {
   return steps.length === 0 ? place : `${place}.${placeOf(steps)}`
 }
 
-/** Of a profile's element: whether the resource is as that profile says is not asked. */
+/** Whether a context allows the host. For an element of a profile, conformance of the resource to that profile is not checked. */
 const isAllowed = ({ type, expression }: ExtensionContext, host: WalkLocation): boolean =>
   type === 'extension' ? expression === host.url : type === 'element' && isAt(pathOf(expression), host)
 

@@ -1,4 +1,4 @@
-/** Whether an item is as a profile says: what R4 says of its type is checked before. https://hl7.org/fhir/R4/profiling.html */
+/** Checks an item against a profile. The structure that R4 requires is checked before. https://hl7.org/fhir/R4/profiling.html */
 import { withArticle } from '../../article.ts'
 import { spendWork, TooCostly, type WorkBudget } from '../../path/work-budget.ts'
 import { isElement, type Resource } from '../../resource.ts'
@@ -35,7 +35,7 @@ import { checkSlices } from './slices.ts'
 import { checkUniversalRules } from './universal-checks.ts'
 import { checkValue } from './value-rules.ts'
 
-/** Only where the profile is about that type. `type`: the FHIR type of the item. */
+/** Checks an item against a profile, or reports that the profile constrains another type. `type`: the FHIR type of the item. */
 function checkAs(tree: ProfileTree, item: Item, type: string, check: CheckContext): RemainingCheck {
   const about = tree.profile.type
   if (!isKindOf(type, about)) {
@@ -52,7 +52,7 @@ function isVisited(visiting: Visit | undefined, value: unknown, tree: ProfileTre
   return false
 }
 
-/** What is said of one item of an element, and of what it holds. */
+/** Checks the rules for one item of an element and for its content. */
 function checkContent(node: ProfileNode, item: Item, type: string, check: CheckContext): RemainingCheck {
   spendWork(check.work, 1)
   checkValue(node, item, type, check)
@@ -62,7 +62,7 @@ function checkContent(node: ProfileNode, item: Item, type: string, check: CheckC
   return isLeaf(node) ? rest : contentInPieces(node, rest, item, type, check)
 }
 
-/** Of its items nothing is said but of themselves. */
+/** Whether the node has no rules for the content of its items. */
 const isLeaf = ({ saying, constraints, content }: ProfileNode): boolean =>
   saying.length === 0 && constraints.size === 0 && content === undefined
 
@@ -87,7 +87,7 @@ function* saidInPieces(said: ProfileNode, item: Item, type: string, check: Check
   }
 }
 
-/** Each item of an element. `type`: of the element, unless it is a choice. */
+/** Checks each item of an element. `type`: type of the element, unless it is a choice. */
 function* checkItems(node: ProfileNode, items: readonly Item[], type: string, check: CheckContext): IncrementalCheck {
   check.faults.enter(node.name)
   checkMaximum(node, items.length, check)
@@ -102,16 +102,16 @@ function* checkItems(node: ProfileNode, items: readonly Item[], type: string, ch
 
 const NO_TYPES: readonly ProfileType[] = []
 
-/** Those that ask for profiles. Each extension is checked against its definition, wherever it stands. */
+/** Returns the allowed types that require profiles. Extensions have none here: each is checked against its own definition. */
 function typesFor({ types = NO_TYPES }: ProfileNode, type: string): readonly ProfileType[] {
   if (types.length === 0 || type === 'Extension') return NO_TYPES
-  // What is of another type is told of once.
+  // An item of another type is already reported.
   if (types.length === 1 && !isKindOf(type, types[0]!.code)) return NO_TYPES
   const ofType = types.length === 1 ? types : types.filter(({ code }) => code === type)
   return ofType.some(({ profiles, targetProfiles }) => profiles !== undefined || targetProfiles !== undefined) ? ofType : NO_TYPES
 }
 
-/** What a reference may refer to; and the profiles of its type: one of them has to fit. `types`: those that ask for profiles. */
+/** Checks the target of a reference, and requires one of the profiles of the item's type. `types`: types that require profiles. */
 function checkTypes(types: readonly ProfileType[], item: Item, type: string, check: CheckContext): RemainingCheck {
   const targets = type === 'Reference' ? types.flatMap(({ targetProfiles = [] }) => targetProfiles) : []
   const rest = checkTargets(targets, item, check)
@@ -125,7 +125,10 @@ function* alsoOneOf(rest: IncrementalCheck, profiles: readonly string[], item: I
   yield* checkOneOf(profiles, item, type, check) ?? NO_CHECKS
 }
 
-/** At least one of the profiles has to fit; where none does, those faults are told that are fewest. One that is not loaded might. */
+/**
+ * Requires that at least one of the profiles fits. If none fits, reports the issues of the profile with the fewest errors.
+ * A profile that is not loaded might fit: then reports only that it is missing.
+ */
 const checkOneOf = (profiles: readonly string[], item: Item, type: string, check: CheckContext): RemainingCheck =>
   profiles.length === 1 ? checkOnly(profiles[0]!, item, type, check) : checkEach(profiles, item, type, check)
 
@@ -159,13 +162,13 @@ function* checkEach(profiles: readonly string[], item: Item, type: string, check
   if (best !== undefined) check.faults.add(best)
 }
 
-/** What is contained points to what its owner holds; the resource of an entry is its own owner. */
+/** Contained resources resolve references in their owner. The resource of a Bundle entry is its own owner. */
 const within = ({ value }: Item, { name }: ProfileNode, check: CheckContext): CheckContext =>
   isElement(value) && typeof value.resourceType === 'string' && name !== 'contained' ? { ...check, owner: value } : check
 
 /**
- * `profiles`: those the resource is to be as. What is looked up and not there is told to the library. Never throws: what takes more than the
- * work is an issue `too-costly`.
+ * Checks a resource against `profiles` and the rules for every element. The library records the definitions that it lacks.
+ * Never throws for a costly check: exceeding `work` is an issue `too-costly`.
  */
 export function* checkProfiles(
   resource: Resource,
@@ -204,10 +207,10 @@ const UNASKED: VerdictLookup = { of: () => undefined, severity: 'warning' }
 
 const COSTLY = { severity: 'error', code: 'too-costly', text: 'The profiles are too costly to check on this resource' } as const
 
-/** Where no profile speaks. */
+/** Empty profile, for the context before a profile is checked. */
 const NOBODY = treeOf({ url: 'http://hl7.org/fhir/StructureDefinition/Resource', type: 'Resource', isWhole: true, elements: [] })
 
-/** `deciding`: rules to be evaluated elsewhere, of which hangs what counts: the check is to be made again with what comes of them. */
+/** `deciding`: deferred rules that decide which issues count. Evaluate them, then repeat the check with their verdicts. */
 export type CheckResult = {
   readonly faults: ProfileIssues
   readonly pending: readonly DeferredRule[]

@@ -1,4 +1,4 @@
-/** What a reference refers to: of what type, and as which profile where it is at hand. https://hl7.org/fhir/R4/references.html */
+/** Checks the type of a reference's target, and its profile if the target is available. https://hl7.org/fhir/R4/references.html */
 import { findContained } from '../../path/contained-resources.ts'
 import { targetTypeOf } from '../../path/reference-type.ts'
 import { spendWork } from '../../path/work-budget.ts'
@@ -17,7 +17,7 @@ import {
 import { joinFirst } from '../clipped-text.ts'
 import { type Item, itemOf } from '../items.ts'
 
-/** `profiles`: of what it may refer to. The store is never asked: only what is contained, or in the same Bundle, is looked at. */
+/** Checks a reference. `profiles`: profiles of allowed targets. Never reads the store, only contained resources and the same Bundle. */
 export function checkTargets(profiles: readonly string[], { value }: Item, check: CheckContext): RemainingCheck {
   if (profiles.length === 0 || !isElement(value)) return undefined
   spendWork(check.work, profiles.length)
@@ -58,7 +58,7 @@ function* checkTarget(
 
 const isAny = (canonical: string): boolean => r4TypeNameOf(canonical) === 'Resource'
 
-/** Of what they are about. `missing`: those that are not loaded, which may be about anything. */
+/** Returns the types that profiles constrain. `missing`: profiles that are not loaded, which may constrain any type. */
 export function typesOfProfiles(profiles: readonly string[], { library }: Pick<CheckContext, 'library'>): Types {
   const types = new Map(profiles.map((canonical) => [canonical, r4TypeNameOf(canonical) ?? library.tree(canonical)?.profile.type]))
   const known = [...types.values()].filter((type) => type !== undefined)
@@ -67,7 +67,7 @@ export function typesOfProfiles(profiles: readonly string[], { library }: Pick<C
 
 type Types = { readonly types: ReadonlySet<string>; readonly missing: readonly string[] }
 
-/** What is contained, or in the same Bundle. */
+/** Returns the target if it is contained or in the same Bundle. */
 export function resolveReference(reference: Element, { owner, root }: Pick<CheckContext, 'owner' | 'root'>): Element | undefined {
   const { reference: text } = reference
   if (typeof text !== 'string') return undefined
@@ -77,7 +77,7 @@ export function resolveReference(reference: Element, { owner, root }: Pick<Check
 
 const ENTRIES = new WeakMap<readonly unknown[], ReadonlyMap<string, Element | undefined>>()
 
-/** By their names, of which the first entry's counts. */
+/** Returns the resources of a Bundle by the names of their entries. The first entry with a name wins. */
 function entriesOf(list: readonly unknown[]): ReadonlyMap<string, Element | undefined> {
   const known = ENTRIES.get(list)
   if (known !== undefined) return known
@@ -90,7 +90,7 @@ function entriesOf(list: readonly unknown[]): ReadonlyMap<string, Element | unde
   return entries
 }
 
-/** Its fullUrl, and `Type/id`, as the resource says and as the fullUrl ends. */
+/** Returns the names of an entry: its fullUrl, and `Type/id` from the resource and from the end of the fullUrl. */
 function namesOf({ fullUrl, resource }: Element): readonly string[] {
   const whole = typeof fullUrl === 'string' ? [fullUrl] : []
   if (!isResource(resource)) return whole

@@ -1,4 +1,4 @@
-/** What a slice says where the path of a discriminator leads to. https://hl7.org/fhir/R4/profiling.html#discriminator */
+/** Rules of a slice at the end of a discriminator's path. https://hl7.org/fhir/R4/profiling.html#discriminator */
 import { spendWork } from '../../path/work-budget.ts'
 import { isElement } from '../../resource.ts'
 import { withoutVersion } from '../canonical.ts'
@@ -8,13 +8,13 @@ import { choiceSuffixOf, type DiscriminatorStep, stepsOf } from './discriminator
 
 export type SliceValues = {
   readonly nodes: readonly ProfileNode[]
-  /** What fixed values and patterns say there, those above as well. */
+  /** Values from the fixed values and patterns there, and from those of elements above. */
   readonly expected: readonly ExpectedValue[]
-  /** Something above may not be there at all. */
+  /** Whether an element above is prohibited (`max` 0). */
   readonly isBarred: boolean
-  /** Profiles that are not loaded, and may say more. */
+  /** Profiles that are not loaded and may have more rules. */
   readonly missing: readonly string[]
-  /** Of each profile that was looked up, what was there. */
+  /** Result of each profile lookup. The values are valid while the results stay the same. */
   readonly lookedUp: ReadonlyMap<string, ProfileTree | undefined>
 }
 
@@ -22,10 +22,10 @@ export type ExpectedValue = { readonly value: unknown; readonly isExact: boolean
 
 const SAID = new WeakMap<ProfileNode, Map<string, SliceValues>>()
 
-/** Paths that are remembered of a slice: more than any of a publisher's has. */
+/** Maximum cached paths per slice. Published slices have fewer. */
 const MOST_PATHS = 4
 
-/** Made once for a slice, as long as the profiles that it names are the same. */
+/** Returns the values of a slice at a path. Caches them as long as the profiles that they depend on stay the same. */
 export function sliceValuesAt(slice: ProfileNode, path: string, check: CheckContext): SliceValues {
   const known = SAID.get(slice)
   const before = known?.get(path)
@@ -40,12 +40,12 @@ function isStill({ lookedUp }: SliceValues, { library, work }: CheckContext): bo
   if (lookedUp.size === 0) return true
   spendWork(work, lookedUp.size)
   let isSame = true
-  // Each is asked for, so that those that are not there are loaded.
+  // Look up every profile, so that the library records and loads those that are missing.
   for (const [canonical, tree] of lookedUp) if (library.tree(canonical) !== tree) isSame = false
   return isSame
 }
 
-/** Where the path has come. `isResolved`: by a reference. */
+/** Values at the current step of the path. `isResolved`: the last step resolved a reference. */
 type At = SliceValues & { readonly isResolved: boolean }
 type Asking = Pick<CheckContext, 'work' | 'profile'> & { readonly tree: (canonical: string) => ProfileTree | undefined }
 
@@ -71,7 +71,7 @@ function onward(at: At, { call, name }: DiscriminatorStep, asking: Asking): At {
 function within(at: At, name: string, asking: Asking): At {
   const nodes = at.nodes.flatMap((node) => childrenOf(node, name, at.isResolved, asking))
   const named = at.nodes.flatMap((node) => profilesOf(node, at.isResolved))
-  // An extension is told by the canonical of its definition, whether that is loaded or not.
+  // The canonical URL of its definition identifies an extension, whether the definition is loaded or not.
   const isUrl = name === 'url' && named.length > 0 && at.nodes.some(isOfExtensions)
   const urls = isUrl ? named.map((canonical) => ({ value: withoutVersion(canonical), isExact: true })) : []
   const above = at.expected.flatMap(({ value, isExact }) => partsOf(value, name).map((part) => ({ value: part, isExact })))
@@ -97,7 +97,7 @@ const expectedOf = ({ fixed, pattern }: ProfileNode): readonly ExpectedValue[] =
 const partsOf = (value: unknown, name: string): readonly unknown[] =>
   isElement(value) && Object.hasOwn(value, name) ? [value[name]].flat() : []
 
-/** The node of an element, with those of its choices and required slices, and where the profiles of its type have it. */
+/** Returns the nodes of a child: its own, its required slices (for a choice all slices), and those in the profiles of the type. */
 function childrenOf(node: ProfileNode, name: string, isResolved: boolean, asking: Asking): readonly ProfileNode[] {
   const content = contentOf(node, asking.profile, asking.tree)?.node ?? node
   const own = [content.children.get(name), content.children.get(`${name}[x]`)].filter((child) => child !== undefined)

@@ -1,4 +1,4 @@
-/** Which items belong to which slice, how many each has, and in which order they stand. https://hl7.org/fhir/R4/profiling.html#slicing */
+/** Slices: assigns items to slices, then checks their number, content and order. https://hl7.org/fhir/R4/profiling.html#slicing */
 import { spendWork } from '../../path/work-budget.ts'
 import {
   type CheckContext,
@@ -25,29 +25,29 @@ import { describeExpected } from './value-text.ts'
 const DEFAULT = '@default'
 
 /**
- * Items of an element or of a slice. `isListed`: the element has items at all, so that a finding can name their list. `isTold`: that there
- * are none of these was told.
+ * Items of an element or of a slice. `isListed`: the element has items at all, so that an issue can name their list.
+ * `isTold`: the absence of the items is already reported.
  */
 type Sliced = {
   readonly items: readonly Item[]
   readonly type: string
   readonly isListed: boolean
   readonly isTold: boolean
-  /** How many more may be of these: whether they are is not known. */
+  /** Number of further items that may belong here; this cannot be decided. */
   readonly possible: number
 }
 
-/** With the slice each belongs to. */
+/** Items with the index of the slice that each belongs to, or NONE or UNKNOWN. */
 type Owned = Sliced & { readonly owners: readonly number[] }
 
 const NONE = -1
 const UNKNOWN = -2
 
-/** `type`: of the element, unless it is a choice. */
+/** Checks the slices of an element. `type`: type of the element, unless it is a choice. */
 export const checkSlices = (node: ProfileNode, items: readonly Item[], type: string, check: CheckContext): IncrementalCheck =>
   checkSliced(node, { items, type, isListed: items.length > 0, isTold: false, possible: 0 }, undefined, check)
 
-/** `above`: of what is sliced anew here. */
+/** Checks the slices of an element or of a slice. `above`: slicing that a slice inherits if it is sliced further. */
 function* checkSliced(node: ProfileNode, sliced: Sliced, above: Slicing | undefined, check: CheckContext): IncrementalCheck {
   const { items } = sliced
   const slicing = node.slicing ?? above ?? impliedOf(node)
@@ -68,7 +68,10 @@ function* checkSliced(node: ProfileNode, sliced: Sliced, above: Slicing | undefi
 
 const NO_OWNERS: readonly number[] = []
 
-/** Of each item the place of the first slice it belongs to. `possible`: of the slices, raised by those items of which it is not known. */
+/**
+ * Returns for each item the index of the first slice that it belongs to, or NONE or UNKNOWN.
+ * Increments `possible` of each slice to which an undecided item may belong.
+ */
 function* ownersOf(
   node: ProfileNode,
   slices: readonly ProfileNode[],
@@ -109,7 +112,7 @@ function tellUnknown(node: ProfileNode, item: Item, reason: string, check: Check
   check.faults.leave()
 }
 
-/** Slices of a choice are its types, those of extensions their definitions, whether it is said or not. */
+/** Returns the slicing without a declaration: slices of a choice differ by type, slices of extensions by url. */
 const impliedOf = ({ isChoice, name }: ProfileNode): Slicing => ({
   discriminators: isChoice
     ? [{ type: 'type', path: '$this' }]
@@ -119,7 +122,7 @@ const impliedOf = ({ isChoice, name }: ProfileNode): Slicing => ({
   rules: 'open',
 })
 
-/** The values that make an item one of a slice, as far as it gives them. */
+/** Returns a text of the values that an item of the slice has, as far as the slice gives them. */
 function valuesOf(slice: ProfileNode, { discriminators }: Slicing): string {
   const values = discriminators.slice(0, TOLD).flatMap(({ path }) => {
     const names = path === '$this' ? [] : path.split('.')
@@ -130,10 +133,10 @@ function valuesOf(slice: ProfileNode, { discriminators }: Slicing): string {
   return joinFirst(values, ' and ')
 }
 
-/** Discriminators whose values are told. */
+/** Maximum discriminators with values in a message. */
 const TOLD = 10
 
-/** `slicing`: what told it apart. */
+/** Checks the number and the content of a slice's items. `slicing`: slicing that the slice is part of. */
 function checkSlice(slice: ProfileNode, sliced: Sliced, slicing: Slicing, check: CheckContext): RemainingCheck {
   const { items, isListed, isTold, possible } = sliced
   const { faults } = check
@@ -158,7 +161,7 @@ function* sliceInPieces(slice: ProfileNode, sliced: Sliced, slicing: Slicing, ch
   if (slice.slices.size > 0) yield* checkSliced(slice, sliced, slicing, check)
 }
 
-/** Items of no slice. */
+/** Checks the items of no slice: against `@default` if it exists. A closed slicing without `@default` allows none. */
 function checkRest(node: ProfileNode, slicing: Slicing, { owners, ...sliced }: Owned, check: CheckContext): RemainingCheck {
   const byDefault = node.slices.get(DEFAULT)
   if (byDefault === undefined && slicing.rules !== 'closed') return undefined

@@ -1,5 +1,5 @@
 /**
- * What is checked on every element, whatever the profile: what R4 advises on its type, and each extension against its definition.
+ * Checks on every element, whatever the profile: R4's rules beyond structure for its type, and each extension against its definition.
  * https://hl7.org/fhir/R4/extensibility.html
  */
 import type { Issue } from '../../outcome.ts'
@@ -23,7 +23,7 @@ import { checkCode } from './binding.ts'
 import { declarationIssuesOf, declaredProfilesOf, r4TypeOfCanonical, uncheckedProfileIssue } from './declared-profiles.ts'
 import { checkContextInvariant, checkExtensionContexts, type WalkLocation } from './extension-context.ts'
 
-/** Checks an item against a tree. */
+/** Checks an item against the tree of a profile. */
 export type TreeCheck = (tree: ProfileTree, item: Item, type: string, check: CheckContext) => RemainingCheck
 
 const BASE = 'http://hl7.org/fhir/StructureDefinition/'
@@ -35,7 +35,7 @@ export function* checkUniversalRules(resource: Element, check: CheckContext, aga
   yield* visitMembers(resource, { type, resource, place: check.faults.expression }, check, against)
 }
 
-/** The profiles that a resource within another one names. */
+/** Checks a resource within another one against the profiles that it declares. */
 function* checkNamed(resource: Element, type: string, check: CheckContext, against: TreeCheck): IncrementalCheck {
   const { library, faults, verdicts } = check
   const at = faults.expression
@@ -103,13 +103,13 @@ function* visitResource(resource: Element, type: string, check: CheckContext, ag
   yield* checkUniversalRules(resource, check, against)
 }
 
-/** What R4 advises on its type. The companion of a primitive has none. */
+/** Returns R4's rules beyond structure for the type of an element. The companion of a primitive has none. */
 const adviceOn = (key: string, { type }: WalkLocation, { library }: CheckContext): ProfileTree | undefined =>
   key.startsWith('_') || type.includes('.') ? undefined : library.tree(canonicalOf(type))
 
 const CANONICALS = new Map<string, string>()
 
-/** Of a type of R4: the same text each time, whose hash is known. */
+/** Returns the canonical URL of an R4 type. Reuses the string object, because its hash is already computed. */
 function canonicalOf(type: string): string {
   const known = CANONICALS.get(type) ?? `${BASE}${type}`
   CANONICALS.set(type, known)
@@ -121,10 +121,10 @@ function hasElements(element: Element): boolean {
   return false
 }
 
-/** Types that have a code of a system. */
+/** Types that hold a code with its system. */
 const CODED: ReadonlySet<string> = new Set(['Coding', 'Quantity', 'Age', 'Count', 'Distance', 'Duration'])
 
-/** The definition, where it is loaded: what it says of the content is still to be checked. `host`: what the extension stands on. */
+/** Checks where an extension stands. Returns its definition, if loaded, to check the content. `host`: element that carries it. */
 function checkExtension(extension: Element, isModifier: boolean, host: WalkLocation, check: CheckContext): ProfileTree | undefined {
   const { url } = extension
   if (typeof url !== 'string') return undefined
@@ -141,7 +141,7 @@ function checkExtension(extension: Element, isModifier: boolean, host: WalkLocat
   return tree
 }
 
-/** What stands within another extension is a part of that one's definition. */
+/** Checks that the definition of the outer extension has a nested extension with this `url`. */
 function checkPart(url: string, { definition }: WalkLocation, check: CheckContext): undefined {
   const slices = definition?.root.children.get('extension')?.slices
   spendWork(check.work, slices?.size ?? 0)

@@ -1,4 +1,4 @@
-/** Least and greatest values. https://hl7.org/fhir/R4/elementdefinition-definitions.html#ElementDefinition.minValue_x_ */
+/** Minimum and maximum values. https://hl7.org/fhir/R4/elementdefinition-definitions.html#ElementDefinition.minValue_x_ */
 import { parseDateRange } from '../../date-range.ts'
 import { decimalTextOf, isDecimal } from '../../json.ts'
 import { compareOperands } from '../../path/compare.ts'
@@ -18,7 +18,7 @@ export function checkLimit(said: Limit, value: unknown, node: ProfileNode, check
     report(check, 'value', rule, `${nameOf(node)} must be at ${isLeast ? 'least' : 'most'} ${describeExpected(limit)}`)
 }
 
-/** Quantities by what they are in base units: 100 mg are less than 10 g. undefined: the two cannot be ordered. */
+/** Compares two values, quantities in base units: 100 mg is less than 10 g. Returns undefined if they have no order. */
 function orderOf(value: unknown, limit: unknown, { library }: CheckContext): number | undefined {
   const order = compareOperands(value, limit)
   if (order !== undefined || !isElement(value) || !isElement(limit)) return order
@@ -38,7 +38,7 @@ function numberOf({ value }: Element): number | undefined {
 
 const isMoment = (value: unknown): value is string => typeof value === 'string' && !isDecimal(value)
 
-/** A duration is subtracted from the current clock for the least moment that is allowed, and added for the greatest. */
+/** Checks a date against a duration: minValue is the current time minus the duration, maxValue is the current time plus it. */
 function checkFromNow(
   { rule, limit, isLeast }: Limit & { readonly limit: Element },
   text: string,
@@ -64,12 +64,12 @@ function checkFromNow(
   if (isOut) report(check, 'value', rule, `${nameOf(node)} must be at ${isLeast ? 'least' : 'most'} ${limited}`)
 }
 
-/** What has no offset may be of any: a day is over everywhere twelve hours after it is in UTC. */
+/** Without an offset a date may be in any time zone. A day begins up to 14 hours before UTC and ends up to 12 hours after UTC. */
 const OFFSET = /T.*(?:Z|[+-]\d\d:\d\d)$/
 const HOUR = 3_600_000
 const [WEST, EAST] = [12 * HOUR, 14 * HOUR]
 
-/** Years and months as the calendar has them. undefined: it is no duration, or there is no clock. */
+/** Adds a limit to the current time, years and months by the calendar. Returns undefined without a clock, or if it is no duration. */
 function fromNow(distance: number, { system, code }: Element, { library }: CheckContext): number | undefined {
   const now = library.now?.()
   if (now === undefined || system !== UCUM || typeof code !== 'string') return undefined
@@ -79,7 +79,7 @@ function fromNow(distance: number, { system, code }: Element, { library }: Check
   return duration === undefined || duration.unit !== library.inBaseUnits?.('s', 1)?.unit ? undefined : now + duration.value * 1_000
 }
 
-/** The same day of another month, or its last one. */
+/** Returns the same day of another month, or the last day of that month. */
 function inMonths(now: number, months: number): number {
   const date = new Date(now)
   const day = date.getUTCDate()

@@ -1,4 +1,4 @@
-/** What a profile says of one value: https://hl7.org/fhir/R4/elementdefinition-definitions.html#ElementDefinition.fixed_x_ and after. */
+/** Rules for one value: https://hl7.org/fhir/R4/elementdefinition-definitions.html#ElementDefinition.fixed_x_ and after. */
 import { decimalTextOf, isDecimal } from '../../json.ts'
 import { isElement } from '../../resource.ts'
 import { type CheckContext, nameOf, report } from '../check-context.ts'
@@ -15,7 +15,7 @@ export function checkValue(node: ProfileNode, { value }: Item, type: string, che
   const fault = (rule: string, text: string): void => report(check, RULES.get(rule) ?? 'value', rule, `${nameOf(node)} ${text}`)
   if (fixed !== undefined && !equalsFixed(value, fixed[0], check.work)) fault('fixed', `must be ${describeExpected(fixed[0])}`)
   if (pattern !== undefined && !matchesPattern(value, pattern[0], check.work)) fault('pattern', `must have ${describeExpected(pattern[0])}`)
-  // A primitive that has only extensions.
+  // A primitive that has only extensions has no value to check further.
   if (value === undefined) return
   if (maxLength !== undefined && lengthOf(value) > maxLength) fault('maxLength', `may have ${maxLength} characters`)
   if (minValue !== undefined) checkLimit({ rule: 'minValue', limit: minValue, isLeast: true }, value, node, check)
@@ -30,7 +30,7 @@ const RULES: ReadonlyMap<string, 'too-long' | 'structure'> = new Map([
   ['type', 'structure'],
 ])
 
-/** In characters, not in halves of them. */
+/** Returns the length in Unicode characters, not in UTF-16 code units. */
 const lengthOf = (value: unknown): number => (typeof value === 'string' && !isDecimal(value) ? [...value].length : 0)
 
 function isOfTypes({ types = [], isChoice }: ProfileNode, value: unknown, type: string): boolean {
@@ -39,7 +39,7 @@ function isOfTypes({ types = [], isChoice }: ProfileNode, value: unknown, type: 
   return !isChoice || types.some(({ code }) => code === type)
 }
 
-/** The whole value has to match. A pattern may come from anybody, and explode: it is tried elsewhere. */
+/** Requires that the whole value matches. A regex that is not built in may take exponential time, so it is deferred. */
 function checkRegex({ said: regex, isBuiltIn }: ProfileStatement<string>, node: ProfileNode, value: unknown, check: CheckContext): void {
   if (typeof value === 'object') return
   const text = isDecimal(value) ? decimalTextOf(value) : String(value)
@@ -50,5 +50,5 @@ function checkRegex({ said: regex, isBuiltIn }: ProfileStatement<string>, node: 
   else if (!new RegExp(whole, 'u').test(text)) report(check, 'value', 'regex', human)
 }
 
-/** http://hl7.org/fhirpath/N1/#string */
+/** Returns a FHIRPath string literal. http://hl7.org/fhirpath/N1/#string */
 const literal = (text: string): string => `'${text.replace(/[\\']/g, '\\$&')}'`

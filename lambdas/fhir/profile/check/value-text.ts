@@ -1,13 +1,13 @@
-/** Values that profiles give, said again. */
+/** Values of profiles, written out for messages. */
 import { isDecimal, writeJson } from '../../json.ts'
 import { clipText } from '../clipped-text.ts'
 import { valueSizeOf } from './fixed-and-pattern.ts'
 
-/** What the profile says, never a value of the resource. */
+/** Describes a value of the profile for a message. Never pass a value of the resource. */
 export function describeExpected(expected: unknown): string {
   if (typeof expected === 'string' && !isDecimal(expected)) return clipText(expected)
   return valueSizeOf(expected) > LARGEST ? 'what the profile says' : clipText(writeJson(expected))
 }
 
-/** Parts of a value that is written out. */
+/** Maximum parts of a value that is written out. Larger values are not quoted. */
 const LARGEST = 100

@@ -1,4 +1,4 @@
-/** Leaves out of a snapshot what R4 itself says of a type: that is checked without profiles. */
+/** Removes R4's own rules for a type from a snapshot. They are checked without profiles. */
 import { R4 } from '../../definitions/r4.ts'
 import type { ElementShape } from '../../path/definitions.ts'
 import { r4TypeNameOf, withoutVersion } from '../canonical.ts'
@@ -31,7 +31,7 @@ function beyond(element: ProfileElement): ProfileElement {
 const isOfSet = ({ codes }: ElementShape, valueSet: string): boolean =>
   typeof codes === 'number' && R4.codeSets[codes]!.url === withoutVersion(valueSet)
 
-/** Of the element at an id; of a choice, all of its forms. */
+/** Returns the shape of the element at an id. For a choice, returns the shapes of all its forms. */
 function shapesAt(id: string): readonly ElementShape[] {
   const [type = '', ...steps] = id.split('.').map((step) => step.split(':')[0]!)
   let found: readonly ElementShape[] = [{ type }]
@@ -50,7 +50,7 @@ function leastOf(id: string, { min = 0, choice }: ElementShape): number {
   return Object.hasOwn(R4.shapes, parent) && R4.shapes[parent]!.required?.includes(choice) === true ? 1 : 0
 }
 
-/** Whether any type that R4 allows there is allowed, and nothing more is asked of it. */
+/** Whether the types are those that R4 allows there, without further restrictions. */
 function saysNothing(types: readonly ProfileType[], shapes: readonly ElementShape[]): boolean {
   if (shapes.length === 0) return types.every(isOpen)
   if (shapes.length > 1 && types.length < shapes.length) return false

@@ -1,11 +1,11 @@
-/** So many bytes, which several share. What was used last stays: of what needs more than all of the room the last one stays alone. */
+/** Capacity in bytes that several caches share. Evicts entries not used lately. An entry larger than the capacity stays alone. */
 export class CacheCapacity {
-  /** In the order in which they came, or were passed over as used. */
+  /** Entries in the order in which they were added, or passed over because they were used. */
   readonly #kept = new Set<Entry>()
   readonly #most: number
   #bytes = 0
 
-  /** `most`: bytes. */
+  /** `most`: capacity in bytes. */
   constructor(most: number) {
     this.#most = most
   }
@@ -25,7 +25,7 @@ export class CacheCapacity {
     this.#kept.delete(entry)
   }
 
-  /** It has to be used again until its turn comes again. Moved here and not when it is used: that happens far more often. */
+  /** Moves a used entry to the end and clears its mark. Entries are moved here, not at each use, because uses are far more frequent. */
   #passOver(entry: Entry): void {
     entry.isUsed = false
     this.#kept.delete(entry)
@@ -33,15 +33,15 @@ export class CacheCapacity {
   }
 }
 
-/** `leave`: it is to give its room. */
+/** `leave`: removes the entry from its cache, which returns the bytes. */
 type Entry = { readonly bytes: number; isUsed: boolean; readonly leave: () => void }
 
-/** What was used last, as long as there is room for it. */
+/** Cache of the entries that were used lately, as far as the capacity allows. */
 export class LruCache<Value> {
   readonly #kept = new Map<string, Entry & { readonly value: Value }>()
   readonly #room: CacheCapacity
 
-  /** `room`: that it shares with others, or bytes of its own. */
+  /** `room`: a capacity shared with other caches, or bytes of its own. */
   constructor(room: CacheCapacity | number) {
     this.#room = typeof room === 'number' ? new CacheCapacity(room) : room
   }
@@ -57,7 +57,7 @@ export class LruCache<Value> {
     return entry.value
   }
 
-  /** `bytes`: about. */
+  /** Adds or replaces a value. `bytes`: approximate size. */
   set(name: string, value: Value, bytes: number): void {
     this.delete(name)
     const entry = { value, bytes, isUsed: false, leave: () => this.delete(name) }

@@ -1,4 +1,4 @@
-/** Libraries that gather what they were asked for and do not have, so that it can be loaded and the check be made again. */
+/** Library that records the definitions that a check lacks, so that they can be loaded and the check be repeated. */
 
 import { withoutVersion } from '../canonical.ts'
 import { clipText } from '../clipped-text.ts'
@@ -25,7 +25,7 @@ export class LoadingLibrary implements Library {
   readonly #room: CacheCapacity
   readonly now: (() => number) | undefined
 
-  /** `units`: without them codes of UCUM are taken as they are. `now`: what durations are counted from. `room`: that it shares with others. */
+  /** `units`: without them UCUM codes are not checked. `now`: start of durations. `room`: cache capacity shared with other libraries. */
   constructor(find: DefinitionSource, units?: UcumUnits, now?: () => number, room = newCacheCapacity(), shelves?: Shelves) {
     this.now = now
     this.#find = find
@@ -36,7 +36,7 @@ export class LoadingLibrary implements Library {
     this.#codeSystems = new Shelf(find.codeSystem, room, shelves?.codeSystems)
   }
 
-  /** For one check among others: what is loaded is there for all of them, what is wanted is its own. */
+  /** Returns a library for one check. Loaded definitions are shared with other checks; missing definitions are its own. */
   forCheck(): LoadingLibrary {
     const [trees, valueSets, codeSystems] = this.#shelves
     return new LoadingLibrary(this.#find, this.#units, this.now, this.#room, { trees, valueSets, codeSystems })
@@ -52,7 +52,7 @@ export class LoadingLibrary implements Library {
     return found instanceof UnusableDefinition ? found.message : undefined
   }
 
-  /** Whether that is why. */
+  /** Whether the profile cannot be used because it is retired. */
   isRetiredProfile = (canonical: string): boolean => this.#trees.get(canonical) instanceof Retired
 
   isRetired = (canonical: string): boolean =>
@@ -62,13 +62,13 @@ export class LoadingLibrary implements Library {
   isCode = (system: string, code: string): boolean | undefined => isCodeOf(system, code, this.#units)
   inBaseUnits: UcumUnits['inBaseUnits'] = (code, value) => this.#units?.inBaseUnits(code, value)
 
-  /** How much was wanted, which is there now or known not to be. */
+  /** Loads the missing definitions and returns their number. Also caches that a definition does not exist. */
   async load(): Promise<number> {
     const loaded = await Promise.all(this.#shelves.map((shelf) => shelf.load()))
     return loaded.reduce((sum, count) => sum + count, 0)
   }
 
-  /** Whether something is wanted, which nobody is going to load. */
+  /** Whether definitions are missing. Forgets them: call it only if none will be loaded. */
   isWanting(): boolean {
     return this.#shelves.map((shelf) => shelf.forget()).includes(true)
   }
@@ -86,7 +86,7 @@ export class LoadingLibrary implements Library {
     }
   }
 
-  /** `way`: the profiles that differ from it. */
+  /** Returns the tree of a profile over the trees of its bases. `way`: URLs of the profiles derived from it, to detect a cycle. */
   async #treeOf(canonical: string, way: readonly string[]): Promise<ProfileTree | undefined> {
     const profile = await this.#find.profile(canonical)
     if (profile?.isRetired) throw way.length === 0 ? new Retired() : new UnusableDefinition(`${clipText(canonical)} is retired`)
@@ -101,7 +101,7 @@ export class LoadingLibrary implements Library {
   }
 }
 
-/** That takes no part. */
+/** Reason for a profile that is ignored because it is retired. */
 class Retired extends UnusableDefinition {
   constructor() {
     super('it is retired')
@@ -111,19 +111,19 @@ class Retired extends UnusableDefinition {
 const unlessRetired = <Definition extends { readonly isRetired?: true }>(definition: Definition | undefined): Definition | undefined =>
   definition?.isRetired ? undefined : definition
 
-/** Profiles that differ from one another in turn. */
+/** Maximum differentials above one another. A profile with more is unusable. */
 const MOST_BASES = 100
 
 const isTypeOf = (canonical: string, type: string): boolean =>
   withoutVersion(canonical) === `http://hl7.org/fhir/StructureDefinition/${type}`
 
-/** Characters of the definitions that are remembered, as JSON, and of canonicals, whether there is something or not. */
+/** Maximum characters in the cache: definitions as JSON, and canonical URLs, also those without a definition. */
 const MOST = 32_000_000
-/** Of a canonical that is remembered, besides it. */
+/** Characters charged per cached canonical URL, besides its own. */
 const LEAST = 100
-/** Those that one check can want at a time: others are not loaded. */
+/** Maximum missing definitions of a kind in one load. Further ones are recorded when the check is repeated. */
 const MOST_WANTED = 1_000
-/** Characters of a canonical that is looked for, with its version. */
+/** Maximum characters of a canonical URL with its version. Longer ones are never loaded. */
 export const MAX_CANONICAL_LENGTH = 2_000
 
 type Shelves = {
@@ -149,7 +149,7 @@ class Shelf<Definition> {
     return found
   }
 
-  /** What is there without being loaded. */
+  /** Returns the cached definition without recording that it is missing. */
   known(canonical: string): Definition | undefined {
     return this.#kept.get(canonical)
   }
@@ -172,10 +172,10 @@ class Shelf<Definition> {
   }
 }
 
-/** Of several, which make room for each other. */
+/** Creates a cache capacity for several libraries, which evict each other's entries. */
 export const newCacheCapacity = (most = MOST): CacheCapacity => new CacheCapacity(most)
 
-/** Of trees, with what they lie over. */
+/** Sizes of definitions in characters. The size of a tree includes its bases. */
 const SIZES = new WeakMap<object, number>()
 
 function sizeOf(definition: unknown): number {

@@ -1,4 +1,4 @@
-/** A package of definitions as checks read it: a file for each type that profiles are about. https://hl7.org/fhir/R4/packages.html */
+/** A package of reduced definitions, with one file for each constrained type. https://hl7.org/fhir/R4/packages.html */
 import type { Resource } from '../../resource.ts'
 import type { Profile } from '../definition.ts'
 import type { CodeSystem, ValueSet } from '../value-set.ts'
@@ -6,25 +6,25 @@ import { withoutBaseRules } from './base-rule-filter.ts'
 import { reduceProfile, UnusableDefinition } from './reduced-profile.ts'
 import { reduceCodeSystem, reduceValueSet } from './slim-value-set.ts'
 
-/** Canonical, without a version → definition. */
+/** Canonical URL without a version → definition. */
 export type PackageFile<Definition> = Readonly<Record<string, Definition>>
 
 export type Package = {
   readonly name: string
   readonly version: string
-  /** By the type they are about. */
+  /** Profiles by the type that they constrain. */
   readonly profiles: Readonly<Record<string, PackageFile<Profile>>>
   readonly valueSets: PackageFile<ValueSet>
   readonly codeSystems: PackageFile<CodeSystem>
 }
 
-/** What cannot be used, and why. */
+/** Definition that was left out, with the reason. */
 export type SkippedDefinition = { readonly url: string; readonly reason: string }
 
 type Counting = { readonly url: string; readonly version?: string; readonly isRetired?: true }
 type InOrder = (a: Counting, b: Counting) => number
 
-/** Of one version the first that was met counts. */
+/** Returns why a definition is left out in favor of `first`, which has the same canonical URL. */
 const whyNotFirst = (first: Counting, { version }: Counting): string =>
   first.version === version
     ? `That of ${versionOf(version)} is there more than once: the first counts`
@@ -32,7 +32,7 @@ const whyNotFirst = (first: Counting, { version }: Counting): string =>
 
 const versionOf = (version: string | undefined): string => (version === undefined ? 'no version' : `version ${version}`)
 
-/** A definition after the other, so that nobody holds them all. */
+/** Builds a package one definition at a time, so that the original definitions need not all be in memory. */
 export class PackageBuilder {
   readonly #isKnown: (key: string) => boolean
   readonly #inOrder: InOrder
@@ -42,7 +42,7 @@ export class PackageBuilder {
   readonly #codeSystems: Record<string, CodeSystem> = Object.create(null)
   readonly #leftOut: SkippedDefinition[] = []
 
-  /** `isKnown`: whether R4 itself has a constraint, which is checked without profiles. `inOrder`: of one canonical the first counts. */
+  /** `isKnown`: whether R4 has a constraint; such constraints are left out. `inOrder`: precedence among definitions of a canonical URL. */
   constructor(isKnown: (key: string) => boolean, inOrder: InOrder) {
     this.#isKnown = isKnown
     this.#inOrder = inOrder
@@ -73,7 +73,7 @@ export class PackageBuilder {
     else this.#keepFirst(slimmed, into[slimmed.url], () => (into[slimmed.url] = slimmed))
   }
 
-  /** The first of two of one canonical; the other is told. */
+  /** Keeps the first of two definitions with one canonical URL, and reports the other. If both rank equally, the earlier one stays. */
   #keepFirst(each: Counting, before: Counting | undefined, keep: () => void): void {
     const [first, other] = before !== undefined && this.#inOrder(before, each) <= 0 ? [before, each] : [each, before]
     if (first === each) keep()
@@ -100,7 +100,7 @@ export class PackageBuilder {
 
 export type BuiltPackage = { readonly made: Package; readonly leftOut: readonly SkippedDefinition[] }
 
-/** What is met later counts. */
+/** Order in which a later definition takes precedence. */
 const LATER = 1
 
 export function buildPackage(
@@ -115,9 +115,9 @@ export function buildPackage(
 }
 
 /**
- * Name of the file → text: one for each type that profiles are about, which canonical is in which, those of them that are retired, and the lists of
- * value sets and code systems.
- * A long list is several files, so that who looks something up reads a part of it: NAME-0.json and on, see `shardOf`.
+ * Returns the text of each file by its name: a file for each constrained type, the index of canonical URLs, the index of retired profiles,
+ * and the lists of value sets and code systems.
+ * A long list is split into files NAME-0.json, NAME-1.json and so on, so that a lookup reads only a part. See `shardOf`.
  */
 export function packageFilesOf({ profiles, valueSets, codeSystems }: Package, long = LONG): ReadonlyMap<string, string> {
   const all = Object.entries(profiles).flatMap(([type, file]) => Object.values(file).map((each) => ({ ...each, type })))
@@ -132,7 +132,7 @@ export function packageFilesOf({ profiles, valueSets, codeSystems }: Package, lo
   ])
 }
 
-/** Characters of a part of a list, about. */
+/** Approximate characters of one part of a list. Longer lists are split. */
 const LONG = 128 * 1024
 
 function listFiles(name: string, list: PackageFile<unknown>, long: number): readonly (readonly [string, string])[] {
@@ -144,14 +144,14 @@ function listFiles(name: string, list: PackageFile<unknown>, long: number): read
   return parts.map((part, i) => [`${name}-${i}.json`, lines(part)])
 }
 
-/** The part of a list of so many in which a canonical stands. http://www.isthe.com/chongo/tech/comp/fnv/ (FNV-1a, 32 bits) */
+/** Returns the part of a list, of `count` parts, for a canonical URL. http://www.isthe.com/chongo/tech/comp/fnv/ (FNV-1a, 32 bits) */
 export function shardOf(canonical: string, count: number): number {
   let hash = 0x811c9dc5
   for (let i = 0; i < canonical.length; i++) hash = Math.imul(hash ^ canonical.charCodeAt(i), 0x01000193)
   return (hash >>> 0) % count
 }
 
-/** JSON with one member a line, so that differences can be read. */
+/** Returns JSON with one member per line, so that diffs are readable. */
 function lines(data: PackageFile<unknown>): string {
   const members = Object.entries(data).map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`)
   return `{\n${members.join(',\n')}\n}\n`

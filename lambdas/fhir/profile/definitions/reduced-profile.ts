@@ -1,4 +1,4 @@
-/** StructureDefinition to Profile. https://hl7.org/fhir/R4/structuredefinition.html */
+/** Reduces a StructureDefinition to a Profile. https://hl7.org/fhir/R4/structuredefinition.html */
 import { type Element, isElement, type Resource } from '../../resource.ts'
 import { r4TypeNameOf } from '../canonical.ts'
 import type {
@@ -13,10 +13,10 @@ import type {
   Slicing,
 } from '../definition.ts'
 
-/** Why a StructureDefinition cannot be used. */
+/** A definition that cannot be used. The message says why. */
 export class UnusableDefinition extends Error {}
 
-/** Unusable: it lacks what makes it one. `isKnown`: whether R4 itself has a constraint, which is checked without profiles. */
+/** Throws UnusableDefinition if a required part is missing. `isKnown`: whether R4 has a constraint; such constraints are left out. */
 export function reduceProfile(definition: Resource, isKnown: (key: string) => boolean): Profile {
   const { url, version, type, baseDefinition, status } = definition
   if (typeof url !== 'string' || typeof type !== 'string') throw new UnusableDefinition('It has no url or type')
@@ -39,19 +39,22 @@ export function reduceProfile(definition: Resource, isKnown: (key: string) => bo
 
 type IsKnown = (key: string, source: unknown) => boolean
 
-/** Keys are unique within a profile only. A snapshot repeats the constraints of R4, often without saying whose they are; a differential does not. */
+/**
+ * Whether a constraint that has a key of R4 also comes from R4. Keys are unique only within a profile.
+ * A snapshot repeats the constraints of R4, often without their source. A differential does not.
+ */
 function isSourceR4(source: unknown, isWhole: boolean): boolean {
   if (typeof source !== 'string') return isWhole
   return source.startsWith('http://hl7.org/fhir/StructureDefinition/') || !source.includes(':')
 }
 
-/** Levels of elements, and slices of slices: none is nested so deep. */
+/** Maximum levels of elements and of slices in slices. Deeper definitions are unusable; real ones are not nested so deep. */
 const DEEPEST = 64
 const STEPS = /[./]/
-/** Elements: the largest profiles have some thousand. */
+/** Maximum elements of a definition. Larger ones are unusable; the largest real profiles have some thousand. */
 const MOST_ELEMENTS = 30_000
 
-/** Where ids are left out, an element belongs to the slice that was last begun above it. */
+/** Reduces the elements and completes their ids. An element without an id belongs to the last slice above it. */
 function named(elements: readonly Element[], isKnown: IsKnown): readonly ProfileElement[] {
   if (elements.length > MOST_ELEMENTS) throw new UnusableDefinition(`It has more than ${MOST_ELEMENTS} elements`)
   const last = new Map<string, string>()
@@ -108,19 +111,19 @@ function slimElement(element: Element, id: string, isKnown: IsKnown): ProfileEle
   }
 }
 
-/** Content that R4 itself defines is checked without profiles. */
+/** Returns a content reference, or undefined if R4 itself defines the content, because that is checked without profiles. */
 function contentIn(reference: unknown): string | undefined {
   if (typeof reference !== 'string' || !reference.includes('#')) return undefined
   return r4TypeNameOf(reference.slice(0, reference.indexOf('#'))) === undefined ? reference : undefined
 }
 
-/** `fixedCode` and `fixedUri` alike. */
+/** Returns the value of a choice under the plain name: `fixed` for `fixedCode` and for `fixedUri`. */
 function ofChoice(element: Element, name: 'fixed' | 'pattern' | 'minValue' | 'maxValue'): { readonly [name: string]: unknown } {
   const key = Object.keys(element).find((other) => other.startsWith(name) && /^[A-Z]/.test(other.slice(name.length)))
   return key === undefined ? {} : { [name]: element[key] }
 }
 
-/** Primitives have FHIRPath's own types in definitions, with what they are in an extension. */
+/** Reduces a type. Definitions give primitives a type of FHIRPath, and their FHIR type in an extension. */
 function slimType(type: Element): ProfileType {
   const named = elementsIn(type.extension).find(({ url }) => String(url).endsWith('structuredefinition-fhir-type'))
   const code = String(named?.valueUrl ?? named?.valueUri ?? type.code)

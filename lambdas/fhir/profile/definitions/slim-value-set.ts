@@ -1,9 +1,9 @@
-/** ValueSet and CodeSystem to what checks read of them. https://hl7.org/fhir/R4/valueset.html, https://hl7.org/fhir/R4/codesystem.html */
+/** Reduces a ValueSet or CodeSystem for checks. https://hl7.org/fhir/R4/valueset.html, https://hl7.org/fhir/R4/codesystem.html */
 import { type Element, isElement, type Resource } from '../../resource.ts'
 import { type CodeSystem, type Inclusion, UNKNOWN_FILTER, type ValueSet } from '../value-set.ts'
 import { UnusableDefinition } from './reduced-profile.ts'
 
-/** Undefined where it defines no codes: what is in it is unknown. */
+/** Returns undefined if the value set defines no codes: the membership of every code is then unknown. */
 export function reduceValueSet({ url, version, status, compose, expansion }: Resource): ValueSet | undefined {
   if (typeof url !== 'string') return undefined
   const composed = isElement(compose) ? inclusionsOf(compose.include) : []
@@ -33,7 +33,7 @@ const inclusionsOf = (list: unknown): readonly Inclusion[] =>
 
 const slimFilter = ({ property, op, value }: Element) => ({ property: String(property), op: String(op), value: String(value) })
 
-/** What a value set expands to. Where that is a part, whether other codes are in it is unknown. */
+/** Returns the codes of an expansion. If the expansion is partial, the membership of other codes is unknown. */
 function expandedOf(expansion: unknown): readonly Inclusion[] {
   const bySystem = new Map<string, string[]>()
   let count = 0
@@ -55,13 +55,16 @@ function expandedOf(expansion: unknown): readonly Inclusion[] {
   return isPart ? [...listed, ...listed.map(({ system }) => ({ system, filters: [UNKNOWN_FILTER] }))] : listed
 }
 
-/** https://hl7.org/fhir/R4/extension-valueset-unclosed.html, https://hl7.org/fhir/R4/extension-valueset-toocostly.html */
+/**
+ * Extensions that mark a partial expansion.
+ * https://hl7.org/fhir/R4/extension-valueset-unclosed.html, https://hl7.org/fhir/R4/extension-valueset-toocostly.html
+ */
 const PART: ReadonlySet<unknown> = new Set(
   ['unclosed', 'toocostly'].map((name) => `http://hl7.org/fhir/StructureDefinition/valueset-${name}`),
 )
 const saysPart = ({ url, valueBoolean }: Element): boolean => PART.has(url) && valueBoolean !== false
 
-/** Undefined where it does not hold all of its concepts, Unusable where there are too many above one another. */
+/** Returns undefined if the system does not hold all its concepts, UnusableDefinition if these have too many ancestors. */
 export function reduceCodeSystem(system: Resource): CodeSystem | UnusableDefinition | undefined {
   const { url, version, status, content, concept, property } = system
   if (typeof url !== 'string' || content !== 'complete') return undefined
@@ -79,15 +82,15 @@ export function reduceCodeSystem(system: Resource): CodeSystem | UnusableDefinit
 }
 
 /**
- * Where a system does not say whether letters matter, codes are accepted in any: https://hl7.org/fhir/R4/codesystem-definitions.html#CodeSystem.caseSensitive
- * Unless it has codes that differ by nothing else.
+ * Returns a code in lower case. Codes are accepted in any case unless the system declares that case matters, or has codes that differ only
+ * in case. https://hl7.org/fhir/R4/codesystem-definitions.html#CodeSystem.caseSensitive
  */
 const inSmall = (code: string): string => code.toLowerCase()
 
-/** Code → those right above it, whether it stands within them or names them. */
+/** Code → its direct parents, given by nesting or by properties. */
 type Parents = ReadonlyMap<string, readonly string[]>
 
-/** Properties that name what is above a concept, and what is below it. https://hl7.org/fhir/R4/codesystem.html#defined-props */
+/** Properties that name the parents and the children of a concept. https://hl7.org/fhir/R4/codesystem.html#defined-props */
 type Hierarchy = { readonly up: ReadonlySet<string>; readonly down: ReadonlySet<string> }
 
 function hierarchyIn(properties: unknown): Hierarchy {
@@ -121,7 +124,7 @@ function parentsIn(concepts: unknown, { up, down }: Hierarchy): Parents {
   return parents
 }
 
-/** Of what stands above all of the codes, in sum. `named`: how often codes on the way up are, which is what it takes to find them. */
+/** Maximum ancestors of all codes in sum. `named`: parents read to find them, a measure of time. Systems above a limit are unusable. */
 const MOST_ABOVE = { codes: 1_000_000, characters: 20_000_000, named: 4_000_000 }
 
 const tooManyAbove = (what: keyof typeof MOST_ABOVE): UnusableDefinition =>
@@ -133,7 +136,7 @@ const tooManyAbove = (what: keyof typeof MOST_ABOVE): UnusableDefinition =>
     }[what],
   )
 
-/** A code is never above itself, though a circle leads back to it. */
+/** Returns the ancestors of each code. A code is never its own ancestor, even if a cycle leads back to it. */
 function aboveEach(parents: Parents): ReadonlyMap<string, readonly string[]> | UnusableDefinition {
   const all = new Map<string, readonly string[]>()
   let [codes, characters, named] = [0, 0, 0]
@@ -143,7 +146,7 @@ function aboveEach(parents: Parents): ReadonlyMap<string, readonly string[]> | U
       continue
     }
     const above = new Set(own)
-    // It grows while it is walked through.
+    // The set grows during the iteration.
     for (const each of above) {
       const next = parents.get(each) ?? []
       for (const further of next) above.add(further)

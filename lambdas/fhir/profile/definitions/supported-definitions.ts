@@ -1,4 +1,4 @@
-/** Which definitions of a package of others a server of R4 takes. https://hl7.org/fhir/R4/structuredefinition.html */
+/** Definitions of a package that an R4 server supports. https://hl7.org/fhir/R4/structuredefinition.html */
 import { R4 } from '../../definitions/r4.ts'
 import type { Resource } from '../../resource.ts'
 
@@ -6,12 +6,12 @@ const R4_VERSION = /^4\.0(?:\.|$)/
 const PRIMITIVE =
   /^(?:base64Binary|boolean|canonical|code|date|dateTime|decimal|id|instant|integer|markdown|oid|positiveInt|string|time|unsignedInt|uri|url|uuid|xhtml)$/
 
-/** Of FHIR itself, as packages and definitions name it. */
+/** Whether a version of FHIR is R4. `fhirVersion`: as packages and definitions write it, such as `4.0.1`. */
 export const isR4Version = (fhirVersion: string): boolean => R4_VERSION.test(fhirVersion)
 
 export const isTypeOfR4 = (type: string): boolean => Object.hasOwn(R4.shapes, type) || PRIMITIVE.test(type)
 
-/** Why it is not taken; undefined: nothing speaks against it. */
+/** Returns why a definition is not supported, or undefined if it is. */
 export function unsupportedReasonOf({ resourceType, url, kind, type, derivation, fhirVersion }: Resource): string | undefined {
   if (resourceType !== 'StructureDefinition') return undefined
   if (kind === 'logical') return 'It is a logical model, which no resource is checked against'
@@ -21,13 +21,13 @@ export function unsupportedReasonOf({ resourceType, url, kind, type, derivation,
   return undefined
 }
 
-/** Characters of what it says that are said again. */
+/** Maximum characters of the definition that a reason quotes. */
 const SHOWN = 60
 const BASE = 'http://hl7.org/fhir/StructureDefinition/'
 
 const isOfType = (url: unknown): boolean => typeof url === 'string' && r4TypeOfUrl(url) !== undefined
 
-/** The type of R4 whose definition has this url. */
+/** Returns the R4 type that is defined under a URL, or undefined. */
 export function r4TypeOfUrl(url: string): string | undefined {
   const type = url.slice(BASE.length)
   return url.startsWith(BASE) && (isTypeOfR4(type) || ABSTRACT.has(type)) ? type : undefined

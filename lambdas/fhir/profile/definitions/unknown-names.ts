@@ -1,4 +1,7 @@
-/** What a profile says of elements, types and slices that there are not: nobody is checked by it, or everybody refused. https://hl7.org/fhir/R4/elementdefinition.html */
+/**
+ * Finds rules of a profile for elements, types and slices that do not exist. Such a rule checks no resource, or rejects every one.
+ * https://hl7.org/fhir/R4/elementdefinition.html
+ */
 import type { Issue } from '../../outcome.ts'
 import { type Element, isElement, type Resource } from '../../resource.ts'
 import { withoutVersion } from '../canonical.ts'
@@ -7,15 +10,15 @@ import type { Profile } from '../definition.ts'
 import { elementOf, elementsOf } from '../type-elements.ts'
 import { isTypeOfR4 } from './supported-definitions.ts'
 
-/** Of those that are told the first; the last tells how many more there are. */
+/** Maximum warnings about elements. One more warning counts the others. */
 const MOST = 20
-/** Of FHIRPath and of what others are kinds of, besides the types that resources have. */
+/** Base types (`GENERAL`) and types of FHIRPath, which profiles may name besides the types that resources use. */
 const GENERAL: ReadonlySet<string> = new Set(['Resource', 'DomainResource', 'Element', 'BackboneElement'])
 const FHIRPATH = 'http://hl7.org/fhirpath/'
-/** What each element has, a primitive too. */
+/** Elements of every primitive, which has no shape of its own. */
 const OF_EACH: ReadonlySet<string> = new Set(['id', 'extension', 'value'])
 
-/** Warnings. `base`: what it differs from, where that is loaded. */
+/** Returns warnings about unknown names. `base`: base of the profile, if it is loaded. */
 export function findUnknownNames(definition: Resource, base: Profile | undefined): readonly Issue[] {
   const { type, snapshot, differential } = definition
   const [part, elements] = hasElements(snapshot) ? ['snapshot', snapshot.element] : ['differential', Object(differential).element]
@@ -44,10 +47,10 @@ const whyNoPath = ({ path }: Element, typesAt: TypesAt): readonly string[] =>
 
 const namesIn = (path: unknown): readonly string[] => String(path).split('.').slice(1)
 
-/** What an element at the end of names may be; `Resource`: of any. */
+/** Returns the possible types of an element by its path of names. `Resource`: any type. Empty: there is no such element. */
 type TypesAt = (names: readonly string[]) => readonly string[]
 
-/** What names lead to is found out once for the same types: a choice within a choice leads to many. */
+/** Looks up types below a type. Caches each step by its types, because a choice within a choice leads to many. */
 function typesBelow(type: string): TypesAt {
   const known = new Map<string, Step>()
   const stepOf = (types: readonly string[]): Step => {
@@ -70,7 +73,7 @@ function typesBelow(type: string): TypesAt {
 
 type Step = { readonly types: readonly string[]; readonly next: Map<string, Step> }
 
-/** Those an element may have; none: there is no such element. */
+/** Returns the types that an element may have. Empty: there is no such element. */
 function typesOf(type: string, name: string): readonly string[] {
   if (name.endsWith('[x]')) {
     const choice = name.slice(0, -3)
@@ -88,7 +91,7 @@ function whyNoType({ type }: Element): readonly string[] {
   return unknown.map((code) => `R4 has no type ${clipText(code)}: nothing is of it`)
 }
 
-/** Paths of what is sliced; undefined: that is not known. */
+/** Returns the paths of sliced elements. undefined: they are not known without the base. */
 function slicedIn(elements: readonly unknown[], { snapshot, baseDefinition, type }: Resource, base: Profile | undefined) {
   const isOfR4 = withoutVersion(String(baseDefinition)) === `http://hl7.org/fhir/StructureDefinition/${type}`
   if (!hasElements(snapshot) && !isOfR4 && base?.isWhole !== true) return undefined
@@ -97,7 +100,7 @@ function slicedIn(elements: readonly unknown[], { snapshot, baseDefinition, type
   return new Set([...own, ...before])
 }
 
-/** Extensions are told apart by their url, choices by their type. */
+/** Elements that need no declared slicing: extensions are sliced by url, choices by type. */
 const IMPLIED = /\.(?:extension|modifierExtension)$|\[x\]$/
 
 function whyNoSlice({ path, sliceName }: Element, typesAt: TypesAt, sliced: ReadonlySet<string> | undefined): readonly string[] {
@@ -106,6 +109,6 @@ function whyNoSlice({ path, sliceName }: Element, typesAt: TypesAt, sliced: Read
   return [`Nothing says what tells slices of ${clipText(String(path))} apart: nothing is of the slice ${clipText(sliceName)}`]
 }
 
-/** `Observation.valueQuantity`: of a choice. */
+/** Whether names lead to a form of a choice, such as `Observation.valueQuantity`. */
 const isForm = (names: readonly string[], typesAt: TypesAt): boolean =>
   typesAt(names.slice(0, -1)).some((each) => elementOf(each, names.at(-1) ?? '')?.choice !== undefined)
