@@ -1,7 +1,9 @@
-/** When what a resource tells of was so: of each type that belongs to patients one date. https://hl7.org/fhir/R4/patient-operation-everything.html */
+/**
+ * Clinical date of each type that belongs to patients: when its content happened. https://hl7.org/fhir/R4/patient-operation-everything.html
+ */
 import { ALWAYS_TRUE, not, or, type Predicate } from '../ports/search/plan.ts'
 
-/** The codes of search parameters. A type that is not here has no date of care that is searched by: when something was recorded is none. */
+/** Search parameter of the clinical date, by type. A type that is missing here has none: a recording date is no clinical date. */
 export const CLINICAL_DATES: Readonly<Record<string, string>> = {
   Account: 'period',
   AdverseEvent: 'date',
@@ -58,10 +60,13 @@ export const CLINICAL_DATES: Readonly<Record<string, string>> = {
   VisionPrescription: 'datewritten',
 }
 
-/** Milliseconds since 1970; `high` is not part of it. Absent: open. */
+/** Milliseconds since 1970, from `low` up to but not including `high`. A missing bound is open. */
 export type TimeWindow = { readonly low?: number; readonly high?: number }
 
-/** Resources of the type whose clinical date has a point in common with the window, and those without one: each has one interval at the most. */
+/**
+ * Returns the predicate for resources whose clinical date overlaps the window, and for those without a date.
+ * A resource has at most one interval, so it is enough to exclude the intervals outside.
+ */
 export function clinicalDatePredicate(type: string, { low, high }: TimeWindow): Predicate {
   const field = CLINICAL_DATES[type]
   if (field === undefined || (low === undefined && high === undefined)) return ALWAYS_TRUE

@@ -1,6 +1,6 @@
 /**
- * Evaluates the expressions of parameters somebody defined. They may take any time or fail on a resource: that costs the resource the
- * values of this parameter, and nothing else anything.
+ * Evaluates the expressions of custom parameters, which may be slow or fail on a resource. Such a resource gets no values of that
+ * parameter. Nothing else is affected.
  */
 import type { Branch } from '../fhir/path/branch.ts'
 import { mayTakeLong } from '../fhir/path/costly-functions.ts'
@@ -13,16 +13,16 @@ import type { CustomMapping } from './custom-mapping.ts'
 import { type EvaluationBudget, type EvaluationCost, PerExpressionBudget } from './evaluation-budget.ts'
 import { type EvaluationInput, InterpretedExpression } from './interpreted-values.ts'
 
-/** `code`: of the parameter that failed. */
+/** Receives the errors of evaluations. `code`: code of the parameter that failed. */
 export type OnFailure = (code: string, error: unknown) => void
 
 export type CustomEvaluation = {
   readonly values: (place: EvaluationInput, onFailure?: OnFailure) => readonly TypedValue[]
-  /** Where one by one is dear, or cannot be: evaluates at many places at once. A promise where it is done elsewhere. */
+  /** Evaluates many inputs together, where single evaluations are slow or impossible. Returns a promise if it is asynchronous. */
   readonly ahead?: (places: readonly EvaluationInput[], expressions: ExpressionRunner) => Promise<void> | void
 }
 
-/** `by`: compiled branches, or an expression that was not compiled, which has values where it was evaluated ahead. */
+/** Creates the evaluation of a parameter. `by`: compiled branches, or an interpreted expression, which has values only after `ahead`. */
 export function customEvaluation(code: string, by: readonly Branch[] | InterpretedExpression, purse: EvaluationBudget): CustomEvaluation {
   if (by instanceof InterpretedExpression)
     return { values: caught(code, (place) => by.values(place.by)), ahead: (places, expressions) => by.ahead(places, expressions) }
@@ -48,7 +48,7 @@ const caught =
 
 const WATCHED = new WeakMap<CustomMapping, boolean>()
 
-/** Whether a part of the parameter is watched while it is evaluated, or evaluated elsewhere. */
+/** Whether a part of the parameter is evaluated under a time limit or in another process. */
 export function usesEvaluationBudget(mapping: CustomMapping): boolean {
   const { interpreted, values, components = [] } = mapping
   const known = WATCHED.get(mapping) ?? (interpreted === true || mayTakeLong([values, components.map((each) => each.values)]))
@@ -56,13 +56,13 @@ export function usesEvaluationBudget(mapping: CustomMapping): boolean {
   return known
 }
 
-/** Whether some of these parameters have no values unless they are evaluated ahead. */
+/** Whether one of these parameters is interpreted. It has no values unless it is evaluated ahead. */
 export const hasInterpretedMappings = (custom: readonly CustomMapping[] = []): boolean =>
   custom.some(({ interpreted }) => interpreted === true)
 
-/** ms of processor time for one evaluation where it is watched: whoever needs this thread waits for it. */
+/** Maximum processor time of one evaluation in this thread, in milliseconds. Other work of the thread waits meanwhile. */
 const LONGEST_HERE = 90
-/** ms after which others pass before the next is begun, and evaluations in one go. */
+/** Limits of a piece. `ms`: milliseconds after which no evaluation starts, so that other work can run. `count`: maximum evaluations. */
 const PIECE = { ms: 10, count: 64 }
 
 class Watched {
@@ -83,7 +83,7 @@ class Watched {
     return outcome.result
   }
 
-  /** In pieces: others pass between them. */
+  /** Evaluates in pieces and yields to other work between them. */
   async ahead(places: readonly EvaluationInput[]): Promise<void> {
     const elements = places.filter((place) => isElement(focusOf(place)))
     for (let first = 0; first < elements.length; ) {
@@ -94,7 +94,7 @@ class Watched {
     }
   }
 
-  /** Of the first places, at least of one: as many as are begun in one go, or all where none may be begun. */
+  /** Returns the outcomes of the places that start in this piece, at least the first. If none may start, all are TookTooLong. */
   #outcomes(places: readonly EvaluationInput[]): readonly TimedOutcome<readonly TypedValue[]>[] {
     const budget = this.#share.allowance()
     if (budget === undefined) {

@@ -1,7 +1,7 @@
-/** What is known of a parameter somebody defined. https://hl7.org/fhir/R4/searchparameter.html */
+/** Custom search parameter, as its definition describes it. https://hl7.org/fhir/R4/searchparameter.html */
 import type { Mapping } from '../../search-mappings/mapping.ts'
 
-/** For one resource type. `interpreted`: its expressions are not compiled. `tenant`: whose it is; absent where that was not written down. */
+/** Custom parameter on one resource type. `interpreted`: its expressions are not compiled. `tenant`: its owner, absent if not recorded. */
 export type CustomMapping = Mapping & {
   readonly base: string
   readonly field: string

@@ -1,4 +1,4 @@
-/** The plan's meaning, executable: what every index is tested against, and how a single resource is judged. */
+/** Executable meaning of a search plan. Tests compare each index with it, and the server applies it to single resources. */
 import { compareText, type HitPosition, metresBetween, type Predicate, type RangeTest, type SortKey } from '../ports/search/plan.ts'
 import type { IndexDocument, Tuple } from '../ports/search/search-index.ts'
 
@@ -33,11 +33,11 @@ export function matchesPredicate(where: Predicate, document: IndexDocument): boo
   }
 }
 
-/** Texts of a list that is gone through. */
+/** Maximum length of a list that is scanned. Longer lists become sets. */
 const FEW = 16
 const SETS = new WeakMap<readonly string[], ReadonlySet<string>>()
 
-/** What chains lead to may be a million keys, and as many documents are judged by them. */
+/** Whether the list contains the text. A chain may lead to a million keys, which are compared with as many documents. */
 function isAmong(texts: readonly string[], text: string): boolean {
   if (texts.length <= FEW) return texts.includes(text)
   const set = SETS.get(texts) ?? new Set(texts)
@@ -57,10 +57,10 @@ function passes({ kind, relation, low, high }: RangeTest, [from, to]: readonly [
   return relation === 'within' ? from >= low && below(to, high) : below(from, high) && to >= low
 }
 
-/** The interval is half-open, but infinity is in it when it is open to that side. */
+/** Whether the value is below `high`. Intervals are half-open, but one that is open to infinity includes infinity. */
 const below = (value: number, high: number): boolean => value < high || high === Number.POSITIVE_INFINITY
 
-/** The sort values of a document, and its place among equals. */
+/** Returns the sort values of a document. Its type and id order it among documents with equal values. */
 export const sortPositionOf = ({ type, id, order }: IndexDocument, keys: readonly SortKey[]): HitPosition => ({
   values: keys.map(({ field, descending }) => order[field]?.[descending ? 'high' : 'low'] ?? null),
   type,

@@ -1,35 +1,39 @@
 /**
- * What the expressions of a process that may take long may take together: a few that take long are borne, hundreds are not. What they took is
- * earned back by evaluations that take little, and slowly by those that are not begun, so it needs no clock.
+ * Limits the total processor time that slow expressions take in a process. A few slow evaluations are affordable, hundreds are not. Fast
+ * evaluations earn time back, and skipped ones do so more slowly. So the budget refills without a clock.
  *
- * Each tenant has a purse, and all draw on one chest, which holds two of them: nobody may take more than he leaves there. So one alone never
- * meets its end, the next one has half a purse at least, and all together never take more than there is.
+ * Each tenant has a budget, and all budgets draw on one shared budget of twice the size. A tenant may not take more from it than it leaves
+ * there. So a single tenant never reaches the end of the shared budget. The next tenant gets at least half a budget. All tenants together
+ * never exceed the shared budget.
  */
 
-/** ms of processor time for one evaluation, and for those that are begun now; `overruns`: of one expression, after which it is given up. */
+/**
+ * Limits in milliseconds of processor time. `each`: one evaluation. `all`: all evaluations that start now. `overruns`: evaluations of one
+ * expression that may be stopped. After that the expression is abandoned.
+ */
 export type EvaluationLimits = { readonly each: number; readonly all: number; readonly overruns: number }
 
-/** `ms`: what an evaluation took; 0 where it was not begun. */
+/** `ms`: processor time of an evaluation in milliseconds, 0 if it did not start. */
 export type EvaluationCost = { readonly ms: number; readonly isTooCostly: boolean }
 
-/** ms of processor time. No expression on one resource is worth more. */
+/** Maximum processor time of one evaluation, in milliseconds. No expression on one resource is worth more. */
 const LONGEST = 250
-/** And where little is left. */
+/** The same maximum if little of the budget is left, in milliseconds. */
 const SHORTEST = 10
-/** ms: 20 evaluations that were stopped. */
+/** Budget for evaluations up to `LONGEST`, in milliseconds: 20 that are stopped. */
 const MOST = 20 * LONGEST
-/** ms: 500 that are stopped soon, when that is used up. */
+/** Budget that remains after `MOST` is used up, in milliseconds: 500 evaluations that are stopped at `SHORTEST`. */
 const LAST = 500 * SHORTEST
-/** Of the chest. */
+/** Size of the shared budget, in budgets of a tenant. */
 const PURSES = 2
-/** ms that an evaluation may take without a thought. */
+/** Maximum milliseconds of an evaluation that is free of charge. */
 const CHEAP = 25
-/** ms a cheap evaluation brings back: 8000 make up for one that was stopped. */
+/** Milliseconds that a cheap evaluation earns back. 8,000 of them make up for one that was stopped. */
 const EARNED = 1 / 32
-/** ms one brings back that was not begun since nothing is left. */
+/** Milliseconds that a skipped evaluation earns back while the budget is used up. */
 const PASSED = 1 / 64
 
-/** What all purses of a process draw on: ms. */
+/** Milliseconds that all tenants of a process share. */
 export class SharedBudget {
   readonly #full: number
   #left: number
@@ -58,7 +62,10 @@ export class EvaluationBudget {
   readonly #chest: SharedBudget
   #own: number
 
-  /** `most`: ms of processor time that are given freely; `last`: when they are used up. `chest`: of several; absent: one of its own. */
+  /**
+   * `most`: milliseconds for evaluations of full length. `last`: milliseconds for short ones after that. `chest`: shared budget, or a new
+   * one.
+   */
   constructor(most = MOST, last = LAST, chest = new SharedBudget(PURSES * (most + last))) {
     this.#last = last
     this.#full = most + last
@@ -70,7 +77,7 @@ export class EvaluationBudget {
     return Math.min(this.#own, this.#chest.left - (this.#full - this.#own))
   }
 
-  /** Undefined: nothing is left. */
+  /** Returns the limits of the next evaluations, or undefined if the budget is used up. */
   allowance(): EvaluationLimits | undefined {
     const free = this.#left - this.#last
     if (free >= LONGEST) return { each: LONGEST, all: free, overruns: 4 }
@@ -82,7 +89,7 @@ export class EvaluationBudget {
     else this.#give(EARNED)
   }
 
-  /** So many are not begun. */
+  /** Records skipped evaluations. They refill an empty budget up to one short evaluation. */
   pass(count: number): void {
     if (this.#left < SHORTEST) this.#give(Math.min(SHORTEST - this.#left, count * PASSED))
   }
@@ -98,7 +105,7 @@ export class EvaluationBudget {
   }
 }
 
-/** What one expression has of a purse. */
+/** Share of one expression in a budget. */
 export class PerExpressionBudget {
   readonly #purse: EvaluationBudget
   #overruns = 0
@@ -107,14 +114,14 @@ export class PerExpressionBudget {
     this.#purse = purse
   }
 
-  /** Undefined: no evaluation is begun, or not now. */
+  /** Returns undefined if no evaluation may start: the budget is used up or the expression had too many overruns. */
   allowance(): EvaluationLimits | undefined {
     const allowance = this.#purse.allowance()
     const overruns = (allowance?.overruns ?? 0) - this.#overruns
     return allowance === undefined || overruns <= 0 ? undefined : { ...allowance, overruns }
   }
 
-  /** How many of them, from the first on, were begun. */
+  /** Charges the evaluations that started and returns their number. All of them precede the first that did not start. */
   settle(outcomes: readonly EvaluationCost[]): number {
     const notBegun = outcomes.findIndex(({ ms, isTooCostly }) => isTooCostly && ms === 0)
     const begun = notBegun < 0 ? outcomes : outcomes.slice(0, notBegun)
@@ -133,7 +140,7 @@ export class PerExpressionBudget {
 const CHEST = new SharedBudget()
 const OF_TENANTS = new Map<string, EvaluationBudget>()
 
-/** Of all expressions of a tenant in this process. */
+/** Returns the budget of all expressions of a tenant in this process. */
 export function evaluationBudgetOf(tenant: string): EvaluationBudget {
   const purse = OF_TENANTS.get(tenant) ?? new EvaluationBudget(MOST, LAST, CHEST)
   OF_TENANTS.set(tenant, purse)

@@ -1,16 +1,16 @@
-/** Collects what extraction finds in one resource. */
+/** Collects the index fields of one resource during extraction. */
 import type { SortValues, Tuple } from '../ports/search/search-index.ts'
 import type { SearchContext } from './search-context.ts'
 import { MAX_SEARCHABLE_CHARACTERS } from './text-folding.ts'
 
 type Lists<T> = Record<string, T[]>
 
-/** An object by a constructor has room for more members than a literal, before the engine makes a table of it: slow and large. */
+/** Record for many fields. An instance of a class holds more members than a literal before the engine makes it a slow, large table. */
 class Wide<T> {
   [field: string]: T
 }
 
-/** The names of a parameter's fields, made once. */
+/** Field names of a parameter, created once. */
 export type FieldNames = ReturnType<typeof namesOf>
 
 export const namesOf = (field: string) => ({
@@ -38,12 +38,12 @@ export class DocumentFields {
     this.reading = reading
   }
 
-  /** A key that is too long is left out. `isNew`: it is known not to be there. True: it was added. */
+  /** Adds a key unless it is too long or present. Returns whether it was added. `isNew`: the key is not present, so skip that check. */
   key(field: string, value: string, isNew = false): boolean {
     return addOnce(this.keys, field, value, isNew)
   }
 
-  /** What the resource is grouped by: the code alone, and together with its system. One list for both, as long as they are alike. */
+  /** Adds a group, by the code alone and by the code with its system. Both share one list while they are equal. */
   group({ code, system }: FieldNames, value: string, both = value, isNew = false): void {
     const { groups } = this
     const isOneList = groups[code] === groups[system]
@@ -53,7 +53,7 @@ export class DocumentFields {
     else if (groups[code] !== undefined) groups[system] = groups[code]
   }
 
-  /** The groups of a parameter are these keys. */
+  /** Uses these keys as the groups of a parameter. */
   groupsAre({ code, system }: FieldNames, codes: string[] | undefined, both: string[] | undefined): void {
     if (codes !== undefined) this.groups[code] = codes
     if (both !== undefined) this.groups[system] = both
@@ -75,7 +75,7 @@ export class DocumentFields {
     if (low <= high) add(this.numbers, field, [low, high])
   }
 
-  /** Widens the sort values of a parameter: the lowest is its low, the highest its high. */
+  /** Widens the sort values of a parameter to the lowest `low` and the highest `high`. */
   sort(field: string, low: string | number, high: string | number = low): void {
     const before = this.order[field]
     if (before === undefined) this.order[field] = { low, high }
@@ -98,18 +98,18 @@ function addOnce(lists: Lists<string>, field: string, item: string, isNew: boole
   return true
 }
 
-/** Adds a key that is neither there nor too long. `isNew`: that it is not there need not be found out. True: it was added. */
+/** Adds a key unless it is too long or present. Returns whether it was added. `isNew`: the key is not present, so skip that check. */
 export function addDistinctKey(list: string[], key: string, isNew = false): boolean {
   if (!isShort(key) || (!isNew && includesKey(list, key))) return false
   list.push(key)
   return true
 }
 
-/** Lists as long as a resource has are looked through; of longer ones a set is kept beside. */
+/** Length from which a list gets a set for lookups. Scanning is enough for the lists of most resources. */
 const LONG = 50
 const SETS = new WeakMap<readonly string[], Set<string>>()
 
-/** Whether the key is in a list that only `addDistinctKey` adds to. */
+/** Whether the key is in a list that only `addDistinctKey` changes. */
 export function includesKey(list: readonly string[], key: string): boolean {
   if (list.length < LONG) return list.includes(key)
   let set = SETS.get(list)
@@ -117,7 +117,7 @@ export function includesKey(list: readonly string[], key: string): boolean {
     set = new Set()
     SETS.set(list, set)
   }
-  // Each stands in the list once.
+  // Keys are distinct, so the size of the set is the index of the first key it lacks.
   for (let i = set.size; i < list.length; i++) set.add(list[i]!)
   return set.has(key)
 }

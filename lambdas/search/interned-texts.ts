@@ -1,17 +1,17 @@
-/** Remembers what was made of texts that come again and again. The same objects come back, and their strings are hashed only once. */
+/** Caches results for texts that recur. It returns the same objects each time, so their strings are hashed only once. */
 import type { Element } from '../fhir/resource.ts'
 import type { TypedValue } from './parameters.ts'
 
-/** Longer texts seldom come again. */
+/** Maximum characters of a cached text. Longer texts seldom recur. */
 const LONGEST = 200
 
-/** Of at most `most` texts. */
+/** Caches the results for at most `most` texts. */
 export function cacheByText<T extends string | object>(most: number, make: (text: string) => T): (text: string) => T {
   const made = cacheByCode(most, (_none, text) => make(text))
   return (text) => made('', text)
 }
 
-/** Of at most `most` codes, and of each in the system it was last met in. */
+/** Caches the results for at most `most` codes, each for its latest system only. A full cache is emptied. */
 export function cacheByCode<T>(most: number, make: (system: string, code: string) => T): (system: string, code: string) => T {
   const known = new Map<string, { readonly system: string; readonly made: T }>()
   return (system, code) => {
@@ -25,7 +25,7 @@ export function cacheByCode<T>(most: number, make: (system: string, code: string
   }
 }
 
-/** Of the elements of the resource that was read last: several parameters see one element. */
+/** Caches the results for the elements of the last resource, because several parameters read the same element. */
 export function cachePerResource<T>(make: (value: TypedValue, resource: Element) => T): (value: TypedValue, resource: Element) => T {
   const known = new Map<unknown, { readonly type: string; readonly made: T }>()
   let last: Element | undefined

@@ -1,11 +1,11 @@
-/** Expressions that are not compiled: their values are there when they were evaluated before they are asked for, by an ExpressionRunner. */
+/** Values of expressions that are not compiled. An ExpressionRunner must evaluate them before they are read. */
 import { writeJson } from '../fhir/json.ts'
 import type { TypedValue } from '../fhir/path/steps.ts'
 import { type Element, isElement } from '../fhir/resource.ts'
 import type { Evaluation, EvaluationResult, ExpressionRunner, FoundElement, FoundValue } from '../ports/execution/expression-runner.ts'
 import { type EvaluationBudget, type EvaluationCost, PerExpressionBudget } from './evaluation-budget.ts'
 
-/** `by`: what its values are remembered by. Without a focus it is the resource. */
+/** `by`: object to which the values are bound. Without `focus` the evaluation starts at the resource. */
 export type EvaluationInput = { readonly by: object; readonly resource: Element; readonly focus?: { readonly value: unknown } }
 
 export class InterpretedExpression {
@@ -20,7 +20,7 @@ export class InterpretedExpression {
     this.#share = new PerExpressionBudget(purse)
   }
 
-  /** Throws what the evaluation failed with. */
+  /** Returns the values. Throws the error that the evaluation failed with, or NotEvaluated if there was none. */
   values(by: object): readonly TypedValue[] {
     const known = this.#known.get(by) ?? new Unevaluable('NotEvaluated', '')
     if (known instanceof Error) throw known
@@ -45,7 +45,7 @@ export class InterpretedExpression {
   }
 }
 
-/** Named as what it failed with where it was evaluated. */
+/** Error with the name that it had in the evaluating process. */
 class Unevaluable extends Error {
   override readonly name: string
 
@@ -67,7 +67,7 @@ function knownOf(outcome: EvaluationResult, place: EvaluationInput): readonly Ty
   return outcome.values.map((found) => typedOf(found, place)).map(valueOfExtension)
 }
 
-/** An extension that an expression ends at stands for its value. One without a value has none that a parameter looks at. */
+/** Replaces an extension at the end of an expression by its value. No parameter reads an extension without a value. */
 function valueOfExtension(found: TypedValue): TypedValue {
   const { type, value } = found
   if (type !== 'Extension' || !isElement(value)) return found
@@ -78,7 +78,7 @@ function valueOfExtension(found: TypedValue): TypedValue {
   return { type: typeof value[key] === 'object' ? name : primitive, value: value[key] }
 }
 
-/** Elements as they are in the resource. */
+/** Returns a found value with its type. Elements are the objects of the resource itself, not copies. */
 function typedOf(found: FoundValue, { resource, focus }: EvaluationInput): TypedValue {
   const { type, system } = found
   const value = 'value' in found ? found.value : elementAt(found, found.from === 'focus' && focus !== undefined ? focus.value : resource)

@@ -1,4 +1,7 @@
-/** The registry of search parameters: what can be searched, and which values of a resource a parameter sees. https://hl7.org/fhir/R4/searchparameter-registry.html */
+/**
+ * Registry of search parameters: the parameters of each type, and the values of a resource that a parameter reads.
+ * https://hl7.org/fhir/R4/searchparameter-registry.html
+ */
 import * as all from '../../search-mappings/all.ts'
 import type { ComponentMapping, Mapping } from '../../search-mappings/mapping.ts'
 import mappingsNumber from '../../search-mappings/number.json' with { type: 'json' }
@@ -18,20 +21,20 @@ export type ParameterType = 'token' | 'string' | 'date' | 'reference' | 'uri' | 
 
 export type SearchParameter = {
   readonly code: string
-  /** Names its fields in the index. */
+  /** Name of its fields in the index. */
   readonly field: string
   readonly type: ParameterType
   readonly url: string
   readonly expression: string
-  /** Resource types a reference may point to; empty for other types. */
+  /** Resource types a reference may point to; empty for other parameter types. */
   readonly targets: readonly string[]
-  /** FHIR types of its values, as far as they are known before there are any. */
+  /** FHIR types of its values; empty if they are unknown until the parameter is evaluated. */
   readonly valueTypes: readonly string[]
-  /** The parts of a composite; empty for other types. */
+  /** Parts of a composite; empty for other parameter types. */
   readonly components: readonly CompositeComponent[]
-  /** The values in the resource, in the order of the expression's branches; of a composite, the elements its components start from. */
+  /** Returns the values in the resource, in the order of the branches. For a composite: the start elements of its components. */
   readonly values: (resource: Element, onFailure?: OnFailure) => readonly TypedValue[]
-  /** Of somebody's own parameter that is watched while it is evaluated, for less than one by one, or has no values otherwise. */
+  /** Evaluates a custom parameter on many resources in advance. It exists where single evaluations are slower or have no values. */
   readonly ahead?: (resources: readonly Element[], expressions: ExpressionRunner) => Promise<void>
 }
 
@@ -42,17 +45,17 @@ export type CompositeComponent = {
   readonly url: string
   readonly expression: string
   readonly targets: readonly string[]
-  /** The values of the component at one element `values` of the composite gave. */
+  /** Returns the values of the component at one element that `values` of the composite returned. */
   readonly values: (base: TypedValue, resource: Element, onFailure?: OnFailure) => readonly TypedValue[]
 }
 
-/** All parameters of a resource type, those of every resource (`_id` …) first. `Resource`: these alone. Empty for an unknown type. */
+/** Returns all parameters of a resource type, those of every resource (`_id` …) first. `Resource`: only these. None for an unknown type. */
 export const parametersOf = (type: string, custom: readonly CustomMapping[] = NO_CUSTOM): readonly SearchParameter[] =>
   custom.length === 0 ? registered(type).list : [...registered(type).list, ...customOf(custom, type)]
 
 /**
- * Somebody's own first: one whose code this server itself has by now was defined before it had, and its field is whole in the index of
- * before, too.
+ * Returns the parameter with this code, custom parameters first. A custom parameter with a built-in code was defined before that code was
+ * built in. Its field is complete even in an index of an earlier release.
  */
 export const findSearchParameter = (
   type: string,
@@ -61,7 +64,7 @@ export const findSearchParameter = (
 ): SearchParameter | undefined =>
   (custom.length === 0 ? undefined : customOf(custom, type).find((each) => each.code === code)) ?? registered(type).byCode.get(code)
 
-/** Returns whether any type has a parameter of this code. */
+/** Whether any type has a parameter with this code. */
 export function isParameterCode(code: string, custom: readonly CustomMapping[] = NO_CUSTOM): boolean {
   codes ??= new Set(Object.values(mappings).flatMap((list) => list.map((mapping) => mapping.code)))
   return codes.has(code) || custom.some((mapping) => mapping.code === code)
@@ -69,7 +72,7 @@ export function isParameterCode(code: string, custom: readonly CustomMapping[] =
 
 let codes: ReadonlySet<string> | undefined
 
-/** A parameter of R4 by its canonical URL. */
+/** Returns the R4 parameter with this canonical URL. */
 export const findR4Mapping = (url: string): Mapping | undefined => {
   for (const list of Object.values(mappings)) {
     const found = list.find((each) => each.url === url)
@@ -92,7 +95,7 @@ function customOf(custom: readonly CustomMapping[], type: string): readonly Sear
   return prepared.get(type) ?? []
 }
 
-/** Changes when a parameter, or where its values are, changes. */
+/** Number of the registry. It changes when a parameter or the location of its values changes. */
 export const registryNumber: number = mappingsNumber.number
 
 const mappings = all as unknown as Readonly<Record<string, readonly Mapping[]>>
@@ -135,7 +138,7 @@ function componentOf(mapping: ComponentMapping): CompositeComponent {
 
 const KNOWN = new WeakMap<CustomMapping, SearchParameter>()
 
-/** What is given up stays so when another is defined. */
+/** Returns the same object for a mapping in every list. So an abandoned expression stays abandoned when another parameter is defined. */
 function knownParameterOf(mapping: CustomMapping): SearchParameter {
   const parameter = KNOWN.get(mapping) ?? ownParameterOf(mapping)
   KNOWN.set(mapping, parameter)

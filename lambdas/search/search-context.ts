@@ -1,15 +1,15 @@
-/** How texts of resources and of queries are read here: the same on both sides of a match. */
+/** Search context: how the server interprets the texts of resources and queries. Both sides of a match use the same one. */
 import type { BaseUrls } from '../fhir/references.ts'
 import type { CustomMapping } from './custom-mapping.ts'
 
 export type SearchContext = BaseUrls & {
   /** IANA name of the time zone of dates without an offset; absent: UTC. */
   readonly timeZone?: string
-  /** All references of a resource are indexed, not only those a parameter looks for. */
+  /** Whether all references of a resource are indexed, not only those that a parameter reads. */
   readonly allReferences?: boolean
-  /** Parameters beyond those of R4. */
+  /** Custom parameters, in addition to those of R4. */
   readonly custom?: readonly CustomMapping[]
 }
 
-/** How a tenant's texts are read: by its own parameters, and by nobody else's. */
+/** Returns the search context of a tenant. It has only custom parameters of that tenant. */
 export type SearchContextOf = (tenant: string) => SearchContext

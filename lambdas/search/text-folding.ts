@@ -1,5 +1,5 @@
 /**
- * Text as searches compare it: without case, accents and runs of white space, and with other ways to write a letter taken for that letter.
+ * Folds text for comparison in searches: removes case, accents and runs of white space, and replaces variants of a letter by that letter.
  * https://hl7.org/fhir/R4/search.html#string, https://www.unicode.org/reports/tr30/tr30-4.html
  */
 
@@ -9,11 +9,11 @@ export function foldText(text: string): string {
   return bare.replace(/\s+/g, ' ').trim()
 }
 
-/** Words of ASCII with a space between them. */
+/** Matches ASCII words with single spaces between them. */
 const PLAIN = /^[!-~]+(?: [!-~]+)*$/
 const ASCII = /^[\u0000-\u007f]*$/
 
-/** By way of capital letters, of which ß has two: https://www.unicode.org/reports/tr44/#SpecialCasing.txt */
+/** Converts to upper case first, where ß becomes two letters: https://www.unicode.org/reports/tr44/#SpecialCasing.txt */
 const foldLetters = (text: string): string =>
   withoutMarks(withoutMarks(text).toLowerCase().toUpperCase())
     .toLowerCase()
@@ -21,7 +21,7 @@ const foldLetters = (text: string): string =>
 
 const withoutMarks = (text: string): string => text.normalize('NFKD').replace(/\p{M}/gu, '')
 
-/** Letters of alphabets that Unicode does not take apart, as its transliteration Latin-ASCII writes them: https://cldr.unicode.org/. And σ. */
+/** Letters that Unicode does not decompose, replaced as in its transliteration Latin-ASCII: https://cldr.unicode.org/. And σ for ς. */
 const LETTERS: ReadonlyMap<string, string> = new Map(
   [
     ...[
@@ -50,5 +50,5 @@ const LETTERS: ReadonlyMap<string, string> = new Map(
   }),
 )
 
-/** Longer values are stored, but not searchable. */
+/** Maximum characters of a searchable value. Longer values are stored, but searches do not find them. */
 export const MAX_SEARCHABLE_CHARACTERS = 8_000

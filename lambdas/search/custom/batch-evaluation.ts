@@ -1,10 +1,10 @@
-/** Somebody's own parameters that are watched, or evaluated elsewhere, are evaluated on many resources at once, before extraction. */
+/** Evaluates slow and interpreted custom parameters on many resources at once, before extraction. */
 import type { Resource } from '../../fhir/resource.ts'
 import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
 import { parametersOf } from '../parameters.ts'
 import type { SearchContext } from '../search-context.ts'
 
-/** The resources know their values of these parameters from now on. */
+/** Evaluates the parameters in advance. Extraction of these resource objects then finds the values. */
 export async function evaluateAhead(
   resources: readonly Resource[],
   { custom = [] }: SearchContext,

@@ -1,17 +1,18 @@
-/** How many search parameters somebody may define: each is evaluated on every resource of its type, and known to every thread that searches. */
+/** Limits on custom search parameters. Each is evaluated on every resource of its type and held by every search thread. */
 import type { CustomMapping } from '../custom-mapping.ts'
 
-/** Of a tenant. Several times what R4 has on its largest types. */
+/** Maximum parameters of a tenant on one type: several times as many as R4 has on its largest types. */
 const MOST_OF_TYPE = 200
-/** A parameter on every type counts as many times as there are types. */
+/** Maximum parameters of a tenant. A parameter on every type counts once for each type. */
 const MOST_DEFINED = 5_000
-/** Of all tenants: fields of a type, each of which takes some of the 4,000 an index of OpenSearch has for all. */
+/** Maximum fields of all tenants on one type. Each uses some of the 4,000 fields of an OpenSearch index. */
 const MOST_FIELDS = 500
+/** Maximum parameters of all tenants together. */
 const MOST_IN_ALL = 20_000
 
 export const TENANT_QUOTA_TEXT = `at most ${MOST_OF_TYPE} on a type, ${MOST_DEFINED} on all types together`
 
-/** Whether a tenant has room for what it adds beside its others. */
+/** Whether the added parameters and the others of the tenant are within its quota. */
 export function isWithinTenantQuota(added: readonly CustomMapping[], others: readonly CustomMapping[]): boolean {
   if (added.length === 0) return true
   if (others.length + added.length > MOST_DEFINED) return false
@@ -20,7 +21,7 @@ export function isWithinTenantQuota(added: readonly CustomMapping[], others: rea
   return added.every(({ base }) => counts.get(base)! <= MOST_OF_TYPE)
 }
 
-/** Whether there is room beside those of all tenants: what one of them alone may define never fills it. */
+/** Whether the added parameters and those of all tenants are within the total capacity. One tenant's quota cannot fill it. */
 export function isWithinTotalCapacity(added: readonly CustomMapping[], others: readonly CustomMapping[]): boolean {
   if (added.length === 0) return true
   if (others.length + added.length > MOST_IN_ALL) return false

@@ -1,8 +1,8 @@
 /**
- * Search parameters somebody defines by a SearchParameter resource. https://hl7.org/fhir/R4/searchparameter.html
+ * Custom search parameters, defined by SearchParameter resources. https://hl7.org/fhir/R4/searchparameter.html
  *
- * The fields of one are named by what it means, so that documents extracted under another meaning of the same code are never mixed in; where
- * tenants mean the same they share them, for an index has room for so many.
+ * The field name of a parameter includes a hash of its meaning. So documents extracted under another meaning of the code stay separate.
+ * Tenants with the same definition share a field, because the fields of an index are limited.
  */
 import { createHash } from 'node:crypto'
 import type { ComponentMapping } from '../../../search-mappings/mapping.ts'
@@ -21,31 +21,33 @@ import { isWithinTenantQuota, TENANT_QUOTA_TEXT } from './custom-parameter-limit
 import { choiceNamesIn, isExtension, unionOperandsOf, valuesOfExtension } from './definition-expression.ts'
 import { findExpressionProblem } from './usable-expression.ts'
 
-/** What is searched by, by itself and as a component. */
+/** Parameter types that searches support, alone and as components. */
 const SINGLE: ReadonlySet<string> = new Set(['token', 'string', 'date', 'reference', 'uri', 'number', 'quantity'])
 
-/** Made for the first definition: R4 as data takes time to load, and most searches do without. */
+/** Compiler, created for the first definition. Loading R4 as data takes time, and most searches do not need it. */
 let ofR4: Compiler | undefined
 function fhirpath(): Compiler {
   ofR4 ??= createCompiler(R4)
   return ofR4
 }
 
-/** How large all that is compiled of one definition may be, on all its types: twice what a long expression on every type comes to. */
+/** Maximum work units to compile one definition on all its types: twice the need of a long expression on every type. */
 const MOST_COMPILED = 500_000
 
-/** Ways to values on one type: the expressions of R4 have some tens. */
+/** Maximum paths to values on one type. The expressions of R4 have some tens. */
 const MOST_BRANCHES = 10_000
 
 const MOST_COMPONENTS = 16
 
-/** A component of a composite: what it is by its definition, and where its values are by the composite. */
+/** Component of a composite: its own definition. The paths to its values depend on the composite. */
 type Component = Omit<ComponentMapping, 'values'>
 
 /**
- * What an active SearchParameter adds: one mapping for each of its types. Nothing where it is not active, or says what R4 says already.
- * FhirError 422 with the reason: no expression, one that has no values on the type, a type of parameter that is not searched by, a
- * component that is neither R4's nor among the `known`. An expression that is not compiled is not looked into: checkDefinition does.
+ * Returns one mapping for each type of an active SearchParameter. Returns none if it is inactive, or for a type with an R4 parameter of
+ * this code.
+ * Throws FhirError 422 with the reason, for example no expression, no values on the type, or an unsupported parameter type.
+ * Also for a component that is neither an R4 parameter nor one of `known`. An interpreted expression is not checked here, but in
+ * checkDefinition.
  */
 export function customMappingsOf(definition: Resource, tenant: string, known: readonly CustomMapping[] = []): readonly CustomMapping[] {
   const { status, code, type, url, base, expression, target, component } = definition as Readonly<Record<string, unknown>>
@@ -59,10 +61,10 @@ export function customMappingsOf(definition: Resource, tenant: string, known: re
   const components = type === 'composite' ? componentsOf(component, known) : []
   const address = typeof url === 'string' ? url : ''
   const work = { left: MOST_COMPILED }
-  // A parameter of R4 stays what it is.
+  // A custom parameter never replaces a parameter of R4.
   const bases = basesOf(base).filter((each) => findSearchParameter(each, code) === undefined)
   const compiled = bases.map((base) => ({ base, values: valuesOn(base, expression, components, work) }))
-  // Documents of before these rules are made again: the parameter gets another field.
+  // A rule changes the field name, so that documents from before the rule are created again.
   const rules = [
     ...(compiled.some(({ values }) => endsAtExtension(values)) ? ['value'] : []),
     ...([expression, ...components.map((each) => each.expression)].some((each) => choiceNamesIn(each).length > 0) ? ['choice'] : []),
@@ -73,7 +75,7 @@ export function customMappingsOf(definition: Resource, tenant: string, known: re
   return compiled.map(({ base, values }) => ({ tenant, base, field, ...more, ...withValuesOfExtensions(values, type) }))
 }
 
-/** Returns the parts of the union that have no values on any type of the definition. */
+/** Returns the operands of the union that have no values on any type of the definition. */
 export function findEmptyOperands({ base, expression }: Resource): readonly string[] {
   if (typeof expression !== 'string') return []
   const operands = unionOperandsOf(expression)
@@ -84,8 +86,8 @@ export function findEmptyOperands({ base, expression }: Resource): readonly stri
 }
 
 /**
- * FhirError 422 also where an expression that is not compiled is wrong, which is the same on each of its types, and where the `known` are as
- * many as there may be.
+ * Checks a definition. Throws FhirError 422 as customMappingsOf does, or if the tenant's quota is exceeded. It also throws if an
+ * interpreted expression is unusable. One type is enough for that check.
  */
 export async function checkDefinition(
   definition: Resource,
@@ -122,7 +124,7 @@ function checkText(expression: unknown, element: string): asserts expression is 
     throw refused(`An expression has at most ${MAX_EXPRESSION_LENGTH} characters`, element, 'too-long')
 }
 
-/** The types on which R4 has a parameter of this code already: there it stays what it is. One of all types is of Resource. */
+/** Returns the types on which R4 has a parameter of this code, which stays in effect there. Returns Resource if R4 has it on every type. */
 export function typesWithR4Parameter({ status, code, base }: Resource): readonly string[] {
   if (status !== 'active' || typeof code !== 'string' || !Array.isArray(base)) return []
   const types = base.some(isOfEveryType) ? resourceTypes : base.map(String).filter(isResourceType)
@@ -158,7 +160,7 @@ function componentsOf(component: unknown, known: readonly CustomMapping[]): read
 
 type Values = Pick<CustomMapping, 'values' | 'components' | 'interpreted'>
 
-/** Where the values of a parameter are; all of it is interpreted where a part cannot be compiled. */
+/** Returns the paths to the values of a parameter. The whole parameter is interpreted if a part of it cannot be compiled. */
 function valuesOn(base: string, expression: string, components: readonly Component[], work: WorkBudget): Values {
   const isComposite = components.length > 0
   const interpreted: Values = {
@@ -182,7 +184,7 @@ function valuesOn(base: string, expression: string, components: readonly Compone
   return { values, components: compiled }
 }
 
-/** Composites start at elements, and only their components end at values. */
+/** Whether a value is an extension. A composite itself ends at elements, so only its components count. */
 const endsAtExtension = ({ values, components }: Values): boolean =>
   components === undefined ? values.some(isExtension) : components.some((each) => Object.values(each.values).flat().some(isExtension))
 
@@ -202,7 +204,7 @@ function withValuesOfExtensions({ values, components, ...more }: Values, type: s
 
 const tooManyWays = (): FhirError => refused('The expression stands for too many paths to values', 'expression', 'too-costly')
 
-/** Undefined: the compiler does not know what the expression is made of, or it is wrong. */
+/** Returns undefined if the expression is invalid or the compiler does not support it. */
 function branchesOf(expression: string, type: string, work: WorkBudget): readonly Branch[] | undefined {
   try {
     const branches = fhirpath().branches(expression, type, work)

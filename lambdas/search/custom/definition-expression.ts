@@ -1,8 +1,8 @@
-/** Expressions of published search parameters, as their definitions mean them where FHIRPath alone reads them otherwise. */
+/** Reads the expressions of published search parameters as their definitions mean them, where plain FHIRPath differs. */
 import { R4 } from '../../fhir/definitions/r4.ts'
 import type { Branch } from '../../fhir/path/branch.ts'
 
-/** JSON names of choices, such as `servicedDate`. `isOnly`: no other element has this name. */
+/** JSON names of choice elements, such as `servicedDate`. `isOnly`: no other element has this name. */
 let choices: ReadonlyMap<string, { readonly isOnly: boolean }> | undefined
 function choicesOfR4(): NonNullable<typeof choices> {
   choices ??= choicesIn(Object.values(R4.shapes).flatMap((shape) => Object.entries(shape.elements)))
@@ -14,10 +14,10 @@ function choicesIn(elements: readonly (readonly [string, { readonly choice?: str
   return new Map(elements.filter(([, { choice }]) => choice !== undefined).map(([key]) => [key, { isOnly: !others.has(key) }]))
 }
 
-/** Texts, delimited names, and names. */
+/** Matches string literals, delimited names and names. */
 const WORD = /'(?:[^'\\]|\\.)*'|`[^`]*`|\w+/g
 
-/** Returns the words of the expression that are JSON names of choices. `isOnly`: and of nothing else. */
+/** Returns the words of the expression that are JSON names of choice elements. `isOnly`: only those that are no other element's name. */
 export const choiceNamesIn = (expression: string, isOnly = false): readonly string[] =>
   (expression.match(WORD) ?? []).filter((word) => choicesOfR4().get(word)?.isOnly || (!isOnly && choicesOfR4().has(word)))
 
@@ -36,7 +36,7 @@ export function unionOperandsOf(expression: string): readonly string[] {
   return [...operands, expression.slice(from).trim()]
 }
 
-/** Types that parameters of a type look at. https://hl7.org/fhir/R4/search.html#table */
+/** FHIR types of values that each parameter type reads. https://hl7.org/fhir/R4/search.html#table */
 const VALUE_TYPES: Readonly<Record<string, ReadonlySet<string>>> = {
   number: new Set(['decimal', 'integer', 'positiveInt', 'unsignedInt']),
   date: new Set(['date', 'dateTime', 'instant', 'Period', 'Timing']),

@@ -1,8 +1,11 @@
-/** Whether an expression that is not compiled can be what somebody searches by. */
+/** Checks whether searches can use an expression that is not compiled. */
 import { isResourceType } from '../../fhir/resource-types.ts'
 import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
 
-/** What is wrong: it is no FHIRPath, has a meaning that does not last or is not at hand, or costs too much on no elements at all. */
+/**
+ * Returns the problem of an expression, or undefined. Problems: invalid FHIRPath, values that change or need another service, excessive
+ * cost even without elements.
+ */
 export async function findExpressionProblem(
   expressions: ExpressionRunner,
   expression: string,
@@ -19,8 +22,8 @@ export async function findExpressionProblem(
   return outcome.failure === 'too-costly' ? outcome.failure : { text: outcome.reason }
 }
 
-/** ms of processor time: a hundred times what others take. */
+/** Maximum processor time of the check, in milliseconds: a hundred times the usual time. */
 const LONGEST_CHECK = 250
 
-/** What changes with the moment, or is asked of a server for terminology. */
+/** Matches functions whose results change over time or come from a terminology server. */
 const PASSING = /\b(?:now|today|timeOfDay|memberOf|subsumes|subsumedBy|validateVS|validateCS)\s*\(|%terminologies\b/

@@ -1,28 +1,30 @@
 /**
- * What each number of the extractor, and of the registry of parameters, changes about keys: until an index that was made by another release is
- * made anew, what is asked by these parameters is not found in it reliably. A release adds a row where it raises a number.
+ * Changes of index keys with each number of the extractor and of the parameter registry. An index of another release does not find changed
+ * parameters reliably until it is rebuilt. A release that raises a number adds a row.
  */
 import type { ParameterType } from '../parameters.ts'
 
-/** Types of parameters whose keys, or fields in an index, are others than by the number before; a folder of fields that is new counts for all that it is for. */
+/**
+ * Parameter types whose keys or index fields differ from those of the number before. A new kind of field counts for all types that use it.
+ */
 export const CHANGED_TYPES_BY_EXTRACTOR: Readonly<Record<number, readonly ParameterType[]>> = {
   9: ['token', 'string', 'date', 'reference', 'uri', 'number', 'quantity', 'composite', 'special'],
   10: ['quantity', 'composite'],
-  // An index on AWS keeps what a copy of it is made from. Keys stay as they were.
+  // An index on AWS retains the source from which it is copied. Its keys stay the same.
   11: [],
 }
 
-/** Registries in their order, with the parameters that are new or select other values than in the one before, as `Patient.name`. */
+/** Registry numbers in order, with the parameters that are new or select other values than before, such as `Patient.name`. */
 export const REGISTRY_HISTORY: readonly { readonly number: number; readonly changed: readonly string[] }[] = [
   { number: 1552649111, changed: [] },
 ]
 
-/** Documents as one release makes them: numbers of its extractor and registry, and how it reads texts. */
+/** Document format of one release: the numbers of its extractor and registry, and its search context (`reading`). */
 export type DocumentFormat = { readonly extractor: number; readonly registry: number; readonly reading: Readonly<Record<string, unknown>> }
 
 export type FormatChanges = 'all' | { readonly types: ReadonlySet<ParameterType>; readonly parameters: ReadonlySet<string> }
 
-/** `all`: who is older knows not what a newer one changed, and nobody what is not written down. */
+/** Returns the changes between two document formats. Returns `all` if a change is not recorded, as for a newer `made`. */
 export function formatChangesBetween(made: DocumentFormat, now: DocumentFormat): FormatChanges {
   const types = changedTypes(made.extractor, now.extractor)
   const parameters = changedParameters(made.registry, now.registry)
@@ -43,7 +45,7 @@ function changedParameters(from: number, to: number): readonly string[] | undefi
   return first === -1 || last < first ? undefined : REGISTRY_HISTORY.slice(first + 1, last + 1).flatMap(({ changed }) => changed)
 }
 
-/** What of a reading counts for which parameters. */
+/** Parameter types that depend on each property of the search context. */
 const OF_READING: Readonly<Record<string, readonly ParameterType[]>> = { baseUrl: ['reference', 'uri'], timeZone: ['date'] }
 
 function changedByReading(from: DocumentFormat['reading'], to: DocumentFormat['reading']): readonly ParameterType[] | undefined {

@@ -1,4 +1,4 @@
-/** Turns a resource version into what an index holds: dumb values only. */
+/** Turns a resource version into an index document, which contains plain values only. */
 import { localReferencesOf } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { runToEnd } from '../../ports/execution/generator-driver.ts'
@@ -11,19 +11,21 @@ import type { SearchContext } from '../search-context.ts'
 import type { ValueExtractor } from '../types/search-type.ts'
 import { SEARCH_TYPES } from '../types/search-types.ts'
 
-/** Changes whenever the same resource would be extracted differently: an index made with another number answers until a new one is made. */
+/**
+ * Number of the extractor. Raise it if the same resource is extracted differently. An index of another number answers until its rebuild.
+ */
 export const EXTRACTOR_VERSION = 11
 
-/** Changes whenever an index made before can no longer be read, or be asked as now: one of another format answers nothing. */
+/** Number of the index format. Raise it if older indexes can no longer be read or queried. An index of another format answers nothing. */
 export const INDEX_FORMAT = 1
 
-/** The field of all references of a resource, where they are indexed. */
+/** Field of all references of a resource, if the search context includes them. */
 export const ALL_REFERENCES_FIELD = '#references'
 
-/** Values that are taken up in a few milliseconds. */
+/** Maximum values of a piece, which takes a few milliseconds. */
 const PIECE = 2_000
 
-/** `onFailure`: told of a parameter somebody defined whose expression fails on the resource, which then has no values of it. */
+/** Returns the index document of a version. `onFailure`: receives each custom parameter that fails on the resource and so has no values. */
 export const extract = (
   version: ResourceVersion,
   resource: Resource | undefined,
@@ -31,7 +33,7 @@ export const extract = (
   onFailure?: OnFailure,
 ): IndexDocument => runToEnd(extractInPieces(version, resource, reading, onFailure))
 
-/** In pieces, of a resource with many values. */
+/** Creates the same document, but yields between pieces of a parameter with many values. */
 export function* extractInPieces(
   version: ResourceVersion,
   resource: Resource | undefined,
@@ -88,7 +90,7 @@ type Extractor = {
 
 const EXTRACTORS = new Map<string, readonly Extractor[]>()
 
-/** The parameters of a type that are searched by, with how. */
+/** Returns the searchable parameters of a type with their extractors. */
 export function extractorsOf(type: string, custom: SearchContext['custom'] = []): readonly Extractor[] {
   const known = custom.some(({ base }) => base === type) ? withCustom(custom) : EXTRACTORS
   let found = known.get(type)

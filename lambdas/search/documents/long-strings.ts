@@ -1,11 +1,11 @@
-/** Strings of a resource that are searchable by type, but too long to be found. Section 8 of the specification: a warning on write. */
+/** Finds searchable strings of a resource that are too long for the index. Section 8 of the specification: a warning on write. */
 import { selectElement } from '../../fhir/path/selected-elements.ts'
 import { isElement, type Resource } from '../../fhir/resource.ts'
 import type { SearchContext } from '../search-context.ts'
 import { MAX_SEARCHABLE_CHARACTERS } from '../text-folding.ts'
 import { extract } from './extract.ts'
 
-/** FHIRPath of each, `Patient.name[0].family`. Empty, quickly, for a resource without a long string. */
+/** Returns the FHIRPath of each, such as `Patient.name[0].family`. Returns at once if no string is long. */
 export function findLongStrings(resource: Resource, reading: SearchContext = {}): readonly string[] {
   if (!hasLongString(resource)) return []
   const places: Place[] = []
@@ -25,7 +25,7 @@ function hasLongString(tree: unknown): boolean {
   return false
 }
 
-/** With short strings in the place of long ones, which tell where they stood: they are in an index, or not, as those would be. */
+/** Replaces each long string by a short placeholder with its number. A placeholder is indexed exactly where the string would be. */
 function shortened(tree: unknown, at: Place, places: Place[]): unknown {
   if (typeof tree === 'string') return tree.length > MAX_SEARCHABLE_CHARACTERS ? nameOf(places.push(at) - 1) : tree
   if (Array.isArray(tree)) return tree.map((item, i) => shortened(item, [...at, i], places))
@@ -33,7 +33,7 @@ function shortened(tree: unknown, at: Place, places: Place[]): unknown {
   return Object.fromEntries(Object.entries(tree).map(([name, value]) => [name, shortened(value, [...at, name], places)]))
 }
 
-/** Nothing that a search folds. */
+/** Returns a placeholder that text folding does not change. */
 const nameOf = (place: number): string => `long-string-${place}-`
 
 const VERSION = { tenant: '', id: '', versionId: 0, lastUpdated: 0, deleted: false, compartments: [], body: new Uint8Array() }

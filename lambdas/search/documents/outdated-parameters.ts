@@ -1,10 +1,10 @@
-/** Which of the parameters that are asked by are not found reliably in documents of another release. */
+/** Finds the parameters of a search that are unreliable in documents of another release. */
 import { type Predicate, rulesOf, type SearchSubject } from '../../ports/search/plan.ts'
 import { type ParameterType, parametersOf, type SearchParameter } from '../parameters.ts'
 import type { SearchContext } from '../search-context.ts'
 import type { FormatChanges } from './changed-keys.ts'
 
-/** Their codes, each once. `changesOf`: undefined where the type's documents are what is asked for. */
+/** Returns their codes, each once. `changesOf`: undefined if the documents of the type have the current format. */
 export function findOutdatedParameters(
   asked: SearchSubject,
   changesOf: (type: string) => FormatChanges | undefined,
@@ -23,7 +23,7 @@ export function findOutdatedParameters(
   return [...found]
 }
 
-/** Without what is looked at of their values. */
+/** Returns the field names without the suffix for a part of their values, such as `:code`. */
 function fieldsOf(asked: SearchSubject): ReadonlySet<string> {
   const fields = [asked.where, ...rulesOf(asked)].flatMap((each) => [...fieldsIn(each)])
   const all = [...fields, ...(asked.order ?? []).map(({ field }) => field), ...(asked.field === undefined ? [] : [asked.field])]
@@ -45,5 +45,5 @@ function isChanged(changes: FormatChanges, type: string, parameter: SearchParame
   return isNamed || [own, ...components.map((each) => each.type)].some((each) => changes.types.has(each))
 }
 
-/** Fields that are no parameter's: of all references, and of canonicals. */
+/** Parameter types for the fields without a parameter: all references, and canonical URLs. */
 const BY_REFERENCES: readonly ParameterType[] = ['reference', 'uri']

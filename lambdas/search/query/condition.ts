@@ -1,4 +1,4 @@
-/** Conditions on other resources, and how they become conditions on keys: one look-up in the index per stage, the innermost first. */
+/** Conditions on other resources. Each stage is one index lookup that turns a condition into keys, the innermost stage first. */
 import { type FhirError, fhirError } from '../../fhir/outcome.ts'
 import { SearchTooCostly } from '../../ports/faults/too-costly.ts'
 import { type AccessRules, and, or, type Predicate } from '../../ports/search/plan.ts'
@@ -8,16 +8,21 @@ import { namesOf } from '../fields.ts'
 
 export type Condition = Predicate | Chain | ReverseChain
 
-/** A chain: a reference of the field is to a resource of one of these types that meets the type's condition. https://hl7.org/fhir/R4/search.html#chaining */
+/**
+ * Chain: a reference in the field points to a resource of one of these types that meets the condition of its type.
+ * https://hl7.org/fhir/R4/search.html#chaining
+ */
 export type Chain = {
   readonly kind: 'refers'
   readonly field: string
-  /** Perhaps by canonical url: without a version to any of that url. */
+  /** Whether the reference may be a canonical URL. Without a version it matches every version of that URL. */
   readonly byCanonical: boolean
   readonly to: readonly { readonly type: string; readonly where: Condition }[]
 }
 
-/** A reverse chain: a resource of `by` that meets the condition refers here, by its field. https://hl7.org/fhir/R4/search.html#has */
+/**
+ * Reverse chain: a resource of type `by` that meets the condition refers to this one in `field`. https://hl7.org/fhir/R4/search.html#has
+ */
 export type ReverseChain = {
   readonly kind: 'referredBy'
   readonly type: string
@@ -27,26 +32,29 @@ export type ReverseChain = {
   readonly where: Condition
 }
 
-/** Distinct resources between two stages. */
+/** Maximum distinct resources between two stages. A search with more is answered 403. */
 const MOST_BETWEEN = 65_536
-/** Between all stages of a search: each criterion may have some of its own. */
+/** Maximum resources between all stages of a search, because each criterion may have its own. A search with more is answered 403. */
 const MOST_TOGETHER = 4 * MOST_BETWEEN
-/** Milliseconds after which no stage of a search begins: each has a budget of its own, and there may be hundreds. */
+/** Milliseconds after which no stage of a search starts. Each stage has its own budget, and a search may have hundreds. */
 const LONGEST = 20_000
-/** The field whose only key is the id. */
+/** Field whose only key is the id. */
 export const ID_FIELD = '_id:code'
 
-/** Who searches. `within`: of these types those that may be searched, FhirError 403 where there are none; `rules`: what of them may be found. */
+/**
+ * Access of the caller. `within`: returns the types of these that the caller may search, or throws FhirError 403 if there are none.
+ * `rules`: conditions on the resources that the caller may find.
+ */
 export type SearchAccess = {
   readonly tenant: string
   readonly within: (types: readonly string[]) => readonly string[]
   readonly rules: (types: readonly string[]) => AccessRules
 }
 
-/** Who may search everything of a tenant. */
+/** Returns access to everything of a tenant. */
 export const unrestrictedSearchAccess = (tenant: string): SearchAccess => ({ tenant, within: (types) => types, rules: () => 'everything' })
 
-/** The stages of one search. `left`: how many more resources may be between them. */
+/** State of one search. `left`: number of further resources allowed between its stages. */
 type Stages = {
   readonly searcher: SearchAccess
   readonly index: Pick<SearchIndex, 'distinct'>
@@ -54,7 +62,10 @@ type Stages = {
   left: number
 }
 
-/** All conditions as one predicate. FhirError 403: too many resources between the stages, or a type; SearchTooCostly: they took too long. */
+/**
+ * Returns all conditions as one predicate. Throws FhirError 403 for a forbidden type or too many resources between the stages. Throws
+ * SearchTooCostly if the stages take too long.
+ */
 export async function resolveChains(conditions: readonly Condition[], searcher: SearchAccess, index: Stages['index']): Promise<Predicate> {
   const stages: Stages = { searcher, index, began: performance.now(), left: MOST_TOGETHER }
   const predicates: Predicate[] = []
@@ -63,7 +74,7 @@ export async function resolveChains(conditions: readonly Condition[], searcher: 
   return and(...predicates)
 }
 
-/** Without the types a chain could lead to that may not be searched: it is said before anything is looked up. */
+/** Removes the target types of chains that the caller may not search. Throws FhirError 403 before any lookup if none is left. */
 export function restrictChains(condition: Condition, searcher: SearchAccess): Condition {
   switch (condition.kind) {
     case 'refers': {

@@ -10,12 +10,12 @@ import { isAddress } from '../types/string.ts'
 import type { Condition } from './condition.ts'
 import { type QueryBudget, spendTypes, spendValues } from './query-budget.ts'
 
-/** Of one criterion. Keys are one look-up, however many. */
+/** Maximum values of one criterion that are no exact keys. Keys are not limited here: all of them are one lookup. */
 const MOST_RANGES = 100
-/** Links of a chain. */
+/** Maximum links of a chain. */
 const DEEPEST = 4
 
-/** Where a chain has come to. */
+/** Position in a chain. `depth`: links so far. `left`: query budget that remains. */
 type Way = { readonly depth: number; readonly left: QueryBudget }
 
 function further({ depth, left }: Way, types: number): Way {
@@ -23,7 +23,10 @@ function further({ depth, left }: Way, types: number): Way {
   return { depth: depth + 1, left }
 }
 
-/** undefined for a parameter the type does not have. FhirError 400: malformed value, unsupported modifier, a chain too long, more than is left. */
+/**
+ * Returns the condition, or undefined for a parameter the type does not have. Throws FhirError 400 for a malformed value, an unsupported
+ * modifier, a chain that is too long, or an exceeded query budget.
+ */
 export const criterionOf = (
   type: string | undefined,
   name: string,
@@ -43,13 +46,13 @@ function at(way: Way, type: string | undefined, name: string, value: string, con
   return lower(parameter, modifiers.length === 0 ? undefined : modifiers.join(':'), value, context, way.left)
 }
 
-/** The server can search by it. */
+/** Whether the server can search by the parameter. */
 export const isSearchable = ({ type, url }: SearchParameter): boolean => SEARCH_TYPES[type] !== undefined && !isPhonetic(url)
 
-/** By how a name sounds nothing is found: as a text it would be, and miss what sounds alike. */
+/** Whether the parameter compares the sound of names, which no search does. Comparing their text would miss names that sound alike. */
 const isPhonetic = (url: string): boolean => /^http:\/\/hl7\.org\/fhir\/SearchParameter\/[A-Za-z]+-phonetic$/.test(url)
 
-/** `subject.name`, `subject:Patient.name`: of the types the reference may be to, those that have the parameter. */
+/** Resolves `subject.name` and `subject:Patient.name`. Only target types that have the parameter are used. */
 function chain(
   way: Way,
   type: string | undefined,
@@ -74,7 +77,7 @@ function chain(
   return to.length === 0 ? undefined : { kind: 'refers', field: parameter.field, byCanonical: mayBeCanonical(parameter), to }
 }
 
-/** `_has:Observation:patient:code`. */
+/** Resolves `_has:Observation:patient:code`. */
 function reverseChain(way: Way, type: string, name: string, value: string, context: QueryContext): Condition | undefined {
   const [, by = '', code = '', ...rest] = name.split(':')
   if (!isResourceType(by) || rest.length === 0)
@@ -89,7 +92,7 @@ function reverseChain(way: Way, type: string, name: string, value: string, conte
     : { kind: 'referredBy', type, by, field: parameter.field, byCanonical: mayBeCanonical(parameter), where }
 }
 
-/** Any of its values; `:not=a,b` means neither. */
+/** Returns the predicate for any of the values. `:not=a,b` means neither. */
 function lower(
   parameter: SearchParameter,
   modifier: string | undefined,
@@ -117,7 +120,7 @@ function lower(
   return modifier === 'not' ? not(merged(each)) : merged(each)
 }
 
-/** Any of them; keys of one field become one look-up. */
+/** Returns the predicate that any of them meets. Keys of one field become one lookup. */
 function merged(predicates: readonly Predicate[]): Predicate {
   const keys = new Map<string, string[]>()
   const others: Predicate[] = []

@@ -5,7 +5,10 @@ import { parametersOf, type SearchParameter } from '../parameters.ts'
 import type { SearchContext } from '../search-context.ts'
 import { isSearchable } from './criterion.ts'
 
-/** Returns the one parameter whose whole expression is the element or its choice, or undefined if there is none. Throws FhirError 400 if there are several. */
+/**
+ * Returns the one parameter whose whole expression is the element or its choice, or undefined if there is none. Throws FhirError 400 if
+ * there are several.
+ */
 export function findElementParameter(type: string, element: string, custom: SearchContext['custom']): SearchParameter | undefined {
   const path = element.replace(/^[A-Z][A-Za-z]*\./, (prefix) => (prefix === `${type}.` ? '' : prefix)).replace(/\[x\]$/, '')
   const found = parametersOf(type, custom).filter((each) => isSearchable(each) && isElement(each, path, type))
@@ -15,7 +18,7 @@ export function findElementParameter(type: string, element: string, custom: Sear
   return found[0]
 }
 
-/** `Type.path`, `(Type.path as FhirType)`, `Type.path.ofType(FhirType)`. */
+/** Matches `Type.path`, `(Type.path as FhirType)` and `Type.path.ofType(FhirType)`. */
 const BRANCH = /^\(?(?:[A-Z]\w*)\.([a-z]\w*(?:\.[a-z]\w*)*?)(?: as (\w+)|\.(?:as|ofType)\((\w+)\))?\)?$/
 
 function isElement({ expression, valueTypes }: SearchParameter, path: string, type: string): boolean {

@@ -1,4 +1,4 @@
-/** Grouped searches: `_group`, `_groupSort`, `_groupCount` of the service's specification. */
+/** Grouped searches: `_group`, `_groupSort` and `_groupCount` of the service's specification. */
 import { fhirError } from '../../fhir/outcome.ts'
 import type { SortKey } from '../../ports/search/plan.ts'
 import { findSearchParameter, parametersOf, type SearchParameter } from '../parameters.ts'
@@ -7,18 +7,21 @@ import { isSearchable } from './criterion.ts'
 import { findElementParameter } from './element-parameter.ts'
 
 export type Grouping = {
-  /** Of IndexDocument.groups. */
+  /** Field of IndexDocument.groups. */
   readonly field: string
   readonly order: readonly SortKey[]
-  /** Resources of each group. */
+  /** Maximum resources of each group. */
   readonly hits: number
 }
 
 const MOST_HITS = 100
-/** Groups × resources of each, on one page. */
+/** Maximum resources on one page: groups × resources of each. */
 const MOST_ON_PAGE = 1_000
 
-/** Returns the field of `code:code`, `code:system|code` or `code`, where `code` names a parameter or an element. Throws FhirError 400 if the type has no such parameter, or one with several kinds of values. */
+/**
+ * Returns the field of `code:code`, `code:system|code` or `code`, where `code` names a parameter or an element.
+ * Throws FhirError 400 if the type has no such parameter, or the form does not suit its values.
+ */
 export function parseGroupField(type: string | undefined, value: string, custom: SearchContext['custom']): string {
   const [code = '', form = 'code', ...more] = value.split(':')
   const parameter = findSearchParameter(type ?? 'Resource', code, custom) ?? findElementParameter(type ?? 'Resource', code, custom)
@@ -36,12 +39,12 @@ export function parseGroupField(type: string | undefined, value: string, custom:
   return `${parameter.field}:${form === 'code' ? 'code' : 'system'}`
 }
 
-/** Some of its values are one thing each. */
+/** Whether some values of the parameter are single values, by which resources can be grouped. */
 const isGrouped = ({ code, type, valueTypes }: SearchParameter): boolean =>
   !UNGROUPED.has(type) && code !== '_lastUpdated' && (valueTypes.length === 0 || !valueTypes.every((each) => MANIFOLD.has(each)))
 
 const UNGROUPED: ReadonlySet<string> = new Set(['quantity', 'composite', 'special'])
-/** Of strings, dates and numbers; tokens and references of any type have a text. */
+/** FHIR types of strings, dates and numbers that are no single value. Tokens and references of any type have a single text. */
 const MANIFOLD: ReadonlySet<string> = new Set(['HumanName', 'Address', 'Period', 'Timing', 'Range'])
 
 export function parseGroupCount(value: string): number {
@@ -49,5 +52,5 @@ export function parseGroupCount(value: string): number {
   return Math.min(Number(value), MOST_HITS)
 }
 
-/** Groups of a page: no more than `count`. */
+/** Returns the groups of a page, at most `count`. */
 export const groupCountPerPage = (count: number, hits: number): number => Math.min(count, Math.max(1, Math.floor(MOST_ON_PAGE / hits)))

@@ -1,4 +1,4 @@
-/** What comes along with the matches. https://hl7.org/fhir/R4/search.html#include */
+/** Resources that a search returns together with its matches. https://hl7.org/fhir/R4/search.html#include */
 import { fhirError } from '../../fhir/outcome.ts'
 import { isResourceType } from '../../fhir/resource-types.ts'
 import { findSearchParameter, parametersOf, type SearchParameter } from '../parameters.ts'
@@ -6,13 +6,13 @@ import type { SearchContext } from '../search-context.ts'
 
 export type Include = {
   readonly reverse: boolean
-  /** Applies to what was included, too. */
+  /** Whether it also applies to included resources. */
   readonly iterate: boolean
-  /** The type of the resource that refers; `*`: any. */
+  /** Type of the resource that refers; `*`: any. */
   readonly source: string
-  /** A reference parameter of it; `*`: all. */
+  /** Reference parameter of the source; `*`: all. */
   readonly code: string
-  /** Only resources of this type. */
+  /** Type of the resource referred to; absent: any. */
   readonly target?: string
 }
 
@@ -20,7 +20,7 @@ const NAME = /^_(rev)?include(?::(iterate|recurse))?$/
 
 export const isInclude = (name: string): boolean => NAME.test(name)
 
-/** FhirError 400: malformed, an unknown type, a parameter that is no reference. */
+/** Parses an include. Throws FhirError 400 for a malformed value, an unknown type or a parameter that is no reference. */
 export function includeOf(name: string, value: string, custom: SearchContext['custom']): Include {
   const [, reverse, iterate] = NAME.exec(name) ?? []
   const mode = { reverse: reverse !== undefined, iterate: iterate !== undefined }
@@ -35,7 +35,7 @@ export function includeOf(name: string, value: string, custom: SearchContext['cu
   return { ...mode, source, code, ...(target === undefined ? {} : { target }) }
 }
 
-/** The reference parameters of a type that an include follows. */
+/** Returns the reference parameters of a type that an include follows. */
 export const referenceParametersOf = (
   { source, code }: Include,
   type: string,

@@ -1,10 +1,10 @@
-/** How many resources a page has, in searches and histories alike. https://hl7.org/fhir/R4/search.html#count */
+/** Number of resources on a page, for searches and histories. https://hl7.org/fhir/R4/search.html#count */
 import { fhirError } from '../../fhir/outcome.ts'
 
 const DEFAULT = 20
 const LARGEST = 1_000
 
-/** The value of `_count`: more than 1,000 is lowered. */
+/** Returns the page size for a value of `_count`. Lowers values above 1,000 to 1,000. Throws FhirError 400 for other texts. */
 export function parsePageSize(count: string | undefined): number {
   if (count === undefined) return DEFAULT
   if (!/^\d{1,15}$/.test(count)) throw fhirError(400, 'value', 'The value of _count is not a number of resources')

@@ -1,12 +1,12 @@
-/** The text of a search (`identifier=s|1&active=true`) as pairs. https://url.spec.whatwg.org/#urlencoded-parsing */
+/** Parses the text of a search (`identifier=s|1&active=true`) into pairs. https://url.spec.whatwg.org/#urlencoded-parsing */
 import { fhirError } from '../../fhir/outcome.ts'
 
 export type ParameterPairs = readonly (readonly [name: string, value: string])[]
 
-/** Known ones and others. */
+/** Maximum parameters of a search, including unknown ones. A search with more is answered 400. */
 export const MAX_SEARCH_PARAMETERS = 10_000
 
-/** FhirError 400 for too many, before anything is decoded: the time it takes grows with their square. */
+/** Returns the decoded pairs. Throws FhirError 400 for too many before it decodes any: that time grows with the square of their number. */
 export function parseParameterPairs(text: string): ParameterPairs {
   let count = 1
   for (let at = text.indexOf('&'); at !== -1; at = text.indexOf('&', at + 1))
@@ -14,7 +14,7 @@ export function parseParameterPairs(text: string): ParameterPairs {
   return text === '' ? [] : [...new URLSearchParams(text)]
 }
 
-/** FhirError 400 for one of these names that is given several values: only one can count. */
+/** Throws FhirError 400 if one of these names has several values, because only one could take effect. */
 export function checkSingleValued(pairs: ParameterPairs, names: ReadonlySet<string>): void {
   const given = new Map<string, string>()
   for (const [name, value] of pairs) {

@@ -1,4 +1,4 @@
-/** Parameters of an operation by POST, as those of a URL. Specification 2.4; https://hl7.org/fhir/R4/operations.html#request */
+/** Converts the Parameters of a POST operation to pairs as in a URL. Specification 2.4; https://hl7.org/fhir/R4/operations.html#request */
 import { fhirError } from '../../fhir/outcome.ts'
 import { type Element, isElement, type Resource } from '../../fhir/resource.ts'
 import { escapeValue } from '../types/search-type.ts'
@@ -7,10 +7,12 @@ import type { ParameterPairs } from './parameter-pairs.ts'
 export const TEXT_VALUE_NAMES = ['valueString', 'valueCode']
 export const INSTANT_VALUE_NAMES = ['valueInstant', 'valueDateTime', 'valueString']
 
-/** `to`: what they are of; `most`: entries; `kinds`: the parameters there are, with how each may be sent. */
+/**
+ * Parameters that an operation accepts. `to`: name of the operation in messages. `most`: maximum entries. `kinds`: value elements by name.
+ */
 export type PostedParametersFormat = { readonly to: string; readonly most: number; readonly kinds: ReadonlyMap<string, readonly string[]> }
 
-/** FhirError 400 that names the entry; a parameter that is none of these is left to who reads them. */
+/** Returns the pairs. Throws FhirError 400 that names a malformed entry. An unknown parameter becomes a pair with an empty value. */
 export function parsePostedParameters(body: Resource, { to, most, kinds }: PostedParametersFormat): ParameterPairs {
   if (body.resourceType !== 'Parameters') throw wrong('resourceType', `The body of ${to} is Parameters`)
   const { parameter = [] } = body
@@ -42,7 +44,7 @@ function textOf(value: unknown, kind: string): string | undefined {
   return typeof text === 'string' && text !== '' ? text : undefined
 }
 
-/** As a search has it: `system|code`. */
+/** Returns a Coding in the form of a search value: `system|code`. */
 function tokenOf({ system = '', code = '' }: Element): string | undefined {
   if (typeof system !== 'string' || typeof code !== 'string' || `${system}${code}` === '') return undefined
   const [before, after] = [system, code].map(escapeValue)

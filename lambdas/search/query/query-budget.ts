@@ -1,23 +1,23 @@
-/** How much one search may ask for: lists without a bound would hold everyone else. */
+/** Limits the size of one search. Unbounded lists would delay all other requests. */
 import { fhirError } from '../../fhir/outcome.ts'
 
-/** What is left, counted down while the search is read. */
+/** Remaining values and types, counted down while the search is parsed. */
 export type QueryBudget = { values: number; types: number }
 
-/** Values of all parameters together, each counted for every type its chain leads to. */
+/** Maximum values of all parameters together. A value counts once for every type its chain leads to. */
 const MOST_VALUES = 10_000
-/** Types all chains together lead through. */
+/** Maximum types that all chains together lead through. */
 const MOST_TYPES = 1_000
 
 export const newQueryBudget = (): QueryBudget => ({ values: MOST_VALUES, types: MOST_TYPES })
 
-/** FhirError 400. */
+/** Subtracts values. Throws FhirError 400 if too few are left. */
 export function spendValues(left: QueryBudget, count: number): void {
   left.values -= count
   if (left.values < 0) throw fhirError(400, 'too-costly', `A search takes at most ${MOST_VALUES} values`)
 }
 
-/** FhirError 400. */
+/** Subtracts types. Throws FhirError 400 if too few are left. */
 export function spendTypes(left: QueryBudget, count: number): void {
   left.types -= count
   if (left.types < 0) throw fhirError(400, 'too-costly', 'The chain leads through too many types: name them, as in subject:Patient.name')

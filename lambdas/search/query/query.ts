@@ -1,4 +1,4 @@
-/** Reads the parameters of a search: what is asked, and how the answer is wanted. https://hl7.org/fhir/R4/search.html */
+/** Parses the parameters of a search: its criteria, and the form of the response. https://hl7.org/fhir/R4/search.html */
 import { suggestNames } from '../../fhir/near-names.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import type { SortKey } from '../../ports/search/plan.ts'
@@ -18,41 +18,44 @@ import { parseResponsePart, type ResponsePart } from './response-part.ts'
 export type SearchOptions = SearchContext & {
   readonly handling?: 'strict' | 'lenient'
   readonly pagination?: 'offset-skip' | 'offset-page'
-  /** Conditional interactions: result parameters are errors, and so is what is unknown. */
+  /** Whether result parameters and unknown parameters are errors, as in conditional interactions. */
   readonly criteriaOnly?: boolean
-  /** Milliseconds since 1970: how far away a date is decides what is about it. Absent, `ap` is refused for dates. */
+  /** Milliseconds since 1970. The prefix `ap` widens a date by a tenth of its distance from now. Absent: dates reject `ap`. */
   readonly now?: number
 }
 
 export type SearchRequest = {
-  /** All of them are met. */
+  /** Conditions of the search; a match meets all of them. */
   readonly where: readonly Condition[]
   readonly order: readonly SortKey[]
   readonly count: number
   readonly total: 'none' | 'estimate' | 'accurate'
   readonly skip?: number
-  /** Paging by offset: the name of its parameter, and where this page is. */
+  /** Paging by offset: the name of its parameter, and the position of this page. */
   readonly offset?: OffsetParameter
   readonly includes: readonly Include[]
   readonly group?: Grouping
-  /** System-wide search: the types asked for. */
+  /** Requested types of a system-wide search. */
   readonly types?: readonly string[]
-  /** Of each resource that is shown. */
+  /** Part of each resource that the response shows. */
   readonly part: ResponsePart
-  /** What was understood: the self link shows it. */
+  /** Parameters that the server understood. The self link contains them. */
   readonly used: ParameterPairs
-  /** Of these, the ones that decide what matches. */
+  /** Parameters among `used` that decide the matches. */
   readonly criteria: ParameterPairs
-  /** Names of the first of those that were not, each once. */
+  /** Names of ignored parameters, each once. Only the first ones are listed. */
   readonly ignored: readonly string[]
 }
 
-/** `_skip` counts matches or groups, `_page` pages. */
+/** Offset of a page: `_skip` counts matches or groups, `_page` counts pages. */
 export type OffsetParameter = { readonly name: '_skip' | '_page'; readonly at: number }
 
 export const isOffsetParameter = (name: string): boolean => name === '_skip' || name === '_page'
 
-/** FhirError 400: malformed value, unsupported modifier, too much of something, and, strictly handled, an unknown parameter. */
+/**
+ * Parses a search. Throws FhirError 400 for a malformed value, an unsupported modifier or an exceeded limit. Strict handling also rejects
+ * unknown parameters.
+ */
 export function parseSearch(type: string | undefined, pairs: ParameterPairs, options: SearchOptions): SearchRequest {
   if (pairs.length > MAX_SEARCH_PARAMETERS) throw tooManyParametersError()
   checkSingleValued(pairs, SINGLE_VALUE_PARAMETERS)
@@ -66,7 +69,7 @@ export function parseSearch(type: string | undefined, pairs: ParameterPairs, opt
       if (state.ignored.size < MOST_TOLD) state.ignored.add(name.slice(0, 100))
       continue
     }
-    // What is said twice about the answer is the same, or a format, of which the last one counts.
+    // A repeated result parameter has the same value, unless it is a format. Then the last value takes effect.
     if (isResult && !isInclude(name)) state.used = state.used.filter(([other]) => other !== name)
     state.used.push([name, value])
     if (!isResult) state.criteria.push([name, value])
@@ -76,9 +79,9 @@ export function parseSearch(type: string | undefined, pairs: ParameterPairs, opt
   return requestOf(state)
 }
 
-/** Matches or groups that paging by offset passes over, at most. */
+/** Maximum matches or groups that paging by offset skips. A larger offset is answered 400. */
 export const MAX_SKIP = 10_000
-/** Ignored parameters. */
+/** Maximum ignored parameters that are listed. */
 const MOST_TOLD = 20
 const MOST_CRITERIA = 200
 const MOST_INCLUDES = 50
@@ -160,7 +163,7 @@ function requestOf(state: State): SearchRequest {
   }
 }
 
-/** What is asked for by its name wins over what is preferred. */
+/** Returns the offset of the request. A parameter takes precedence over the pagination preference. */
 function offsetOf({ offset, options: { pagination } }: State): OffsetParameter | undefined {
   return offset ?? (pagination === undefined ? undefined : { name: pagination === 'offset-page' ? '_page' : '_skip', at: 0 })
 }
@@ -174,10 +177,10 @@ function groupingOf({ groupField: field, groupOrder, groupCount: hits = 1, order
 
 type Reader = (state: State, value: string) => void
 
-/** Allowed beside criteria everywhere, and never one: clients that are told to speak JSON add them to each URL. */
+/** Parameters that are allowed with criteria everywhere and are never criteria. Some JSON clients add them to each URL. */
 const FORMATS: ReadonlySet<string> = new Set(['_format', '_pretty'])
 
-/** Parameters about the answer. https://hl7.org/fhir/R4/search.html#return */
+/** Readers of the parameters that shape the response. https://hl7.org/fhir/R4/search.html#return */
 const RESULTS: Readonly<Record<string, Reader>> = {
   _count(state, value) {
     state.count = parsePageSize(value)
@@ -208,7 +211,7 @@ const RESULTS: Readonly<Record<string, Reader>> = {
   _pretty() {},
 }
 
-/** Without groups they say nothing. */
+/** Parameters that have no meaning without groups. */
 const OF_GROUPS: ReadonlySet<string> = new Set(['_groupSort', '_groupCount'])
 
 const near = ({ type, options: { custom } }: State, name: string): string =>
@@ -219,7 +222,7 @@ const near = ({ type, options: { custom } }: State, name: string): string =>
 const whereUnknown = (name: string, type: string | undefined): string =>
   OF_GROUPS.has(name) ? ' without _group' : type === undefined ? '' : ` of ${type}`
 
-/** Clients that are told to speak JSON may say it again. */
+/** Parameters that take one value. The formats are excluded, because JSON clients may repeat them. */
 export const SINGLE_VALUE_PARAMETERS: ReadonlySet<string> = new Set([
   '_cursor',
   ...Object.keys(RESULTS).filter((name) => !FORMATS.has(name)),
@@ -235,7 +238,7 @@ function readOffset(name: OffsetParameter['name']): Reader {
 }
 
 function sortKeys(state: State, name: string, value: string): readonly SortKey[] {
-  // One more than are allowed is enough to know.
+  // One more than the maximum is enough to detect the excess.
   const keys = value.split(',', MOST_SORT_KEYS + 1).map((key) => sortKey(state, name, key))
   if (keys.length > MOST_SORT_KEYS) throw fhirError(400, 'too-costly', `${name} takes at most ${MOST_SORT_KEYS} parameters`)
   if (new Set(keys.map(({ field }) => field)).size < keys.length)
@@ -267,7 +270,7 @@ function readResult(state: State, name: string, value: string): boolean {
   return true
 }
 
-/** Of what is no criterion, and would else be an unknown one. */
+/** Rejects a modifier on a result parameter, which would otherwise count as an unknown criterion. */
 function refuseModifier({ type }: State, name: string): void {
   const [base = '', modifier] = name.split(':', 2)
   const isMeant = Object.hasOwn(RESULTS, base) || isInclude(base) || (base === '_type' && type === undefined)

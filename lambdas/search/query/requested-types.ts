@@ -1,4 +1,4 @@
-/** `_type` of a search on the whole system: the types that are asked for, and what is searched by on all of them. */
+/** `_type` of a system-wide search: the requested types, and the parameters that all of them share. */
 import { fhirError } from '../../fhir/outcome.ts'
 import { isResourceType, resourceTypes } from '../../fhir/resource-types.ts'
 import { findSearchParameter, type SearchParameter } from '../parameters.ts'
@@ -9,7 +9,7 @@ import { criterionOf, invalidValueError, isSearchable } from './criterion.ts'
 import type { ParameterPairs } from './parameter-pairs.ts'
 import { type QueryBudget, spendValues } from './query-budget.ts'
 
-/** Those that every `_type` names; undefined where there is none. FhirError 400 for what is no type. */
+/** Returns the types that every `_type` names, or undefined without `_type`. Throws FhirError 400 for an unknown type. */
 export function requestedTypesOf(pairs: ParameterPairs, left: QueryBudget): readonly string[] | undefined {
   const lists = pairs.filter(([name]) => name === '_type').map(([, value]) => value.split(','))
   for (const list of lists) {
@@ -19,10 +19,10 @@ export function requestedTypesOf(pairs: ParameterPairs, left: QueryBudget): read
   return lists.length === 0 ? undefined : resourceTypes.filter((type) => lists.every((list) => list.includes(type)))
 }
 
-/** What is asked of one type, of each of those named, or of whatever there is. */
+/** Types of a search. `type`: a single type. `types`: those that `_type` names. All types if both are absent. */
 export type TypeScope = { readonly type: string | undefined; readonly types?: readonly string[] }
 
-/** As `criterionOf`; of several types it is one that they share. FhirError 400 for one that means something else on each. */
+/** Parses a criterion as `criterionOf` does. Several types must share it. Throws FhirError 400 if its meaning differs between them. */
 export function sharedCriterionOf(
   { type, types = [] }: TypeScope,
   name: string,
@@ -40,7 +40,7 @@ export function sharedCriterionOf(
   return first
 }
 
-/** The parameter by which all that is asked for is sorted; undefined where some of it is not. */
+/** Returns the parameter that can sort all requested types, or undefined if some cannot be sorted by it. */
 export function sharedParameterOf(
   { type, types = [] }: TypeScope,
   code: string,

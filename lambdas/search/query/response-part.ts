@@ -1,13 +1,15 @@
-/** Which part of each resource an answer shows. https://hl7.org/fhir/R4/search.html#summary, https://hl7.org/fhir/R4/search.html#elements */
+/**
+ * Part of each resource that a response shows. https://hl7.org/fhir/R4/search.html#summary, https://hl7.org/fhir/R4/search.html#elements
+ */
 import { fhirError } from '../../fhir/outcome.ts'
 import { isRootElement } from '../../fhir/summary.ts'
 import { checkSingleValued, type ParameterPairs } from './parameter-pairs.ts'
 
-/** Absent: all of it. */
+/** Part of a resource. Without properties it is the whole resource. */
 export type ResponsePart = { readonly summary?: string; readonly elements?: readonly string[] }
 
 export type ResponsePartOptions = {
-  /** Of all the resources that are shown. Absent: they may be of any. */
+  /** Type of all resources that are shown. Absent: any types. */
   readonly type?: string | undefined
   readonly handling?: 'strict' | 'lenient' | undefined
 }
@@ -15,10 +17,13 @@ export type ResponsePartOptions = {
 const GIVEN_ONCE: ReadonlySet<string> = new Set(['_summary', '_elements'])
 const WHOLE: ResponsePart = {}
 const SUMMARIES: ReadonlySet<string> = new Set(['true', 'false', 'text', 'data', 'count'])
-/** More than any type has. */
+/** Maximum names in `_elements`, more than any type has. */
 const MOST_ELEMENTS = 200
 
-/** FhirError 400: one that is given several values, a summary there is none of, too many elements, and, strictly handled, one that no resource may have. */
+/**
+ * Parses `_summary` and `_elements`. Throws FhirError 400 for several values, an unknown summary or too many elements. Strict handling also
+ * rejects an element that no shown resource may have.
+ */
 export function parseResponsePart(pairs: ParameterPairs, options: ResponsePartOptions): ResponsePart {
   checkSingleValued(pairs, GIVEN_ONCE)
   const [, summary] = pairs.find(([name]) => name === '_summary') ?? []
@@ -33,9 +38,9 @@ export function parseResponsePart(pairs: ParameterPairs, options: ResponsePartOp
   }
 }
 
-/** The names that select something. The others are ignored. FhirError 400 as above. */
+/** Returns the names that select an element, and ignores the others. Throws FhirError 400 as parseResponsePart does. */
 export function parseElements(text: string, { type, handling }: ResponsePartOptions): readonly string[] {
-  // One more than are allowed is enough to know.
+  // One more than the maximum is enough to detect the excess.
   const named = text.split(',', MOST_ELEMENTS + 1).map((name) => name.trim())
   if (named.length > MOST_ELEMENTS) throw fhirError(400, 'too-costly', `_elements takes at most ${MOST_ELEMENTS} names`)
   const asked = named.filter((name) => name !== '')

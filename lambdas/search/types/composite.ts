@@ -1,8 +1,8 @@
 /**
- * Composite parameters: values of one element that are met together. https://hl7.org/fhir/R4/search.html#composite
+ * Composite parameters: values of one element that match together. https://hl7.org/fhir/R4/search.html#composite
  *
- * Each combination is an entry: its key is the first component that is compared exactly, intervals are the ordered ones, and labels
- * say everything else. A component is read and asked as a parameter of its own, and what that yields is put into this form.
+ * Each combination of values is a tuple. Its key is the first component with exact comparison, its ranges are the ordered components.
+ * Labels hold everything else. Each component is extracted and queried as a parameter of its own, and the result is converted to this form.
  */
 import type { Element } from '../../fhir/resource.ts'
 import { and, type LabelTest, not, or, type Predicate, type RangeTest } from '../../ports/search/plan.ts'
@@ -14,12 +14,12 @@ import { type Interval, type QuantityForm, quantityFormsOf } from './quantity.ts
 import { malformedValueError, type QueryContext, type SearchType, splitValue } from './search-type.ts'
 import { type Token, tokensOf } from './tokens.ts'
 
-/** More combinations than any real value has are left out. */
+/** Maximum combinations of one value. More than any real value has are left out. */
 const MOST = 500
 const MOST_KNOWN = 5_000
 const MOST_PLACES = 100
 
-/** What a component contributes to an entry, or asks of it. */
+/** Contribution of a component to a tuple, or its test of a tuple. */
 type Part<Label, Range> = { readonly key: string | undefined; readonly labels: readonly Label[]; readonly ranges: readonly Range[] }
 type Value = Part<string, Interval>
 type Way = Part<LabelTest, RangeTest>
@@ -55,7 +55,7 @@ export const composite = (typeOf: TypeOf): SearchType => ({
 
 const isExact = ({ type }: CompositeComponent): boolean => type === 'token' || type === 'reference' || type === 'uri'
 
-/** Undefined where a component has none. */
+/** Returns the values of each component, or undefined if a component has none. */
 function valuesAt(
   base: TypedValue,
   components: readonly CompositeComponent[],
@@ -63,7 +63,7 @@ function valuesAt(
   onFailure: OnFailure | undefined,
 ): readonly (readonly TypedValue[])[] | undefined {
   const values = Array<readonly TypedValue[]>(components.length)
-  // The first component is mostly a code, which is always there.
+  // Check the first component last: it is mostly a code, which is always present.
   for (let i = components.length - 1; i >= 0; i--) {
     const found = components[i]!.values(base, resource, onFailure)
     if (found.length === 0) return undefined
@@ -92,7 +92,7 @@ const together = <T>(a: readonly T[], b: readonly T[]): readonly T[] => (a.lengt
 
 type Reader = (values: readonly TypedValue[], resource: Element, reading: SearchContext) => readonly Value[]
 
-/** `place`: empty for the component that is the key, else its number. */
+/** Returns the reader of a component. `place`: empty for the component that is the key, else its number. */
 function readerOf(typeOf: TypeOf, { type, field }: CompositeComponent, place: string): Reader {
   if (type === 'quantity') return quantityReader(place)
   if (type === 'token') return tokenReader(place)
@@ -150,12 +150,12 @@ const NOTHING: Value = { key: undefined, labels: [], ranges: [] }
 
 const placed = (place: string, label: string): string => place + oneLine(label)
 
-/** A label is a line. */
+/** Replaces line breaks, because a label is a single line. */
 const oneLine = (text: string): string => text.replaceAll('\n', '\u2028')
 
 const parameterOf = (component: CompositeComponent): SearchParameter => ({ ...component, valueTypes: [], components: [], values: () => [] })
 
-/** `there`: of `ne`, how any value is met; the element has one, and it is none of `ways`. */
+/** Ways in which a component matches. `there`: for `ne`, the ways that match any value. The element must match these and none of `ways`. */
 type Asked = { readonly ways: readonly Way[]; readonly there?: readonly Way[] }
 
 function askedOf(typeOf: TypeOf, component: CompositeComponent, text: string, context: QueryContext, place: string): Asked {

@@ -13,7 +13,7 @@ export const date: SearchType = {
   modifiers: [],
   extractor({ field }) {
     const names = namesOf(field)
-    // Every resource would be a group of its own.
+    // Each resource would be a group of its own.
     const isGrouped = field !== '_lastUpdated'
     return (fields, values) => {
       for (const { type, value } of values)
@@ -22,7 +22,7 @@ export const date: SearchType = {
           addRange(fields, field, range, range)
           if (isGrouped) fields.group(names, value)
         }
-        // A Timing is not indexed: the specification's table.
+        // A Timing is not indexed, as the table of the specification says.
         else if (type === 'Period' && isElement(value)) addRange(fields, field, rangeOf(value.start, fields), rangeOf(value.end, fields))
     }
   },
@@ -47,7 +47,7 @@ function addRange(fields: DocumentFields, name: string, start: DateRange | undef
   fields.sort(name, Math.max(low, -MOST), Math.min(high, MOST))
 }
 
-/** Beyond every instant a Date can hold. */
+/** Milliseconds beyond every instant that a Date can hold. */
 const MOST = 8_640_000_000_000_001
 
 function compare(field: string, prefix: string, low: number, high: number, now: number | undefined): Predicate {
@@ -62,7 +62,7 @@ function compare(field: string, prefix: string, low: number, high: number, now: 
     case 'eq':
       return test('within', low, high)
     case 'ne':
-      // There may be a Timing, which is never compared.
+      // Require an interval: a Timing has none, and no comparison may match it.
       return and(test('intersects', EVER, FOREVER), not(test('within', low, high)))
     case 'gt':
       return test('intersects', high, FOREVER)

@@ -1,11 +1,11 @@
-/** Exact decimal numbers, and the doubles nearest to them. Keys of an index are doubles; arithmetic before them must not round. */
+/** Exact decimal numbers, and the nearest doubles. Index keys are doubles, but the arithmetic before them must not round. */
 
-/** The number `digits` × 10^`exponent`. */
+/** Number `digits` × 10^`exponent`. */
 export type Decimal = { readonly digits: bigint; readonly exponent: number }
 
 const FORM = /^([+-]?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 
-/** Throws SyntaxError for a text that is not a number. */
+/** Parses a decimal number. Throws SyntaxError for a text that is not a number. */
 export function decimalOf(text: string): Decimal {
   const [, sign, whole, fraction = '', exponent = '0'] = FORM.exec(text) ?? []
   if (whole === undefined) throw new SyntaxError('not a decimal number')

@@ -34,16 +34,16 @@ export const number: SearchType = {
   },
 }
 
-/** A number of a resource, whichever way json.ts keeps it. */
+/** Returns a number of a resource as a double, from either form in which json.ts stores numbers. */
 export function numberOf(value: unknown): number | undefined {
   const text = numberTextOf(value)
   return text === undefined ? undefined : Number(text)
 }
 
-/** Longer texts are read as their doubles: the time to read digits grows with the square of their number. */
+/** Maximum characters of an exact number. Longer texts are read as doubles: exact parsing takes time with the square of the digits. */
 const LONGEST_TEXT = 1_000
 
-/** The text of a number that a double can be near to. */
+/** Returns the text of a number, or undefined if the value is no number or beyond all doubles. */
 export function numberTextOf(value: unknown): string | undefined {
   if (typeof value !== 'number' && !isDecimal(value)) return undefined
   const text = decimalTextOf(value)
@@ -52,7 +52,7 @@ export function numberTextOf(value: unknown): string | undefined {
   return text.length > LONGEST_TEXT ? String(number) : text
 }
 
-/** The texts of the bounds of a Range; infinite where it has no bound, undefined where the bound is no number. */
+/** Returns the texts of the bounds of a Range: infinite for a missing bound, undefined for a bound without a number. */
 export const boundsOf = ({ low, high }: Element): readonly [low: string | undefined, high: string | undefined] => [
   boundOf(low, LEAST),
   boundOf(high, MOST),
@@ -60,24 +60,24 @@ export const boundsOf = ({ low, high }: Element): readonly [low: string | undefi
 
 const boundOf = (quantity: unknown, open: number): string | undefined => (isElement(quantity) ? numberTextOf(quantity.value) : String(open))
 
-/** Of `ne`: `committedCondition`, a value, and none that is equal. */
+/** Returns the predicate of a comparison. `ne` requires a value (`isThere`), and none that is equal. */
 export const comparisonPredicate = (
   { prefix, text }: { readonly prefix: string; readonly text: string },
   isThere: Predicate,
   predicateOf: (prefix: string, text: string) => Predicate,
 ): Predicate => (prefix === 'ne' ? and(isThere, not(predicateOf('eq', text))) : predicateOf(prefix, text))
 
-/** Passed by every number. */
+/** Test that every number passes. */
 export const ANY_NUMBER: RangeTest = { kind: 'number', relation: 'intersects', low: LEAST, high: MOST }
 
-/** A number after its prefix. FhirError 400. */
+/** Returns a number and its prefix. Throws FhirError 400 for a malformed number. */
 export function parsePrefixedNumber(parameter: SearchParameter, value: string): { readonly prefix: string; readonly text: string } {
   const [prefix, text] = splitPrefix(value)
   if (!FORM.test(text)) throw malformedValueError(parameter, 'a number, perhaps after a prefix such as ge')
   return { prefix, text }
 }
 
-/** A number of a query as doubles: itself, the interval its precision implies, and the interval of `ap`. The number is in both. */
+/** Number of a query as doubles: the number, the interval of its precision, and the interval of `ap`. Both intervals contain it. */
 export type QueryNumber = {
   readonly exact: number
   readonly low: number
@@ -85,11 +85,11 @@ export type QueryNumber = {
   readonly about: readonly [low: number, high: number]
 }
 
-/** `convert`: from the unit of the number to the unit of the keys; it must rise with the number. */
+/** Returns the number of a query. `convert`: converts its unit to the unit of the keys, and must rise with the number. */
 export function queryNumberOf(text: string, convert: (value: Decimal) => number = toNearestDouble): QueryNumber {
   const { digits, exponent } = decimalOf(text)
   const exact = convert({ digits, exponent })
-  // If the interval is finer than a double, both ends are one number, or lie on one side of the value.
+  // If the interval is finer than a double, both ends are one number or lie on one side of the value.
   const inInterval = ([low, high]: readonly [Decimal, Decimal]): readonly [number, number] => {
     const [from, to] = [convert(low), convert(high)]
     return [Math.min(from, exact), to > exact ? to : nextDoubleAbove(exact)]
@@ -100,7 +100,10 @@ export function queryNumberOf(text: string, convert: (value: Decimal) => number 
   return { exact, low, high, about: [Math.min(low, from), Math.max(high, nextDoubleAbove(to))] }
 }
 
-/** eq takes the precision the text implies: 100 is [99.5, 100.5), 100.00 is [99.995, 100.005). The others compare with the number itself. */
+/**
+ * Returns the test of a prefix. `eq` uses the precision of the text: 100 is [99.5, 100.5), 100.00 is [99.995, 100.005).
+ * `ap` has an interval of its own. All other prefixes compare with the number itself.
+ */
 export function numberTestOf(prefix: string, { exact, low, high, about }: QueryNumber): RangeTest {
   const within = (from: number, to: number): RangeTest => ({ kind: 'number', relation: 'within', low: from, high: to })
   const reaches = (from: number, to: number): RangeTest => ({ kind: 'number', relation: 'intersects', low: from, high: to })
@@ -125,13 +128,13 @@ export function numberTestOf(prefix: string, { exact, low, high, about }: QueryN
 }
 
 /**
- * https://hl7.org/fhir/R4/search.html#number: half a unit of the last digit around the number. 1e2 has one significant digit, for which
- * that page gives [95, 105): as if it were 1.0e2.
+ * Returns the range of half a unit of the last digit around the number. https://hl7.org/fhir/R4/search.html#number
+ * 1e2 has one significant digit, but that page gives [95, 105), so it is read as 1.0e2.
  */
 function impliedRange(text: string): readonly [low: Decimal, high: Decimal] {
   const { digits, exponent } = decimalOf(text)
   const hasOneDigitMore = /^[+-]?\d+[eE]/.test(text)
-  // In tenths of the last digit.
+  // The number in tenths of its last digit.
   const tenths = digits * (hasOneDigitMore ? 100n : 10n)
   const power = exponent - (hasOneDigitMore ? 2 : 1)
   return [

@@ -1,11 +1,11 @@
-/** Numbers as text that is compared like them, so that a unit and its value stand in one key. */
+/** Numbers as texts that sort like the numbers, so that one key holds a unit and its value. */
 import { encodeDouble } from '../../ports/search/doubles.ts'
 import type { Predicate, RangeTest } from '../../ports/search/plan.ts'
 
-/** Behind every number. */
+/** Text that sorts after every number. */
 const LAST = 'g'
 
-/** Keys that begin with the text and go on with a number that passes. */
+/** Returns the predicate for keys that begin with the text, followed by a number in the range. */
 export const orderedRangePredicate = (field: string, text: string, { low, high }: RangeTest): Predicate => ({
   kind: 'keyRange',
   field,

@@ -2,7 +2,7 @@
 
 const PREFIX = /^(eq|ne|gt|lt|ge|le|sa|eb|ap)(?=[\d+\-.])/
 
-/** `ge2020` → [`ge`, `2020`]; without a prefix `eq`. */
+/** Splits `ge2020` into [`ge`, `2020`]. A value without a prefix gets `eq`. */
 export function splitPrefix(value: string): readonly [prefix: string, text: string] {
   const prefix = PREFIX.exec(value)?.[1]
   return prefix === undefined ? ['eq', value] : [prefix, value.slice(2)]

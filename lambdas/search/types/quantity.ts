@@ -22,7 +22,7 @@ import { conversionOf, toBaseUnits, UCUM } from './ucum.ts'
 
 export type Interval = readonly [low: number, high: number]
 
-/** A value, or an interval, and its unit. `bounds`: texts of numbers. `comparator`: how what was measured lies to the value. */
+/** Value or interval with its unit. `bounds`: texts of numbers. `comparator`: on which side of the value the true one lies. */
 type Measured = {
   readonly bounds: readonly [low: string, high: string]
   readonly comparator: string
@@ -32,8 +32,8 @@ type Measured = {
 }
 
 /**
- * A value stands behind its unit in a key, an interval beside it in a tuple: `:coded` by system and code, `:system` by the system alone,
- * `:unit` by code or unit alone, `:canonical` in base units, `:value` without a unit.
+ * Search type of quantities. A key is a unit followed by a single value. An interval is a tuple with the unit as its key.
+ * Fields: `:coded` by system and code, `:system` by system, `:unit` by code or unit, `:canonical` in base units, `:value` without a unit.
  */
 export const quantity: SearchType = {
   modifiers: [],
@@ -62,24 +62,24 @@ export const quantity: SearchType = {
     const [number = '', ...unit] = splitValue(value, '|').map(unescapeValue)
     if (unit.length !== 0 && unit.length !== 2) throw malformedValueError(parameter, 'of the form number or number|system|code')
     const [system = '', code = ''] = unit
-    // There may be a quantity without a value, which is never compared.
+    // Require a value: a quantity may have none, and no comparison may match it.
     const isThere = valueTest(`${name}:value`, '', ANY_NUMBER)
     const test = (prefix: string, text: string): Predicate => measuredTest(name, prefix, text, { system, code })
     return comparisonPredicate(parsePrefixedNumber(parameter, number), isThere, test)
   },
 }
 
-/** What a number counts: `value ` anything, `unit text|`, `system system|`, `coded system|code|`, `canonical base units|`. */
+/** Unit of a number. Labels: `value ` any unit, `unit text|`, `system system|`, `coded system|code|`, `canonical base units|`. */
 type Unit = {
   readonly kind: 'value' | 'unit' | 'system' | 'coded' | 'canonical'
   readonly unit: string
   readonly label: string
 }
 
-/** `keys`: the value behind each of its units; none of an interval. */
+/** Form of a quantity. `keys`: each unit followed by the value; empty for an interval. */
 export type QuantityForm = { readonly range: Interval; readonly units: readonly Unit[]; readonly keys: readonly string[] }
 
-/** As it is written, then in base units. */
+/** Returns the forms of a quantity: as written, then in base units. */
 export const quantityFormsOf = cachePerResource(({ type, value }) => (isElement(value) ? formsOf(measuredOf(type, value)) : []))
 
 function formsOf(measured: Measured | undefined): readonly QuantityForm[] {
@@ -96,7 +96,9 @@ function formsOf(measured: Measured | undefined): readonly QuantityForm[] {
   return [form(range, written), form(base.range, [inBase])]
 }
 
-/** What was measured is somewhere on one side of the value. https://hl7.org/fhir/R4/valueset-quantity-comparator.html */
+/**
+ * Returns the range of the true value, which lies on one side of the given one. https://hl7.org/fhir/R4/valueset-quantity-comparator.html
+ */
 function comparedWith(comparator: string, range: Interval): Interval {
   const [low, high] = range
   switch (comparator) {
@@ -151,7 +153,7 @@ function measuredTest(
     : valueTest(`${name}:canonical`, `${base!.unit}|`, numberTestOf(prefix, inBase))
 }
 
-/** A single value passes whether it has to lie within or to reach; an interval must do as it is told. */
+/** Returns the test of a value in a unit. For a single value `within` and `intersects` are equal; an interval is tested by the relation. */
 const valueTest = (field: string, unit: string, test: RangeTest): Predicate =>
   or(orderedRangePredicate(field, unit, test), { kind: 'tuple', field, key: unit, labels: [], ranges: [test] })
 
@@ -168,7 +170,10 @@ function canonical(code: string, [low, high]: Measured['bounds']): { readonly un
 
 const boundOf = (text: string): Decimal | number => (Number.isFinite(Number(text)) ? decimalOf(text) : Number(text))
 
-/** https://hl7.org/fhir/R4/datatypes.html#quantity; the unit of a Range is that of its bounds, of SampledData that of its origin. */
+/**
+ * Returns the value and unit of an element. The unit of a Range is that of its bounds, of SampledData that of its origin.
+ * https://hl7.org/fhir/R4/datatypes.html#quantity
+ */
 function measuredOf(type: string, value: Element): Measured | undefined {
   if (type === 'Range') return intervalOf(boundsOf(value), isElement(value.low) ? value.low : value.high)
   if (type === 'SampledData') return isElement(value.origin) ? intervalOf(boundsOfSamples(value, value.origin), value.origin) : undefined
@@ -184,7 +189,7 @@ function intervalOf([low, high]: readonly (string | undefined)[], unit: unknown)
   return { bounds: [low, high], comparator: textOf(comparator), system: textOf(system), code: textOf(code), unit: textOf(text) }
 }
 
-/** The limits of what the device measures, or the samples themselves: factor × sample + origin. */
+/** Returns the limits of the device, or else the extremes of the samples: factor × sample + origin. */
 function boundsOfSamples({ lowerLimit, upperLimit, factor, data }: Element, origin: Element): readonly (string | undefined)[] {
   const samples = (textOf(data).match(/\S+/g) ?? []).map(Number).filter(Number.isFinite)
   const from = numberOf(origin.value) ?? 0

@@ -1,4 +1,4 @@
-/** What a parameter type is: how its values get into the index, and what a value of a query means. Both halves stand in one file per type. */
+/** Search type: how the index gets the values of a parameter type, and what a query value means. Both halves are in one file per type. */
 import type { FhirError } from '../../fhir/outcome.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import type { Element } from '../../fhir/resource.ts'
@@ -7,32 +7,32 @@ import type { DocumentFields } from '../fields.ts'
 import type { OnFailure, SearchParameter, TypedValue } from '../parameters.ts'
 import type { SearchContext } from '../search-context.ts'
 
-/** `now`: milliseconds since 1970. */
+/** Search context of a query. `now`: milliseconds since 1970. */
 export type QueryContext = SearchContext & { readonly now?: number }
 
-/** Puts values a parameter has in a resource into the fields: one at least, of many a part at a time. */
+/** Adds the values that a parameter has in a resource to the fields. A call gets at least one value. Many values come in several calls. */
 export type ValueExtractor = (fields: DocumentFields, values: readonly TypedValue[], resource: Element, onFailure?: OnFailure) => void
 
 export type SearchType = {
   readonly modifiers: readonly string[]
-  /** What depends on the parameter alone is made here, once. */
+  /** Creates the extractor of a parameter. Everything that depends on the parameter alone is created here, once. */
   readonly extractor: (parameter: Pick<SearchParameter, 'field' | 'components'>) => ValueExtractor
-  /** What is done when all values are in the fields. */
+  /** Creates the step that runs when all values are in the fields. */
   readonly afterwards?: (parameter: Pick<SearchParameter, 'field'>) => (fields: DocumentFields) => void
-  /** One value of the query, unescaped parts still escaped. FhirError 400 when it is malformed. */
+  /** Returns the predicate of one query value, whose parts are still escaped. Throws FhirError 400 if it is malformed. */
   readonly lower: (parameter: SearchParameter, value: string, modifier: string | undefined, context: QueryContext) => Predicate
 }
 
 export const malformedValueError = (parameter: SearchParameter, expected: string): FhirError =>
   fhirError(400, 'value', `The value of the parameter ${parameter.code} is not ${expected}`)
 
-/** `\,` `\|` `\$` `\\` stand for the character. https://hl7.org/fhir/R4/search.html#escaping */
+/** Replaces `\,` `\|` `\$` `\\` by the character. https://hl7.org/fhir/R4/search.html#escaping */
 export const unescapeValue = (text: string): string => (text.includes('\\') ? text.replace(/\\([,|$\\])/g, '$1') : text)
 
-/** As a value of a query, whatever the text holds. */
+/** Escapes any text for use in a query value. */
 export const escapeValue = (text: string): string => text.replace(/[\\,|$]/g, '\\$&')
 
-/** Parts between unescaped separators, still escaped. */
+/** Returns the parts between unescaped separators, still escaped. */
 export function splitValue(text: string, separator: ',' | '|' | '$'): readonly string[] {
   if (!text.includes('\\')) return text.split(separator)
   const parts: string[] = []
@@ -47,7 +47,7 @@ export function splitValue(text: string, separator: ',' | '|' | '$'): readonly s
   return [...parts, text.slice(from)]
 }
 
-/** Keys that begin with the text. */
+/** Returns the predicate for keys that begin with the text. */
 export const keyPrefixPredicate = (field: string, text: string): Predicate => ({
   kind: 'keyRange',
   field,

@@ -1,4 +1,4 @@
-/** The parameter types this server searches by. */
+/** Parameter types that this server searches by. */
 import type { ParameterType } from '../parameters.ts'
 import { composite } from './composite.ts'
 import { date } from './date.ts'

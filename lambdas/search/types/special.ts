@@ -1,11 +1,11 @@
-/** The special parameter near of Location. https://hl7.org/fhir/R4/location.html#positional */
+/** Special parameter `near` of Location. https://hl7.org/fhir/R4/location.html#positional */
 import { isElement } from '../../fhir/resource.ts'
 import { numberOf } from './number.ts'
 import { malformedValueError, type SearchType, splitValue } from './search-type.ts'
 
-/** Kilometres. */
+/** Default distance, in the unit of the value (kilometres if it has none). */
 const DEFAULT_DISTANCE = 50
-/** Metres. */
+/** Metres per unit. */
 const UNITS: Readonly<Record<string, number>> = { km: 1000, '[mi_us]': 1609.3472186944375, m: 1 }
 
 export const special: SearchType = {
@@ -30,7 +30,7 @@ export const special: SearchType = {
 
 type Circle = { readonly latitude: number; readonly longitude: number; readonly metres: number }
 
-/** What `near` asks for; undefined where it is malformed. */
+/** Parses a value of `near`. Returns undefined if it is malformed. */
 export function circleOf(value: string): Circle | undefined {
   const [latitude = '', longitude = '', distance = '', units = ''] = splitValue(value, '|')
   const unit = UNITS[units === '' ? 'km' : units]

@@ -1,19 +1,19 @@
-/** What codes and identifiers are found, sorted and grouped by. https://hl7.org/fhir/R4/search.html#token */
+/** Keys, sort values and groups of codes and identifiers. https://hl7.org/fhir/R4/search.html#token */
 import { type Element, isElement } from '../../fhir/resource.ts'
 import { cacheByCode } from '../interned-texts.ts'
 import type { TypedValue } from '../parameters.ts'
 
 export type Token = {
-  /** `system|code`. */
+  /** Keys of the form `system|code`. */
   readonly keys: readonly string[]
-  /** Undefined: a system alone. */
+  /** Code in the form that searches compare; undefined for a system alone. */
   readonly code: string | undefined
   readonly sort: string | undefined
-  /** Undefined: by its keys. */
+  /** Group of its own; undefined if its keys are its groups. */
   readonly group: { readonly code: string; readonly both: string } | undefined
 }
 
-/** Before values that are compared without case, so that they never equal a value that is compared with it. */
+/** Prefix of values that are compared without case. So they never equal a value that is compared with case. */
 export const FOLDED_KEY_PREFIX = '\u0001'
 
 const SPECIAL = 'http://terminology.hl7.org/CodeSystem/special-values'
@@ -59,12 +59,12 @@ const systemAlone = (system: unknown): readonly Token[] =>
 
 const tokenOfCoding = cacheByCode(MOST_KNOWN, (system, code) => tokenOf(system, code, code, undefined))
 
-/** It is grouped by its text: its system is not in the resource. */
+/** Returns the token of a text. Its group is the text alone, because its system is not in the resource. */
 const tokenOfText = (system: string, text: string): Token => tokenOf(system, text, text, { code: text, both: text })
 
 const tokenOfCode = cacheByCode(MOST_KNOWN, (system, code) => tokenOf(system, code, folded(code), { code, both: code }))
 
-/** Its binding has one system: it is also found as a code without one. */
+/** Returns the token of a code whose binding has one system. Searches also find it as a code without a system. */
 const tokenOfBoundCode = cacheByCode(MOST_KNOWN, (system, code): Token => {
   const token = tokenOfCode(system, code)
   return { ...token, keys: [...token.keys, `|${token.code}`] }
@@ -73,10 +73,10 @@ const tokenOfBoundCode = cacheByCode(MOST_KNOWN, (system, code): Token => {
 const tokenOfIdentifier = (system: string, value: string): Token =>
   tokenOf(system, value, folded(value), { code: value, both: `${system}|${value}` })
 
-/** An id has no system: one key does for it. */
+/** Returns the token of an id. An id has no system, so the key of its code is enough. */
 const tokenOfId = (id: string): Token => ({ keys: NONE, code: id, sort: `\u0000${id}`, group: { code: id, both: id } })
 
-/** `text`: the code as it is compared. */
+/** Returns a token. `text`: the code in the form that searches compare. */
 const tokenOf = (system: string, code: string, text: string, group: Token['group']): Token => ({
   keys: [`${system}|${text}`],
   code: text,

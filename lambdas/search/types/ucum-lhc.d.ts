@@ -1,8 +1,8 @@
-/** What this project uses of @lhncbc/ucum-lhc, which has no types of its own. */
+/** Types for the parts of @lhncbc/ucum-lhc that this project uses. The package has none. */
 declare module '@lhncbc/ucum-lhc' {
   type Unit = { readonly isArbitrary_?: boolean; convertFrom(value: number, from: Unit): number }
 
-  /** `baseFactorStr_` × `csUnitString_`, in other units; null of base units, of special units and of products. */
+  /** Unit defined as `baseFactorStr_` × `csUnitString_` in other units. Both are null for base units, special units and products. */
   type DefinedUnit = {
     readonly isBase_: boolean
     readonly magnitude_: number

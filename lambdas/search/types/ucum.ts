@@ -1,4 +1,4 @@
-/** Quantities of UCUM units as quantities of base units, so that 5 g equals 5000 mg. https://ucum.org/ucum */
+/** Converts quantities in UCUM units to base units, so that 5 g equals 5000 mg. https://ucum.org/ucum */
 import { UcumLhcUtils } from '@lhncbc/ucum-lhc'
 import { cacheByText } from '../interned-texts.ts'
 import { type Decimal, decimalOf, toNearestDouble } from './decimal.ts'
@@ -6,10 +6,10 @@ import { factorOf, multiplyByFactor } from './unit-factor.ts'
 
 export const UCUM = 'http://unitsofmeasure.org'
 
-/** `unit`: base units with their exponents, the same for all units of a dimension. */
+/** Quantity in base units. `unit`: base units with their exponents, the same for all units of a dimension. */
 export type BaseUnitQuantity = { readonly unit: string; readonly value: number }
 
-/** Whether it is a UCUM unit, of whatever relation to others. */
+/** Whether the code is a UCUM unit, with or without a conversion to other units. */
 export const isUnit: (code: string) => boolean = (code) => knownUnit(code).isUnit
 
 const knownUnit = cacheByText(5_000, (code) => ({ isUnit: isSpecified(code) }))
@@ -17,7 +17,7 @@ const knownUnit = cacheByText(5_000, (code) => ({ isUnit: isSpecified(code) }))
 const isSpecified = (code: string): boolean =>
   code !== '' && code.length <= 100 && UcumLhcUtils.getInstance().getSpecifiedUnit(code, 'validate').unit !== null
 
-/** Values in a unit as values in base units. `convert` returns NaN where the unit has no such value. */
+/** Conversion from a unit to base units. `convert` returns NaN if the unit has no such value. */
 export type UnitConversion = { readonly unit: string; readonly convert: (value: Decimal) => number }
 
 /** Returns undefined for a unit without a conversion, and for a value that the unit does not have. Infinities stay. */
@@ -30,14 +30,16 @@ export function toBaseUnits(code: string, value: Decimal | number): BaseUnitQuan
 }
 
 /**
- * undefined: not a UCUM unit, one that has no relation to others, [iU], what is counted in an annotation alone, {score}, or one whose
- * values fall where those in base units rise, [pH].
+ * Returns the conversion of a unit. Returns undefined for a code that is no UCUM unit or only an annotation ({score}). Also undefined:
+ * units unrelated to others ([iU]), and units whose values fall while those in base units rise ([pH]).
  */
 export const conversionOf = (code: string): UnitConversion | undefined => knownConversion(code).conversion
 
 const knownConversion = cacheByText(5_000, (code) => ({ conversion: makeConversion(code) }))
 
-/** UCUM takes it for 1; a score is no percentage. https://ucum.org/ucum#section-Curly-Braces */
+/**
+ * Matches a code that is only an annotation. UCUM takes it for 1, but a score is no percentage. https://ucum.org/ucum#section-Curly-Braces
+ */
 const ANNOTATION = /^\{[^{}]*\}$/
 
 function makeConversion(code: string): UnitConversion | undefined {
@@ -59,8 +61,8 @@ function makeConversion(code: string): UnitConversion | undefined {
   return convert(1) < convert(2) ? { unit, convert: (value) => rounded(finite(convert(toNearestDouble(value)))) } : undefined
 }
 
-/** Beyond all doubles values would be alike. */
+/** Returns NaN for values beyond all doubles, which would otherwise be equal to each other. */
 const finite = (value: number): number => (Number.isFinite(value) ? value : Number.NaN)
 
-/** Cuts off what binary fractions add in the last digits, and the sign of a zero. */
+/** Removes the last digits, where binary fractions are inexact, and the sign of a zero. */
 const rounded = (value: number): number => Number(value.toPrecision(15)) + 0

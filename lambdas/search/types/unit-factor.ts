@@ -5,12 +5,12 @@
 import { UnitTables } from '@lhncbc/ucum-lhc'
 import { type Decimal, decimalOf, toNearestDouble } from './decimal.ts'
 
-/** The number `digits` × 10^`exponent` / `divisor`, in lowest terms. `divisor` is 1 if the factor is a decimal. */
+/** Factor `digits` × 10^`exponent` / `divisor`, in lowest terms. `divisor` is 1 if the factor is a decimal. */
 export type UnitFactor = Decimal & { readonly divisor: bigint }
 
-/** More digits than the exact product of any clinical unit. */
+/** Maximum digits of a factor, more than the exact product of any clinical unit has. Longer factors are replaced by a decimal. */
 const MOST_DIGITS = 300
-/** Digits of a quotient before it is rounded to a double. */
+/** Digits to which a quotient is computed before it is rounded to a double. */
 const QUOTIENT_DIGITS = 40
 
 /** Returns the double nearest to the product. Equal products of different units give the same double. */
@@ -21,7 +21,7 @@ export function multiplyByFactor({ digits, exponent }: Decimal, factor: UnitFact
   return toNearestDouble({ digits: (product.digits * 10n ** BigInt(places)) / factor.divisor, exponent: product.exponent - places })
 }
 
-/** Returns the factor of a unit that the library converts by `magnitude`, and the nearest decimal where the two disagree. */
+/** Returns the factor of a unit that the library converts by `magnitude`. Returns the nearest decimal if the two disagree. */
 export function factorOf(code: string, magnitude: number): UnitFactor {
   return near(definedFactor(code), magnitude) ?? { ...decimalOf(magnitude.toPrecision(15)), divisor: 1n }
 }
@@ -64,7 +64,7 @@ function definedFactor(code: string): UnitFactor | undefined {
   }
 }
 
-/** `10*3`, `cm2`, `100`. */
+/** Returns the factor of a unit without operators: `10*3`, `cm2`, `100`. */
 function simpleFactor(text: string): UnitFactor | undefined {
   if (/^\d+$/.test(text)) return inLowestTerms({ ...decimalOf(text), divisor: 1n })
   const [, symbol = '', exponent = '1'] = /^(.*?)([+-]?\d+)?$/.exec(text) ?? []
@@ -77,7 +77,7 @@ function atomFactor(code: string): UnitFactor | undefined {
   if (unit?.isBase_ === true) return ONE
   if (!unit?.csUnitString_ || !unit.baseFactorStr_) return undefined
   const base = definedFactor(unit.csUnitString_)
-  // Examples of units stand among the definitions, with the definition of their last part: mL with that of l.
+  // The table also contains example units with the definition of their last part: mL has that of l. `near` rejects them.
   return near(base && productOf(base, { ...decimalOf(unit.baseFactorStr_), divisor: 1n }), unit.magnitude_)
 }
 
@@ -90,7 +90,7 @@ function prefixedFactor(symbol: string): UnitFactor | undefined {
   return undefined
 }
 
-/** https://ucum.org/ucum#section-Prefixes */
+/** Values of the UCUM prefixes. https://ucum.org/ucum#section-Prefixes */
 const PREFIXES: Readonly<Record<string, string>> = {
   Y: '1e24',
   Z: '1e21',
@@ -128,7 +128,7 @@ function powerOf({ digits, exponent, divisor }: UnitFactor, power: number): Unit
   return inLowestTerms({ digits: above ** BigInt(count), exponent: exponent * power, divisor: below ** BigInt(count) })
 }
 
-/** Tens, and what divides a ten, belong to the exponent: what is left divides no decimal. */
+/** Reduces a factor. Tens, and twos and fives of the divisor, move into the exponent. Returns undefined for 0 and above `MOST_DIGITS`. */
 function inLowestTerms({ digits, exponent, divisor }: UnitFactor): UnitFactor | undefined {
   if (digits === 0n || String(digits).length + String(divisor).length > MOST_DIGITS) return undefined
   let [above, below, tens] = [digits, divisor, exponent]
