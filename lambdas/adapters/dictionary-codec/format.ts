@@ -1,27 +1,28 @@
 /**
- * Bytes in fewer bytes, by what stands in a dictionary of bytes like them. For many short texts of which each is read alone: zlib sets up more for
- * each than it takes to unpack it (test/bench/README.md). Packed are the number of bytes, then steps until there are so many:
+ * Format of packed bytes. Packing refers to a dictionary of similar bytes. It is meant for many short texts that are read one at a time:
+ * zlib spends more on the setup for each than unpacking takes here (test/bench/README.md). Packed bytes are the number of unpacked bytes,
+ * then steps until there are that many:
  *
- * | part | which is |
+ * | part | content |
  * |---|---|
- * | a byte | its upper half: how many bytes are literals, 15: as many more as a varint says; its lower half: what comes after them |
- * | literals | as they are. Where nothing is missing any more, the step ends here |
+ * | first byte | upper half: number of literals, 15: 15 plus a varint; lower half: content after the literals |
+ * | literals | unchanged bytes. The last step ends here if no bytes are missing |
  * | lower half 0 | 16 bytes: a UUID, which is 36 bytes of text |
- * | lower half 1–14 | a position, two bytes: so many bytes and four more, from there on |
- * | 15 | a varint, then the position: so many bytes as it says and 19 more |
+ * | lower half 1–14 | two bytes: a position, from which the value of the lower half plus 4 bytes are copied |
+ * | lower half 15 | a varint, then a position, from which the value of the varint plus 19 bytes are copied |
  *
- * Positions count through the dictionary and on through what is unpacked so far. Varints have seven bits a byte, the lowest first.
+ * Positions count through the dictionary, then through the bytes unpacked so far. A varint has seven bits per byte, lowest first.
  */
 
-/** Bytes: more takes the thread for long, and gains little by a dictionary. */
+/** Maximum bytes to pack. More would occupy the thread for long, and would gain little from a dictionary. */
 export const MAX_UNPACKED_BYTES = 256_000
-/** Lengths of literals and of matches that a half cannot tell. */
+/** Half byte that announces a varint for a longer length, of literals or of a match. */
 export const LENGTH_ESCAPE = 15
-/** Of a match; shorter ones would save nothing. */
+/** Minimum bytes of a match. Shorter ones would save nothing. */
 export const MIN_MATCH_BYTES = 5
 export const UUID_MARKER = 0
 export const UUID_LENGTH = 36
 export const DASH = '-'.charCodeAt(0)
 
-/** Whether a dash stands there in a UUID. https://www.rfc-editor.org/rfc/rfc9562#section-4 */
+/** Whether a UUID has a dash at the index. https://www.rfc-editor.org/rfc/rfc9562#section-4 */
 export const isDashAt = (index: number): boolean => index === 8 || index === 13 || index === 18 || index === 23

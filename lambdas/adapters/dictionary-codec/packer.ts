@@ -1,31 +1,34 @@
-/** Packs bytes with a dictionary: format.ts. At each place it takes the longest match of those that three tables know. */
+/** Packs bytes with a dictionary (format.ts). At each offset it takes the longest match that three hash tables offer. */
 import { DASH, isDashAt, LENGTH_ESCAPE, MAX_UNPACKED_BYTES, MIN_MATCH_BYTES, UUID_LENGTH, UUID_MARKER } from './format.ts'
 
-/** Positions in a step. */
+/** Number of positions that two bytes can address. */
 const POSITIONS = 0x1_0000
-/** Of a dictionary the last places of LEAST and of so many bytes are known: the longer ones lead to longer matches. */
+/**
+ * Bytes of the long hash. The tables of a dictionary have the last offset of each sequence of MIN_MATCH_BYTES and of LONG bytes; the latter
+ * yield longer matches.
+ */
 const LONG = 12
 const DICTIONARY_BITS = 14
 const OWN_BITS = 12
-/** What is not as much smaller, a part of its length, is not worth it. */
+/** Minimum saving as a fraction of the length. With less, the bytes stay unpacked. */
 const GAIN = 1 / 8
 
 const first = (bytes: Uint8Array, at: number): number =>
   bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24)
-/** Of LEAST bytes. */
+/** Returns the hash of MIN_MATCH_BYTES bytes. */
 const shortHash = (bytes: Uint8Array, at: number): number =>
   (Math.imul(first(bytes, at), 0x9e3779b1) ^ Math.imul(bytes[at + 4]!, 0x85ebca6b)) >>> (32 - DICTIONARY_BITS)
 const longHash = (bytes: Uint8Array, at: number): number =>
   (Math.imul(first(bytes, at), 0x9e3779b1) ^ Math.imul(first(bytes, at + 4), 0x85ebca6b) ^ Math.imul(first(bytes, at + 8), 0xc2b2ae35)) >>>
   (32 - DICTIONARY_BITS)
 
-/** Values of the digits of UUIDs, −1 for other bytes. */
+/** Values of the digits of UUIDs; −1 for other bytes. */
 const DIGITS = new Int8Array(256).fill(-1)
 for (let value = 0; value < 16; value++) DIGITS[value.toString(16).charCodeAt(0)] = value
 
 /**
- * Shared by all that pack on this thread, one after the other: places in the bytes, by the hash of what stands there. Those inside of a match are left
- * out: what is found there is found where the match was.
+ * Offsets in the bytes to pack, by the hash of the bytes there. All packers of this thread share it, because they run one after the other.
+ * Offsets inside a match are left out: the same bytes are found at the source of the match.
  */
 const own = new Int32Array(1 << OWN_BITS)
 
@@ -33,11 +36,11 @@ export class Packer {
   readonly dictionary: Uint8Array
   readonly #short = new Int16Array(1 << DICTIONARY_BITS).fill(-1)
   readonly #long = new Int16Array(1 << DICTIONARY_BITS).fill(-1)
-  /** The match found last. */
+  /** Last match found. */
   #length = 0
   #position = 0
 
-  /** `dictionary`: no more than 32,767 bytes. */
+  /** `dictionary`: at most 32,767 bytes. */
   constructor(dictionary: Uint8Array) {
     this.dictionary = dictionary
     for (let at = 0; at + LONG <= dictionary.length; at++) {
@@ -46,7 +49,7 @@ export class Packer {
     }
   }
 
-  /** Undefined where that would save little. */
+  /** Returns undefined if packing saves too little. */
   pack(bytes: Uint8Array): Uint8Array | undefined {
     if (bytes.length > MAX_UNPACKED_BYTES) return undefined
     own.fill(-1)
@@ -59,13 +62,13 @@ export class Packer {
       } else if (isUuidAt(bytes, at)) {
         steps.uuid(at)
         at += UUID_LENGTH
-        // What nothing was found in for long is looked at here and there.
+        // The longer no match was found, the fewer offsets are tested.
       } else at += 1 + ((at - steps.told) >>> 7)
     }
     return steps.end(bytes.length - bytes.length * GAIN)
   }
 
-  /** The longest match there, in the dictionary or in the bytes before. */
+  /** Finds the longest match at `at`, in the dictionary or in the bytes before. */
   #find(bytes: Uint8Array, at: number): void {
     const { dictionary } = this
     this.#length = 0
@@ -77,10 +80,10 @@ export class Packer {
     own[place] = at
   }
 
-  /** `base`: the position of the first byte of `from`. */
+  /** Takes the match at `place` in `from` if it is longer than the current one. `base`: position of the first byte of `from`. */
   #take(bytes: Uint8Array, at: number, from: Uint8Array, place: number, base: number): void {
     if (place < 0 || base + place >= POSITIONS) return
-    // It is longer only if it goes on where the longest ends.
+    // A longer match must also cover the byte after the current one.
     if (from[place + this.#length] !== bytes[at + this.#length]) return
     const most = Math.min(bytes.length - at, from.length - place)
     let length = 0
@@ -98,18 +101,18 @@ function isUuidAt(bytes: Uint8Array, at: number): boolean {
   return true
 }
 
-/** Grows with the largest that is packed. */
+/** Shared buffer that grows with the longest packed bytes. */
 let scratch = new Uint8Array(16_000)
 
 class Steps {
-  /** Up to which of the bytes there are steps. */
+  /** Offset up to which the bytes are covered by steps. */
   told = 0
   readonly #bytes: Uint8Array
   #end = 0
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes
-    // The most a byte takes: each in a step of its own, which no match and no UUID is.
+    // Worst case: a step with a single literal takes two bytes. Matches and UUIDs take less than they cover.
     if (scratch.length < bytes.length * 2 + 16) scratch = new Uint8Array(bytes.length * 4)
     this.#varint(bytes.length)
   }
@@ -133,13 +136,13 @@ class Steps {
     this.told = at + UUID_LENGTH
   }
 
-  /** Undefined where they are not shorter than that. */
+  /** Returns undefined unless the result is shorter than `least` bytes. */
   end(least: number): Uint8Array | undefined {
     if (this.told < this.#bytes.length) this.#literals(this.#bytes.length, UUID_MARKER)
     return this.#end < least ? scratch.slice(0, this.#end) : undefined
   }
 
-  /** Those up to a place, with what comes after them. */
+  /** Writes the literals up to `at`, and the lower half for the content after them. */
   #literals(at: number, next: number): void {
     const length = at - this.told
     scratch[this.#end++] = (Math.min(length, LENGTH_ESCAPE) << 4) | next

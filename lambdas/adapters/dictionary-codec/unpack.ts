@@ -1,12 +1,12 @@
-/** Bytes as they were before they were packed: format.ts. */
+/** Unpacks bytes (format.ts). */
 import { DASH, isDashAt, LENGTH_ESCAPE, MAX_UNPACKED_BYTES, MIN_MATCH_BYTES, UUID_LENGTH, UUID_MARKER } from './format.ts'
 
-/** What is no packed bytes, or was packed with another dictionary. */
+/** Packed bytes are invalid, or were packed with another dictionary. */
 export class UnpackError extends Error {}
 
 const DIGITS = Uint8Array.from('0123456789abcdef', (digit) => digit.charCodeAt(0))
 
-/** UnpackError for what is damaged, as far as that can be told: a checksum tells the rest. */
+/** Throws UnpackError if damage is detectable. Other damage requires a checksum. */
 export function unpack(packed: Uint8Array, dictionary: Uint8Array): Uint8Array {
   const steps = new Steps(packed)
   const length = steps.varint()
@@ -30,7 +30,7 @@ export function unpack(packed: Uint8Array, dictionary: Uint8Array): Uint8Array {
 const lengthOf = (half: number, least: number, steps: Steps): number =>
   least + (half === LENGTH_ESCAPE ? LENGTH_ESCAPE + steps.varint() : half)
 
-/** The place after it. A match may reach into itself. */
+/** Returns the offset after the match. A match may overlap the bytes that it produces. */
 function copyMatch(bytes: Uint8Array, at: number, length: number, position: number, dictionary: Uint8Array): number {
   const isInDictionary = position < dictionary.length
   const from = isInDictionary ? dictionary : bytes

@@ -1,6 +1,6 @@
 /**
- * A small SQLite file beside the store: its owner's alone, marked as what it is, written by several processes or threads, each of whose commits is
- * on disk when it returns.
+ * Opens a small SQLite file beside the store. Only its owner has access, and an application id marks it. Several processes or threads may
+ * write it. Each commit is on disk when it returns.
  */
 import { closeSync, fchownSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -10,13 +10,13 @@ import { isDamageError } from './sqlite-errors.ts'
 /** `applicationId`: marks the file as one of this server. https://www.sqlite.org/pragma.html#pragma_application_id */
 export type FileFormat = { readonly applicationId: number; readonly schemaVersion: number; readonly schema: string }
 
-/** A file that is something else, one of a newer version, or damaged; it stays as it is. The message has its path. */
+/** File that is foreign, from a newer version, or damaged. It stays unchanged. The message contains its path. */
 export class UnusableFileError extends Error {}
 
-/** Milliseconds for which one process waits for the other. */
+/** Maximum wait for the lock of another process, in milliseconds. */
 const PATIENCE = 5_000
 
-/** Makes the file when it is missing. UnusableFileError where it is something else. */
+/** Opens the file; creates it if missing. Throws UnusableFileError if the file cannot be used. */
 export function openSqliteFile(file: string, format: FileFormat): DatabaseSync {
   makePrivate(file)
   const db = new DatabaseSync(file, { timeout: PATIENCE })
@@ -32,7 +32,7 @@ export function openSqliteFile(file: string, format: FileFormat): DatabaseSync {
   }
 }
 
-/** By one of several that open it at once. */
+/** Creates the schema. Only one of several processes that open the file at once does so. */
 function make(db: DatabaseSync, { applicationId, schemaVersion, schema }: FileFormat): void {
   db.exec('BEGIN IMMEDIATE')
   try {
@@ -54,7 +54,10 @@ function check(db: DatabaseSync, file: string, { applicationId, schemaVersion }:
 
 const pragma = (db: DatabaseSync, name: string): unknown => Object.values(db.prepare(`PRAGMA ${name}`).get()!)[0]
 
-/** SQLite has no setting for the mode of a file, which its logs get as well. What root makes is the folder's owner's, who may run the server. */
+/**
+ * Creates the file for its owner alone, because SQLite has no setting for the mode. The logs of the file inherit it. A file that root
+ * creates gets the owner of the folder, because the server may run as that user.
+ */
 function makePrivate(file: string): void {
   try {
     // guard: grants-file-is-private

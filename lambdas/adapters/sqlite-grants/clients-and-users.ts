@@ -1,4 +1,4 @@
-/** Clients and users in the file of grants: changed by compare-and-set. */
+/** Clients and users in the grants file, changed by compare-and-set. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { type Client, type Clients, isClientId } from '../../ports/rows/clients.ts'
 import { isUserName, type User, type Users } from '../../ports/rows/users.ts'
@@ -6,7 +6,7 @@ import type { RegisteredKind } from './grant-changes.ts'
 import { runRead } from './read-retry.ts'
 import type { GrantsWriter } from './writer.ts'
 
-/** Each that fails is one that another has done. */
+/** Maximum attempts of a change. An attempt fails only because another change succeeded. */
 const ATTEMPTS = 1_000
 
 type Row = { readonly number: number; readonly json: string }

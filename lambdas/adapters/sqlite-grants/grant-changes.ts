@@ -1,4 +1,4 @@
-/** What is changed in the file of grants, one by one within a transaction. */
+/** Changes of the grants file. A transaction applies several of them in order. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { GrantKind } from '../../ports/rows/grants.ts'
 import type { Revocation } from '../../ports/rows/revocations.ts'
@@ -6,7 +6,10 @@ import type { Revocation } from '../../ports/rows/revocations.ts'
 export type RegisteredKind = 'client' | 'user'
 type GrantRow = { readonly owner: string; readonly expires: number | null; readonly json: string }
 
-/** `number`: what is changed, 0 where there is nothing, null whatever it is; nothing is done where it is another by now. `now`: ms since 1970. */
+/**
+ * `number`: expected number of the stored entry; 0: no entry; null: any. If the number differs, the change has no effect. `now`:
+ * milliseconds since 1970.
+ */
 export type GrantChange =
   | {
       readonly do: 'register'
@@ -41,7 +44,7 @@ export class GrantChanges {
     this.#db = db
   }
 
-  /** In one transaction, with one flush. Whether each was done; where it fails none was. */
+  /** Applies the changes in one transaction with one flush. Returns for each whether it had an effect. If it throws, none had. */
   commit(changes: readonly GrantChange[]): readonly boolean[] {
     this.#db.exec('BEGIN IMMEDIATE')
     try {

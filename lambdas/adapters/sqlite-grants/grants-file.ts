@@ -1,4 +1,7 @@
-/** The file of what the authorization server keeps: clients, users, grants, revocations. Commands of other processes write it beside a server. */
+/**
+ * File with the data of the authorization server: clients, users, grants and revocations. Commands in other processes write it while a
+ * server runs.
+ */
 import type { DatabaseSync } from 'node:sqlite'
 import { openSqliteFile } from '../sqlite-file/open-file.ts'
 import { toFileFault as reasonIn } from '../sqlite-file/sqlite-errors.ts'
@@ -6,7 +9,7 @@ import { toFileFault as reasonIn } from '../sqlite-file/sqlite-errors.ts'
 /** `FHIG` */
 const APPLICATION_ID = 0x46484947
 
-/** `number`: of the change an entry came with, from `change`, so that no two are alike. `expires`: null, where it stays. */
+/** `number`: unique number of the change that wrote the entry, from the table `change`. `expires`: null if the entry does not expire. */
 const SCHEMA = `
   CREATE TABLE client (name TEXT PRIMARY KEY, number INTEGER NOT NULL, json TEXT NOT NULL) WITHOUT ROWID;
   CREATE TABLE user (name TEXT PRIMARY KEY, number INTEGER NOT NULL, json TEXT NOT NULL) WITHOUT ROWID;
@@ -22,8 +25,8 @@ const SCHEMA = `
 
 const FORMAT = { applicationId: APPLICATION_ID, schemaVersion: 1, schema: SCHEMA }
 
-/** Makes the file when it is missing, for its owner alone. UnusableFileError where it is something else. */
+/** Opens the file; creates it for its owner alone if missing. Throws UnusableFileError if the file cannot be used. */
 export const openGrantsFile = (file: string): DatabaseSync => openSqliteFile(file, FORMAT)
 
-/** As a fault of the machine, where it is one. */
+/** Returns the machine fault that the error stands for, otherwise the error itself. */
 export const toGrantsFault = (error: unknown, file: string): unknown => reasonIn(error, { file, kept: 'grants' })

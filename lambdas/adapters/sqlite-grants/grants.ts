@@ -1,10 +1,10 @@
-/** Grants in a file of SQLite. */
+/** Grants in an SQLite file. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Grant, GrantKind, GrantRow, Grants } from '../../ports/rows/grants.ts'
 import { runRead } from './read-retry.ts'
 import type { GrantsWriter } from './writer.ts'
 
-/** Grants. */
+/** Grants per page of a list. */
 export const PAGE_SIZE = 1_000
 
 type Row = { readonly key: string; readonly number: number; readonly owner: string; readonly expires: number | null; readonly json: string }

@@ -1,4 +1,4 @@
-/** What the authorization server keeps, in one file that other processes write as well. */
+/** Opens the data of the authorization server, in one file that other processes also write. */
 import type { Clients } from '../../ports/rows/clients.ts'
 import type { Grants } from '../../ports/rows/grants.ts'
 import type { Revocations } from '../../ports/rows/revocations.ts'
@@ -14,14 +14,17 @@ export type OpenedGrants = {
   readonly users: Users
   readonly grants: Grants
   readonly revocations: Revocations
-  /** Finishes what is under way. */
+  /** Completes pending changes, then closes the file. */
   readonly close: () => Promise<void>
 }
 
-/** `file`: made when missing. `now`: ms since 1970. `page`: of what is listed. UnusableFileError where it is something else. */
+/**
+ * Opens the file; creates it if missing. `now`: clock in milliseconds since 1970. `page`: grants per page of a list. Throws
+ * UnusableFileError if the file cannot be used.
+ */
 export function openGrants(file: string, now: () => number, page: number = PAGE_SIZE): OpenedGrants {
   const db = openGrantsFile(file)
-  // Whatever writes waits for the disk: that is the thread's.
+  // Writes wait for the disk, so only the writer thread executes them.
   db.exec('PRAGMA query_only = ON')
   const writer = new GrantsWriter(file)
   return {

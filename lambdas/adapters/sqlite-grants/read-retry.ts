@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { toGrantsFault } from './grants-file.ts'
 
-/** What is read, or what is wrong with the machine. */
+/** Runs a read and converts its errors to machine faults. */
 export function runRead<T>(db: DatabaseSync, read: () => T): T {
   try {
     return read()

@@ -1,4 +1,4 @@
-/** Revocations in a file of SQLite. */
+/** Revocations in an SQLite file. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Revocation, RevocationKey, Revocations } from '../../ports/rows/revocations.ts'
 import { runRead } from './read-retry.ts'

@@ -1,6 +1,6 @@
 /**
- * The thread that writes the file of grants. SQLite blocks its thread while the disk flushes, and while another process writes, so nobody else
- * waits here. Whatever has arrived is committed in one go.
+ * Thread that writes the grants file. SQLite blocks its thread while the disk flushes or another process writes, so no other work runs
+ * here. All changes that have arrived share a transaction.
  */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { Damaged } from '../../ports/faults/damaged.ts'
@@ -11,15 +11,15 @@ import { openGrantsFile, toGrantsFault } from './grants-file.ts'
 
 export type GrantsWriterRequest = { readonly number: number; readonly change: GrantChange } | 'close'
 
-/** A class does not cross to another thread. */
+/** Kind of the fault, because messages between threads do not preserve error classes. */
 export type GrantsWriterFault = 'busy' | 'full' | 'damaged' | 'other'
 
-/** `done`: of each number. */
+/** `done`: whether each change had an effect, by its number. */
 export type GrantsWriterReply =
   | { readonly done: ReadonlyMap<number, boolean> }
   | { readonly failed: readonly number[]; readonly fault: GrantsWriterFault; readonly text: string }
 
-/** So many share a flush: what fails, fails together. */
+/** Maximum changes per transaction and flush. If it fails, all of them fail. */
 const MOST_AT_ONCE = 500
 
 const port = parentPort!

@@ -1,4 +1,4 @@
-/** The thread that writes, as seen from the one that serves. It is started by the first change: who only reads has none. */
+/** Sends changes to the writer thread. The first change starts the thread, so a process that only reads has none. */
 import { Worker } from 'node:worker_threads'
 import { Damaged } from '../../ports/faults/damaged.ts'
 import { DiskFull } from '../../ports/faults/disk-full.ts'
@@ -6,9 +6,9 @@ import { Overloaded } from '../../ports/faults/overloaded.ts'
 import type { GrantChange } from './grant-changes.ts'
 import type { GrantsWriterReply, GrantsWriterRequest } from './writer-thread.ts'
 
-/** Beyond them changes are refused. */
+/** Maximum pending changes. Further ones are rejected with Overloaded. */
 const MOST_WAITING = 5_000
-/** Megabytes. */
+/** Size of the young generation in megabytes. */
 const YOUNG_GENERATION = 2
 
 type Waiting = { readonly resolve: (done: boolean) => void; readonly reject: (error: unknown) => void }
@@ -24,7 +24,7 @@ export class GrantsWriter {
     this.#file = file
   }
 
-  /** Whether it was done, once that is on disk. Overloaded or DiskFull: it was not, and may be tried again. */
+  /** Returns whether the change had an effect, once it is on disk. Overloaded and DiskFull: it had none, and can be tried again. */
   make(change: GrantChange): Promise<boolean> {
     if (this.#closed) return Promise.reject(new Error('the grants are closed'))
     if (this.#waiting.size >= MOST_WAITING) return Promise.reject(new Overloaded('too many grants are waiting to be written'))
@@ -37,7 +37,7 @@ export class GrantsWriter {
     })
   }
 
-  /** Finishes what is waiting. */
+  /** Completes pending changes, then ends the thread. */
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
@@ -74,7 +74,7 @@ export class GrantsWriter {
     return waiting
   }
 
-  /** What was not answered may have been done or not: the callers learn that it failed. The next change starts a new thread. */
+  /** Rejects pending changes: each may be stored or not. The next change starts a new thread. */
   #broken(worker: Worker, error: unknown): void {
     if (this.#worker !== worker) return
     this.#worker = undefined

@@ -1,32 +1,35 @@
-/** The forward entry of a document, column `held` of its row: where it stands in the lists, so that it can be taken out again, and the groups it belongs to. */
+/**
+ * Forward entry of a document, stored in column `held` of its row. It lists the index rows of the document, so that an update can remove
+ * them, and its explicit groups.
+ */
 import type { IndexDocument } from '../../ports/search/search-index.ts'
 
 export type GeoPoint = readonly [field: number, latitude: number, longitude: number, doc: number]
 
-/** Rows one after the other, without the document's number. */
+/** Flat lists of rows, without the document number. */
 export type ForwardEntry = readonly [
-  /** Combination and value. */
+  /** Pairs of combination and value. */
   postings: readonly (number | string)[],
-  /** The fields, and the lists of tuples, it has intervals in. */
+  /** Fields, and negated tuple lists, in which the document has intervals. */
   intervals: readonly number[],
-  /** Field, latitude and longitude. */
+  /** Triples of field, latitude and longitude. */
   points: readonly number[],
   groups: ExplicitGroups,
 ]
 
-/** The keys of a field's groups, where they are not what the postings tell. */
+/** Group keys of a field, stored only if the postings do not imply them. */
 export type ExplicitGroups = readonly (readonly [field: number, keys: readonly string[]])[]
 
 export const EMPTY_ENTRY: ForwardEntry = [[], [], [], []]
 
 export const readEntry = (text: string): ForwardEntry => (text === '' ? EMPTY_ENTRY : (JSON.parse(text) as ForwardEntry))
 
-/** Lists in their parts of so many. */
+/** Yields the rows of a flat list, each with this number of columns. */
 export function* toRows<Row>(flat: readonly unknown[], columns: number): Generator<Row> {
   for (let i = 0; i < flat.length; i += columns) yield flat.slice(i, i + columns) as Row
 }
 
-/** The key fields that mostly hold the groups of a field: the first that a document has does. */
+/** Returns the key fields that usually equal the groups of a field. The first one in which a document has keys applies. */
 export const keyFieldsOf = remembered((field) => {
   const parameter = field.slice(0, field.lastIndexOf(':'))
   return [...(field.endsWith(':code') ? [field] : []), `${parameter}:exact`, parameter, `${parameter}:code`]
@@ -34,7 +37,7 @@ export const keyFieldsOf = remembered((field) => {
 
 const groupFieldsOf = remembered((parameter) => [`${parameter}:code`, `${parameter}:system`])
 
-/** The groups that must be kept on their own account. */
+/** Returns the groups that the key fields do not imply, and that must therefore be stored. */
 export function explicitGroupsOf({ keys, groups, present }: IndexDocument, fieldOf: (name: string) => number): ExplicitGroups {
   const own: [number, readonly string[]][] = []
   const compare = (field: string, kept: readonly string[]): void => {
@@ -48,7 +51,7 @@ export function explicitGroupsOf({ keys, groups, present }: IndexDocument, field
 
 const MOST_REMEMBERED = 10_000
 
-/** Names made of a name, made once: they are asked for with every document. */
+/** Caches names derived from a name, because every document needs them. */
 function remembered(make: (name: string) => readonly string[]): (name: string) => readonly string[] {
   const known = new Map<string, readonly string[]>()
   return (name) => {

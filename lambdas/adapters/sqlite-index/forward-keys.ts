@@ -1,7 +1,7 @@
-/** Keys in a document's forward entry, found without parsing the rest: for groups it is asked of every match. */
+/** Reads keys from a forward entry without parsing all of it, because grouping does so for every match. */
 import { readEntry } from './forward-entry.ts'
 
-/** Its keys in some of the combinations. */
+/** Returns the keys of the document in the given combinations. */
 export function keysIn(entry: string, combinations: readonly number[]): readonly string[] {
   const keys: string[] = []
   for (let at = FIRST, more = entry.charCodeAt(FIRST) !== CLOSING; more; ) {
@@ -14,11 +14,11 @@ export function keysIn(entry: string, combinations: readonly number[]): readonly
   return keys
 }
 
-/** Its groups of a field, where they are kept on their own account. */
+/** Returns the explicit groups of a field, or undefined if the keys imply them. */
 export const explicitGroupKeys = (entry: string, field: number | undefined): readonly string[] | undefined =>
   entry.includes(`[${field},[`) ? readEntry(entry)[3].find(([own]) => own === field)?.[1] : undefined
 
-/** Postings are the first list: `[[1,"a",2,"b"],…`. */
+/** Offset of the first posting. An entry begins with the postings: `[[1,"a",2,"b"],…`. */
 const FIRST = 2
 const [COMMA, CLOSING, BACKSLASH, ZERO] = [44, 93, 92, 48]
 
@@ -28,7 +28,7 @@ function numberIn(text: string, from: number, to: number): number {
   return number
 }
 
-/** The place after a string of JSON. */
+/** Returns the offset after the JSON string that begins at `start`. */
 function endOf(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); ; end = text.indexOf('"', end + 1)) {
     let before = end - 1

@@ -1,18 +1,21 @@
-/** The numbers that stand for kinds, fields and combinations of fields in the index: made when first met, then known by heart. */
+/** Numbers for kinds, fields and combinations of fields. They are created on first use and then cached. */
 import type { DatabaseSync, StatementResultingChanges } from 'node:sqlite'
 
-/** Of a kind. In more the values get a posting for each of their fields: a search of a field asks for all its combinations. */
+/**
+ * Maximum combinations of several fields per kind. Beyond it, a value gets one posting per field, because a search of a field reads all its
+ * combinations.
+ */
 const MOST_COMBINATIONS = 200
-/** Sets of fields known by heart: where documents of one kind are alike there are a few hundred. */
+/** Maximum cached field sets. A kind with similar documents needs a few hundred. */
 const MOST_SETS = 50_000
 
-/** The numbers of a kind's fields by their names. */
+/** Returns the number of a field of a kind by name. */
 export type FieldNumbers = (name: string) => number
 
-/** The fields in which a value stands, in the order in which they were met. */
+/** Fields that contain a value, in the order in which the writer adds them. */
 export type FieldSet = {
   readonly fields: readonly number[]
-  /** The set with a further field. */
+  /** Sets with one more field, by that field. */
   readonly wider: Map<number, FieldSet>
   combinations: readonly number[] | undefined
 }
@@ -39,12 +42,12 @@ export class IndexNumbers {
     }
   }
 
-  /** Grows with every number that is made or taken back. */
+  /** Counter that changes when a number is created or rolled back. */
   get changes(): number {
     return this.#changes
   }
 
-  /** Forgets everything: the transaction was rolled back. */
+  /** Clears all caches after a rollback. */
   reset(): void {
     this.#changes++
     for (const known of [this.#kinds, this.#fields, this.#sizes]) known.clear()
@@ -72,7 +75,7 @@ export class IndexNumbers {
     return fields
   }
 
-  /** A field, or a field more. */
+  /** Returns the set with one more field. `before` undefined: the set of that field alone. */
   together(before: FieldSet | undefined, field: number): FieldSet {
     const set = before ?? this.#noFields
     if (set.fields.at(-1) === field) return set
@@ -85,7 +88,7 @@ export class IndexNumbers {
     return wider
   }
 
-  /** One combination of all of these fields, or each alone. */
+  /** Returns one combination of all fields, or one per field if the limit of combinations is reached. */
   combinationsOf(kind: number, set: FieldSet): readonly number[] {
     if (set.combinations === undefined) {
       const one = this.#combinationOf(kind, set.fields)

@@ -1,17 +1,17 @@
 /**
- * The index's file: lists of documents by value, packed (postings.ts, intervals.ts, tuple-lists.ts). A value that stands in several fields of a
- * document (a reference in subject, patient and the compartment) is listed once, under the number of that combination of fields. The file can
- * be made again from the store at any time, so nothing in it is flushed to disk on its own account; the position up to which it follows the
- * store is part of each of its transactions.
+ * Schema of the index file: packed lists of documents by value (postings.ts, intervals.ts, tuple-lists.ts). A value may be in several
+ * fields of a document, such as a reference in subject, patient and the compartment. It is listed once, under the number of that
+ * combination of fields. The file can be rebuilt from the store at any time, so no transaction flushes it to disk. Each transaction
+ * includes the position up to which the index follows the store.
  */
 import { DatabaseSync } from 'node:sqlite'
 import { metresBetween } from '../../ports/search/plan.ts'
 
-/** The field under which a document's compartments stand. */
+/** Field that has the compartments of a document. */
 export const COMPARTMENT_FIELD = '#compartment'
-/** The field whose only key is the document's id, without postings of its own. Every document has a value of it. */
+/** Field with the document's id as its only key. It has no postings of its own. Every document has a value in it. */
 export const ID_FIELD = '_id:code'
-/** The key of all documents that have values of the same fields. */
+/** Key of all documents that have values in the same fields. */
 export const PRESENCE_KEY = ''
 
 export const SCHEMA = `
@@ -28,8 +28,8 @@ export const SCHEMA = `
   CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;`
 
 /**
- * Write-ahead log without flushes of its own: a killed process loses nothing that SQLite was handed, and after a power failure the
- * file is as of some earlier commit, from whose position the index goes on.
+ * Opens the file with a write-ahead log that commits do not flush. A killed process loses nothing that it passed to SQLite. After a power
+ * failure the file may be at an earlier commit, and the index continues from the position stored in it.
  */
 export function openIndex(file: string): DatabaseSync {
   const db = new DatabaseSync(file)

@@ -1,4 +1,4 @@
-/** SearchIndex on SQLite, for one thread. Its transaction is held open over many documents: searches of the same connection see them. */
+/** SearchIndex on SQLite, for one thread. Its transaction stays open over many documents. Searches use the same connection and see them. */
 import type { DatabaseSync } from 'node:sqlite'
 import { runToEnd } from '../../ports/execution/generator-driver.ts'
 import type { GroupPlan, Matching, Plan } from '../../ports/search/plan.ts'
@@ -16,20 +16,20 @@ import { Statements } from './statements.ts'
 import { IndexWriter } from './writing/index-writer.ts'
 
 export type IndexOptions = {
-  /** So many matches are sorted for a page. */
+  /** Maximum matches that are sorted for a page. */
   readonly gathered?: number
-  /** Milliseconds a search may take. */
+  /** Maximum milliseconds of a search. */
   readonly budget?: number
-  /** Where it says so, a search throws SearchPreempted. */
+  /** If it returns true, the search throws SearchPreempted. */
   readonly givesWay?: YieldCheck
-  /** Documents of terms in memory. */
+  /** Documents of terms in memory above which `isFull` is true. */
   readonly pending?: number
-  /** Bytes of sort values in memory. */
+  /** Maximum bytes of cached sort values. */
   readonly leading?: number
 }
 
 const MOST_PENDING = 1_000_000
-/** Times as many are written at once: nobody took steps. */
+/** Multiple of the pending limit at which everything is written at once, because the caller took no steps. */
 const TOO_MANY = 4
 
 export class SqliteSearchIndex implements SearchIndex {
@@ -41,9 +41,9 @@ export class SqliteSearchIndex implements SearchIndex {
   readonly #mostPending: number
   readonly #reader: IndexReader
   readonly #writer: IndexWriter
-  /** What is in memory is being written, in steps. */
+  /** Write of the entries in memory that is in progress. */
   #writing: Generator<undefined> | undefined
-  /** Some of a document's values are in, others are not. */
+  /** Whether only some values of a document are in the index. */
   #isApplying = false
   readonly #about
   readonly #setAbout
@@ -72,12 +72,18 @@ export class SqliteSearchIndex implements SearchIndex {
     this.commit()
   }
 
-  /** Visible to searches at once, kept by the next `commit`. After an error the documents since the last commit are gone. `again`: also what it has. */
+  /**
+   * Applies documents. Searches see them at once, and the next `commit` stores them. An error discards all documents since the last commit.
+   * `again`: also replaces documents of the same version.
+   */
   applyNow(documents: readonly IndexDocument[], options?: { readonly again: boolean }): void {
     runToEnd(this.applying(documents, options))
   }
 
-  /** As applyNow, in pieces where a document has very many values: searches between two of them see it as it was before, or as it is. */
+  /**
+   * Works like applyNow, but in pieces if a document has very many values. Between two pieces, searches see the document either as it was
+   * before or as it is after.
+   */
   *applying(documents: readonly IndexDocument[], { again = false } = {}): Generator<undefined, void> {
     if (!this.#db.isTransaction) this.#db.exec('BEGIN')
     this.#isApplying = true
@@ -86,7 +92,7 @@ export class SqliteSearchIndex implements SearchIndex {
     this.#isApplying = false
   }
 
-  /** The next piece; false: it was the last. */
+  /** Applies the next piece. Returns false after the last one. */
   #applied(pieces: Generator<undefined>): boolean {
     this.#reader.onChange()
     try {
@@ -110,12 +116,12 @@ export class SqliteSearchIndex implements SearchIndex {
     this.#writer.reset()
   }
 
-  /** There is so much in memory that steps towards a commit come before more documents. */
+  /** Whether so much is in memory that steps towards a commit should precede further documents. */
   get isFull(): boolean {
     return this.#postings.size > this.#mostPending
   }
 
-  /** A step towards a commit that takes less time; true when it is worth while to commit now. */
+  /** Runs a step that shortens the next commit. Returns true when everything is written and a commit is worthwhile. */
   prepareCommit(): boolean {
     this.#writing ??= this.#write()
     if (this.#writing.next().done !== true) return false
@@ -123,7 +129,7 @@ export class SqliteSearchIndex implements SearchIndex {
     return true
   }
 
-  /** Not between two pieces. */
+  /** Stores the applied documents. Throws TypeError between two pieces of a document. */
   commit(): void {
     if (this.#isApplying) throw new TypeError('a document is half in the index')
     if (!this.#db.isTransaction) return
@@ -167,14 +173,14 @@ export class SqliteSearchIndex implements SearchIndex {
     return true
   }
 
-  /** Types that have documents with a key from `from` on and before `to`, in any field. */
+  /** Returns the types with documents that have a key ≥ `from` and < `to` in any field. */
   typesWithKeys(from: string, to: string): readonly { readonly tenant: string; readonly type: string }[] {
     const found = this.#db.prepare(`SELECT DISTINCT tenant, type FROM combination JOIN kind USING (kind) WHERE EXISTS
       (SELECT 1 FROM posting WHERE posting.combination = combination.combination AND value >= ? AND value < ?)`)
     return found.all(from, to) as { tenant: string; type: string }[]
   }
 
-  /** A note of the index about itself, part of its transaction. */
+  /** Returns a note of the index about itself. Notes are part of its transaction. */
   note(name: string): string | number | undefined {
     return (this.#about.get(name) as { readonly value: string | number } | undefined)?.value
   }
@@ -184,7 +190,7 @@ export class SqliteSearchIndex implements SearchIndex {
     this.#setAbout.run(name, value)
   }
 
-  /** A document that is half in is taken back, with what came since the last commit. */
+  /** Commits and closes the file. If a document is half applied, rolls back to the last commit instead. */
   close(): void {
     // guard: failed-index-write-rolls-back
     if (this.#isApplying) this.#rollBack()
@@ -194,7 +200,7 @@ export class SqliteSearchIndex implements SearchIndex {
 
   #writeAll(): void {
     while (!this.prepareCommit());
-    // What came between the steps.
+    // Entries that arrived between the steps.
     while (!this.prepareCommit());
   }
 

@@ -1,7 +1,10 @@
-/** The sort values a document keeps, as JSON in its row: by the number of the parameter's field a low and, where it is another, a high one. */
+/**
+ * Sort values of a document, stored as JSON in its row. Each has the number of the parameter's field: `l` is the low value, `h` the high
+ * one if it differs.
+ */
 import type { SortValues } from '../../ports/search/search-index.ts'
 
-/** Of the fields that a document has values of; `keys` has those it is sorted by. */
+/** Returns the JSON for the fields with values. `keys`: sort values by parameter. */
 export function serializeSorting(
   present: readonly string[],
   keys: Readonly<Record<string, SortValues>>,
@@ -19,15 +22,15 @@ export function serializeSorting(
   return `{${text}}`
 }
 
-/** Of a document without any. */
+/** JSON of a document without sort values. */
 export const NO_SORTING = '{}'
 
-/** Numbers beyond safe integers are written as doubles: SQLite would give them back as integers that JavaScript has not. */
+/** Writes numbers beyond safe integers as doubles. SQLite would otherwise return integers that JavaScript cannot represent. */
 function scalar(value: string | number): string {
   if (typeof value === 'string') return JSON.stringify(value)
   return Number.isSafeInteger(value) ? String(value) : value.toExponential()
 }
 
-/** The value a row of the table `document` is sorted by, in SQL. `document`: the row's name and a dot, or nothing. */
+/** Returns SQL for the value by which a row of the table `document` is sorted. `document`: alias with a dot, or empty. */
 export const sortValueSql = (document: string, field: number, descending: boolean): string =>
   descending ? `coalesce(${document}sorting ->> 'h${field}', ${document}sorting ->> 'l${field}')` : `${document}sorting ->> 'l${field}'`

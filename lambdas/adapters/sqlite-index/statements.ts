@@ -1,4 +1,4 @@
-/** Statements of a connection, prepared once. */
+/** Cache of the prepared statements of a connection. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 
 const MOST_KEPT = 500
@@ -21,14 +21,14 @@ export class Statements {
     return statement
   }
 
-  /** Rows as lists of their columns, which take less time to make. */
+  /** Returns a statement that yields rows as arrays, which take less time to create. */
   lists(text: string): StatementSync {
     const statement = this.prepare(text)
     statement.setReturnArrays(true)
     return statement
   }
 
-  /** Rows as lists, one by one. A statement that failed so is not used again: SQLite would tell its error once more. */
+  /** Yields rows as arrays, one by one. A statement that failed is discarded, because SQLite would report its error again. */
   *each(text: string, ...values: readonly SQLInputValue[]): Generator<unknown, undefined> {
     try {
       yield* this.lists(text).iterate(...values)

@@ -1,6 +1,6 @@
 /**
- * Rows in one small file, which the thread that serves and the one that exports open at the same time. Values are as small as their changes are
- * rare: they are written on the thread that asks, which waits for the disk, and never for the other thread.
+ * Rows in one small file, which the serving thread and the export thread open at the same time. Values are small and changes are rare, so
+ * the calling thread writes them. It blocks for the disk, but only briefly for the other thread.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -18,14 +18,14 @@ const FORMAT = { applicationId: APPLICATION_ID, schemaVersion: 1, schema: SCHEMA
 const READ = 'SELECT json FROM row WHERE shelf = ? AND name = ?'
 const LIST = 'SELECT name, json FROM row WHERE shelf = ? AND name > ? ORDER BY name LIMIT ?'
 const ADD = 'INSERT INTO row (shelf, name, json) VALUES (?, ?, ?) ON CONFLICT DO NOTHING'
-/** What was read and is the same text by now is the same row, whatever happened meanwhile. */
+/** Compares the text that was read. An equal text means an equal row, regardless of changes in between. */
 const REPLACE = 'UPDATE row SET json = ? WHERE shelf = ? AND name = ? AND json = ?'
 const REMOVE = 'DELETE FROM row WHERE shelf = ? AND name = ?'
 const REMOVE_SOME = 'DELETE FROM row WHERE rowid IN (SELECT rowid FROM row WHERE shelf = ? LIMIT ?)'
 
-/** Rows that are read or removed at once: the thread has other work. */
+/** Maximum rows that are read or removed at once, because the thread has other work. */
 const SOME = 100
-/** Milliseconds: for which the thread waits for another that writes, between two such waits, and for all of them. */
+/** Milliseconds: blocking wait for another writer, maximum pause between two attempts, and maximum total wait. */
 const [BLOCKED, PAUSE, PATIENCE] = [5, 5, 10_000]
 
 type Row = { readonly name: string; readonly json: string }
@@ -35,7 +35,7 @@ export class SqliteRows implements Rows {
   readonly #db: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
 
-  /** `file`: made when missing. UnusableFileError where it is something else. */
+  /** `file`: created if missing. Throws UnusableFileError if the file cannot be used. */
   constructor(file: string) {
     this.#file = file
     this.#db = openSqliteFile(file, FORMAT)
@@ -87,12 +87,12 @@ export class SqliteRows implements Rows {
     return (await this.#asked(() => this.#statement(READ).get(shelf, name) as Row | undefined))?.json
   }
 
-  /** How many rows. */
+  /** Returns the number of affected rows. */
   #write(sql: string, ...values: readonly (string | number)[]): Promise<number> {
     return this.#asked(() => Number(this.#statement(sql).run(...values).changes))
   }
 
-  /** Again while another thread writes. Overloaded where that does not end. */
+  /** Retries while another thread writes. Throws Overloaded if that does not end. */
   async #asked<Answer>(ask: () => Answer): Promise<Answer> {
     for (const began = performance.now(); ; await wait(PAUSE * Math.random())) {
       try {

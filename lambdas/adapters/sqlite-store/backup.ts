@@ -1,4 +1,4 @@
-/** Copies of a store's file, and whether a file is one. https://www.sqlite.org/backup.html */
+/** Backups of a store's file, and checks of such files. https://www.sqlite.org/backup.html */
 import { renameSync, rmSync, statSync } from 'node:fs'
 import { backup, type DatabaseSync } from 'node:sqlite'
 import { ContentReader } from './bodies/contents.ts'
@@ -8,12 +8,12 @@ import { RecentKeys } from './keys/recent-keys.ts'
 import { committedCondition, VERSION_COLUMNS, type VersionRow, versionOf } from './rows.ts'
 import { columnsIn, isReadable, mayHavePackedVersions, openForReading, StoreFileError, toStoreFileError } from './schema.ts'
 
-/** More pages than any file has: one step, on one state of the store, however much is written meanwhile. */
+/** More pages than any file has. The backup is then a single step on one snapshot of the store, despite concurrent writes. */
 const ALL_PAGES = 0x7fff_ffff
 
 /**
- * A consistent copy of a store, which this or another process may be writing. `to` appears when it is complete and was read from its
- * beginning to its end. StoreFileError where the store is damaged.
+ * Creates a consistent copy of a store that this or another process may be writing. `to` appears only when the copy is complete and was
+ * verified from beginning to end. Throws StoreFileError if the store is damaged.
  */
 export async function backupStoreFile(file: string, to: string): Promise<void> {
   const db = openForReading(file)
@@ -38,7 +38,7 @@ const CANNOT_OPEN = 14
 const FULL = 13
 const isUnwritten = (error: unknown): boolean => [CANNOT_OPEN, FULL].includes((error as { readonly errcode?: number }).errcode ?? 0)
 
-/** StoreFileError where there is no such file, or where not all of its store is in it. */
+/** Throws StoreFileError if the file does not exist, or if its log holds versions that are not yet in the file. */
 export function checkIsComplete(file: string): void {
   if (statSync(file, { throwIfNoEntry: false }) === undefined) throw new StoreFileError(`${file} does not exist`)
   if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0)
@@ -47,15 +47,15 @@ export function checkIsComplete(file: string): void {
     )
 }
 
-/** Reads no more than its first page. StoreFileError where the file is no store of this server, or is one of a newer version. */
+/** Reads only the first page. Throws StoreFileError if the file is not a store of this server, or is from a newer version. */
 export function checkIsStore(file: string): void {
   if (!statSync(file).isFile()) throw new StoreFileError(`${file} is not a store of this server`)
   openForReading(file, { isImmutable: true }).close()
 }
 
 /**
- * Reads all of it, which takes seconds for a large one; writes nothing, also not beside it. StoreFileError, which calls it `told`, where the
- * file is no whole store, is one of a newer version, or is damaged.
+ * Reads the whole file, which takes seconds for a large one. Writes nothing, neither in the file nor beside it. Throws StoreFileError if
+ * the store is incomplete, damaged or from a newer version. Messages use the second parameter as the name of the file.
  */
 export function checkStoreFile(file: string, told = file): void {
   checkIsComplete(file)
@@ -73,7 +73,7 @@ export function checkStoreFile(file: string, told = file): void {
   }
 }
 
-/** Each is what was written, and is found by its key. */
+/** Verifies the checksum of each version, and that its key points to it. */
 function checkVersions(db: DatabaseSync): void {
   const contents = new ContentReader(db)
   const recent = new RecentKeys(db)

@@ -1,4 +1,4 @@
-/** The version log as a change feed, on a connection of its own: usable from any thread. */
+/** The version log as a change feed. It has its own connection, so any thread can use it. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Change, ChangeFeed, FeedPart, FeedTenants } from '../../ports/store/change-feed.ts'
 import type { ResourceVersion, VersionKey } from '../../ports/store/resource-store.ts'
@@ -10,13 +10,16 @@ import { committedCondition, RANGE_CHECKED_COLUMNS, runInSnapshot, type VersionR
 import { openForReading } from './schema.ts'
 
 const HEAVIEST = 64_000
-/** kB: the log is read once, from its beginning to its end. */
+/** Page cache in kB. It is small, because the log is read once from beginning to end. */
 const CACHE = 2_000
 /** Maximum positions that one call of `changesOf` examines. They take about 10 ms, in which the calling thread does nothing else. */
 const WINDOW = 10_000
 
 const CHANGES = `SELECT ${RANGE_CHECKED_COLUMNS} FROM version v JOIN kind t ON t.kind = v.kind WHERE v.seq > :after AND ${committedCondition('v')}`
-/** The plus sign stops SQLite from using an index by kind: it would sort all versions of the tenant. https://www.sqlite.org/optoverview.html */
+/**
+ * The plus sign stops SQLite from using an index by kind, which would sort all versions of the tenant.
+ * https://www.sqlite.org/optoverview.html
+ */
 const KINDS = {
   only: '+v.kind IN (SELECT kind FROM kind WHERE tenant = :tenants)',
   except: '+v.kind NOT IN (SELECT kind FROM kind WHERE tenant IN (SELECT value FROM json_each(:tenants)))',

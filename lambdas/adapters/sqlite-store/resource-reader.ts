@@ -1,4 +1,4 @@
-/** ResourceReader on SQLite, on a connection of its own: usable from any thread, beside the one that writes. */
+/** ResourceReader on SQLite. It has its own connection, so any thread can use it while another one writes. */
 import type { DatabaseSync } from 'node:sqlite'
 import type {
   DamagedVersion,
@@ -28,7 +28,7 @@ import { openForReading } from './schema.ts'
 const COUNT_AFTER = `SELECT count(*) AS count FROM (SELECT kind FROM version v WHERE v.seq > ? AND ${committedCondition('v')} ORDER BY v.seq LIMIT ?)
   WHERE kind IN (SELECT kind FROM kind WHERE tenant = ?)`
 
-/** `acknowledged`: the position up to which writes were, as far as the thread knows that reads; `old`: keys the table may have. */
+/** `acknowledged`: returns the last acknowledged position that this thread knows. `old`: filter of the key table. */
 export type ResourceReaderOptions = { readonly acknowledged?: () => number; readonly old?: KeyFilter }
 
 export class SqliteResourceReader implements ResourceReader, StoredTenants {
@@ -39,10 +39,10 @@ export class SqliteResourceReader implements ResourceReader, StoredTenants {
   readonly #versions: VersionReader
   readonly #recent: RecentKeys
   readonly #after
-  /** A commit failed, which may be there all the same: the writer may have ended before it could say so. */
+  /** Whether a failed commit may nevertheless be stored. The writer may have ended before it could reply. */
   #isUnsure = false
 
-  /** `file`: made already, its log recovered. */
+  /** `file`: must exist, with its log recovered. */
   constructor(file: string, { acknowledged, old }: ResourceReaderOptions = {}) {
     this.#acknowledged = acknowledged
     this.#db = openForReading(file)
@@ -92,35 +92,35 @@ export class SqliteResourceReader implements ResourceReader, StoredTenants {
     for (const tenant of tenantsOf(this.#db)) yield tenant
   }
 
-  /** How many of the next `most` versions after a position are the tenant's. */
+  /** Returns how many of the next `most` versions after a position belong to the tenant. */
   countAfter(position: number, tenant: string, most: number): number {
     return runRead(() => (this.#after.get(position, most, tenant) as { readonly count: number }).count)
   }
 
-  /** The newest instant a version was stamped with; 0 when there is none. */
+  /** Returns the newest lastUpdated of all versions, or 0 if there are none. */
   newest(): number {
     return this.#history.newest()
   }
 
-  /** The position of the last version; 0 where there is none. */
+  /** Returns the position of the last version, or 0 if there is none. */
   last(): number {
     const { seq } = this.#db.prepare('SELECT max(seq) AS seq FROM version').get() as { readonly seq: number | null }
     return seq ?? 0
   }
 
-  /** A commit was not acknowledged: what is known may lag behind what is there. */
+  /** Reports a commit without acknowledgement. The next read uses a snapshot, because the known position may be outdated. */
   doubt(): void {
     this.#isUnsure = true
   }
 
-  /** Looks at recent keys without being asked for any, where more than `most` are unknown: nobody who asks then waits for many. */
+  /** Refreshes recent keys if more than `most` positions are unread, so that no later read has to load many. */
   lookAhead(most: number): void {
     const position = this.#acknowledged?.() ?? 0
     if (position - this.#recent.upTo <= most) return
     try {
       this.#recent.refresh(position)
     } catch {
-      // A damaged file, for instance: the next reading tells. What was committed is.
+      // The next read reports the failure, such as a damaged file. The commit itself succeeded.
     }
   }
 
@@ -128,7 +128,10 @@ export class SqliteResourceReader implements ResourceReader, StoredTenants {
     if (this.#db.isOpen) this.#db.close()
   }
 
-  /** One that is found needs no snapshot, where it is known what was acknowledged. Others may have been told of what is committed, but not acknowledged yet. */
+  /**
+   * A single key that is found needs no snapshot if all acknowledged positions are known. A reader without `acknowledged` always uses one:
+   * its callers may know of versions that are committed but not yet acknowledged.
+   */
   #each<Key, Found extends ResourceVersion | DamagedVersion>(
     keys: readonly Key[],
     read: (key: Key) => Found | undefined,
@@ -150,7 +153,7 @@ export class SqliteResourceReader implements ResourceReader, StoredTenants {
   }
 }
 
-/** Reads one key after the other, up to the body that uses the room up. */
+/** Reads one key after another. Ends with the body that uses up `room`, in bytes. */
 function readWithin<Key, Found extends ResourceVersion | DamagedVersion>(
   room: number,
   keys: readonly Key[],

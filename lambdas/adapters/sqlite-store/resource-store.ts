@@ -1,4 +1,4 @@
-/** ResourceReader and ResourceWriter on SQLite: reads on the caller's thread, writes on a thread of their own. */
+/** ResourceReader and ResourceWriter on SQLite. Reads run on the caller's thread, writes on the writer thread. */
 import { checkCommit } from '../../ports/store/commit-checks.ts'
 import type {
   CommitResult,
@@ -28,13 +28,13 @@ import { OpenStamps } from './writing/stamps.ts'
 import { CommitWriter } from './writing/writer.ts'
 import type { WriterData } from './writing/writer-thread.ts'
 
-/** Positions after which recent keys are looked at without being asked for, so that nobody who asks waits for many. */
+/** Unread positions above which a commit refreshes recent keys, so that no later read has to load many. */
 const MOST_UNKNOWN = 2_000
 
 export type SqliteStoreOptions = WriterData & {
-  /** Milliseconds since 1970, by which guards grow old; absent: as the stamps of what is written. */
+  /** Clock for the age of guards, in milliseconds since 1970. Default: the newest lastUpdated of each commit. */
   readonly now?: () => number
-  /** Told when versions were acknowledged: the change feed has more. */
+  /** Called after each batch of commits, when the change feed may have new versions. */
   readonly onCommit?: () => void
 }
 
@@ -42,14 +42,14 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter, Sett
   readonly #file: string
   readonly #reader: SqliteResourceReader
   readonly #writer: CommitWriter
-  /** Of the feed, when it was opened; and where the commits of each tenant ended since. */
+  /** `#first`: last position when the store was opened. `#lastOf`: by tenant, a position at or after its last commit since then. */
   readonly #first: number
   readonly #lastOf = new Map<string, number>()
   readonly #stamps = new OpenStamps()
 
   private constructor({ onCommit, now, ...data }: SqliteStoreOptions) {
     const { file } = data
-    // Makes the file and recovers its log before anybody reads.
+    // Creates the file and recovers its log before the first read.
     openForWriting(file).close()
     this.#file = file
     const old = new KeyFilter()
@@ -63,7 +63,7 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter, Sett
     }
   }
 
-  /** `file`: made when missing. StoreFileError where it is something else. */
+  /** Opens the store; `file` is created if missing. Throws StoreFileError if the file is not a store of this server. */
   static async open(options: SqliteStoreOptions): Promise<SqliteResourceStore> {
     try {
       return new SqliteResourceStore(options)
@@ -110,27 +110,27 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter, Sett
     return result
   }
 
-  /** Of all tenants at once. */
+  /** Settles all tenants at once, so the tenant is ignored. */
   async settled(_: string, instant: number): Promise<boolean> {
     return this.#stamps.settled(instant)
   }
 
-  /** The position of the last acknowledged version in the change feed; with a tenant, one no earlier than that of the tenant's last. */
+  /** Returns the position of the last acknowledged version. `tenant`: returns a position at or after the tenant's last version instead. */
   lastPosition(tenant?: string): number {
     return tenant === undefined ? this.#writer.position : (this.#lastOf.get(tenant) ?? this.#first)
   }
 
-  /** How many of the next `most` versions after a position are the tenant's. */
+  /** Returns how many of the next `most` versions after a position belong to the tenant. */
   countAfter(position: number, tenant: string, most: number): number {
     return this.#reader.countAfter(position, tenant, most)
   }
 
-  /** The newest instant a version was stamped with; 0 when there is none. */
+  /** Returns the newest lastUpdated of all versions, or 0 if there are none. */
   newest(): number {
     return this.#reader.newest()
   }
 
-  /** A consistent copy, while everything goes on. */
+  /** Creates a consistent copy while reads and writes continue. */
   async backup(file: string): Promise<void> {
     await backupStoreFile(this.#file, file)
   }
@@ -152,7 +152,7 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter, Sett
   }
 }
 
-/** What SQLite says of a file that it cannot open, with the file. */
+/** Adds the file name to an SQLite error. */
 function named(error: unknown, file: string): unknown {
   const { errcode, message } = error as { readonly errcode?: number; readonly message?: string }
   return errcode === undefined ? error : new StoreFileError(`${file} cannot be opened: ${message}`, { cause: error })

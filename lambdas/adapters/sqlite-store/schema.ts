@@ -1,6 +1,6 @@
 /**
- * The store's file: an append-only log of versions whose rowid is the change feed, and a map from keys to the log.
- * A version is written once, where it stays; its key moves once, from `recent` to `key`: see recent-keys.ts.
+ * Schema of the store's file: an append-only log of versions whose rowid is the position in the change feed, and a map from keys to
+ * positions. A version is written once and never moves. Its key moves once, from `recent` to `key` (recent-keys.ts).
  */
 import { closeSync, existsSync, openSync, readSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
@@ -22,11 +22,12 @@ const SCHEMA = `
   PRAGMA application_id = ${APPLICATION_ID};`
 
 /**
- * Since version 2: the row of `staged`, where there is one, is the position from which on versions are not there yet (staging.ts).
- * Since version 3: `recent` has the keys of a commit, or of several at once, in a row (recent-keys.ts).
- * Since version 4: versions have a checksum (damage.ts); those from before have none, for a column is added without reading the rows.
- * Since version 5: versions tell how they were made, a place in MAKINGS; those from before do not.
- * Since version 6: versions may be packed by a dictionary (bodies/contents.ts); those from before are not.
+ * Additions by schema version:
+ * - 2: `staged` has at most one row: the first position that is not committed yet (staging.ts).
+ * - 3: `recent` has the keys of one or several commits per row (recent-keys.ts).
+ * - 4: versions have a checksum (damage.ts). Older versions have none, because a column is added without reading the rows.
+ * - 5: versions have their write kind, an index into WRITE_KINDS. Older versions do not.
+ * - 6: versions may be packed with a dictionary (bodies/contents.ts). Older versions are not.
  */
 const LATER = `
   CREATE TABLE IF NOT EXISTS staged (first INTEGER PRIMARY KEY);
@@ -35,7 +36,7 @@ const LATER = `
   CREATE TABLE IF NOT EXISTS dictionary_copy (dictionary INTEGER PRIMARY KEY, type TEXT NOT NULL, bytes BLOB NOT NULL, sum INTEGER NOT NULL);
   PRAGMA user_version = ${SCHEMA_VERSION};`
 
-/** Columns that versions have since a later version than the first. */
+/** Columns of `version` added after schema version 1. */
 const ADDED = [
   { since: 4, column: 'sum INTEGER' },
   { since: 5, column: 'made INTEGER' },
@@ -45,18 +46,18 @@ const ADDED = [
 const addedSince = (version: number): string =>
   ADDED.flatMap(({ since, column }) => (version < since ? `ALTER TABLE version ADD COLUMN ${column};` : [])).join(' ')
 
-/** What a commit that was under way left; until version 2 it had keys. */
+/** Removes the rest of an interrupted staged commit. Up to schema version 2, staging also wrote keys. */
 const UNSTAGE = `
   DELETE FROM key WHERE (kind, id, vid) IN (SELECT kind, id, vid FROM version WHERE seq >= (SELECT first FROM staged));
   DELETE FROM version WHERE seq >= (SELECT first FROM staged);
   DELETE FROM staged;`
 
-/** A file that is no store of this server, is one of a newer version, or is damaged. */
+/** File that is not a store of this server, is from a newer version, or is damaged. */
 export class StoreFileError extends Error {}
 
 /**
- * Opens the file for writing; makes the tables of a new one, and removes what is left of a commit that was under way: nobody else may be
- * writing. Every commit is on disk when it returns.
+ * Opens the file for writing. Creates the tables of a new file, upgrades an older schema and removes the rest of an interrupted commit. No
+ * other process or thread may be writing. Every commit is on disk when it returns.
  */
 export function openForWriting(file: string): DatabaseSync {
   checkHeader(file)
@@ -81,7 +82,7 @@ export function openForWriting(file: string): DatabaseSync {
 /** https://www.sqlite.org/fileformat.html#magic_header_string */
 const HEADER = Buffer.from('SQLite format 3\0')
 
-/** Of anything else SQLite would read as much as is in a log beside it, and put that into the file when it closes it. */
+/** Rejects other files before SQLite opens them. SQLite would recover a log beside such a file, and write it into the file on close. */
 function checkHeader(file: string): void {
   if (!existsSync(file)) return
   const opened = openSync(file, 'r')
@@ -94,7 +95,10 @@ function checkHeader(file: string): void {
   }
 }
 
-/** `cache`: kB of pages kept; `told`: what errors call the file; `isImmutable`: it has no log, and nobody writes it. https://www.sqlite.org/uri.html */
+/**
+ * Opens the file read-only. Options may give the name for messages. `cache`: page cache in kB. `isImmutable`: the file has no log and no
+ * writer. https://www.sqlite.org/uri.html
+ */
 export function openForReading(file: string, { cache = 8_000, told = file, isImmutable = false } = {}): DatabaseSync {
   if (!existsSync(file)) throw new StoreFileError(`${told} does not exist`)
   const db = new DatabaseSync(isImmutable ? new URL('?immutable=1', pathToFileURL(file)) : file, { readOnly: true })
@@ -107,14 +111,14 @@ export function openForReading(file: string, { cache = 8_000, told = file, isImm
   }
 }
 
-/** From which on a store can be read without what it gets when it is opened for writing. */
+/** Oldest schema version that can be read without the upgrade that opening for writing performs. */
 const READABLE = 3
-/** From which on versions may be packed. */
+/** Oldest schema version whose versions may be packed. */
 const PACKED = 6
 export const mayHavePackedVersions = (db: DatabaseSync): boolean => Number(pragma(db, 'user_version')) >= PACKED
 export const isReadable = (db: DatabaseSync): boolean => Number(pragma(db, 'user_version')) >= READABLE
 
-/** Columns of `version v`, without those that an older store has not yet. */
+/** Returns columns of `version v`, with NULL for those that an older schema lacks. */
 export function columnsIn(db: DatabaseSync, columns: string): string {
   const version = Number(pragma(db, 'user_version'))
   const missing = ADDED.filter(({ since }) => version < since).map(({ column }) => column.split(' ')[0])
@@ -127,11 +131,11 @@ function checked(db: DatabaseSync, file: string): DatabaseSync {
   return db
 }
 
-/** What SQLite says of bytes it cannot make sense of. https://www.sqlite.org/rescode.html */
+/** SQLite codes of files that are not a valid database. https://www.sqlite.org/rescode.html */
 const NOT_A_DATABASE = 26
 const CORRUPT = 11
 
-/** StoreFileError for what SQLite cannot make sense of, the error itself otherwise. */
+/** Returns StoreFileError if the file is damaged or not a database, otherwise the error itself. */
 export function toStoreFileError(error: unknown, file: string): unknown {
   if (error instanceof Damaged) return new StoreFileError(`${file} is damaged`, { cause: error })
   const code = ((error as { readonly errcode?: number }).errcode ?? 0) & 0xff

@@ -1,4 +1,4 @@
-/** The blocks of intervals on disk, with their lowest and highest bounds. What was read lately is kept decoded. */
+/** Blocks of intervals on disk, with their lowest and highest bounds. Recently read blocks stay decoded in memory. */
 import type { DatabaseSync } from 'node:sqlite'
 import { type Block, type BlockList, BlockLists, blocksAmong } from '../lists/block-lists.ts'
 import { DOC_NUMBER_END, type DocSet, firstOf, lastOf } from '../lists/document-sets.ts'
@@ -8,11 +8,11 @@ import { Statements } from '../statements.ts'
 import { highestOf, INTERVAL_BYTES, type IntervalEntries, lowestOf, type SummarizedEntries, summarizeEntries } from './interval-scan.ts'
 import { extremesOf, type IntervalTest } from './interval-test.ts'
 
-/** Bytes of what is kept decoded. */
+/** Maximum bytes of decoded blocks. */
 const MOST_KEPT = 18_000_000
 
 type IntervalBlock = Block<SummarizedEntries> & { readonly lowest: number; readonly highest: number }
-/** `bounds`: all lower ones, then all upper ones, each 8 bytes. */
+/** Row of a block. `bounds`: all lower bounds, then all upper bounds, 8 bytes each. */
 type BlockRow = [first: number, n: number, docs: Uint8Array, bounds: Uint8Array, field: number]
 
 type FieldBlocks = readonly [field: number, blocks: readonly SummarizedEntries[]]
@@ -39,14 +39,14 @@ export class IntervalBlocks {
     }
   }
 
-  /** At most so many intervals pass. */
+  /** Returns an upper bound for the number of intervals that pass. */
   estimate(field: number, test: IntervalTest): number {
     return this.#listOf(field)
       .blocks.filter(touching(test))
       .reduce((sum, { n }) => sum + n, 0)
   }
 
-  /** Of each field at least the blocks that may have intervals of these documents that pass. */
+  /** Returns for each field at least the blocks that may have passing intervals of these documents. */
   among(fields: readonly number[], test: IntervalTest, docs: DocSet | undefined): readonly FieldBlocks[] {
     return fields.map((field) => {
       const list = this.#listOf(field)
@@ -55,7 +55,7 @@ export class IntervalBlocks {
     })
   }
 
-  /** The same of so many fields that they are not kept, block by block. */
+  /** Works like `among`, but block by block, for so many fields that their blocks are not cached. */
   *amongMany(
     fields: readonly number[],
     { anyOf }: IntervalTest,
@@ -72,7 +72,7 @@ export class IntervalBlocks {
     return this.#statements.any.get(field) === undefined
   }
 
-  /** The block that the document lies in, or the one before it. */
+  /** Returns the block that contains the document number, or the one before it. */
   holding(field: number, doc: number): { readonly first: number; readonly entries: IntervalEntries } | undefined {
     const row = this.#statements.holding.get(field, doc) as unknown as BlockRow | undefined
     return row === undefined ? undefined : { first: row[0], entries: decoded(row) }
@@ -95,7 +95,7 @@ export class IntervalBlocks {
     this.#lists.drop(field, first)
   }
 
-  /** Forgets what it knows by heart. */
+  /** Clears the cache. */
   clear(): void {
     this.#lists.clear()
   }
@@ -119,13 +119,13 @@ export class IntervalBlocks {
   }
 }
 
-/** Whether some intervals of a block may pass. */
+/** Returns a function that checks whether some intervals of a block may pass. */
 function touching({ anyOf }: IntervalTest): (block: IntervalBlock) => boolean {
   const extremes = anyOf.map(extremesOf)
   return ({ lowest, highest }) => extremes.some(({ least, most }) => lowest <= most && highest >= least)
 }
 
-/** With the objects of a block. */
+/** Includes the overhead of the objects of a block. */
 const bytesOf = (block: SummarizedEntries | undefined): number =>
   block === undefined ? 0 : 400 + INTERVAL_BYTES * block.entries.docs.length
 

@@ -1,4 +1,4 @@
-/** The documents of blocks of intervals that pass a test. */
+/** Finds the documents in blocks of intervals that pass a test. */
 import {
   compact,
   type DocBits,
@@ -13,13 +13,13 @@ import {
 } from '../lists/document-sets.ts'
 import { extremesOf, type IntervalBounds, type IntervalTest, isWithinBounds } from './interval-test.ts'
 
-/** Intervals with their documents, those of a document together. */
+/** Intervals with their documents. The intervals of one document are adjacent. */
 export type IntervalColumns = { readonly docs: ArrayLike<number>; readonly lows: ArrayLike<number>; readonly highs: ArrayLike<number> }
-/** Documents in ascending order. */
+/** Intervals by ascending document number. */
 export type IntervalEntries = { readonly docs: DocList; readonly lows: Float64Array; readonly highs: Float64Array }
 /**
- * With the lowest and highest bounds of its parts: neighbours often lie near to each other, so that few intervals must be looked at one by one.
- * `bits`: its documents, where they are many.
+ * Entries with the lowest and highest bounds of each part. Neighbours are often close to each other, so few intervals need a test of their
+ * own. `bits`: documents as bits, if they are dense.
  */
 export type SummarizedEntries = {
   readonly entries: IntervalEntries
@@ -28,9 +28,9 @@ export type SummarizedEntries = {
   readonly bits: DocBits | undefined
 }
 
-/** Intervals of a part. */
+/** Intervals per part. */
 const PART = 32
-/** Bytes of an interval in its part, about. */
+/** Approximate bytes of an interval, including its share of the part. */
 export const INTERVAL_BYTES = 25
 
 export function summarizeEntries(entries: IntervalEntries): SummarizedEntries {
@@ -48,7 +48,7 @@ export function summarizeEntries(entries: IntervalEntries): SummarizedEntries {
 export const lowestOf = (numbers: Float64Array): number => numbers.reduce((a, b) => Math.min(a, b))
 export const highestOf = (numbers: Float64Array): number => numbers.reduce((a, b) => Math.max(a, b))
 
-/** Of the blocks of a field, in ascending order. */
+/** Returns the documents with a passing interval. `blocks`: those of one field, in ascending order. */
 export function findPassingDocs(blocks: readonly SummarizedEntries[], test: IntervalTest): DocSet {
   const [first, last] = [blocks[0]?.entries.docs[0], blocks.at(-1)?.entries.docs.at(-1)]
   if (first === undefined || last === undefined) return NO_DOCS

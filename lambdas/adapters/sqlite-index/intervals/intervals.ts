@@ -1,6 +1,6 @@
 /**
- * The intervals of each field, documents in ascending order: on disk in blocks (interval-blocks.ts), in memory those that came since the last
- * commit. All intervals of a document in a field are in one place. A field is a number: below zero it is a list of tuples.
+ * Intervals of each field, by ascending document number. Those since the last commit are in memory, the others in blocks on disk
+ * (interval-blocks.ts). All intervals of a document in a field are together. A negative field number stands for a tuple list.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { DOC_NUMBER_END, type DocSet, difference, docListOf, lastOf, union } from '../lists/document-sets.ts'
@@ -11,16 +11,16 @@ import type { IntervalTest } from './interval-test.ts'
 
 export type Interval = readonly [low: number, high: number]
 
-/** Intervals of a block. */
+/** Intervals per block. */
 const BLOCK = 512
-/** Documents of fields that are written in a few milliseconds. */
+/** Documents written per step, which takes a few milliseconds. */
 const STEP = 250
-/** Fields of one search that are looked up, and kept, one by one. */
+/** Maximum fields of a search whose blocks are looked up and cached one by one. */
 const MOST_SINGLE = 100
 
 /**
- * In the order in which they came. `touched`: documents whose intervals on disk, if any, count no more; undefined until some are taken out,
- * for what is new has none there. `least`: the first of all documents.
+ * Unwritten intervals in order of arrival. `touched`: documents whose intervals on disk are no longer valid. It is undefined until the
+ * first removal, because new documents have none on disk. `least`: lowest document number.
  */
 type Pending = {
   readonly docs: number[]
@@ -35,13 +35,13 @@ export class Intervals {
   readonly #onEmpty: (field: number) => void
   readonly #pending = new Map<number, Pending>()
 
-  /** `onEmpty` is told of a field that is written and has no intervals. */
+  /** `onEmpty`: called when a field is written and has no intervals left. */
   constructor(db: DatabaseSync, budget: SearchBudget, onEmpty: (field: number) => void = () => undefined) {
     this.#blocks = new IntervalBlocks(db, budget)
     this.#onEmpty = onEmpty
   }
 
-  /** Those of a document that has none in the field. */
+  /** Adds the intervals of a document that has none in the field. */
   add(field: number, doc: number, intervals: readonly Interval[]): void {
     const pending = this.#pending.get(field)
     if (pending === undefined) return void this.#pending.set(field, begunWith(doc, intervals))
@@ -53,7 +53,7 @@ export class Intervals {
     }
   }
 
-  /** Takes out all intervals of a document. */
+  /** Removes all intervals of a document from the field. */
   remove(field: number, doc: number): void {
     const pending = this.#pendingOf(field)
     pending.touched ??= new Set(pending.docs)
@@ -61,13 +61,13 @@ export class Intervals {
     else touch(pending, doc)
   }
 
-  /** Forgets what is not written, and what may have been taken back. */
+  /** Discards unwritten intervals and the cache, which may contain blocks that were rolled back. */
   clear(): void {
     this.#pending.clear()
     this.#blocks.clear()
   }
 
-  /** Writes what is in memory, fields of so many documents between two steps. */
+  /** Writes the intervals in memory. Yields after the fields of about STEP documents. */
   *writing(): Generator<undefined, undefined> {
     let docs = 0
     for (const [field, pending] of this.#pending) {
@@ -80,7 +80,7 @@ export class Intervals {
     }
   }
 
-  /** At least those of the documents that have an entry in one of the fields that passes; undefined: of all. */
+  /** Returns at least those of `docs` that have a passing entry in one of the fields. `docs` undefined: all documents. */
   read(fields: readonly number[], test: IntervalTest, docs: DocSet | undefined): DocSet {
     const written =
       fields.length > MOST_SINGLE
@@ -90,13 +90,13 @@ export class Intervals {
     return union([...written, ...pending])
   }
 
-  /** At most so many documents have an entry that passes; infinitely many when that takes too long to find out. */
+  /** Returns an upper bound for the number of documents with a passing entry, or Infinity if counting takes too long. */
   estimate(fields: readonly number[], test: IntervalTest): number {
     if (fields.length > MOST_SINGLE) return Number.POSITIVE_INFINITY
     return fields.reduce((sum, field) => sum + this.#blocks.estimate(field, test) + (this.#pending.get(field)?.docs.length ?? 0), 0)
   }
 
-  /** Without documents whose intervals on disk count no more. */
+  /** Removes documents whose intervals on disk are no longer valid. */
   #untouched(field: number, docs: DocSet): DocSet {
     const pending = this.#pending.get(field)
     if (pending?.touched === undefined || pending.least > lastOf(docs)) return docs
@@ -112,7 +112,7 @@ export class Intervals {
     return pending
   }
 
-  /** Each document goes to the block it lies in, or to the one before it. */
+  /** Adds each document to the block that contains its number, or to the block before it. */
   #write(field: number, pending: Pending): void {
     const added = inOrder(pending)
     const touched = pending.touched === undefined ? added.docs : Uint32Array.from(pending.touched).sort()
@@ -141,7 +141,7 @@ export class Intervals {
   }
 }
 
-/** Most lists of tuples get no more than this: their columns have no room to spare. */
+/** Creates arrays of exact size, because most tuple lists get no further entries. */
 const begunWith = (doc: number, intervals: readonly Interval[]): Pending => ({
   docs: intervals.map(() => doc),
   lows: intervals.map(([low]) => low),
@@ -170,7 +170,7 @@ function without(entries: IntervalEntries, gone: ReadonlySet<number> | undefined
   return { docs: docs.filter(isLeft), lows: lows.filter(isLeft), highs: highs.filter(isLeft) }
 }
 
-/** Documents are in one of the two. */
+/** Merges two sorted lists that have no document in common. */
 function merged(a: IntervalEntries, b: IntervalEntries): IntervalEntries {
   if (a.docs.length === 0) return b
   const size = a.docs.length + b.docs.length

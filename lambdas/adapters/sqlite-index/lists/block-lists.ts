@@ -1,29 +1,29 @@
 /**
- * Lists of blocks as they stand on disk, known by heart in bounded memory: where each block begins and ends, and the entries that were decoded.
- * The lists that were asked for lately stay. Who writes a block tells, so that what is known is what is written.
+ * Cache of block lists in bounded memory: the boundaries of each block, and decoded entries. Recently used lists stay. Writers report every
+ * block that they write or remove, so the cache equals the disk.
  */
 import { type DocSet, firstOf, isList, lastOf, lowerBoundIndex } from './document-sets.ts'
 
-/** `n` entries of the documents from `first` to `last`. `entries`: undefined until they are decoded. */
+/** Block with `n` entries of the documents from `first` to `last`. `entries`: undefined until they are decoded. */
 export type Block<Entries> = { readonly first: number; readonly last: number; readonly n: number; entries: Entries | undefined }
 
-/** Ascending. `n`: entries of all blocks. */
+/** Blocks in ascending order. `n`: entries of all blocks. */
 export type BlockList<B extends Block<unknown>> = { readonly blocks: B[]; n: number; bytes: number }
 
-/** Bytes of a list and of a block without its entries, about. */
+/** Approximate bytes of a list, and of a block without its entries. */
 const LIST = 300
 const BLOCK = 200
 
 export class BlockLists<Key, B extends Block<unknown>> {
   readonly #half: number
   readonly #bytesOf: (entries: B['entries']) => number
-  /** Those asked for since the others grew old. Each of the two takes at most half of what is allowed. */
+  /** Two generations, each limited to half of the memory. A full young generation replaces the old one. */
   #young = new Map<Key, BlockList<B>>()
   #old = new Map<Key, BlockList<B>>()
-  /** Of the young. */
+  /** Bytes of the young generation. */
   #bytes = 0
 
-  /** In bytes: all lists at most, and what is decoded of a block. */
+  /** `most`: maximum bytes of all lists. `bytesOf`: bytes of the decoded entries of a block. */
   constructor(most: number, bytesOf: (entries: B['entries']) => number) {
     this.#half = most / 2
     this.#bytesOf = bytesOf
@@ -37,14 +37,14 @@ export class BlockLists<Key, B extends Block<unknown>> {
     return this.#known(key) !== undefined
   }
 
-  /** From now on one of those that stay. */
+  /** Returns a cached list and marks it as recently used. */
   get(key: Key): BlockList<B> | undefined {
     const list = this.#known(key)
     if (list !== undefined) this.#use(key, list)
     return list
   }
 
-  /** All blocks of a list, none of them decoded or all. */
+  /** Adds a list with all its blocks, decoded or not. */
   add(key: Key, blocks: B[]): BlockList<B> {
     const list: BlockList<B> = { blocks, n: 0, bytes: LIST }
     for (const block of blocks) this.#count(key, list, block, 1)
@@ -52,7 +52,7 @@ export class BlockLists<Key, B extends Block<unknown>> {
     return list
   }
 
-  /** Keeps the entries of a block, unless the list becomes too large. */
+  /** Caches the entries of a block, unless the list would become too large. */
   keep(key: Key, list: BlockList<B>, block: B, entries: B['entries']): void {
     const bytes = this.#bytesOf(entries)
     if (list.bytes + bytes > this.#half) return
@@ -61,7 +61,7 @@ export class BlockLists<Key, B extends Block<unknown>> {
     this.#use(key, list)
   }
 
-  /** A block was written, perhaps in place of that with the same first document. */
+  /** Records a written block. It may replace the block with the same first document. */
   put(key: Key, block: B): void {
     const list = this.#known(key)
     if (list === undefined) return
@@ -70,7 +70,7 @@ export class BlockLists<Key, B extends Block<unknown>> {
     this.#count(key, list, block, 1)
   }
 
-  /** The block that began with the document is no longer there. */
+  /** Records that the block with this first document was removed. */
   drop(key: Key, first: number): void {
     const list = this.#known(key)
     if (list === undefined) return
@@ -119,7 +119,7 @@ export class BlockLists<Key, B extends Block<unknown>> {
   }
 }
 
-/** At least the blocks in which some of the documents may be; undefined: all documents. */
+/** Returns at least the blocks that may have some of the documents. `docs` undefined: all blocks. */
 export function blocksAmong<B extends Block<unknown>>({ blocks }: BlockList<B>, docs: DocSet | undefined): readonly B[] {
   if (docs === undefined) return blocks
   if (!isList(docs)) return blocks.slice(blockFrom(blocks, firstOf(docs), 0), blockFrom(blocks, lastOf(docs), 0) + 1)
@@ -135,7 +135,7 @@ export function blocksAmong<B extends Block<unknown>>({ blocks }: BlockList<B>, 
   return found
 }
 
-/** The place of the first block, from a place on, that ends with the document or after it. */
+/** Returns the index of the first block, at or after `from`, that ends at or after the document. */
 function blockFrom(blocks: readonly Block<unknown>[], doc: number, from: number): number {
   let [low, high] = [from, blocks.length]
   while (low < high) {

@@ -1,14 +1,14 @@
-/** Sets of documents, by their numbers: few as a list, many as bits. Sets are shared: nobody changes one. */
+/** Sets of document numbers: sparse ones as lists, dense ones as bits. Sets are shared and must not be modified. */
 
-/** Ascending, each once. */
+/** Document numbers in ascending order, without duplicates. */
 export type DocList = Uint32Array
-/** A bit for each number, 32 in a word, the lowest first. `base`: the number of the first word. `length`: documents. */
+/** One bit per number, 32 per word, lowest first. `base`: index of the first word. `length`: number of documents. */
 export type DocBits = { readonly words: Uint32Array; readonly base: number; readonly length: number }
 export type DocSet = DocList | DocBits
 
 export const NO_DOCS: DocList = new Uint32Array(0)
 
-/** Of numbers in any order, some perhaps twice. */
+/** Creates a list from numbers in any order, and removes duplicates. May reuse and overwrite `numbers`. */
 export function docListOf(numbers: Uint32Array): DocList {
   let [isAscending, least, highest, before] = [true, DOC_NUMBER_END, 0, 0]
   for (const number of numbers) {
@@ -27,21 +27,21 @@ export const listOf = (set: DocSet): DocList => (isList(set) ? set : numbersOf(s
 
 export const toBits = (set: DocSet): DocBits => (isList(set) ? bitsOf(set, set[0] ?? 0, set.at(-1) ?? 0) : set)
 
-/** In whichever form takes less. */
+/** Returns the set in the form that takes less memory. */
 export function compact(set: DocSet): DocSet {
   if (isList(set)) return isDense(set.length, set.at(-1)! - set[0]!) ? toBits(set) : set
   return isDense(set.length, set.words.length << 5) ? set : listOf(set)
 }
 
-/** So many that bits take less than a list. `range`: from the first to the last. */
+/** Whether bits take less memory than a list. `range`: distance from the first to the last number. */
 export const isDense = (length: number, range: number): boolean => length > range >>> 5
 
 export const hasDoc = ({ words, base }: DocBits, doc: number): boolean => ((words[(doc >>> 5) - base] ?? 0) & (1 << (doc & 31))) !== 0
 
-/** None is below it. */
+/** Returns a lower bound for the document numbers. */
 export const firstOf = (set: DocSet): number => (isList(set) ? (set[0] ?? 0) : set.base << 5)
 
-/** None is above it. */
+/** Returns an upper bound for the document numbers. */
 export const lastOf = (set: DocSet): number => (isList(set) ? (set.at(-1) ?? 0) : ((set.base + set.words.length) << 5) - 1)
 
 export function union(sets: readonly DocSet[]): DocSet {
@@ -56,16 +56,16 @@ export function union(sets: readonly DocSet[]): DocSet {
   return isDense(length, highest - least) ? unionInBits(all, least, highest) : unionInList(all, length)
 }
 
-/** What is in both. */
+/** Returns the documents in both sets. */
 export function intersection(a: DocSet, b: DocSet): DocSet {
   if (isList(a)) return isList(b) && b.length < a.length ? filtered(within(b, a), a, true) : filtered(within(a, b), b, true)
   return isList(b) ? filtered(within(b, a), a, true) : compact(inBoth(a, b))
 }
 
-/** What is in `a` alone. */
+/** Returns the documents in `a` but not in `b`. */
 export const difference = (a: DocSet, b: DocSet): DocSet => (isList(a) ? filtered(a, b, false) : compact(inOne(a, toBits(b))))
 
-/** Whether some are in both. */
+/** Whether the sets have a document in common. */
 export function intersects(a: DocBits, b: DocSet): boolean {
   if (isList(b)) return b.some((doc) => hasDoc(a, doc))
   const end = Math.min(a.words.length, b.base + b.words.length - a.base)
@@ -73,7 +73,7 @@ export function intersects(a: DocBits, b: DocSet): boolean {
   return false
 }
 
-/** The place of the first that is not below, at or after `from`. */
+/** Returns the index of the first number ≥ `least`, at or after `from`. */
 export function lowerBoundIndex(docs: DocList, least: number, from: number): number {
   let [low, high] = [from, docs.length]
   while (low < high) {
@@ -84,10 +84,10 @@ export function lowerBoundIndex(docs: DocList, least: number, from: number): num
   return low
 }
 
-/** Above every document. */
+/** Exclusive upper bound for document numbers. */
 export const DOC_NUMBER_END = 2 ** 32
 
-/** As many as there are numbers, where each is there once. */
+/** `length` of the result is correct only if `numbers` has no duplicates. */
 function bitsOf(numbers: Uint32Array, least: number, highest: number): DocBits {
   const base = least >>> 5
   const words = new Uint32Array((highest >>> 5) - base + 1)
@@ -97,18 +97,18 @@ function bitsOf(numbers: Uint32Array, least: number, highest: number): DocBits {
 
 export function docBitsOf(words: Uint32Array, base: number): DocBits {
   let length = 0
-  // As a small integer: above 31 bits numbers are slow.
+  // `| 0` makes it a small integer: larger ones are slow.
   for (let i = 0; i < words.length; i++) length += ones(words[i]! | 0)
   return { words, base, length }
 }
 
-/** Sets the bits of documents, which have their place among the words. */
+/** Sets the bits of the documents. `words` must cover all of them. */
 function mark(words: Uint32Array, base: number, set: DocSet): void {
   if (isList(set)) for (const doc of set) words[(doc >>> 5) - base]! |= 1 << (doc & 31)
   else for (let i = 0, at = set.base - base; i < set.words.length; i++, at++) words[at]! |= set.words[i]!
 }
 
-/** Of a set those from one number to another. */
+/** Sets the bits of the documents of `set` from `first` to `last`. */
 export function markBetween(words: Uint32Array, base: number, set: DocBits, first: number, last: number): void {
   const [start, end] = [first >>> 5, last >>> 5]
   const [from, to] = [-1 << (first & 31), -1 >>> (31 - (last & 31))]
@@ -118,7 +118,7 @@ export function markBetween(words: Uint32Array, base: number, set: DocBits, firs
   }
 }
 
-/** The bits that are set. */
+/** Returns the number of bits that are set. */
 function ones(word: number): number {
   const pairs = (word - ((word >>> 1) & 0x55555555)) | 0
   const fours = (pairs & 0x33333333) + ((pairs >>> 2) & 0x33333333)
@@ -155,11 +155,11 @@ function unionInList(sets: readonly DocSet[], length: number): DocList {
   return docListOf(all)
 }
 
-/** The part of a list that lies between the ends of another set. */
+/** Returns the part of a list between the bounds of another set. */
 const within = (list: DocList, set: DocSet): DocList =>
   list.subarray(lowerBoundIndex(list, firstOf(set), 0), lowerBoundIndex(list, lastOf(set) + 1, 0))
 
-/** Those of the list that are in the other set, or are not. */
+/** Returns the documents of the list that are in the set (`wanted`), or those that are not. */
 function filtered(list: DocList, set: DocSet, wanted: boolean): DocList {
   const into = new Uint32Array(list.length)
   const bits = isList(set) && (isSparse(set) || list.length < set.length >>> 5) ? undefined : toBits(set)
@@ -173,7 +173,7 @@ function filtered(list: DocList, set: DocSet, wanted: boolean): DocList {
   return into.subarray(0, n)
 }
 
-/** So few of so many documents that a bit for each would cost more than searching. */
+/** Whether the numbers are so far apart that searching costs less than a bit for each number in the range. */
 const isSparse = (docs: DocList): boolean => docs.length <= (docs.at(-1)! - docs[0]!) >>> 8
 
 function inBoth(a: DocBits, b: DocBits): DocBits {

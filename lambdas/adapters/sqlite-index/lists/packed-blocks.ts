@@ -1,11 +1,11 @@
-/** Blocks of the lists of documents of terms, as they stand on disk. */
+/** Blocks of the document lists of terms, as stored on disk. */
 import { type DocList, type DocSet, docListOf, isList } from './document-sets.ts'
 import { packNumbers, unpackNumbers } from './packing.ts'
 
-/** Documents of a block, at most. */
+/** Maximum documents per block. */
 export const BLOCK_SIZE = 1_000
 
-/** Without `docs`: `first` alone. */
+/** `docs`: null if `first` is the only document. */
 export type PackedBlock = [first: number, last: number, n: number, docs: Uint8Array | null]
 
 export function packBlock(docs: ArrayLike<number>, start: number, end: number): PackedBlock {
@@ -13,7 +13,7 @@ export function packBlock(docs: ArrayLike<number>, start: number, end: number): 
   return [first, docs[end - 1]!, end - start, end - start === 1 ? null : packNumbers(docs, start + 1, end, first)]
 }
 
-/** Of several terms, perhaps some in more than one of them. */
+/** Returns the documents of blocks of several terms. A document may be in several blocks. */
 export function docsOfBlocks(blocks: readonly PackedBlock[]): DocList {
   const docs = new Uint32Array(blocks.reduce((sum, [, , n]) => sum + n, 0))
   let at = 0
@@ -27,12 +27,12 @@ export function docsOfBlock(block: PackedBlock): DocList {
   return docs
 }
 
-/** Puts its documents at a place of a list; the place after them. */
+/** Writes the documents of a block into `into` at `at`. Returns the index after them. */
 export function unpackBlock([first, , , others]: PackedBlock, into: Uint32Array, at: number): number {
   into[at] = first
   return others === null ? at + 1 : unpackNumbers(others, first, into, at + 1)
 }
 
-/** Of the documents of a block in memory, with their objects. */
+/** Returns the approximate bytes of decoded documents, including object overhead. */
 export const bytesOf = (docs: DocSet | undefined): number =>
   docs === undefined ? 0 : 200 + 4 * (isList(docs) ? docs.length : docs.words.length)

@@ -1,6 +1,6 @@
-/** Document numbers in few bytes: each as its distance from the one before, seven bits a byte, the lowest first. */
+/** Packs document numbers. Each is stored as the distance from the previous one, with seven bits per byte, lowest first. */
 
-/** Of ascending numbers. `before`: the number in front of the first. */
+/** Packs ascending numbers. `before`: number that precedes the first one. */
 export function packNumbers(numbers: ArrayLike<number>, start: number, end: number, before: number): Uint8Array {
   if (scratch.length < (end - start) * 5) scratch = new Uint8Array((end - start) * 10)
   let [size, last] = [0, before]
@@ -13,7 +13,7 @@ export function packNumbers(numbers: ArrayLike<number>, start: number, end: numb
   return scratch.slice(0, size)
 }
 
-/** Puts the numbers at a place of a list; the place after them. */
+/** Writes the numbers into `into` at `at`. Returns the index after them. */
 export function unpackNumbers(bytes: Uint8Array, before: number, into: Uint32Array, at: number): number {
   let last = before
   let end = at
@@ -30,5 +30,5 @@ export function unpackNumbers(bytes: Uint8Array, before: number, into: Uint32Arr
   return end
 }
 
-/** Grows with the longest list: lists are packed one after the other. */
+/** Shared buffer that grows with the longest list. Calls never overlap. */
 let scratch = new Uint8Array(5_000)

@@ -1,6 +1,6 @@
 /**
- * The documents of each term: of a value in a combination of fields. On disk they stand in blocks, in memory those that came since the last
- * commit, so that a term that is met often is written once for all of them. A document is in one of the two, and in one block.
+ * Documents of each term, which is a value in a combination of fields. Those since the last commit are in memory, so that a frequent term
+ * is written once for all of them. The others are in blocks on disk. A document is in memory or in exactly one block.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { SearchBudget } from '../reading/budget.ts'
@@ -11,14 +11,14 @@ import { sortInPieces } from './sorted.ts'
 import { TermLists, type TermQuery } from './term-lists.ts'
 import { ValueLists } from './value-lists.ts'
 
-/** Terms that are written in a few milliseconds. */
+/** Terms written per step, which takes a few milliseconds. */
 const STEP = 1_000
 
 export class Postings {
   readonly #budget: SearchBudget
   readonly #written: TermLists
   readonly #values: ValueLists
-  /** By combination and value; mostly a value has one document. */
+  /** Unwritten documents by combination and value. A single one is stored as a number, because most values have one document. */
   readonly #pending = new Map<number, Map<string, number | number[]>>()
   #size = 0
 
@@ -28,7 +28,7 @@ export class Postings {
     this.#values = new ValueLists(db, budget)
   }
 
-  /** Documents of terms that are not written yet. */
+  /** Number of unwritten documents, summed over the terms. */
   get size(): number {
     return this.#size
   }
@@ -56,7 +56,7 @@ export class Postings {
     this.#size--
   }
 
-  /** Forgets what is not written, and what may have been taken back. */
+  /** Discards unwritten documents and the caches, which may contain blocks that were rolled back. */
   clear(): void {
     this.#written.clear()
     this.#values.clear()
@@ -64,7 +64,7 @@ export class Postings {
     this.#size = 0
   }
 
-  /** Writes what is in memory, neighbours one after the other, so many terms between two steps. */
+  /** Writes the documents in memory in the order of the file. Yields after STEP terms. */
   *writing(): Generator<undefined, undefined> {
     let terms = 0
     for (const combination of [...this.#pending.keys()].sort((a, b) => a - b)) {
@@ -84,18 +84,18 @@ export class Postings {
     this.#written.flush()
   }
 
-  /** At least those of the documents that are in one of the terms; undefined: of all. */
+  /** Returns at least those of `docs` that are in one of the terms. `docs` undefined: all documents. */
   read(terms: TermQuery, docs: DocSet | undefined): DocSet {
     const pending = this.#pendingOf(terms).map((list) => docListOf(Uint32Array.from(list)))
     return union([...this.#written.among(terms, docs), ...pending])
   }
 
-  /** At most so many documents are in the terms; infinitely many when that takes too long to find out. */
+  /** Returns an upper bound for the number of documents in the terms, or Infinity if counting takes too long. */
   estimate(terms: TermQuery): number {
     return this.#pendingOf(terms).reduce((sum, { length }) => sum + length, this.#written.estimate(terms))
   }
 
-  /** Each value of the combinations that some of the documents have, perhaps several times. */
+  /** Yields each value of the combinations that some of the documents have, possibly several times. */
   *valuesAmong(combinations: readonly number[], docs: DocSet): Generator<string> {
     yield* this.#values.among(combinations, docs)
     const bits = toBits(docs)
@@ -103,7 +103,7 @@ export class Postings {
       for (const [value, pending] of this.#pending.get(combination) ?? []) if (listed(pending).some((doc) => hasDoc(bits, doc))) yield value
   }
 
-  /** Whether finding the values of so many documents takes less than looking at each of them. */
+  /** Whether listing the values of the combinations costs less than reading each document. `docs`: number of documents. */
   isSmall(combinations: readonly number[], docs: number): boolean {
     return this.#values.isSmall(combinations, docs)
   }
@@ -137,7 +137,7 @@ export class Postings {
     this.#insert(combination, value, docs)
   }
 
-  /** As many as there is room for go to the last block. */
+  /** Fills the last block, then creates further ones. */
   #append(combination: number, value: string, [first, last, n, before]: PackedBlock, docs: readonly number[]): void {
     const fitting = Math.min(docs.length, BLOCK_SIZE - n)
     const more = packNumbers(docs, 0, fitting, last)
@@ -146,7 +146,7 @@ export class Postings {
     if (fitting < docs.length) this.#putAll(combination, value, docs, fitting)
   }
 
-  /** Each goes to the block it lies in, or to the one before it. */
+  /** Adds each document to the block that contains its number, or to the block before it. */
   #insert(combination: number, value: string, docs: readonly number[]): void {
     for (let end = docs.length; end > 0; ) {
       const block = this.#written.holding(combination, value, docs[end - 1]!)

@@ -1,6 +1,6 @@
-/** Texts in the order of the file, sorted in pieces where there are many: runs, which are then merged. */
+/** Sorts texts in the order of the file. Many texts are sorted in steps: as runs that are then merged. */
 
-/** Texts that are sorted, or merged, in a few milliseconds. */
+/** Texts sorted or merged per step, which takes a few milliseconds. */
 const RUN = 5_000
 
 export function* sortInPieces(texts: readonly string[]): Generator<undefined, readonly string[]> {

@@ -1,4 +1,4 @@
-/** The lists of documents of terms on disk, in blocks. What was read lately of terms that are asked for by their value is kept decoded. */
+/** Document lists of terms on disk, in blocks. Recently read terms stay decoded if the search has their exact values. */
 import type { DatabaseSync } from 'node:sqlite'
 import { BUDGET_CONDITION, type SearchBudget } from '../reading/budget.ts'
 import type { Sql } from '../reading/sql.ts'
@@ -7,24 +7,24 @@ import { type Block, type BlockList, BlockLists, blocksAmong } from './block-lis
 import { compact, DOC_NUMBER_END, type DocSet, firstOf, intersection, lastOf } from './document-sets.ts'
 import { BLOCK_SIZE, bytesOf, docsOfBlock, docsOfBlocks, type PackedBlock } from './packed-blocks.ts'
 
-/** Terms that are asked for. */
+/** Terms to read: all pairs of a combination and a matching value. */
 export type TermQuery = {
   readonly combinations: readonly number[]
-  /** On the column `value`. */
+  /** SQL condition on the column `value`. */
   readonly condition: Sql
-  /** The values, or what they must be like. */
+  /** Exact values, or a test for values. */
   readonly values: readonly string[] | ((value: string) => boolean)
 }
 
-/** Blocks that are looked at to tell the number of documents. */
+/** Maximum blocks that an estimate counts. */
 const MOST_ESTIMATED = 1_000
-/** Terms of one search that are kept. */
+/** Maximum terms of one search that are cached. */
 const MOST_SINGLE = 500
-/** Bytes of what is kept decoded. */
+/** Maximum bytes of decoded blocks. */
 const MOST_KEPT = 7_000_000
-/** Terms of one document that are written together. */
+/** New terms, each with one document, that one statement inserts. */
 const TOGETHER = 16
-/** A set that is so many times as large as another is cut with it before it is united with others. */
+/** If the sets are this many times as large as `docs`, each is intersected with it before the union. */
 const MUCH_LARGER = 8
 
 type TermRow = [...PackedBlock, combination: number, value: string]
@@ -57,13 +57,13 @@ export class TermLists {
     this.#last = this.#statements.lists(`${ofTerm} ORDER BY first DESC LIMIT 1`)
     this.#holding = this.#statements.lists(`${ofTerm} AND first <= ? ORDER BY first DESC LIMIT 1`)
     this.#block = this.#statements.lists(`${ofTerm} AND first = ?`)
-    // Of short lists the documents come along.
+    // Blocks that are not full are read with their documents.
     this.#all = this.#statements.lists(
       `SELECT first, last, n, iif(n < ${BLOCK_SIZE}, docs, NULL), combination, value FROM posting WHERE ${inLists} ORDER BY first`,
     )
   }
 
-  /** Sets of documents in terms, which together hold at least those of the given ones; undefined: all. */
+  /** Returns sets that together have at least those of `docs` that are in one of the terms. `docs` undefined: all documents. */
   among(terms: TermQuery, docs: DocSet | undefined): readonly DocSet[] {
     const lists = this.#listsOf(terms)
     const sets = lists === undefined ? [docsOfBlocks(this.#blocks(terms, docs))] : lists.flatMap((each) => this.#docsOf(each, docs))
@@ -71,7 +71,7 @@ export class TermLists {
     return sets.map((set) => intersection(docs, set))
   }
 
-  /** At most so many documents are in the terms; infinitely many when that takes too long to find out. */
+  /** Returns an upper bound for the number of documents in the terms, or Infinity if counting takes too long. */
   estimate(terms: TermQuery): number {
     const lists = this.#listsOf(terms)
     if (lists !== undefined) return lists.reduce((sum, { list }) => sum + list.n, 0)
@@ -82,7 +82,7 @@ export class TermLists {
     return rows === MOST_ESTIMATED ? Number.POSITIVE_INFINITY : n
   }
 
-  /** A term that was not there, of one document: written with others, at the latest by `flush`. */
+  /** Adds a new term with one document. It is written together with others, at the latest by `flush`. */
   begin(combination: number, value: string, doc: number): void {
     this.#begun.push(combination, value, doc, doc)
     if (!this.#lists.isEmpty) this.#lists.put(keyOf(combination, value), { first: doc, last: doc, n: 1, entries: undefined })
@@ -103,7 +103,7 @@ export class TermLists {
     return this.#last.get(combination, value) as unknown as PackedBlock | undefined
   }
 
-  /** The block that the document lies in, or the one before it. */
+  /** Returns the block that contains the document number, or the one before it. */
   holding(combination: number, value: string, doc: number): PackedBlock | undefined {
     return this.#holding.get(combination, value, doc) as unknown as PackedBlock | undefined
   }
@@ -118,13 +118,13 @@ export class TermLists {
     if (!this.#lists.isEmpty) this.#lists.drop(keyOf(combination, value), first)
   }
 
-  /** Forgets what it knows by heart, and what is not written. */
+  /** Clears the cache and discards unwritten terms. */
   clear(): void {
     this.#begun = []
     this.#lists.clear()
   }
 
-  /** Undefined where there are too many terms to keep them. */
+  /** Returns undefined if the query has too many terms to cache. */
   #listsOf({ combinations, values }: TermQuery): readonly TermList[] | undefined {
     if (typeof values === 'function' || combinations.length * values.length > MOST_SINGLE) return undefined
     const terms = combinations.flatMap((combination) => values.map((value) => ({ combination, value, key: keyOf(combination, value) })))

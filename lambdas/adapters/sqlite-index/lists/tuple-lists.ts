@@ -1,6 +1,6 @@
 /**
- * The lists of tuples. Tuples of a combination of fields that differ in nothing but their ranges are in one list, and stand among the intervals
- * (intervals.ts) under its number below zero: the ranges of each one after the other. Real documents need few lists, each of many tuples.
+ * Lists of tuples. Tuples of a combination that differ only in their ranges share a list. Their ranges are stored as intervals
+ * (intervals.ts) under the negated list number, one tuple after another. Real documents need few lists, each with many tuples.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { LabelTest, Predicate } from '../../../ports/search/plan.ts'
@@ -9,12 +9,12 @@ import { BUDGET_CONDITION } from '../reading/budget.ts'
 import { joinSql, type Sql, sql } from '../reading/sql.ts'
 import { Statements } from '../statements.ts'
 
-/** Lists whose tuples have so many ranges. */
+/** Lists of tuples with this number of ranges. */
 export type TupleListGroup = { readonly ranges: number; readonly lists: readonly number[] }
 
 type TupleTest = Extract<Predicate, { kind: 'tuple' }>
 
-/** Lists whose numbers are known by heart. */
+/** Maximum cached list numbers. */
 const MOST_KNOWN = 10_000
 
 export class TupleLists {
@@ -31,7 +31,7 @@ export class TupleLists {
     this.#drop = db.prepare('DELETE FROM tuples WHERE list = ?')
   }
 
-  /** The number of a tuple's list, made when first met. */
+  /** Returns the number of a tuple's list. Creates the list on first use. */
   listOf(combination: number, { key, labels, ranges: { length } }: Tuple): number {
     const lines = linesOf(labels)
     const name = `${combination} ${length} ${lines.length} ${lines}${key}`
@@ -45,18 +45,18 @@ export class TupleLists {
     return list
   }
 
-  /** A list without tuples. */
+  /** Deletes a list that has no tuples left. */
   drop(list: number): void {
     this.#known.clear()
     this.#drop.run(list)
   }
 
-  /** Forgets what it knows by heart: the transaction was rolled back. */
+  /** Clears the cache after a rollback. */
   clear(): void {
     this.#known.clear()
   }
 
-  /** Those whose tuples pass if their ranges do. */
+  /** Returns the lists with a matching key and matching labels. Their tuples pass if their ranges do. */
   passing({ key, labels, ranges }: TupleTest, combinations: readonly number[]): readonly TupleListGroup[] {
     if (combinations.length === 0) return []
     const ofKey = key === undefined ? [] : [sql('key = ?', key)]
@@ -67,7 +67,7 @@ export class TupleLists {
   }
 }
 
-/** Each label is a line, between line breaks, so that it is found whole or by its beginning. */
+/** Puts each label on its own line, so that it can be matched whole or by prefix. */
 const linesOf = (labels: readonly string[]): string => (labels.length === 0 ? '' : `\n${labels.join('\n')}\n`)
 
 const labelled = ({ text, whole }: LabelTest): Sql => sql('instr(labels, ?) > 0', `\n${text}${whole ? '\n' : ''}`)

@@ -1,4 +1,7 @@
-/** Which values of a combination of fields some documents have. The lists of combinations of few values are kept decoded, until one is written. */
+/**
+ * Finds the values of a combination that some documents have. A combination with few values stays decoded until one of its lists is
+ * written.
+ */
 import type { DatabaseSync } from 'node:sqlite'
 import { BUDGET_CONDITION, type SearchBudget } from '../reading/budget.ts'
 import { Statements } from '../statements.ts'
@@ -6,11 +9,11 @@ import { type Block, type BlockList, BlockLists } from './block-lists.ts'
 import { compact, type DocBits, type DocSet, hasDoc, intersects, toBits } from './document-sets.ts'
 import { BLOCK_SIZE, bytesOf, docsOfBlock, type PackedBlock, unpackBlock } from './packed-blocks.ts'
 
-/** Bytes of what is kept decoded. */
+/** Maximum bytes of decoded blocks. */
 const MOST_KEPT = 5_000_000
-/** Blocks of a combination that is kept. */
+/** Maximum blocks of a cached combination. */
 const MOST_BLOCKS = 5_000
-/** Blocks that are read, or looked at where they are decoded, in the time in which what is remembered of a document is. */
+/** Blocks that are read from disk, or tested in memory, in the time of reading the forward entry of one document. */
 const READ = 4
 const LOOKED_AT = 100
 
@@ -30,7 +33,7 @@ export class ValueLists {
     this.#blocks = statements.lists(`SELECT first, last, n, docs, value FROM posting WHERE combination = ? AND ${BUDGET_CONDITION.text}`)
   }
 
-  /** Whether finding the values of so many documents takes less than looking at each of them. */
+  /** Whether listing the values costs less than reading each document. `docs`: number of documents. */
   isSmall(combinations: readonly number[], docs: number): boolean {
     let cost = 0
     for (const combination of combinations) {
@@ -40,7 +43,7 @@ export class ValueLists {
     return cost < docs
   }
 
-  /** Each value once in each of its blocks with some of the documents. */
+  /** Yields a value once for each of its blocks that has some of the documents. */
   *among(combinations: readonly number[], docs: DocSet): Generator<string> {
     const bits = toBits(docs)
     for (const combination of combinations) {
@@ -54,7 +57,7 @@ export class ValueLists {
     }
   }
 
-  /** A list of the combination is written. */
+  /** Drops the cached combination, because one of its lists is about to be written. */
   forget(combination: number): void {
     if (!this.#lists.isEmpty) this.#lists.forget(combination)
   }
@@ -68,7 +71,7 @@ export class ValueLists {
     return n
   }
 
-  /** Undefined for one of many blocks. */
+  /** Returns undefined for a combination with too many blocks to cache. */
   #read(combination: number): BlockList<ValueBlock> | undefined {
     if (this.#sizeOf(combination, MOST_BLOCKS + 1) > MOST_BLOCKS) return undefined
     const rows = this.#blocks.all(combination) as unknown as readonly ValueRow[]

@@ -1,23 +1,32 @@
-/** Ends a search that takes too long. Nothing outside can stop a running statement, not even the end of its thread: SQLite asks at every row it looks at. */
+/**
+ * Stops a search that takes too long. A running statement cannot be stopped from outside, not even by ending its thread. SQLite therefore
+ * checks the budget at every row.
+ */
 import type { DatabaseSync } from 'node:sqlite'
 import { SearchTooCostly } from '../../../ports/faults/too-costly.ts'
 
-/** A condition that holds until the budget is used up. */
+/** SQL condition that is always true, but throws once the budget is used up. */
 export const BUDGET_CONDITION = { text: 'within_budget()', values: [] } as const
 
-/** `tick`: SearchTooCostly once the budget is used up. */
+/**
+ * `begin`: starts the clock for a search. `tick`: throws SearchTooCostly once the budget is used up, and SearchPreempted if the search must
+ * yield.
+ */
 export type SearchBudget = { readonly begin: () => void; readonly tick: () => void }
 
-/** Others wait: the search is to be begun again after them. */
+/** Thrown because other searches wait. The search must start again after them. */
 export class SearchPreempted extends Error {}
 
-/** `ran`: milliseconds of the search so far. Asked now and then. */
+/** Whether the running search must yield. `ran`: milliseconds it has run so far. Called now and then. */
 export type YieldCheck = (ran: number) => boolean
 
-/** The clock is looked at only so often. */
+/** Number of ticks between two checks of the clock. */
 const ROWS_A_LOOK = 256
 
-/** `milliseconds`: what one search may take. Its statements throw SearchTooCostly afterwards, and SearchPreempted before where it gives way. */
+/**
+ * Creates the budget of `milliseconds` per search. Beyond it, statements throw SearchTooCostly. They throw SearchPreempted if `givesWay`
+ * returns true before.
+ */
 export function searchBudgetOf(db: DatabaseSync, milliseconds: number, givesWay: YieldCheck = () => false): SearchBudget {
   let began = Number.POSITIVE_INFINITY
   let rows = 0

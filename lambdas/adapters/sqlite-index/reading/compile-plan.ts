@@ -1,4 +1,4 @@
-/** What a condition of a plan reads in the index. */
+/** Translates conditions of a plan into reads of the index. */
 import { compareText, type Predicate } from '../../../ports/search/plan.ts'
 import { intervalTestOf, rangesTestOf } from '../intervals/interval-test.ts'
 import type { Intervals } from '../intervals/intervals.ts'
@@ -10,14 +10,14 @@ import { COMPARTMENT_FIELD, ID_FIELD, PRESENCE_KEY } from '../schema.ts'
 import { BUDGET_CONDITION } from './budget.ts'
 import { oneOfCondition, type Sql, sql } from './sql.ts'
 
-/** The kind (a type of a tenant) that is searched, and the numbers of its fields. */
+/** Kind (a type of a tenant) that is searched, with the numbers of its fields. */
 export type KindNumbers = {
   readonly kind: number
-  /** Undefined for one that no document has. */
+  /** Returns undefined if no document has the field. */
   readonly field: (name: string) => number | undefined
-  /** The combinations of fields that the field is in: where its keys stand. */
+  /** Returns the combinations that contain the field. Its keys are stored under them. */
   readonly combinations: (name: string) => readonly number[]
-  /** The combinations of fields that documents have values of, among them this one. */
+  /** Returns the combinations of fields with values that contain this field. */
   readonly presence: (name: string) => readonly number[]
 }
 
@@ -26,16 +26,19 @@ export type IndexSources = {
   readonly postings: Postings
   readonly intervals: Intervals
   readonly tuples: TupleLists
-  /** The documents of a query for them. */
+  /** Returns the documents that an SQL query selects. */
   readonly rows: (query: Sql) => DocList
 }
 
-/** `estimate`: at most so many documents; infinitely many where only reading tells. `read`: at least those of the given documents; undefined: all. */
+/**
+ * `estimate`: upper bound for the number of documents; Infinity if only reading can determine it. `read`: returns at least the matching
+ * ones of the given documents; undefined: of all.
+ */
 export type AccessPath = { readonly estimate: () => number; readonly read: (among: DocSet | undefined) => DocSet }
 
 export type LeafPredicate = Exclude<Predicate, { kind: 'all' | 'some' | 'not' }>
 
-/** Undefined when no document meets the condition. */
+/** Returns undefined if no document meets the condition. */
 export function accessPathOf(p: LeafPredicate, sources: IndexSources): AccessPath | undefined {
   const { numbers } = sources
   switch (p.kind) {
@@ -58,7 +61,7 @@ export function accessPathOf(p: LeafPredicate, sources: IndexSources): AccessPat
   }
 }
 
-/** Of a condition on single intervals of one field; undefined for others. */
+/** Returns undefined unless the condition is about single intervals of one field that documents have. */
 export function intervalPathOf(p: Predicate, { numbers, intervals }: IndexSources): AccessPath | undefined {
   const test = intervalTestOf(p)
   const field = test === undefined ? undefined : numbers.field(test.field)
@@ -86,7 +89,7 @@ type OfKeys = Extract<LeafPredicate, { kind: 'key' | 'keyRange' | 'contains' | '
 function ofTerms(combinations: readonly number[], p: OfKeys, { postings }: IndexSources): AccessPath | undefined {
   if (combinations.length === 0) return undefined
   const terms: TermQuery = { combinations, condition: keyCondition('value', p), values: 'oneOf' in p ? p.oneOf : keyTest(p) }
-  // Every key must be looked at, which is left to the last.
+  // The condition must test every key, so it is read last.
   const estimate = p.kind === 'contains' ? () => Number.POSITIVE_INFINITY : () => postings.estimate(terms)
   return { estimate, read: (among) => postings.read(terms, among) }
 }
@@ -116,10 +119,10 @@ function idQuery(p: OfKeys, { kind }: KindNumbers): Sql {
   return { text: `SELECT doc FROM place WHERE kind = ${kind} AND deleted = 0 AND ${text}`, values }
 }
 
-/** Metres of a degree of latitude, at least. */
+/** Lower bound for the metres in a degree of latitude. */
 const DEGREE = 111_000
 
-/** The parallels that bound the circle pick the index. */
+/** Limits the latitude first, so that SQLite uses the index. The distance is then tested exactly. */
 const nearQuery = (
   { latitude, longitude, metres }: Extract<LeafPredicate, { kind: 'near' }>,
   field: number | undefined,

@@ -1,4 +1,4 @@
-/** Groups and distinct keys: told from what the index holds of each match. */
+/** Groups and distinct keys, determined from the forward entry of each match. */
 import { MAX_GROUPS, TooManyGroups } from '../../../ports/faults/too-costly.ts'
 import { comparePositions, compareText, type GroupPlan, type GroupPosition, type SortKey } from '../../../ports/search/plan.ts'
 import type { GroupPage, Hit, HitGroup } from '../../../ports/search/search-index.ts'
@@ -7,7 +7,7 @@ import { explicitGroupKeys, keysIn } from '../forward-keys.ts'
 import { ID_FIELD } from '../schema.ts'
 import type { KindNumbers } from './compile-plan.ts'
 
-/** `numbers`: of the match's kind. */
+/** `numbers`: field numbers of the match's kind. */
 export type Match = { readonly hit: Hit; readonly entry: string; readonly numbers: KindNumbers }
 
 type Growing = { readonly key: string; size: number; hits: Hit[] }

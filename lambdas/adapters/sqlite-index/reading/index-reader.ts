@@ -1,4 +1,4 @@
-/** Answers plans from one index: finds the documents that match, then shows them. */
+/** Executes plans on one index: finds the matching documents, then reads their hits. */
 import type { DatabaseSync } from 'node:sqlite'
 import { comparePositions, type Matching, type Plan, predicateOf, type SortKey } from '../../../ports/search/plan.ts'
 import type { Hit, HitPage } from '../../../ports/search/search-index.ts'
@@ -20,11 +20,11 @@ import type { PageCandidates } from './page-candidates.ts'
 import { afterPositionCondition, sortColumn } from './sort-columns.ts'
 import { joinSql, type Sql, sql } from './sql.ts'
 
-/** Above so many matches the estimated total is absent. */
+/** Maximum matches of an estimated total. Above it, the total is absent. */
 const COUNTED = 10_000
-/** Types of a search that are explained. */
+/** Maximum types that `explain` describes. */
 const MOST_EXPLAINED = 5
-/** So many matches are sorted for a page; more are walked in the order that is asked for. */
+/** Maximum matches that are sorted for a page. More are walked in the requested order. */
 const GATHERED = 2_000
 
 export type IndexReaderParts = {
@@ -33,15 +33,15 @@ export type IndexReaderParts = {
   readonly postings: Postings
   readonly intervals: Intervals
   readonly tuples: TupleLists
-  /** Numbers under which a document stands in the lists that is not to be found by them. */
+  /** Document numbers that searches exclude although they are in the lists. */
   readonly hidden: ReadonlySet<number>
   readonly budget: SearchBudget
   readonly leading: PageCandidates
-  /** So many matches are sorted for a page. */
+  /** Maximum matches that are sorted for a page. */
   readonly gathered?: number
 }
 
-/** With its sort values, and what else is asked for. */
+/** Row of a hit, with its sort values and further columns. */
 type HitRow = readonly [id: string, version: number, ...values: (string | number | null)[]]
 type KindMatches = Kind & { readonly docs: DocSet; readonly sources: IndexSources }
 
@@ -51,7 +51,7 @@ export class IndexReader {
   readonly #statements: Statements
   readonly #numbers: KindNumbersCache
   readonly #latest = new LatestMatches<readonly KindMatches[]>()
-  /** What the function `is_match` looks at. */
+  /** Documents that the SQL function `is_match` accepts. */
   #matching: DocBits = toBits(NO_DOCS)
 
   constructor(parts: IndexReaderParts) {
@@ -65,12 +65,12 @@ export class IndexReader {
     })
   }
 
-  /** To be told before every change of the index. */
+  /** Must be called before every change of the index. */
   onChange(): void {
     this.#latest.clear()
   }
 
-  /** SearchTooCostly when the budget is used up. */
+  /** Throws SearchTooCostly when the budget is used up. */
   find(plan: Plan): HitPage {
     const found = this.#found(plan)
     const matches = found.reduce((sum, { docs }) => sum + docs.length, 0)
@@ -87,12 +87,12 @@ export class IndexReader {
     return { hits: hits.slice(skip, wanted - 1), more: hits.length >= wanted, ...shown }
   }
 
-  /** All matches, in no order. SearchTooCostly when the budget is used up. */
+  /** Yields all matches, unordered. Throws SearchTooCostly when the budget is used up. */
   *matches(matching: Matching, order: readonly SortKey[]): Generator<Match> {
     for (const each of this.#found(matching)) yield* this.#shown(each, order)
   }
 
-  /** The keys of a field among the matches, at most so many. SearchTooCostly when the budget is used up. */
+  /** Returns the keys of a field among the matches, at most `limit`. Throws SearchTooCostly when the budget is used up. */
   distinct(matching: Matching, field: string, limit: number): readonly string[] {
     const keys = new Set<string>()
     for (const each of this.#found(matching))
@@ -103,7 +103,10 @@ export class IndexReader {
     return [...keys]
   }
 
-  /** Of each type the conditions in the order in which they are read, with how many documents they leave, and how the first page is sorted. */
+  /**
+   * Returns for each type the conditions in reading order, with the number of documents they leave. The SQL that sorts the first page
+   * follows.
+   */
   explain(plan: Plan): readonly string[] {
     this.#parts.budget.begin()
     return this.#kindsOf(plan)
@@ -160,7 +163,7 @@ export class IndexReader {
       }
   }
 
-  /** From the lists of the field's keys where there are few of them, else from what is remembered of each match. */
+  /** Reads the lists of the field's keys if they are few, otherwise the forward entry of each match. */
   *#keysAmong(found: KindMatches, field: string): Generator<string> {
     const { docs, sources } = found
     const { postings } = this.#parts
@@ -195,14 +198,14 @@ export class IndexReader {
     return this.#parts.leading.of(docs, after === undefined ? by : { ...by, after: after.values[0] ?? null }, wanted)
   }
 
-  /** Takes the number of hits as its last variable. */
+  /** Returns SQL. Its last parameter, the maximum number of hits, is left to the caller. */
   #sorting(found: KindMatches, plan: Plan): Sql {
     const { text, values } = this.#query(found, plan, GIVEN, [sql('d.doc = c.value'), BUDGET_CONDITION])
     const keys = plan.order.map(({ descending }, i) => `k${i} ${descending ? 'DESC' : 'ASC'} NULLS LAST`)
     return { text: `${text} ORDER BY ${[...keys, 'd.id'].join(', ')} LIMIT ?`, values: [jsonOf(found.docs), ...values] }
   }
 
-  /** Looks at the documents in the order of their ids until there are enough. */
+  /** Walks the documents in the order of their ids until the page is full. */
   #walkedById(found: KindMatches, { after }: Plan, wanted: number): readonly Hit[] {
     this.#matching = toBits(found.docs)
     const from = after?.type === found.type ? after.id : ''
@@ -212,7 +215,9 @@ export class IndexReader {
     return rows.map((row) => hitOf(row as unknown as HitRow, found, { order: [] }))
   }
 
-  /** Looks at the documents in the order of the first sort key until there are enough and no more of the same value. Those without a value are left out. */
+  /**
+   * Walks the documents in the order of the first sort key until the page is full and that value ends. Excludes documents without a value.
+   */
   #walkedInOrder(found: KindMatches, plan: Plan, wanted: number): readonly Hit[] {
     const { field: name, descending } = plan.order[0]!
     const field = found.sources.numbers.field(name)
@@ -246,7 +251,7 @@ export class IndexReader {
     return { text: `SELECT ${['d.id', 'd.version', ...keys, ...more].join(', ')} FROM ${from} WHERE ${where.text}`, values: where.values }
   }
 
-  /** Made when a large result is first sorted by the parameter, and kept up to date from then on. */
+  /** Creates the SQLite index when a large result is first sorted by the parameter. SQLite keeps it up to date from then on. */
   #orderIndex(field: number, descending: boolean): string {
     const name = `sorting_${descending ? 'high' : 'low'}_${field}`
     if (this.#statements.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = ?").get(name) === undefined)
@@ -257,14 +262,14 @@ export class IndexReader {
   }
 }
 
-/** The documents of a list that is the first variable. */
+/** Documents of a JSON list, which is the first parameter. */
 const GIVEN = 'json_each(?) c CROSS JOIN document d'
 
 const jsonOf = (docs: DocSet): string => `[${listOf(docs).join(',')}]`
 
 const MOST_SHOWN = 500
 
-/** A condition, for people. */
+/** Formats a condition for people. */
 const textOf = ({ kind, ...rest }: Plan['where']): string =>
   `${kind} ${JSON.stringify(rest, (_, value) => (Math.abs(value) === Number.POSITIVE_INFINITY ? String(value) : value))}`.slice(
     0,

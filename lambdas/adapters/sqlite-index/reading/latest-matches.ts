@@ -1,11 +1,11 @@
-/** What the latest searches matched, until the index changes: further pages of a search need not find it again. */
+/** Cache of the matches of the latest searches, so that further pages need not find them again. It is cleared when the index changes. */
 import { isDeepStrictEqual } from 'node:util'
 import { type Matching, matchingOf, type Predicate } from '../../../ports/search/plan.ts'
 import { type DocSet, isList } from '../lists/document-sets.ts'
 
-/** Searches that are remembered. */
+/** Maximum cached searches. */
 const MOST = 8
-/** Of larger ones, with all they match, nothing is kept. */
+/** Limits per search: one with more keys, or with more bytes of matches, is not cached. */
 const MOST_KEYS = 500
 const MOST_BYTES = 250_000
 
@@ -25,19 +25,19 @@ export class LatestMatches<Found extends Matches> {
     return found
   }
 
-  /** The index has changed. */
+  /** Must be called when the index changes. */
   clear(): void {
     this.#latest.length = 0
   }
 }
 
-/** With what else is in its buffer. */
+/** Returns the bytes of the whole buffer of the set, which may be larger than the set. */
 const bytesOf = (docs: DocSet): number => (isList(docs) ? docs : docs.words).buffer.byteLength
 
 const sizeOf = ({ where, access }: Matching): number =>
   [where, ...(access === 'everything' ? [] : Object.values(access))].reduce((sum, each) => sum + keysOf(each), 0)
 
-/** The keys, and conditions, of a predicate. */
+/** Returns the number of keys and conditions in a predicate. */
 function keysOf(p: Predicate): number {
   if (p.kind === 'all' || p.kind === 'some') return p.of.reduce((sum, each) => sum + keysOf(each), 1)
   if (p.kind === 'not') return 1 + keysOf(p.of)

@@ -1,18 +1,21 @@
-/** The documents of one kind that match a predicate: sets read from the index, the smallest first, each narrowed by the next. */
+/** Finds the documents of one kind that match a predicate. It reads the smallest set first, then narrows it by each further condition. */
 import { conjunctsOf, type Predicate } from '../../../ports/search/plan.ts'
 import { type DocSet, difference, intersection, NO_DOCS, union } from '../lists/document-sets.ts'
 import { ID_FIELD } from '../schema.ts'
 import { type AccessPath, accessPathOf, type IndexSources, intervalPathOf, type LeafPredicate, presencePathOf } from './compile-plan.ts'
 
-/** A condition of those that must all be met. `most`: at most so many documents meet it. `left`: so many meet it and those before it. */
+/**
+ * One of several conditions that must all hold. `most`: upper bound for the documents that meet it. `left`: documents that meet it and the
+ * conditions before it.
+ */
 export type ConditionStep = { readonly condition: Predicate; readonly most: number; readonly left: number }
 
-/** `onStep` is told of each condition, in the order in which they are read. */
+/** `onStep`: called for each condition, in reading order. */
 export function matchesOf(where: Predicate, sources: IndexSources, onStep?: (step: ConditionStep) => void): DocSet {
   return all(conjunctsOf(where), undefined, sources, onStep)
 }
 
-/** `docs`: those it is about; undefined for all of the kind. */
+/** Returns the documents that meet all conditions. `docs`: documents to consider; undefined: all of the kind. */
 function all(
   conditions: readonly Predicate[],
   docs: DocSet | undefined,
@@ -30,10 +33,10 @@ function all(
   return left ?? presencePathOf(ID_FIELD, sources)?.read(undefined) ?? NO_DOCS
 }
 
-/** Infinity is not less than itself. */
+/** Compares estimates. Infinity minus Infinity would be NaN. */
 const order = (a: number, b: number): number => (a === b ? 0 : a - b)
 
-/** Those of the documents that meet the condition. */
+/** Returns those of the documents that meet the condition. */
 function meeting(p: Predicate, docs: DocSet | undefined, sources: IndexSources): DocSet {
   if (docs?.length === 0) return NO_DOCS
   const intervals = intervalPathOf(p, sources)

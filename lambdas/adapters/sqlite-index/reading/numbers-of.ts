@@ -1,11 +1,11 @@
-/** The numbers of kinds and of their fields, as searches need them: asked for once, until there are others. */
+/** Cache of the numbers of kinds and fields for searches. It is cleared when numbers change. */
 import type { Statements } from '../statements.ts'
 import type { KindNumbers } from './compile-plan.ts'
 
-/** A type of a tenant. */
+/** Type of a tenant. */
 export type Kind = { readonly kind: number; readonly type: string }
 
-/** Tenants and kinds that are known by heart. */
+/** Maximum cached tenants, and maximum cached kinds. */
 const MOST_KNOWN = 1_000
 
 export class KindNumbersCache {
@@ -15,13 +15,13 @@ export class KindNumbersCache {
   readonly #numbers = new Map<number, KindNumbers>()
   #known = 0
 
-  /** `changes` tells another number when there are other numbers. */
+  /** `changes`: returns another value after numbers were created or rolled back. */
   constructor(statements: Statements, changes: () => number) {
     this.#statements = statements
     this.#changes = changes
   }
 
-  /** All of a tenant, by type. */
+  /** Returns the kinds of a tenant, sorted by type. */
   kinds(tenant: string): readonly Kind[] {
     return this.#once(this.#kinds, tenant, () => {
       const rows = this.#statements.prepare('SELECT kind, type FROM kind WHERE tenant = ?').all(tenant) as unknown as Kind[]
@@ -59,7 +59,7 @@ function numbersOf(kind: number, statements: Statements): KindNumbers {
   }
 }
 
-/** Asks once for each key. */
+/** Calls `ask` once per key and caches the result. */
 function once<Key, Value>(known: Map<Key, Value>, key: Key, ask: () => Value): Value {
   if (!known.has(key)) known.set(key, ask())
   return known.get(key)!

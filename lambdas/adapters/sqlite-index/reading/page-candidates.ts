@@ -1,6 +1,6 @@
 /**
- * Which documents a page can have, before SQLite reads and sorts them: by what is known by heart of the values they are sorted by. A number stands
- * for each value, never greater than that of a value that stands after it, and all documents with the same number stay.
+ * Selects the documents that can be on a page, before SQLite reads and sorts them. Each sort value is cached as a number that never exceeds
+ * the number of a later value. Documents with the same number all remain.
  */
 import { type DocList, type DocSet, lastOf, listOf } from '../lists/document-sets.ts'
 import type { Statements } from '../statements.ts'
@@ -8,27 +8,30 @@ import { BUDGET_CONDITION } from './budget.ts'
 
 type Value = string | number | null
 
-/** `column`: of the document `d`, in SQL. `after`: the value of a document before the page, perhaps also of some on it. Missing values stand last. */
+/**
+ * `column`: SQL of the sort value of document `d`. `after`: sort value of the last document before the page; documents on the page may have
+ * the same value. Missing values sort last.
+ */
 export type CandidateOrder = { readonly column: string; readonly descending: boolean; readonly after?: Value }
 
-/** Bytes of all columns. */
+/** Maximum bytes of all cached columns. */
 const ROOM = 32_000_000
-/** Not known yet. */
+/** Marks a number that is not cached yet. */
 const UNKNOWN = Number.NaN
 
 export class PageCandidates {
   readonly #statements: Statements
   readonly #room: number
-  /** Numbers by document, those last that were used last. */
+  /** Numbers by document for each column. The most recently used column is last. */
   readonly #columns = new Map<string, Float64Array>()
 
-  /** `room`: bytes. */
+  /** `room`: maximum bytes of all cached columns. */
   constructor(statements: Statements, room = ROOM) {
     this.#statements = statements
     this.#room = room
   }
 
-  /** Of the documents at least the first `wanted` of the page. */
+  /** Returns at least the first `wanted` documents of the page. */
   of(docs: DocSet, { column, descending, after }: CandidateOrder, wanted: number): DocSet {
     if (docs.length <= wanted) return docs
     const numbers = this.#columnUpTo(lastOf(docs), column)
@@ -44,7 +47,7 @@ export class PageCandidates {
     return between(list, keys, from, nthAbove(keys, from, wanted))
   }
 
-  /** The document has other values now. */
+  /** Must be called when the sort values of the document change. */
   forget(doc: number): void {
     for (const numbers of this.#columns.values()) if (doc < numbers.length) numbers[doc] = UNKNOWN
   }
@@ -53,7 +56,7 @@ export class PageCandidates {
     this.#columns.clear()
   }
 
-  /** undefined: there is no room for it. */
+  /** Returns undefined if the column is too large to cache. */
   #columnUpTo(last: number, column: string): Float64Array | undefined {
     const known = this.#columns.get(column)
     this.#columns.delete(column)
@@ -79,14 +82,14 @@ export class PageCandidates {
   }
 }
 
-/** With room for a few documents more. */
+/** Enlarges the column, with spare capacity for further documents. */
 function grown(known: Float64Array = new Float64Array(0), last: number): Float64Array {
   const numbers = new Float64Array(Math.ceil((last + 1) * 1.25)).fill(UNKNOWN, known.length)
   numbers.set(known)
   return numbers
 }
 
-/** Smaller ones stand first; undefined where a number is not known. */
+/** Returns keys that sort ascending, or undefined if a number is not cached. */
 function keysOf(list: DocList, numbers: Float64Array, descending: boolean): Float64Array | undefined {
   const keys = new Float64Array(list.length)
   for (let i = 0; i < list.length; i++) {
@@ -99,7 +102,7 @@ function keysOf(list: DocList, numbers: Float64Array, descending: boolean): Floa
 
 const keyOf = (number: number, descending: boolean): number => (descending && number !== MISSING ? -number : number)
 
-/** The documents whose keys are not outside. */
+/** Returns the documents with keys from `from` to `to`, both included. */
 function between(list: DocList, keys: Float64Array, from: number, to: number): DocList {
   const into = new Uint32Array(list.length)
   let n = 0
@@ -107,7 +110,7 @@ function between(list: DocList, keys: Float64Array, from: number, to: number): D
   return into.subarray(0, n)
 }
 
-/** The nth of the keys above a number, in their order; that of missing values where there are fewer. */
+/** Returns the nth smallest key above `from`, or MISSING if there are fewer. */
 function nthAbove(keys: Float64Array, from: number, nth: number): number {
   const above = new Float64Array(keys.length)
   let n = 0
@@ -115,7 +118,7 @@ function nthAbove(keys: Float64Array, from: number, nth: number): number {
   return n < nth ? MISSING : selected(above.subarray(0, n), nth - 1)
 }
 
-/** What would stand at a place if the values were sorted; changes their order. https://doi.org/10.1145/366622.366647 */
+/** Returns the value that sorting would put at the index `place`. Reorders `values`. https://doi.org/10.1145/366622.366647 */
 function selected(values: Float64Array, place: number): number {
   let [low, high] = [0, values.length - 1]
   while (low < high) {
@@ -137,23 +140,23 @@ function selected(values: Float64Array, place: number): number {
 }
 
 const MISSING = Number.POSITIVE_INFINITY
-/** Texts stand after all numbers. */
+/** Start of the numbers of texts, which sort after all numbers. */
 const TEXT = 2 ** 1023
 const LARGEST_NUMBER = TEXT * (1 - Number.EPSILON / 2)
-/** Of a text so many bytes are looked at, which together are one of so many numbers. */
+/** Number of leading bytes that determine the number of a text, and how many such numbers exist. */
 const LEADING_BYTES = 6
 const TEXTS = 2 ** (8 * LEADING_BYTES)
 
 const encoder = new TextEncoder()
-/** A code unit takes at most three. */
+/** A UTF-16 code unit takes at most three bytes. */
 const encoded = new Uint8Array(3 * LEADING_BYTES)
 
-/** In the order in which SQLite compares values. */
+/** Returns a number for a value, in the order in which SQLite compares values. */
 function numberOf(value: Value): number {
   if (value === null) return MISSING
   if (typeof value === 'number') return Math.min(value, LARGEST_NUMBER)
   encoded.fill(0, 0, LEADING_BYTES)
-  // Of a character cut in half the byte EF is left, as of the last of three bytes: none stands between these and those that are cut there.
+  // A surrogate pair that is cut in half leaves at most the byte EF. A whole one starts with F0 or more, so the order is preserved.
   encoder.encodeInto(value.slice(0, LEADING_BYTES), encoded)
   let number = 0
   for (let i = 0; i < LEADING_BYTES; i++) number = number * 256 + encoded[i]!

@@ -1,16 +1,18 @@
-/** Sort values in SQL: their columns, and what stands after a position. Missing values stand last, ascending and descending. */
+/** SQL of sort values, and of the condition for documents after a position. Missing values sort last, both ascending and descending. */
 import type { HitPosition, SortKey } from '../../../ports/search/plan.ts'
 import { sortValueSql } from '../sorting.ts'
 import type { KindNumbers } from './compile-plan.ts'
 import { joinSql, type Sql, sql } from './sql.ts'
 
-/** A value of the document `d`. */
+/** Returns SQL for the sort value of document `d`. */
 export function sortColumn({ field, descending }: SortKey, numberOf: KindNumbers['field']): string {
   const number = numberOf(field)
   return number === undefined ? 'NULL' : sortValueSql('d.', number, descending)
 }
 
-/** Strictly after a position, for documents of the type `here`: for each sort key, equal before it and beyond in it. */
+/**
+ * Returns the condition for documents of type `here` strictly after a position: equal in the first sort keys and beyond in the next one.
+ */
 export function afterPositionCondition(
   { values, type, id }: HitPosition,
   order: readonly SortKey[],

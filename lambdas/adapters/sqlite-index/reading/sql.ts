@@ -1,4 +1,4 @@
-/** Pieces of SQL with the values of their variables. */
+/** SQL fragments with the values of their parameters. */
 
 export type SqlValue = string | number
 export type Sql = { readonly text: string; readonly values: readonly SqlValue[] }
@@ -10,7 +10,7 @@ export const joinSql = (parts: readonly Sql[], separator: string, whenEmpty = ''
     ? sql(whenEmpty)
     : { text: parts.map(({ text }) => text).join(separator), values: parts.flatMap(({ values }): readonly SqlValue[] => values) }
 
-/** SQLite takes 32,766 variables; longer lists travel as one JSON text. */
+/** Maximum values that become parameters. A longer list is one JSON text, because SQLite accepts 32,766 parameters. */
 const LONGEST_LIST = 200
 
 export function oneOfCondition(column: string, values: readonly string[]): Sql {

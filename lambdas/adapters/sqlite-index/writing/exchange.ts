@@ -1,14 +1,14 @@
-/** What of a document's postings is new, and what is none any more: only that is touched. */
+/** Compares the postings of a document before and after an update, so that only changed ones are written. */
 import type { ForwardEntry } from '../forward-entry.ts'
 
-/** Combination and value, one after the other. */
+/** Pairs of combination and value, as a flat list. */
 export type PostingRows = ForwardEntry[0]
 export type PostingChanges = { readonly added: PostingRows; readonly removed: PostingRows }
 
-/** Values that are looked at, or put into memory, in a few milliseconds. */
+/** Values that are compared or added per piece, which takes a few milliseconds. */
 export const MAX_PIECE_VALUES = 5_000
 
-/** In pieces, where there are many. */
+/** Returns the rows to add and to remove. Yields after each piece of many rows. */
 export function* postingChangesOf(before: PostingRows, now: PostingRows): Generator<undefined, PostingChanges> {
   if (before.length === 0 || now.length === 0) return { added: now, removed: before }
   const [from, ends] = alike(before, now)
@@ -27,10 +27,10 @@ export function* postingChangesOf(before: PostingRows, now: PostingRows): Genera
   return { added, removed }
 }
 
-/** Whether another piece ends with the row that begins so far from the first. */
+/** Whether a piece ends before the row at this distance from the first one. */
 export const isPieceEnd = (at: number): boolean => at > 0 && at % (2 * MAX_PIECE_VALUES) === 0
 
-/** How much is alike at the beginning, and at the end: an update changes little, and leaves the rest in its order. */
+/** Returns the lengths of the equal beginning and end. An update changes little, and the rest keeps its order. */
 function alike(before: PostingRows, now: PostingRows): readonly [beginning: number, end: number] {
   const shorter = Math.min(before.length, now.length)
   let [from, ends] = [0, 0]

@@ -1,4 +1,4 @@
-/** Puts documents into the index and takes old ones out. Rows of a batch are sorted, so that neighbours land on one page. */
+/** Adds documents to the index and removes previous ones. Rows of a batch are sorted, so that neighbours share a page. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { IndexDocument, Tuple } from '../../../ports/search/search-index.ts'
 import { newestVersionsOf } from '../../../ports/store/newest-versions.ts'
@@ -12,7 +12,7 @@ import { COMPARTMENT_FIELD, ID_FIELD, PRESENCE_KEY } from '../schema.ts'
 import { NO_SORTING, serializeSorting } from '../sorting.ts'
 import { isPieceEnd, MAX_PIECE_VALUES, type PostingChanges, type PostingRows, postingChangesOf } from './exchange.ts'
 
-/** `hidden`: numbers under which searches find nothing. */
+/** `hidden`: document numbers that searches exclude. */
 type Lists = {
   readonly numbers: IndexNumbers
   readonly postings: Postings
@@ -24,7 +24,7 @@ type Lists = {
 
 type KnownDocument = { readonly doc: number; readonly version: number; readonly held: string }
 type NewDocument = [doc: number, kind: number, id: string, version: number, sorting: string, entry: string]
-/** What is put, with what there is of it and what changes. */
+/** Document to add, with its stored state and the changes to it. */
 type Put = {
   readonly document: IndexDocument
   readonly kind: number
@@ -33,12 +33,12 @@ type Put = {
   readonly postings: PostingRows
   readonly exchange: PostingChanges
 }
-/** A tuple with the fields in which it stands. */
+/** Tuple with the fields that contain it. */
 type Placed = { readonly tuple: Tuple; fields: FieldSet }
 type IdRow = [kind: number, id: string, doc: number, deleted: number]
 
 const ROWS_AT_ONCE = 16
-/** Where a document has more tuples or lists of them, the same may be put or remembered twice. */
+/** Maximum tuples, or lists of them, that are checked for duplicates per document. Beyond it, the same may be stored twice. */
 const MOST_COMPARED = 100
 
 export class IndexWriter {
@@ -75,8 +75,8 @@ export class IndexWriter {
   }
 
   /**
-   * Within the caller's transaction. `again`: documents of versions it has are put anew. In pieces where a document has very many values: it gets
-   * another number, is found by the old one until all is in, then by the new one.
+   * Adds documents within the caller's transaction. `again`: also replaces documents of the same version. A document with very many values
+   * is added in pieces, under a new number. Searches find the previous number until all pieces are in, then the new one.
    */
   *applying(documents: readonly IndexDocument[], again = false): Generator<undefined, undefined> {
     for (const document of newestVersionsOf(documents, ({ version }) => version))
@@ -87,7 +87,7 @@ export class IndexWriter {
     this.#insertRows()
   }
 
-  /** Forgets what it knows by heart: the transaction was rolled back. */
+  /** Clears the caches and pending rows after a rollback. */
   reset(): void {
     this.#numbers.reset()
     for (const rows of [this.#documents, this.#places, this.#points]) rows.length = 0
@@ -113,7 +113,7 @@ export class IndexWriter {
     this.#place(doc, put, entry)
   }
 
-  /** Under a number of its own, hidden until all is in; what was before is hidden then, and taken out. */
+  /** Adds the document under a new number, which is hidden until it is complete. Then hides and removes the previous number. */
   *#putLarge(put: Put): Generator<undefined, void> {
     const { known, before, postings } = put
     const doc = this.#nextDoc++
@@ -145,7 +145,7 @@ export class IndexWriter {
     if (known.doc !== doc || deleted !== (known.held === '')) this.#statements.place.run(doc, Number(deleted), kind, id)
   }
 
-  /** Adds the document's points to those of the batch, and its intervals; what to remember of it. */
+  /** Adds the document's points to the batch, and its intervals to memory. Returns its forward entry. */
   #collect(doc: number, { document, kind, postings }: Put): ForwardEntry {
     if (document.deleted) return EMPTY_ENTRY
     const fieldOf = this.#numbers.fieldsOf(kind)
@@ -157,7 +157,7 @@ export class IndexWriter {
     ]
   }
 
-  /** Each value under the combination of the fields in which it stands. That a field has values is told by its number below zero. */
+  /** Returns each value under the combination of the fields that contain it. Negated field numbers record which fields have values. */
   *#postingsOf(kind: number, { keys, compartments, present }: IndexDocument): Generator<undefined, PostingRows> {
     const fieldOf = this.#numbers.fieldsOf(kind)
     const fieldsOf = new Map<string, FieldSet>()
@@ -199,7 +199,7 @@ export class IndexWriter {
     return listed
   }
 
-  /** Each tuple once, with the fields in which it stands. */
+  /** Returns each tuple once, with the fields that contain it. */
   #tuplesOf(tuples: IndexDocument['tuples'], fieldOf: FieldNumbers): readonly Placed[] {
     const found: Placed[] = []
     for (const name in tuples) {
@@ -250,7 +250,7 @@ export class IndexWriter {
     this.#insert('point', 4, this.#points)
   }
 
-  /** Empties the list. */
+  /** Inserts the rows and empties the list. */
   #insert(table: 'document' | 'place' | 'point', columns: number, rows: (readonly SQLInputValue[])[]): void {
     const whole = rows.length - (rows.length % ROWS_AT_ONCE)
     const values: SQLInputValue[] = Array(columns * ROWS_AT_ONCE).fill(null)
@@ -268,7 +268,7 @@ export class IndexWriter {
     let statement = this.#insertions.get(name)
     if (statement === undefined) {
       const row = `(${Array(columns).fill('?').join(', ')})`
-      // IGNORE: where a row might fail the statement, SQLite would keep a copy of every page it changes. A point may be there twice.
+      // IGNORE: if a row could fail the statement, SQLite would copy every page it changes. A point may also exist already.
       statement = this.#db.prepare(`INSERT OR IGNORE INTO ${table} VALUES ${Array(rows).fill(row).join(', ')}`)
       this.#insertions.set(name, statement)
     }

@@ -1,6 +1,6 @@
 /**
- * Packs what is written, by a dictionary per type, for all tenants: its first versions, one after the other. They may be unlike those that come
- * later, so that another dictionary is made of some of those, twice; what is packed already stays as it is.
+ * Packs new versions with a dictionary per type, for all tenants. The first dictionary of a type holds its first versions. Later versions
+ * may differ, so a new dictionary is built from them up to two times. Versions already packed stay unchanged.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { MAX_UNPACKED_BYTES } from '../../dictionary-codec/format.ts'
@@ -8,17 +8,20 @@ import { Packer } from '../../dictionary-codec/packer.ts'
 import { joinContent, type StoredContent, type VersionContent } from './contents.ts'
 import { addDictionary, Dictionaries } from './dictionaries.ts'
 
-/** Bytes of a dictionary. */
+/** Size of a dictionary in bytes. */
 const SIZE = 16_000
-/** How many times as much of a type was written, since the writer began, before what its next dictionary is made of. */
+/**
+ * When sampling for each successive dictionary of a type begins: bytes written since the writer started, as a multiple of the dictionary
+ * size.
+ */
 const BEGINNINGS = [0, 64, 2_048]
-/** The part of a dictionary that one version may be. */
+/** Maximum share of a dictionary that one version may fill. */
 const MOST_OF_ONE = 1 / 2
 
 type Packing = { readonly dictionary: number; readonly packer: Packer }
 
 class TypeState {
-  /** Dictionaries there are. */
+  /** Number of dictionaries that the type has. */
   made: number
   packing: Packing | undefined
   #written = 0
@@ -32,7 +35,7 @@ class TypeState {
     this.packing = packing
   }
 
-  /** Takes notice of what is written; the next dictionary where it has come together. */
+  /** Counts the bytes written. Returns the next dictionary when its sample is complete, otherwise undefined. */
   see(bytes: Uint8Array): Uint8Array | undefined {
     const beginning = BEGINNINGS[this.made]
     if (beginning === undefined) return undefined
@@ -63,7 +66,7 @@ export class ContentPacker {
     this.#size = size
   }
 
-  /** Within a transaction. */
+  /** Packs the content if that makes it smaller. Requires an open transaction, because it may add a dictionary. */
   pack(type: string, content: VersionContent): StoredContent {
     if (content.body.length > MAX_UNPACKED_BYTES) return { ...content, dictionary: null }
     const bytes = joinContent(content)
@@ -75,7 +78,7 @@ export class ContentPacker {
     return stored
   }
 
-  /** The transaction was rolled back, with the dictionaries it made. */
+  /** Clears the cache after a rollback, which also removed the dictionaries of that transaction. */
   forget(): void {
     this.#types.clear()
   }
@@ -89,7 +92,7 @@ export class ContentPacker {
     return state
   }
 
-  /** Without those that are damaged: others are made in their place. */
+  /** Skips damaged dictionaries. New ones replace them. */
   #packingsOf(type: string): readonly Packing[] {
     const dictionaries = new Dictionaries(this.#db)
     return dictionaries.soundOf(type).map(([dictionary, bytes]) => ({ dictionary, packer: new Packer(bytes) }))

@@ -1,17 +1,20 @@
-/** Compartments and body of a version: each in its column, or both packed in that of the body, by the dictionary that the row names. */
+/**
+ * Compartments and body of a version. Both have their own column, or are packed together in the body column with the dictionary that the
+ * row names.
+ */
 import type { DatabaseSync } from 'node:sqlite'
 import { UnpackError, unpack } from '../../dictionary-codec/unpack.ts'
 import { damagedError } from '../damage.ts'
 import { Dictionaries } from './dictionaries.ts'
 
-/** `compartments`: as a row has them. */
+/** Content of a version. `compartments`: as stored, separated by spaces. */
 export type VersionContent = { readonly compartments: string; readonly body: Uint8Array }
-/** `dictionary`: null where nothing is packed. */
+/** Content as stored. `dictionary`: null if the content is not packed. */
 export type StoredContent = VersionContent & { readonly dictionary: number | null }
 
 const NEWLINE = 10
 
-/** What is packed: compartments have no newline. */
+/** Joins the content for packing. A newline separates the parts, because compartments contain none. */
 export const joinContent = ({ compartments, body }: VersionContent): Uint8Array => Buffer.concat([Buffer.from(`${compartments}\n`), body])
 
 function split(bytes: Uint8Array): VersionContent {
@@ -27,7 +30,7 @@ export class ContentReader {
     this.#dictionaries = new Dictionaries(db)
   }
 
-  /** Damaged where it cannot be unpacked; whether it is what was written, the checksum tells. */
+  /** Returns the unpacked content. Throws Damaged if it cannot be unpacked. Only the checksum shows whether the result is correct. */
   of(stored: StoredContent): VersionContent {
     if (stored.dictionary === null) return stored
     if (stored.compartments !== '') throw damagedError('a version has compartments twice')

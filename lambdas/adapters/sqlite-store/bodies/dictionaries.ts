@@ -1,6 +1,6 @@
 /**
- * Dictionaries by which versions are packed, as one connection knows them. They never change and are never removed. Each stands in two tables,
- * so in two places of the file: many versions cannot be read without it.
+ * Dictionaries that pack versions, as cached by one connection. They never change and are never removed. Each is stored in two tables, and
+ * so in two places of the file: without it many versions cannot be read.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { crc32 } from 'node:zlib'
@@ -11,7 +11,7 @@ const TABLES = ['dictionary', 'dictionary_copy'] as const
 
 type Row = { readonly bytes: Uint8Array; readonly sum: number }
 
-/** Signed: SQLite keeps that in four bytes. */
+/** Signed, so that SQLite stores it in four bytes. */
 const sumOf = (bytes: Uint8Array): number => crc32(bytes) | 0
 
 export class Dictionaries {
@@ -22,7 +22,7 @@ export class Dictionaries {
     this.#db = db
   }
 
-  /** Those of a type, the oldest first, without those that are damaged. */
+  /** Returns the intact dictionaries of a type, the oldest first. */
   soundOf(type: string): readonly (readonly [dictionary: number, bytes: Uint8Array])[] {
     const numbers = new Set(TABLES.flatMap((table) => this.#numbersIn(table, type)))
     return [...numbers]
@@ -33,7 +33,7 @@ export class Dictionaries {
       })
   }
 
-  /** Damaged where it is in none of its places as it was written. */
+  /** Returns the dictionary. Throws Damaged if neither table has an intact copy. */
   bytesOf(dictionary: number): Uint8Array {
     const bytes = this.#known.get(dictionary) ?? this.#read(dictionary)
     if (bytes === undefined) throw damagedError('a dictionary of versions is not what was written')
@@ -63,7 +63,7 @@ export class Dictionaries {
   }
 }
 
-/** What a table says; undefined where it is damaged: the other one may not be. */
+/** Returns the result of the read, or undefined if the table is damaged. The other table may be intact. */
 function unlessDamaged<T>(read: () => T): T | undefined {
   try {
     return read()
@@ -73,7 +73,7 @@ function unlessDamaged<T>(read: () => T): T | undefined {
   }
 }
 
-/** Damaged where one of them is not in both places as it was written. */
+/** Throws Damaged unless every dictionary is intact in both tables. */
 export function checkDictionaries(db: DatabaseSync): void {
   const [table, copy] = TABLES
   for (const { n, m } of db
@@ -85,7 +85,7 @@ export function checkDictionaries(db: DatabaseSync): void {
       if (sumOf(bytes) !== sum) throw damagedError('a dictionary of versions is not what was written')
 }
 
-/** The number of a new one, within the caller's transaction. */
+/** Stores a dictionary in both tables and returns its number. Requires an open transaction. */
 export function addDictionary(db: DatabaseSync, type: string, bytes: Uint8Array): number {
   const last = TABLES.map((table) => db.prepare(`SELECT max(dictionary) AS last FROM ${table}`).get()?.last as number | null)
   const number = Math.max(...last.map((each) => each ?? 0)) + 1

@@ -1,23 +1,24 @@
 /**
- * Which keys their table may have, in memory that threads share: who looks for or writes a resource that is new reads no page of that table.
- * A Bloom filter of two functions (https://doi.org/10.1145/362686.362692), wrong about 1 % of new keys at 1.7 million old ones, and about
- * 20 % at 10 million. The writing thread fills it, before anybody can see what it puts into the table.
+ * Filter of the keys that the key table may have, in memory that threads share. Reads and writes of a new resource then read no page of
+ * that table. It is a Bloom filter with two hash functions (https://doi.org/10.1145/362686.362692). Its false positive rate for new keys is
+ * about 1 % with 1.7 million stored keys, and about 20 % with 10 million. The writer thread adds each key before the transaction that
+ * inserts it into the table becomes visible.
  */
 import type { DatabaseSync } from 'node:sqlite'
 
 const BITS = 25
 const BYTES = 2 ** BITS / 8
 const UNUSED = 32 - BITS
-/** Keys read at once: about 10 ms. */
+/** Keys read at once, which takes about 10 ms. */
 const SLICE = 10_000
 
 export class KeyFilter {
   readonly shared: SharedArrayBuffer
   readonly #words: Int32Array
-  /** One word: 1 once everything that was in the table is here. */
+  /** One word: 1 once the filter has all keys that the table had at the start. */
   readonly #whole: Int32Array
 
-  /** `shared`: of the filter of another thread. */
+  /** `shared`: buffer of another thread's filter. */
   constructor(shared = new SharedArrayBuffer(BYTES + 4)) {
     this.shared = shared
     this.#words = new Int32Array(shared, 0, BYTES / 4)
@@ -30,14 +31,14 @@ export class KeyFilter {
     this.#set(second)
   }
 
-  /** False: the table has no version of the resource. */
+  /** Whether the table may have a version of the resource. False is certain. */
   mayHave(kind: number, id: string): boolean {
     if (!this.#isWhole()) return true
     const [first, second] = placesOf(kind, id)
     return this.#has(first) && this.#has(second)
   }
 
-  /** Takes in the table, a slice at each step. */
+  /** Adds the keys of the table, one slice per step. */
   *fill(db: DatabaseSync): Generator<void> {
     if (this.#isWhole()) return
     const after = db.prepare('SELECT kind, id FROM key WHERE (kind, id) > (?, ?) ORDER BY kind, id LIMIT ?')
@@ -64,12 +65,12 @@ export class KeyFilter {
   }
 }
 
-/** Taken once: where it runs in a sandbox, as in tests, reaching for a global costs more than the rest of the loop. */
+/** Read once: in a sandbox, as in tests, access to a global costs more than the rest of the loop. */
 const { imul } = Math
 
 type Key = { readonly kind: number; readonly id: string }
 
-/** http://www.isthe.com/chongo/tech/comp/fnv/ and the same with another factor. */
+/** Returns two hashes: FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/), and the same with another factor. */
 function placesOf(kind: number, id: string): readonly [number, number] {
   let first = imul(kind, 0x9e3779b1) ^ 0x811c9dc5
   let second = imul(kind, 0x85ebca6b)

@@ -1,7 +1,7 @@
 /**
- * The keys of the newest versions. Ids are random, so that in the table of keys nearly each would change a page of its own. A commit writes
- * its keys down in one row instead, every thread that looks for keys knows them from there, and key-merge.ts takes many at once over into
- * the table, each of whose pages is then written once for several.
+ * Keys of the newest versions. Ids are random, so nearly every insert into the key table would change another page. A commit therefore
+ * writes its keys in one row of `recent`, and every reading thread caches these rows. key-merge.ts moves many keys to the table at once, so
+ * that one write of a page serves several keys.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { damagedError } from '../damage.ts'
@@ -9,27 +9,27 @@ import { damagedError } from '../damage.ts'
 export type RecentPositions = {
   readonly vid: number
   readonly seq: number
-  /** Positions of the versions before `vid`, as far as they are recent, the last one last. */
+  /** Positions of the earlier versions that are still recent, in ascending order. */
   readonly earlier: number[]
 }
 
 export type KeyTableRow = readonly [kind: number, id: string, vid: number, seq: number]
 
 /**
- * `[kind, id, vid]` of one version after the other, as JSON; their positions follow each other from that of the row.
- * Row 0 has the position up to which keys were taken over.
+ * JSON list of `kind, id, vid` for one version after another. Their positions are consecutive, starting with that of the row. Row 0 instead
+ * has the position up to which keys were merged.
  */
 export type RecentKeyList = (number | string)[]
 
-/** The position of the version after a version, in SQL, where the table of keys has it. */
+/** Returns SQL for the position of the next version, if the key table has it. */
 export const storedNextPositionSql = (alias: string): string =>
   `(SELECT n.seq FROM key n WHERE n.kind = ${alias}.kind AND n.id = ${alias}.id AND n.vid = ${alias}.vid + 1)`
 
-/** Wherever it is, on a connection that was told of recent keys. */
+/** Returns SQL for the position of the next version. Requires a connection with `registerRecentKeys`. */
 export const nextPositionSql = (alias: string): string =>
   `ifnull(recent_seq(${alias}.kind, ${alias}.id, ${alias}.vid + 1), ${storedNextPositionSql(alias)})`
 
-/** Recent keys, of which SQL on the connection is told. */
+/** Creates recent keys and makes them available to SQL on the connection. */
 export function registerRecentKeys(db: DatabaseSync): RecentKeys {
   const recent = new RecentKeys(db)
   recent.refresh()
@@ -47,11 +47,11 @@ function parseKeys(keys: string): RecentKeyList {
 
 const NONE: number[] = []
 
-/** Knows none before the first refresh. */
+/** Cache of the recent keys. Empty before the first refresh. */
 export class RecentKeys {
-  /** The position up to which everything is known. It may be above all rows: keys were taken over, or staging left positions free. */
+  /** Position up to which all keys are known. It may exceed all rows, because of merges or gaps that staging left. */
   upTo = 0
-  /** Versions. */
+  /** Number of versions in the cache. */
   size = 0
   readonly #kinds = new Map<number, Map<string, RecentPositions>>()
   readonly #news
@@ -62,7 +62,7 @@ export class RecentKeys {
     this.#news.setReturnArrays(true)
   }
 
-  /** Takes in what was committed since. `acknowledged`: up to there, all is committed. */
+  /** Adds the keys committed since the last refresh. `acknowledged`: position up to which all versions are committed. */
   refresh(acknowledged = 0): void {
     for (const [first, keys] of this.#news.all(this.upTo) as unknown as [number, string][]) {
       if (first === 0) this.#forgetUpTo(Number(keys))
@@ -75,7 +75,7 @@ export class RecentKeys {
     for (let i = 0; i < keys.length; i += 3) this.add(keys[i] as number, keys[i + 1] as string, keys[i + 2] as number, first + i / 3)
   }
 
-  /** What is before the position may not be the newest any more. */
+  /** Forgets keys up to a merged position. This thread may have missed rows that the merge deleted, so its keys may be outdated. */
   #forgetUpTo(taken: number): void {
     if (taken > this.#taken) this.forget(taken)
     this.#taken = taken
@@ -90,7 +90,7 @@ export class RecentKeys {
     this.upTo = Math.max(this.upTo, seq)
   }
 
-  /** Takes back what was added last of a resource. */
+  /** Removes the version of the resource that was added last. */
   takeBack(kind: number, id: string): void {
     const ids = this.#kinds.get(kind)!
     const { vid, earlier } = ids.get(id)!
@@ -100,19 +100,19 @@ export class RecentKeys {
     this.size -= 1
   }
 
-  /** The newest version of a resource, unless it is an old one. */
+  /** Returns the current version of a resource if it is recent, otherwise undefined. */
   head(kind: number, id: string): RecentPositions | undefined {
     return this.#kinds.get(kind)?.get(id)
   }
 
-  /** The position of a version, unless it is an old one. */
+  /** Returns the position of a version if it is recent, otherwise undefined. */
   seqOf(kind: number, id: string, vid: number): number | undefined {
     const head = this.head(kind, id)
     if (head === undefined || vid > head.vid) return undefined
     return vid === head.vid ? head.seq : head.earlier.at(vid - head.vid)
   }
 
-  /** All of them, in about the order of the table. What comes meanwhile may be among them. */
+  /** Yields all keys in approximately the order of the key table. Keys added meanwhile may be included. */
   *inOrder(): Generator<KeyTableRow, undefined> {
     for (const [kind, ids] of this.#kinds)
       for (const id of sorted(ids.keys())) {
@@ -122,7 +122,7 @@ export class RecentKeys {
       }
   }
 
-  /** Forgets versions up to a position: the table has them. New maps for what is left: taking out one after the other takes longer. */
+  /** Forgets versions up to a position, which the key table has. Builds new maps, because removing entries one by one takes longer. */
   forget(upTo: number): void {
     this.size = 0
     for (const [kind, ids] of this.#kinds) this.#kinds.set(kind, this.#newerOf(ids, upTo))
@@ -140,14 +140,14 @@ export class RecentKeys {
   }
 }
 
-/** Most resources have one version: theirs share a list. */
+/** Resources with one version, the common case, share an empty list. */
 function appended(earlier: number[], seq: number): number[] {
   if (earlier === NONE) return [seq]
   earlier.push(seq)
   return earlier
 }
 
-/** By and by, so that nobody waits for all of it. */
+/** Sorts lazily by first character, so that no single step takes long. */
 function* sorted(ids: Iterable<string>): Generator<string> {
   const byFirst = Map.groupBy(ids, (id) => id[0] ?? '')
   for (const first of [...byFirst.keys()].sort()) yield* byFirst.get(first)!.sort()

@@ -1,4 +1,4 @@
-/** Histories from the version log: of one resource by its key, of types by the index on lastUpdated, merged. */
+/** History pages from the version log. The history of a resource is read by key; that of types is merged from the index on lastUpdated. */
 import type { DatabaseSync } from 'node:sqlite'
 import type {
   HistoryPage,
@@ -14,12 +14,12 @@ import type { RecentKeys } from '../keys/recent-keys.ts'
 import { COLUMNS_WITHOUT_CONTENT, VERSION_COLUMNS, type VersionRow, versionOf } from '../rows.ts'
 import { type HistoryIndexEntry, HistoryIndexReader, resumeKeyOf } from './places.ts'
 
-/** Bytes after which a page ends early. */
+/** Bytes of bodies above which a page ends early. */
 export const MAX_PAGE_BYTES = 16_000_000
-/** Index entries read of a type at first, so that a history of 150 types does not read 150 pages. */
+/** Index entries that the first read of a type fetches. It is small, because a system history may cover 150 types. */
 const STEP = 16
 
-/** https://tc39.es/ecma262/#sec-time-values-and-time-range */
+/** Latest valid time value in milliseconds. https://tc39.es/ecma262/#sec-time-values-and-time-range */
 const LATEST = 8_640_000_000_000_000
 
 type Kind = { readonly kind: number; readonly type: string }
@@ -53,7 +53,7 @@ export class HistoryReader {
     for (const statement of [this.#bySeq, this.#placeBySeq]) statement.setReturnArrays(true)
   }
 
-  /** The newest instant a version was stamped with; 0 when there is none. */
+  /** Returns the newest lastUpdated of all versions, or 0 if there are none. */
   newest(): number {
     return (this.#newest.get() as { readonly newest: number | null }).newest ?? 0
   }
@@ -67,7 +67,7 @@ export class HistoryReader {
     )
   }
 
-  /** Instants rise from version to version, so a window is a run of version numbers. */
+  /** Yields versions of one resource. lastUpdated rises with the version number, so a window is a range of version numbers. */
   *#ofResource(kinds: readonly Kind[], { id }: ResourceKey, window: HistoryWindow, after?: HistoryPosition): Generator<VersionRow> {
     const kind = kinds[0]?.kind
     if (kind === undefined) return
@@ -88,7 +88,7 @@ export class HistoryReader {
     return requireRow(statement.get(seq) as unknown as VersionRow | undefined)
   }
 
-  /** The lowest version stamped at or after an instant; one more than the head when there is none. */
+  /** Returns the lowest version stamped at or after an instant, or the current version plus one if there is none. */
   #firstFrom(kind: number, id: string, head: number, instant: number): number {
     let [low, high] = [1, head + 1]
     while (low < high) {
@@ -119,7 +119,7 @@ export class HistoryReader {
   }
 }
 
-/** Sources are in the order of their types: of one instant, the first has the first. */
+/** Whether an entry precedes the best one so far. At the same instant the earlier type wins, because sources are ordered by type. */
 const isBefore = (place: HistoryIndexEntry, best: HistoryIndexEntry | undefined): boolean =>
   best === undefined || place.lastUpdated > best.lastUpdated
 

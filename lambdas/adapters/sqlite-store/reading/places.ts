@@ -1,4 +1,4 @@
-/** Where versions stand in the order of histories, read from the index alone: newest first. */
+/** Positions of versions in the order of histories, newest first. They are read from the index alone. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { HistoryPosition, HistoryWindow } from '../../../ports/store/resource-store.ts'
 import { nextPositionSql } from '../keys/recent-keys.ts'
@@ -9,7 +9,7 @@ export type HistoryIndexEntry = { readonly lastUpdated: number; readonly id: str
 const FOREVER = Number.MAX_SAFE_INTEGER
 const AFTER_ALL_IDS = '\u{10ffff}'
 
-/** The version after this one was stamped after the instant, or there is none. */
+/** Holds if no later version was stamped at or before the instant ?1. A negative instant disables the condition. */
 const NOT_SUPERSEDED = `(?1 < 0 OR NOT EXISTS (SELECT 1 FROM version w WHERE w.seq = ${nextPositionSql('v')} AND w.lastUpdated <= ?1))`
 
 const placesWhere = (condition: string): string =>
@@ -25,7 +25,7 @@ export class HistoryIndexReader {
     this.#upTo = db.prepare(placesWhere('v.lastUpdated >= ?4 AND v.lastUpdated <= ?5'))
   }
 
-  /** The versions of a kind after a place, read `step` at a time, then twice as many, and so on. */
+  /** Yields the versions of a kind after a position. Reads `step` entries first, then doubles the number with each read. */
   *after(
     kind: number,
     window: HistoryWindow,
@@ -53,7 +53,9 @@ export class HistoryIndexReader {
   }
 }
 
-/** The place after which a type goes on: types before the position's have given all of its instant, types after it nothing of it. */
+/**
+ * Returns the position after which a type continues. At the instant of `after`, earlier types are complete and later types have not begun.
+ */
 export function resumeKeyOf(type: string, after: HistoryPosition): Omit<HistoryIndexEntry, 'seq'> {
   const { lastUpdated, id, versionId } = after
   if (type === after.type) return { lastUpdated, id, vid: versionId }

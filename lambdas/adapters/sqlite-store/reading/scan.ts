@@ -1,4 +1,4 @@
-/** The versions of a type that were current at an instant, newest first. */
+/** Scans the versions of a type that were current at an instant, newest first. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { DamagedVersion, ResourceVersion, ScanExtent, ScanPage, ScanRequest } from '../../../ports/store/resource-store.ts'
 import { ContentReader } from '../bodies/contents.ts'
@@ -8,14 +8,16 @@ import { committedCondition, versionOrDamage } from '../rows.ts'
 import { MAX_PAGE_BYTES } from './history.ts'
 import type { HistoryIndexEntry } from './places.ts'
 
-/** Places looked at for one page, so that many versions of one resource do not hold the thread. */
+/** Maximum index entries examined per page, so that many versions of one resource do not block the thread. */
 const PLACES = 4_000
 
-/** Where a scan goes on, and the end of the log when it began: what came later is not in it. */
+/**
+ * Position after which a scan continues. The cursor also has the end of the log when the scan began, because later versions are excluded.
+ */
 type Place = Omit<HistoryIndexEntry, 'seq'>
 type Cursor = readonly [end: number, lastUpdated: number, id: string, vid: number]
 
-/** A place of the history of a kind. `body`: null where it was not current then, as far as old keys tell. */
+/** History entry of a kind. `body`: null if the key table shows that the version was not current at the instant. */
 type PlaceRow = readonly [
   ...place: readonly [lastUpdated: number, id: string, vid: number],
   ...content: readonly [deleted: number, compartments: string, body: Uint8Array | null, sum: number | null, made: number | null],
@@ -23,8 +25,8 @@ type PlaceRow = readonly [
 ]
 
 /**
- * In the order of the index, so that each place is read once, with what stands there. Recent keys are looked at afterwards: SQL would ask for
- * each row.
+ * Reads in index order, so that each entry is read once together with its content. Recent keys are checked afterwards, because SQL would
+ * call back for every row.
  */
 const rowsWhere = (condition: string): string =>
   `SELECT v.lastUpdated, v.id, v.vid, v.deleted, v.compartments, CASE WHEN v.seq <= ?2
@@ -84,7 +86,7 @@ export class ScanReader {
     return found()
   }
 
-  /** Whether recent keys know of a version after this one that was there at the instant. */
+  /** Whether recent keys have the next version, and it existed at the instant. */
   #isSuperseded(kind: number, id: string, vid: number, end: number, asOf: number): boolean {
     const next = this.#recent.seqOf(kind, id, vid + 1)
     if (next === undefined || next > end) return false
@@ -113,7 +115,7 @@ export class ScanReader {
     for (let after = since; ; ) {
       const next = this.#instant.get(kind, after, window[1], every) as { readonly lastUpdated: number } | undefined
       if (next === undefined) return { entries, cuts }
-      // All of one instant are in one part.
+      // Versions of one instant stay in one part.
       after = Math.max(next.lastUpdated - 1, after + 1)
       if (after < window[1]) cuts.push(after)
     }

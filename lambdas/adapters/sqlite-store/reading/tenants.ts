@@ -1,10 +1,10 @@
-/** The tenants of the file, from the index over what kinds of versions it has: one look for each, however much it has. */
+/** Tenants of the file, read from the index on kinds. It takes one lookup per tenant, regardless of the number of versions. */
 import type { DatabaseSync } from 'node:sqlite'
 import { DEFAULT_TENANT } from '../../../ports/store/tenants.ts'
 
 const NEXT = 'SELECT min(tenant) AS tenant FROM kind WHERE tenant > ?'
 
-/** The one that a store always knows comes first. */
+/** Yields the tenants. The default tenant always exists and comes first. */
 export function* tenantsOf(db: DatabaseSync): Generator<string> {
   yield DEFAULT_TENANT
   const next = db.prepare(NEXT)

@@ -1,4 +1,4 @@
-/** Single versions by their key: the reading that everything else waits for. Rows come as arrays and kinds from memory, which halves its cost. */
+/** Reads single versions by key. This read determines the latency of most requests. Array rows and cached kinds halve its cost. */
 import type { DatabaseSync } from 'node:sqlite'
 import { Damaged } from '../../../ports/faults/damaged.ts'
 import type { DamagedVersion, ResourceKey, ResourceVersion, VersionKey } from '../../../ports/store/resource-store.ts'
@@ -22,7 +22,7 @@ export class VersionReader {
   readonly #bySeq
   readonly #kinds = new Map<string, Map<string, number>>()
 
-  /** Finds what `recent` and the table of keys know. `old`: what the table may have. `as`: what becomes of a version that is damaged. */
+  /** Searches `recent`, then the key table. `old`: filter of the key table. `as`: converts a row and decides how damage is handled. */
   constructor(db: DatabaseSync, recent: RecentKeys, { old, as = verifiedVersion }: VersionReaderOptions = {}) {
     this.#recent = recent
     this.#old = old
@@ -47,7 +47,7 @@ export class VersionReader {
     return row && this.#versionOf(key, row)
   }
 
-  /** What is known of the head, though it may be damaged. */
+  /** Returns the current version. If it is damaged, returns its key, version number and the damage instead. */
   headOrDamage(key: ResourceKey): ResourceVersion | DamagedVersion | undefined {
     try {
       return this.head(key)
@@ -68,7 +68,7 @@ export class VersionReader {
     return row && this.#versionOf(key, row)
   }
 
-  /** Of the head, as keys tell it: they stand elsewhere than the version itself. */
+  /** Returns the number of the current version. Keys are stored apart from versions, so a damaged version still has one. */
   #numberOf(key: ResourceKey): number {
     const kind = requireRow(this.#kindOf(key))
     const { vid } = this.#recent.head(kind, key.id) ?? (this.#number.get(kind, key.id) as { readonly vid: number | null })
@@ -79,7 +79,7 @@ export class VersionReader {
     return this.#old?.mayHave(kind, id) !== false
   }
 
-  /** A kind that is there stays: only what is not there yet is looked for again. */
+  /** Returns the number of a kind. Kinds are never removed, so only missing ones are looked up again. */
   #kindOf({ tenant, type }: ResourceKey): number | undefined {
     const known = this.#kinds.get(tenant)?.get(type)
     if (known !== undefined) return known
@@ -90,7 +90,7 @@ export class VersionReader {
     return kind
   }
 
-  /** The columns are null where the log has no row for the key. */
+  /** Converts a row. Its columns are null if the key refers to a missing version. */
   #versionOf(key: ResourceKey, row: unknown): ResourceVersion {
     const content = row as ContentRow
     requireRow(content[0] ?? undefined)

@@ -1,4 +1,4 @@
-/** A commit on its way to the writer thread: one text and one buffer, which cost a fraction of a structured clone. */
+/** Message with a commit for the writer thread: one text and one buffer, which cost a fraction of a structured clone. */
 import { type UniquenessGuard, WRITE_KINDS, type Write } from '../../../ports/store/resource-store.ts'
 
 export type PackedWrite = {
@@ -7,7 +7,7 @@ export type PackedWrite = {
   readonly expected: number
   readonly lastUpdated: number
   readonly deleted: boolean
-  /** A place in MAKINGS. */
+  /** Index into WRITE_KINDS. */
   readonly made: number | null
   readonly compartments: string
   readonly body: Uint8Array
@@ -17,25 +17,25 @@ export type PackedGuard = Omit<UniquenessGuard, 'tenant'>
 
 export type CommitMessage = { readonly number: number; readonly header: string; readonly bodies: ArrayBuffer }
 
-/** A message unpacked. `bytes`: of all bodies. */
+/** Commit unpacked from a message. `bytes`: size of all bodies. */
 export type Commit = {
   readonly number: number
   readonly tenant: string
-  /** Milliseconds since 1970: when it was asked for. */
+  /** Milliseconds since 1970: time of the commit, by which guards age. */
   readonly at: number
   readonly writes: readonly PackedWrite[]
   readonly guards: readonly PackedGuard[]
   readonly bytes: number
 }
 
-/** Neither `write` nor `guard`: committed. `failed`: the machine broke, nothing of it was written. */
+/** Result of a commit. Without `write`, `guard` and `failed`: committed. `failed`: a machine fault; nothing of the commit was written. */
 export type CommitReply = {
   readonly number: number
   readonly write?: number
   readonly guard?: number
   readonly holder?: UniquenessGuard['holder']
   readonly failed?: string
-  /** Why it failed, if the cause is one of these. */
+  /** Cause of the failure, if it is one of these. */
   readonly fault?: 'damaged' | 'full'
 }
 

@@ -1,11 +1,14 @@
-/** Applies commits, many of them in one transaction of SQLite. */
+/** Applies many commits in one SQLite transaction. */
 import { Damaged } from '../../../ports/faults/damaged.ts'
 import { isDiskFull } from '../../sqlite-file/sqlite-errors.ts'
 import { toStoreFault } from '../damage.ts'
 import type { Commit, CommitReply, PackedGuard } from './commit-message.ts'
 import type { CommitConflict, LogWriter } from './log-writer.ts'
 
-/** All of them in one transaction; each alone succeeds or meets its conflict. When that fails, each is tried in one of its own. */
+/**
+ * Applies all commits in one transaction. Each of them succeeds or reports its conflict. If the transaction fails, each is tried in its
+ * own.
+ */
 export function commitAll(log: LogWriter, commits: readonly Commit[]): readonly CommitReply[] {
   const before = log.position
   let hasBegun = false

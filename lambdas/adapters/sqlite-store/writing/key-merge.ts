@@ -1,13 +1,16 @@
-/** Takes the recent keys over into their table, in short transactions: see recent-keys.ts. What a crash leaves is begun again. */
+/** Moves the recent keys to the key table, in short transactions (recent-keys.ts). A merge that a crash interrupts starts again. */
 import type { KeyTableRow } from '../keys/recent-keys.ts'
 import type { LogWriter } from './log-writer.ts'
 
-/** Keys of a transaction at least, and into how many parts those go that are there: more come meanwhile, but not more each time. */
+/**
+ * `least`: minimum keys per transaction. `parts`: number of transactions for the keys present at the start. A fixed number bounds how many
+ * keys arrive during a merge.
+ */
 const SLICE = { least: 1_000, parts: 20 }
 
 export class KeyMerge {
   readonly #log: LogWriter
-  /** All keys up to here were there when it began. */
+  /** Position at the start: all keys up to it will be merged. */
   readonly #end: number
   readonly #steps: Iterator<void>
 
@@ -17,7 +20,7 @@ export class KeyMerge {
     this.#steps = this.#merge()
   }
 
-  /** Whether that was all. An error: nothing is lost, and all of it is to be done again. */
+  /** Runs the next transaction. Returns true after the last one. After an error no key is lost, but the merge must start again. */
   step(): boolean {
     return this.#steps.next().done === true
   }

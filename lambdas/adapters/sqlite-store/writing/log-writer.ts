@@ -1,4 +1,4 @@
-/** What commits look at and add to the version log, on the writing connection. */
+/** Reads and appends to the version log on the writing connection. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { UniquenessGuard } from '../../../ports/store/resource-store.ts'
 import { ContentPacker } from '../bodies/content-packer.ts'
@@ -10,16 +10,16 @@ import type { PackedGuard, PackedWrite } from './commit-message.ts'
 const MINUTE = 60 * 1000
 const HOUR = 60 * MINUTE
 
-/** Where a commit is stopped: a write that expects another head, or a guard somebody holds. */
+/** Reason why a commit is rejected: a write expects another current version, or another resource holds a guard. */
 export type CommitConflict = { readonly write: number } | { readonly guard: number; readonly holder: UniquenessGuard['holder'] }
 
-/** A version to be, and its place in the log. */
+/** New version with its position in the log. */
 export type LogRow = { readonly seq: number; readonly kind: number; readonly write: PackedWrite }
 
 export class LogWriter {
-  /** Of the last version readers see, or will with the transaction that is open. */
+  /** Position of the last version that readers see, or will see once the open transaction commits. */
   position: number
-  /** What was added since this was set to nothing: keys to their table, and bytes of bodies. */
+  /** Counters since the last checkpoint: keys merged into the key table, and bytes of bodies. */
   written = { keys: 0, bytes: 0 }
   readonly recent: RecentKeys
   readonly #db: DatabaseSync
@@ -27,14 +27,14 @@ export class LogWriter {
   readonly #statements
   readonly #packer: ContentPacker
   readonly #kinds = new Map<string, number>()
-  /** Of the transaction that is open, and the position of the first of them. */
+  /** Keys of the open transaction, and the position of the first of them. */
   #keys: RecentKeyList = []
   #first = 0
-  /** Of the last commit. */
+  /** Time of the last commit, in milliseconds since 1970. */
   #at = 0
   #forgotten = 0
 
-  /** `old`: what the table of keys may have; it is told of what comes into it. `dictionarySize`: bytes, of content-packer.ts. */
+  /** `old`: filter of the key table, updated by `takeOver`. `dictionarySize`: bytes, see content-packer.ts. */
   constructor(db: DatabaseSync, old: KeyFilter, dictionarySize?: number) {
     this.#db = db
     this.#packer = new ContentPacker(db, dictionarySize)
@@ -62,7 +62,7 @@ export class LogWriter {
     this.position = (db.prepare('SELECT max(seq) AS seq FROM version').get() as { seq: number | null }).seq ?? 0
   }
 
-  /** All of what is written, or nothing. */
+  /** Runs `write` in a transaction and rolls back if it throws. */
   atomically<T>(write: () => T): T {
     try {
       this.begin()
@@ -104,18 +104,18 @@ export class LogWriter {
     return kind
   }
 
-  /** Whether the write is about the newest version. */
+  /** Whether the write expects the current version of its resource. */
   isNext({ kind, write: { id, expected } }: LogRow): boolean {
     return (this.recent.head(kind, id)?.vid ?? this.#oldHead(kind, id)) === expected
   }
 
-  /** The newest version the table of keys has, or 0. */
+  /** Returns the newest version number in the key table, or 0. */
   #oldHead(kind: number, id: string): number {
     if (!this.#old.mayHave(kind, id)) return 0
     return (this.#statements.head.get(kind, id) as { readonly vid: number } | undefined)?.vid ?? 0
   }
 
-  /** The holder that keeps others from binding the guard. */
+  /** Returns the resource that blocks the guard, or undefined if the guard can be bound. */
   holderInTheWay(tenant: string, { guard, holder, replaces }: PackedGuard): UniquenessGuard['holder'] | undefined {
     const row = this.#statements.guard.get(tenant, guard) as { readonly type: string; readonly id: string } | undefined
     const isFree = row === undefined || [holder, replaces].some((mine) => mine?.type === row.type && mine.id === row.id)
@@ -133,40 +133,40 @@ export class LogWriter {
     this.#statements.version.run(seq, kind, id, versionId, lastUpdated, deleted, ...kept)
   }
 
-  /** Of versions that follow each other, in one transaction. */
+  /** Adds the key of a version. The versions of one transaction must have consecutive positions. */
   addKey({ seq, kind, write: { id, expected } }: LogRow): void {
     if (this.#keys.length === 0) this.#first = seq
     this.#keys.push(kind, id, expected + 1)
     this.recent.add(kind, id, expected + 1, seq)
   }
 
-  /** Puts a recent key into the table, where it may be already. */
+  /** Inserts a recent key into the key table, which may already have it. */
   takeOver(key: KeyTableRow): void {
     this.written.keys += 1
     this.#old.add(key[0], key[1])
     this.#statements.key.run(...key)
   }
 
-  /** All keys up to a position are in the table. */
+  /** Records that the key table has all keys up to a position. */
   haveTakenOver(position: number): void {
     this.#statements.taken.run(position)
     this.#statements.upTo.run(String(position))
   }
 
-  /** `at`: ms since 1970, of the commit. */
+  /** Binds the guards to their holders. `at`: time of the commit in milliseconds since 1970. */
   bind(tenant: string, guards: readonly PackedGuard[], at: number): void {
     this.#at = at
     for (const { guard, holder } of guards) this.#statements.bind.run(tenant, guard, holder.type, holder.id, at)
   }
 
-  /** Forgets the guards bound an hour before the last commit; looks for them once a minute. */
+  /** Deletes guards bound more than an hour before the last commit. Runs at most once per minute. */
   forgetGuards(): void {
     if (Math.abs(this.#at - this.#forgotten) < MINUTE) return
     this.#forgotten = this.#at
     this.#statements.forget.run(this.#at - HOUR)
   }
 
-  /** Hides the versions from this one on: see staging.ts. */
+  /** Hides the versions from this position on, until `showAll`. See staging.ts. */
   hideFrom(seq: number): void {
     this.#statements.stage.run(seq)
   }

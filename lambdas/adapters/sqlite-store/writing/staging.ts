@@ -1,14 +1,14 @@
 /**
- * A large commit, written in short transactions so that nobody waits for the whole of it. Its versions have positions after those that
- * others may take meanwhile; readers see none from `staged` on, until the last transaction takes that row away and shows all at once.
- * What a crash leaves is removed when the file is opened again.
+ * Writes a large commit in short transactions, so that other commits need not wait for all of it. Its positions start after a gap for
+ * commits that arrive meanwhile. A row in `staged` hides all versions from its first position on. The last transaction adds the keys and
+ * deletes that row, so all versions become visible at once. Opening the file removes versions that a crash left.
  */
 import type { Commit, CommitReply, PackedWrite } from './commit-message.ts'
 import type { CommitConflict, LogRow, LogWriter } from './log-writer.ts'
 
-/** Positions left for commits that come meanwhile. */
+/** Positions reserved for commits that arrive during staging. */
 const ROOM = 5_000
-/** A slice is at most this many rows, and about this many bytes of bodies. */
+/** Maximum rows of a slice, and approximate maximum bytes of its bodies. */
 const ROWS = 1_000
 const BYTES = 1_500_000
 
@@ -27,13 +27,19 @@ export class Staging {
     this.#slices = this.#stage()
   }
 
-  /** Writes the next slice; after the last one, the reply. An error: the connection must be closed, for what is staged is still there. */
+  /**
+   * Writes the next slice. Returns the reply after the last one. After an error the connection must be closed, because staged versions
+   * remain.
+   */
   step(): CommitReply | undefined {
     const { done, value } = this.#slices.next()
     return done === true ? { ...value, number: this.#commit.number } : undefined
   }
 
-  /** Whether a commit, after those up to `position`, has to wait for this one: nothing that was checked for it may change. */
+  /**
+   * Whether a commit must wait for this one: it would exceed the reserved positions, or change a resource or guard that this one checked.
+   * `position`: end of the commits before it.
+   */
   holdsUp(commit: Commit, position: number): boolean {
     return position + commit.writes.length >= this.#first || touchedBy(commit).some((name) => this.#touched.has(name))
   }

@@ -1,12 +1,12 @@
-/** Which stamps are on their way into the log, and up to which instant none comes any more. */
+/** Stamps of commits in progress, and the instant up to which no new stamp is accepted. */
 import type { Write } from '../../../ports/store/resource-store.ts'
 
 export class OpenStamps {
-  /** The oldest stamp of each commit under way. */
+  /** Oldest stamp of each commit in progress. */
   readonly #underWay = new Set<{ readonly oldest: number }>()
   #settled = Number.NEGATIVE_INFINITY
 
-  /** From a commit's beginning to what ends it; undefined: it comes too late. */
+  /** Registers a commit until the result is disposed. Returns undefined if one of its stamps is already settled. */
   begin(writes: readonly Write[]): Disposable | undefined {
     const oldest = writes.reduce((least, { lastUpdated }) => Math.min(least, lastUpdated), Number.POSITIVE_INFINITY)
     if (oldest <= this.#settled) return undefined
@@ -15,7 +15,7 @@ export class OpenStamps {
     return { [Symbol.dispose]: () => this.#underWay.delete(commit) }
   }
 
-  /** What is not under way by now comes too late. */
+  /** Rejects later commits with stamps up to the instant. Returns true if no commit in progress has such a stamp. */
   settled(instant: number): boolean {
     this.#settled = Math.max(this.#settled, instant)
     // guard: settled-waits-for-open-writes

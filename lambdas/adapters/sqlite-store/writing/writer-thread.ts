@@ -1,6 +1,6 @@
 /**
- * The thread that owns the writing connection. SQLite blocks its thread while the disk flushes, so nobody else waits here.
- * Whatever has arrived is committed in one go: many commits cost one flush. Large ones are written in slices, and let others pass.
+ * Thread that owns the writing connection. SQLite blocks its thread while the disk flushes, so no other work runs here. All commits that
+ * have arrived share one transaction and one flush. Large commits are written in slices, with other commits in between.
  */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { KeyFilter } from '../keys/key-filter.ts'
@@ -12,27 +12,35 @@ import { LogWriter } from './log-writer.ts'
 import { Staging } from './staging.ts'
 
 /**
- * `mostRecent`: keys after which they are taken over into their table (recent-keys.ts). `dictionarySize`: bytes of what is written of a type that
- * become its dictionary (content-packer.ts).
+ * `mostRecent`: recent keys above which a merge into the key table starts (recent-keys.ts). `dictionarySize`: bytes of a dictionary
+ * (content-packer.ts).
  */
 export type WriterData = { readonly file: string; readonly mostRecent?: number; readonly dictionarySize?: number }
-/** `keys`: of a KeyFilter. */
+/** `keys`: shared buffer of a KeyFilter. */
 export type ThreadData = WriterData & { readonly keys: SharedArrayBuffer }
 export type WriterMessage = CommitMessage | 'close'
 
-/** Bytes of a batch, and of a commit that is written in slices. */
+/** Maximum weight of a batch, in bytes. A commit of several writes above it is written in slices. */
 const LARGEST_BATCH = 6_000_000
-/** A row takes as long as so many bytes. */
+/** Weight of a row in bytes: writing a row takes as long as writing this many bytes. */
 const ROW = 4_000
-/** Once commits come in company, one waits for the others as long as they keep arriving: ms between two, and in all. */
+/**
+ * COMPANY: recent batch size from which the thread waits for further commits. PATIENCE: maximum milliseconds between two arrivals, and in
+ * total.
+ */
 const COMPANY = 5
 const PATIENCE = { each: 2, all: 8 }
-/** A batch this large is worth a flush of its own: bytes. */
+/** Weight of a batch in bytes from which no further commits are awaited. */
 const WORTH_A_FLUSH = 500_000
-/** What makes a checkpoint due, so that none takes long: bodies, or keys, of which each may be in a page of its own. */
+/**
+ * Work after which a checkpoint is due, so that none takes long: bytes of bodies, or merged keys, each of which may change its own page.
+ */
 const CHECKPOINT_AT = { bytes: 2_500_000, keys: 1_000 }
 const IDLE = 200
-/** Keys, and some more that come while they are taken over: megabytes of memory in each thread that looks for keys, milliseconds when a store is opened. */
+/**
+ * Recent keys above which a merge starts; some more arrive during it. They cost megabytes in each reading thread, and milliseconds when a
+ * store is opened.
+ */
 const MOST_RECENT = 20_000
 
 const port = parentPort!
@@ -43,7 +51,7 @@ const log = new LogWriter(db, old, dictionarySize)
 const passive = db.prepare('PRAGMA wal_checkpoint(PASSIVE)')
 const nap = new Int32Array(new SharedArrayBuffer(4))
 
-/** What has arrived and waits. */
+/** Commits that have arrived and wait. */
 let small: Commit[] = []
 const large: Commit[] = []
 let staging: Staging | undefined
@@ -68,14 +76,14 @@ port.on('message', (message: WriterMessage) => {
   while (small.length > 0 || large.length > 0 || staging !== undefined) {
     while (receive());
     commitSmall()
-    // Between two batches one of them: who waits, waits for no more.
+    // One chore between two batches, so that no commit waits for more than one.
     doNextChore()
   }
   if (isClosing) return close()
   idle = setTimeout(rest, IDLE)
 })
 
-/** The one that was done is the last to be done again. False: there is none. */
+/** Runs the first chore that is due, and moves it to the end of the list. Returns false if none is due. */
 function doNextChore(): boolean {
   const next = chores.find((chore) => chore.isDue())
   if (next === undefined) return false
@@ -84,7 +92,7 @@ function doNextChore(): boolean {
   return true
 }
 
-/** What is left to do while nobody asks for anything. */
+/** Does remaining work while no commits arrive. */
 function rest(): void {
   checkpoint()
   if (doNextChore()) idle = setTimeout(rest, 0)
@@ -114,7 +122,10 @@ function commitSmall(): void {
   company = Math.max(batch.length, company >> 1)
 }
 
-/** Takes in what keeps arriving while commits come in company. A few gain less from a shared flush than they lose by waiting. */
+/**
+ * Accepts further commits as long as they keep arriving, if recent batches were large. In small batches, the wait costs more than the
+ * shared flush saves.
+ */
 function waitForCompany(): void {
   const began = performance.now()
   let arrived = began
@@ -126,7 +137,7 @@ function waitForCompany(): void {
   }
 }
 
-/** As many of those that wait as make a batch, without those that have to wait for what is being staged. */
+/** Takes as many waiting commits as fit into a batch. Commits that conflict with the staged commit stay. */
 function takeSmall(): readonly Commit[] {
   const batch: Commit[] = []
   let [bytes, position] = [0, log.position]
@@ -149,7 +160,7 @@ function stageLarge(): void {
     staging = undefined
     reply([done])
   } catch (error) {
-    // Opening the file again removes what was staged: the next commit starts a thread that does.
+    // Opening the file again removes the staged versions. The thread that the next commit starts does so.
     db.close()
     throw error
   }
@@ -161,7 +172,7 @@ function mergeKeys(): void {
     if (!merge.step()) return
     mergeAt = mostRecent
   } catch {
-    // A full disk, for instance: commits will tell. The keys stay where they are, and are tried again when there are more.
+    // A later commit reports the cause, such as a full disk. The keys stay in `recent`, and the merge is tried again when there are more.
     mergeAt = log.recent.size + mostRecent
   }
   merge = undefined
@@ -171,7 +182,7 @@ function fillFilter(): void {
   try {
     if (filling?.next().done === false) return
   } catch {
-    // A damaged file, for instance: reads will tell. They look into the table for every key.
+    // A later read reports the cause, such as a damaged file. Without the filter, every lookup reads the key table.
   }
   filling = undefined
 }
@@ -186,14 +197,14 @@ const isMergeDue = (): boolean => log.recent.size >= mergeAt && !isClosing
 
 const isCheckpointDue = (): boolean => log.written.keys >= CHECKPOINT_AT.keys || log.written.bytes >= CHECKPOINT_AT.bytes
 
-/** Moves the log into the file. Where that fails nothing is lost: the log stays. */
+/** Moves the SQLite log into the file. A failure loses nothing, because the log remains. */
 function checkpoint(): void {
   log.written = { keys: 0, bytes: 0 }
   try {
     passive.get()
     log.forgetGuards()
   } catch {
-    // A full disk, for instance: commits will tell.
+    // A later commit reports the cause, such as a full disk.
   }
 }
 

@@ -1,4 +1,4 @@
-/** The writer thread as seen from the thread that serves: a commit goes out, its result comes back. */
+/** Sends commits to the writer thread and returns their results. */
 import { Worker } from 'node:worker_threads'
 import { Damaged } from '../../../ports/faults/damaged.ts'
 import { DiskFull } from '../../../ports/faults/disk-full.ts'
@@ -11,7 +11,7 @@ import type { ThreadData, WriterData, WriterMessage } from './writer-thread.ts'
 
 const MOST_WRITES = 20_000
 const MOST_BYTES = 256_000_000
-/** Megabytes: what the thread makes of a commit is gone with the next one. */
+/** Size of the young generation in megabytes. Objects of one commit are garbage when the next one arrives. */
 const YOUNG_GENERATION = 6
 
 type Waiting = {
@@ -24,9 +24,9 @@ type Waiting = {
 export type CommitWriterParts = {
   readonly data: WriterData
   readonly position: number
-  /** Is kept up to date by the thread. */
+  /** Filter of the key table, which the thread keeps up to date. */
   readonly old: KeyFilter
-  /** Absent: the newest stamp of each commit. */
+  /** Clock for the age of guards. Default: the newest lastUpdated of each commit. */
   readonly now?: (() => number) | undefined
   readonly onCommit?: (() => void) | undefined
 }
@@ -51,7 +51,7 @@ export class CommitWriter {
     this.#worker = this.#start()
   }
 
-  /** The position up to which commits were acknowledged. */
+  /** Position up to which commits are acknowledged. */
   get position(): number {
     return this.#position
   }
@@ -71,13 +71,13 @@ export class CommitWriter {
     })
   }
 
-  /** Finishes what is waiting. */
+  /** Completes pending commits, then ends the thread. */
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
     const worker = this.#worker
     if (worker === undefined) return
-    // An unreferenced thread would let the process end before it has.
+    // An unreferenced thread would let the process end before the thread finishes.
     worker.ref()
     const ended = new Promise((resolve) => worker.once('exit', resolve))
     worker.postMessage('close' satisfies WriterMessage)
@@ -117,7 +117,7 @@ export class CommitWriter {
     return waiting
   }
 
-  /** What was not acknowledged may have been written or not: the callers learn that it failed. The next commit starts a new thread. */
+  /** Rejects pending commits: each may be stored or not. The next commit starts a new thread. */
   #broken(worker: Worker, error: Error): void {
     if (this.#worker !== worker) return
     this.#worker = undefined
