@@ -1,19 +1,19 @@
 /**
- * Links to the files of exports as signed URLs of CloudFront, which answers nobody else there. KMS signs: no private key is ever here.
- * https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/private-content-creating-signed-url-canned-policy.html
+ * Links to export files as signed CloudFront URLs. CloudFront rejects requests without a signature. KMS signs, so the private key never
+ * leaves it. https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/private-content-creating-signed-url-canned-policy.html
  */
 import { createHash } from 'node:crypto'
 import { KMSClient, SignCommand } from '@aws-sdk/client-kms'
 import type { ExportFile, ExportUrlSigner } from '../../ports/blobs/file-links.ts'
 
 export type CloudFrontLinkOptions = {
-  /** Of the distribution, without a slash at the end. */
+  /** Origin of the distribution, without a slash at the end. */
   readonly origin: string
-  /** Path of a file below it, with a slash at its beginning: what CloudFront asks the bucket for. */
+  /** Returns the path of a file, with a slash at the start. CloudFront requests this path from the bucket. */
   readonly pathOf: (file: ExportFile) => string
-  /** Of the key in KMS. */
+  /** Id of the key in KMS. */
   readonly keyId: string
-  /** By which CloudFront knows its public half. */
+  /** Id of its public half in CloudFront. */
   readonly keyPairId: string
   readonly client?: KMSClient
 }
@@ -39,7 +39,7 @@ export class CloudFrontExportUrls implements ExportUrlSigner {
   }
 }
 
-/** CloudFront puts the same together of what a request says, letter by letter. */
+/** Returns the policy to sign. CloudFront builds the identical text from a request, so every character matters. */
 const cannedPolicy = (url: string, seconds: number): string =>
   JSON.stringify({ Statement: [{ Resource: url, Condition: { DateLessThan: { 'AWS:EpochTime': seconds } } }] })
 

@@ -1,7 +1,10 @@
-/** Items as the service sends them: those of failed conditions, which the document client leaves so, and those of stream events. */
+/**
+ * Converts items from the wire format of DynamoDB. The document client does not convert items of failed conditions, nor those of stream
+ * events.
+ */
 import type { AttributeValue } from '@aws-sdk/client-dynamodb'
 
-/** An attribute as events carry it: JSON, bytes as base64. */
+/** Attribute as a stream event carries it: JSON, with bytes in base64. */
 export type EventValue = {
   readonly S?: string
   readonly N?: string

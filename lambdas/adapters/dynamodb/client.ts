@@ -1,8 +1,8 @@
-/** The document client the stores want. It repeats nothing by itself: the stores know which calls may be repeated, and for how long. */
+/** Creates the document client of the stores. The client does not retry: the stores know which calls may be repeated, and for how long. */
 import { DynamoDBClient, type DynamoDBClientConfig } from '@aws-sdk/client-dynamodb'
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 
-/** More than are ever under way for one large transaction. */
+/** Connection pool larger than the number of parallel calls of one large transaction. */
 const agent = { maxSockets: 128 }
 
 export const documentClient = (config: DynamoDBClientConfig = {}): DynamoDBDocumentClient =>

@@ -1,9 +1,9 @@
-/** Which failures pass, and how long to wait for it. */
+/** Classifies failures of DynamoDB and repeats calls after temporary ones. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { MachineFault } from '../../ports/faults/machine-error.ts'
 import { Overloaded } from '../../ports/faults/overloaded.ts'
 
-/** Nothing was done. */
+/** DynamoDB rejected the call, and nothing was done. */
 const REFUSED = new Set([
   'ProvisionedThroughputExceededException',
   'ThrottlingException',
@@ -12,24 +12,24 @@ const REFUSED = new Set([
   'LimitExceededException',
 ])
 
-/** As those: nothing was done, and the next attempt may be. */
+/** Rejected call: nothing was done, and the next attempt may succeed. */
 export class RefusedCall extends MachineFault {
   override readonly fault = 'refused'
 }
 
-/** A reading to which nobody answered. */
+/** Read that DynamoDB did not answer. */
 export class UnansweredRead extends MachineFault {
   override readonly fault = 'unavailable'
 }
 
-/** Of a reading that failed: nothing was done. */
+/** Rethrows the error of a failed read. A read changes nothing, so an unclear outcome becomes UnansweredRead. */
 export function throwUnanswered(error: unknown): never {
   throw error instanceof MachineFault || kindOf(error) === 'final'
     ? error
     : new UnansweredRead('DynamoDB does not answer', { cause: error })
 }
 
-/** It may have been done or not. */
+/** The call may or may not have taken effect. */
 const UNKNOWN = new Set([
   'AbortError',
   'TimeoutError',
@@ -47,8 +47,8 @@ const UNKNOWN = new Set([
 ])
 
 /**
- * Again, while it may help. Only for what may be repeated: reads, and writes that know their own effect. Overloaded: refused to the end,
- * and nothing was done. `isLate`: it may not be sent any more.
+ * Repeats `work` while its failures may be temporary. Only for reads, and for writes that recognize their own effect. Throws Overloaded if
+ * every attempt was rejected, so that nothing was done. `isLate`: whether the deadline for another attempt has passed.
  */
 export async function withRetries<T>(attempts: number, work: () => Promise<T>, isLate: () => boolean = () => false): Promise<T> {
   let isKnown = true
@@ -67,7 +67,7 @@ export async function withRetries<T>(attempts: number, work: () => Promise<T>, i
   throw isKnown ? new Overloaded('DynamoDB refused all attempts, or it was too late for one', { cause: last }) : last
 }
 
-/** Longer from attempt to attempt, and never the same for two: ms. */
+/** Waits before the next attempt: longer after each, at most a second, with a random part. */
 export const pause = (attempt: number): Promise<void> => wait(Math.min(10 * 2 ** attempt, 1_000) * (0.25 + 0.75 * Math.random()))
 
 function kindOf(error: unknown): 'refused' | 'unknown' | 'final' {

@@ -1,4 +1,4 @@
-/** The table behind the document client: consistent reads, batches that are seen through, conditions whose failure is a value. */
+/** DynamoDB table behind the document client: consistent reads, batches that are completed, failed conditions as values. */
 import type { AttributeValue } from '@aws-sdk/client-dynamodb'
 import {
   BatchGetCommand,
@@ -24,16 +24,16 @@ import { pause, RefusedCall, throwUnanswered, withRetries } from './retry.ts'
 export type Key = { readonly pk: string; readonly sk: string }
 export type Item = Key & Readonly<Record<string, unknown>>
 
-/** Of a call: how often it is tried while it is refused or unanswered, and how long one try may take (ms). */
+/** Maximum attempts of a call that is rejected or unanswered, and maximum duration of one attempt in milliseconds (`patience`). */
 export type CallLimits = { readonly attempts: number; readonly patience: number }
 
-/** `end`: from then on nothing is sent, ms since 1970; looked at for each call. */
+/** `end`: instant from which nothing is sent, in milliseconds since 1970. Every call checks it. */
 export type Deadline = { readonly end: number; readonly now: () => number }
 
-/** `old`: what a write that succeeded replaced. `met`: what its condition met instead, and nothing was written. */
+/** `old`: item that a successful write replaced. `met`: item on which the condition failed, so that nothing was written. */
 export type WriteOutcome = { readonly done: true; readonly old?: Item } | { readonly done: false; readonly met?: Item }
 
-/** Of an action of a transaction: undefined where its condition held, else what it met. */
+/** Result of one action of a cancelled transaction: undefined if its condition held, otherwise the item on which it failed. */
 export type CancellationReason = undefined | { readonly met?: Item }
 export type TransactionActions = NonNullable<TransactWriteCommandInput['TransactItems']>
 
@@ -61,7 +61,10 @@ export class TableClient {
     this.#ends = ends
   }
 
-  /** As this, but nothing is sent from an instant on, ms since 1970, or from its own end, whichever is first: then what is refused is Overloaded, and nothing was done. */
+  /**
+   * Returns a client that sends nothing from `end` on (milliseconds since 1970), or from its own deadline if that is earlier. A call that
+   * was not sent, or only rejected, is then Overloaded, and nothing was done.
+   */
   until(end: number, now: () => number): TableClient {
     return new TableClient(this.#client, this.table, this.#limits, { end: Math.min(end, this.#ends.end), now })
   }
@@ -74,7 +77,7 @@ export class TableClient {
     return item as Item | undefined
   }
 
-  /** In the order of the keys, which may repeat. */
+  /** Returns the items in the order of the keys, which may repeat. */
   async getAll(keys: readonly Key[]): Promise<readonly (Item | undefined)[]> {
     if (keys.length === 1) return [await this.get(keys[0]!)]
     const found = new Map<string, Item>()
@@ -83,13 +86,13 @@ export class TableClient {
     return keys.map((key) => found.get(nameOf(key)))
   }
 
-  /** Plain writes without conditions. */
+  /** Writes the items without conditions. */
   async putAll(items: readonly Item[]): Promise<void> {
     if (items.length === 1) await this.putIf({ Item: items[0]! })
     else await this.#writeAll(items.map((Item) => ({ PutRequest: { Item } })))
   }
 
-  /** Those that are there. */
+  /** Deletes the items that exist. */
   async deleteAll(keys: readonly Key[]): Promise<void> {
     await this.#writeAll(keys.map(({ pk, sk }) => ({ DeleteRequest: { Key: { pk, sk } } })))
   }
@@ -109,7 +112,9 @@ export class TableClient {
     return this.#conditional((options) => this.#client.send(command(), options).then(() => undefined))
   }
 
-  /** All or nothing; else per action what its condition met. `token`: what took effect once does not take effect twice. */
+  /**
+   * Executes all actions or none. Returns the failed conditions by action if it was cancelled. `token`: makes a repeated call idempotent.
+   */
   async transact(actions: TransactionActions, token?: string): Promise<'done' | readonly CancellationReason[]> {
     const command = () => new TransactWriteCommand({ TransactItems: actions, ClientRequestToken: token })
     return this.#try(async (options) => {
@@ -122,7 +127,7 @@ export class TableClient {
     })
   }
 
-  /** All pages, one after the other. */
+  /** Yields the items of all pages, which it reads one after the other. */
   async *query(input: Omit<QueryCommandInput, 'TableName'>): AsyncGenerator<Item> {
     let ExclusiveStartKey: QueryCommandInput['ExclusiveStartKey']
     do {
@@ -134,7 +139,7 @@ export class TableClient {
     } while (ExclusiveStartKey !== undefined)
   }
 
-  /** Page by page; `last`: the key a page ends at, if more come. */
+  /** Yields the count of each page. `last`: key at which the page ends, if more pages follow. */
   async *count(
     input: Omit<QueryCommandInput, 'TableName'>,
   ): AsyncGenerator<{ readonly count: number; readonly last?: Readonly<Record<string, unknown>> }> {
@@ -201,7 +206,9 @@ export class TableClient {
 
 type Cancellation = { readonly Code?: string; readonly Item?: Readonly<Record<string, AttributeValue>> }
 
-/** Without a failed condition, what cancelled the transaction passes. */
+/**
+ * Returns the failed conditions of a cancelled transaction. A cancellation for another listed reason is temporary and becomes RefusedCall.
+ */
 function reasonsOf(error: unknown): readonly CancellationReason[] {
   const { CancellationReasons: reasons = [] } = error as { readonly CancellationReasons?: readonly Cancellation[] }
   if (reasons.some(({ Code }) => Code === 'ConditionalCheckFailed'))

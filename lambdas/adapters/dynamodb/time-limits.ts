@@ -1,28 +1,31 @@
-/** How far instants and what is seen of them may lie apart. */
+/** Maximum distances between a timestamp, its commit, and the moment readers see it. */
 
-/** So long a stamp is sent, tries and all; what is stamped longer ago is not committed any more: ms. */
+/** How long a timestamp may be sent, including retries, in milliseconds. A commit with an older timestamp fails. */
 export const MAX_STAMP_AGE_MS = 10_000
 
 /**
- * How far histories since an instant stay behind at least: longer than a stamp is sent, the last try takes, the index of the table shows it, and
- * clocks differ. So what they show later has a later instant than what they showed: ms.
+ * Minimum distance between now and the end of histories with `since`, in milliseconds. It covers the sending of a timestamp, the last
+ * attempt, the lag of the index and clock differences. So a version that appears later has a later timestamp than all before it.
  */
 export const MIN_HISTORY_LAG_MS = 15_000
 
-/** The next lag of the index of the table is at most so many times the greatest one of the last ten minutes. */
+/** Assumed maximum ratio between the next lag of the table's index and the greatest lag of the last ten minutes. */
 const MARGIN = 3
 
-/** The greatest lag of the index of the table, in ms, that readers wait for. Above it they throw WritesHidden. */
+/** Maximum lag of the table's index that readers wait for, in milliseconds. Above it they throw WritesHidden. */
 export const MAX_INDEX_LAG_MS = 60_000
 
 /**
- * Assumed lag of a type whose writes the index refuses, in ms. It is unknown. Scans wait for it; a history cannot wait between heads
- * and copies, and one key that lags alone hides a version from it whose copy is not shown yet.
+ * Assumed lag of a type whose writes the index rejects, in milliseconds. The real lag is unknown. Scans wait for it. A history cannot wait
+ * between heads and copies, and would miss a version whose copy the index does not show yet.
  */
 export const REFUSED_WRITES_LAG_MS = MAX_INDEX_LAG_MS
 
-/** How long the index may take to show a write, in ms, after this lag was noted. */
+/** Returns how long the index may take to show a write after this lag was noted, in milliseconds. */
 export const visibilityDelay = (lag: number): number => MARGIN * lag
 
-/** How far histories since an instant stay behind, in ms. A stamp is sent for a while, and only then does the index begin to lag. */
+/**
+ * Returns the distance between now and the end of histories with `since`, in milliseconds. The index lag begins only after the timestamp
+ * was sent.
+ */
 export const historyLag = (lag: number): number => Math.max(MIN_HISTORY_LAG_MS, MAX_STAMP_AGE_MS + visibilityDelay(lag))

@@ -1,6 +1,6 @@
 /**
- * A version's compartments and body as bytes: a format, then both, deflated. What is too large for an item lies in the blob store, written
- * before the item that names it, under a key of its own: no other commit writes there.
+ * Compartments and body of a version as bytes: a format byte, then both, deflated. A body too large for an item is in the blob store. It is
+ * written before the item that refers to it. No other commit writes to its key.
  */
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -10,17 +10,20 @@ import { Damaged } from '../../ports/faults/damaged.ts'
 import type { Write } from '../../ports/store/resource-store.ts'
 import { encodeTenant } from './table-keys.ts'
 
-/** `crc`: of what was deflated, which has no checksum of its own in this format. Absent where an earlier version of the server wrote it. */
+/**
+ * `crc`: CRC-32 of the inflated bytes, because the deflated format has no checksum. Absent in versions written by an earlier server
+ * version.
+ */
 export type PackedBody = { readonly z: Uint8Array; readonly crc?: number } | { readonly blob: string; readonly sha: Uint8Array }
 export type UnpackedBody = { readonly compartments: readonly string[]; readonly body: Uint8Array }
 
-/** What the keys of large bodies begin with. */
+/** Key prefix of large bodies. */
 export const OVERFLOW_PREFIX = 'overflow/'
 
 const DEFLATED = 1
-/** An item has 400 KB, and a head stands beside its successor while a transaction stages it. */
+/** Maximum packed bytes in an item. An item has at most 400 KB, and a head item holds two versions while a transaction stages one. */
 const LARGEST_INLINE = 180_000
-/** Bytes that are deflated on the caller's thread. */
+/** Maximum bytes that are deflated on the caller's thread. */
 const QUICK = 64_000
 
 export async function packBody(write: Write, op: string, blobs: BlobStore): Promise<PackedBody> {

@@ -1,4 +1,4 @@
-/** Versions as items and back. */
+/** Converts versions to items and back. */
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import { hashOf } from '../../ports/store/fnv-hash.ts'
 import { type ResourceKey, type ResourceVersion, WRITE_KINDS, type Write } from '../../ports/store/resource-store.ts'
@@ -6,25 +6,25 @@ import type { Item } from './table-client.ts'
 import { HEAD_SORT_KEY, indexPartition, indexSortKey, primaryKey, shardOf, versionSortKey } from './table-keys.ts'
 import { type PackedBody, packBody, unpackBody } from './version-body.ts'
 
-/** One version, in the attribute v of its item, or p while it is staged. */
+/** One version, in the attribute v of its item, or in p while it is staged. */
 export type VersionContent = PackedBody & {
   readonly vid: number
   readonly lu: number
   readonly del?: true
-  /** A place in MAKINGS. Absent where an earlier version of the server wrote it. */
+  /** Index in WRITE_KINDS. Absent in versions written by an earlier server version. */
   readonly made?: number
-  /** The commit it came with: how a writer whose answer was lost knows its own write. */
+  /** Id of the commit. A writer that lost the response recognizes its own write by it. */
   readonly op: string
 }
 
 type Indexed = { readonly gpk?: string; readonly gsk?: string }
 type Intent = { readonly ptx?: string; readonly p?: VersionContent; readonly pgpk?: string; readonly pgsk?: string }
 
-/** `v` is absent where a transaction stages the first version. */
+/** `v` is absent while a transaction stages the first version. */
 export type HeadItem = Item & Indexed & Intent & { readonly v?: VersionContent }
 export type CopyItem = Item & Indexed & { readonly v: VersionContent; readonly sup: number }
 
-/** A write with what it becomes. */
+/** Write with the content that it stores. */
 export type StagedWrite = { readonly write: Write; readonly content: VersionContent; readonly index: number; readonly shard: number }
 
 export async function contentOf(write: Write, op: string, blobs: BlobStore): Promise<VersionContent> {
@@ -36,7 +36,7 @@ export async function contentOf(write: Write, op: string, blobs: BlobStore): Pro
   return { ...common, ...(await packBody(write, op, blobs)) }
 }
 
-/** Without what it holds. */
+/** Returns the version without compartments and body. */
 export const versionWithoutBody = ({ tenant, type, id }: ResourceKey, { vid, lu, del }: VersionContent): ResourceVersion => ({
   ...{ tenant, type, id, versionId: vid, lastUpdated: lu, deleted: del === true, compartments: [], body: new Uint8Array() },
 })
@@ -57,13 +57,16 @@ export const headItem = ({ write, content, shard }: StagedWrite): HeadItem => ({
   ...headIndexKeys(write, content, shard),
 })
 
-/** A deletion is past as soon as it is written: what is current leaves it out. */
+/** Returns the index keys of a head item. A deletion belongs to the past versions at once, so that readers of current versions skip it. */
 export const headIndexKeys = ({ tenant, type, id }: ResourceKey, { vid, lu, del }: VersionContent, shard: number) => ({
   gpk: indexPartition(tenant, type, del === true ? 'h' : 'c', shard),
   gsk: indexSortKey(lu, id, vid),
 })
 
-/** `sup` is a hint: of writers that race, any may have left the last copy. The copy keeps the shard of its head. */
+/**
+ * Returns the copy of a version that is being superseded. `sup` is a hint: the last of several racing writers leaves it. The copy has the
+ * shard of its head.
+ */
 export const copyItem = ({ tenant, type, id }: ResourceKey, head: HeadItem, content: VersionContent, sup: number): CopyItem => ({
   pk: head.pk,
   sk: versionSortKey(content.vid),

@@ -1,22 +1,24 @@
 /**
- * Lines added at the end of a file, whole or not at all. Room may be reserved: empty lines behind the end, which lines then take the place
- * of, so that a disk that is full has room for them. They are gone when the file is closed.
+ * Appends lines to a file, each call wholly or not at all. Space may be reserved as empty lines behind the end, which later lines
+ * overwrite. So a full disk still has room for them. Closing the file removes the reserved space.
  */
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { flushFolder, makeFolder } from './durable-file.ts'
 
-/** Bytes from the end in which the last whole line is looked for: more than are reserved, and than a process writes at once before it flushes. */
+/**
+ * Bytes from the end in which the last whole line is searched. Neither the reserved space nor the writes between two flushes exceed them.
+ */
 const LOOKED_AT = 4_000_000
 const RESERVED = 256_000
 const NEWLINE = 0x0a
 
 export class AuditFile {
   readonly #file: FileHandle
-  /** Where the next line goes. */
+  /** Offset of the next line. */
   #end: number
-  /** Where the file ends. */
+  /** Size of the file, including reserved space. */
   #size: number
 
   private constructor(file: FileHandle, end: number) {
@@ -25,13 +27,13 @@ export class AuditFile {
     this.#size = end
   }
 
-  /** `end`: where its lines end, where that is known. Otherwise what a process left behind its last whole line is cut off. */
+  /** Opens the file. `end`: end of its lines, if known. Otherwise the rest that a process left behind the last whole line is cut off. */
   static async open(path: string, end?: number): Promise<AuditFile> {
     await makeFolder(dirname(path))
     const file = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600)
     try {
       const { size } = await file.stat()
-      // Somebody may have taken the file away meanwhile.
+      // The file may have been removed or truncated meanwhile.
       const known = end === undefined ? await endOfLines(file, size) : Math.min(end, size)
       // guard: torn-audit-line-is-cut
       if (size > known) await file.truncate(known)
@@ -62,7 +64,7 @@ export class AuditFile {
     }
   }
 
-  /** `durably`: on disk when it resolves. Where it fails nothing was added, and the file is to be closed. */
+  /** Appends the lines. `durably`: they are on disk when it resolves. If it fails, nothing was added and the file must be closed. */
   async append(lines: string, durably: boolean): Promise<void> {
     const bytes = Buffer.from(lines)
     await writeAt(this.#file, bytes, this.#end)
@@ -81,7 +83,7 @@ async function writeAt(file: FileHandle, bytes: Buffer, position: number): Promi
     written += (await file.write(bytes, written, bytes.length - written, position + written)).bytesWritten
 }
 
-/** Behind the last line that is JSON: others were being written when a process ended, or are room it had reserved. */
+/** Returns the end of the last line that is JSON. A process that ended left unfinished lines or reserved space after it. */
 async function endOfLines(file: FileHandle, size: number): Promise<number> {
   const from = Math.max(0, size - LOOKED_AT)
   const { buffer: tail } = await file.read(Buffer.alloc(size - from), 0, size - from, from)
@@ -90,7 +92,7 @@ async function endOfLines(file: FileHandle, size: number): Promise<number> {
   return end === 0 && from > 0 ? size : from + end
 }
 
-/** Whether the line that ends there is one. */
+/** Whether the line that ends at `end` is a record. */
 function isRecord(tail: Buffer, end: number): boolean {
   if (end === 1 || tail[end - 2] === NEWLINE) return false
   try {

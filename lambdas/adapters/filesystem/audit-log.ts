@@ -1,4 +1,4 @@
-/** Audit records as lines of JSON, one file per day (UTC), files removed after their retention. */
+/** Audit records as lines of JSON, one file per day (UTC). Files are removed after the retention time. */
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { NotRecorded } from '../../ports/faults/not-recorded.ts'
@@ -6,19 +6,22 @@ import { type AuditDurability, type AuditLog, type AuditRecord, reservedBytesOf 
 import { AuditFile } from './audit-file.ts'
 
 const DAY = 24 * 60 * 60 * 1000
-/** Milliseconds. */
+/** Intervals of writing and retrying, in milliseconds. */
 const FLUSH_EVERY = 200
 const RETRY_EVERY = 1_000
-/** Records unwritten back while the disk refuses them. */
+/** Maximum unwritten entries while the disk rejects them. Above it the oldest are lost. */
 const MOST_HELD = 100_000
 export type FilesystemAuditLogOptions = {
-  /** Made when missing. */
+  /** Folder of the files. Created if missing. */
   readonly folder: string
   readonly retentionDays: number
   readonly durability: AuditDurability
-  /** Whether files may be removed by their dates now; absent: always. */
+  /** Whether files may be removed by date now. Default: always. */
   readonly maySweep?: () => boolean
-  /** Told once when records can no longer be written, until they can again; and when so many are unwritten that some are lost. */
+  /**
+   * Called once when records can no longer be written, until writing succeeds again. Also called when so many are unwritten that some are
+   * lost.
+   */
   readonly onError: (error: unknown) => void
 }
 
@@ -29,12 +32,12 @@ export class FilesystemAuditLog implements AuditLog {
   readonly #options: FilesystemAuditLogOptions
   #waiting: Unwritten[] = []
   #timer: NodeJS.Timeout | undefined
-  /** What is done to the file, one after the other. */
+  /** Runs the operations on the file one after the other. */
   #turn: Promise<unknown> = Promise.resolve()
   #open: { readonly day: string; readonly file: AuditFile } | undefined
-  /** Where the lines of files end that failed, by day. */
+  /** End of the lines in files that were closed, by day. A reopened file is cut off there. */
   readonly #ends = new Map<string, number>()
-  /** Bytes for records that were prepared, and have not come yet. */
+  /** Bytes for records that were prepared but have not arrived yet. */
   #prepared = 0
   #isFailing = false
   #swept = ''
@@ -71,11 +74,11 @@ export class FilesystemAuditLog implements AuditLog {
     )
   }
 
-  /** `room`: bytes that were reserved for the lines. */
+  /** Writes the lines. `room`: bytes that were reserved for them. */
   #recorded(day: string, lines: string, room: number): Promise<void> {
     return new Promise((resolve, reject) => {
       const written = (error?: Error): void => {
-        // Until then the lines take the room of another request.
+        // Until here the lines need their own reservation, or they would use that of another request.
         this.#prepared = Math.max(0, this.#prepared - room)
         if (error === undefined) resolve()
         else reject(error)
@@ -85,7 +88,7 @@ export class FilesystemAuditLog implements AuditLog {
     })
   }
 
-  /** NotRecorded where records are lost with it. */
+  /** Writes the remaining records and closes the file. Throws NotRecorded if records are lost. */
   async close(): Promise<void> {
     try {
       await this.#write()
@@ -125,7 +128,7 @@ export class FilesystemAuditLog implements AuditLog {
     this.#timer ??= setTimeout(() => void this.#write().catch(() => undefined), this.#isFailing ? RETRY_EVERY : FLUSH_EVERY)
   }
 
-  /** All that waits, as few writes as there are days. What fails stays, in its place. */
+  /** Writes all waiting records, with one write per day. Records that fail stay in the queue in their order. */
   #write(): Promise<void> {
     return this.#inTurn(async () => {
       clearTimeout(this.#timer)
@@ -143,7 +146,7 @@ export class FilesystemAuditLog implements AuditLog {
     })
   }
 
-  /** Those that are still to be written. */
+  /** Appends the records of a day. Returns those that remain to be written. */
   async #append(day: string, unwritten: readonly Unwritten[]): Promise<readonly Unwritten[]> {
     try {
       const file = await this.#fileOf(day)
@@ -180,7 +183,7 @@ export class FilesystemAuditLog implements AuditLog {
     return file
   }
 
-  /** Where what was half written cannot be cut off now, that is done when the file is opened again. */
+  /** Closes the file. If a half-written line cannot be cut off now, that happens when the file is opened again. */
   async #leaveFile(): Promise<void> {
     if (this.#open === undefined) return
     const { day, file } = this.#open
@@ -201,7 +204,7 @@ export class FilesystemAuditLog implements AuditLog {
   }
 }
 
-/** Those of commands too, which nobody else removes. */
+/** Removes the files of earlier days, including those of commands, which no other code removes. */
 function removeBefore(folder: string, oldest: string): void {
   for (const name of readdirSync(folder)) {
     const [, day] = /^(\d{4}-\d{2}-\d{2})(?:\.commands)?\.jsonl$/.exec(name) ?? []
@@ -209,7 +212,7 @@ function removeBefore(folder: string, oldest: string): void {
   }
 }
 
-/** Line and all. */
+/** Returns the bytes to reserve for a record, including the line break. */
 const roomOf = (interaction: string): number => reservedBytesOf(interaction) + 1
 
 const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)

@@ -1,9 +1,11 @@
-/** Base URLs that the server of a data folder had: absolute references below any of them are references to this server. */
+/** Current and earlier base URLs of the server of a data folder. Absolute references below any of them refer to this server. */
 import { readFile } from 'node:fs/promises'
 import { isMissing, replaceDurably } from './durable-file.ts'
 import { DataFolderError } from './folder-entries.ts'
 
-/** Adds the base URL to those of the file, one in each line, and returns the others. DataFolderError if the file holds something else. */
+/**
+ * Adds the base URL to the file, which has one per line, and returns the others. Throws DataFolderError if the file contains anything else.
+ */
 export async function registerBaseUrl(file: string, baseUrl: string): Promise<readonly string[]> {
   const known = await read(file)
   if (!known.includes(baseUrl)) await replaceDurably(file, (handle) => handle.writeFile(`${[...known, baseUrl].join('\n')}\n`))

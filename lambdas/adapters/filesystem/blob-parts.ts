@@ -1,12 +1,13 @@
 /**
- * The parts of a blob: one file per number in a folder of their own, where they stay when the blob is complete.
+ * Parts of a blob: one file per number in a folder of their own. They stay there when the blob is complete.
  *
  *   of          the key
  *   begun       parts may be written
- *   completing  no more of them: the object's file is being written, or was, by a process that ended before it said so
+ *   completing  no more parts: the object's file is being written, or was, by a process that ended before it removed this file
  *   1, 2 …      parts: the tag, then the bytes
  *
- * With neither word they are an object's, or nobody's: what tells is the object's file, which is written and removed in one step.
+ * Without `begun` and `completing` the parts belong to an object or are abandoned. The object's file decides. It is written and removed
+ * in one step.
  */
 import { randomBytes } from 'node:crypto'
 import { access, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
@@ -19,24 +20,24 @@ export type FilesystemBlobPartsOptions = {
   readonly id: string
   readonly key: string
   readonly folder: string
-  /** What is at the key now. */
+  /** Object at the key. */
   readonly object: {
-    /** Makes it out of these parts. */
+    /** Creates the object from these parts. */
     readonly join: (parts: readonly PartSize[]) => Promise<void>
-    /** Whether it was made out of these parts. */
+    /** Whether the object was created from these parts. */
     readonly isJoined: () => Promise<boolean>
-    /** Only the object's file. */
+    /** Removes the file of the object, but not the parts. */
     readonly remove: () => Promise<void>
   }
 }
 
 type Part = { readonly n: number; readonly tag: string }
 
-/** As S3 has it, so that what works here works there. */
+/** Limit of S3, so that code that works here also works there. */
 const SMALLEST_PART = 5 * 1024 * 1024
 const MOST_PARTS = 10_000
 const [OF, BEGUN, COMPLETING] = ['of', 'begun', 'completing']
-/** What a folder is called while it is being removed. */
+/** Suffix of a folder that is being removed. */
 const GONE = '.gone'
 
 export class FilesystemBlobParts implements BlobParts {
@@ -50,7 +51,7 @@ export class FilesystemBlobParts implements BlobParts {
     return this.#options.id
   }
 
-  /** Whether they are an object's. */
+  /** Whether the parts belong to an object. */
   isJoined(): Promise<boolean> {
     return this.#options.object.isJoined()
   }
@@ -81,7 +82,7 @@ export class FilesystemBlobParts implements BlobParts {
       await rename(this.#path(COMPLETING), this.#path(BEGUN)).catch(() => undefined)
       throw error
     }
-    // Who aborted them meanwhile may not have seen the object.
+    // A concurrent abort may not have seen the object, so the object is removed.
     if (!(await isThere(this.#path(OF)))) {
       await object.remove()
       throw new Error('the parts were aborted')
@@ -90,31 +91,34 @@ export class FilesystemBlobParts implements BlobParts {
     await this.#leave(parts)
   }
 
-  /** Also what is left of parts, by a process that ended while it removed them or their object. */
+  /**
+   * Aborts the parts, unless an object uses them. Also removes the rest of parts from a process that ended while it removed them or their
+   * object.
+   */
   async abort(): Promise<void> {
     const { folder } = this.#options
     const gone = `${folder}${GONE}`
     if (await this.isJoined()) return this.#keep()
     await unlessMissing(rename(folder, gone))
-    // Who completed them meanwhile may not have seen that they are aborted.
+    // A concurrent completion may not have seen the abort.
     if (await this.isJoined()) return this.#keep()
     await removeDurably(gone)
   }
 
-  /** They are an object's. */
+  /** Retains the parts, because an object uses them. */
   async #keep(): Promise<void> {
     const { folder } = this.#options
     if (!(await isThere(folder))) await unlessMissing(rename(`${folder}${GONE}`, folder))
     for (const word of [BEGUN, COMPLETING]) await removeDurably(this.#path(word))
   }
 
-  /** No others: nobody reads them. */
+  /** Removes all files but the key and the parts of the object. No reader needs the others. */
   async #leave(parts: readonly Part[]): Promise<void> {
     const left = new Set([OF, ...parts.map(({ n }) => String(n))])
     for (const name of await readdir(this.#options.folder)) if (!left.has(name)) await rm(this.#path(name), { force: true })
   }
 
-  /** No part is written any more. A process that ended may have come so far. */
+  /** Ends the writing of parts. An earlier process may have done so before it ended. */
   async #endWriting(): Promise<void> {
     try {
       await rename(this.#path(BEGUN), this.#path(COMPLETING))
@@ -148,10 +152,10 @@ export class FilesystemBlobParts implements BlobParts {
   }
 }
 
-/** The key of a folder of parts; undefined where a process ended before it said so. */
+/** Returns the key of a folder of parts, or undefined if a process ended before it wrote the key. */
 export const keyOfParts = (folder: string): Promise<string | undefined> => unlessMissing(readFile(join(folder, OF), 'utf8'))
 
-/** Of a name in the folder of all parts: theirs, whether they are there or being removed. */
+/** Returns the id of parts from a name in the folder of all parts, even while they are being removed. */
 export const idOfParts = (name: string): string | undefined => /^([0-9a-f-]{36})(?:\.gone)?$/.exec(name)?.[1]
 
 async function unlessMissing<Result>(work: Promise<Result>): Promise<Result | undefined> {

@@ -1,6 +1,6 @@
 /**
- * BlobStore in a folder. An object is a file named by the digest of its key. So keys may be long, differ only in capitals, or be the folder of
- * another, on every file system.
+ * BlobStore in a folder. The file of an object is named by the digest of its key. So on every file system keys may be long, differ only in
+ * case, or be a prefix folder of another key.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { rm, stat } from 'node:fs/promises'
@@ -12,15 +12,15 @@ import { FilesystemBlobParts, idOfParts, keyOfParts } from './blob-parts.ts'
 import { entriesIn, filesIn, isMissing, isUnfinished, removeDurably, replaceDurably } from './durable-file.ts'
 import { type ObjectHeader, type ObjectInfo, type PartSize, readContent, readObjectInfo, writeHeader } from './object-file.ts'
 
-/** Milliseconds after which nobody writes any more what is unfinished and says of no key whose it is. */
+/** Age in milliseconds from which unfinished files, and parts without a key, are abandoned. */
 const DAY = 24 * 60 * 60 * 1000
-/** Of an object that is replaced or removed while it is read. */
+/** Maximum reads of an object that is replaced or removed while it is read. */
 const READS = 3
 
 export class FilesystemBlobStore implements BlobStore {
   readonly #folder: string
 
-  /** `folder`: made when missing. */
+  /** `folder`: created if missing. */
   constructor(folder: string) {
     this.#folder = folder
   }
@@ -78,7 +78,7 @@ export class FilesystemBlobStore implements BlobStore {
     await this.#sweep()
   }
 
-  /** Parts, those of finished objects too. */
+  /** Yields the parts below a key prefix, including those of finished objects. */
   async *#known(prefix: string): AsyncGenerator<{ readonly key: string; readonly parts: FilesystemBlobParts }> {
     const folder = join(this.#folder, 'parts')
     for (const name of await entriesIn(folder)) {
@@ -87,7 +87,7 @@ export class FilesystemBlobStore implements BlobStore {
     }
   }
 
-  /** What a process that ended left before it said whose it is. */
+  /** Removes old parts without a key and old unfinished files, which an ended process left. */
   async #sweep(): Promise<void> {
     const [parts, objects] = ['parts', 'objects'].map((name) => join(this.#folder, name)) as [string, string]
     for (const name of await entriesIn(parts))
@@ -119,7 +119,7 @@ export class FilesystemBlobStore implements BlobStore {
     if (known?.header.joined?.id !== header.joined?.id) await this.#leaveParts(known)
   }
 
-  /** Those of an object that is no more. */
+  /** Removes the parts of an object that was replaced or removed. */
   async #leaveParts(known: ObjectInfo | undefined): Promise<void> {
     if (known?.header.joined !== undefined) await this.#parts(known.header.key, '', known.header.joined.id).abort()
   }

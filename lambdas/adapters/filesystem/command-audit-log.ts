@@ -1,6 +1,6 @@
 /**
- * Audit records of commands, which run beside a server and beside each other: lines of a file of their own for each day (UTC), for a server
- * writes its own as nobody else may. Each is on disk when it is acknowledged.
+ * Audit records of commands, which run in parallel with a server and with each other. They are lines of a separate file for each day (UTC),
+ * because only the server may write to its own file. Each record is on disk when it is acknowledged.
  */
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,11 +10,11 @@ import { flushFolder, giveToOwner, makeFolder } from './durable-file.ts'
 
 export class CommandAuditLog implements AuditLog {
   readonly #folder: string
-  /** One, of any number of changes at once. */
+  /** Opening of the file, shared by concurrent changes. */
   #opening: Promise<FileHandle> | undefined
   #file: FileHandle | undefined
 
-  /** `folder`: made when missing. */
+  /** `folder`: created if missing. */
   constructor(folder: string) {
     this.#folder = folder
   }

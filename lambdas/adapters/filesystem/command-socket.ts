@@ -1,6 +1,6 @@
 /**
- * How a command reaches the server of a data folder: a socket that only its user may write to, whose address stands in a file of the folder.
- * A line of JSON goes each way; the connection stays as long as the command needs what it was granted.
+ * Connection of a command to the server of a data folder. The server listens on a socket that only its user may write to. A file of the
+ * folder contains the address. Each side sends one line of JSON. The connection stays open as long as the command needs the result.
  */
 import { randomUUID } from 'node:crypto'
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -10,19 +10,22 @@ import { dirname, join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { isMissing, replaceDurably } from './durable-file.ts'
 
-/** `left`: the command has ended. What it is told, if anything; throws what it is to complain of. */
+/**
+ * Handles a command. `left`: resolves when the command has ended. Returns the text of the reply, if any. A rejection is reported to the
+ * command.
+ */
 export type CommandHandler = (argument: string, left: Promise<void>) => Promise<string | undefined> | Promise<void>
 
 type Request = { readonly command: string; readonly argument: string }
-/** `refused`: why. `said`: what was asked for. */
+/** `refused`: reason of a rejection. `said`: text of the reply. */
 type Reply = { readonly refused?: string; readonly said?: string }
 
-/** The file of a folder that says where its server listens. */
+/** Name of the file with the address of the folder's server. */
 export const ADDRESS_FILE = 'address'
-/** Bytes: a longer name does not fit into an address (104 on macOS, 108 on Linux). */
+/** Maximum bytes of a socket name. A longer one does not fit into an address (104 bytes on macOS, 108 on Linux). */
 const LONGEST_NAME = 100
 
-/** Ends the listening. */
+/** Listens for commands. Returns a function that stops listening. */
 export async function listenForCommands(folder: string, commands: Readonly<Record<string, CommandHandler>>): Promise<() => Promise<void>> {
   const address = newAddress(folder)
   const sockets = new Set<Socket>()
@@ -51,15 +54,15 @@ export async function listenForCommands(folder: string, commands: Readonly<Recor
 }
 
 /**
- * Asks the server of the folder; undefined when none listens. Error: what the server refused it with. What was granted is given back by the
- * function that is returned, and with this process.
+ * Sends a command to the server of the folder. Returns undefined if no server listens. Throws an Error with the reason if the server
+ * rejects it. The returned function releases what the server granted, and so does the end of this process.
  */
 export async function startServerCommand(folder: string, command: string, argument: string): Promise<(() => void) | undefined> {
   const answered = await exchange(folder, { command, argument })
   return answered && (() => answered.socket.destroy())
 }
 
-/** As startServerCommand, for what the server says. */
+/** Sends a command like startServerCommand, and returns the text of the reply. */
 export async function queryServer(folder: string, command: string, argument: string): Promise<string | undefined> {
   const answered = await exchange(folder, { command, argument })
   answered?.socket.destroy()
@@ -81,7 +84,7 @@ function newAddress(folder: string): string {
   if (process.platform === 'win32') return `\\\\.\\pipe\\fhir-${randomUUID()}`
   const inside = join(resolve(folder), 'socket')
   if (Buffer.byteLength(inside) > LONGEST_NAME) return join(mkdtempSync(join(tmpdir(), 'fhir-')), 'socket')
-  // Left by a process that was killed: the folder is locked, so nobody listens.
+  // A process that was killed left the file. The folder is locked, so no server listens there.
   rmSync(inside, { force: true })
   return inside
 }
@@ -112,7 +115,7 @@ async function connected(folder: string): Promise<Socket | undefined> {
   }
   return new Promise((resolve, reject) => {
     const socket = connect(address, () => resolve(socket))
-    // Nobody listens where one was killed.
+    // No server listens if its process was killed.
     socket.once('error', (error) => (isForbidden(error) ? reject(notHeard(folder, error)) : resolve(undefined)))
   })
 }
@@ -124,7 +127,7 @@ const notHeard = (folder: string, error: unknown): Error =>
     `The server of ${folder} cannot be asked (${(error as NodeJS.ErrnoException).code})${isForbidden(error) ? ': only its user may' : ''}`,
   )
 
-/** undefined: the other end left before it said one. */
+/** Returns the first line, or undefined if the other end closes before it sends one. */
 function firstLine(socket: Socket): Promise<string | undefined> {
   return new Promise((resolve) => {
     const lines = createInterface({ input: socket })

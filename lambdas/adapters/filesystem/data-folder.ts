@@ -1,4 +1,4 @@
-/** The folder an embedded server keeps everything in: made when missing, locked to one process, private to its user, with a key of its own. */
+/** Folder with all data of an embedded server. It is created if missing, locked to one process, and private to its user. */
 import { randomBytes } from 'node:crypto'
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,19 +8,19 @@ import { isNotLockFile, takeLock } from './folder-lock.ts'
 import { checkLegacyLock } from './legacy-lock.ts'
 import { makePrivate } from './private-files.ts'
 
-/** The folder is another process's. */
+/** Another process uses the folder. */
 export class DataFolderInUse extends DataFolderError {}
 
 export type DataFolder = {
   readonly path: (name: string) => string
-  /** 32 random bytes, made once. */
+  /** Returns 32 random bytes, which are created once. */
   readonly key: () => Promise<Uint8Array>
-  /** What the person who starts the server should know, one line each. */
+  /** Warnings for the operator, one line each. */
   readonly warnings: readonly string[]
   readonly unlock: () => void
 }
 
-/** DataFolderInUse; DataFolderError where it cannot be written, or something is in it that should not be there. */
+/** Opens the folder. Throws DataFolderInUse, or DataFolderError if the folder is not writable or contains an unexpected entry. */
 export async function openDataFolder(folder: string): Promise<DataFolder> {
   const unlock = await lock(folder)
   try {
@@ -50,14 +50,14 @@ async function lock(folder: string): Promise<() => void> {
   return unlock
 }
 
-/** Of the file system, or of SQLite, which says it in words. */
+/** Converts an error of the file system, or of SQLite, whose message explains it. */
 function notWritable(folder: string, error: unknown): DataFolderError {
   if (error instanceof DataFolderError) return error
   const { code, errcode, message } = error as NodeJS.ErrnoException & { readonly errcode?: number }
   return new DataFolderError(`The data folder ${folder} is not writable (${errcode === undefined ? code : message})`)
 }
 
-/** An empty file is one that did not fit on the disk of a version before this one: nothing was ever sealed with it. */
+/** Returns the key and creates it if needed. An empty file comes from an earlier version and a full disk; no data was sealed with it. */
 async function keyIn(file: string): Promise<Uint8Array> {
   const known = await readFile(file).catch((error) => {
     if (isMissing(error)) return Buffer.alloc(0)

@@ -1,6 +1,6 @@
 /**
- * Files that are there whole or not at all, for their owner alone, and stay there when the machine stops: written aside, flushed, renamed,
- * the folder flushed.
+ * Files that exist wholly or not at all, are private to their owner, and survive a crash of the machine. They are written under another
+ * name, flushed and renamed. Then the folder is flushed.
  */
 import { randomUUID } from 'node:crypto'
 import { chmod, chown, copyFile, type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
@@ -40,7 +40,7 @@ async function replace(path: string, fill: (file: FileHandle) => Promise<void>):
   await flushFolder(folder)
 }
 
-/** A copy that is on disk, for its owner alone; it is no file of its folder yet, which is not flushed. */
+/** Copies a file to disk, private to its owner. It does not flush the folder, so the new entry may be lost in a crash. */
 export async function copyDurably(from: string, to: string): Promise<void> {
   try {
     await copyFile(from, to)
@@ -63,13 +63,13 @@ export async function removeDurably(path: string): Promise<void> {
   await flushFolder(dirname(path))
 }
 
-/** Whether a file of that name is being written, or was by a process that ended. */
+/** Whether a file of this name is being written, or was left by a process that ended. */
 export const isUnfinished = (name: string): boolean => name.endsWith(UNFINISHED)
 
-/** The names of the finished files of a folder; none when there is no folder. */
+/** Returns the names of the finished files of a folder, or none if the folder does not exist. */
 export const filesIn = async (folder: string): Promise<readonly string[]> => (await entriesIn(folder)).filter((name) => !isUnfinished(name))
 
-/** All names; none when there is no folder. */
+/** Returns all names in a folder, or none if the folder does not exist. */
 export async function entriesIn(folder: string): Promise<readonly string[]> {
   try {
     return await readdir(folder)
@@ -79,20 +79,23 @@ export async function entriesIn(folder: string): Promise<readonly string[]> {
   }
 }
 
-/** The names of what a process that ended left of its work. */
+/** Returns the names of unfinished files that an ended process left. */
 export const unfinishedFilesIn = async (folder: string): Promise<readonly string[]> =>
   (await readdir(folder, { withFileTypes: true })).filter((entry) => entry.isFile() && isUnfinished(entry.name)).map(({ name }) => name)
 
 export const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT'
 
-/** A new folder is an entry of the one above it, which has to be flushed as well. */
+/** Creates the folder with its parents. A new folder is an entry of its parent, so that is flushed as well. */
 export async function makeFolder(folder: string): Promise<void> {
   const made = await makeFolders(resolve(folder))
   for (const each of made) await giveToOwner(dirname(each), ({ uid, gid }) => chown(each, uid, gid))
   for (const each of made) await flushFolder(dirname(each))
 }
 
-/** Those it made, the highest first. Node's own asks forever where the system will not make one, as below /proc. */
+/**
+ * Creates the folder with its parents and returns those it created, highest first. The recursive mkdir of Node never ends if the system
+ * does not allow the folder, as below /proc.
+ */
 export async function makeFolders(folder: string): Promise<readonly string[]> {
   try {
     return (await isMade(folder)) ? [folder] : []
@@ -103,7 +106,7 @@ export async function makeFolders(folder: string): Promise<readonly string[]> {
   return (await isMade(folder)) ? [...above, folder] : above
 }
 
-/** false: it was there. */
+/** Creates the folder. Returns false if it exists. */
 async function isMade(folder: string): Promise<boolean> {
   try {
     await mkdir(folder, { mode: 0o700 })
@@ -116,14 +119,14 @@ async function isMade(folder: string): Promise<boolean> {
 
 type Owner = Readonly<Record<'uid' | 'gid', number>>
 
-/** What root makes in a folder is its owner's: the server may run as another user than a command does. */
+/** Gives a file that root creates to the owner of the folder: the server may run as another user than a command. */
 export async function giveToOwner(folder: string, give: (owner: Owner) => Promise<void>): Promise<void> {
   if (process.geteuid?.() === 0) await give(await stat(folder))
 }
 
-/** Its entries: what was made, renamed and removed in it stays so. */
+/** Flushes the entries of a folder, so that creations, renames and removals in it are durable. */
 export async function flushFolder(folder: string): Promise<void> {
-  // Windows has no handles of folders; there the rename is in the journal.
+  // Windows has no handles of folders. There the rename is in the journal.
   if (process.platform === 'win32') return
   const handle = await open(folder, 'r')
   await handle.sync().finally(() => handle.close())

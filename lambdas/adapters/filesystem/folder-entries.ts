@@ -1,9 +1,12 @@
-/** What a data folder may hold, as what: looked at before anything but the lock is opened, so that whatever stands in the place of another is told in a line. */
+/**
+ * Expected entries of a data folder and their kinds. They are checked before anything but the lock is opened, so that a wrong entry is
+ * reported in one line.
+ */
 import { access, constants, lstat, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isMissing } from './durable-file.ts'
 
-/** One clear line for the person who starts the server. */
+/** Error with one clear line for the operator. */
 export class DataFolderError extends Error {}
 
 const withLogs = (name: string): readonly string[] => ['', '-wal', '-shm'].map((end) => name + end)
@@ -15,13 +18,16 @@ const ENTRIES: Readonly<Record<Kind, readonly string[]>> = {
   folder: ['audit', ...['blobs', 'exports'].flatMap((name) => [name, `${name}/objects`, `${name}/parts`]), 'signing-keys', 'packages'],
 }
 
-/** With what a version before this one left, and what is not finished. Somebody may name a folder that holds other things: those are theirs. */
+/**
+ * Whether the server uses this name, including entries of earlier versions and unfinished files. The folder may contain other files, which
+ * the server does not touch.
+ */
 export const isServerEntry = (name: string): boolean =>
   /^(?:(?:key|address|base-urls)(?:\..+\.unfinished)?|socket|lock|audit|blobs|exports|packages|signing-keys|(?:lock|store|index|restored|grants|exports)\.db.*)$/.test(
     name,
   )
 
-/** DataFolderError for the first that is something else, cannot be read and written, or is a link that leads nowhere. */
+/** Throws DataFolderError for the first entry that has another kind, is not readable and writable, or is a dangling link. */
 export async function checkEntries(folder: string): Promise<void> {
   for (const kind of ['folder', 'file'] as const) for (const name of ENTRIES[kind]) await checkEntry(join(folder, name), kind)
 }

@@ -1,26 +1,29 @@
 /**
- * A lock on a folder that the operating system holds for the process, and frees with it: a file of SQLite with a write transaction that stays
- * open. A process never opens the file otherwise: closing it would free the lock. https://www.sqlite.org/lockingv3.html
+ * Lock on a folder. The operating system holds it for the process and releases it with the process. It is an SQLite file with an open write
+ * transaction. The process must not open the file in another way: closing it would release the lock. https://www.sqlite.org/lockingv3.html
  */
 import { closeSync, openSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 
-/** Milliseconds: on Windows a reader may be in the way for a moment. */
+/** Maximum wait in milliseconds. On Windows a reader may block the lock for a moment. */
 const PATIENCE = 50
-/** https://www.sqlite.org/rescode.html */
+/** Result codes of SQLite: https://www.sqlite.org/rescode.html */
 const [BUSY, NOT_A_DATABASE, CORRUPT] = [5, 26, 11]
 
-/** What nobody refers to would be collected, and its lock be gone. */
+/** References to open databases. Without them, garbage collection would release the locks. */
 const held = new Set<DatabaseSync>()
 
-/** Frees the lock; undefined when another holds it. Of any number that ask at once exactly one gets it. */
+/**
+ * Takes the lock and returns a function that releases it, or undefined if another process holds it. Of concurrent calls exactly one
+ * succeeds.
+ */
 export function takeLock(file: string): (() => void) | undefined {
   makePrivate(file)
   const db = new DatabaseSync(file, { timeout: PATIENCE })
   try {
-    // A journal on disk would need room there, and to be dealt with after a crash.
+    // A journal on disk would need space there, and recovery after a crash.
     db.exec('PRAGMA journal_mode = MEMORY')
-    // Not EXCLUSIVE, which waits for readers: two that want it would be in each other's way, and both be refused.
+    // EXCLUSIVE would also wait for readers: two processes that request it would block each other, and both would fail.
     db.exec('BEGIN IMMEDIATE')
     // guard: data-folder-lock-is-held
     held.add(db)
@@ -35,13 +38,13 @@ export function takeLock(file: string): (() => void) | undefined {
   }
 }
 
-/** Whether it was thrown because the file is something else. */
+/** Whether the error means that the file is not a lock file. */
 export const isNotLockFile = (error: unknown): boolean => [NOT_A_DATABASE, CORRUPT].includes(codeOf(error))
 
-/** What is more than 255 says more of the code in the lowest byte. */
+/** Returns the primary result code, which is the lowest byte of an extended code. */
 const codeOf = (error: unknown): number => ((error as { readonly errcode?: number }).errcode ?? 0) & 0xff
 
-/** SQLite has no setting for the mode of a file. One that is there is not opened. */
+/** Creates the file as private, because SQLite has no setting for its mode. An existing file is not opened. */
 function makePrivate(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600))

@@ -1,15 +1,18 @@
-/** The lock of versions before the kernel held it: a file with the number of a process. Such a version neither sees the new lock, nor is seen. */
+/**
+ * Lock of earlier versions: a file with a process id, without a lock of the operating system. Such a version neither sees the new lock, nor
+ * does the new lock see it.
+ */
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /**
- * Removes it where no such process runs. A line where one does: it may be that server, or a bystander that got the number, so that it is a
- * reason to tell and none to refuse.
+ * Removes the file if no such process runs. Otherwise it returns a warning. The process may be that server, or another one with a reused
+ * id, so the start continues.
  */
 export async function checkLegacyLock(folder: string): Promise<readonly string[]> {
   const file = join(folder, 'lock')
   const text = await readFile(file, 'utf8').catch(() => undefined)
-  // What was not written by such a server is somebody's.
+  // Such a server writes only a number. A file with other content is not the server's.
   if (text === undefined || !/^\d*\s*$/.test(text)) return []
   const number = Number(text)
   if (isOther(number))

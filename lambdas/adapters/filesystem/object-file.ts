@@ -1,5 +1,5 @@
 /**
- * The file of an object: a line of JSON, then the bytes; or, of one that was written in parts, the list of the parts that hold them, which stay
+ * File of an object: a line of JSON, then the bytes. For an object written in parts, a list of the parts follows instead. The parts stay
  * where they were written.
  */
 import { type FileHandle, open } from 'node:fs/promises'
@@ -8,19 +8,19 @@ import type { Blob } from '../../ports/blobs/blob-store.ts'
 import { Damaged } from '../../ports/faults/damaged.ts'
 import { isMissing } from './durable-file.ts'
 
-/** `id`: of its parts; `size`: bytes of all of them. */
+/** `id`: id of the parts. `size`: total bytes of the parts. */
 type Joined = { readonly id: string; readonly size: number }
 export type ObjectHeader = { readonly key: string; readonly contentType: string; readonly joined?: Joined }
 
-/** A part's number, and its bytes. */
+/** Number of a part, and its bytes. */
 export type PartSize = readonly [n: number, size: number]
 
-/** `size`: of the content. `written`: ms since 1970. */
+/** `size`: bytes of the content. `written`: milliseconds since 1970. */
 export type ObjectInfo = { readonly header: ObjectHeader; readonly size: number; readonly written: number }
 
-/** Bytes that a part's file begins with: its tag. */
+/** Bytes of the tag at the start of a part's file. */
 export const TAG_BYTES = 32
-/** Longer than any header: a key has 900 characters, a content type few. */
+/** Bytes that contain any header: a key has at most 900 characters, a content type few. */
 const LONGEST_HEADER = 4_096
 const NEWLINE = 0x0a
 
@@ -28,12 +28,15 @@ export async function writeHeader(file: FileHandle, header: ObjectHeader): Promi
   await file.writeFile(`${JSON.stringify(header)}\n`)
 }
 
-/** undefined: there is none. */
+/** Returns the header and size of an object, or undefined if it does not exist. */
 export function readObjectInfo(path: string): Promise<ObjectInfo | undefined> {
   return reading(path, async (file) => (await openedOf(file)).info)
 }
 
-/** `range`: [first byte, one past the last). `parts`: the folder with the parts of an id. undefined: there is none. */
+/**
+ * Returns the content, or undefined if the object does not exist. `range`: [first byte, one past the last). `parts`: returns the folder of
+ * the parts with an id.
+ */
 export async function readContent(
   path: string,
   range: readonly [from: number, to: number] | undefined,
@@ -61,7 +64,7 @@ async function reading<Result>(path: string, read: (file: FileHandle) => Promise
   return read(file).finally(() => file.close())
 }
 
-/** `offset`: where the line ends. */
+/** Reads the header. `offset`: end of its line. */
 async function openedOf(file: FileHandle): Promise<{ readonly info: ObjectInfo; readonly offset: number }> {
   const { buffer, bytesRead } = await file.read(Buffer.alloc(LONGEST_HEADER), 0, LONGEST_HEADER, 0)
   const offset = buffer.subarray(0, bytesRead).indexOf(NEWLINE) + 1
@@ -76,7 +79,7 @@ async function partsIn(file: FileHandle, offset: number, path: string): Promise<
   return JSON.parse(bytes.toString()) as readonly PartSize[]
 }
 
-/** From the few parts that hold them. */
+/** Fills the bytes from the parts that contain them. */
 async function fillFrom(folder: string, parts: readonly PartSize[], from: number, bytes: Buffer): Promise<void> {
   let begins = 0
   for (const [n, size] of parts) {

@@ -1,29 +1,29 @@
 /**
- * What is in the archive of a package, read as it comes and never written under the names it gives. Whoever made it is not trusted: sizes and
- * counts are bounded. https://confluence.hl7.org/display/FHIR/NPM+Package+Specification
+ * Reads the archive of a package as a stream, and never writes files under the names in it. The author is not trusted, so sizes and counts
+ * are limited. https://confluence.hl7.org/display/FHIR/NPM+Package+Specification
  */
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import { extract } from 'tar-stream'
 
-/** Bytes, unpacked: of all, of one file. How many files. */
+/** `all`, `each`: maximum unpacked bytes in total and of one file. `files`: maximum number of files. */
 export type ArchiveLimits = { readonly all: number; readonly each: number; readonly files: number }
 
 const BOUNDS: ArchiveLimits = { all: 1024 ** 3, each: 64 * 1024 ** 2, files: 100_000 }
 
-/** Why an archive is none of a package, or more than is read. */
+/** The archive is not a package, or exceeds a limit. */
 export class ArchiveError extends Error {}
 
-/** Members of a JSON object, not looked at. */
+/** Members of a JSON object, not validated. */
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** Not those that tar on a Mac writes beside each file for its attributes: `._X.json` holds no JSON. */
+/** JSON files of the package, without the `._X.json` that tar on macOS adds for file attributes and that contain no JSON. */
 const OWN = /^package\/(?!\._)[^/]+\.json$/
 const MANIFEST = 'package/package.json'
-/** What lists the others, for indexes of packages. */
+/** List of the other files, for package indexes. */
 const LISTING = 'package/.index.json'
 
-/** `take`: given each file of JSON in it. Its package.json. ArchiveError. */
+/** Returns the package.json. `take`: receives every other JSON file. Throws ArchiveError. */
 export async function readArchive(
   compressed: AsyncIterable<Uint8Array>,
   take: (file: JsonObject) => void,
@@ -33,7 +33,7 @@ export async function readArchive(
   let manifest: JsonObject | undefined
   let files = 0
   const read = pipeline(compressed, createGunzip(), (chunks: AsyncIterable<Buffer>) => bounded(chunks, bounds), unpacked)
-  // What fails there ends the loop as well.
+  // A failure of the pipeline also ends the loop below.
   read.catch(() => undefined)
   try {
     for await (const entry of unpacked) {
@@ -64,7 +64,7 @@ async function* bounded(chunks: AsyncIterable<Buffer>, { all }: ArchiveLimits): 
 type Entry = { readonly header: Headers } & AsyncIterable<unknown>
 type Headers = { readonly name: string; readonly type?: string | null | undefined; readonly size?: number | undefined }
 
-/** undefined: it is not looked at. */
+/** Returns the JSON of the file, or undefined if the file is irrelevant. */
 async function fileIn(entry: Entry, longest: number): Promise<JsonObject | undefined> {
   const { name, type, size = 0 } = entry.header
   if (type === 'symlink' || type === 'link') throw new ArchiveError(`It holds a link (${shown(name)}), as no package does`)
@@ -83,12 +83,12 @@ function parsed(name: string, text: string): JsonObject {
     const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ''))
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject
   } catch {
-    // As what is no object.
+    // Handle invalid JSON like any other value that is not an object.
   }
   throw new ArchiveError(`${shown(name)} is not a JSON object`)
 }
 
-/** Characters of a name that somebody else chose. */
+/** Maximum characters shown of a name, which the author of the archive chose. */
 const SHOWN = 100
 const shown = (name: string): string => name.slice(0, SHOWN)
 

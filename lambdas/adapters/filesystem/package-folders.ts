@@ -1,4 +1,4 @@
-/** The folders of packages that are added: each is there whole or not at all. One process at a time adds and removes. */
+/** Folders of added packages. Each exists wholly or not at all. One process at a time adds and removes. */
 import { randomUUID } from 'node:crypto'
 import { chown, mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -7,18 +7,18 @@ import { entriesIn, flushFolder, giveToOwner, isUnfinished, makeFolder } from '.
 import { checkEntry } from './folder-entries.ts'
 import { takeLock } from './folder-lock.ts'
 
-/** Milliseconds in which another process is done. */
+/** How long to wait for another process, in milliseconds. */
 const PATIENCE = 15_000
 const PAUSE = 50
 
-/** Nobody else adds or removes meanwhile; what a process left that ended is thrown away. */
+/** Runs `work` while no other call or process adds or removes packages. First it removes the unfinished folders of ended processes. */
 export function runExclusively<T>(folder: string, work: () => Promise<T>): Promise<T> {
   const result = last.then(() => aloneOfProcesses(folder, work))
   last = result.catch(() => undefined)
   return result
 }
 
-/** Of this process: the lock is the process's. */
+/** Last work of this process. The file lock excludes other processes only. */
 let last: Promise<unknown> = Promise.resolve()
 
 async function aloneOfProcesses<T>(folder: string, work: () => Promise<T>): Promise<T> {
@@ -41,7 +41,7 @@ async function locked(folder: string): Promise<() => void> {
   }
 }
 
-/** Name of the file → text. Error of the file system; nothing is there then. */
+/** Adds a folder with files. `files`: file name → text. On an error of the file system the folder does not exist. */
 export async function addFolder(folder: string, path: string, files: ReadonlyMap<string, string>): Promise<void> {
   const unfinished = unfinishedOf(path)
   try {
@@ -57,7 +57,7 @@ export async function addFolder(folder: string, path: string, files: ReadonlyMap
   await flushFolder(folder)
 }
 
-/** One that servers do not see any more is taken apart then. */
+/** Renames the folder first, so that servers no longer see it while its files are removed. */
 export async function removeFolder(folder: string, path: string): Promise<void> {
   const unfinished = unfinishedOf(path)
   await rename(path, unfinished)

@@ -1,6 +1,6 @@
 /**
- * Packages in a folder, each in a folder of its own: NAME-VERSION, or NAME@VERSION where another has that. A server sees at once what a command
- * does in it.
+ * Packages in a folder, each in a folder of its own: NAME-VERSION, or NAME@VERSION if another package has that name. A server sees the
+ * changes of a command at once.
  */
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -14,14 +14,14 @@ import {
 import { isMissing, isUnfinished } from './durable-file.ts'
 import { addFolder, removeFolder, runExclusively } from './package-folders.ts'
 
-/** Milliseconds for which a folder may change again without another time of its change. */
+/** How long a folder may change without a new modification time, in milliseconds. */
 const COARSE = 2_000
 
 export class FilesystemPackages implements PackageStore {
   readonly #folder: string
   #now: PackageListing | undefined
 
-  /** `folder`: made when the first one is added. */
+  /** `folder`: created with the first package. */
   constructor(folder: string) {
     this.#folder = folder
   }
@@ -52,12 +52,15 @@ export class FilesystemPackages implements PackageStore {
     })
   }
 
-  /** Where a name ends as a version begins, two packages would have a folder of the same name: the second has the other. */
+  /**
+   * Returns the possible folders of a package. NAME-VERSION is ambiguous if a name ends like a version begins: the second package then gets
+   * the other folder.
+   */
   #placesOf({ name, version }: PackageLabel): readonly string[] {
     return [`${name}-${version}`, `${name}@${version}`].map((each) => join(this.#folder, each))
   }
 
-  /** undefined: it is not there. */
+  /** Returns the folder of the package, or undefined if there is none. */
   async #placeOf(label: PackageLabel): Promise<string | undefined> {
     for (const path of this.#placesOf(label)) if ((await isThere(path)) && isSamePackage(await labelled(path), label)) return path
     return undefined
@@ -68,7 +71,7 @@ export class FilesystemPackages implements PackageStore {
   }
 }
 
-/** That of a folder, which is named NAME-VERSION, or NAME@VERSION. */
+/** Returns the package of a folder named NAME-VERSION or NAME@VERSION. */
 export function packageOfFolder(folder: string): StoredPackage {
   const [, name = '', version = ''] = /^([^@]*)@(.*)$/.exec(basename(folder)) ??
     /^(.*?)-(\d.*)$/.exec(basename(folder)) ?? ['', basename(folder)]
@@ -79,7 +82,10 @@ export function packageOfFolder(folder: string): StoredPackage {
   }
 }
 
-/** By what it says itself, where that can be read: a name may end as a version begins. */
+/**
+ * Returns the package with the name and version from its package.json, if that is readable and matches the folder. The folder name alone is
+ * ambiguous.
+ */
 async function labelled(folder: string): Promise<StoredPackage> {
   const kept = packageOfFolder(folder)
   const { name, version } = await kept
@@ -94,14 +100,17 @@ async function labelled(folder: string): Promise<StoredPackage> {
 
 const isThere = async (folder: string): Promise<boolean> => (await stat(folder).catch(undefinedWhereMissing)) !== undefined
 
-/** Their names in order; none when there is no folder. */
+/** Returns the folder names in order, or none if the folder does not exist. */
 async function packagesIn(folder: string): Promise<readonly string[]> {
   const entries = (await readdir(folder, { withFileTypes: true }).catch(undefinedWhereMissing)) ?? []
   const names = entries.filter((entry) => entry.isDirectory() && !isUnfinished(entry.name)).map(({ name }) => name)
   return names.toSorted()
 }
 
-/** Another one after each change. A clock of the file system stands still for some milliseconds, in which names tell. */
+/**
+ * Returns a text that differs after each change. The clock of a file system may stand still for milliseconds. Then the text includes the
+ * names.
+ */
 async function stateOf(folder: string): Promise<string> {
   const found = await stat(folder, { bigint: true }).catch(undefinedWhereMissing)
   if (found === undefined) return 'none'

@@ -1,4 +1,4 @@
-/** What a folder holds is for its owner alone, whatever the process's umask is, and whoever made the files. */
+/** Makes the content of a data folder private to its owner. The umask and the creator of the files do not matter. */
 import { chmod, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isServerEntry } from './folder-entries.ts'
@@ -6,11 +6,12 @@ import { isServerEntry } from './folder-entries.ts'
 const OTHERS = 0o077
 
 /**
- * Takes the server's files and folders in it from others; what is deeper nobody can reach any more, however many files that are, and is not looked at.
- * The folder itself stays as somebody made it: a line says that others may look into it, and one for each thing that is not taken from them.
+ * Removes the access of other users to the server's files and folders. Deeper files are then unreachable and are not checked, however many
+ * there are. The mode of the data folder itself does not change. Returns a warning if it is readable by others, and one for each entry that
+ * stays so.
  */
 export async function makePrivate(folder: string): Promise<readonly string[]> {
-  // Windows has no modes: files are their folder's.
+  // Windows has no file modes. Files have the permissions of their folder.
   if (process.platform === 'win32') return []
   const warnings = (await isShared(folder)) ? [`The data folder ${folder} can be read by other users: chmod 700 ${quoted(folder)}`] : []
   for (const entry of await readdir(folder, { withFileTypes: true })) {
@@ -26,7 +27,7 @@ export async function makePrivate(folder: string): Promise<readonly string[]> {
   return warnings
 }
 
-/** As a shell takes it. */
+/** Returns the path quoted for a shell. */
 const quoted = (path: string): string => (/^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`)
 
 const isShared = async (path: string): Promise<boolean> => ((await stat(path)).mode & OTHERS) !== 0

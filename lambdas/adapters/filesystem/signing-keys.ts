@@ -1,4 +1,4 @@
-/** SigningKeys as files of a folder, one for each key, named by it: for their owner alone, there whole or not at all. */
+/** SigningKeys as files of a folder, one per key and named by its kid. They are private to their owner and exist wholly or not at all. */
 import { createHash, createPrivateKey, generateKeyPair, type JsonWebKey, type KeyObject, sign } from 'node:crypto'
 import { readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,14 +10,14 @@ type KeptKey = SigningKey & { readonly secret: JsonWebKey }
 
 const BITS = 2_048
 const NAME = /^([\w-]{43})\.json$/
-/** Milliseconds: who writes a file takes less. */
+/** Age in milliseconds from which an unfinished file is abandoned. Writing a file takes less. */
 const ABANDONED = 60_000
 
 export class FilesystemSigningKeys implements SigningKeys {
   readonly #folder: string
   readonly #opened = new Map<string, KeyObject>()
 
-  /** `folder`: made with the first key. */
+  /** `folder`: created with the first key. */
   constructor(folder: string) {
     this.#folder = folder
   }
@@ -76,7 +76,7 @@ export class FilesystemSigningKeys implements SigningKeys {
     return text === undefined ? undefined : parse(text, kid, file)
   }
 
-  /** Half a key that a process left which was killed. */
+  /** Removes unfinished files of keys, which a killed process left. */
   async #forgetUnfinished(): Promise<void> {
     for (const name of await unfinishedFilesIn(this.#folder)) {
       const path = join(this.#folder, name)
@@ -92,7 +92,7 @@ export class FilesystemSigningKeys implements SigningKeys {
 
 const isKid = (kid: string): boolean => NAME.test(`${kid}.json`)
 
-/** Its kid is its thumbprint: https://www.rfc-editor.org/rfc/rfc7638#section-3 */
+/** Returns the public key. The kid is its thumbprint: https://www.rfc-editor.org/rfc/rfc7638#section-3 */
 function publicKeyOf({ n = '', e = '' }: JsonWebKey): PublicKey {
   const kid = createHash('sha256')
     .update(JSON.stringify({ e, kty: 'RSA', n }))
@@ -100,13 +100,13 @@ function publicKeyOf({ n = '', e = '' }: JsonWebKey): PublicKey {
   return { kty: 'RSA', n, e, alg: 'RS256', use: 'sig', kid }
 }
 
-/** Error that names the file where it is no key, or another. */
+/** Parses a key. Throws an Error with the file name if the content is not the key `kid`. */
 function parse(text: string, kid: string, file: string): KeptKey {
   try {
     const kept = JSON.parse(text) as KeptKey
     if (publicKeyOf(kept.secret).kid === kid && kept.key.kid === kid && Number.isFinite(kept.madeAt)) return kept
   } catch {
-    // Told below, without what it says: that is secret.
+    // Reported below without the content, which is secret.
   }
   throw new Error(`${file} is no signing key of this server`)
 }

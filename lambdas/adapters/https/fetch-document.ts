@@ -1,4 +1,7 @@
-/** Documents of others by node:https. What an address is, is looked at when it is connected to: a name may stand for another one by then. */
+/**
+ * Fetches documents of other servers with node:https. It checks the address when it connects, because a name may resolve to another address
+ * by then.
+ */
 import { lookup } from 'node:dns'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { request } from 'node:https'
@@ -6,12 +9,15 @@ import { isIP, type LookupFunction } from 'node:net'
 import { type FetchDocument, type FetchedDocument, NotFetched } from '../../ports/security/fetch-document.ts'
 import { type AddressFilter, addressFilterOf, privateAddressMessage } from './private-hosts.ts'
 
-/** `mayReach`: absent: what is public. For tests: who signed its certificate, and how long is waited, in milliseconds. */
+/**
+ * `mayReach`: accepted addresses. Default: public ones. For tests: `ca`, the issuer of the server's certificate, and `patience`, the
+ * timeout in milliseconds.
+ */
 export type FetchOptions = { readonly mayReach?: AddressFilter; readonly ca?: string; readonly patience?: number }
 
-/** Milliseconds. */
+/** Timeout of a request, in milliseconds. */
 const PATIENCE = 2_000
-/** Bytes. */
+/** Maximum bytes of a document. A larger one is rejected. */
 const LONGEST = 256 * 1024
 
 export const fetchDocument =
@@ -30,7 +36,7 @@ async function fetched(url: URL, { mayReach = addressFilterOf([]), ca, patience 
   const literal = hostname.replace(/^\[|\]$/g, '')
   // guard: fetch-rejects-private-address
   if (isIP(literal) !== 0 && !mayReach(literal, literal)) throw new Error(privateAddressMessage(literal, literal))
-  // An agent of its own: no connection is taken over from somebody else, and no proxy of the environment is asked.
+  // Without a shared agent, no connection of another request is reused, and no proxy of the environment applies.
   const signal = AbortSignal.timeout(patience)
   const options = { lookup: guardedLookup(mayReach), agent: false, signal, headers: HEADERS, ...(ca === undefined ? {} : { ca }) } as const
   const incoming = await new Promise<IncomingMessage>((resolve, reject) => request(url, options, resolve).on('error', reject).end())
@@ -44,7 +50,7 @@ async function fetched(url: URL, { mayReach = addressFilterOf([]), ca, patience 
 
 const HEADERS = { accept: 'application/json', 'accept-encoding': 'identity', connection: 'close' }
 
-/** All that a name stands for is looked at: none of them may be one of ours. */
+/** Returns a DNS lookup that fails if any address of the name is not accepted. */
 export const guardedLookup =
   (mayReach: AddressFilter): LookupFunction =>
   (hostname, options, callback) =>
@@ -58,7 +64,10 @@ export const guardedLookup =
       return options.all ? callback(null, found) : callback(null, first.address, first.family)
     })
 
-/** Milliseconds from now on; undefined: it is not said. https://www.rfc-editor.org/rfc/rfc9111#section-5.2.2 */
+/**
+ * Returns how long the response may be cached, in milliseconds, or undefined if the headers do not say it.
+ * https://www.rfc-editor.org/rfc/rfc9111#section-5.2.2
+ */
 function maxAgeOf({ 'cache-control': control = '', age = '0' }: IncomingHttpHeaders): number | undefined {
   const directives = control.toLowerCase().split(',')
   if (directives.some((each) => /^\s*no-(?:store|cache)\s*(?:=|$)/.test(each))) return 0

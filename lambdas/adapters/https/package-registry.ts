@@ -1,5 +1,5 @@
 /**
- * A registry of packages, as npm's are: GET /NAME lists the versions, each with where its archive is, and its hash.
+ * Fetches packages from an npm registry: GET /NAME lists the versions, each with the URL and the hash of its archive.
  * https://confluence.hl7.org/display/FHIR/NPM+Package+Specification https://github.com/npm/registry/blob/main/docs/REGISTRY-API.md
  */
 import { createHash } from 'node:crypto'
@@ -11,15 +11,15 @@ import { guardedLookup } from './fetch-document.ts'
 import { type AddressFilter, privateAddressMessage } from './private-hosts.ts'
 
 export type RegistryOptions = {
-  /** Its URL, without a slash at the end: https, or a loopback address, which then may lead to others of them. */
+  /** URL without a slash at the end: https, or a loopback address. A loopback registry may refer to other loopback addresses. */
   readonly registry: string
   readonly mayReach: AddressFilter
 }
 
-/** Milliseconds in which all of an answer comes. */
+/** Timeout in milliseconds until a response is complete. */
 const PATIENCE = 120_000
 const REDIRECTS = 5
-/** Bytes. */
+/** Maximum bytes of a response. A larger one is rejected. */
 const LONGEST = { listing: 32 * 1024 ** 2, archive: 256 * 1024 ** 2 }
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 
@@ -31,7 +31,10 @@ type Listing = {
 
 export type FetchedArchive = { readonly archive: Uint8Array; readonly version: string }
 
-/** Its archive, of which the hash is right. `asked`: a version, `1.0.x`, or `latest`. Error, with what a person can do. */
+/**
+ * Returns the archive if it matches the listed hash. `asked`: a version, `1.0.x`, or `latest`. Throws an Error with the available versions
+ * if there is no such version.
+ */
 export async function fetchArchive(name: string, asked: string, options: RegistryOptions): Promise<FetchedArchive> {
   const { registry } = options
   const listing = parsed(await fetched(`${registry}/${encodeURIComponent(name)}`, LONGEST.listing, options), registry)
@@ -46,10 +49,10 @@ export async function fetchArchive(name: string, asked: string, options: Registr
   return { archive, version }
 }
 
-/** Builds that authors look at; https://build.fhir.org has them, and no registry. */
+/** Names of continuous builds, which only https://build.fhir.org publishes, not a registry. */
 const UNPUBLISHED: ReadonlySet<string> = new Set(['current', 'dev'])
 
-/** The newest of `1.0.x`: what comes before a release only where there is none. */
+/** Returns the requested version. `1.0.x` is its newest release, or its newest pre-release if it has no release. */
 function versionOf(asked: string, name: string, { versions = {}, 'dist-tags': tags = {} }: Listing): string {
   const all = Object.keys(versions).toSorted(compareVersions)
   if (UNPUBLISHED.has(asked)) throw new Error(`${name}@${asked} is not published, but made anew again and again: ${known(all)}`)
@@ -71,7 +74,7 @@ function parsed(bytes: Uint8Array, registry: string): Listing {
   }
 }
 
-/** https://www.w3.org/TR/SRI/; before it, SHA-1. */
+/** Throws if the archive does not match its hashes: https://www.w3.org/TR/SRI/, otherwise SHA-1. Without any hash it is accepted. */
 function checkHash(archive: Uint8Array, { integrity, shasum }: Dist, what: string): void {
   const hashes = typeof integrity === 'string' ? [...integrity.matchAll(/(sha(?:256|384|512))-([A-Za-z0-9+/=]+)/g)] : []
   const hash = (algorithm: string, encoding: 'base64' | 'hex') => createHash(algorithm).update(archive).digest(encoding)
@@ -104,7 +107,7 @@ function urlOf(text: string, base?: URL): URL {
   return url
 }
 
-/** Where it leads is looked at when it is connected to: only a registry on this machine may name what is on it. */
+/** Sends the request and checks the address when it connects. Only a loopback registry may refer to loopback addresses. */
 function answered(url: URL, signal: AbortSignal, { registry, mayReach }: RegistryOptions): Promise<IncomingMessage> {
   const isLocal = LOOPBACK.test(new URL(registry).hostname) && LOOPBACK.test(url.hostname)
   if (url.username !== '' || url.password !== '') throw new Error(`${url.host} is asked without a name and password only`)

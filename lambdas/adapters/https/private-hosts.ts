@@ -1,10 +1,10 @@
-/** Hosts behind our own walls that may be asked all the same: those a person has written down, by name, or by networks as `10.1.0.0/16`. */
+/** Private hosts that may be contacted. The operator lists them by name or by network, such as `10.1.0.0/16`. */
 import { lookup } from 'node:dns/promises'
 import { BlockList, isIPv6 } from 'node:net'
 import { networkOf } from '../../ports/security/private-hosts.ts'
 import { isPublic } from './public-address.ts'
 
-/** `host`: as it stands in the URL. */
+/** `host`: host as written in the URL. */
 export type AddressFilter = (address: string, host: string) => boolean
 
 export function addressFilterOf(written: readonly string[]): AddressFilter {
@@ -18,7 +18,10 @@ export function addressFilterOf(written: readonly string[]): AddressFilter {
   return (address, host) => isPublic(address) || names.has(host) || networks.check(address, familyOf(address))
 }
 
-/** Why what is published there is not fetched; undefined: no wall is before it, or nobody knows the name here. */
+/**
+ * Returns the reason why the URL is not fetched: an address of its host is private. Returns undefined if none is, or if DNS does not know
+ * the name.
+ */
 export async function fetchBlockReason(url: string, mayReach: AddressFilter): Promise<string | undefined> {
   const host = new URL(url).hostname.replace(/^\[|\]$/g, '')
   const found = await lookup(host, { all: true }).catch(() => [])

@@ -1,20 +1,23 @@
 /**
- * The machine's clock, watched: somebody may set it, a battery may be empty, a time server may be wrong. What was stamped in another year
- * stays so, and what is old in another year is swept, so nothing is stamped or swept while the clock cannot be believed.
+ * Clock of the machine with plausibility checks. It may be set wrongly, its battery may be empty, or a time server may be wrong. A version
+ * keeps a wrong timestamp, and a sweep removes data that only seems old. So nothing is stamped or swept while the clock is implausible.
  *
- * - It is compared with a clock nobody sets. Where the two are more than five minutes apart it has jumped. A machine that slept is no jump:
- *   the time since it was booted goes on meanwhile (on Linux CLOCK_BOOTTIME, through os.uptime, https://docs.libuv.org/en/v1.x/misc.html).
- * - While it has jumped, `now` goes on from before the jump. That ends when the clock is set back to within five minutes of it, or when
- *   who runs the server accepts the clock.
- * - A process that starts has nothing to compare it with but the newest version. A clock behind that is told, and believed: the version may
- *   be what is wrong; when it then jumps to after that version it was set right. More than a year after it is a jump. More than a month
- *   after it nothing is swept, which is told: who was away writes, and the next start has newer versions to go by.
+ * - It is compared with a clock that cannot be set. A difference of more than five minutes is a jump. Sleep of the machine is no jump: the
+ *   time since boot continues meanwhile (on Linux CLOCK_BOOTTIME, through os.uptime, https://docs.libuv.org/en/v1.x/misc.html).
+ * - After a jump, `now` continues from before the jump. That ends when the clock is set back to within five minutes of it, or when the
+ *   operator accepts the clock.
+ * - At the start only the newest version is available for comparison. A clock behind it is reported and trusted, because the version may
+ *   be wrong. If it then jumps past that version, it was corrected. A clock more than a year after the newest version is treated as a jump.
+ *   More than a month after it, nothing is swept, and this is reported. The server still accepts writes then, so the next start compares
+ *   with newer versions.
  */
 import { randomUUID } from 'node:crypto'
 import { uptime } from 'node:os'
 import type { Clock } from '../../ports/execution/clock.ts'
 
-/** Milliseconds. `wall`: since 1970. `steady`: never set; may stand while the machine sleeps. `sinceBoot`: never set; goes on meanwhile. */
+/**
+ * Sources in milliseconds. `wall`: since 1970. `steady`: never set, may pause during sleep. `sinceBoot`: never set, continues during sleep.
+ */
 export type TimeSources = { readonly wall: () => number; readonly steady: () => number; readonly sinceBoot: () => number }
 
 const MINUTE = 60_000
@@ -22,22 +25,22 @@ const DAY = 24 * 60 * MINUTE
 const JUMP = 5 * MINUTE
 const LONGEST_AWAY = { writing: 366 * DAY, sweeping: 31 * DAY }
 
-/** Costs less than a microsecond, but `sinceBoot` reads a file. */
+/** Sources of this machine. They cost less than a microsecond, except `sinceBoot`, which reads a file. */
 const MACHINE: TimeSources = { wall: () => Date.now(), steady: () => performance.now(), sinceBoot: () => uptime() * 1000 }
 
 export class CheckedClock implements Clock {
   readonly #sources: TimeSources
   readonly #tell: (line: string) => void
-  /** Of one moment at which the clock was believed. */
+  /** Values of all sources at the last moment at which the clock was trusted. */
   #anchor
   #last = 0
   #hasJumped = false
   #isCompared = false
-  /** The newest version at the start, and how long before the start that was. */
+  /** Timestamp of the newest version at the start, and its distance from the start, in milliseconds. */
   #newest = 0
   #away = 0
 
-  /** `tell`: told what the person who runs the server should know, in one line. */
+  /** Creates the clock. The callback receives warnings for the operator, one line each. */
   constructor(tell: (line: string) => void = () => undefined, sources: TimeSources = MACHINE) {
     this.#sources = sources
     this.#tell = tell
@@ -54,9 +57,9 @@ export class CheckedClock implements Clock {
     return randomUUID()
   }
 
-  /** `newest`: the instant of the newest version of a store that is opened, 0 where it has none. */
+  /** Compares the clock with a store that is opened. `newest`: timestamp of its newest version, 0 if it has none. */
   compareWith(newest: number): void {
-    // Of a store that takes the place of another nothing is to be learnt about a clock that has been watched.
+    // A store that replaces another one says nothing about a clock that was compared and is trusted.
     if (this.#isCompared && this.mayStamp()) return
     this.#isCompared = true
     const now = this.now()
@@ -70,25 +73,25 @@ export class CheckedClock implements Clock {
     }
   }
 
-  /** Whether stamps of it can be believed. */
+  /** Whether timestamps of this clock can be trusted. */
   mayStamp(): boolean {
     this.#look()
     return !this.#hasJumped && this.#away <= LONGEST_AWAY.writing
   }
 
-  /** Whether what is old by it may be removed. */
+  /** Whether data that is old by this clock may be removed. */
   maySweep(): boolean {
     return this.mayStamp() && this.#away <= LONGEST_AWAY.sweeping
   }
 
-  /** Who runs the server says that the clock is right. */
+  /** Accepts the clock on behalf of the operator. */
   accept(): void {
     this.#believe()
     this.#away = 0
     this.#last = this.#anchor.wall
   }
 
-  /** The time, as far as it is known. */
+  /** Returns the most plausible time. */
   #look(): number {
     const { wall, steady } = this.#sources
     const passed = steady() - this.#anchor.steady
@@ -107,7 +110,7 @@ export class CheckedClock implements Clock {
     return expected
   }
 
-  /** It was behind the newest version, and is not any more. */
+  /** Whether the clock was behind the newest version and no longer is. */
   #isSetRight(wall: number): boolean {
     const isRight = this.#away < -JUMP && wall >= this.#newest - JUMP && wall - this.#newest <= LONGEST_AWAY.writing
     if (isRight) this.#away = 0

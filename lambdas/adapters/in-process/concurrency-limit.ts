@@ -1,4 +1,4 @@
-/** So many things at once, and no more; the others come in the order in which they asked. */
+/** Limits the number of concurrent calls. Further calls wait and run in the order of their arrival. */
 export class ConcurrencyLimit {
   #free: number
   readonly #waiting: (() => void)[] = []

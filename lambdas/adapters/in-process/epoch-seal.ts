@@ -1,7 +1,7 @@
-/** A seal of a store that was set back so many times: what was sealed before that opens as such. */
+/** Seal of a store with a restore generation. A text that was sealed in another generation opens with `isFormer`. */
 import type { Seal } from '../../ports/security/seal.ts'
 
-/** Epoch 0 seals as if there were none. */
+/** Returns a seal that adds the generation to the text. Generation 0 adds nothing. */
 export const sealOfEpoch = (seal: Seal, epoch: number): Seal => ({
   seal: (text, at) => seal.seal(epoch === 0 && !text.startsWith(MARK) ? text : `${MARK}${epoch}${MARK}${text}`, at),
   open(sealed) {

@@ -1,69 +1,66 @@
-/**
- * ExpressionRunner on a process of its own: started when it is first needed, and anew after an evaluation that could not be stopped
- * without it; ended when nothing was evaluated for a while.
- */
+/** ExpressionRunner in its own process, which starts on first use, restarts after an evaluation it cannot stop, and ends when idle. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import type { Evaluation, EvaluationResult, ExpressionBudget, ExpressionRunner } from '../../ports/execution/expression-runner.ts'
 import { Overloaded } from '../../ports/faults/overloaded.ts'
 
 /**
- * What the program of the process gets; it answers with outcomes in this order, up to the first that was stopped, or was not begun since
- * those before took `all`: ms of processor time.
+ * Input of the program, which replies with results in this order. It ends after the first that was stopped, or once all took `all` ms.
+ * `each`: limit of one evaluation. Both limits are milliseconds of processor time.
  */
 export type EvaluationGroup = { readonly evaluations: readonly Evaluation[]; readonly each: number; readonly all: number }
 
 export type ExpressionRunnerOptions = {
-  /** Path of the process's program: it sends 'ready', then takes Groups. */
+  /** Path of the program. It sends 'ready', then receives EvaluationGroups. */
   readonly program: string
-  /** MB of its heap. */
+  /** Heap limit in MB. */
   readonly memory?: number
-  /** ms without an evaluation after which it is ended. */
+  /** Milliseconds without an evaluation after which the process ends. */
   readonly idle?: number
-  /** Of the process, which sees no other variables. */
+  /** Environment of the process, which sees no other variables. */
   readonly environment?: Readonly<Record<string, string>>
 }
 
 const MEMORY = 256
 const IDLE = 60_000
-/** Calls that may wait at once, of one who asks and of all. */
+/** Maximum waiting calls of a tenant and in total. Further calls are Overloaded. */
 const MOST_WAITING = 64
 const MOST_WAITING_IN_ALL = 256
-/** In one group, as long as they take little. */
+/** Maximum evaluations of a group, reached while groups take little time. */
 const LARGEST_GROUP = 32
-/** Characters of a group; a longer one is a group by itself. */
+/** Maximum characters of a group. A longer evaluation is a group by itself. */
 const MOST_CHARACTERS = 1_000_000
-/** ms a group may take to let the next be larger; ms of processor time after which it is the turn of others. */
+/** Maximum ms of a group that lets the next be larger; ms of processor time after which other calls get their turn. */
 const SHORT = 20
 const TURN = 300
-/** ms after which it is looked whether a group takes too long. */
+/** Interval in ms at which the duration of a group is checked. */
 const LOOK = 500
-/** Times its processor time, for what cannot be stopped from inside; where that is not known, times its time. */
+/** Factor on processor time for groups that do not stop themselves. If that time is unknown, factor on elapsed time. */
 const MARGIN = 2
 const PATIENCE = 8
-/** ms for which any is waited. */
+/** Maximum ms to wait for any group. */
 const MOST_PATIENCE = 30_000
-/** ms of processor time until a new process has loaded its program. */
+/** Assumed ms of processor time that a new process needs to load its program. */
 const START = 250
-/** ms until the process has loaded its program. */
+/** Maximum ms until a new process has loaded its program. */
 const LONGEST_START = 30_000
 
 type Running = {
   readonly child: ChildProcess
   readonly ready: Promise<boolean>
-  /** Nothing that was too costly lies in its memory. */
+  /** Whether no evaluation that was too costly has filled its memory. */
   isFresh: boolean
 }
 type Reply = readonly EvaluationResult[] | 'late' | 'ended'
 
-/** A call that waits, with what is left of its budget. */
+/** Waiting call with the rest of its budget. */
 type Call = {
   readonly caller: string
   readonly evaluations: readonly Evaluation[]
   readonly each: number
   left: number
   overruns: number
-  /** Of the next group. */
+  /** Maximum evaluations of the next group. */
   size: number
   readonly done: EvaluationResult[]
   readonly settle: (result: readonly EvaluationResult[] | Promise<never>) => void
@@ -72,10 +69,10 @@ type Call = {
 export class ForkedExpressionRunner implements ExpressionRunner {
   readonly #options: Required<ExpressionRunnerOptions>
   #running: Running | undefined
-  /** Waiting calls by tenant. A tenant that had a turn becomes the last one, and so does the caller of that turn among those of its tenant. */
+  /** Waiting calls by tenant. After its turn a tenant moves to the end, and so do the calls of that caller within the tenant. */
   readonly #waiting = new Map<string, Call[]>()
   #isBusy = false
-  /** ms that went into groups which are evaluated again. */
+  /** Milliseconds spent on groups that are evaluated again. */
   #lost = 0
   #idle: NodeJS.Timeout | undefined
   #isClosed = false
@@ -127,7 +124,7 @@ export class ForkedExpressionRunner implements ExpressionRunner {
     return this.#waiting.entries().next().value as [string, [Call, ...Call[]]] | undefined
   }
 
-  /** What was stopped may have left its memory full. */
+  /** Ends the process when idle, or at once if a stopped evaluation may have filled its memory. */
   #rest(): void {
     if (this.#running?.isFresh === false) this.#end()
     else this.#idle = setTimeout(() => this.#end(), this.#options.idle).unref()
@@ -143,7 +140,7 @@ export class ForkedExpressionRunner implements ExpressionRunner {
     call.done.push(...outcomes)
   }
 
-  /** Outcomes up to the first that was too costly; none where the group is to be evaluated again. */
+  /** Returns results up to the first that was too costly, or none if the group must be evaluated again. */
   async #ask(group: EvaluationGroup, call: Call): Promise<readonly EvaluationResult[]> {
     const running = await this.#started()
     const began = performance.now()
@@ -154,7 +151,7 @@ export class ForkedExpressionRunner implements ExpressionRunner {
     return this.#withLost(reply)
   }
 
-  /** Of several it is not known which one it was, nor whether it was one before them: they are evaluated again, one by one. */
+  /** Reports a single evaluation in a fresh process as too costly. Otherwise the cause is unknown, and the group is repeated one by one. */
   #afterEnd({ evaluations, each }: EvaluationGroup, call: Call, reply: 'late' | 'ended', isFresh: boolean): readonly EvaluationResult[] {
     this.#end()
     call.size = 1
@@ -165,7 +162,7 @@ export class ForkedExpressionRunner implements ExpressionRunner {
     return []
   }
 
-  /** What was lost is not forgotten, whoever pays for it. */
+  /** Adds the lost time to the first result, so that it is charged even if another caller caused it. */
   #withLost([first, ...others]: readonly EvaluationResult[]): readonly EvaluationResult[] {
     const lost = this.#lost
     this.#lost = 0
@@ -187,7 +184,7 @@ export class ForkedExpressionRunner implements ExpressionRunner {
   }
 }
 
-/** The calls of a tenant in their new order: those of this caller are last. */
+/** Returns the calls of a tenant in their new order, with those of this caller last. */
 function afterTurn(calls: readonly Call[], { caller }: Call, isDone: boolean): Call[] {
   const own = calls.filter((each) => each.caller === caller)
   return [...calls.filter((each) => each.caller !== caller), ...(isDone ? own.slice(1) : own)]
@@ -220,7 +217,7 @@ function start({ program, memory, environment }: Required<ExpressionRunnerOption
   const child = fork(program, {
     execArgv: [`--max-old-space-size=${memory}`],
     env: environment,
-    // What it prints may tell of the content.
+    // Output of the process may contain clinical data.
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     serialization: 'advanced',
   })
@@ -237,7 +234,7 @@ function start({ program, memory, environment }: Required<ExpressionRunnerOption
   return { child, ready: ready.finally(() => rest(child)), isFresh: true }
 }
 
-/** Nobody has to wait for it to end. */
+/** Lets the server exit without waiting for the process. */
 function rest(child: ChildProcess): void {
   child.unref()
   child.channel?.unref()
@@ -255,7 +252,7 @@ function replyOf(child: ChildProcess, group: EvaluationGroup): Promise<Reply> {
     const ended = () => settle('ended')
     const isLate = lateness(child.pid, group)
     let timer = setTimeout(look, LOOK)
-    // What came while this thread was busy is read first.
+    // Reads pending messages first: a reply may have arrived while this thread was busy.
     function look(): void {
       setImmediate(() => {
         if (isLate()) settle('late')
@@ -271,7 +268,7 @@ function replyOf(child: ChildProcess, group: EvaluationGroup): Promise<Reply> {
   })
 }
 
-/** What has to wait for its processor is not blamed for that. */
+/** Returns a check of whether the group takes too long. Waiting for a processor does not count, up to MOST_PATIENCE. */
 function lateness(pid: number | undefined, { each, all }: EvaluationGroup): () => boolean {
   const [began, before] = [performance.now(), processorTimeOf(pid)]
   return () => {
@@ -281,7 +278,7 @@ function lateness(pid: number | undefined, { each, all }: EvaluationGroup): () =
   }
 }
 
-/** ms that a process had, where the system tells. https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html */
+/** Returns the processor time of a process in ms, if available. https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html */
 function processorTimeOf(pid: number | undefined): number | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
@@ -295,5 +292,5 @@ function processorTimeOf(pid: number | undefined): number | undefined {
   }
 }
 
-/** ms. */
+/** Milliseconds of a clock tick. */
 const TICK = 10

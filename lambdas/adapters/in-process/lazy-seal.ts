@@ -1,4 +1,4 @@
-/** A seal whose key is fetched before it is first used. */
+/** Seal that reads its key before the first use. */
 import type { QueryDigest } from '../../ports/security/query-digest.ts'
 import type { Seal } from '../../ports/security/seal.ts'
 import { sealOfEpoch } from './epoch-seal.ts'
@@ -11,13 +11,13 @@ export class LazySeal implements Seal, QueryDigest {
   #seal: Seal | undefined
   #digests: QueryDigest | undefined
 
-  /** `epoch`: how many times the store was set back. */
+  /** `epoch`: restore generation of the store. */
   constructor(readKey: () => Promise<Uint8Array>, epoch: number) {
     this.#readKey = readKey
     this.#epoch = epoch
   }
 
-  /** Must have resolved before anything is sealed or opened. A failure is tried again at the next call. */
+  /** Reads the key. It must have resolved before anything is sealed or opened. After a failure the next call tries again. */
   ready(): Promise<void> {
     this.#opening ??= this.#readKey().then(
       (key) => {

@@ -1,4 +1,4 @@
-/** Seal by AES-256-GCM with a key the caller keeps, and digests by a key that is made of it. */
+/** Seal by AES-256-GCM with a key that the caller stores, and digests by a key derived from it. */
 import { createCipheriv, createDecipheriv, createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import type { QueryDigest } from '../../ports/security/query-digest.ts'
@@ -10,7 +10,7 @@ const TAG = 16
 /** Bytes of a digest. */
 const DIGEST = 16
 const LARGEST = 1 << 20
-/** Bytes of a text that is not worth compressing: what that takes is most of the time of a seal. */
+/** Maximum bytes of a text that is not compressed. Compression would take most of the time of a seal. */
 const SHORT = 512
 
 export class AesSeal implements Seal, QueryDigest {
@@ -19,9 +19,9 @@ export class AesSeal implements Seal, QueryDigest {
 
   /** `key`: 32 bytes. */
   constructor(key: Uint8Array) {
-    // From bytes, each use would make it again, which takes as long as the sealing.
+    // A KeyObject is created once. Raw bytes would be converted on each use, which takes as long as the sealing.
     this.#key = createSecretKey(key)
-    // One key for each purpose: a digest reveals nothing of seals.
+    // Each purpose has its own key, so that a digest reveals nothing about seals.
     this.#digestKey = createSecretKey(createHmac('sha256', key).update('audit queries').digest())
   }
 
@@ -52,7 +52,7 @@ export class AesSeal implements Seal, QueryDigest {
   }
 }
 
-/** A short text as it is, in a block of its own. https://www.rfc-editor.org/rfc/rfc1951#section-3.2.4 */
+/** Compresses the text. A short text becomes an uncompressed block. https://www.rfc-editor.org/rfc/rfc1951#section-3.2.4 */
 function deflated(text: string): Uint8Array {
   const length = Buffer.byteLength(text)
   if (length > SHORT) return deflateRawSync(text)
@@ -64,6 +64,6 @@ function deflated(text: string): Uint8Array {
   return block
 }
 
-/** What a block that is not compressed begins with: that it is one, the last, its length, and the bits of that the other way round. */
+/** First byte of a final uncompressed block, and bytes of its header: this byte, the length, and the complement of the length. */
 const LAST_STORED = 1
 const STORED = 5

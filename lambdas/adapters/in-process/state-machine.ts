@@ -1,11 +1,11 @@
 /**
- * A state machine as `aws-local-stepfunctions` runs it, and what is done here in its place. The library stops waiting for a task after a minute,
- * beginning it again beside itself; and where one branch of a map has failed, it goes on with the others, those that wait to be tried again at
- * once. So tasks have no time-out there and no Retry: they are tried again here, where it is known when one has failed for good.
+ * Prepares a state machine for `aws-local-stepfunctions`. The library stops waiting for a task after a minute and starts it again in
+ * parallel. After a branch of a map has failed, it continues the others and retries waiting ones at once. So tasks get no time-out and no
+ * Retry there. They are retried here, where a final failure is known.
  */
 import { setTimeout as wait } from 'node:timers/promises'
 
-/** https://states-language.net/spec.html#errors */
+/** Retry rule of a state. https://states-language.net/spec.html#errors */
 export type Retrier = {
   readonly ErrorEquals: readonly string[]
   readonly IntervalSeconds?: number
@@ -22,13 +22,13 @@ type State = {
 }
 type Definition = { readonly States: Readonly<Record<string, State>> }
 
-/** `isInMap`: others of its kind run beside it. */
+/** `isInMap`: whether the task runs in parallel with others of its kind. */
 export type TaskState = { readonly name: string; readonly retry: readonly Retrier[]; readonly isInMap: boolean }
 
-/** `waits`: the names of states that wait. */
+/** `waits`: names of the Wait states. */
 export type PreparedStateMachine = { readonly definition: object; readonly tasks: readonly TaskState[]; readonly waits: readonly string[] }
 
-/** Longer than any task: seconds, as many as a timer takes. */
+/** Time-out in seconds longer than any task: the maximum of a timer. */
 const NEVER = 2_000_000
 
 export function prepareStateMachine(definition: object): PreparedStateMachine {
@@ -49,7 +49,7 @@ export function prepareStateMachine(definition: object): PreparedStateMachine {
   return { definition: ofMachine(definition as Definition, false), tasks, waits }
 }
 
-/** Milliseconds; rejects when the signal is aborted. */
+/** Resolves after milliseconds. Rejects when the signal is aborted. */
 export type Pause = (ms: number, signal: AbortSignal) => Promise<void>
 
 export const abortablePause: Pause = (ms, signal) => wait(ms, undefined, { signal })
@@ -73,7 +73,7 @@ export async function runWithRetries<Result>(
   }
 }
 
-/** Milliseconds. */
+/** Returns the pause before the next attempt, in milliseconds. */
 function waitOf({ IntervalSeconds = 1, BackoffRate = 2, MaxDelaySeconds = NEVER, JitterStrategy }: Retrier, before: number): number {
   const seconds = Math.min(IntervalSeconds * BackoffRate ** before, MaxDelaySeconds)
   return seconds * 1_000 * (JitterStrategy === 'FULL' ? Math.random() : 1)

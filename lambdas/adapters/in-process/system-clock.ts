@@ -1,4 +1,4 @@
-/** The machine's clock, never going back within the process. */
+/** Clock of the machine that never goes back within the process. */
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../ports/execution/clock.ts'
 

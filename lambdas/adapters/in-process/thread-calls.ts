@@ -1,6 +1,6 @@
-/** Methods that two threads call of each other, by messages. What they are given and give is copied: plain data. */
+/** Method calls between two threads by messages. Arguments and results are copied, so they must be plain data. */
 
-/** By name. */
+/** Methods by name. */
 export type Methods = Readonly<Record<string, (...of: never[]) => unknown>>
 
 export type CallMessage =
@@ -16,13 +16,13 @@ export class ThreadCalls {
   readonly #waiting = new Map<number, Waiting>()
   #number = 0
 
-  /** `methods`: of this side. */
+  /** `methods`: methods of this side that the other side may call. */
   constructor(post: (message: CallMessage) => void, methods: Methods) {
     this.#post = post
     this.#methods = methods
   }
 
-  /** Of the other side. Its errors come as errors with their name and message. */
+  /** Calls a method of the other side. Its errors arrive as errors with the same name and message. */
   call<Result>(method: string, ...of: readonly unknown[]): Promise<Result> {
     const number = ++this.#number
     return new Promise((resolve, reject) => {
@@ -39,7 +39,7 @@ export class ThreadCalls {
     else waiting?.reject(Object.assign(new Error(message.message), { name: message.name }))
   }
 
-  /** The other side has ended: nobody waits for it any more. */
+  /** Rejects all pending calls, because the other side has ended. */
   end(error: Error): void {
     for (const { reject } of this.#waiting.values()) reject(error)
     this.#waiting.clear()

@@ -1,6 +1,6 @@
 /**
- * Workflow in this process: executions of the state machine that runs on AWS. Nothing of them is on disk: who starts one knows how it is
- * begun again. Once a map has failed, its execution begins no step of a map any more.
+ * Workflow in this process: executions of the state machine that runs on AWS. Executions are not stored: the caller of `start` must start
+ * them again after a restart. After a map has failed, its execution begins no further step of a map.
  */
 import type { StateMachine } from 'aws-local-stepfunctions'
 import type { Workflow } from '../../ports/execution/workflow.ts'
@@ -16,23 +16,23 @@ import {
 } from './state-machine.ts'
 
 export type InProcessWorkflowOptions = {
-  /** In Amazon States Language, with JSONPath. https://states-language.net/spec.html */
+  /** State machine in Amazon States Language, with JSONPath. https://states-language.net/spec.html */
   readonly definition: object
-  /** Does each task, by its input. */
+  /** Executes each task with its input. */
   readonly step: (input: never) => Promise<unknown>
-  /** Steps of maps at once, of all executions together. */
+  /** Maximum concurrent steps of maps, over all executions. */
   readonly writers: number
-  /** Gets why an execution failed. */
+  /** Receives the error of a failed execution. */
   readonly report: (error: unknown) => void
-  /** Between attempts of a step. */
+  /** Pause between attempts of a step. */
   readonly pause?: Pause
-  /** Milliseconds a Wait takes; absent: what the definition says. */
+  /** Milliseconds that a Wait takes. Default: the value in the definition. */
   readonly waits?: number
 }
 
 type Execution = { readonly name: string; readonly all: AbortController; readonly maps: AbortController }
 
-/** Bytes of input and output. https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html */
+/** Maximum bytes of input and output. https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html */
 const MOST = 262_144
 
 export class InProcessWorkflow implements Workflow {
@@ -40,7 +40,7 @@ export class InProcessWorkflow implements Workflow {
   readonly #prepared: PreparedStateMachine
   readonly #turns: ConcurrencyLimit
   readonly #executions = new Map<string, Execution>()
-  /** Executions and steps that have not come to their end: a step outlives an execution that was stopped. */
+  /** Executions and steps in progress. A step may outlive an execution that was stopped. */
   readonly #underWay = new Set<Promise<unknown>>()
   #machine: Promise<StateMachine> | undefined
   #isClosed = false
@@ -79,19 +79,19 @@ export class InProcessWorkflow implements Workflow {
     return this.#executions.has(name)
   }
 
-  /** When nothing is under way any more. */
+  /** Resolves when no execution and no step is in progress. */
   async idle(): Promise<void> {
     while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay)
   }
 
-  /** Stops all executions; resolves when the steps that run have ended. */
+  /** Stops all executions. Resolves when the running steps have ended. */
   async close(): Promise<void> {
     this.#isClosed = true
     for (const execution of [...this.#executions.values()]) this.#end(execution)
     await this.idle()
   }
 
-  /** It takes a quarter of a second and 30 MB: who exports nothing has none of it. */
+  /** Loads the library on first use. It takes a quarter of a second and 30 MB, which a server without exports saves. */
   async #load(): Promise<StateMachine> {
     const { StateMachine } = await import('aws-local-stepfunctions')
     return new StateMachine(this.#prepared.definition as never, { validationOptions: { noValidate: true } })
@@ -152,12 +152,12 @@ export class InProcessWorkflow implements Workflow {
   }
 }
 
-/** The library keeps what nobody fetches. */
+/** Reads all events, because the library retains unread ones. */
 async function drained(events: AsyncIterable<unknown>): Promise<void> {
   for await (const _ of events);
 }
 
-/** As it would come through the service. What is too large ends an execution there, and nothing catches it. */
+/** Returns the value as the service would transmit it. A value that is too large ends the execution there, and no Catch applies. */
 function carried(value: unknown): unknown {
   const text = JSON.stringify(value ?? null)
   if (Buffer.byteLength(text) <= MOST) return JSON.parse(text)

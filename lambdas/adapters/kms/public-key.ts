@@ -1,8 +1,8 @@
-/** The public half of a key of KMS, for whoever else verifies with it. */
+/** Public half of a KMS key, for other verifiers. */
 import { createPublicKey } from 'node:crypto'
 import { GetPublicKeyCommand, KMSClient } from '@aws-sdk/client-kms'
 
-/** In PEM. https://www.rfc-editor.org/rfc/rfc7468#section-13 */
+/** Returns the key in PEM. https://www.rfc-editor.org/rfc/rfc7468#section-13 */
 export async function readPublicKeyPem(KeyId: string, client = new KMSClient()): Promise<string> {
   const { PublicKey } = await client.send(new GetPublicKeyCommand({ KeyId }))
   return String(createPublicKey({ key: Buffer.from(PublicKey!), format: 'der', type: 'spki' }).export({ format: 'pem', type: 'spki' }))

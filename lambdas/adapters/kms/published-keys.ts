@@ -1,11 +1,11 @@
-/** The list of the keys that KMS holds for us. Who only verifies needs nothing of KMS. */
+/** List of the server's keys in KMS. A verifier needs no access to KMS. */
 import type { SharedState } from '../../ports/rows/shared-state.ts'
 import { compareKeyAges, type PublishedKeys, type SigningKey } from '../../ports/security/signing-keys.ts'
 
-/** `id`: of the key in KMS. */
+/** `id`: key id in KMS. */
 export type KmsKey = SigningKey & { readonly id: string }
 
-/** What the list is called among the states that functions share, and by which tag permissions know the keys of a stage. */
+/** Name of the list among the shared states of the functions. STAGE_TAG: tag by which permissions identify the keys of a stage. */
 export const KEY_LIST = 'SIGNING_KEYS'
 export const STAGE_TAG = 'fhir-stage'
 

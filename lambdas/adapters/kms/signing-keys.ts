@@ -1,5 +1,5 @@
 /**
- * SigningKeys in KMS, which never gives away what is secret. Which keys there are is kept beside it, so that who verifies does not ask it.
+ * SigningKeys in KMS, which never reveals the secret half. The list of keys is stored beside it, so that verifiers do not call KMS.
  * https://docs.aws.amazon.com/kms/latest/developerguide/symm-asymm-choose-key-spec.html
  */
 import { createHash, createPublicKey } from 'node:crypto'
@@ -20,20 +20,23 @@ import {
 import type { PublicKey, SigningKey, SigningKeys } from '../../ports/security/signing-keys.ts'
 import { type KmsKey, type KmsKeyList, publishedKeys } from './published-keys.ts'
 
-/** Days after which KMS forgets a key: the fewest it takes. */
+/** Days after which KMS deletes a key: the minimum that it accepts. */
 const PENDING_DAYS = 7
-/** A new key is known everywhere within seconds. https://docs.aws.amazon.com/kms/latest/developerguide/accessing-kms.html#programming-eventual-consistency */
+/**
+ * Maximum attempts to read a new key, which is visible everywhere within seconds.
+ * https://docs.aws.amazon.com/kms/latest/developerguide/accessing-kms.html#programming-eventual-consistency
+ */
 const ATTEMPTS = 8
 const PAUSE = 100
-/** Milliseconds within which a key that was made is in the list, or never will be. */
+/** Time in milliseconds after which a new key that is not in the list never will be. */
 const LISTED_WITHIN = 60 * 60 * 1_000
 
 export type KmsSigningKeysParts = {
   readonly kept: KmsKeyList
-  /** By which permissions and people know our keys: `fhir-stage`, for instance. */
+  /** Tags by which permissions and operators identify the server's keys, for instance `fhir-stage`. */
   readonly tags: Readonly<Record<string, string>>
   readonly client?: KMSClient
-  /** Absent: that of the environment. */
+  /** AWS region. Default: the region of the environment. */
   readonly region?: string
 }
 
@@ -50,7 +53,7 @@ export class KmsSigningKeys implements SigningKeys {
     this.list = publishedKeys(kept).list
   }
 
-  /** The digest is made here: KMS takes no texts of more than 4,096 bytes. */
+  /** Signs the digest of the data, because KMS accepts messages of at most 4,096 bytes. */
   async sign(kid: string, data: Uint8Array): Promise<Uint8Array> {
     const id = await this.#idOf(kid)
     if (id === undefined) throw new Error('there is no such key to sign with')
@@ -75,7 +78,7 @@ export class KmsSigningKeys implements SigningKeys {
     await this.#kept.change((keys) => (keys.some(({ key }) => key.kid === kid) ? keys.map(retired) : keys))
   }
 
-  /** It is in the list until KMS was told: who is killed in between does it again. */
+  /** Schedules the deletion in KMS before the key leaves the list. A call that was interrupted in between can be repeated. */
   async remove(kid: string): Promise<void> {
     const id = await this.#idOf(kid)
     if (id === undefined) return
@@ -83,7 +86,7 @@ export class KmsSigningKeys implements SigningKeys {
     await this.#kept.change((keys) => (keys.some((key) => key.id === id) ? keys.filter((key) => key.id !== id) : keys))
   }
 
-  /** Keys with our tags that are in no list: who made them was killed before they were. */
+  /** Deletes keys with the server's tags that are not in the list. Their creator was interrupted before it listed them. */
   async removeLost(now: number): Promise<void> {
     const known = new Set((await this.#kept.read()).value.map(({ id }) => id))
     // guard: kms-foreign-key-is-ignored
@@ -92,7 +95,7 @@ export class KmsSigningKeys implements SigningKeys {
         if (!known.has(KeyId) && (await this.#isOurs(KeyId)) && (await this.#isLeft(KeyId, now))) await this.#forget(KeyId)
   }
 
-  /** A key of somebody else is not shown to a function. */
+  /** Whether the key has the server's tags. AWS denies a function access to other keys. */
   async #isOurs(KeyId: string): Promise<boolean> {
     try {
       const { Tags = [] } = await this.#client.send(new ListResourceTagsCommand({ KeyId }))
@@ -132,7 +135,7 @@ export class KmsSigningKeys implements SigningKeys {
   }
 }
 
-/** `der`: as KMS gives it. Its kid is its thumbprint: https://www.rfc-editor.org/rfc/rfc7638#section-3 */
+/** Converts the DER encoding of KMS. The kid is the thumbprint of the key: https://www.rfc-editor.org/rfc/rfc7638#section-3 */
 function publicKeyOf(der: Uint8Array): PublicKey {
   const { n = '', e = '' } = createPublicKey({ key: Buffer.from(der), format: 'der', type: 'spki' }).export({ format: 'jwk' })
   const kid = createHash('sha256')

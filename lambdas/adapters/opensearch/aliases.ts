@@ -1,13 +1,14 @@
 /**
- * Which indices there are. A type has a live index behind an alias, and beside it, while it is rebuilt, the next one behind another, and
- * perhaps one that was live before and is kept, neither searched nor written:
+ * Indices of a type and their aliases. The serving index answers searches. During a rebuild the next index exists beside it. The previous
+ * index may be retained; it is neither searched nor written.
  * `fhir-patient-ID` → `fhir-patient-v2-ID`, `fhir-patient-next-ID` → `fhir-patient-v3-ID`, `fhir-patient-kept-ID` → `fhir-patient-v1-ID`.
- * ID is an identity of ports/search/serving-indices.ts: an index of another identity is another's, or from another time, and is never searched.
+ * ID is an identity of ports/search/serving-indices.ts. An index of another identity belongs to another deployment or an earlier time.
+ * It is never searched.
  */
 import { type Cluster, OpenSearchError } from './cluster.ts'
 import { type IndexSettings, indexDefinition } from './index-definition.ts'
 
-/** With the pause between two some seconds. */
+/** Maximum polls for an index that another process creates. With the pauses between them they take some seconds. */
 const LOOKS = 40
 
 type Name = string | undefined
@@ -21,7 +22,7 @@ export class Aliases {
   readonly #knownFor: number
   #building: { readonly names: Promise<Set<string>>; readonly until: number } | undefined
 
-  /** `knownFor`: ms after which it is looked up again what is being rebuilt. */
+  /** `knownFor`: how long the running rebuilds are cached, in milliseconds. */
   constructor(cluster: Cluster, prefix: string, settings: IndexSettings, knownFor: number) {
     this.#cluster = cluster
     this.#prefix = prefix
@@ -33,12 +34,12 @@ export class Aliases {
     return `${this.#ofType(type)}-${identity}`
   }
 
-  /** Finds the live index where there is one; no alias but its own begins so. */
+  /** Returns a pattern that matches the serving index if it exists. No other alias starts with its name. */
   liveIfAny(type: string, identity: string): string {
     return `${this.live(type, identity)}*`
   }
 
-  /** Finds nothing. */
+  /** Returns a pattern that matches no index. */
   get nothing(): string {
     return `${this.#prefix}-none-*`
   }
@@ -51,7 +52,7 @@ export class Aliases {
     return `${this.#ofType(type)}-kept-${identity}`
   }
 
-  /** Aliases of the indices that are being rebuilt. */
+  /** Returns the aliases of the indices that are being rebuilt. */
   async building(): Promise<ReadonlySet<string>> {
     if (this.#building === undefined || performance.now() >= this.#building.until) this.forgetBuilding()
     this.#building ??= { names: this.#aliasesLike(`${this.#prefix}-*-next-*`), until: performance.now() + this.#knownFor }
@@ -67,13 +68,13 @@ export class Aliases {
     this.#building = undefined
   }
 
-  /** Of the indices of these identities, by type, those that are not there. */
+  /** Returns those of the given types and identities that have no serving index. */
   async missing(types: Readonly<Record<string, string>>): Promise<Readonly<Record<string, string>>> {
     const there = await this.#aliasesLike(`${this.#prefix}-*`)
     return Object.fromEntries(Object.entries(types).filter(([type, identity]) => !there.has(this.live(type, identity))))
   }
 
-  /** Its alias comes last: searches that meet an index whose parts have not started yet fail. */
+  /** Creates the serving index of a type. The alias is added last, because searches fail on an index while its shards start. */
   async createLive(type: string, identity: string): Promise<void> {
     const index = this.#named(type, 1, identity)
     const isMade = await this.#create(index, [])
@@ -81,17 +82,17 @@ export class Aliases {
     await this.#cluster.send({ method: 'PUT', path: `/${index}/_alias/${this.live(type, identity)}` })
   }
 
-  /** The name of the next index; the one that is there already is gone on with. */
+  /** Returns the name of the next index and creates it unless it exists. */
   async createNext(type: string, identity: string): Promise<string> {
     const { next, all } = await this.#state(type, identity)
-    // The first is whoever writes the first document's.
+    // Version 1 is the index that the first write of the type creates.
     const name = next ?? this.#named(type, Math.max(1, ...all.map(versionOf)) + 1, identity)
     if (next === undefined) await this.#create(name, [this.next(type, identity)])
     this.forgetBuilding()
     return name
   }
 
-  /** The kept index is the next one, as it is. False: it is not there any more. */
+  /** Makes the previous index the next one, unchanged. Returns false if it no longer exists. */
   async takeBack(type: string, index: string): Promise<boolean> {
     const isThere = Object.hasOwn(await this.#indicesOf(type), index)
     if (isThere) await this.#change([{ add: { index, alias: this.next(type, identityIn(index)) } }])
@@ -99,13 +100,13 @@ export class Aliases {
     return isThere
   }
 
-  /** Whether it is built, or live. */
+  /** Whether the index is being built or serves. */
   async isThere(type: string, index: string): Promise<boolean> {
     const { live, next } = await this.#state(type, identityIn(index))
     return index === live || index === next
   }
 
-  /** What is built of the type under these identities is removed, and what is kept of it, but this one, which is only not built any more. */
+  /** Removes the next and the previous index of a type under these identities. `but`: an index that remains, but is no longer built. */
   async abandon(type: string, identities: readonly string[], but?: string): Promise<void> {
     for (const [index, { aliases }] of Object.entries(await this.#indicesOf(type))) {
       if (!identities.includes(identityIn(index))) continue
@@ -117,7 +118,10 @@ export class Aliases {
     this.forgetBuilding()
   }
 
-  /** All kept indices of these identities but those named, which is asked when it is known what there is. */
+  /**
+   * Removes the previous indices of these identities. `but`: returns the names of those that remain. It is called after the indices are
+   * listed.
+   */
   async removeKept(identities: readonly string[], but: () => Promise<readonly string[]>): Promise<void> {
     const like = `${this.#prefix}-*-kept-*,${this.#prefix}-*-over-*`
     const found = Object.entries(await this.#indicesLike(like)).filter(([index]) => identities.includes(identityIn(index)))
@@ -126,7 +130,7 @@ export class Aliases {
     for (const [index, { aliases }] of found) if (!spared.includes(index)) await this.#removeOver(index, Object.keys(aliases))
   }
 
-  /** In two steps, of which the first is refused where it is not kept any more, but answers. */
+  /** Removes a previous index in two steps. The first step fails if the index serves again, so that a serving index is never removed. */
   async #removeOver(index: string, aliases: readonly string[]): Promise<void> {
     const kept = aliases.find((alias) => alias.includes('-kept-'))
     const over = kept?.replace('-kept-', '-over-')
@@ -139,8 +143,8 @@ export class Aliases {
   }
 
   /**
-   * One step: every search sees the one or the other. What is left of the type under these identities goes, but, where it is kept, the index
-   * that was live: its name.
+   * Makes the next index the serving one in one step, so every search sees one or the other. Then it removes all other indices of the type
+   * under these identities. `isKept`: retains the index that served before and returns its name.
    */
   async swap(type: string, index: string, identities: readonly string[], isKept: boolean): Promise<Name> {
     const identity = identityIn(index)
@@ -199,7 +203,7 @@ export class Aliases {
     try {
       await this.#change(actions)
     } catch (error) {
-      // An attempt whose answer was lost may have done it.
+      // An attempt with a lost response may have succeeded.
       if ((await this.#state(type, identity)).live !== index) throw error
     }
   }
@@ -208,7 +212,7 @@ export class Aliases {
     await this.#cluster.send({ method: 'POST', path: '/_aliases', body: { actions } })
   }
 
-  /** Whoever makes the index does the rest, unless he is gone. */
+  /** Waits for the process that is creating the index. Returns false if that process does not finish. */
   async #isSoonLive(type: string, identity: string): Promise<boolean> {
     for (let look = 0; look < LOOKS; look++) {
       if ((await this.#state(type, identity)).live !== undefined) return true
@@ -217,7 +221,7 @@ export class Aliases {
     return false
   }
 
-  /** Its parts have started then. False: it is there already, or will be. */
+  /** Creates the index and resolves when its shards have started. Returns false if another process has created it or is doing so. */
   async #create(index: string, aliases: readonly string[]): Promise<boolean> {
     const body = { ...indexDefinition(this.#settings), aliases: Object.fromEntries(aliases.map((alias) => [alias, {}])) }
     const made = await this.#cluster.send({ method: 'PUT', path: `/${index}`, body }).catch(unless('resource_already_exists_exception'))
@@ -228,7 +232,7 @@ export class Aliases {
     return this.#cluster.send<Indices>({ method: 'GET', path: `/_alias/${alias}` })
   }
 
-  /** By their names: also those that have no alias any more, or none yet. */
+  /** Finds the indices by name, including those without an alias. */
   #indicesOf(type: string): Promise<Indices> {
     return this.#cluster.send<Indices>({ method: 'GET', path: `/${this.#ofType(type)}-*/_alias` })
   }

@@ -1,8 +1,9 @@
 /**
- * Writes documents in bulk: whatever the fate of one, the others are applied.
- * A version that is there already, or a newer one, is success; what passes is tried again; what is refused for what it is leaves a stub. An
- * index that is older than this code gets what it knows of a document, until the one that is made in its place takes over. One that takes no
- * stub either is full: that is not applied.
+ * Writes documents in bulk. A document that fails does not affect the others.
+ * - An existing equal or newer version is a success. Temporary failures are retried.
+ * - A document that is rejected for its content is replaced by a stub.
+ * - An outdated index receives the properties that it knows, until its rebuild takes over.
+ * - An index that also rejects the stub is full, and the document is not applied.
  * https://docs.opensearch.org/latest/api-reference/document-apis/bulk/
  */
 import { NotApplied } from '../../ports/faults/not-applied.ts'
@@ -14,18 +15,18 @@ import { externalVersion } from './external-version.ts'
 
 export type BulkOptions = {
   readonly keepsBodies: boolean
-  /** See external-version.ts. */
+  /** Restore generation, see external-version.ts. */
   readonly epoch: number
   readonly refresh: 'wait' | 'none'
-  /** A request has at most so many bytes, or one document. */
+  /** Maximum bytes of a request. A larger document is sent alone. */
   readonly mostBytes: number
-  /** Told of each document that cannot be indexed, and OpenSearch's name of the reason. */
+  /** Receives each unindexable document, with the name that OpenSearch gives the reason. */
   readonly onPoison: (document: IndexDocument, reason: string) => void | Promise<void>
 }
 
 /**
- * One document for one index. `ifMissing`: where the index is not there the document needs none (`passed`), is not applied (`refused`), or is
- * not, and the index is told of (`lost`). `isAgain`: also where that version is there.
+ * One document for one index. `ifMissing`: effect of a missing index. The document does not need it (`passed`), is not applied (`refused`),
+ * or is not applied and the index is reported (`lost`). `isAgain`: also writes a version that the index already has.
  */
 type Write = {
   readonly document: IndexDocument
@@ -34,31 +35,34 @@ type Write = {
   readonly ifMissing: 'passed' | 'refused' | 'lost'
   readonly isAgain?: boolean
   readonly isStub: boolean
-  /** Of the index, where that does not know all there is of a document. */
+  /** Properties of the index, if it lacks some of the document. */
   readonly form?: IndexProperties
 }
 export type WriteTarget = Pick<Write, 'type' | 'alias' | 'ifMissing' | 'isAgain'>
 
 export type WriteTargets = {
   readonly of: (document: IndexDocument) => readonly WriteTarget[]
-  /** Told of what is not there, and of what of that is lost. */
+  /** Called after writes to missing indices, with those of them to report as lost. */
   readonly missing: (lost: readonly WriteTarget[]) => Promise<void>
 }
 
 type Prepared = Write & { readonly lines: string }
-/** What is left of a request. `again`: at once; `later`: after a pause; `refused`: for good, whatever comes of the others. */
+/**
+ * Remaining writes of a request. `again`: to repeat at once. `later`: to repeat after a pause. `refused`: rejected finally, whatever
+ * happens to the others.
+ */
 type Rest = {
   readonly again: readonly Write[]
   readonly later: readonly Write[]
   readonly refused: readonly Refused[]
-  /** Why they come later. */
+  /** Reason for the pause. */
   readonly cause?: unknown
 }
 type Refused = { readonly write: Write; readonly cause: unknown }
 
 const PARALLEL = 2
 const LONGEST_ID = 512
-/** Attempts, and what comes of them: a stub is sent. */
+/** Maximum requests of a batch, including those that send stubs. */
 const MOST_ROUNDS = 50
 
 export class BulkWriter {
@@ -70,7 +74,7 @@ export class BulkWriter {
     this.#options = options
   }
 
-  /** NotApplied: some are not, all others are. */
+  /** Applies the documents. Throws NotApplied with those that failed; all others are applied. */
   async apply(documents: readonly IndexDocument[], targets: WriteTargets): Promise<void> {
     const failed = new Set<string>()
     let cause: unknown
@@ -90,7 +94,7 @@ export class BulkWriter {
       )
   }
 
-  /** OpenSearch refuses a whole request for one id that is too long. */
+  /** Reports and removes documents with too long ids. OpenSearch rejects a whole request for one such id. */
   async #addressable(documents: readonly IndexDocument[]): Promise<readonly IndexDocument[]> {
     const isLong = (document: IndexDocument) => Buffer.byteLength(idOf(document)) > LONGEST_ID
     for (const document of documents.filter(isLong)) await this.#options.onPoison(document, 'id_too_long')
@@ -129,7 +133,7 @@ export class BulkWriter {
     return { ...write, lines: `${JSON.stringify({ index })}\n${body}\n` }
   }
 
-  /** What is left when all attempts are used up. */
+  /** Sends the batch with retries and returns the writes that remain. */
   async #write(batch: readonly Prepared[], targets: WriteTargets): Promise<Rest> {
     let left = batch
     const refused: Refused[] = []
@@ -160,7 +164,7 @@ export class BulkWriter {
     }
   }
 
-  /** The request as a whole was refused: for one of its documents, or for its size. */
+  /** Splits a batch that OpenSearch rejected as a whole, for one of its documents or for its size. */
   async #halved(batch: readonly Prepared[], error: OpenSearchError, targets: WriteTargets): Promise<Rest> {
     if (batch.length === 1) {
       if (batch[0]!.isStub) return { again: [], later: [], refused: [{ write: batch[0]!, cause: error }] }
@@ -182,7 +186,7 @@ export class BulkWriter {
     let cause: unknown
     const forms = new Map<string, Promise<IndexProperties>>()
     for (const [i, write] of batch.entries()) {
-      // An answer that does not speak of a document says nothing about it.
+      // A response without an entry for a document says nothing about it.
       const { status, error } = items[i]?.index ?? {}
       if (status === 200 || status === 201 || status === 409) continue
       if (status === 400 && !isIndexBlocked(error?.type)) {
@@ -215,7 +219,7 @@ export class BulkWriter {
   }
 }
 
-/** What a document has that its index has no place for. */
+/** Error type of a document with a property that its index lacks. */
 const UNKNOWN = 'strict_dynamic_mapping_exception'
 
 type Mappings = Readonly<Record<string, { readonly mappings: { readonly properties?: Readonly<Record<string, unknown>> } }>>

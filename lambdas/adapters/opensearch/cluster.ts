@@ -1,18 +1,18 @@
-/** Requests to OpenSearch: repeated while it is overloaded, unreachable or silent, and a failure says which it was. */
+/** Sends requests to OpenSearch, repeats them while it is overloaded, unreachable or silent, and classifies failures. */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Client } from '@opensearch-project/opensearch'
 import { MachineFault } from '../../ports/faults/machine-error.ts'
 import { Overloaded } from '../../ports/faults/overloaded.ts'
 
-/** How often a request is tried, how long one try may take (ms), and the first pause between two (ms). */
+/** Maximum attempts of a request, maximum duration of one attempt and first pause between two, both in milliseconds. */
 export type CallLimits = { readonly attempts: number; readonly patience: number; readonly pause: number }
 
-/** `now`: ms since any instant. `wait`: ms. */
+/** `now`: milliseconds since any fixed instant. `wait`: resolves after the given milliseconds. */
 export type Timer = { readonly now: () => number; readonly wait: (time: number) => Promise<unknown> }
 
 const TIMER: Timer = { now: () => performance.now(), wait }
 
-/** Time that the client waits longer than the engine works, in ms. So the engine can report that it stopped. */
+/** Time that the client waits longer than the engine works, in milliseconds. So the engine can report that it stopped. */
 const ANSWER_TIME = 2_000
 
 export type ClusterRequest = {
@@ -22,16 +22,18 @@ export type ClusterRequest = {
   readonly body?: Readonly<Record<string, unknown>>
   /** Lines of JSON instead of a body. */
   readonly lines?: string
-  /** What the text of an error has in it that no repetition changes. */
+  /** Pattern in the text of errors that a repetition does not change. */
   readonly final?: RegExp
-  /** Where the time of all attempts ends. The engine stops then, and after a timeout the request is not sent again: searches have it. */
+  /**
+   * Instant at which the time of all attempts ends. The engine stops then, and a request that timed out is not repeated. Searches use it.
+   */
   readonly until?: number
 }
 
-/** An answer that is none. It is printed without what was sent and answered, for both may tell of resources. */
+/** Failed request. The message contains neither the request nor the response, because both may contain resource data. */
 export class OpenSearchError extends MachineFault {
   override readonly fault: 'failed' | 'unavailable'
-  /** Undefined where nothing was answered: it may have been done or not. */
+  /** HTTP status. Undefined if OpenSearch did not respond, so that the request may or may not have been executed. */
   readonly status: number | undefined
   /** OpenSearch's name of the error. */
   readonly kind: string
@@ -49,21 +51,21 @@ export class OpenSearchError extends MachineFault {
     return pattern?.test(this.#answer) ?? false
   }
 
-  /** The engine, or what stands before it, did not answer in time. */
+  /** Whether the engine, or a gateway before it, did not respond in time. */
   get isTimeout(): boolean {
     return this.kind === 'TimeoutError' || this.status === 408 || this.status === 504
   }
 
-  /** The same request may succeed later. */
+  /** Whether the same request may succeed later. */
   get passes(): boolean {
     return isTransient(this.status)
   }
 }
 
-/** Timeouts, gateways that reach nobody, shards that are not there yet or any more. */
+/** Status codes of timeouts, of gateways without a backend, and of missing shards. */
 const UNAVAILABLE = new Set([408, 502, 503, 504])
 
-/** Of an index that somebody closed, or shut for reading or writing, and may open again: that says nothing of what was asked, or sent. */
+/** Whether an operator closed the index or blocked reads or writes. That may be temporary and says nothing about the request. */
 export const isIndexBlocked = (kind: string | undefined): boolean => kind === 'index_closed_exception' || kind === 'cluster_block_exception'
 
 export const isTransient = (status: number | undefined): boolean =>
@@ -84,7 +86,10 @@ export class Cluster {
     return this.#timer.now()
   }
 
-  /** Only for what may be repeated. Overloaded: it was refused to the end. Failed: anything else. */
+  /**
+   * Sends a request and retries temporary failures. Only for requests that may be repeated. Throws Overloaded if the last attempt was
+   * rejected (429), otherwise OpenSearchError.
+   */
   async send<Answer>(request: ClusterRequest): Promise<Answer> {
     const { final, until = Number.POSITIVE_INFINITY } = request
     for (let attempt = 1; ; attempt++) {
@@ -128,7 +133,7 @@ export class Cluster {
     await this.#timer.wait(this.#pauseAfter(attempt))
   }
 
-  /** Longer from attempt to attempt, and never the same for two. */
+  /** Returns the pause in milliseconds: longer after each attempt, at most five seconds, with a random part. */
   #pauseAfter(attempt: number): number {
     return Math.min(this.limits.pause * 2 ** (attempt - 1), 5_000) * (0.25 + 0.75 * Math.random())
   }
@@ -137,25 +142,26 @@ export class Cluster {
 type Shards = { readonly _shards?: { readonly total: number; readonly successful: number; readonly failed: number } }
 
 /**
- * OpenSearch answers 200 for those copies of a shard that did it. A copy that did not is among `failed`; a shard without a primary is not, it
- * only counts for nothing: each of our indices is one shard. https://docs.opensearch.org/latest/api-reference/index-apis/refresh/
+ * Whether all shards responded. OpenSearch answers 200 although copies of a shard failed. A failed copy counts in `failed`. A shard without
+ * a primary counts nowhere, but every index has one shard, so `successful` is then 0.
+ * https://docs.opensearch.org/latest/api-reference/index-apis/refresh/
  */
 export function isComplete(answer: unknown): boolean {
   const { total = 0, successful = 0, failed = 0 } = (answer as Shards | null)?._shards ?? {}
   return failed === 0 && (successful > 0 || total === 0)
 }
 
-/** The kind of such a failure. */
+/** Error kind of such a failure. */
 export const SHARDS_FAILED = 'shards_failed'
 
 type Answered = { readonly statusCode?: number | null; readonly body?: { readonly error?: { readonly type?: string } } | null }
 
-/** Errors of the client's own making, a wrong request for one, are as they are. */
+/** Converts an error of the client. Errors that the client itself causes, such as an invalid request, remain as they are. */
 function failureOf(error: unknown): unknown {
   const { name, meta } = error as { readonly name?: string; readonly meta?: Answered }
   if (name === 'ResponseError') return new OpenSearchError(meta?.statusCode ?? undefined, meta?.body?.error?.type ?? 'unknown', meta?.body)
   return UNANSWERED.has(name ?? '') ? new OpenSearchError(undefined, name!) : error
 }
 
-/** An answer that is cut off or garbled is no answer. */
+/** Error names without a usable response. A truncated or garbled response is no response. */
 const UNANSWERED = new Set(['ConnectionError', 'TimeoutError', 'NoLivingConnectionsError', 'DeserializationError'])

@@ -1,13 +1,13 @@
-/** Lowers a predicate to a query. What a query alone cannot say exactly is resolved before (two-step-conditions.ts). */
+/** Compiles a predicate to a query. Conditions that a query cannot express exactly are resolved first (two-step-conditions.ts). */
 import { conjunctsOf, isAlwaysFalse, isAlwaysTrue, type Matching, type Predicate, ruleOf } from '../../ports/search/plan.ts'
 import { MAX_TUPLE_RANGES, tupleRangeField } from './index-definition.ts'
 import { allOf, MATCH_NONE, noneOf, type Query, someOf, termsQuery } from './query.ts'
 import { rangeQuery } from './ranges.ts'
 
-/** Queries found for some of the predicates. */
+/** Queries that were resolved for some of the predicates. */
 export type ResolvedQueries = ReadonlyMap<Predicate, Query>
 
-/** What is searched: the live documents of the tenant and the types. */
+/** Returns the queries for the documents in scope: not deleted, of the tenant and the types. */
 export const scopeOf = ({ tenant, types }: Pick<Matching, 'tenant' | 'types'>): readonly Query[] => [
   termsQuery('tenant', [tenant]),
   termsQuery('type', types),
@@ -21,7 +21,7 @@ export const matchingQuery = (matching: Matching, resolved: ResolvedQueries): Qu
     ...accessQueries(matching, (rule) => queryOf(rule, resolved)),
   ])
 
-/** Types under one rule stand together. */
+/** Returns the access queries. Types with the same rule share a query. */
 function accessQueries({ types, access }: Matching, query: (rule: Predicate) => Query): readonly Query[] {
   if (access === 'everything') return []
   const parts = [...Map.groupBy(types, (type) => ruleOf(access, type))].flatMap(([rule, alike]) =>

@@ -1,4 +1,4 @@
-/** The distinct keys of a field among the matches. https://docs.opensearch.org/latest/aggregations/bucket/composite/ */
+/** Reads the distinct keys of a field among the matches. https://docs.opensearch.org/latest/aggregations/bucket/composite/ */
 import type { Query } from './query.ts'
 import type { SearchSession } from './search-requests.ts'
 
@@ -9,7 +9,7 @@ export type Bucket = { readonly doc_count: number }
 
 const PAGE = 10_000
 
-/** `field`: its full name. */
+/** Returns at most `limit` distinct keys. `field`: the full field name. */
 export async function readDistinctKeys(
   searching: SearchSession,
   types: readonly string[],
@@ -25,7 +25,7 @@ export async function readDistinctKeys(
   return keys
 }
 
-/** One for each key of the field, in the order of the keys, read by pages. */
+/** Yields one bucket for each key of the field, in the order of the keys, and reads them in pages. */
 export async function* readBuckets<More extends Bucket>(
   searching: SearchSession,
   types: readonly string[],

@@ -1,18 +1,18 @@
-/** Turns an index document into what is sent to the index. */
+/** Converts an index document to the body that is sent to the index. */
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import type { IndexDocument, SortValues } from '../../ports/search/search-index.ts'
 import { boundsOf } from './ranges.ts'
 import { sortText } from './sort-values.ts'
 
-/** The id of a document in its index; OpenSearch takes ids of at most 512 bytes. */
+/** Returns the id of a document in its index. OpenSearch accepts at most 512 bytes. */
 export const idOf = ({ tenant, type, id }: Pick<IndexDocument, 'tenant' | 'type' | 'id'>): string => `${tenant}~${type}~${id}`
 
-/** What an index has at the top of its documents. */
+/** Names of the top-level properties that an index knows. */
 export type IndexProperties = ReadonlySet<string>
 
 /**
- * As JSON. A deleted resource leaves a tombstone: what was before it must find that it came too late. `form`: of an index that may be older
- * than this code; what it does not know is left out.
+ * Returns the document as JSON. A deleted resource leaves a tombstone, so that an older version that arrives later is rejected. `form`:
+ * properties of an index that may be outdated; all others are omitted.
  */
 export function bodyOf(document: IndexDocument, keepsBody: boolean, form?: IndexProperties): string {
   const content = contentOf(document, keepsBody)
@@ -48,7 +48,7 @@ function contentOf(document: IndexDocument, keepsBody: boolean): Readonly<Record
   }
 }
 
-/** Instead of a document that was refused: only what finds it by its id and by its time. */
+/** Returns the replacement of a rejected document, which contains only the values needed to find it by id and time. */
 export function stubOf(document: IndexDocument, keepsBody: boolean, form?: IndexProperties): string {
   const kept = <T>(record: Readonly<Record<string, T>>): Readonly<Record<string, T>> =>
     Object.fromEntries(Object.entries(record).filter(([field]) => ALWAYS.test(field)))

@@ -1,13 +1,13 @@
 /**
- * The version of a document in the engine: that of the resource, and above it the epoch, which is one higher each time the store was set back,
- * when numbers of versions are used again. What is from before is then older than anything that comes after.
+ * Version of a document in the engine: the resource version plus the restore generation above it. A restore of the store reuses version
+ * numbers and raises the generation by one. So any document from before is older than all that follow.
  * https://docs.opensearch.org/latest/api-reference/document-apis/index-document/
  */
 
-/** More versions than any resource has; with it two million epochs are whole numbers. */
+/** Factor of the generation, above the number of versions of any resource. Two million generations remain exact integers. */
 const OF_EPOCH = 2 ** 32
 
 export const externalVersion = (epoch: number, version: number): number => epoch * OF_EPOCH + version
 
-/** Of the resource. */
+/** Returns the version number of the resource. */
 export const resourceVersionOf = (external: number): number => external % OF_EPOCH

@@ -1,4 +1,4 @@
-/** Groups: all of them with their sizes and first hits, put in order here; then the hits of those that are shown. */
+/** Groups of matches. It reads all groups with sizes and first hits, sorts them here, and then reads the hits of the shown groups. */
 import { MAX_GROUPS, TooManyGroups } from '../../ports/faults/too-costly.ts'
 import { comparePositions, compareText, type GroupPlan, type GroupPosition, type SortKey } from '../../ports/search/plan.ts'
 import type { GroupPage, Hit, HitGroup } from '../../ports/search/search-index.ts'
@@ -7,13 +7,13 @@ import { allOf, type Query, termsQuery } from './query.ts'
 import { hitOf, type SearchResponse, type SearchSession, sortOf } from './search-requests.ts'
 
 const PAGE = 2_000
-/** Searches of one request. */
+/** Maximum searches in one request. */
 const TOGETHER = 100
 
 type GroupStart = GroupPosition & { readonly size: number; readonly first: Hit }
 type FirstOf = Bucket & { readonly first: SearchResponse }
 
-/** `source`: what is read of each hit. TooManyGroups. */
+/** Returns a page of groups. `source`: fields that are read of each hit. Throws TooManyGroups above MAX_GROUPS. */
 export async function findGroups(
   searching: SearchSession,
   plan: GroupPlan,
@@ -69,7 +69,7 @@ async function withHits(
     )
     for (const [i, { key, size, first }] of some.entries()) {
       const members = found[i]!.hits.hits.map(hitOf)
-      // A group is shown as it was counted, although its last member may have left it since.
+      // A counted group is shown even if its last member has left it since.
       groups.push({ key, size, hits: members.length === 0 ? [first] : members })
     }
   }

@@ -1,13 +1,13 @@
 /**
- * The pulse in an index: a document that no search finds, for it is of no tenant, and whose version is when it was sent. A search reads it
- * from the very state of the index that it searches. https://docs.opensearch.org/latest/aggregations/bucket/global/
+ * Heartbeat of an index: a document with the instant it was sent as its version. It belongs to no tenant, so no search finds it. A search
+ * reads it from the same state of the index that it searches. https://docs.opensearch.org/latest/aggregations/bucket/global/
  */
 import { type Cluster, type ClusterRequest, OpenSearchError } from './cluster.ts'
 
-/** No document of a resource is called so: theirs have a separator. */
+/** Id of the heartbeat. Ids of resource documents contain a separator, so none equals it. */
 const ID = 'pulse'
 
-/** Beside a search. */
+/** Aggregation that reads the heartbeat together with a search. */
 export const HEARTBEAT_AGGREGATION = {
   pulse: { global: {}, aggs: { of: { filter: { ids: { values: [ID] } }, aggs: { sent: { min: { field: 'lastUpdated' } } } } } },
 }
@@ -16,7 +16,7 @@ export type HeartbeatAggregations = {
   readonly pulse?: { readonly of: { readonly doc_count: number; readonly sent: { readonly value: number | null } } }
 }
 
-/** The oldest of `count` indices. undefined: one of them has none. */
+/** Returns the oldest heartbeat of `count` indices, or undefined if one of them has none. */
 export function oldestHeartbeat(answer: HeartbeatAggregations | undefined, count: number): number | undefined {
   const { doc_count = 0, sent } = answer?.pulse?.of ?? {}
   return doc_count < count ? undefined : (sent?.value ?? undefined)
@@ -24,7 +24,10 @@ export function oldestHeartbeat(answer: HeartbeatAggregations | undefined, count
 
 type Found = { readonly docs: readonly { readonly _version?: number; readonly error?: unknown }[] }
 
-/** In the order of the indices, named by their aliases: what each has, refreshed or not; 0 for none, undefined where the index is not there. */
+/**
+ * Returns the heartbeats of the indices, named by alias, in their order, whether refreshed or not. 0: the index has none. undefined: the
+ * index is missing.
+ */
 export async function readHeartbeats(cluster: Cluster, indices: readonly string[]): Promise<readonly (number | undefined)[]> {
   if (indices.length === 0) return []
   const docs = indices.map((_index) => ({ _index, _id: ID, _source: false }))
@@ -36,8 +39,8 @@ export async function readHeartbeats(cluster: Cluster, indices: readonly string[
 }
 
 /**
- * Whether each index has it now, or a later one. It is tried once: one that was read before, and is set back meanwhile, must not get it as if
- * it had all that came before.
+ * Writes the heartbeat, and returns for each index whether it has this or a later one. It does not retry. An index that is restored during
+ * a retry would get the heartbeat although it lacks versions from before.
  */
 export async function writeHeartbeat(cluster: Cluster, aliases: readonly string[], sent: number): Promise<readonly boolean[]> {
   if (aliases.length === 0) return []
@@ -45,7 +48,7 @@ export async function writeHeartbeat(cluster: Cluster, aliases: readonly string[
   return aliases.map((_, i) => HAS_IT.has(items[i]?.index?.status ?? 0))
 }
 
-/** The index that takes over has all that the other has. */
+/** Copies the heartbeat to the next index, which contains everything that the serving index contains. */
 export async function copyHeartbeat(cluster: Cluster, live: string, next: string): Promise<void> {
   const [sent = 0] = await readHeartbeats(cluster, [live])
   if (sent === 0) return
@@ -62,5 +65,5 @@ function bulkOf(indices: readonly string[], sent: number, more: object): Cluster
 
 type Written = { readonly items: readonly { readonly index?: { readonly status?: number } }[] }
 
-/** A later one is a conflict. */
+/** Status codes of indices that have the heartbeat. 409: the index has a later one. */
 const HAS_IT = new Set([200, 201, 409])

@@ -1,14 +1,11 @@
-/**
- * The settings and the mapping of every index: a new parameter changes neither.
- * https://docs.opensearch.org/latest/field-types/
- */
+/** Settings and mapping of every index. A new search parameter changes neither. https://docs.opensearch.org/latest/field-types/ */
 const KEYWORD = { type: 'keyword' }
 const INTERVAL = { type: 'double_range' }
 
-/** Sort values are read by document, never looked up. */
+/** Sort values are read by document and never searched. */
 const SORTED = { type: 'keyword', index: false }
 
-/** By folder of fields: what a field in it is. */
+/** Mapping of the fields in each folder. */
 const FOLDERS = {
   keys: KEYWORD,
   groups: KEYWORD,
@@ -20,14 +17,14 @@ const FOLDERS = {
   high: SORTED,
 }
 
-/** Intervals of a tuple, at most. */
+/** Maximum intervals of a tuple. */
 export const MAX_TUPLE_RANGES = 4
 
 export const tupleRangeField = (i: number): string => `tuples.r${i}`
 
 const ranges = Object.fromEntries(Array.from({ length: MAX_TUPLE_RANGES }, (_, i) => [`r${i}`, INTERVAL]))
 
-/** Fails rather than guesses: a value that fits no template is refused. */
+/** Rejects a value that fits no template instead of guessing its type. */
 const DYNAMIC = 'strict_allow_templates'
 
 export type IndexSettings = Readonly<Record<string, string | number | boolean>>
@@ -38,7 +35,8 @@ export const indexDefinition = (settings: IndexSettings) => ({
     dynamic: DYNAMIC,
     date_detection: false,
     numeric_detection: false,
-    // OpenSearch also keeps the whole source until a merge after every copy has it. Without it a copied shard has empty documents.
+    // OpenSearch also retains the whole source until a merge after all copies have it. Without that, documents of a copied shard would be
+    // empty.
     _source: { includes: ['body'] },
     dynamic_templates: Object.entries(FOLDERS).map(([folder, mapping]) => ({
       [folder]: { path_match: `${folder}.*`, match_mapping_type: mapping === INTERVAL ? 'object' : '*', mapping },
@@ -49,7 +47,7 @@ export const indexDefinition = (settings: IndexSettings) => ({
       id: KEYWORD,
       lastUpdated: { type: 'long' },
       deleted: { type: 'boolean' },
-      /** Only ids and times of it were taken: the rest was refused. */
+      /** Whether the document is a stub with ids and times only, because the index rejected the rest. */
       refused: { type: 'boolean' },
       registry: { type: 'long' },
       present: KEYWORD,

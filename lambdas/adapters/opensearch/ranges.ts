@@ -1,6 +1,6 @@
 /**
- * Tests on intervals. An interval is indexed as it is, closed: what makes it half-open is in the query.
- * Bounds at infinity are left out, for infinity is no JSON. https://docs.opensearch.org/latest/field-types/supported-field-types/range/
+ * Tests on intervals. Intervals are indexed as closed, and the query makes them half-open. Infinite bounds are omitted, because JSON has no
+ * infinity. https://docs.opensearch.org/latest/field-types/supported-field-types/range/
  */
 import { nextDoubleAbove, nextDoubleBelow } from '../../ports/search/doubles.ts'
 import type { RangeTest } from '../../ports/search/plan.ts'
@@ -15,7 +15,7 @@ export const boundsOf = (low: number, high: number): Bounds => ({
 
 export function rangeQuery(field: string, { kind, relation, low, high }: RangeTest): Query {
   if (low === Number.POSITIVE_INFINITY || high === Number.NEGATIVE_INFINITY) return MATCH_NONE
-  // The end of a span is not in it; the end of a number's interval is, and that of the test never.
+  // A span excludes its end. A number interval includes it. The range of a test always excludes its end.
   if (relation === 'within') return between(field, 'within', low, kind === 'span' ? high : nextDoubleBelow(high))
   return between(field, 'intersects', kind === 'span' ? nextDoubleAbove(low) : low, nextDoubleBelow(high))
 }

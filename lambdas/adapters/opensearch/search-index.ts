@@ -1,7 +1,4 @@
-/**
- * SearchIndex in OpenSearch: one index for each resource type, with the documents of all tenants.
- * https://docs.opensearch.org/latest/
- */
+/** SearchIndex in OpenSearch: one index for each resource type, with the documents of all tenants. https://docs.opensearch.org/latest/ */
 import type { Client } from '@opensearch-project/opensearch'
 import { NotApplied } from '../../ports/faults/not-applied.ts'
 import { Unavailable } from '../../ports/faults/unavailable.ts'
@@ -24,29 +21,29 @@ import { resolveConditions } from './two-step-conditions.ts'
 import { refreshIndex, waitUntilVisible } from './visibility.ts'
 
 export type OpenSearchOptions = Partial<BulkOptions & CallLimits> & {
-  /** Names of indices begin with it; lower case. */
+  /** Prefix of index names, in lower case. */
   readonly prefix: string
-  /** As of a few seconds ago. */
+  /** Returns the serving indices, which may be a few seconds old. */
   readonly live: () => Promise<ServingIndices>
-  /** Of who writes. */
+  /** Register of the serving indices. Only writers need it. */
   readonly register?: IndexRegister
-  /** Of new indices, beside the mapping: number_of_replicas, refresh_interval … */
+  /** Settings of new indices beside the mapping: number_of_replicas, refresh_interval … */
   readonly settings?: IndexSettings
-  /** Milliseconds a search may take. */
+  /** Maximum duration of a search, in milliseconds. */
   readonly budget?: number
   readonly timer?: Timer
-  /** Milliseconds for which it is remembered what is being rebuilt by others. */
+  /** How long the rebuilds of other processes are cached, in milliseconds. */
   readonly knownFor?: number
 }
 
-/** The next index of a type, filled beside the live one, which goes on answering. */
+/** Next index of a type. It is filled beside the serving index, which continues to answer searches. */
 export type IndexRebuild = {
-  /** By which another process may go on. */
+  /** Name by which another process can continue the rebuild. */
   readonly name: string
   readonly identity: string
-  /** As `apply` of the index, or `applyAgain`, for the next index alone. */
+  /** Applies documents like `apply`, or `applyAgain`, of the index, but to the next index alone. */
   readonly apply: (documents: readonly IndexDocument[], isAgain?: boolean) => Promise<void>
-  /** From now on searches are answered by the next index. The other is gone, or kept: then its name. */
+  /** Lets the next index answer searches. Removes the previous one, or retains it and returns its name. */
   readonly swap: (isKept?: boolean) => Promise<string | undefined>
 }
 
@@ -74,17 +71,17 @@ export class OpenSearchIndex implements SearchIndex {
     this.#source = keepsBodies ? ['body'] : false
   }
 
-  /** NotApplied names the documents that are not indexed yet; all others are. */
+  /** Applies the documents. Throws NotApplied with those that failed; all others are applied. */
   async apply(documents: readonly IndexDocument[]): Promise<void> {
     await this.#applyTo(documents)
   }
 
-  /** As `apply`, also where that version is there already. */
+  /** Applies the documents, even those with a version that the index already has. */
   async applyAgain(documents: readonly IndexDocument[]): Promise<void> {
     await this.#applyTo(documents, { isAgain: true })
   }
 
-  /** Searches see what was applied to the type's live index. */
+  /** Makes all documents applied to the serving index of the type visible to searches. */
   async show(type: string): Promise<void> {
     await refreshIndex(this.#cluster, await this.#nameOf(type))
   }
@@ -98,7 +95,7 @@ export class OpenSearchIndex implements SearchIndex {
       const identity = identityOf(live, type)
       const next = { type, alias: this.#aliases.next(type, identity), ...how }
       const isBuilding = building.has(next.alias)
-      // A lost index that nobody has begun to make again gets all there is when somebody does.
+      // A lost index without a rebuild needs no document: its rebuild will read all of them from the store.
       if (!isServing(live, type)) return isBuilding ? [{ ...next, ifMissing: 'refused' }] : []
       const own = { type, alias: this.#aliases.live(type, identity), ifMissing: 'lost', ...how } as const
       return isBuilding ? [own, { ...next, ifMissing: 'passed' }] : [own]
@@ -112,13 +109,13 @@ export class OpenSearchIndex implements SearchIndex {
     })
   }
 
-  /** In this order: of an index that took over in between it is known that it did. */
+  /** Reads the rebuilds before the serving indices. An index that takes over in between is then among the serving indices. */
   async #lookBefore(documents: readonly IndexDocument[]) {
     const building = await this.#aliases.building()
     return { building, live: await this.#withIndices(documents) }
   }
 
-  /** Every type of these documents has an index, or had one. */
+  /** Creates the indices of types that never had one, and returns the serving indices. */
   async #withIndices(documents: readonly IndexDocument[]): Promise<ServingIndices> {
     const live = await this.#live()
     const fresh = [...new Set(documents.map(({ type }) => type))].filter((type) => !Object.hasOwn(live.types, type))
@@ -127,7 +124,10 @@ export class OpenSearchIndex implements SearchIndex {
     return this.#register.begun(fresh, live.identity)
   }
 
-  /** The types whose index is not there, or was set back, are made again: all that are not yet, those that were known to lack theirs, too. */
+  /**
+   * Registers the types with a missing or restored index as lost, so that they are rebuilt. Returns all lost types, including those already
+   * registered.
+   */
   async tend(held: IndexHeartbeats = {}): Promise<readonly string[]> {
     const live = await this.#live()
     const known = Object.entries(live.types).filter(([type]) => isServing(live, type))
@@ -137,7 +137,10 @@ export class OpenSearchIndex implements SearchIndex {
     return [...live.lacking, ...Object.keys(missing)]
   }
 
-  /** All that was acknowledged before the instant is applied: so each index is told, but those that were set back. What holds it now. */
+  /**
+   * Writes a heartbeat to every index that was not restored: all versions acknowledged before `sent` are applied. Returns the serving
+   * indices that hold it.
+   */
   async pulse(sent: number, held: IndexHeartbeats): Promise<IndexHeartbeats> {
     const { building, live } = await this.#lookBefore([])
     const lost = await this.#setBack(live, held)
@@ -149,7 +152,7 @@ export class OpenSearchIndex implements SearchIndex {
     return Object.fromEntries(told.flatMap(([type, identity], i) => (isHeld[i] ? [[type, { identity, sent }]] : [])))
   }
 
-  /** Type → identity of the indices that are there, with an older pulse than they had. */
+  /** Returns type → identity of the existing indices with an older heartbeat than before, because they were restored. */
   async #setBack(live: ServingIndices, held: IndexHeartbeats): Promise<Readonly<Record<string, string>>> {
     const had = Object.entries(held).filter(([type, { identity }]) => isServing(live, type) && live.types[type] === identity)
     const has = await readHeartbeats(
@@ -181,36 +184,39 @@ export class OpenSearchIndex implements SearchIndex {
     return findGroups(searching, plan, await this.#queryOf(searching, plan), this.#source)
   }
 
-  /** `tokens`: of tokenOf. */
+  /** Waits until the versions named by `tokens` are visible. `tokens`: results of tokenOf. */
   caughtUp(tokens: readonly string[], patience: number): Promise<boolean> {
     return waitUntilVisible({ cluster: this.#cluster, nameOf: (type) => this.#nameOf(type), epoch: this.#epoch }, tokens, patience)
   }
 
   /**
-   * Begins to rebuild a type, or goes on with the next index there is, or, where another process told its name, with that. Every `apply` writes to both indices; those of other processes know of it after `knownFor` ms:
-   * what is read from the store before that may miss a write.
+   * Starts the rebuild of a type, or continues its next index, or the index `name` of another process. Every `apply` writes to both
+   * indices. Other processes do so only after `knownFor` ms, so a store read before then may miss their writes.
    */
   async rebuild(type: string, name?: string): Promise<IndexRebuild> {
     return this.#rebuildOf(type, name ?? (await this.#aliases.createNext(type, identityOf(await this.#live(), type))))
   }
 
-  /** Whether an index of a type is built, or live. */
+  /** Whether an index of the type is being built or serves. */
   isThere(type: string, index: string): Promise<boolean> {
     return this.#aliases.isThere(type, index)
   }
 
-  /** Goes on with the kept index of a type, also with versions that it has already. undefined: it is not there any more. */
+  /**
+   * Continues the previous index of a type as its next one, even with versions that it already has. Returns undefined if it no longer
+   * exists.
+   */
   async takeBack(type: string, index: string): Promise<IndexRebuild | undefined> {
     return (await this.#aliases.takeBack(type, index)) ? this.#rebuildOf(type, index) : undefined
   }
 
-  /** What is built of the type is removed, and what is kept of it, but this one, which is only not built any more. */
+  /** Removes the next and the previous index of the type. `but`: an index that remains, but is no longer built. */
   async abandon(type: string, but?: string): Promise<void> {
     const live = await this.#live()
     await this.#aliases.abandon(type, [identityOf(live, type), ...live.former], but)
   }
 
-  /** Kept indices go, but those named, which is asked once it is known what there is. */
+  /** Removes previous indices. `but`: returns the names of those that remain. It is called after the indices are listed. */
   async removeKept(but: () => Promise<readonly string[]>): Promise<void> {
     const { identity, types, former } = await this.#live()
     await this.#aliases.removeKept([identity, ...Object.values(types), ...former], but)
@@ -238,7 +244,10 @@ export class OpenSearchIndex implements SearchIndex {
     return this.#aliases.live(type, identityOf(await this.#live(), type))
   }
 
-  /** Of a type that has no index the name it will have, which may be there already. Unavailable: an index is being made again. */
+  /**
+   * Returns the names of the indices to search. A type without an index gets the name it will have, which may exist already. Throws
+   * Unavailable while an index is lost or unreconciled.
+   */
   async #namesOf(types: readonly string[]): Promise<readonly string[]> {
     const live = await this.#live()
     if ((live.epoch ?? 0) !== this.#epoch) throw new Unavailable('the index is of another epoch than the store')

@@ -1,4 +1,4 @@
-/** Sends searches, and says in the words of the port why one was not answered. https://docs.opensearch.org/latest/api-reference/search-apis/search/ */
+/** Sends searches, and converts failures to errors of the port. https://docs.opensearch.org/latest/api-reference/search-apis/search/ */
 import { SearchTooCostly } from '../../ports/faults/too-costly.ts'
 import { Unavailable } from '../../ports/faults/unavailable.ts'
 import type { HitPosition, SortKey } from '../../ports/search/plan.ts'
@@ -21,35 +21,35 @@ export type SearchResponse<Aggregations = unknown> = {
     readonly hits: readonly FoundHit[]
   }
   readonly aggregations?: Aggregations
-  /** Of one search among several. */
+  /** Error of one search among several. */
   readonly error?: { readonly type?: string }
   readonly status?: number
 }
 
 type Body = Readonly<Record<string, unknown>>
 
-/** A query that is too large for the engine. */
+/** Pattern in errors of a query that is too large for the engine. */
 const LARGE = /too_many_(?:nested_)?clauses|max_?[cC]lause_?[cC]ount|Determinizing/
-/** A search that the engine stopped. */
+/** Pattern in errors of a search that the engine stopped. */
 const STOPPED = /time_exceeded_exception|task_cancelled_exception/
 const COSTLY = new RegExp(`${LARGE.source}|${STOPPED.source}`)
 
-/** An index that is not there, and a part that does not answer, may have documents. */
+/** Rejects partial results: a missing index or a silent shard may contain matches. */
 const STRICT = { ignore_unavailable: false, allow_partial_search_results: false } as const
 
-/** More names than these are too long for a line of a request. */
+/** Maximum index names in a path. More names exceed the length of a request line. */
 const MOST_IN_PATH = 30
 
-/** The indices of types, by their names. Unavailable: one of them is being made again. */
+/** Returns the names of the indices of types. Throws Unavailable while one of them is being rebuilt. */
 export type IndexNamesLookup = (types: readonly string[]) => Promise<readonly string[]>
 
-/** One search, which may take several requests. All of them, with their repetitions, have one budget. */
+/** One search, which may take several requests. All requests and retries share one time budget. */
 export class SearchSession {
   readonly #cluster: Cluster
   readonly #namesOf: IndexNamesLookup
   readonly #until: number
 
-  /** `budget`: ms from now. */
+  /** `budget`: milliseconds from now. */
   constructor(cluster: Cluster, namesOf: IndexNamesLookup, budget: number) {
     this.#cluster = cluster
     this.#namesOf = namesOf
@@ -65,7 +65,7 @@ export class SearchSession {
     return found
   }
 
-  /** Several searches of the same types at once, answered in their order. */
+  /** Sends several searches of the same types in one request. Returns the responses in their order. */
   async searchAll(types: readonly string[], bodies: readonly Body[]): Promise<readonly SearchResponse[]> {
     return bodies.length === 0 ? [] : this.#searchAll(await this.#namesOf(types), bodies)
   }
@@ -103,7 +103,7 @@ function explained(error: unknown): never {
   throw error.says(LARGE) ? new SearchTooCostly('the search is too large', { cause: error }) : error
 }
 
-/** Missing values last, both ways. Ties by type, then id. */
+/** Returns the sort clause: missing values last in both directions, ties by type, then id. */
 export const sortOf = (order: readonly SortKey[]): readonly Body[] => [
   ...order.map(({ field, descending }) => ({
     [`${descending ? 'high' : 'low'}.${field}`]: { order: descending ? 'desc' : 'asc', missing: '_last', unmapped_type: 'keyword' },

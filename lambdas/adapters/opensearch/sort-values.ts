@@ -1,4 +1,7 @@
-/** Sort values as keywords: text and numbers in one field, numbers by value, infinities included. Keywords are compared by code point. */
+/**
+ * Sort values as keywords. One field holds texts and numbers, numbers sort by value, and infinities are included. OpenSearch compares
+ * keywords by code point.
+ */
 import { decodeDouble, encodeDouble } from '../../ports/search/doubles.ts'
 
 export const sortText = (value: string | number): string => (typeof value === 'number' ? `n${encodeDouble(value)}` : `s${value}`)

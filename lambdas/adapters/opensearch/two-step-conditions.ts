@@ -1,6 +1,6 @@
 /**
- * What a query cannot say exactly is asked in two steps: candidates are found by a wider query, their distinct values are judged here, and
- * those that pass become a list of keys. So pages and counts are exact, at any place of a predicate.
+ * Resolves conditions that a query cannot express exactly, in two steps. A wider query finds candidates. Their distinct values are
+ * evaluated here, and those that match become a list of keys. So pages and counts are exact, anywhere in a predicate.
  */
 import { SearchTooCostly } from '../../ports/faults/too-costly.ts'
 import { type Matching, metresBetween, type Predicate, rulesOf } from '../../ports/search/plan.ts'
@@ -12,7 +12,7 @@ import type { SearchSession } from './search-requests.ts'
 type Near = Extract<Predicate, { kind: 'near' }>
 type Contains = Extract<Predicate, { kind: 'contains' }>
 
-/** The automaton of a longer text that repeats itself may be too large for the engine. */
+/** Maximum characters of a wildcard. The automaton of a longer text with repetitions may be too large for the engine. */
 const LONGEST_WILDCARD = 200
 const MOST_CANDIDATES = 65_535
 
@@ -32,10 +32,13 @@ function* leavesOf(p: Predicate): Generator<Predicate> {
   else yield p
 }
 
-/** No two points are farther apart, in metres. */
+/** Maximum distance between two points on Earth, in metres. */
 const FARTHEST = 20_016_000
 
-/** The engine rounds points to centimetres, and its sphere and sines are not ours: points close to the edge of the circle are judged here. */
+/**
+ * Returns the query for points in a circle. The engine rounds points to centimetres and uses another sphere. So points close to the edge of
+ * the circle are evaluated here.
+ */
 async function nearQuery(searching: SearchSession, matching: Matching, { field, latitude, longitude, metres }: Near): Promise<Query> {
   const points = `points.${field}`
   if (metres >= FARTHEST) return { exists: { field: points } }

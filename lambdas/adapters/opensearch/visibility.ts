@@ -1,4 +1,4 @@
-/** Whether versions are seen by searches: they are asked for by id, which needs no refresh, and then shown by one. */
+/** Waits until versions are visible to searches. It reads them by id, which needs no refresh, and then refreshes the index. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { forEachInParallel } from '../../ports/execution/parallel.ts'
 import type { IndexDocument } from '../../ports/search/search-index.ts'
@@ -6,11 +6,11 @@ import type { Cluster } from './cluster.ts'
 import { idOf } from './document-body.ts'
 import { externalVersion } from './external-version.ts'
 
-/** Names a version that will be indexed. */
+/** Returns the token of a version that will be indexed. */
 export const tokenOf = (document: Pick<IndexDocument, 'tenant' | 'type' | 'id' | 'version'>): string =>
   `${idOf(document)}~${document.version}`
 
-/** The name of a type's live index, whether it is there or not. */
+/** Returns the name of the serving index of a type, whether it exists or not. */
 export type IndexNameLookup = (type: string) => Promise<string>
 
 type Version = { readonly type: string; readonly id: string; readonly version: number }
@@ -19,10 +19,10 @@ type Answer = { readonly docs: readonly { readonly _version?: number }[] }
 const BETWEEN = 50
 const AT_ONCE = 8
 
-/** `epoch`: see external-version.ts. */
+/** `epoch`: restore generation, see external-version.ts. */
 export type VisibilityParts = { readonly cluster: Cluster; readonly nameOf: IndexNameLookup; readonly epoch: number }
 
-/** Waits at most `patience` ms. */
+/** Waits at most `patience` milliseconds, and returns whether all versions are visible. */
 export async function waitUntilVisible(
   { cluster, nameOf, epoch }: VisibilityParts,
   tokens: readonly string[],
@@ -44,7 +44,10 @@ export async function waitUntilVisible(
   return true
 }
 
-/** Searches see what the index has, or it is not there. One index at a time: of several it could not be told which was missed. */
+/**
+ * Makes the documents of one index visible, or does nothing if it is missing. The failure of a refresh of several indices would not
+ * identify the index.
+ */
 export async function refreshIndex(cluster: Cluster, name: string): Promise<void> {
   await cluster.send({ method: 'POST', path: `/${name}/_refresh`, querystring: { ignore_unavailable: true } })
 }
@@ -56,7 +59,7 @@ async function missingOf(cluster: Cluster, nameOf: IndexNameLookup, versions: re
   return versions.filter(({ version }, i) => (answer.docs[i]?._version ?? 0) < version)
 }
 
-/** A tenant may have the separator in its name, types and ids have not. */
+/** Parses a token from its end: a tenant may contain the separator, types and ids do not. */
 function versionOf(token: string): Version {
   const [type, , version] = token.split('~').slice(-3)
   if (type === undefined || version === undefined) throw new RangeError('a token of another kind')

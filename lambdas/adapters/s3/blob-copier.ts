@@ -1,4 +1,4 @@
-/** BlobCopier of a bucket of S3. https://docs.aws.amazon.com/AmazonS3/latest/userguide/CopyingObjectsMPUapi.html */
+/** BlobCopier from an S3 bucket. https://docs.aws.amazon.com/AmazonS3/latest/userguide/CopyingObjectsMPUapi.html */
 import {
   AbortMultipartUploadCommand,
   CompleteMultipartUploadCommand,
@@ -13,7 +13,10 @@ import type { BlobCopier, BucketKey, PartialCopy, SourceBlob } from '../../ports
 import { checkBlobKey } from '../../ports/blobs/blob-key.ts'
 import type { Blob } from '../../ports/blobs/blob-store.ts'
 
-/** Bytes one call copies. S3 takes five times as many, but then a call takes minutes; 10,000 of them hold more than a blob may. */
+/**
+ * Maximum bytes that one call copies. S3 accepts five times as many, but such a call takes minutes. 10,000 parts of this size exceed the
+ * maximum size of a blob.
+ */
 const LARGEST = 1024 ** 3
 
 export class S3BlobCopier implements BlobCopier {
@@ -21,7 +24,7 @@ export class S3BlobCopier implements BlobCopier {
   readonly #from: string
   readonly #largest: number
 
-  /** `from`: the bucket of the blobs. `largest`: bytes one call copies, at least 5 MiB. */
+  /** `from`: bucket of the blobs. `largest`: maximum bytes that one call copies, at least 5 MiB. */
   constructor(client: S3Client, from: string, largest = LARGEST) {
     this.#client = client
     this.#from = from
@@ -74,7 +77,7 @@ export class S3BlobCopier implements BlobCopier {
     return { upload, each, tags: [...tags, CopyPartResult!.ETag!] }
   }
 
-  /** A key has nothing that would have to be written otherwise in a header. */
+  /** Returns the header value of the source. Keys contain no character that a header would have to escape. */
   #source(key: string): string {
     return `${this.#from}/${key}`
   }

@@ -1,4 +1,4 @@
-/** BlobCopier of a bucket of S3, whose client is loaded when it is first needed: few exports go to buckets of others. */
+/** BlobCopier from an S3 bucket that loads its client on first use: few exports go to foreign buckets. */
 import type { BlobCopier } from '../../ports/blobs/blob-copier.ts'
 
 export function lazyS3BlobCopier(from: string): BlobCopier {

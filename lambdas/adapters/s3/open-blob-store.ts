@@ -1,4 +1,4 @@
-/** The store of a bucket, who copies out of it, and the packages in it, each with a client of its own. */
+/** Opens the blob store, the copier and the packages of a bucket, each with a client of its own. */
 import { S3Client } from '@aws-sdk/client-s3'
 import type { BlobCopier } from '../../ports/blobs/blob-copier.ts'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'

@@ -1,6 +1,7 @@
 /**
- * Packages in a bucket: their files, each package's below a key that is used once, and one object that names the packages there are. That is
- * only ever replaced as it was read, so that nobody undoes what another did. https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html
+ * Packages in a bucket. The files of each package are below a key that is used once. One index object names the packages. It is replaced
+ * only if it is unchanged since it was read, so that no process undoes the change of another.
+ * https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html
  */
 import { randomUUID } from 'node:crypto'
 import {
@@ -23,18 +24,18 @@ import {
 import { forEachInParallel } from '../../ports/execution/parallel.ts'
 import { Unavailable } from '../../ports/faults/unavailable.ts'
 
-/** `at`: what the keys of its files begin with. */
+/** `at`: key prefix of the package's files. */
 type Named = PackageLabel & { readonly at: string }
-/** `change`: another one with each, so that no index is ever the one of before. */
+/** `change`: random id of the change, so that no index equals an earlier one. */
 type Index = { readonly change: string; readonly packages: readonly Named[] }
 type Found = { readonly tag: string | undefined; readonly index: Index }
 
 export type S3PackagesOptions = {
   readonly client: S3Client
   readonly bucket: string
-  /** Milliseconds since 1970. */
+  /** Returns the current time in milliseconds since 1970. */
   readonly now: () => number
-  /** Told, in one line, that the bucket is out of reach, and that it is read again. */
+  /** Receives one line when the bucket becomes unreachable, and one when it is readable again. */
   readonly warn?: (line: string) => void
 }
 
@@ -42,23 +43,23 @@ const PREFIX = 'packages/'
 const INDEX = `${PREFIX}index.json`
 const NONE: Found = { tag: undefined, index: { change: '', packages: [] } }
 
-/** Milliseconds for which the index is not asked for again. */
+/** How long the index is cached, in milliseconds. */
 const KNOWN_FOR = 10_000
-/** Milliseconds for which it counts as it was read last while the bucket is out of reach. */
+/** How long the cached index stays valid while the bucket is unreachable, in milliseconds. */
 const LASTS = 60 * 60 * 1000
-/** Milliseconds after which files that no index names belong to nobody who is still adding them. */
+/** Age in milliseconds from which files without an index entry are abandoned. No process is still adding them. */
 const ABANDONED = 24 * 60 * 60 * 1000
-/** Milliseconds in which the bucket begins to answer. */
+/** Maximum time in milliseconds until the bucket starts to respond. */
 const PATIENCE = 10_000
-/** Requests at once. */
+/** Maximum parallel requests. */
 const PARALLEL = 16
-/** Others may have been faster each time. */
+/** Maximum attempts of a change. Another process may have been faster each time. */
 const ATTEMPTS = 20
 
 export class S3Packages implements PackageStore {
   readonly #options: S3PackagesOptions
   #known: (Found & { readonly at: number; readonly now: PackageListing }) | undefined
-  /** When it was in vain that the index was asked for, and what was known goes on. */
+  /** When a read of the index failed and the cached index remained in use. */
   #triedAt: number | undefined
   #asking: Promise<PackageListing> | undefined
 
@@ -126,7 +127,7 @@ export class S3Packages implements PackageStore {
     }
   }
 
-  /** `known`: what is not sent again where it has not changed. */
+  /** `known`: cached index, which S3 does not send again if it is unchanged. */
   async #find(known?: Found): Promise<Found> {
     const answer = await this.#get(INDEX, known?.tag)
     if (answer === 'unchanged') return known!
@@ -134,13 +135,13 @@ export class S3Packages implements PackageStore {
     return { tag: answer.ETag, index: indexIn(await answer.Body!.transformToString()) }
   }
 
-  /** What `next` makes of the packages there are; undefined: nothing is to be changed, and false comes out. */
+  /** Replaces the packages by the result of `next`. If that is undefined, it changes nothing and returns false. */
   async #change(next: (index: Index) => readonly Named[] | undefined): Promise<boolean> {
     this.#known = undefined
     const change = randomUUID()
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const { tag, index } = await this.#find()
-      // The answer to a request that was sent again tells of the first one.
+      // A retry of this change reported a conflict, but the first request had succeeded.
       if (index.change === change) return true
       const packages = next(index)
       if (packages === undefined) return false
@@ -150,14 +151,14 @@ export class S3Packages implements PackageStore {
     throw new Error('Others add and remove packages all the time: try again')
   }
 
-  /** false: the condition does not hold. */
+  /** Returns false if the condition does not hold. */
   async #put(key: string, text: string, condition: { readonly IfNoneMatch?: string; readonly IfMatch?: string } = {}): Promise<boolean> {
     const { client, bucket } = this.#options
     try {
       await client.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: text, ContentType: 'application/json', ...condition }))
       return true
     } catch (error) {
-      // 404: what was to be replaced is gone.
+      // 404: the object to replace no longer exists.
       if (condition.IfMatch !== undefined && statusOf(error) === 404) return false
       if (statusOf(error) === 412 || statusOf(error) === 409) return false
       throw error
@@ -178,12 +179,12 @@ export class S3Packages implements PackageStore {
     }
   }
 
-  /** What cannot be taken away now goes in a day, by who adds or removes something then. */
+  /** Removes unused files. If that fails, a change after a day removes them. */
   #tidyUp(at: string | undefined): Promise<void> {
     return this.#clear(at).catch(() => undefined)
   }
 
-  /** Takes away the files of a package that is none any more, and of those that nobody finished to add. */
+  /** Removes the files below `at` of a package without an index entry, and the files of all abandoned additions. */
   async #clear(at: string | undefined): Promise<void> {
     const { client, bucket, now } = this.#options
     const there = (await this.#find()).index.packages
@@ -207,7 +208,7 @@ function indexIn(text: string): Index {
     const { change, packages } = JSON.parse(text)
     if (typeof change === 'string' && Array.isArray(packages) && packages.every(isNamed)) return { change, packages }
   } catch {
-    // As what is no index.
+    // Handle invalid JSON like any other invalid index.
   }
   throw new Unavailable(`${INDEX} of the bucket is damaged: put its last version back`)
 }

@@ -1,24 +1,27 @@
 /**
- * Requests that are signed with credentials of AWS (Signature Version 4), as API Gateway asks for them where a stage lets in whoever signs.
+ * Signs requests with AWS credentials (Signature Version 4), as API Gateway requires for stages with IAM authorization.
  * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html
  */
 import { createHash, createHmac } from 'node:crypto'
 import { defaultProvider } from '@aws-sdk/credential-provider-node'
 import { SignatureV4 } from '@smithy/signature-v4'
 
-/** `url`: whole, as it is sent. */
+/** `url`: complete URL, exactly as it is sent. */
 export type SignableRequest = { readonly method: string; readonly url: string; readonly body?: Uint8Array }
 export type Credentials = { readonly accessKeyId: string; readonly secretAccessKey: string; readonly sessionToken?: string }
 
 export type SignerOptions = {
   readonly region: string
-  /** As `execute-api`. */
+  /** Service name in the signature, for instance `execute-api`. */
   readonly service: string
-  /** Those of the environment, a profile, a role …, where absent. */
+  /** Credentials. Default: those of the environment, a profile, a role … */
   readonly credentials?: () => Promise<Credentials>
 }
 
-/** The headers to send beside those the request has; good for five minutes. Rejects where there are no credentials. */
+/**
+ * Returns a function that returns the headers to add to a request, which are valid for five minutes. The function rejects if there are no
+ * credentials.
+ */
 export function signer({ region, service, credentials = defaultProvider() }: SignerOptions) {
   const signing = new SignatureV4({ region, service, credentials, sha256: Sha256 })
   return async ({ method, url, body }: SignableRequest, signingDate = new Date()): Promise<Readonly<Record<string, string>>> => {
@@ -30,7 +33,7 @@ export function signer({ region, service, credentials = defaultProvider() }: Sig
   }
 }
 
-/** As the signer wants it. */
+/** Hash implementation in the interface of the signer. */
 class Sha256 {
   readonly #hash
 
@@ -46,7 +49,7 @@ class Sha256 {
     return this.#hash.digest()
   }
 
-  /** Never asked: a hash is made for each text. */
+  /** Never called: the signer creates a hash for each text. */
   reset(): void {
     throw new Error('a hash is used once')
   }

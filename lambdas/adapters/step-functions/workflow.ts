@@ -14,7 +14,7 @@ export class StepFunctionsWorkflow implements Workflow {
   readonly #client: SFNClient
   readonly #stateMachine: string
 
-  /** `stateMachine`: its ARN. */
+  /** `stateMachine`: ARN of the state machine. */
   constructor(stateMachine: string, client = new SFNClient()) {
     this.#client = client
     this.#stateMachine = stateMachine
@@ -40,7 +40,7 @@ export class StepFunctionsWorkflow implements Workflow {
     return known?.status === 'RUNNING'
   }
 
-  /** undefined: there is none. */
+  /** Returns undefined if the execution does not exist. */
   async #ofExecution<Answer>(ask: () => Promise<Answer>): Promise<Answer | undefined> {
     try {
       return await ask()
@@ -50,7 +50,7 @@ export class StepFunctionsWorkflow implements Workflow {
     }
   }
 
-  /** Its ARN. https://docs.aws.amazon.com/step-functions/latest/dg/concepts-state-machine-executions.html */
+  /** Returns the ARN of the execution. https://docs.aws.amazon.com/step-functions/latest/dg/concepts-state-machine-executions.html */
   #execution(name: string): string {
     checkWorkflowName(name)
     return `${this.#stateMachine.replace(':stateMachine:', ':execution:')}:${name}`

@@ -1,6 +1,7 @@
 /**
- * More than one TransactWriteItems takes: stage everything beside what it replaces, decide in one conditional write of the transaction's
- * record, then move it in. Readers ask the record, so that nobody sees a part of it.
+ * Commits more than one TransactWriteItems accepts. The coordinator stages every item beside the version it replaces. One conditional write
+ * of the transaction record decides the commit. Then each staged item becomes current. Readers consult the record, so they never see a part
+ * of a commit.
  */
 import { forEachInParallel } from '../../../ports/execution/parallel.ts'
 import { Overloaded } from '../../../ports/faults/overloaded.ts'
@@ -20,7 +21,7 @@ const ATTEMPTS = 8
 type Stage = {
   readonly key: Key
   readonly update: Parameters<TableClient['updateIf']>[0]
-  /** What is to be done before the transaction is committed, with the item as it was. */
+  /** Runs before the transaction is committed, with the item as it was before staging. */
   readonly staged: (old: Item | undefined) => Promise<void>
   readonly refused: (met: Item | undefined) => Promise<CommitResult>
 }
@@ -56,7 +57,7 @@ async function attempt(
   await openRecord(withStampDeadline(parts, staged), transaction, keys, { since, lu, deadline })
   const stopped = await stageAll(parts, { ...transaction, deadline }, ordered)
   const state = await decideTransaction(dynamo, transaction, stopped === undefined ? 'COMMITTED' : 'ABORTED')
-  // From here on others can finish it as well: what was decided is told even when settling fails.
+  // From now on other processes can finish the transaction, so the decision is returned even if settling fails.
   const mayStage = stopped instanceof Error
   await settleItems(dynamo, transaction, state, keys, { now: () => clock.now(), mayStage }).catch(() => undefined)
   if (state === 'COMMITTED') return COMMITTED_RESULT
@@ -64,7 +65,10 @@ async function attempt(
   return stopped ?? 'again'
 }
 
-/** Why it cannot be committed, if so. Nothing is under way any more when it returns, unless it is an error: a call that was given up may take effect. */
+/**
+ * Stages all items and returns the reason if the transaction cannot be committed. No call is in flight when it returns, unless it returns
+ * an Error: an abandoned call may still take effect.
+ */
 async function stageAll(
   parts: CommitParts,
   transaction: Transaction & { readonly since: number; readonly deadline: number },
@@ -96,7 +100,7 @@ async function stageOne(
     const outcome = await dynamo.updateIf(update)
     if (outcome.done) return void (await staged(outcome.old))
     const { met } = outcome
-    // Staged already, and only the answer was lost.
+    // This transaction has already staged the item, and only the response was lost.
     if (met?.ptx === transaction.id) return void (await staged(met))
     if (met?.ptx === undefined) return refused(met)
     if (!(await settleBlockingItem(dynamo, transaction.tenant, met, clock.now(), transaction))) return 'again'
@@ -135,7 +139,7 @@ function guardStageOf({ id }: Transaction, guards: readonly UniquenessGuard[], i
     key: guardKey(guard),
     update: {
       Key: guardKey(guard),
-      // What is staged must not expire before it is decided.
+      // A staged guard must not expire before the transaction is decided.
       UpdateExpression: 'SET ptx = :tx, p = :p REMOVE expires',
       ConditionExpression,
       ExpressionAttributeValues: { ...ExpressionAttributeValues, ':tx': id, ':p': holderAttributes(guard) },

@@ -1,4 +1,4 @@
-/** What all ways of committing share. */
+/** Code that all commit procedures share. */
 import type { BlobStore } from '../../../ports/blobs/blob-store.ts'
 import type { Clock } from '../../../ports/execution/clock.ts'
 import type { CommitResult } from '../../../ports/store/resource-store.ts'
@@ -11,21 +11,21 @@ export type CommitParts = {
   readonly blobs: BlobStore
   readonly clock: Clock
   readonly shards: (type: string) => number
-  /** Actions of one TransactWriteItems. */
+  /** Maximum actions of one TransactWriteItems. */
   readonly mostActions: number
-  /** ms a coordinator may take before anybody may abort its transaction. */
+  /** Milliseconds after which other processes may abort a transaction of this coordinator. */
   readonly transactionTime: number
-  /** ms a stamp is sent. */
+  /** Milliseconds for which a timestamp may be sent. */
   readonly stampTime: number
 }
 
-/** For the write that decides: nothing is sent once a stamp is too old. */
+/** Returns the client for the write that decides a commit. It sends nothing once the oldest timestamp of the commit is too old. */
 export const withStampDeadline = ({ dynamo, clock, stampTime }: CommitParts, staged: readonly StagedWrite[]): TableClient =>
   dynamo.until(Math.min(...staged.map(({ content }) => content.lu)) + stampTime, () => clock.now())
 
 export const COMMITTED_RESULT: CommitResult = { kind: 'committed' }
 
-/** A head that is not the one expected, unless the write itself made it so: it took effect, and only its answer was lost. */
+/** Interprets a head item that is not the expected one. If this commit wrote it, the commit took effect and only its response was lost. */
 export async function checkConflict(
   dynamo: TableClient,
   { content, index }: StagedWrite,

@@ -1,4 +1,6 @@
-/** Commits of one write, and of up to a hundred actions. The version before is copied first; a copy too many is harmless. */
+/**
+ * Commits one write, or up to a hundred actions in one transaction. It first copies the previous version; a superfluous copy is harmless.
+ */
 import type { CommitResult, UniquenessGuard } from '../../../ports/store/resource-store.ts'
 import { pause } from '../retry.ts'
 import type { Item } from '../table-client.ts'
@@ -8,12 +10,12 @@ import { COMMITTED_RESULT, type CommitParts, checkConflict, withStampDeadline } 
 import { freeCondition, guardItem, guardKey, holderOf } from './guards.ts'
 import { settleBlockingItem } from './settle.ts'
 
-/** `again`: a transaction was in the way, and is settled now or soon. */
+/** `again`: a large transaction blocked an item. It is settled now or will be soon. */
 type Attempt = CommitResult | 'again'
 
 const ATTEMPTS = 12
 
-/** One plain write for a create, two for what follows a version. */
+/** Commits one write: one put for a create, two puts for a write that follows a version. */
 export const commitOne = (parts: CommitParts, staged: StagedWrite): Promise<CommitResult> =>
   attempts(staged, async () => {
     const stopped = await copyHeads(parts, [staged])
@@ -22,7 +24,7 @@ export const commitOne = (parts: CommitParts, staged: StagedWrite): Promise<Comm
     return outcome.done ? COMMITTED_RESULT : afterMeeting(parts, staged, outcome.met as HeadItem | undefined)
   })
 
-/** All heads and guards in one TransactWriteItems. */
+/** Commits all head items and guards in one TransactWriteItems. */
 export const commitSmall = (
   parts: CommitParts,
   staged: readonly StagedWrite[],
@@ -53,7 +55,7 @@ async function attempts(first: StagedWrite | undefined, attempt: () => Promise<A
   return { kind: 'conflict', index: first?.index ?? 0 }
 }
 
-/** Reads the heads that are to be replaced, checks them, and copies them beside themselves. */
+/** Reads the head items that the commit replaces, checks their versions, and stores a copy of each. */
 async function copyHeads(parts: CommitParts, staged: readonly StagedWrite[]): Promise<Attempt | undefined> {
   const { dynamo } = parts
   const updates = staged.filter(({ write }) => write.expected > 0)

@@ -1,11 +1,14 @@
-/** Commits. A conditional write decides each: of the head, of up to a hundred items at once, or of the record of a large transaction. */
+/**
+ * Commits writes. One conditional write decides each commit. It writes the head item, up to a hundred items, or the record of a large
+ * transaction.
+ */
 import type { CommitResult, UniquenessGuard, Write } from '../../../ports/store/resource-store.ts'
 import { contentOf, type StagedWrite, shardOfId } from '../version-item.ts'
 import { commitLarge } from './commit-large.ts'
 import type { CommitParts } from './commit-parts.ts'
 import { commitOne, commitSmall } from './commit-small.ts'
 
-/** Bytes one TransactWriteItems takes, with room for what is not the body. */
+/** Maximum bytes of the bodies in one TransactWriteItems, with a reserve for the other attributes. */
 const MOST_BYTES = 3_500_000
 const KEYS = 600
 
@@ -27,7 +30,7 @@ async function stagedOf({ blobs, shards }: CommitParts, write: Write, index: num
   return { write, index, content: await contentOf(write, op, blobs), shard: shardOfId(write.id, shards(write.type)) }
 }
 
-/** Nobody else knows these blobs; one that stays behind is only waste. */
+/** Removes the blobs of a failed commit. No other commit refers to them, so a failed removal only wastes space. */
 async function removeBlobs({ blobs }: CommitParts, staged: readonly StagedWrite[]): Promise<void> {
   await Promise.allSettled(staged.map(({ content }) => ('blob' in content ? blobs.remove(content.blob) : undefined)))
 }

@@ -1,4 +1,4 @@
-/** Settles what a transaction staged: forward when it was committed, back when it was not. Every step may be repeated by anybody. */
+/** Settles the staged items of a transaction: completes them if it was committed, removes them if not. Any process may repeat any step. */
 import { forEachInParallel } from '../../../ports/execution/parallel.ts'
 import type { Item, Key, TableClient } from '../table-client.ts'
 import { HEAD_SORT_KEY } from '../table-keys.ts'
@@ -19,8 +19,8 @@ import {
 export const MAX_PARALLEL_ITEMS = 64
 
 /**
- * Makes room at an item another transaction has staged: false while that transaction is alive. `older`: of two living transactions
- * the one that began later gives way, so that one of any two goes on.
+ * Settles an item that another transaction has staged. Returns false while that transaction is alive. `older`: the calling transaction. Of
+ * two live transactions the younger is aborted, so that one of the two always proceeds.
  */
 export async function settleBlockingItem(
   dynamo: TableClient,
@@ -42,8 +42,9 @@ type Begun = { readonly since: number; readonly id: string }
 const isBefore = (a: Begun, b: Begun): boolean => a.since < b.since || (a.since === b.since && a.id < b.id)
 
 /**
- * Settles all a decided transaction staged, then closes its record, or leaves that to the sweeper: while its coordinator `mayStage` more, and
- * where so much time has passed since its stamps that it must stay findable until everybody has heard of it.
+ * Settles all items of a decided transaction, then closes its record. It leaves the record open for the sweeper in two cases. The
+ * coordinator of an aborted transaction may still stage items (`mayStage`). Or a committed one was settled long after its timestamps, and
+ * readers must find the record a while longer.
  */
 export async function settleItems(
   dynamo: TableClient,
@@ -60,22 +61,22 @@ export async function settleItems(
   await (now() < until ? keepRecordOpen(dynamo, transaction, now(), until) : closeRecord(dynamo, transaction, record, now()))
 }
 
-/** After its deadline a coordinator begins nothing more, but what it began may take effect: ms. */
+/** How long calls of a coordinator may still take effect after its deadline, in milliseconds. It begins no new calls then. */
 const STILL_STAGING = 60_000
-/** What was stamped this long ago may be missed by who asks what is new once the index of the table shows it: ms. */
+/** Delay in milliseconds between timestamp and settling from which histories with `since` may miss versions in the index. */
 const LATE = MIN_HISTORY_LAG_MS - 3_000
-/** An index that follows the table may be so far behind: longer than conditional interactions put up with, ms. */
+/** How far a search index may lag behind the table, in milliseconds. Conditional interactions accept less. */
 const FOLLOWED = 6 * 60_000
 
-/** When everybody has heard of a committed transaction that was settled by now. */
+/** Returns the instant until which the record of a committed transaction must stay findable. */
 function heardOf({ since, lu, settled }: TransactionRecord, now: number): number {
-  // What was stamped long before it was sent is nothing new, and nobody waits for it.
+  // No history reader waits for a timestamp much older than the transaction. The start of the transaction counts instead.
   const stamped = lu < since - MAX_STAMP_AGE_MS ? since : lu
   const at = settled ?? now
   return at - stamped < LATE ? at : at + FOLLOWED
 }
 
-/** For the function that follows the table's stream, at a record that has been decided. False: it is still open. */
+/** Settles a decided or overdue transaction, for the function that follows the stream of the table. Returns false if it is still open. */
 export async function settleTransaction(dynamo: TableClient, transaction: Transaction, now: () => number): Promise<boolean> {
   const record = await readRecord(dynamo, transaction)
   if (record.gpk === undefined) return true
@@ -87,8 +88,8 @@ export async function settleTransaction(dynamo: TableClient, transaction: Transa
 }
 
 /**
- * For the function on a schedule: takes up the transactions whose coordinator is gone. How many it settled. One that cannot be settled keeps
- * none of the others: AggregateError when all have been tried.
+ * Settles the transactions that lost their coordinator, for the scheduled function. Returns their number. A failure does not stop the
+ * others: it throws AggregateError after all have been tried.
  */
 export async function sweepTransactions(dynamo: TableClient, now: () => number): Promise<number> {
   const abandoned = await overdueTransactions(dynamo, now())
@@ -108,7 +109,7 @@ const TRANSACTIONS_AT_ONCE = 4
 const settleItem = (dynamo: TableClient, transaction: Transaction, state: FinalState, { pk, sk }: Key, now: number): Promise<unknown> =>
   state === 'COMMITTED' ? moveIn(dynamo, transaction, { pk, sk }, now) : takeBack(dynamo, transaction, { pk, sk }, now)
 
-/** The copy of the version before was written before the transaction was committed: only the head is left. */
+/** Makes the staged version current. The copy of the previous version exists since before the commit, so only the head item changes. */
 const moveIn = (dynamo: TableClient, { id }: Transaction, Key: Key, now: number): Promise<unknown> =>
   dynamo.updateIf({
     Key,

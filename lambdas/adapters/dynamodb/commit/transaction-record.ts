@@ -1,6 +1,6 @@
 /**
- * The record of a large transaction: one item whose state decides for everything the transaction staged.
- * PENDING until one conditional write makes it COMMITTED or ABORTED; a record that is missing counts as ABORTED.
+ * Record of a large transaction. The state of this item decides for all items that the transaction staged. It is PENDING until one
+ * conditional write sets COMMITTED or ABORTED. A missing record means ABORTED.
  */
 import { gunzipSync, gzipSync } from 'node:zlib'
 import type { Item, Key, TableClient } from '../table-client.ts'
@@ -12,16 +12,16 @@ export type Transaction = { readonly tenant: string; readonly id: string }
 
 export type TransactionRecord = {
   readonly state: TransactionState
-  /** From then on anybody may abort it: ms. */
+  /** Instant from which any process may abort the transaction, in milliseconds since 1970. */
   readonly deadline: number
-  /** When its first attempt began, which is its place in the order of who gives way to whom: ms. */
+  /** Start of the first attempt, in milliseconds since 1970. Of two conflicting transactions the younger is aborted. */
   readonly since: number
-  /** The lowest instant its versions are stamped with. */
+  /** Earliest timestamp of its versions. */
   readonly lu: number
   readonly chunks: number
-  /** When all it staged was settled for the first time: ms. It may still be findable then. */
+  /** Instant at which all staged items were settled first, in milliseconds since 1970. The record may still be findable then. */
   readonly settled?: number
-  /** Where those that are not closed are found. */
+  /** Index partition of records that are not closed. */
   readonly gpk?: string
 }
 
@@ -30,7 +30,7 @@ export const RECORD_SORT_KEY = 'T'
 
 const KEYS_PER_CHUNK = 2_000
 const OPEN = 'TXN#open'
-/** Seconds a settled record stays for whoever still holds an answer about it. */
+/** How long a settled record is retained, in seconds. Readers may still hold items that refer to it. */
 const KEPT = 7 * 24 * 60 * 60
 
 const recordKey = ({ tenant, id }: Transaction): Key => ({ pk: tenantKey(tenant, 'TXN', id), sk: RECORD_SORT_KEY })
@@ -40,10 +40,10 @@ const chunkKey = (transaction: Transaction, n: number): Key => ({
 })
 const openKey = ({ tenant, id }: Transaction): Key => ({ pk: tenantKey(tenant, 'OPEN'), sk: id })
 
-/** The sweeper finds it there from the instant on. */
+/** Returns the index sort key under which the sweeper finds the record from the instant `from` on. */
 const openPlace = (from: number, id: string): string => `${String(from).padStart(15, '0')}#${id}`
 
-/** Stands, with all keys, before anything is staged. */
+/** Writes the record with all keys, before any item is staged. */
 export async function openRecord(
   dynamo: TableClient,
   transaction: Transaction,
@@ -73,7 +73,7 @@ export async function readRecord(dynamo: TableClient, transaction: Transaction):
 
 const MISSING: TransactionRecord = { state: 'ABORTED', deadline: 0, since: 0, lu: 0, chunks: 0 }
 
-/** The state it has afterwards: whoever came first decided it. */
+/** Decides the transaction and returns its state. The first decision is final. */
 export async function decideTransaction(dynamo: TableClient, transaction: Transaction, state: FinalState): Promise<FinalState> {
   const outcome = await dynamo.updateIf({
     Key: recordKey(transaction),
@@ -85,7 +85,7 @@ export async function decideTransaction(dynamo: TableClient, transaction: Transa
   return outcome.done ? state : ((outcome.met?.state ?? 'ABORTED') as FinalState)
 }
 
-/** All it staged is settled, but it stays open: the sweeper comes to it again after `until`, ms. */
+/** Marks the record as settled but leaves it open. The sweeper returns to it after `until`, in milliseconds since 1970. */
 export const keepRecordOpen = (dynamo: TableClient, transaction: Transaction, now: number, until: number): Promise<unknown> =>
   dynamo.updateIf({
     Key: recordKey(transaction),
@@ -94,7 +94,7 @@ export const keepRecordOpen = (dynamo: TableClient, transaction: Transaction, no
     ExpressionAttributeValues: { ':now': now, ':gsk': openPlace(until, transaction.id) },
   })
 
-/** All it staged is settled: the manifest goes now, the record in a while. */
+/** Closes the record of a settled transaction: deletes the manifest now and lets the record expire later. */
 export async function closeRecord(
   dynamo: TableClient,
   transaction: Transaction,
@@ -110,7 +110,7 @@ export async function closeRecord(
     ConditionExpression: 'attribute_exists(pk)',
     ExpressionAttributeValues: { ':expires': Math.ceil(now / 1000) + KEPT },
   }
-  // Whoever else settled it may close it at the same time: that is as good.
+  // Another process that settled the transaction may close it at the same time. The effect is the same.
   await dynamo.transact([{ Update: close }, ...gone.map((Key) => ({ Delete: { TableName, Key } }))])
 }
 
@@ -122,7 +122,7 @@ export async function manifestOf(dynamo: TableClient, transaction: Transaction, 
 const keysOf = ({ keys }: Item): readonly Key[] =>
   (JSON.parse(gunzipSync(keys as Uint8Array).toString()) as [string, string][]).map(([pk, sk]) => ({ pk, sk }))
 
-/** Transactions that are not closed, and overdue: their coordinator should be done, or the time for which they were kept is over. */
+/** Returns the open transactions whose deadline, or time to stay findable, has passed. */
 export async function overdueTransactions(dynamo: TableClient, now: number): Promise<readonly Transaction[]> {
   const found: Key[] = []
   const until = { ':open': OPEN, ':now': String(now).padStart(15, '0') }
@@ -132,7 +132,7 @@ export async function overdueTransactions(dynamo: TableClient, now: number): Pro
   return records.flatMap((record) => (record === undefined ? [] : [{ tenant: String(record.tenant), id: String(record.id) }]))
 }
 
-/** Large transactions of a tenant that are not closed, with the lowest instant of each. */
+/** Returns the large transactions of a tenant that are not closed, with the earliest timestamp of each. */
 export async function openTransactions(dynamo: TableClient, tenant: string): Promise<readonly (Transaction & { readonly lu: number })[]> {
   const found: (Transaction & { readonly lu: number })[] = []
   for await (const { sk, lu } of dynamo.query({

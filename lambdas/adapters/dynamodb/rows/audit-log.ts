@@ -1,4 +1,4 @@
-/** Audit records as items that expire: by minute, spread over partitions. */
+/** Audit records as items that expire, by minute and spread over partitions. */
 import { NotRecorded } from '../../../ports/faults/not-recorded.ts'
 import type { AuditDurability, AuditLog, AuditRecord } from '../../../ports/security/audit-log.ts'
 import { hashOf } from '../../../ports/store/fnv-hash.ts'
@@ -10,29 +10,29 @@ export type DynamoDbAuditLogOptions = {
   readonly retentionDays: number
   readonly durability: AuditDurability
   readonly newId: () => string
-  /** Told when records could not be written, of each once as it would stand in the table; they are kept and tried again. */
+  /** Receives the error and the records that could not be written, as table items and each once. The log retains and retries them. */
   readonly onError: (error: unknown, unwritten: readonly Item[]) => void
 }
 
 const DAY = 24 * 60 * 60
-/** Of a minute: each takes a thousand records in a second. */
+/** Partitions of each minute. One partition accepts 1,000 records per second. */
 const PARTITIONS = 64
-/** Records held back while the table refuses them. */
+/** Maximum records held while the table rejects them. Above it the oldest are dropped. */
 const MOST_HELD = 10_000
 
 export class DynamoDbAuditLog implements AuditLog {
   readonly #options: DynamoDbAuditLogOptions
   #waiting: Item[] = []
-  /** Refused before, and told of. */
+  /** Records that the table rejected, already reported to `onError`. */
   #held: readonly Item[] = []
-  /** One after the other; whether the last one succeeded. */
+  /** Runs the writes one after the other. Resolves to whether the last one succeeded. */
   #writing: Promise<boolean> = Promise.resolve(true)
 
   constructor(options: DynamoDbAuditLogOptions) {
     this.#options = options
   }
 
-  /** What could not be written before is tried again first. */
+  /** Retries the records that could not be written before, so that a strict request fails before it changes anything. */
   prepare(): Promise<void> | undefined {
     return this.#isStrict && this.#held.length > 0 ? this.#writeOrFail() : undefined
   }
@@ -44,7 +44,7 @@ export class DynamoDbAuditLog implements AuditLog {
 
   #itemOf(record: AuditRecord): Item {
     const at = new Date(record.at).toISOString()
-    // Clients may name several requests alike.
+    // Several requests may have the same id, because clients choose it.
     const id = this.#options.newId()
     return {
       pk: `AUDIT#${at.slice(0, 16)}#${hashOf(id) % PARTITIONS}`,
@@ -55,7 +55,7 @@ export class DynamoDbAuditLog implements AuditLog {
     }
   }
 
-  /** Batched records are written, or `onError` was told. For a process that sleeps between requests. */
+  /** Resolves when the batched records are written or reported to `onError`. For a process that sleeps between requests. */
   async flush(): Promise<void> {
     await (this.#isStrict ? this.#writing : this.#writeAll())
   }
@@ -72,7 +72,7 @@ export class DynamoDbAuditLog implements AuditLog {
     if (!(await this.#writeAll())) throw new NotRecorded('audit records cannot be written')
   }
 
-  /** What waits now; what comes meanwhile is for the next. */
+  /** Writes the records that wait when the write begins. Later records are part of the next write. */
   #writeAll(): Promise<boolean> {
     this.#writing = this.#writing.then(() => this.#write())
     return this.#writing

@@ -2,7 +2,7 @@
  * Grants as items that expire.
  *
  *   pk GRANT#kind#digest of the key    sk S      the grant: n, its number; ms, the instant it expires
- *   pk OWNED#kind#digest of the owner  sk K#key  where to look for one of an owner; it may lead to none
+ *   pk OWNED#kind#digest of the owner  sk K#key  reference to a grant of the owner, which may no longer exist
  */
 import { createHash, randomInt, randomUUID } from 'node:crypto'
 import type { Grant, GrantKind, GrantRow, Grants } from '../../../ports/rows/grants.ts'
@@ -10,11 +10,11 @@ import { pause } from '../retry.ts'
 import type { Item, Key, TableClient, TransactionActions } from '../table-client.ts'
 import { EXPIRY_ATTRIBUTE } from '../table-keys.ts'
 
-/** Grants. */
+/** Maximum grants of a page. */
 const PAGE = 1_000
 const READ_AT_ONCE = 100
 const ATTEMPTS = 30
-/** Characters of a key in a sort key, which has 1,024 bytes. */
+/** Maximum characters of a key in a sort key. A sort key has at most 1,024 bytes. */
 const LONGEST_SORT = 200
 
 const ABSENT = 'attribute_not_exists(pk) OR ms <= :now'
@@ -27,7 +27,7 @@ export class DynamoDbGrants implements Grants {
   readonly #now: () => number
   readonly #page: number
 
-  /** `page`: of what is listed. */
+  /** `page`: maximum grants of a page. */
   constructor(dynamo: TableClient, now: () => number, page: number = PAGE) {
     this.#dynamo = dynamo
     this.#now = now
@@ -35,7 +35,7 @@ export class DynamoDbGrants implements Grants {
   }
 
   async add(kind: GrantKind, key: string, grant: Grant): Promise<boolean> {
-    // What is added again is another: no number is met twice.
+    // A random number, so that a grant added again has another number than the earlier one.
     const number = randomInt(2 ** 47)
     const condition = { ConditionExpression: ABSENT, ExpressionAttributeValues: { ':now': this.#now() } }
     return this.#transact(this.#puts({ kind, key, number, grant }, condition))
@@ -73,7 +73,7 @@ export class DynamoDbGrants implements Grants {
     return found.slice(0, this.#page)
   }
 
-  /** The table frees the room by itself. */
+  /** Does nothing: the table deletes expired items itself. */
   async sweep(): Promise<void> {}
 
   async *#keysOf(kind: GrantKind, owner: string, after: string): AsyncGenerator<readonly string[]> {
@@ -89,7 +89,7 @@ export class DynamoDbGrants implements Grants {
     if (keys.length > 0) yield keys
   }
 
-  /** What took effect once does not take effect twice, also where the answer was lost. */
+  /** Sends the actions with a token, so that a repeated call has no second effect after a lost response. */
   async #transact(actions: TransactionActions): Promise<boolean> {
     return (await this.#dynamo.transact(actions, randomUUID())) === 'done'
   }
@@ -126,5 +126,5 @@ const digestOf = (text: string): string => createHash('sha256').update(text).dig
 const grantKey = (kind: GrantKind, key: string): Key => ({ pk: `GRANT#${kind}#${digestOf(key)}`, sk: 'S' })
 const ownedKey = (kind: GrantKind, owner: string): string => `OWNED#${kind}#${digestOf(owner)}`
 
-/** In the order of the keys. */
+/** Returns the sort key of a reference. References sort by key. */
 const sortOf = (key: string): string => `K#${key.length <= LONGEST_SORT ? key : `${key.slice(0, LONGEST_SORT)}#${digestOf(key)}`}`

@@ -1,4 +1,4 @@
-/** Clients and users as items of one partition each (CLIENTS, USERS), by their names: changed by compare-and-set. */
+/** Clients and users as items by name, in one partition each (CLIENTS, USERS). Changes are compare-and-set. */
 import { randomUUID } from 'node:crypto'
 import { type Client, type Clients, isClientId } from '../../../ports/rows/clients.ts'
 import { isUserName, type User, type Users } from '../../../ports/rows/users.ts'
@@ -13,7 +13,7 @@ type Parts<Entry> = {
   readonly nameOf: (entry: Entry) => string
 }
 
-/** `op`: of the change an entry came with, by which a writer whose answer was lost knows its own. */
+/** `op`: id of the change that wrote the entry. A writer that lost the response recognizes its own change by it. */
 type Found<Entry> = { readonly entry: Entry; readonly op: string }
 
 class DynamoDbRegistered<Entry> {

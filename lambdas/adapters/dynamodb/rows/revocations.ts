@@ -1,4 +1,6 @@
-/** Revocations as items that expire (REVOKED# and a digest of the mark): b, the instant before; ms, the instant until. */
+/**
+ * Revocations as items that expire, under REVOKED# and a digest of the revocation key: b, the instant `before`; ms, the instant `until`.
+ */
 import { createHash } from 'node:crypto'
 import type { Revocation, RevocationKey, Revocations } from '../../../ports/rows/revocations.ts'
 import { pause } from '../retry.ts'
@@ -41,7 +43,7 @@ export class DynamoDbRevocations implements Revocations {
     throw new Error('others kept changing a revocation')
   }
 
-  /** The table frees the room by itself. */
+  /** Does nothing: the table deletes expired items itself. */
   async sweep(): Promise<void> {}
 
   async #replace(key: Key, known: Instants | undefined, next: Instants): Promise<boolean> {

@@ -1,4 +1,7 @@
-/** Rows as items (pk the shelf, sk the name): z, the value, deflated; t, a mark that each write draws anew, by which they are compared and set. */
+/**
+ * Rows as items: pk is the owner (`shelf`), sk the key (`name`), z the deflated value. Each write sets a new random t, on which
+ * compare-and-set is based.
+ */
 import { randomUUID } from 'node:crypto'
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
@@ -8,7 +11,7 @@ import { pause } from '../retry.ts'
 import type { Item, Key, TableClient } from '../table-client.ts'
 
 const ATTEMPTS = 30
-/** Rows whose keys are read before they are removed. */
+/** Maximum keys that are collected before they are removed. */
 const REMOVED_AT_ONCE = 1_000
 
 export class DynamoDbRows implements Rows {
@@ -56,7 +59,7 @@ export class DynamoDbRows implements Rows {
     await this.#dynamo.deleteAll(some)
   }
 
-  /** A write whose answer was lost meets its own mark when it is sent again. */
+  /** Replaces the row if it is unchanged. A repeated write recognizes itself by its own t after a lost response. */
   async #replace(key: Key, before: Item | undefined, after: string): Promise<boolean> {
     const t = randomUUID()
     const condition =

@@ -1,4 +1,4 @@
-/** A key of 32 random bytes that all functions of a deployment share. The first who asks for it makes it; the table is encrypted. */
+/** Key of 32 random bytes that all functions of a deployment share. The migration creates it. The table is encrypted. */
 import { randomBytes } from 'node:crypto'
 import type { TableClient } from '../table-client.ts'
 
@@ -11,6 +11,6 @@ export async function readSecretKey(dynamo: TableClient): Promise<Uint8Array> {
   return item.key as Uint8Array
 }
 
-/** Does nothing where it is there. */
+/** Creates the key unless it exists. */
 export const makeSecretKey = (dynamo: TableClient): Promise<unknown> =>
   dynamo.putIf({ Item: { ...KEY, key: randomBytes(BYTES) }, ConditionExpression: 'attribute_not_exists(pk)' })

@@ -1,4 +1,4 @@
-/** SharedState as one item, deflated: changed by compare-and-set. */
+/** SharedState as one deflated item, changed by compare-and-set. */
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
 import type { SharedState, VersionedValue } from '../../../ports/rows/shared-state.ts'
@@ -13,7 +13,7 @@ export class DynamoDbSharedState<Value> implements SharedState<Value> {
   readonly #key: { readonly pk: string; readonly sk: string }
   readonly #initial: Value
 
-  /** `initial`: before the first change. */
+  /** `initial`: value before the first change. */
   constructor(dynamo: TableClient, name: string, initial: Value) {
     this.#dynamo = dynamo
     this.#key = { pk: name, sk: SORT }
@@ -39,7 +39,9 @@ export class DynamoDbSharedState<Value> implements SharedState<Value> {
     throw new Error(`others kept changing ${this.#key.pk}`)
   }
 
-  /** A lost answer of a write that took effect looks like a race: the next round finds the change made already, or makes it again. */
+  /**
+   * Replaces the value if it is unchanged. A lost response looks like a race: the next attempt finds the change done, or applies it again.
+   */
   async #replace(expected: number, { number, value }: VersionedValue<Value>): Promise<boolean> {
     const z = await promisify(deflateRaw)(JSON.stringify(value))
     const condition =

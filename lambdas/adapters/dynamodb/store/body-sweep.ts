@@ -1,4 +1,4 @@
-/** Removes large bodies no version names: they were written for commits that failed, or whose process died. */
+/** Removes large bodies that no version refers to: their commit failed, or its process died. */
 import type { BlobStore } from '../../../ports/blobs/blob-store.ts'
 import type { Item, Key, TableClient } from '../table-client.ts'
 import { HEAD_SORT_KEY, versionSortKey } from '../table-keys.ts'
@@ -6,10 +6,13 @@ import { OVERFLOW_PREFIX } from '../version-body.ts'
 
 const AT_ONCE = 50
 
-/** Instants in ms since 1970. Those from `before` on may be on their way in, and earlier ones than `from` be named by another table. */
+/**
+ * Range of write times, in milliseconds since 1970. A body written at or after `before` may belong to a commit in progress. One written
+ * earlier than `from` may belong to a version of another table.
+ */
 export type WriteTimeRange = { readonly from: number; readonly before: number }
 
-/** How many it removed. */
+/** Removes the bodies of the time range to which no version refers. Returns their number. */
 export async function sweepBodies(dynamo: TableClient, blobs: BlobStore, { from, before }: WriteTimeRange): Promise<number> {
   let removed = 0
   let some: string[] = []
@@ -30,8 +33,8 @@ export async function sweepBodies(dynamo: TableClient, blobs: BlobStore, { from,
 }
 
 /**
- * A version stands at the head, staged there, or in a copy. Heads first, copies after, as a batch is no snapshot: a head that has moved on
- * in between has left its copy before.
+ * Returns the blobs that a version refers to, in a head item, staged at it, or in a copy. A batch is no snapshot, so it reads the heads
+ * before the copies. A head that changes in between already has its copy.
  */
 async function namedBlobs(dynamo: TableClient, blobs: readonly string[]): Promise<ReadonlySet<string>> {
   const places = blobs.map(placesOf)

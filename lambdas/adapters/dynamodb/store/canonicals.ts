@@ -1,6 +1,7 @@
 /**
- * Which resources may carry a canonical: an item for each, which stands before the resource carries it, and goes after it carries it no more.
- * Whether it does, its head says. So nothing is lost where a commit ends in the middle, and none has more to decide.
+ * Resources that may carry a canonical URL, with an item for each. The item exists before the resource carries the URL and is removed after
+ * it no longer does. The current version of the resource decides. So an interrupted commit loses no definition, and commits have no further
+ * condition.
  */
 import { createHash } from 'node:crypto'
 import {
@@ -19,17 +20,17 @@ import { tenantKey } from '../table-keys.ts'
 import { TypeShards } from './type-shards.ts'
 
 export type DynamoDbCanonicalsOptions = {
-  /** The table of resources. */
+  /** Table of the resources. */
   readonly dynamo: TableClient
   readonly clock: Clock
-  /** For so long nobody asks whether something changed: ms. 0: each asks. */
+  /** How long a state is cached, in milliseconds. 0 disables the cache. */
   readonly keptFor: number
 }
 
 const PAGE = 100
 const FORGOTTEN_AT_ONCE = 16
 
-/** Tenants whose states are remembered. */
+/** Maximum tenants with a cached state. */
 const MOST_STATES = 1_000
 
 export class DynamoDbCanonicals implements Canonicals, CanonicalNotes {
@@ -42,7 +43,7 @@ export class DynamoDbCanonicals implements Canonicals, CanonicalNotes {
     this.#types = new TypeShards(options.dynamo, () => 1)
   }
 
-  /** Before the commit that makes them carry these. */
+  /** Adds the items, before the commit that lets the resources carry the URLs. */
   async announce(announced: readonly AnnouncedCanonical[]): Promise<void> {
     const { dynamo, clock } = this.#options
     const mark = clock.newId()
@@ -96,14 +97,14 @@ export class DynamoDbCanonicals implements Canonicals, CanonicalNotes {
     return state
   }
 
-  /** Whatever is found under it may be something else the next time. */
+  /** Returns '' for a tenant without definitions. Otherwise each call returns a new id, because the definitions may have changed. */
   async #stateNow(tenant: string): Promise<string> {
     const sources = await this.#types.sources(tenant)
     return sources.some(({ type }) => isDefinitionType(type)) ? this.#options.clock.newId() : ''
   }
 }
 
-/** Of no other item's sort key. */
+/** Sort-key prefix of these items only. */
 const PREFIX = 'D#'
 
 const partition = (tenant: string, type: string, url: string): string =>

@@ -1,4 +1,4 @@
-/** Entries of the index with what they stand for; those that were current at an instant, where one is given. */
+/** Index entries with the versions they refer to, optionally only those that were current at an instant. */
 import type { VersionKey } from '../../../ports/store/resource-store.ts'
 import type { VersionContent } from '../version-item.ts'
 import type { IndexEntry } from './index-windows.ts'
@@ -6,12 +6,15 @@ import type { VersionReader } from './reader.ts'
 
 export type FoundVersion<Key extends VersionKey = VersionKey> = { readonly key: Key; readonly content: VersionContent }
 
-/** A writer that lost a race may have left its own instant in the copy, but not one of much earlier or later: ms. */
+/**
+ * Maximum distance in milliseconds between the hint `sup` of a copy and the instant of its successor. A writer that lost a race may have
+ * left its own instant in the copy.
+ */
 const MARGIN = 15 * 60 * 1000
-/** Items read at once: of 180 KB each at the most. */
+/** Maximum items read at once. An item has at most 180 KB. */
 const MOST = 50
 
-/** In the order of the entries. `wanted`: how many are likely to be taken, of each page where there are more. */
+/** Yields the versions in the order of the entries. `wanted`: number of versions that the caller probably takes per page. */
 export async function* readEntries(
   reader: VersionReader,
   entries: readonly IndexEntry[],
@@ -31,7 +34,10 @@ export async function* readEntries(
   }
 }
 
-/** A copy's hint decides where it is far from the instant, and a head that is still the head is current; else the next version decides. */
+/**
+ * Returns the entries that were current at the instant. The hint of a copy decides if it is far from the instant. An unchanged head is
+ * current. Otherwise the next version decides.
+ */
 async function foundOf(
   reader: VersionReader,
   entries: readonly IndexEntry[],

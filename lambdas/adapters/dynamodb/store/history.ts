@@ -1,4 +1,4 @@
-/** Histories: of one resource from its own items, of types from the index, merged. */
+/** Histories: of one resource from its own items, of types merged from the index. */
 import type { Clock } from '../../../ports/execution/clock.ts'
 import type {
   HistoryPage,
@@ -19,7 +19,7 @@ import { distinctEntries, type IndexEntry, type IndexSource, readSources, type S
 import type { VersionReader } from './reader.ts'
 import type { TypeShards } from './type-shards.ts'
 
-/** Bytes after which a page ends early. */
+/** Bytes of bodies after which a page ends early. */
 export const MAX_PAGE_BYTES = 16_000_000
 const SMALLEST_READING = 16
 
@@ -41,7 +41,7 @@ export class HistoryReader {
     return this.#pageOf(keyed(key, past), window, limit)
   }
 
-  /** Ends before the oldest transaction that is on its way in, so that no part of one is seen. */
+  /** Ends before the oldest transaction that is not settled, so that no page shows a part of a transaction. */
   async ofTypes(scope: HistoryScope, window: HistoryWindow, after: HistoryPosition | undefined, limit: number): Promise<HistoryPage> {
     const limitsNow = async () =>
       this.#limits(
@@ -60,14 +60,17 @@ export class HistoryReader {
     }
   }
 
-  /** True if no stamp of the instant is still sent, the index shows all of it, and no transaction of it is open or just settled. */
+  /**
+   * True if the history up to the instant is final. No such timestamp can still be sent, the index shows all versions, and no transaction
+   * is open.
+   */
   async settled(tenant: string, instant: number): Promise<boolean> {
     const lag = await readGreatestLag(this.#dynamo, this.#clock.now(), { tenant })
     // guard: settled-needs-the-instant
     return lag <= MAX_INDEX_LAG_MS && (await this.#limits(tenant, { since: 0 }, lag)).end > instant
   }
 
-  /** Where a history ends, and the transactions of which the index showed nothing yet. `lag`: of the index, ms. */
+  /** Returns the end of a history, and the pending transactions, of which the index shows nothing yet. `lag`: index lag in milliseconds. */
   async #limits(
     tenant: string,
     { since, before = Number.MAX_SAFE_INTEGER }: HistoryWindow,
@@ -76,7 +79,7 @@ export class HistoryReader {
     const open = await openTransactions(this.#dynamo, tenant)
     const records = await Promise.all(open.map(async (each) => ({ ...(await readRecord(this.#dynamo, each)), ...each })))
     const visible = since === undefined ? Number.MAX_SAFE_INTEGER : this.#clock.now() - historyLag(lag)
-    // What may still be committed, or was settled only now, matters only to who asks for what is new, and would not look back.
+    // A client that polls with `since` never looks back. Only for such a client, pending and just settled transactions shorten the history.
     // guard: history-ends-before-unsettled-writes
     const inTheWay = records.filter(({ state, settled }) =>
       state === 'COMMITTED' ? settled === undefined || settled > visible : state === 'PENDING' && since !== undefined,
@@ -103,7 +106,7 @@ export class HistoryReader {
     }
   }
 
-  /** The entries after a position, as far as all sources were read. No `end`: to the end. */
+  /** Reads the entries after a position, as far as all sources were read. No `end`: there are no further entries. */
   async #window(
     sources: readonly IndexSource[],
     window: HistoryWindow & { readonly before: number },
@@ -120,7 +123,7 @@ export class HistoryReader {
     return { entries: distinctEntries(within).toSorted(byPosition), ...(end === undefined ? {} : { end }) }
   }
 
-  /** As many as are asked for and a page may weigh. */
+  /** Reads up to `limit` versions. The page ends early above MAX_PAGE_BYTES. */
   async #pageOf(found: AsyncIterable<FoundVersion>, { placesOnly = false }: HistoryWindow, limit: number): Promise<HistoryPage> {
     const versions: ResourceVersion[] = []
     let weight = 0
@@ -140,7 +143,10 @@ async function* keyed(key: ResourceKey, contents: AsyncIterable<VersionContent>)
 
 const isShort = ({ since, before = Number.MAX_SAFE_INTEGER }: HistoryWindow, end: number): boolean => since !== undefined && end < before
 
-/** Sources whose type stands before the position's have given all of its instant, those after it nothing of it. */
+/**
+ * Returns the range of a source after a position. At the instant of the position, sources of earlier types are finished and sources of
+ * later types have not begun.
+ */
 function rangeOf(
   { type }: IndexSource,
   { since = 0, before }: HistoryWindow & { readonly before: number },
@@ -157,6 +163,6 @@ function rangeOf(
 
 const text = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
-/** The order of HistoryPosition. */
+/** Compares in the order of HistoryPosition. */
 const byPosition = (a: HistoryPosition, b: HistoryPosition): number =>
   b.lastUpdated - a.lastUpdated || text(a.type, b.type) || text(a.id, b.id) || b.versionId - a.versionId

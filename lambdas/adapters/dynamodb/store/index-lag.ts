@@ -1,6 +1,6 @@
 /**
- * How late the index of the table shows writes. A sweep notes the lag of beats; writers note the types whose writes the index refuses, since such
- * a key lags alone. Readers of the index go by the greatest lag of the last ten minutes.
+ * Lag between a write to the table and its appearance in the table's index. A sweep notes the lag of heartbeats. Writers note the types
+ * whose writes the index rejects, because such a key lags alone. Readers of the index apply the greatest lag of the last ten minutes.
  */
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import { WritesHidden } from '../../../ports/faults/writes-hidden.ts'
@@ -9,7 +9,7 @@ import { encodeTenant } from '../table-keys.ts'
 import { REFUSED_WRITES_LAG_MS } from '../time-limits.ts'
 
 const PARTITION = '#LAG'
-/** Ten minutes after the sweep that noted it, which lasts one: ms. */
+/** How long a noted lag applies, in milliseconds: ten minutes after the sweep that noted it, which takes up to one minute. */
 const REMEMBERED = 11 * 60_000
 const MINUTE = 60_000
 const SECONDS = 1_000
@@ -18,15 +18,15 @@ const INDEX_OF_TABLE = '*'
 
 type Scope = { readonly tenant: string; readonly type?: string | undefined }
 
-/** Sort keys are compared as texts. */
+/** Pads the instant, because DynamoDB compares sort keys as text. */
 const sortOf = (instant: number, of: string): string => `${String(instant).padStart(15, '0')}#${of}`
 const ofType = ({ tenant, type = '' }: Scope): string => `${encodeTenant(tenant)}#${type}`
 
-/** Notes that the index showed what was written at an instant only after so many ms, or does not show it yet. */
+/** Notes a lag in milliseconds: the index showed a write of this instant that late, or does not show it yet. */
 export const noteLag = (dynamo: TableClient, instant: number, lag: number, of = INDEX_OF_TABLE): Promise<unknown> =>
   dynamo.putIf({ Item: { pk: PARTITION, sk: sortOf(instant, of), lag, expires: Math.ceil((instant + 2 * REMEMBERED) / SECONDS) } })
 
-/** Returns the greatest lag that was noted for a type, or for any type of a tenant, in ms. */
+/** Returns the greatest lag that was noted for a type, or for any type of a tenant, in milliseconds. */
 export async function readGreatestLag(dynamo: TableClient, now: number, scope: Scope): Promise<number> {
   let greatest = 0
   for await (const { sk, lag } of dynamo.query({
@@ -41,7 +41,7 @@ export async function readGreatestLag(dynamo: TableClient, now: number, scope: S
   return greatest
 }
 
-/** Returns the greatest lag. Throws WritesHidden if it is `limit` or more, in ms. */
+/** Returns the greatest lag in milliseconds. Throws WritesHidden if it is `limit` or more. */
 export async function readLagBelow(limit: number, dynamo: TableClient, now: number, scope: Scope): Promise<number> {
   const lag = await readGreatestLag(dynamo, now, scope)
   // guard: great-index-lag-is-refused
@@ -49,9 +49,12 @@ export async function readLagBelow(limit: number, dynamo: TableClient, now: numb
   return lag
 }
 
-/** Within the message or the reasons of an error. https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TroubleshootingThrottling.html */
+/**
+ * Pattern in the message or the reasons of an error.
+ * https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TroubleshootingThrottling.html
+ */
 const REFUSED_BY_INDEX = /"IndexWrite|global secondary index/i
-/** Tenant and type, in the partition key of a resource. */
+/** Pattern of tenant and type in the partition key of a resource. */
 const TYPE_OF_KEY = /"pk":"([^"#]+#[^"#]+)#/g
 
 type Throttled = {
@@ -63,7 +66,7 @@ type Throttled = {
 const isRefusedByIndex = ({ message, ThrottlingReasons, CancellationReasons }: Throttled): boolean =>
   REFUSED_BY_INDEX.test(JSON.stringify([message, ThrottlingReasons, CancellationReasons?.map(({ Message }) => Message)]))
 
-/** A client that notes refusals by the index, before the write is sent again: for each type once a minute. `note` may fail. */
+/** Returns a client that notes writes rejected by the index before they are retried, once a minute for each type. `note` may fail. */
 export function withRefusalNotes(
   client: DynamoDBDocumentClient,
   note: (instant: number, lag: number, of: string) => Promise<unknown>,
@@ -75,7 +78,7 @@ export function withRefusalNotes(
       return await client.send(command as never, ...(rest as []))
     } catch (error) {
       if (isRefusedByIndex(error as Throttled)) {
-        // A minute has one item for each type, whatever the number of writers.
+        // One item per type and minute, regardless of the number of writers.
         const minute = Math.ceil(now() / MINUTE) * MINUTE
         for (const [, of = ''] of JSON.stringify(command.input).matchAll(TYPE_OF_KEY)) {
           if (noted.get(of) === minute) continue

@@ -1,6 +1,6 @@
 /**
- * The index of a type, read in windows: what is current first, what is past after it. A version that moves from one to the other in between
- * is in both, never in neither.
+ * Reads the index of a type in windows: current versions first, past versions second. A version that becomes past in between is in both
+ * windows, never in neither.
  */
 import { forEachInParallel } from '../../../ports/execution/parallel.ts'
 import type { VersionKey } from '../../../ports/store/resource-store.ts'
@@ -12,16 +12,16 @@ export type IndexSource = { readonly tenant: string; readonly type: string; read
 export type IndexEntry = VersionKey & {
   readonly lastUpdated: number
   readonly gsk: string
-  /** A head, when it was read. */
+  /** Whether the entry was a head item when the index was read. */
   readonly isHead: boolean
-  /** Of a copy: when its successor was stamped, or a writer that lost against it. */
+  /** For a copy: the timestamp of its successor, or of a writer that lost the race to write it. */
   readonly sup?: number
 }
 
-/** Places of one source, both included. */
+/** Range of sort keys in one source, both ends included. */
 export type SortKeyRange = { readonly from: string; readonly to: string }
 
-/** The first entries of a range, newest first, and whether these are all. */
+/** First entries of a range, newest first, and whether these are all. */
 export type SourceEntries = { readonly entries: readonly IndexEntry[]; readonly isAll: boolean }
 
 export async function readSource(
@@ -47,7 +47,10 @@ export async function readSource(
   return { entries, isAll: true }
 }
 
-/** How many entries of a range there are, some after some, newest first; `last`: where those counted end, if more come. Nothing is handed over. */
+/**
+ * Counts the entries of a range in steps of `some`, newest first, without transferring them. `last`: last entry of a step, absent at the
+ * end of the range.
+ */
 export async function* countSource(
   dynamo: TableClient,
   kind: PartitionKind,
@@ -65,7 +68,7 @@ export async function* countSource(
     yield { count, ...(last === undefined ? {} : { last: parseIndexSortKey(last.gsk as string) }) }
 }
 
-/** As `readSource`, of many sources at once. */
+/** Reads many sources in parallel, each like `readSource`. */
 export async function readSources(
   dynamo: TableClient,
   kind: PartitionKind,
@@ -81,7 +84,7 @@ export async function readSources(
 
 const WIDTH = 32
 
-/** Of a head and its copy the head: what the copy says of its successor may not have happened. */
+/** Removes duplicate versions and prefers the head to its copy. The commit of the successor that the copy mentions may have failed. */
 export function distinctEntries(entries: readonly IndexEntry[]): readonly IndexEntry[] {
   const byVersion = new Map<string, IndexEntry>()
   for (const entry of entries) {

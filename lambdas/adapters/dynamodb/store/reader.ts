@@ -1,4 +1,4 @@
-/** Reads heads and versions. A head with a staged version is resolved through the record of its transaction; readers never write. */
+/** Reads current and other versions. The transaction record decides whether a staged version is current. Readers never write. */
 import type { BlobStore } from '../../../ports/blobs/blob-store.ts'
 import type { Clock } from '../../../ports/execution/clock.ts'
 import { Damaged } from '../../../ports/faults/damaged.ts'
@@ -8,18 +8,18 @@ import type { TableClient } from '../table-client.ts'
 import { HEAD_SORT_KEY, primaryKey, versionSortKey } from '../table-keys.ts'
 import { type CopyItem, type HeadItem, type VersionContent, versionOf } from '../version-item.ts'
 
-/** What a head stands for: the current version, and the one before where the two stand in it side by side. */
+/** Versions in a head item: the current one, and the previous one while the item holds both. */
 export type ResolvedHead = {
   readonly current: VersionContent
   readonly before?: VersionContent
-  /** It was committed, and is on its way in. */
+  /** Present while the version is committed but not yet moved from the staged attributes. */
   readonly isMoving?: true
 }
 
-/** `isHead`: it was the current version when it was read. */
+/** `isHead`: whether it was the current version when it was read. */
 export type LocatedContent = { readonly content: VersionContent; readonly isHead: boolean }
 
-/** Commits that may have come between two readings are not older, clocks that differ included: ms. */
+/** Maximum age in milliseconds of a commit that may have happened between two reads, including clock differences. */
 const RECENT = 60_000
 const READINGS = 6
 
@@ -38,7 +38,7 @@ export class VersionReader {
     return unpacked(await this.#currentContents(keys), room, (content, i) => this.version(keys[i]!, content))
   }
 
-  /** What is known of the heads, though some may be damaged. */
+  /** Returns current versions, and for damaged ones the data that could be read. */
   async currentOrDamage(keys: readonly ResourceKey[], room?: number): Promise<readonly (ResourceVersion | DamagedVersion | undefined)[]> {
     return unpacked(await this.#currentContents(keys), room, (content, i) => this.versionOrDamage(keys[i]!, content))
   }
@@ -47,7 +47,7 @@ export class VersionReader {
     return unpacked(await this.contents(keys), room, (content, i) => this.version(keys[i]!, content))
   }
 
-  /** Heads first: most versions that are asked for are current. A head that has moved on has left a copy, written before it moved. */
+  /** Reads the head items first, because most requested versions are current. A head that has changed since has left a copy. */
   async contents(keys: readonly VersionKey[]): Promise<readonly (VersionContent | undefined)[]> {
     const heads = await this.heads(keys)
     const found = keys.map((key, i) => inHead(heads[i], key.versionId))
@@ -57,7 +57,7 @@ export class VersionReader {
     return found
   }
 
-  /** Versions whose places are known, each read there, and whether it is the head; a head that has moved on has left a copy. */
+  /** Reads versions at their known location, and reports whether each is current. A head that has changed since has left a copy. */
   async placed(keys: readonly (VersionKey & { readonly isHead: boolean })[]): Promise<readonly (LocatedContent | undefined)[]> {
     const items = await this.#dynamo.getAll(
       keys.map((key) => ({ pk: primaryKey(key), sk: key.isHead ? HEAD_SORT_KEY : versionSortKey(key.versionId) })),
@@ -78,7 +78,7 @@ export class VersionReader {
     return this.#resolve(keys, items as readonly (HeadItem | undefined)[])
   }
 
-  /** The versions of one resource that a window lets through, newest first, from below a version number on. */
+  /** Yields the versions of one resource in a window, newest first, with numbers below `below`. */
   async *past(key: ResourceKey, { since = 0, before = Number.POSITIVE_INFINITY, currentAt }: HistoryWindow, below?: number) {
     const [head] = await this.heads([key])
     let successor: VersionContent | undefined
@@ -106,7 +106,10 @@ export class VersionReader {
     }
   }
 
-  /** From the first that is asked for, or the one after it, whose instant says when the first was superseded. */
+  /**
+   * Yields versions from number `below` down. The first one is the successor of the first wanted version, and its timestamp is when that
+   * was superseded.
+   */
   async *#contentsOf(key: ResourceKey, head: ResolvedHead | undefined, below = Number.POSITIVE_INFINITY): AsyncGenerator<VersionContent> {
     if (head === undefined) return
     for (const content of [head.current, head.before]) if (content !== undefined && content.vid <= below) yield content
@@ -122,7 +125,10 @@ export class VersionReader {
       yield (item as CopyItem).v
   }
 
-  /** Where one of several is so new that its commit may have fallen into the reading, they are read again until two readings agree. */
+  /**
+   * Returns the head items as of one moment. If a commit may have happened during the read, it repeats the read until two results agree, at
+   * most READINGS times.
+   */
   async #headsOfOneMoment(keys: readonly ResourceKey[]): Promise<readonly (ResolvedHead | undefined)[]> {
     let heads = await this.heads(keys)
     for (let n = 1; n < READINGS && keys.length > 1 && this.#mayBeTorn(heads); n++) {
@@ -139,7 +145,7 @@ export class VersionReader {
     return heads.some((head) => head !== undefined && (head.isMoving === true || head.current.lu >= recently))
   }
 
-  /** Each transaction is asked once, so that one answer agrees with itself. */
+  /** Reads each transaction record once, so that all items of a transaction resolve alike. */
   async #resolve(keys: readonly ResourceKey[], items: readonly (HeadItem | undefined)[]): Promise<readonly (ResolvedHead | undefined)[]> {
     const states = new Map<string, Promise<TransactionState>>()
     const stateOf = (tenant: string, id: string): Promise<TransactionState> => {
@@ -160,10 +166,12 @@ export class VersionReader {
   }
 }
 
-/** Large bodies lie in the blob store: one at a time would take as many round trips. */
+/** Versions unpacked in parallel. Large bodies are in the blob store, and reading them one by one costs a round trip each. */
 const UNPACKED_AT_ONCE = 8
 
-/** Unpacks a few at once, up to the body that uses the room up. Items are small, but their unpacked bodies may be very large. */
+/**
+ * Unpacks a few versions at a time, up to the body that exceeds `room` bytes. Items are small, but their unpacked bodies may be very large.
+ */
 async function unpacked<Found extends ResourceVersion | DamagedVersion>(
   contents: readonly (VersionContent | undefined)[],
   room = Number.POSITIVE_INFINITY,

@@ -1,4 +1,4 @@
-/** The heads that were written lately: from the index, and, where that shows nothing yet, from the manifests of large transactions. */
+/** Current versions of recent writes: from the index, and from the manifests of large transactions that the index does not show yet. */
 import { IndexBehind } from '../../../ports/faults/index-behind.ts'
 import type { ResourceKey, ResourceVersion } from '../../../ports/store/resource-store.ts'
 import { manifestOf, openTransactions, readRecord } from '../commit/transaction-record.ts'
@@ -12,15 +12,17 @@ export type RecentHeadsParts = {
   readonly dynamo: TableClient
   readonly reader: VersionReader
   readonly types: TypeShards
-  /** Waits until the index shows all writes until now. */
+  /** Waits until the index shows all writes made before the call. */
   readonly writesShown: (scope: Scope) => Promise<void>
 }
 type Scope = { readonly tenant: string; readonly type: string }
 
-/** Items read at once: of 180 KB each at the most. */
+/** Maximum items read at once. An item has at most 180 KB. */
 const AT_ONCE = 50
 
-/** In this order: what a transaction settled before its manifest was looked for, the index shows once its lag is over. */
+/**
+ * Reads the manifests before the index. A transaction that was settled before its manifest was read is visible in the index after the wait.
+ */
 export async function* readRecentHeads(
   parts: RecentHeadsParts,
   scope: Scope,
@@ -44,7 +46,7 @@ export async function* readRecentHeads(
   }
 }
 
-/** What committed transactions bring in, until they are closed. */
+/** Returns the keys that committed but not yet closed transactions write. */
 async function keysOfOpen({ dynamo }: RecentHeadsParts, { tenant, type }: Scope): Promise<readonly ResourceKey[]> {
   const manifests = (await openTransactions(dynamo, tenant)).map(async (transaction) => {
     const record = await readRecord(dynamo, transaction)
@@ -55,7 +57,10 @@ async function keysOfOpen({ dynamo }: RecentHeadsParts, { tenant, type }: Scope)
   return keys.filter(({ sk }) => sk === HEAD_SORT_KEY).flatMap(({ pk }) => (parsePrimaryKey(pk).type === type ? [parsePrimaryKey(pk)] : []))
 }
 
-/** A copy tells of its head, which the index may show later. IndexBehind: more versions than that. */
+/**
+ * Returns the resources with recent versions in the index. A copy also identifies its head, which the index may show later. Throws
+ * IndexBehind if there are more than `most` versions.
+ */
 async function keysOfIndex(
   { dynamo, types }: RecentHeadsParts,
   { tenant, type }: Scope,

@@ -1,4 +1,4 @@
-/** ResourceReader, RecentWrites and ResourceWriter on DynamoDB: one table, large bodies in a blob store. */
+/** ResourceReader, RecentWrites and ResourceWriter on DynamoDB: one table, with large bodies in a blob store. */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import type { BlobStore } from '../../../ports/blobs/blob-store.ts'
@@ -41,25 +41,27 @@ import { Tenants } from './tenants.ts'
 import { type ShardCounts, TypeShards } from './type-shards.ts'
 
 export type DynamoDbStoreOptions = {
-  /** Without retries of its own: the store knows which calls may be repeated. */
+  /** Client without retries of its own: the store knows which calls may be repeated. */
   readonly client: DynamoDBDocumentClient
   readonly table: string
   readonly blobs: BlobStore
   readonly clock: Clock
   readonly shards?: ShardCounts
-  /** How often a call is tried while it is refused or unanswered. */
+  /** Maximum attempts of a call that is rejected or unanswered. */
   readonly attempts?: number
-  /** What one try may take: ms. */
+  /** Maximum duration of one attempt, in milliseconds. */
   readonly patience?: number
-  /** From when on nothing is sent, of whatever was begun. */
+  /** Deadline after which the store sends nothing more, even for operations that have begun. */
   readonly ends?: Deadline
-  /** What a commit of more actions takes is decided by a record of its own. At most 100. */
+  /** Maximum actions of a commit in one TransactWriteItems, at most 100. Larger commits use a transaction record. */
   readonly mostActions?: number
-  /** How long such a commit may take before others may abort it: ms. */
+  /** How long a commit with a transaction record may take before other processes may abort it, in milliseconds. */
   readonly transactionTime?: number
-  /** How long a stamp is sent: what was stamped before is not committed any more, and is Overloaded. */
+  /** How long a timestamp may be sent, in milliseconds. A commit with an older timestamp is Overloaded and changes nothing. */
   readonly stampTime?: number
-  /** Minimum wait of a scan between current and past versions, in ms. 0: it never waits, and may miss concurrent writes. */
+  /**
+   * Minimum wait of a scan between current and past versions, in milliseconds. With 0 a scan never waits and may miss concurrent writes.
+   */
   readonly settleTime?: number
   readonly wait?: (time: number) => Promise<unknown>
 }
@@ -76,7 +78,7 @@ const DEFAULTS = {
   wait: (time: number) => wait(time),
 }
 
-/** Lag of the index, in ms, from which the latest writes do not wait for it. A request has 29 s, and may look at several types. */
+/** Index lag in milliseconds from which reads of recent writes fail instead of waiting. A request has 29 s and may read several types. */
 const LONGEST_WAITED = 2_001
 
 export class DynamoDbResourceStore implements ResourceReader, RecentWrites, ResourceWriter, SettledVersions, StoredTenants {
@@ -139,7 +141,7 @@ export class DynamoDbResourceStore implements ResourceReader, RecentWrites, Reso
     await wait(Math.max(settleTime, visibilityDelay(lag)))
   }
 
-  /** A lag below a second, which is not noted, is not waited for. WritesHidden where the index lags for longer than a request can wait. */
+  /** Does not wait for a lag below one second, which is not noted. Throws WritesHidden if the index lags longer than a request can wait. */
   recent(scope: { readonly tenant: string; readonly type: string }, since: number, most: number): AsyncIterable<ResourceVersion> {
     const writesShown = () => this.#writesShown(scope)
     return readRecentHeads({ dynamo: this.#dynamo, reader: this.#reader, types: this.#types, writesShown }, scope, since, most)
@@ -167,23 +169,26 @@ export class DynamoDbResourceStore implements ResourceReader, RecentWrites, Reso
     return commit({ ...this.#options, dynamo: this.#dynamo }, writes, guards).catch(unsure)
   }
 
-  /** Finishes a transaction that has been decided, or is overdue. False: it is still open. */
+  /** Finishes a transaction that is decided or overdue. Returns false if it is still open. */
   settleTransaction(tenant: string, id: string): Promise<boolean> {
     return settleTransaction(this.#dynamo, { tenant, id }, () => this.#options.clock.now())
   }
 
-  /** Removes large bodies no version names, of those written before the instant: ms since 1970. How many it removed. */
+  /** Removes the large bodies of a time range to which no version refers. Returns their number. */
   sweepBodies(written: WriteTimeRange): Promise<number> {
     return sweepBodies(this.#dynamo, this.#options.blobs, written)
   }
 
-  /** Takes up the transactions whose coordinator is gone. How many it settled. AggregateError, when all were tried, where some could not be. */
+  /**
+   * Settles the transactions that lost their coordinator. Returns their number. Throws AggregateError, after trying all, if some could not
+   * be settled.
+   */
   sweep(): Promise<number> {
     return sweepTransactions(this.#dynamo, () => this.#options.clock.now())
   }
 }
 
-/** A reading of a commit that nobody answered may have come after a write. */
+/** Rethrows the error of a commit. An unanswered read may follow a write that took effect, so it must not claim that nothing was done. */
 function unsure(error: unknown): never {
   throw error instanceof UnansweredRead ? error.cause : error
 }

@@ -1,6 +1,6 @@
 /**
- * The versions of a type that were current at an instant, shard by shard, newest first. Each stands in one place of the index: as a head,
- * or as a copy superseded since. So every place is visited once, and no resource comes twice.
+ * Versions of a type that were current at an instant, shard by shard, newest first. The index holds each of them once: as a head, or as a
+ * copy superseded after the instant. So a scan visits every position once and returns no resource twice.
  */
 import type { DamagedVersion, ResourceVersion, ScanExtent, ScanPage, ScanRequest } from '../../../ports/store/resource-store.ts'
 import type { TableClient } from '../table-client.ts'
@@ -11,17 +11,17 @@ import { countSource, distinctEntries, type IndexEntry, type IndexSource, readSo
 import type { VersionReader } from './reader.ts'
 import type { TypeShards } from './type-shards.ts'
 
-/** Index entries held at once, of about 200 bytes. */
+/** Maximum index entries in memory, of about 200 bytes each. */
 const ENTRIES = 20_000
 
-/** Where a scan goes on: the shard, of how many there were when it began, and the place after which. */
+/** Position of a scan: the shard, the number of shards when the scan began, and the sort key from which it continues. */
 type Cursor = readonly [shard: number, of: number, after: string]
 
 export type ScanOptions = {
   readonly dynamo: TableClient
   readonly reader: VersionReader
   readonly types: TypeShards
-  /** Waits as long as the index may show a copy later than it stops showing the head. */
+  /** Waits until the index shows the copies of the heads that it no longer shows. */
   readonly copiesShown: (source: IndexSource) => Promise<void>
 }
 
@@ -48,7 +48,7 @@ export async function* scanPages(options: ScanOptions, request: ScanRequest): As
   }
 }
 
-/** `after`: the place it ends at; none: all of the source is read. */
+/** `after`: sort key from which the next page continues. Absent at the end of the source. */
 type SourcePage = Omit<ScanPage, 'cursor'> & { readonly after?: string }
 
 async function* pagesOf(options: ScanOptions, request: ScanRequest, source: IndexSource, range: SortKeyRange): AsyncGenerator<SourcePage> {
@@ -64,7 +64,7 @@ async function* pagesOf(options: ScanOptions, request: ScanRequest, source: Inde
   }
 }
 
-/** All entries up to a place, of heads and of copies. No `end`: to the end. */
+/** Reads all entries of heads and copies up to a common end. No `end`: the range is read completely. */
 async function window(
   { dynamo, copiesShown }: ScanOptions,
   source: IndexSource,
@@ -81,7 +81,7 @@ async function window(
   return { entries, ...(end === undefined ? {} : { end }) }
 }
 
-/** Pages up to the limit; `last`: the entry one ended at before all were read. */
+/** Yields pages of at most `limit` versions. `last`: last entry of a page that ends before all entries were read. */
 async function* read(
   reader: VersionReader,
   entries: readonly IndexEntry[],
@@ -104,7 +104,7 @@ async function* read(
   yield found()
 }
 
-/** By the entries of heads in the first shard: ids are spread evenly, and most versions are current. */
+/** Estimates the extent from the head entries of the first shard: ids are spread evenly, and most versions are current. */
 export async function scanExtent({ dynamo, types }: ScanOptions, part: Part, every: number): Promise<ScanExtent> {
   const sources = await types.sources(part.tenant, part.type)
   const [first] = sources

@@ -1,10 +1,10 @@
-/** Which types a tenant has resources of, and over how many partitions of the index each is spread. */
+/** Types of which a tenant has resources, and the number of index partitions of each. */
 import type { Write } from '../../../ports/store/resource-store.ts'
 import type { TableClient } from '../table-client.ts'
 import { tenantKey } from '../table-keys.ts'
 import type { IndexSource } from './index-windows.ts'
 
-/** How many partitions of the index a type is spread over: 1,000 writes a second each. May only grow. */
+/** Returns the number of index partitions of a type. Each accepts 1,000 writes per second. The number may only grow. */
 export type ShardCounts = (type: string) => number
 
 export class TypeShards {
@@ -17,7 +17,7 @@ export class TypeShards {
     this.#shards = shards
   }
 
-  /** Before the first write of a type, once in a process. */
+  /** Registers the types before their first write, once per process. */
   async register(writes: readonly Write[]): Promise<void> {
     for (const { tenant, type } of writes) {
       const key = keyOf(tenant, type)
@@ -32,7 +32,7 @@ export class TypeShards {
     }
   }
 
-  /** The sources of the index for one type, or all of a tenant; as many as any writer ever used. */
+  /** Returns the index sources of one type, or of all types of a tenant. Their number is the highest that any writer used. */
   async sources(tenant: string, type?: string): Promise<readonly IndexSource[]> {
     const sources: IndexSource[] = []
     const { pk, sk } = keyOf(tenant, type ?? '')

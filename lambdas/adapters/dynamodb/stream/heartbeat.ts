@@ -1,37 +1,43 @@
 /**
- * The beats of a pulse as items of the table, each in a partition of its own. The stream reports them as it reports heads. The index shows
- * some of them, as late as heads.
+ * Heartbeats as items of the table, each in a partition of its own. The stream reports them like head items. The index shows some of them,
+ * with the same lag as heads.
  */
 import type { ShardHeartbeat } from '../../../ports/search/heartbeat.ts'
 import type { Item, TableClient } from '../table-client.ts'
 import { INDEX_NAME } from '../table-keys.ts'
 import type { StreamRecord } from './stream.ts'
 
-/** The sort key of beats. */
+/** The sort key of heartbeats. */
 export const HEARTBEAT_SORT_KEY = 'P'
 
 const PARTITION = '#PULSE#'
 
-/** One beat of so many is in the index, because an entry costs a write unit. With 4 parts of an index, 16 beats miss one in 4 of 100 tables. */
+/**
+ * One of this many heartbeats is in the index, because an entry costs a write unit. If an index has 4 partitions, 16 heartbeats miss one of
+ * them in 4 % of tables.
+ */
 const INDEXED = 4
 
 const keyOf = (place: number): string => `${PARTITION}${place}`
 const isIndexed = (place: number): boolean => place % INDEXED === 0
 
-/** `sup` is the attribute that the index carries. With the same `gsk` each time, the entry is changed in its place, for one unit. */
+/**
+ * Creates the item. `sup` is the attribute that the index carries. The constant `gsk` lets the index update the entry in place, for one
+ * unit.
+ */
 export const heartbeatItem = ({ place, sent }: ShardHeartbeat): Item => ({
   ...{ pk: keyOf(place), sk: HEARTBEAT_SORT_KEY, sent },
   ...(isIndexed(place) ? { gpk: keyOf(place), gsk: HEARTBEAT_SORT_KEY, sup: sent } : {}),
 })
 
-/** Returns the beats, of those given, that the index of the table does not show yet. */
+/** Returns those of the given heartbeats that the index of the table does not show yet. */
 export async function hiddenHeartbeats(dynamo: TableClient, beats: readonly ShardHeartbeat[]): Promise<readonly ShardHeartbeat[]> {
   const indexed = beats.filter(({ place }) => isIndexed(place))
   const hidden = await Promise.all(indexed.map(async ({ place, sent }) => (await shownBeat(dynamo, place)) < sent))
   return indexed.filter((_, i) => hidden[i])
 }
 
-/** Returns when the youngest beat was sent that the index shows in a place, or 0. */
+/** Returns when the latest heartbeat was sent that the index shows for `place`, or 0. */
 async function shownBeat(dynamo: TableClient, place: number): Promise<number> {
   for await (const { sup } of dynamo.query({
     IndexName: INDEX_NAME,
@@ -42,7 +48,7 @@ async function shownBeat(dynamo: TableClient, place: number): Promise<number> {
   return 0
 }
 
-/** undefined: the record tells of none. */
+/** Returns undefined if the record contains no heartbeat. */
 export function heartbeatOfRecord({ dynamodb }: StreamRecord): ShardHeartbeat | undefined {
   const { pk, sk, sent } = dynamodb?.NewImage ?? {}
   if (sk?.S !== HEARTBEAT_SORT_KEY || !pk?.S?.startsWith(PARTITION)) return undefined

@@ -1,6 +1,6 @@
 /**
- * A table that DynamoDB restored gets what a restore leaves behind: its stream, the expiry of items, recovery to any second, protection from
- * deletion. https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/PointInTimeRecovery.html
+ * Prepares a table that DynamoDB restored. A restore omits the stream, the expiry of items, point-in-time recovery and deletion protection.
+ * https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/PointInTimeRecovery.html
  */
 import { setTimeout as wait } from 'node:timers/promises'
 import {
@@ -20,26 +20,32 @@ export type CapacityUnits = { readonly reads: number; readonly writes: number }
 
 export type TableRequirements = {
   readonly name: string
-  /** ARN of the key that encrypts it: who reads it may use no other. */
+  /** ARN of the KMS key that must encrypt the table. Its readers have no permission for another key. */
   readonly key: string
-  /** Of the table of resources: it has an index, and functions follow its stream. */
+  /** Whether this is the table of resources, which has an index and a stream that functions follow. */
   readonly isFollowed: boolean
-  /** A limit of costs, units a second. */
+  /** Maximum throughput in units per second, which limits costs. */
   readonly most?: CapacityUnits
-  /** What it takes at once, units a second. */
+  /** Throughput that the table accepts immediately, in units per second. */
   readonly warm?: CapacityUnits
-  /** The name of the table whose history since the instant, ms since 1970, tells what differs: it has to be the one this was restored from. */
+  /**
+   * Previous table, from which this one must have been restored. Its history since `instant` (milliseconds since 1970) shows the
+   * differences.
+   */
   readonly former?: { readonly name: string; readonly instant: number }
 }
 
-/** Looks at the table; with a second between two of them, a minute less than the function has. */
+/** Maximum reads of the table's state. With a second between two reads, they end a minute before the function times out. */
 const LOOKS = 240
 const SECOND = 1_000
 const VIEW = 'NEW_AND_OLD_IMAGES'
 
 export type AdoptParts = { readonly client?: DynamoDBClient; readonly pause?: () => Promise<unknown> }
 
-/** The ARN of its stream, '' without one. Changes nothing that is as wanted. RangeError: it is no table that could be read, or followed. */
+/**
+ * Prepares the table and returns the ARN of its stream, or '' without one. It changes only settings that differ. Throws RangeError if the
+ * server could not read or follow the table.
+ */
 export async function adoptTable(
   wanted: TableRequirements,
   { client = new DynamoDBClient(), pause = () => wait(SECOND) }: AdoptParts = {},
@@ -54,7 +60,7 @@ export async function adoptTable(
   const found = await active()
   const why = mismatchOf(found, wanted)
   if (why !== undefined) throw new RangeError(`The table ${TableName} ${why}`)
-  // DynamoDB takes one at a time.
+  // DynamoDB accepts one change at a time.
   for (const change of changesOf(found, wanted)) {
     await client.send(new UpdateTableCommand({ TableName, ...change }))
     await active()
@@ -66,7 +72,7 @@ export async function adoptTable(
 
 type Patiently = <Found>(look: () => Promise<Found | undefined>) => Promise<Found>
 
-/** `look` gives undefined as long as it is to be repeated; all share how often that is. */
+/** Returns a function that repeats `look` while it returns undefined. All repetitions share one maximum. */
 function patience(pause: () => Promise<unknown>): Patiently {
   let left = LOOKS
   return async (look) => {
@@ -79,7 +85,7 @@ function patience(pause: () => Promise<unknown>): Patiently {
   }
 }
 
-/** Why it cannot count as that table. */
+/** Returns the reason why the table does not meet the requirements. */
 export function mismatchOf(table: TableDescription, wanted: TableRequirements): string | undefined {
   if (!isSame(table.KeySchema, TABLE_DEFINITION.KeySchema)) return 'has other keys'
   // guard: adopted-table-key
@@ -96,7 +102,7 @@ function unfollowable({ GlobalSecondaryIndexes = [], StreamSpecification }: Tabl
     : undefined
 }
 
-/** What another table was told since says nothing of this one. */
+/** Returns the reason why the history of `former` does not apply. Only the table from which this one was restored shows the differences. */
 function otherOrigin({ RestoreSummary }: TableDescription, { former }: TableRequirements): string | undefined {
   if (former === undefined) return undefined
   const { SourceTableArn, RestoreDateTime } = RestoreSummary ?? {}
@@ -120,7 +126,7 @@ function* changesOf(table: TableDescription, { isFollowed, most, warm }: TableRe
   if (most !== undefined && !(MaxReadRequestUnits === most.reads && MaxWriteRequestUnits === most.writes))
     yield { OnDemandThroughput: { MaxReadRequestUnits: most.reads, MaxWriteRequestUnits: most.writes } }
   const { ReadUnitsPerSecond = 0, WriteUnitsPerSecond = 0 } = table.WarmThroughput ?? {}
-  // It only ever rises.
+  // Warm throughput can only be raised.
   if (warm !== undefined && (ReadUnitsPerSecond < warm.reads || WriteUnitsPerSecond < warm.writes))
     yield {
       WarmThroughput: {
@@ -143,7 +149,7 @@ async function letRecover(client: DynamoDBClient, TableName: string, patiently: 
   const PointInTimeRecoverySpecification = { PointInTimeRecoveryEnabled: true }
   await patiently(() =>
     client.send(new UpdateContinuousBackupsCommand({ TableName, PointInTimeRecoverySpecification })).catch((error: Error) => {
-      // Of a table that is new backups begin a little later.
+      // Continuous backups of a new table become available a little later.
       if (error.name !== 'ContinuousBackupsUnavailableException') throw error
       return undefined
     }),

@@ -1,6 +1,6 @@
 /**
- * Records of the table's stream as versions. A record may come again, also after later ones of its resource; within one delivery those of
- * a resource are in order. https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Streams.Lambda.html
+ * Converts records of the table's stream to versions. A record may arrive again, even after later records of its resource. Within one
+ * delivery the records of a resource are in order. https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Streams.Lambda.html
  */
 import type { BlobStore } from '../../../ports/blobs/blob-store.ts'
 import { Damaged } from '../../../ports/faults/damaged.ts'
@@ -21,15 +21,16 @@ export type StreamRecord = {
 }
 
 /**
- * Whether it tells of this table. While a deployment exchanges tables, who follows the new one is still given records of the one before, whose
- * versions are not those of the new one. https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-updating-stacks-update-behaviors.html
+ * Whether the record belongs to this table. While a deployment exchanges tables, the function of the new table still receives records of
+ * the previous one. Their versions are not those of the new table.
+ * https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-updating-stacks-update-behaviors.html
  */
 export const isOfTable = ({ eventSourceARN }: StreamRecord, table: string): boolean =>
   eventSourceARN === undefined || eventSourceARN.split(':').at(5)?.split('/')[1] === table
 
 /**
- * The version a record tells of. undefined: none, as for copies, guards, records of transactions, and heads a transaction has staged
- * something at, which a record of their own follows when it is settled. A version that is damaged comes without a body.
+ * Returns the version that a record contains. Returns undefined for copies, guards, transaction records and heads with a staged version:
+ * settling that version creates a record of its own. A damaged version has no body.
  */
 export async function versionOfRecord({ dynamodb }: StreamRecord, blobs: BlobStore): Promise<ResourceVersion | undefined> {
   const image = dynamodb?.NewImage
@@ -45,7 +46,7 @@ export async function versionOfRecord({ dynamodb }: StreamRecord, blobs: BlobSto
   }
 }
 
-/** The large transaction that a record tells to be decided, and not settled yet. undefined: the record is another item's, or tells less or more. */
+/** Returns the large transaction that a record reports as decided but not settled, or undefined for any other record. */
 export function transactionOfRecord({ dynamodb }: StreamRecord): Transaction | undefined {
   const { sk, state, gpk, settled, tenant, id } = dynamodb?.NewImage ?? {}
   if (sk?.S !== RECORD_SORT_KEY || state?.S === 'PENDING' || gpk === undefined || settled !== undefined) return undefined
