@@ -1,2 +1,2 @@
-/** Returns a name of FHIR after its article: "a Patient", "an Observation". Those that begin with U are spoken as "you". */
+/** Returns a name of FHIR with its article: "a Patient", "an Observation". A name that begins with U sounds like "you", so it gets "a". */
 export const withArticle = (name: string): string => `${/^[AEIO]/i.test(name) ? 'an' : 'a'} ${name}`

@@ -1,8 +1,14 @@
-/** The URLs of attachments, absolute: what leaves the server has to find the way back. https://hl7.org/fhir/R4/datatypes.html#Attachment */
+/**
+ * Absolute URLs for attachments. Exported resources leave the server, and relative URLs would not resolve there.
+ * https://hl7.org/fhir/R4/datatypes.html#Attachment
+ */
 import { R4 } from './definitions/r4.ts'
 import { type Element, isElement, isResource, type Resource } from './resource.ts'
 
-/** The same object where nothing in it is relative. `baseUrl`: of this server, without a slash at the end. */
+/**
+ * Returns the resource with absolute attachment URLs, or the same object if none is relative. `baseUrl`: base URL of this server, without a
+ * trailing slash.
+ */
 export const withAbsoluteAttachments = (resource: Resource, baseUrl: string): Resource =>
   within(resource, resource.resourceType, baseUrl) as Resource
 
@@ -27,7 +33,7 @@ function changedItems(items: readonly unknown[], change: (item: unknown) => unkn
   return changed.some((item, i) => item !== items[i]) ? changed : items
 }
 
-/** What is contained stays where it is. */
+/** Returns the attachment with an absolute URL. A fragment (`#id`) refers to a contained resource and stays unchanged. */
 function absolute(attachment: Element, baseUrl: string): Element {
   const { url } = attachment
   if (typeof url !== 'string' || url === '' || url.startsWith('#') || URL.canParse(url)) return attachment

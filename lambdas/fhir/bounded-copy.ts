@@ -1,8 +1,11 @@
-/** Copies of parts of a resource, no larger and no deeper than a resource may be. */
+/** Copies of parts of a resource. They are limited to the size and depth that a resource may have. */
 import { type FhirError, fhirError } from './outcome.ts'
 import { CHARACTERS_PER_ITEM, spendWork, type WorkBudget } from './path/work-budget.ts'
 
-/** `levels`: of objects and arrays it may be nested in; FhirError 422 where it is deeper. TooCostly where it is larger than the work that is left. */
+/**
+ * Returns a deep copy. `levels`: maximum nesting of objects and arrays; a deeper tree throws FhirError 422. Throws TooCostly if the copy
+ * exceeds the work budget.
+ */
 export function copyBounded(tree: unknown, levels: number, work: WorkBudget): unknown {
   spendWork(work, typeof tree === 'string' ? 1 + tree.length / CHARACTERS_PER_ITEM : 1)
   if (typeof tree !== 'object' || tree === null) return tree
@@ -13,7 +16,7 @@ export function copyBounded(tree: unknown, levels: number, work: WorkBudget): un
   return copy
 }
 
-/** FhirError 422 where a tree is nested deeper. */
+/** Throws FhirError 422 if objects and arrays are nested deeper than `levels`. */
 export function checkDepth(tree: unknown, levels: number): void {
   if (typeof tree !== 'object' || tree === null) return
   if (levels <= 0) throw tooDeep()

@@ -1,13 +1,13 @@
-/** Bundles the server answers with, written entry by entry: stored resources are copied, not parsed. https://hl7.org/fhir/R4/bundle.html */
+/** Bundles in responses, written entry by entry. Stored resources are copied as bytes, not parsed. https://hl7.org/fhir/R4/bundle.html */
 import { parseJsonBytes, writeJson } from './json.ts'
 import type { Element, Resource } from './resource.ts'
 
 export type BundleLink = { readonly relation: 'self' | 'first' | 'previous' | 'next'; readonly url: string }
 
-/** Stands before the other members of its entry: bytes of JSON, in one piece or in several, or a tree. */
+/** Resource of an entry: JSON bytes in one or several chunks, or a tree. It is written before the members in `more`. */
 type EntryResource = Uint8Array | readonly Uint8Array[] | Resource
 
-/** `about`: compartments of the resource, for the audit record. It is no member of the JSON. */
+/** Entry of a response. `about`: compartments of the resource, for the audit record; they are not written to the JSON. */
 export type BundleEntry = {
   readonly fullUrl?: string
   readonly resource?: EntryResource
@@ -28,16 +28,16 @@ export const isBundlePage = (body: unknown): body is BundlePage => (body as Bund
 const isBytes = (resource: BundleEntry['resource']): resource is Uint8Array | readonly Uint8Array[] =>
   resource instanceof Uint8Array || Array.isArray(resource)
 
-/** Bytes; those of a tree are not counted. */
+/** Returns the size in bytes. A tree counts as 0, because it is not serialized yet. */
 export function byteSizeOf(resource: BundleEntry['resource']): number {
   if (!isBytes(resource)) return 0
   return resource instanceof Uint8Array ? resource.length : resource.reduce((sum, { length }) => sum + length, 0)
 }
 
-/** Characters. */
+/** Characters of pending text at which a chunk is emitted. */
 const LONG_TEXT = 65_536
 
-/** The page as JSON, in parts: no two entries have to be written in one go. */
+/** Yields the JSON of the page in chunks, so that a large page is never serialized in one step. */
 export function* writeBundleChunks(page: BundlePage): Generator<Uint8Array, void> {
   let text = writeJson(headOf(page)).slice(0, -1)
   let separator = ',"entry":['
@@ -66,7 +66,7 @@ const headOf = ({ type, total, link }: BundlePage): Resource => ({
   ...(link.length === 0 ? {} : { link }),
 })
 
-/** Of an entry. */
+/** Returns the JSON of an entry before and after its resource. */
 function aroundResource({ fullUrl, more }: BundleEntry): readonly [string, string] {
   const members = more === undefined ? '' : writeJson(more).slice(1, -1)
   return [
@@ -75,14 +75,14 @@ function aroundResource({ fullUrl, more }: BundleEntry): readonly [string, strin
   ]
 }
 
-/** Of an entry whose resource is a tree, or not there. */
+/** Returns an entry as a tree. Its resource is a tree or absent. */
 const treeOfEntry = ({ fullUrl, resource, more }: BundleEntry): Element => ({
   ...(fullUrl === undefined ? {} : { fullUrl }),
   ...(resource === undefined ? {} : { resource }),
   ...more,
 })
 
-/** The resource of an entry, to be looked into. */
+/** Returns the resource of an entry as a tree. Bytes are parsed. */
 export function entryResourceOf(resource: EntryResource): Resource {
   if (!isBytes(resource)) return resource
   return parseJsonBytes(resource instanceof Uint8Array ? resource : Buffer.concat(resource)) as Resource

@@ -1,6 +1,9 @@
-/** The chunks of a body, on its way in or out. Small ones are put together as they come: a body that is sent byte by byte would else be as many objects. */
+/**
+ * Chunks of a request or response body. Small chunks are copied into shared blocks: a body sent byte by byte would otherwise become one
+ * object per byte.
+ */
 
-/** Bytes. */
+/** Sizes in bytes. A chunk of at least `SMALL` is stored without a copy; smaller chunks are copied into a block. */
 const SMALL = 16_384
 const SMALLEST_BLOCK = 1_024
 const LARGEST_BLOCK = 65_536
@@ -9,7 +12,7 @@ const NOTHING = Buffer.alloc(0)
 
 export class ChunkBuffer {
   readonly #parts: Uint8Array[] = []
-  /** Of small chunks. */
+  /** Block that collects small chunks. */
   #block = NOTHING
   #filled = 0
   #size = 0
@@ -33,7 +36,7 @@ export class ChunkBuffer {
     this.#fill(chunk)
   }
 
-  /** Not joined where this would be long. */
+  /** Returns a short body in one piece. A long body stays in its chunks, to avoid a copy. */
   pieces(): readonly Uint8Array[] {
     return this.#size <= LARGEST_BLOCK ? [this.bytes()] : this.#filledParts()
   }

@@ -1,17 +1,20 @@
-/** The compartments a resource is in. https://hl7.org/fhir/R4/compartmentdefinition.html */
+/** Compartments of a resource. https://hl7.org/fhir/R4/compartmentdefinition.html */
 import definitions from './definitions/compartments.json' with { type: 'json' }
 import { type BaseUrls, RELATIVE_REFERENCE, toRelative } from './references.ts'
 import type { Element, Resource } from './resource.ts'
 import { resourceTypes } from './resource-types.ts'
 
-/** By resource type: where references are that put a resource into a compartment, and which kinds of compartment that can be. */
+/**
+ * Paths of the references that put a resource into a compartment, by resource type. `compartments`: compartment types that they may refer
+ * to.
+ */
 export type CompartmentPaths = Readonly<
   Record<string, readonly { readonly path: readonly string[]; readonly compartments: readonly string[] }[]>
 >
 
 /**
- * `Patient/1`, `Encounter/2` …, each once; the five kinds of compartment hold themselves. References to other servers
- * do not count.
+ * Returns the compartments of a resource (`Patient/1`, `Encounter/2`), each once. A resource of the five compartment types is in its own
+ * compartment too. References to other servers do not count.
  */
 export function compartmentsOf(resource: Resource, bases: BaseUrls = {}): readonly string[] {
   const found: string[] = []
@@ -21,14 +24,14 @@ export function compartmentsOf(resource: Resource, bases: BaseUrls = {}): readon
     if (name !== undefined) found.push(name)
   }
   for (const { path, compartments } of PATHS.get(resource.resourceType) ?? []) collect(resource, path, 0, compartments, add)
-  // Most are two or three; a Group may have thousands.
+  // Most resources are in two or three compartments; a Group may be in thousands.
   return found.length <= 4 ? found.filter((key, i) => found.indexOf(key) === i) : [...new Set(found)]
 }
 
-/** Patient, Encounter, RelatedPerson, Practitioner, Device. */
+/** Resource types that define a compartment. */
 export const COMPARTMENT_TYPES: ReadonlySet<string> = new Set(['Device', 'Encounter', 'Patient', 'Practitioner', 'RelatedPerson'])
 
-/** The types that can belong to a patient. */
+/** Resource types that can belong to a patient compartment, including Patient. */
 export const patientCompartmentTypes: ReadonlySet<string> = new Set([
   'Patient',
   ...Object.entries(definitions as CompartmentPaths)
@@ -36,7 +39,10 @@ export const patientCompartmentTypes: ReadonlySet<string> = new Set([
     .map(([type]) => type),
 ])
 
-/** And Devices, which say whose they are: they belong to that patient's data, though to no compartment. */
+/**
+ * Resource types of a patient's data: those of the patient compartment, and Device. A Device names its patient but is in no patient
+ * compartment.
+ */
 export const patientDataTypes: readonly string[] = resourceTypes.filter((type) => patientCompartmentTypes.has(type) || type === 'Device')
 
 const PATHS = new Map(Object.entries(definitions as CompartmentPaths))
@@ -52,7 +58,7 @@ function collect(focus: unknown, path: readonly string[], at: number, compartmen
   }
 }
 
-/** Returns `Type/id`, as the index and includes read the reference. */
+/** Returns `Type/id` if the type is one of the compartments. Indexing and includes interpret the reference in the same way. */
 function nameIn(reference: string, compartments: readonly string[]): string | undefined {
   const [, type = '', id] = RELATIVE_REFERENCE.exec(reference) ?? []
   return compartments.includes(type) ? `${type}/${id}` : undefined

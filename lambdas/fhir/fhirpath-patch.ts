@@ -15,8 +15,9 @@ type Paths = {
 }
 
 /**
- * What the patch does to a resource, which it changes. FhirError 400 for an operation that lacks a part, 422 for one that does not apply,
- * each naming the operation; TooCostly.
+ * Returns a function that applies the patch to a resource, which it changes. The function throws FhirError 400 for an operation without a
+ * required part, and 422 for one that does not apply. Both errors name the operation. It throws TooCostly if the patch exceeds the work
+ * budget.
  */
 export async function compileFhirPathPatch(
   operations: readonly FhirPathPatchOperation[],
@@ -27,7 +28,7 @@ export async function compileFhirPathPatch(
       places: (path) => locate(path, resource, work),
       lists: (path) => locateLists(path, resource, work),
       elementNamed,
-      // Later operations may change it, and the patch is applied again where another write came first.
+      // Copy the value: later operations may change it, and after a concurrent write the patch is applied again.
       copied: (value) => copyBounded(value, MAX_JSON_DEPTH, work),
     }
     for (const operation of operations) apply(paths, operation)
@@ -36,13 +37,13 @@ export async function compileFhirPathPatch(
   }
 }
 
-/** The parts of an operation by name; a part's value is whatever its value[x] holds. */
+/** Parts of an operation by name. The value of a part is in its value[x]. */
 type Parts = ReadonlyMap<string, Element>
 
-/** `at`: where it is in the patch. */
+/** Operation of a patch. `at`: its location in the patch, for errors. */
 export type FhirPathPatchOperation = { readonly type: string; readonly path: string; readonly parts: Parts; readonly at: string }
 
-/** The operations of a patch, before it looks at a resource. FhirError 400 for a malformed one, with its place. */
+/** Parses the operations of a patch. Needs no resource. Throws FhirError 400 with the location of a malformed operation. */
 export function readFhirPathPatch({ parameter }: Element): readonly FhirPathPatchOperation[] {
   if (parameter === undefined) return []
   if (!Array.isArray(parameter)) throw fhirError(400, 'structure', 'The operations of a FHIRPath Patch are a list', 'Parameters.parameter')
@@ -122,7 +123,7 @@ function remove(places: readonly ElementLocation[], at: string): void {
   removeAt(place)
 }
 
-/** Removes an element, and the elements that are empty without it. */
+/** Removes an element, and each parent that becomes empty. */
 function removeAt({ holder, member, index, parent }: ElementLocation): void {
   if (holder === undefined) return
   if (index === undefined) {
@@ -132,7 +133,7 @@ function removeAt({ holder, member, index, parent }: ElementLocation): void {
   if (parent !== undefined && Object.keys(holder).length === 0) removeEmpty(parent, holder)
 }
 
-/** `empty`: the element itself, or what stood beside a primitive. */
+/** Removes an empty object. `empty`: the element itself, or the companion of a primitive, which holds its id and extensions. */
 function removeEmpty(place: ElementLocation, empty: Record<string, unknown>): void {
   const { holder, member, index, value } = place
   if (value === empty || value === undefined || value === null) removeAt(place)
@@ -155,8 +156,8 @@ function move({ holder, member }: ElementList, parts: Parts, at: string): void {
 }
 
 /**
- * Changes a list, and the list beside it, which has the ids and extensions of its primitives: both keep the same order and length. A list
- * without values is removed.
+ * Changes a list and its companion list, which holds the ids and extensions of primitives. Both keep the same order and length. A list with
+ * only null items is removed.
  */
 function rearrange(
   holder: Record<string, unknown>,
@@ -179,7 +180,10 @@ const itemsOf = (holder: Readonly<Record<string, unknown>>, member: string): rea
   return Array.isArray(items) ? items : items === undefined ? [] : [items]
 }
 
-/** The element `name` of a type; of a choice the form the value's type asks for. */
+/**
+ * Returns the JSON member of the element `name`. For a choice, returns the form that matches the type of the value. Throws FhirError 422 if
+ * there is none.
+ */
 function memberFor(paths: Paths, type: string, name: string, given: Element, at: string): ReturnType<Paths['elementNamed']>[number] {
   const forms = paths.elementNamed(type, name)
   const kind = valueKey(given)?.slice('value'.length).toLowerCase()
@@ -190,7 +194,10 @@ function memberFor(paths: Paths, type: string, name: string, given: Element, at:
 
 const valueKey = (part: Element): string | undefined => Object.keys(part).find((key) => key.startsWith('value') && key !== 'value')
 
-/** value[x], a resource, or parts that are the elements of a nameless type. */
+/**
+ * Returns a copy of a value: its value[x], its resource, or an object built from its parts. Parts describe elements without a type name,
+ * such as backbone elements.
+ */
 function contentOf(paths: Paths, part: Element, type: string, at: string): unknown {
   const key = valueKey(part)
   if (key !== undefined) return paths.copied(part[key])

@@ -1,15 +1,16 @@
-/** What references in the entries of a Bundle mean there. https://hl7.org/fhir/R4/bundle.html#references */
+/** Resolution of references between the entries of a Bundle. https://hl7.org/fhir/R4/bundle.html#references */
 import { RELATIVE_REFERENCE } from './references.ts'
 
-/** An entry; `told`: the version it says itself that it is. */
+/** Entry of a Bundle, with the version that its own meta names. */
 export type VersionedEntry = { readonly told: string | undefined }
 
-/** The entry that a reference is to; `version`: the one that the reference names. */
+/** Entry that a reference resolves to. `version`: version that the reference names. */
 export type ReferencedEntry<T> = { readonly entry: T; readonly version: string | undefined }
 
 /**
- * By their fullUrls; `from`: that of the entry with the reference. Where it names a server, a relative reference is one to that server. A
- * reference to another version than the entry says it is means something else.
+ * Returns a function that resolves a reference by fullUrl. `known`: entries by fullUrl. `from`: fullUrl of the entry with the reference. If
+ * `from` has a server base, a relative reference is relative to that base. A reference to a version other than the one in the entry's own
+ * meta is not resolved.
  */
 export function fullUrlResolver<T extends VersionedEntry>(
   known: ReadonlyMap<string, T | undefined>,

@@ -1,4 +1,7 @@
-/** Says where and why a JSON text is refused. Slow and exact; called only for texts that were. https://www.rfc-editor.org/rfc/rfc8259 */
+/**
+ * Location and reason of an error in a JSON text. This parser is slow and exact; it runs only on rejected texts.
+ * https://www.rfc-editor.org/rfc/rfc8259
+ */
 
 export type JsonFault = { readonly line: number; readonly column: number; readonly reason: string }
 
@@ -65,7 +68,9 @@ export function findJsonFault(text: string): JsonFault {
     return JSON.parse(text.slice(start, at)) as string
   }
 
-  /** One character after the other: a pattern would keep a place to come back to for each, of which there may be millions. */
+  /**
+   * Skips a string character by character. A pattern would store a position to backtrack to for each of possibly millions of characters.
+   */
   function string(): void {
     const start = at++
     for (let c = text.charCodeAt(at); c !== QUOTE; c = text.charCodeAt(at)) {
@@ -76,7 +81,7 @@ export function findJsonFault(text: string): JsonFault {
     at++
   }
 
-  /** None: it is no escape. */
+  /** Returns the length of the escape at the current position, or 0 if it is invalid. */
   function lengthOfEscape(): number {
     if (text[at + 1] !== 'u') return '"\\/bfnrt'.includes(text[at + 1] ?? ' ') ? 2 : 0
     return /^[0-9a-fA-F]{4}$/.test(text.slice(at + 2, at + 6)) ? 6 : 0

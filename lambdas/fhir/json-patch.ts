@@ -11,7 +11,7 @@ export type JsonPatchOperation =
   | { readonly op: 'copy' | 'move'; readonly path: string; readonly from: string }
   | { readonly op: 'remove'; readonly path: string }
 
-/** The operations of a patch, before it looks at a resource. FhirError 400 for a malformed one, with its place. */
+/** Parses the operations of a patch. Needs no resource. Throws FhirError 400 with the location of a malformed operation. */
 export const readJsonPatch = (document: readonly unknown[]): readonly JsonPatchOperation[] => document.map(readOperation)
 
 function readOperation(operation: unknown, i: number): JsonPatchOperation {
@@ -35,8 +35,8 @@ function pointerOf(operation: Element, name: 'path' | 'from', i: number): string
 }
 
 /**
- * What becomes of a resource, which it changes. FhirError 422 for an operation that does not apply, naming it; TooCostly where what is added
- * comes to more than the work there is.
+ * Applies the operations to `resource`, which it changes, and returns the result. Throws FhirError 422, which names the operation, if one
+ * does not apply. Throws TooCostly if the added values exceed the work budget.
  */
 export function applyJsonPatch(resource: Resource, operations: readonly JsonPatchOperation[], work: WorkBudget): unknown {
   let tree: unknown = resource
@@ -60,8 +60,8 @@ function apply(tree: unknown, operation: JsonPatchOperation, i: number, work: Wo
 }
 
 /**
- * The operation with a copy of what it places, which later ones may change: the patch is applied again where another write came first.
- * A `copy` becomes the `add` that it is. https://www.rfc-editor.org/rfc/rfc6902#section-4.5
+ * Returns the operation with a copy of the value that it places. Later operations may change that value, and after a concurrent write the
+ * patch is applied again. A `copy` becomes an `add`, as the RFC defines it. https://www.rfc-editor.org/rfc/rfc6902#section-4.5
  */
 function placing(tree: unknown, operation: JsonPatchOperation, i: number, work: WorkBudget): JsonPatchOperation {
   const { op, path } = operation
@@ -73,13 +73,13 @@ function placing(tree: unknown, operation: JsonPatchOperation, i: number, work: 
   return operation
 }
 
-/** As RFC 6902 says, except that 1.10 equals 1.1: numbers are compared by value. */
+/** Throws FhirError 422 if the test fails. RFC 6902 compares numbers by value, so 1.10 equals 1.1 although decimals keep their text. */
 function checkTest(tree: unknown, { path, value }: { readonly path: string; readonly value: unknown }, i: number): void {
   if (!sameValue(valueAt(tree, path, i, 'path'), value))
     throw fhirError(422, 'processing', `The test of operation ${i} does not hold${at(path)}`, `[${i}].path`)
 }
 
-/** What a JSON Pointer points to; FhirError 422 where that is nothing. https://www.rfc-editor.org/rfc/rfc6901 */
+/** Returns the value at a JSON Pointer. Throws FhirError 422 if there is none. https://www.rfc-editor.org/rfc/rfc6901 */
 function valueAt(tree: unknown, pointer: string, i: number, name: 'path' | 'from'): unknown {
   let there = tree
   for (const step of pointer.split('/').slice(1)) {
@@ -90,11 +90,11 @@ function valueAt(tree: unknown, pointer: string, i: number, name: 'path' | 'from
   return there
 }
 
-/** Of its own: no object is without a `toString`, and no list without a `length`. */
+/** Whether the tree itself has the member. Inherited members such as `toString`, and the `length` of a list, do not count. */
 const has = (tree: unknown, member: string): tree is Readonly<Record<string, unknown>> =>
   (isElement(tree) || (Array.isArray(tree) && INDEX.test(member))) && Object.hasOwn(tree, member)
 
-/** https://www.rfc-editor.org/rfc/rfc6901#section-4 */
+/** Array index in a JSON Pointer. https://www.rfc-editor.org/rfc/rfc6901#section-4 */
 const INDEX = /^(?:0|[1-9]\d*)$/
 
 const isPointer = (text: unknown): text is string => typeof text === 'string' && (text === '' || text.startsWith('/'))
@@ -111,7 +111,7 @@ function sameValue(a: unknown, b: unknown): boolean {
 
 const isNumber = (value: unknown): value is string | number => typeof value === 'number' || isDecimal(value)
 
-/** `member`: of the operation. */
+/** Creates the error for a malformed operation. `member`: invalid member of the operation. */
 const malformed = (i: number, why: string, member?: string): FhirError =>
   fhirError(400, 'structure', `Operation ${i} of the patch is malformed: ${why}`, member === undefined ? `[${i}]` : `[${i}].${member}`)
 
@@ -131,5 +131,7 @@ function refusal(thrown: unknown, i: number, pointer: string): FhirError {
 const leadsNowhere = (i: number, pointer: string, member: 'path' | 'from'): FhirError =>
   fhirError(422, 'processing', `Operation ${i} of the patch does not apply: its ${member} leads nowhere${at(pointer)}`, `[${i}].${member}`)
 
-/** Names what a pointer says, where it is made of elements: anything else may be content. */
+/**
+ * Returns a pointer for a message if it consists of element names and indexes. Any other pointer may hold clinical content and is left out.
+ */
 const at = (pointer: string): string => (/^(?:\/(?:\w{1,64}|-)){1,30}$/.test(pointer) ? ` (${pointer})` : '')

@@ -1,17 +1,20 @@
 /**
- * JSON as FHIR needs it: decimals keep their text, and what JSON.parse would pass over in silence is refused.
+ * JSON for FHIR: decimals keep their text, and errors that JSON.parse would silently accept are rejected.
  * https://hl7.org/fhir/R4/json.html, https://hl7.org/fhir/R4/datatypes.html#decimal
  *
- * A number whose text a double would not give back (1.10, 1e3, thirty digits) stands in the tree as a string: U+0000, then the text.
- * U+0000 is refused in input, so nothing else looks like that.
+ * A number that a double would write differently (1.10, 1e3, thirty digits) is a string in the tree: U+0000, then the text. Input with
+ * U+0000 is rejected, so no other string begins like this.
  */
 import { findJsonFault } from './json-fault.ts'
 import { fhirError } from './outcome.ts'
 
-/** Levels of objects and arrays. */
+/** Maximum nesting of objects and arrays. Deeper bodies are answered 400. */
 export const MAX_JSON_DEPTH = 64
 
-/** The tree of a JSON text. FhirError 400 with line and column: not JSON, a key twice, `__proto__`, U+0000, deeper, wider or fuller than any resource. */
+/**
+ * Returns the tree of a JSON text. Throws FhirError 400 with line and column for invalid JSON, duplicate keys and `__proto__`. Also throws
+ * FhirError 400 for U+0000, and for a text that is deeper, wider or denser than any resource.
+ */
 export function parseJson(text: string): unknown {
   const scanned = scan(text)
   checkSize(scanned, text.length)
@@ -27,12 +30,14 @@ export function parseJson(text: string): unknown {
   return tree
 }
 
-/** Properties of an object: several times what any element has. JSON.parse takes a second for a million. */
+/** Maximum properties of an object: several times as many as any element has. JSON.parse takes a second for a million properties. */
 const WIDEST = 1_000
-/** Characters that an object or array with something in it takes at least, on average; a short text may be anything. */
+/** Minimum characters per object or array, on average. Up to `SHORT` objects and arrays are always accepted. */
 const SHORTEST = 5
 const SHORT = 1_000
-/** Characters that a decimal takes at least, on average, with the element that holds it: `{"value":1.0}`. */
+/**
+ * Minimum characters per preserved decimal, on average, with the element that holds it: `{"value":1.0}`. Up to `SHORT` are always accepted.
+ */
 const SHORTEST_DECIMAL = 10
 
 const refused = (what: string): Error => fhirError(400, 'structure', `The JSON ${what}`)
@@ -43,7 +48,7 @@ function checkSize({ deepest, widest, nested }: Scan, length: number): void {
   if (nested > SHORT && nested > length / SHORTEST) throw refused('has more objects and arrays than a resource of its length can have')
 }
 
-/** Decodes and parses. FhirError 400 where the bytes are not UTF-8. */
+/** Decodes and parses the bytes. Throws FhirError 400 if they are not UTF-8, and the errors of `parseJson`. */
 export function parseJsonBytes(bytes: Uint8Array): unknown {
   let text: string
   try {
@@ -54,16 +59,16 @@ export function parseJsonBytes(bytes: Uint8Array): unknown {
   return parseJson(text)
 }
 
-/** The JSON text of a tree; preserved decimals become numbers again. */
+/** Returns the JSON text of a tree. Preserved decimals become numbers again. */
 export function writeJson(tree: unknown): string {
   const text = JSON.stringify(tree)
-  // Looked for without its quote: quotes are everywhere, and a backslash is found fast.
+  // Search without the opening quote: quotes are frequent, and a backslash is found fast.
   return text.includes('\\u0000') ? text.replace(/"\\u0000([^"]*)"/g, '$1') : text
 }
 
 export const isDecimal = (value: unknown): value is string => typeof value === 'string' && value.charCodeAt(0) === 0
 
-/** The text of a preserved decimal or a number. */
+/** Returns the text of a preserved decimal or of a number. */
 export const decimalTextOf = (value: string | number): string => (typeof value === 'number' ? String(value) : value.slice(1))
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
@@ -77,9 +82,9 @@ type Scan = {
   readonly text: string
   readonly members: number
   readonly deepest: number
-  /** Members of one object. */
+  /** Largest number of members of one object. */
   readonly widest: number
-  /** Objects and arrays. */
+  /** Number of objects and arrays. */
   readonly nested: number
 }
 
@@ -91,8 +96,8 @@ const ZERO = 48
 const NINE = 57
 
 /**
- * One pass over the text: counts members, objects and arrays, measures the depth and marks the numbers that need their text kept. FhirError
- * 400 for more of these than a resource can have.
+ * Scans the text once: counts members, objects and arrays, measures the depth and marks the numbers that must keep their text. Throws
+ * FhirError 400 for more preserved decimals than a resource can have.
  */
 function scan(text: string): Scan {
   let members = 0
@@ -100,7 +105,7 @@ function scan(text: string): Scan {
   let depth = 0
   let deepest = 0
   let widest = 0
-  /** Members of the object that is open at each depth; what is deeper is refused. */
+  /** Members of the open object at each depth. Deeper texts are rejected after the scan. */
   const widths = new Int32Array(MAX_JSON_DEPTH + 1)
   let out = ''
   let copied = 0
@@ -130,7 +135,7 @@ function scan(text: string): Scan {
   return { text: copied === 0 ? text : out + text.slice(copied), members, deepest, widest, nested }
 }
 
-/** Where the string that begins at `start` has its closing quote; the length of the text when it has none. */
+/** Returns the index of the closing quote of the string that begins at `start`. Returns the length of the text if there is none. */
 function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let backslashes = 0
@@ -144,20 +149,23 @@ function endOfNumber(text: string, start: number): number {
   let end = start + 1
   for (; end < text.length; end++) {
     const c = text.charCodeAt(end)
-    // digits . + - e E
+    // Digits and . + - e E
     if (!((c >= ZERO && c <= NINE) || c === POINT || c === 43 || c === 45 || c === 101 || c === 69)) break
   }
   return end
 }
 
-/** Whether what ends there stands where a name does: without quotes it is none, and left for JSON.parse to refuse. */
+/** Whether a colon follows the number, as after a property name. Such a name lacks its quotes, and JSON.parse must still reject it. */
 function isName(text: string, end: number): boolean {
   let next = end
   while (' \t\n\r'.includes(text.charAt(next)) && next < text.length) next++
   return text.charCodeAt(next) === COLON
 }
 
-/** Whether a number is one of those that are most: at most 15 digits, none of them 0 at the beginning or behind a point at the end. */
+/**
+ * Whether a number has the most common form, which keeps its text. It has at most 15 characters and no sign or exponent. It has no leading
+ * zero, and no trailing zero after a point.
+ */
 function isPlain(text: string, start: number, end: number): boolean {
   if (end - start > 15 || text.charCodeAt(start) === ZERO) return false
   let hasPoint = false
@@ -171,10 +179,12 @@ function isPlain(text: string, start: number, end: number): boolean {
 
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
-/** Malformed tokens are left for JSON.parse to refuse. */
+/** Whether a double would change the text of a number. Malformed tokens are left for JSON.parse to reject. */
 const losesText = (token: string): boolean => String(Number(token)) !== token && NUMBER.test(token)
 
-/** How many members the objects of the tree have; NaN where one is named `__proto__`. */
+/**
+ * Returns the number of members of all objects; NaN if one is named `__proto__`. Duplicate keys make it smaller than the scanned number.
+ */
 function countMembers(tree: unknown): number {
   if (typeof tree !== 'object' || tree === null) return 0
   let count = 0

@@ -1,6 +1,8 @@
-/** Names that a client may have meant. */
+/** Suggestions for misspelled names. */
 
-/** Returns up to three names, the nearest first. They differ from the text in at most a third of its letters. */
+/**
+ * Returns up to three similar names, the most similar first. They differ from the text in at most a third of its letters, or in one letter.
+ */
 export function findNearNames(text: string, names: Iterable<string>): readonly string[] {
   const most = Math.max(1, Math.floor(text.length / 3))
   const near = [...new Set(names)].map((name) => [name, distance(text.toLowerCase(), name.toLowerCase())] as const)
@@ -11,16 +13,16 @@ export function findNearNames(text: string, names: Iterable<string>): readonly s
     .map(([name]) => name)
 }
 
-/** Returns a question that names them, or nothing if there are none. */
+/** Returns a question that suggests similar names, or an empty text if there are none. */
 export const suggestNames = (text: string, names: Iterable<string>): string => {
   const near = text.length > LONGEST ? [] : findNearNames(text, names)
   return near.length === 0 ? '' : `. Did you mean ${near.join(' or ')}?`
 }
 
-/** Characters of a name that is compared: each costs time. */
+/** Maximum characters of a name that gets suggestions. Each character costs time. */
 const LONGEST = 64
 
-/** Insertions, deletions, replacements and exchanges of neighbours between two texts (optimal string alignment). */
+/** Returns the number of insertions, deletions, replacements and swaps of neighbours between two texts (optimal string alignment). */
 function distance(a: string, b: string): number {
   let [before, last]: [number[], number[]] = [[], Array.from({ length: b.length + 1 }, (_, j) => j)]
   for (let i = 1; i <= a.length; i++) {

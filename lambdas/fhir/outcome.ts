@@ -1,7 +1,7 @@
-/** OperationOutcome, and the one error that carries it to the client. https://hl7.org/fhir/R4/operationoutcome.html */
+/** OperationOutcome, and the error class that carries it to the client. https://hl7.org/fhir/R4/operationoutcome.html */
 import type { Resource } from './resource.ts'
 
-/** https://hl7.org/fhir/R4/valueset-issue-type.html, the codes this server answers with. */
+/** Issue codes that this server uses. https://hl7.org/fhir/R4/valueset-issue-type.html */
 export type IssueCode =
   | 'invalid'
   | 'structure'
@@ -32,28 +32,28 @@ export type IssueCode =
 export type Issue = {
   readonly severity: 'fatal' | 'error' | 'warning' | 'information'
   readonly code: IssueCode
-  /** What is wrong, for a person; no clinical content. */
+  /** Description of the problem for a person. It has no clinical content. */
   readonly text: string
-  /** FHIRPath of the element, where there is one: `Patient.name[0].given`. */
+  /** FHIRPath of the element, if there is one: `Patient.name[0].given`. */
   readonly expression?: string
 }
 
-/** Characters of a text: room for the names of all parameters of a type. */
+/** Maximum characters of a text. Longer texts are cut. The names of all parameters of a type fit. */
 const LONGEST = 2_000
-/** What moves the cursor, ends a line, turns the direction of what is read, or is half a character. */
+/** Characters that move the cursor, end a line or change the text direction, and half characters (surrogates). */
 const ILLEGIBLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/gu
 
-/** In one line that somebody reads, whatever definitions and requests have in their names and rules. */
+/** Returns the text in one readable line. Names and rules from definitions and requests may hold any character. */
 const legible = (text: string): string => {
   const line = text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text
   return line.replace(ILLEGIBLE, ' ')
 }
 
-/** As FHIRPath writes them in names and texts. http://hl7.org/fhirpath/N1/#string */
+/** Escapes these characters as FHIRPath does in names and strings. http://hl7.org/fhirpath/N1/#string */
 const escaped = (expression: string): string =>
   expression.replace(ILLEGIBLE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
-/** In texts and expressions nothing is illegible. */
+/** Creates an OperationOutcome with readable texts and expressions. */
 export const operationOutcomeOf = (issues: readonly Issue[]): Resource => ({
   resourceType: 'OperationOutcome',
   issue: issues.map(({ severity, code, text, expression }) => ({
@@ -64,7 +64,7 @@ export const operationOutcomeOf = (issues: readonly Issue[]): Resource => ({
   })),
 })
 
-/** A broken request: becomes an HTTP status and an OperationOutcome. Anything else that is thrown is a broken machine. */
+/** Error of a request, answered with an HTTP status and an OperationOutcome. Any other thrown error counts as a fault of the server. */
 export class FhirError extends Error {
   readonly status: number
   readonly issues: readonly Issue[]

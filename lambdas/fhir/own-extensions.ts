@@ -1,7 +1,7 @@
-/** Canonical URLs of the extensions that this server defines. They are the same on every server, so that a client can look for them. */
+/** Canonical URLs of the extensions that this server defines. All deployments use the same URLs, so that clients can rely on them. */
 
-/** On `Bundle.entry.search` of grouped searches: `key` (string) and `size` (integer) of the group. */
+/** Extension of `Bundle.entry.search` in grouped searches: `key` (string) and `size` (integer) of the group. */
 export const SEARCH_GROUP_EXTENSION = 'urn:fhir-serverless:StructureDefinition:search-group'
 
-/** On a SearchParameter: `active` or `building` (code). */
+/** Extension of SearchParameter: its state, `active` or `building` (code). */
 export const PARAMETER_STATE_EXTENSION = 'urn:fhir-serverless:StructureDefinition:search-parameter-state'

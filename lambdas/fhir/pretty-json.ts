@@ -1,9 +1,9 @@
-/** JSON with lines and two spaces for each level, as JSON.stringify writes it: made from its bytes, piece by piece, without a tree. */
+/** Indented JSON with two spaces per level, as JSON.stringify writes it. It is created from bytes in chunks, without a tree. */
 
 const [QUOTE, BACKSLASH, COMMA, COLON, SPACE, LINE] = [0x22, 0x5c, 0x2c, 0x3a, 0x20, 0x0a]
 const [BRACE, BRACKET, END_OF_BRACE, END_OF_BRACKET] = [0x7b, 0x5b, 0x7d, 0x5d]
 
-/** Bytes of a piece. */
+/** Size of a chunk in bytes. */
 const SIZE = 65_536
 
 export function* indentJson(parts: Iterable<Uint8Array>): Generator<Uint8Array, void> {
@@ -23,13 +23,13 @@ class Indenter {
   #depth = 0
   #isText = false
   #isEscaped = false
-  /** An object or array was opened, and nothing of it has come. */
+  /** Whether an object or array was opened and has no content yet. */
   #isOpen = false
 
-  /** Takes bytes from `at` on as long as there is room. Answers where it ended. */
+  /** Processes bytes from `at` on while the chunk has room. Returns the index of the first byte that is left. */
   take(part: Uint8Array, at: number): number {
     for (let i = at; i < part.length; i++) {
-      // What a byte becomes, at most.
+      // Leave room for the longest output of one byte.
       if (this.#length + 2 * this.#depth + 5 > this.#out.length) return i
       if (this.#isText) this.#text(part[i]!)
       else this.#structure(part[i]!)

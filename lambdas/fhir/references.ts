@@ -1,22 +1,22 @@
-/**
- * References in a resource: those to this server, those by search, and how they are replaced.
- * https://hl7.org/fhir/R4/http.html#trules
- */
+/** References in a resource: local references, conditional references, and their replacement. https://hl7.org/fhir/R4/http.html#trules */
 import { isElement, type Resource } from './resource.ts'
 import { isResourceType } from './resource-types.ts'
 
-/** Another text for a reference; undefined: it stays. */
+/** Returns another text for a reference, or undefined to leave it unchanged. */
 type Replace = (reference: string) => string | undefined
 
 /**
- * The resource with every reference `replace` knows another text for, and every link of a narrative `replaceLink` does; the same object
- * where there is none. The entries of a Bundle stay as they are: what they refer to is that Bundle's affair.
+ * Returns the resource with the references that `replace` changes and the narrative links that `replaceLink` changes. Returns the same
+ * object if nothing changes. Entries of a Bundle stay unchanged, because their references have a meaning within that Bundle.
  * https://hl7.org/fhir/R4/bundle.html#references
  */
 export const replaceReferences = (resource: Resource, replace: Replace, replaceLink?: Replace): Resource =>
   walk(resource, { replace, replaceLink }, true) as Resource
 
-/** The references to other resources by search (`Patient?identifier=1`), perhaps some twice. https://hl7.org/fhir/R4/http.html#trules */
+/**
+ * Returns the conditional references of a resource (`Patient?identifier=1`), possibly with duplicates.
+ * https://hl7.org/fhir/R4/http.html#trules
+ */
 export function conditionalReferencesOf(resource: Resource | undefined): readonly string[] {
   const found: string[] = []
   if (resource !== undefined)
@@ -29,7 +29,7 @@ export function conditionalReferencesOf(resource: Resource | undefined): readonl
 
 export const isConditionalReference = (reference: string): boolean => reference.includes('?') && /^[A-Z][A-Za-z]*\?/.test(reference)
 
-/** `Type/id` of every reference to a resource of this server, with its place. */
+/** Returns `Type/id` and the path of every reference to a resource of this server. */
 export function localReferencesOf(resource: Resource, bases: BaseUrls): readonly { readonly reference: string; readonly path: string }[] {
   const found: { readonly reference: string; readonly path: string }[] = []
   visitTexts(resource, resource.resourceType, (name, text, path) => {
@@ -39,7 +39,7 @@ export function localReferencesOf(resource: Resource, bases: BaseUrls): readonly
   return found
 }
 
-/** The first element that says this text, `Observation.subject.reference`. */
+/** Returns the path of the first element with this text, such as `Observation.subject.reference`. */
 export function referenceLocationOf(resource: Resource, reference: string): string | undefined {
   let place: string | undefined
   visitTexts(resource, resource.resourceType, (_, text, path) => {
@@ -57,37 +57,37 @@ function visitTexts(tree: unknown, path: string, visit: (name: string, text: str
     }
 }
 
-/** `Type/id`, perhaps with a version. */
+/** Relative reference: `Type/id`, optionally with a version. */
 export const RELATIVE_REFERENCE = /^([A-Z][A-Za-z]*)\/([A-Za-z0-9\-.]{1,64})(?:\/_history\/[A-Za-z0-9\-.]{1,64})?$/
 
-/** Addresses of this server, each without a slash at the end: what is told with one of them is told of this server. */
+/** Base URLs of this server, each without a trailing slash. A URL with any of them belongs to this server. */
 export type BaseUrls = { readonly baseUrl?: string; readonly otherBases?: readonly string[] }
 
-/** The one of them that stands before a path or a query; undefined: it is another server's, or is relative. */
+/** Returns the base URL at the start of a URL. Returns undefined if the URL is relative or belongs to another server. */
 export const baseUrlOf = (url: string, { baseUrl, otherBases }: BaseUrls): string | undefined =>
   stands(baseUrl, url) ? baseUrl : otherBases?.find((base) => stands(base, url))
 
 const stands = (base: string | undefined, url: string): boolean =>
   base !== undefined && url.startsWith(base) && '/?'.includes(url[base.length] ?? '/')
 
-/** `http://this.server/fhir/Patient/1` → `Patient/1`. */
+/** Returns a URL of this server as a relative reference: `http://this.server/fhir/Patient/1` → `Patient/1`. Other texts stay unchanged. */
 export function toRelative(text: string, bases: BaseUrls): string {
   const { length } = baseUrlOf(text, bases) ?? ''
   return length > 0 && text[length] === '/' ? text.slice(length + 1) : text
 }
 
-/** `Type/id`, of what may be told with a version or with a base of this server. */
+/** Returns `Type/id` of a reference, which may have a version or a base URL of this server. Returns undefined for any other reference. */
 export function toLocalReference(text: string, bases: BaseUrls): string | undefined {
   const [, type = '', id] = RELATIVE_REFERENCE.exec(toRelative(text, bases)) ?? []
   return isResourceType(type) ? `${type}/${id}` : undefined
 }
 
-/** Bodies are written by this server, which puts no blanks between and escapes nothing needless. */
+/** JSON before a reference. This server writes its bodies without white space and without needless escapes. */
 const MEMBER = '"reference":"'
 
 /**
- * Every reference in a resource as this server wrote it, perhaps some twice: wherever a member called `reference` stands, for in the text of a
- * string its quotes would have backslashes before them. Nothing is parsed. `text`: its bytes, a character each.
+ * Returns every reference of a resource that this server wrote, possibly with duplicates. Does not parse: it finds each member named
+ * `reference`. Inside a string, backslashes would precede the quotes. `text`: the bytes of the resource, one character each.
  */
 export function scanReferences(text: string): readonly string[] {
   const found: string[] = []
@@ -127,7 +127,10 @@ function walkItems(items: readonly unknown[], by: Replacing): readonly unknown[]
   return copy ?? items
 }
 
-/** Elements of type Reference, uri and url can hold one, and links of a narrative; a resource's own `url` and canonicals stay. */
+/**
+ * Returns the text with another reference or other links. Elements of type Reference, uri and url can hold a reference, and a narrative can
+ * hold links. Canonicals and the `url` of the resource itself stay unchanged.
+ */
 function replaced(name: string, value: string, isResource: boolean, { replace, replaceLink }: Replacing): string {
   if (name === 'div') return replaceLink === undefined ? value : replaceLinks(value, replaceLink)
   const holdsOne =
@@ -139,7 +142,7 @@ const LINK = /(\s(?:href|src)\s*=\s*)("[^"]*"|'[^']*')/g
 
 export const hasLinks = (narrative: string): boolean => narrative.search(LINK) !== -1
 
-/** A narrative with another text for what its links and images lead to. https://hl7.org/fhir/R4/http.html#trules */
+/** Returns a narrative with other targets of its links and images. https://hl7.org/fhir/R4/http.html#trules */
 export const replaceLinks = (narrative: string, replace: Replace): string =>
   narrative.replace(LINK, (attribute, name: string, quoted: string) => {
     const to = replace(quoted.slice(1, -1))

@@ -1,4 +1,4 @@
-/** The resource types of R4. https://hl7.org/fhir/R4/resourcelist.html */
+/** Resource types of R4. https://hl7.org/fhir/R4/resourcelist.html */
 import types from './definitions/resource-types.json' with { type: 'json' }
 
 export const resourceTypes: readonly string[] = types

@@ -1,4 +1,4 @@
-/** A FHIR resource as a plain tree, as json.ts parses it. https://hl7.org/fhir/R4/resource.html */
+/** FHIR resource as a plain tree, as json.ts parses it. https://hl7.org/fhir/R4/resource.html */
 
 export type Element = { readonly [name: string]: unknown }
 
@@ -6,10 +6,10 @@ export type Meta = Element & { readonly versionId?: string; readonly lastUpdated
 
 export type Resource = Element & { readonly resourceType: string; readonly id?: string; readonly meta?: Meta }
 
-/** Of a resource: an id that a path can name, which `.` and `..` cannot. */
+/** Whether a text is a resource id that a URL path can name. `.` and `..` are not. */
 export const isId = (text: string): boolean => isIdText(text) && text !== '.' && text !== '..'
 
-/** https://hl7.org/fhir/R4/datatypes.html#id. A pattern that counts to 64 takes twice as long. */
+/** Whether a text has the format of an id. https://hl7.org/fhir/R4/datatypes.html#id. A pattern that counts to 64 takes twice as long. */
 export const isIdText = (text: string): boolean => text.length <= 64 && ID.test(text)
 
 const ID = /^[A-Za-z0-9\-.]+$/

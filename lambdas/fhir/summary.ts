@@ -1,28 +1,33 @@
-/** A part of a resource: _summary and _elements. https://hl7.org/fhir/R4/search.html#summary, https://hl7.org/fhir/R4/search.html#elements */
+/**
+ * Parts of a resource for _summary and _elements. https://hl7.org/fhir/R4/search.html#summary, https://hl7.org/fhir/R4/search.html#elements
+ */
 import summaries from './definitions/summaries.json' with { type: 'json' }
 import { type Element, isElement, type Resource } from './resource.ts'
 
-/** `true`: with everything below; a text names the definition for what is below. */
+/** Rule for an included element. `true`: it is included with all its content; a text: name of the definition for its content. */
 type Kept = true | string
 type Definition = {
   readonly summary: ReadonlyMap<string, Kept>
   readonly mandatory: ReadonlySet<string>
-  /** Of which element each form of a choice is one. */
+  /** Choice of each form, such as `value` for `valueString`. */
   readonly choices: ReadonlyMap<string, string>
-  /** Elements that are in none of these, nor in every resource. */
+  /** Elements that are not listed above and are not in every resource. */
   readonly others: ReadonlySet<string>
 }
 
-/** As search-mappings/generate/summaries.ts writes them. Only resources have more than a summary. */
+/** Definitions as search-mappings/generate/summaries.ts writes them. Only resources have `choices` and `others`. */
 type Texts = { readonly summary: string; readonly choices?: string; readonly others?: string }
 
 const TEXTS: Readonly<Record<string, Texts>> = summaries
 const known = new Map<string, Definition>()
 
-/** Tells clients that this is not the whole resource. https://hl7.org/fhir/R4/codesystem-v3-ObservationValue.html */
+/** Tag that marks an incomplete resource for clients. https://hl7.org/fhir/R4/codesystem-v3-ObservationValue.html */
 const SUBSETTED = { system: 'http://terminology.hl7.org/CodeSystem/v3-ObservationValue', code: 'SUBSETTED' }
 
-/** `true`: the summary elements, and what must be there; `text`: narrative and what must be there; `data`: all but the narrative. */
+/**
+ * Returns a part of the resource. `true`: summary elements and mandatory elements; `text`: narrative and mandatory elements; `data`: all
+ * but the narrative.
+ */
 export function selectSummary(resource: Resource, summary: 'true' | 'text' | 'data'): Resource {
   const { summary: own, mandatory } = definitionOf(resource.resourceType)
   switch (summary) {
@@ -35,18 +40,21 @@ export function selectSummary(resource: Resource, summary: 'true' | 'text' | 'da
   }
 }
 
-/** Root elements by name (`name` or `Patient.name`), and those that must be there; `value`, or `value[x]`, is each form of value[x]. */
+/**
+ * Returns the named root elements (`name` or `Patient.name`) and the mandatory elements. `value` and `value[x]` select each form of
+ * value[x].
+ */
 export function selectElements(resource: Resource, elements: readonly string[]): Resource {
   const { resourceType } = resource
   const { mandatory, choices } = definitionOf(resourceType)
   const own = elements.map(namedBy).flatMap(({ type, name }) => (type === undefined || type === resourceType ? [name] : []))
-  // For resources of other types nothing was asked for: they stay whole.
+  // No name applies to this type, so the resource stays whole.
   if (own.length === 0) return resource
   const wanted = new Set([...own, ...mandatory])
   return subsetted(resource, (name) => (wanted.has(name) || wanted.has(choices.get(name) ?? name) ? true : undefined))
 }
 
-/** Whether a name, as selectElements takes them, is one of a root element: of this type, or of any where none is given. */
+/** Whether a name, written as for `selectElements`, is a root element. `type`: type that must have the element; absent: any type. */
 export function isRootElement(element: string, type?: string): boolean {
   const named = namedBy(element)
   const of = named.type ?? type
@@ -61,7 +69,7 @@ function isElementOf(type: string, name: string): boolean {
   return isOwn || ALWAYS.has(name) || OF_EVERY_RESOURCE.has(name)
 }
 
-/** https://hl7.org/fhir/R4/domainresource.html */
+/** Elements of every DomainResource. https://hl7.org/fhir/R4/domainresource.html */
 const OF_EVERY_RESOURCE: ReadonlySet<string> = new Set(['language', 'text', 'contained', 'extension', 'modifierExtension'])
 
 function namedBy(element: string): { readonly type?: string; readonly name: string } {
@@ -81,7 +89,7 @@ function parsed(type: string): Definition {
   const mandatory = words.filter((word) => word.startsWith('!')).map((word) => keptOfWord(word)[0])
   return {
     summary: new Map([...words.map(keptOfWord), ...(others === undefined ? [] : [IMPLICIT_RULES])]),
-    // By a rule of its own (cpb-14): https://hl7.org/fhir/R4/capabilitystatement.html
+    // Rule cpb-14 requires the implementation of an instance. https://hl7.org/fhir/R4/capabilitystatement.html
     mandatory: new Set([...mandatory, ...(type === 'CapabilityStatement' ? ['implementation'] : [])]),
     choices: new Map(wordsOf(choices).flatMap(formsOf)),
     others: new Set(wordsOf(others)),
@@ -89,18 +97,18 @@ function parsed(type: string): Definition {
 }
 
 const NONE: Texts = { summary: '' }
-/** In the summary of every resource, as what is there always. */
+/** Element in the summary of every resource, in addition to `ALWAYS`. */
 const IMPLICIT_RULES: [string, Kept] = ['implicitRules', true]
 
 const wordsOf = (text = ''): readonly string[] => (text === '' ? [] : text.split(' '))
 
-/** `status`, `!content:DocumentReference.content` */
+/** Reads an element: `status`, `!content:DocumentReference.content`. */
 function keptOfWord(word: string): [string, Kept] {
   const [name = '', definition = true] = word.replace('!', '').split(':', 2)
   return [name, definition]
 }
 
-/** `value:Quantity,String` */
+/** Reads a choice with its forms: `value:Quantity,String`. */
 function formsOf(word: string): readonly [string, string][] {
   const [choice = '', forms = ''] = word.split(':', 2)
   return forms.split(',').map((form) => [`${choice}${form}`, choice])
@@ -116,7 +124,10 @@ function subsetted(resource: Resource, keep: (name: string) => Kept | undefined)
   return { ...kept, ...contained, resourceType: resource.resourceType, meta: { ...meta, tag: [...tag, SUBSETTED] } }
 }
 
-/** Those of the contained resources that what is kept refers to, and those they refer to. https://hl7.org/fhir/R4/references.html#contained */
+/**
+ * Returns the contained resources that the included elements refer to, directly or through other contained resources.
+ * https://hl7.org/fhir/R4/references.html#contained
+ */
 function containedOf(kept: Element, contained: unknown): Element {
   if (!Array.isArray(contained)) return {}
   const referred = new Set(fragmentsIn(kept))
@@ -129,7 +140,7 @@ function containedOf(kept: Element, contained: unknown): Element {
   return some.length === 0 ? {} : { contained: some }
 }
 
-/** What refers to a contained resource: a reference, or a canonical. */
+/** Yields each text that can refer to a contained resource: a reference or a canonical. */
 function* fragmentsIn(value: unknown): Generator<string, void> {
   if (typeof value === 'string' && value.startsWith('#')) yield value
   else if (Array.isArray(value)) for (const item of value) yield* fragmentsIn(item)
@@ -149,7 +160,7 @@ function keptOf(element: Element, keep: (name: string) => Kept | undefined): Ele
 const partsOf = (items: readonly unknown[], definition: string): readonly unknown[] =>
   items.map((item) => below(item, definition)).filter((part) => !isEmpty(part))
 
-/** What nothing is left of is left out. https://hl7.org/fhir/R4/element.html#Element (ele-1) */
+/** Whether nothing is left of a value. FHIR has no empty elements. https://hl7.org/fhir/R4/element.html#Element (ele-1) */
 const isEmpty = (value: unknown): boolean =>
   Array.isArray(value) ? value.length === 0 : isElement(value) && Object.keys(value).length === 0
 

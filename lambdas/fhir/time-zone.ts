@@ -1,10 +1,10 @@
-/** The offset of a time zone at an instant, from the platform's own data. */
+/** Offset of a time zone at an instant, from the time zone data of the platform. */
 
-/** Needs none of the platform's data, which takes 10 ms to load: a cold start in most places. */
+/** Time zone that needs no platform data. Loading that data takes 10 ms, usually during a cold start. */
 const UTC = 'UTC'
 
 const FORMATS = new Map<string, Intl.DateTimeFormat>()
-/** Offsets change at whole quarters of an hour. */
+/** Quarter of an hour in milliseconds. Offsets change only at quarters of an hour. */
 const QUARTER = 15 * 60_000
 const MOST_KNOWN = 100_000
 const known = new Map<string, number>()
@@ -18,13 +18,13 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
-/** The instant at which clocks of the zone show what clocks of UTC show at `shown`. Milliseconds since 1970. */
+/** Returns the instant at which clocks of the zone show the time that UTC clocks show at `shown`. Both are in milliseconds since 1970. */
 export function instantOf(shown: number, timeZone: string): number {
   const guess = shown - offsetAt(shown, timeZone)
   return shown - offsetAt(guess, timeZone)
 }
 
-/** Milliseconds east of UTC. */
+/** Returns the offset in milliseconds east of UTC. */
 function offsetAt(instant: number, timeZone: string): number {
   if (timeZone === UTC) return 0
   const quarter = Math.floor(instant / QUARTER)

@@ -1,4 +1,7 @@
-/** Constraints of R4's own types, which are checked without profiles. https://hl7.org/fhir/R4/conformance-rules.html#constraints */
+/**
+ * Constraints that R4 defines on its own types. They are checked without profiles, so loaded profiles omit them.
+ * https://hl7.org/fhir/R4/conformance-rules.html#constraints
+ */
 import keys from './constraint-keys.json' with { type: 'json' }
 
 const KEYS: ReadonlySet<string> = new Set(keys)

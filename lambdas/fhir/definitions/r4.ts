@@ -1,4 +1,4 @@
-/** R4 as data, generated from HL7's definitions. Half a megabyte: not for a function that only reads. */
+/** R4 definitions as data, generated from HL7's definitions. Half a megabyte: an AWS function that only reads should not load it. */
 import type { TypeDefinitions } from '../path/definitions.ts'
 import codeSets from './code-sets.json' with { type: 'json' }
 import resourceTypes from './resource-types.json' with { type: 'json' }

@@ -1,22 +1,22 @@
-/** Compiled FHIRPath is data: branches of a static type, each a list of steps. compile.ts makes them; steps.ts evaluates them. */
+/** Compiled FHIRPath as data: branches of a static type, each a list of steps. compile.ts creates them; steps.ts evaluates them. */
 import type { WorkBudget } from './work-budget.ts'
 
-/** The type of what comes out (with a code's one system after a space), then the way to it. */
+/** Type of the values, then the steps that lead to them. For a code with one code system, a space and the system follow the type. */
 export type Branch = readonly [type: string, ...steps: PathStep[]]
 
-/** Without primitives that may have only extensions: a value is searched for only where there is one. */
+/** Returns the branch in a form that skips primitives with only extensions. A search compares values, which those primitives lack. */
 export const withoutCompanions = ([type, ...steps]: Branch): Branch => [
   type,
   ...steps.map((step): PathStep => (typeof step === 'string' ? step.replace(/\?$/, '') : step)),
 ]
 
 export type PathStep =
-  /** A member; lists are opened. `status?`: a primitive, which may have only extensions. */
+  /** Member; lists are opened. `status?`: a primitive, which may have only extensions. */
   | string
   | readonly ['where', Expression]
-  /** Resources of one type. */
+  /** Filter for resources of one type. */
   | readonly ['type', string]
-  /** Extensions with one url. */
+  /** Filter for extensions with one URL. */
   | readonly ['url', string]
   | readonly ['value', Expression]
   | readonly ['resource' | 'root' | 'children' | 'descendants']
@@ -24,7 +24,7 @@ export type PathStep =
   | readonly ['skip' | 'take' | 'item', number, readonly Branch[]]
   | readonly ['intersect' | 'exclude', readonly Branch[], readonly Branch[]]
 
-/** An expression of at most one value. */
+/** Expression of at most one value. */
 export type Expression =
   | string
   | number
@@ -34,9 +34,9 @@ export type Expression =
       'exists' | 'empty' | 'count' | 'one' | 'true' | 'hasValue' | 'isDistinct' | 'allTrue' | 'allFalse' | 'anyTrue',
       readonly Branch[],
     ]
-  /** The one Reference refers to this type. */
+  /** Whether the single Reference refers to this type. */
   | readonly ['refers', string, readonly Branch[]]
-  /** The first branch that has something decides: true, false, or the type of resource to compare with. */
+  /** Decided by the first branch with an item: true, false, or the resource type that the item must have. */
   | readonly ['is', readonly (readonly [Branch, boolean | string])[]]
   | readonly ['all', readonly (readonly [Branch, Expression])[]]
   | readonly ['=' | '!=' | '~' | '!~', readonly Branch[], readonly Branch[]]
@@ -45,11 +45,11 @@ export type Expression =
   | readonly ['iif', Expression, Expression, Expression]
   | readonly ['operator', string, readonly Expression[]]
 
-/** What %resource and %rootResource stand for. `work`: how many items may still be gathered before TooCostly is thrown; no bound without it. */
+/** Resources for %resource and %rootResource. `work`: items that may still be collected before TooCostly is thrown; absent: no limit. */
 export type EvaluationScope = { readonly resource: unknown; readonly root: unknown; readonly work?: WorkBudget }
 
-/** The items an expression has at a focus. */
+/** Returns the items of an expression at a focus. */
 export type ItemCollector = (focus: unknown, scope: EvaluationScope) => readonly unknown[]
 
-/** The one value an expression has at a focus, or undefined. */
+/** Returns the single value of an expression at a focus, or undefined. */
 export type ExpressionEvaluator = (focus: unknown, scope: EvaluationScope) => unknown

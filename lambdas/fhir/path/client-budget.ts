@@ -1,11 +1,11 @@
-/** What a client lets the server evaluate: expressions, patterns, patches. It has a budget of time and of size, whatever it is. */
+/** Budget for everything that a client lets the server evaluate: expressions, patterns and patches. It limits time and size. */
 import { fhirError } from '../outcome.ts'
 import { runWithin } from './time-limit.ts'
 import { MAX_WORK_ITEMS, TooCostly, type WorkBudget } from './work-budget.ts'
 
 /**
- * FhirError 422 `too-costly` about `what` where `evaluate` takes more than so many milliseconds of processor time, spends more work than
- * there is, or nests too deep to be evaluated. It may be called twice.
+ * Returns the result of `evaluate`, which may be called twice. Throws FhirError 422 `too-costly` about `what` in three cases: `evaluate`
+ * exceeds its milliseconds of processor time, exceeds the work budget, or nests too deep for the stack.
  */
 export function evaluateWithinBudget<Result>(what: string, milliseconds: number, evaluate: (work: WorkBudget) => Result): Result {
   try {

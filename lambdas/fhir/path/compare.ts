@@ -1,13 +1,16 @@
 /** Equality and order of FHIRPath values. http://hl7.org/fhirpath/N1/#equality */
 import { decimalTextOf, isDecimal } from '../json.ts'
 
-/** Stands for a primitive that has extensions and no value. */
+/** Placeholder for a primitive that has extensions but no value. */
 export const NO_VALUE = Object.freeze({})
 
-/** A single item that is not a boolean counts as true. http://hl7.org/fhirpath/N1/#singleton-evaluation-of-collections */
+/**
+ * Returns a value as a boolean. A single item that is not a boolean is true.
+ * http://hl7.org/fhirpath/N1/#singleton-evaluation-of-collections
+ */
 export const truthOf = (value: unknown): boolean | undefined => (value === undefined || typeof value === 'boolean' ? value : true)
 
-/** The number of a number or a preserved decimal. */
+/** Returns the number of a number or a preserved decimal. */
 export function toNumber(value: unknown): number | undefined {
   if (typeof value === 'number') return value
   return isDecimal(value) ? Number(decimalTextOf(value)) : undefined
@@ -29,7 +32,7 @@ function sameMembers(a: object, b: object): boolean {
 export const areListsEqual = (a: readonly unknown[], b: readonly unknown[]): boolean =>
   a.length === b.length && a.every((value, index) => isEqual(value, b[index]))
 
-/** Equivalence: strings without regard to case and white space, lists without regard to order. */
+/** Whether two collections are equivalent. Strings are compared without case and white space, lists without order. */
 export function isEquivalent(a: readonly unknown[], b: readonly unknown[]): boolean {
   if (a.length !== b.length) return false
   const left = b.map(loosely)
@@ -43,7 +46,7 @@ export function isEquivalent(a: readonly unknown[], b: readonly unknown[]): bool
 const loosely = (value: unknown): unknown => (typeof value === 'string' ? value.trim().toLowerCase().replace(/\s+/g, ' ') : value)
 
 export function areDistinct(values: readonly unknown[]): boolean {
-  // Most are texts, which need not be written out to differ.
+  // Most values are texts, which are compared without a key.
   const texts = new Set<unknown>()
   const others = new Set<unknown>()
   for (const value of values) {
@@ -58,7 +61,7 @@ export function distinctValuesOf(values: readonly unknown[]): readonly unknown[]
   return values.filter((value) => known.size !== known.add(identityKeyOf(value)).size)
 }
 
-/** The same for values that are the same, and for no others. */
+/** Returns a key that is the same for equal values only. */
 export function identityKeyOf(value: unknown): unknown {
   if (typeof value === 'object' && value !== null) return ordered(value)
   const number = toNumber(value)
@@ -71,7 +74,9 @@ function ordered(value: object): string {
   return `{${members.map(([key, item]) => `${JSON.stringify(key)}:${String(identityKeyOf(item))}`).join()}}`
 }
 
-/** Negative, zero or positive; undefined where the two cannot be ordered: different kinds, units or precisions. */
+/**
+ * Returns a negative number, zero or a positive number. Returns undefined if the two have no order: different kinds, units or precisions.
+ */
 export function compareOperands(a: unknown, b: unknown): number | undefined {
   const [x, y] = [toNumber(a), toNumber(b)]
   if (x !== undefined || y !== undefined) return x === undefined || y === undefined ? undefined : x - y
@@ -107,7 +112,7 @@ function compareMoments(a: string, b: string): number | undefined {
   return Date.parse(a) - Date.parse(b)
 }
 
-/** Hours and minutes may be compared with seconds only where they differ; seconds with and without a fraction are one precision. */
+/** Returns undefined for times that are equal up to the shorter precision. Seconds with and without a fraction have the same precision. */
 function compareTimes(a: string, b: string): number | undefined {
   const [x, y] = [a, b].map((text) => text.replace(/^T/, '').replace(OFFSET, '').split(':').map(Number)) as [number[], number[]]
   const at = x.findIndex((part, index) => part !== y[index])

@@ -1,6 +1,6 @@
 /**
- * Compiles FHIRPath to branches, statically typed: an expression on a type is a set of ways to values of known types, in which the choices
- * (value[x]) are already spelled out. What it does not know it refuses with Unsupported. http://hl7.org/fhirpath/N1/
+ * Compiles FHIRPath to branches with static types. An expression on a type becomes a set of paths to values of known types. Each form of a
+ * choice (value[x]) gets its own path. Unsupported parts throw UnsupportedExpression. http://hl7.org/fhirpath/N1/
  */
 import type { Branch, Expression } from './branch.ts'
 import {
@@ -28,11 +28,17 @@ import { type Ast, parseExpression } from './parse.ts'
 import { UnsupportedExpression } from './tokens.ts'
 import { spendWork, type WorkBudget } from './work-budget.ts'
 
-/** A few steps may stand for any number of ways: `work` bounds what is compiled. TooCostly, where it is given. */
+/**
+ * Compiler of FHIRPath. A few steps may expand to any number of paths, so `work` limits the compiled size. Throws TooCostly beyond it, if
+ * it is given.
+ */
 export type Compiler = {
-  /** The values an expression of a search parameter has on a type; empty if its names fit nothing. Choices may have their JSON names, as published definitions write them. */
+  /**
+   * Returns the branches to the values of a search parameter expression on a type. Returns none if its names do not fit. Choices may have
+   * their JSON names, as in published definitions.
+   */
   readonly branches: (expression: string, type: string, work?: WorkBudget) => readonly Branch[]
-  /** The truth of an expression on a type. */
+  /** Compiles an expression on a type to its truth value. */
   readonly test: (expression: string | Ast, type: string, work?: WorkBudget) => Expression
 }
 
@@ -115,7 +121,7 @@ function environment(name: string, self: readonly CompiledItem[], { resource }: 
   throw new UnsupportedExpression(`%${name}`)
 }
 
-/** `Patient` in `Patient.name` is the focus itself; another type's name is nothing. */
+/** Returns the focus itself for the name of its type, as in `Patient.name`. The name of another type selects nothing. */
 function asRoot(name: string, focus: readonly CompiledItem[], { isResource }: Context): readonly CompiledItem[] | undefined {
   if (!/^[A-Z]/.test(name)) return undefined
   return focus.filter(({ type }) => type === name || ((name === 'Resource' || name === 'DomainResource') && isResource(type)))
@@ -138,7 +144,10 @@ function membersNamed(name: string, of: readonly CompiledItem[], context: Contex
   })
 }
 
-/** Extensions and ids of a primitive stand in the member beside it, with an underscore. https://hl7.org/fhir/R4/json.html#primitive */
+/**
+ * Returns the items for extensions or the id of a primitive. JSON holds them in the companion member, with an underscore.
+ * https://hl7.org/fhir/R4/json.html#primitive
+ */
 function ofPrimitive(name: string, item: CompiledItem): readonly CompiledItem[] {
   const last = item.steps.at(-1)
   if (typeof last !== 'string') throw new UnsupportedExpression(`.${name} of a primitive that was picked`)
@@ -146,7 +155,7 @@ function ofPrimitive(name: string, item: CompiledItem): readonly CompiledItem[] 
   return [{ type: name === 'id' ? 'string' : 'Extension', steps: [...item.steps.slice(0, -1), companion, name], many: true }]
 }
 
-/** Dates are equal when they are the same moment; of different precisions they are neither equal nor unequal. */
+/** Compiles an equality. Dates are equal if they are the same instant. Dates of different precision are neither equal nor unequal. */
 function equality(name: '=' | '!=' | '~' | '!~', left: CompiledExpression, right: CompiledExpression): CompiledExpression {
   const [a, b] = [left, right].map((side) => itemsOf(side).map(({ type }) => type)) as [string[], string[]]
   const areTimes = a.some(isTime) && b.some(isTime)
@@ -158,7 +167,7 @@ function equality(name: '=' | '!=' | '~' | '!~', left: CompiledExpression, right
 
 const isTime = (type: string): boolean => type === 'date' || type === 'dateTime' || type === 'instant' || type === 'time'
 
-/** `resolve() is Patient` asks what the reference says it refers to. */
+/** Compiles a type test. `resolve() is Patient` tests the type that the reference names and reads no target. */
 function typeTest(of: Ast, type: string, down: (ast: Ast) => CompiledExpression, tools: CompilerContext): Expression {
   if (of.kind === 'call' && of.name === 'resolve') return ['refers', type, branchesOf(down({ kind: 'this' }))]
   if (of.kind === 'dot' && of.step.kind === 'call' && of.step.name === 'resolve') return ['refers', type, branchesOf(down(of.of))]
@@ -196,7 +205,7 @@ function isType(type: string, wanted: string): boolean {
   return type === wanted || type === SYSTEM.get(wanted) || (SUBTYPES.get(wanted)?.includes(type) ?? false)
 }
 
-/** http://hl7.org/fhirpath/N1/#types, as they are written in search parameters. */
+/** System types, as search parameters write them. http://hl7.org/fhirpath/N1/#types */
 const SYSTEM: ReadonlyMap<string, string> = new Map([
   ['Boolean', 'boolean'],
   ['String', 'string'],

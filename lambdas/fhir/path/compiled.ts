@@ -1,32 +1,32 @@
-/** The compiler's view of an expression: items of known types, or one value. */
+/** Intermediate form of an expression in the compiler: items of known types, or one value. */
 import type { Branch, Expression, PathStep } from './branch.ts'
 import type { Ast } from './parse.ts'
 import { UnsupportedExpression } from './tokens.ts'
 
 export type CompiledItem = {
   readonly type: string
-  /** The code system of a code whose binding takes only one. */
+  /** Code system of a code with a binding that allows only one. */
   readonly system?: string
   readonly steps: readonly PathStep[]
-  /** Whether there can be more than one. */
+  /** Whether there can be more than one item. */
   readonly many: boolean
 }
 
-/** `united`: by `|`, which takes duplicates out; those that several ways lead to matter only where items are counted. */
+/** Compiled expression. `united`: joined by `|`, which removes duplicates. Items that several paths lead to matter only to a count. */
 export type CompiledExpression =
   | { readonly items: readonly CompiledItem[]; readonly united?: boolean }
   | { readonly value: Expression; readonly type: string }
 
-/** What the functions need of the compiler. */
+/** Functions of the compiler that functions.ts uses. */
 export type CompilerContext = {
-  /** Compiles an argument: `focus` is what names start from and $this. */
+  /** Compiles an argument. `focus`: items from which names and $this start. */
   readonly argument: (ast: Ast, focus: readonly CompiledItem[]) => CompiledExpression
   readonly member: (name: string, of: readonly CompiledItem[]) => readonly CompiledItem[]
   readonly isType: (type: string, wanted: string) => boolean
   readonly isResource: (type: string) => boolean
 }
 
-/** A type nothing is known about. */
+/** Type of items with an unknown type. */
 export const ANY_TYPE = '*'
 
 export const isPrimitive = (type: string): boolean => type >= 'a' && type < '{'
@@ -38,7 +38,7 @@ export const branchOf = ({ type, system, steps }: CompiledItem): Branch => [syst
 export const itemsOf = (compiled: CompiledExpression): readonly CompiledItem[] =>
   'items' in compiled ? compiled.items : [{ type: compiled.type, steps: [['value', compiled.value]], many: false }]
 
-/** Each way once. */
+/** Returns the union of the items, each path once. */
 export const unionOf = (items: readonly CompiledItem[]): CompiledExpression => ({
   items: [...new Map(items.map((item) => [JSON.stringify(item), item])).values()],
   united: true,
@@ -51,7 +51,7 @@ export const expressionOf = (compiled: CompiledExpression): Expression =>
 
 export const testOf = (compiled: CompiledExpression): Expression => ('items' in compiled ? ['true', branchesOf(compiled)] : compiled.value)
 
-/** Each item by itself, as the focus of a criterion. */
+/** Returns the item as the focus of a criterion, which is evaluated for each item. */
 export const focusItemOf = (item: CompiledItem): readonly CompiledItem[] => [{ ...item, steps: [], many: false }]
 
 export const appendStep = (item: CompiledItem, step: PathStep, change: Partial<CompiledItem> = {}): CompiledItem => ({
@@ -60,7 +60,7 @@ export const appendStep = (item: CompiledItem, step: PathStep, change: Partial<C
   ...change,
 })
 
-/** first(), [0] and the like: one step over all branches, which keeps the type. */
+/** Returns one item for first(), [0] and similar: one step over all branches, which must have the same type. */
 export function pickItems(
   items: readonly CompiledItem[],
   step: (branches: readonly Branch[]) => PathStep,

@@ -1,4 +1,4 @@
-/** Patterns, and steps whose cost is not bounded by the size of the element they start from. */
+/** Compiled functions that may take long: patterns, and steps that the size of their start element does not limit. */
 const LONG = /"(?:matches|replaceMatches|children|descendants|intersect|exclude|distinct|isDistinct|resource|root)"/
 
 export const mayTakeLong = (compiled: object): boolean => LONG.test(JSON.stringify(compiled))

@@ -1,6 +1,8 @@
 /**
- * Where in a resource a FHIRPath expression points to, for FHIRPath Patch. https://hl7.org/fhir/R4/fhirpatch.html
- * Paths of members, indexers, where(), extension(), ofType(), first(), last(), skip() and take(). Loads the definitions of R4: not for a hot path.
+ * Locations in a resource that a FHIRPath expression leads to, for FHIRPath Patch. https://hl7.org/fhir/R4/fhirpatch.html
+ *
+ * Supports members, indexers, where(), extension(), ofType(), first(), last(), skip() and take(). Loads the definitions of R4, so
+ * frequently used code should not import it.
  */
 import { R4 } from '../definitions/r4.ts'
 import { type Element, isElement } from '../resource.ts'
@@ -13,31 +15,34 @@ import { prepareTest } from './steps.ts'
 import { UnsupportedExpression } from './tokens.ts'
 import type { WorkBudget } from './work-budget.ts'
 
-/** `holder[member]`, or `holder[member][index]` where the element repeats. */
+/** Location of an element: `holder[member]`, or `holder[member][index]` if the element repeats. */
 export type ElementLocation = {
-  /** The FHIR type, or the path of a backbone element. */
+  /** FHIR type, or path of a backbone element. */
   readonly type: string
-  /** Undefined where a primitive has only extensions. */
+  /** Undefined if a primitive has only extensions. */
   readonly value: unknown
-  /** The object the value is in; the resource itself has none. */
+  /** Object that holds the value. The resource itself has none. */
   readonly holder?: Record<string, unknown>
   readonly member: string
   readonly index?: number
-  /** The element that this is a member of. */
+  /** Element that has this member. */
   readonly parent?: ElementLocation
 }
 
-/** A repeating element: `holder[member]` is its array, or absent. */
+/** Repeating element. `holder[member]` is its array, or absent. */
 export type ElementList = { readonly type: string; readonly holder: Record<string, unknown>; readonly member: string }
 
-/** What an element of a type can be called in JSON: one, or the forms of a choice. Empty: there is no such element. */
+/** Returns the JSON members of an element of a type: one, or all forms of a choice. Returns none if the type has no such element. */
 export const jsonMembersOf: (type: string, name: string) => readonly Member[] = createMemberLookup(R4)
 
-/** The locations an expression points to. Throws Unsupported for an expression that is wrong or no path, TooCostly beyond the work. */
+/**
+ * Returns the locations that an expression leads to. Throws UnsupportedExpression if it is invalid or not a path. Throws TooCostly beyond
+ * the work budget.
+ */
 export const locateElements = (expression: string, resource: Element, work?: WorkBudget): readonly ElementLocation[] =>
   at(parseExpression(expression), rootOf(resource), scopeOf(resource, work))
 
-/** The lists an expression names, with items in them or not. */
+/** Returns the lists that an expression names, including absent lists. */
 export function locateLists(expression: string, resource: Element, work?: WorkBudget): readonly ElementList[] {
   const ast = parseExpression(expression)
   if (ast.kind !== 'dot' || ast.step.kind !== 'name') throw new UnsupportedExpression('the path of a list ends with its name')
@@ -105,7 +110,7 @@ function called(call: CallNode, locations: readonly ElementLocation[], scope: Ev
   }
 }
 
-/** `extension(url)` is short for `extension.where(url = …)`. */
+/** Returns the locations that meet the criterion. `extension(url)` is short for `extension.where(url = …)`. */
 function where({ name, args }: CallNode, locations: readonly ElementLocation[], scope: EvaluationScope): readonly ElementLocation[] {
   const [argument] = args
   if (argument === undefined || args.length > 1) throw new UnsupportedExpression(`${name}() takes one argument`)
@@ -138,7 +143,7 @@ function named(name: string, locations: readonly ElementLocation[]): readonly El
   })
 }
 
-/** Ids and extensions of a primitive are in the member beside it. https://hl7.org/fhir/R4/json.html#primitive */
+/** Returns the companion of a primitive, which holds its id and extensions. https://hl7.org/fhir/R4/json.html#primitive */
 function companionOf({ holder, member, index }: ElementLocation): unknown {
   const beside = holder?.[`_${member}`]
   return index === undefined ? beside : Array.isArray(beside) ? beside[index] : undefined

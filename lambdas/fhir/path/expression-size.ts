@@ -1,7 +1,7 @@
-/** How large compiled FHIRPath is when it is written out: what parts share counts each time. */
+/** Size of compiled FHIRPath when it is written out. A shared part counts each time it occurs. */
 import type { CompiledExpression } from './compiled.ts'
 
-/** Of steps and expressions, which never change. */
+/** Sizes of steps and expressions, which never change. */
 const KNOWN = new WeakMap<object, number>()
 
 function weightOf(part: unknown): number {

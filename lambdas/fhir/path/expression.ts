@@ -54,7 +54,7 @@ function operation(name: string, operands: readonly Expression[]): ExpressionEva
   return (focus, scope) => operator(scope, ...evaluate.map((operand) => operand(focus, scope)))
 }
 
-/** Long texts are work: what is looked for in them, and what is made of them. */
+/** Returns the operator with the work that long texts cost: the search in them, and their creation. */
 const costing = (name: string, operator: Operator) => {
   return ({ work }: EvaluationScope, ...operands: readonly unknown[]): unknown => {
     if (work === undefined) return operator(...operands)
@@ -65,7 +65,7 @@ const costing = (name: string, operator: Operator) => {
   }
 }
 
-/** Each character of one text may be compared with each of the other. */
+/** Returns the work of a search. Each character of one text may be compared with each character of the other. */
 function searchOf(name: string, [text, part]: readonly unknown[]): number {
   if (typeof text !== 'string') return 0
   return (typeof part === 'string' && SEARCHING.has(name) ? text.length * part.length : text.length) / CHARACTERS_PER_ITEM
@@ -75,7 +75,7 @@ const SEARCHING: ReadonlySet<string> = new Set(['contains', 'indexOf', 'replace'
 
 type Condensing = Extract<Expression, readonly [string, readonly Branch[]]>[0]
 
-/** What becomes of a whole collection. */
+/** Returns an evaluator that reduces a whole collection to one value. */
 function condense(name: Condensing, branches: readonly Branch[]): ExpressionEvaluator {
   if (name === 'exists') return existenceTestOf(branches, evaluatorOf)
   if (name === 'empty') {
@@ -137,7 +137,7 @@ function equality(name: '=' | '!=' | '~' | '!~', left: ItemCollector, right: Ite
 const charactersOf = (values: readonly unknown[]): number =>
   values.reduce<number>((sum, value) => sum + (typeof value === 'string' ? value.length : 1), 0)
 
-/** Three-valued. http://hl7.org/fhirpath/N1/#boolean-logic */
+/** Evaluates boolean operators with three values: true, false and undefined. http://hl7.org/fhirpath/N1/#boolean-logic */
 function logic(name: 'and' | 'or' | 'implies', left: ExpressionEvaluator, right: ExpressionEvaluator): ExpressionEvaluator {
   const decisive = name !== 'and'
   return (focus, scope) => {

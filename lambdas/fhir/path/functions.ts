@@ -1,4 +1,4 @@
-/** How each FHIRPath function is compiled. http://hl7.org/fhirpath/N1/#functions */
+/** Compilation of each FHIRPath function. http://hl7.org/fhirpath/N1/#functions */
 import type { Expression } from './branch.ts'
 import {
   appendStep,
@@ -21,7 +21,9 @@ import { OPERATORS } from './operators.ts'
 import type { Ast, CallNode } from './parse.ts'
 import { UnsupportedExpression } from './tokens.ts'
 
-/** `self`: what $this and names in plain arguments stand for. */
+/**
+ * Compiles a function call. `self`: items for $this and for names in plain arguments. Throws UnsupportedExpression for an unknown function.
+ */
 export function compileCall(
   call: CallNode,
   input: CompiledExpression,
@@ -134,7 +136,7 @@ const matching = (at: At): readonly CompiledItem[] => at.items.map((item) => app
 
 const argument = ({ call, self, compile }: At): CompiledExpression => compile.argument(only(call), self)
 
-/** Alternatives of one choice: never two of them at once. */
+/** Whether the items are forms of one choice. An element never has two of them at once. */
 function sameStart(items: readonly CompiledItem[]): boolean {
   const starts = new Set(items.map((item) => JSON.stringify(item.steps.slice(0, -1))))
   return items.length <= 1 || (starts.size === 1 && items.every((item) => typeof item.steps.at(-1) === 'string'))

@@ -1,14 +1,20 @@
-/** Names that every object of JavaScript has, and what fhirpath.js hands out besides FHIR: to expressions they are as names that nothing has. */
+/**
+ * Names that every JavaScript object has, and names beyond FHIR that fhirpath.js offers. In expressions they are replaced by names that no
+ * element has.
+ */
 
 const INHERITED = Object.getOwnPropertyNames(Object.prototype).join('|')
-/** Texts and comments stay; a function has its brackets, and is known or not; `%factory` makes what was never sent. */
+/**
+ * Pattern of these names. Texts and comments stay. A name before a bracket is a function, and fhirpath.js decides whether it exists.
+ * `%factory` creates elements that the resource does not have.
+ */
 const NAMES = new RegExp(
   String.raw`'(?:[^'\\]|\\[^])*'|//.*|/\*[^]*?\*/|` +
     String.raw`(\x60[^\x60]*\\[^\x60]*\x60)|(?<![\w$])(${INHERITED})(?![\w$])(?!\s*\()|(?<=%\s*[\x60'"]?)(factory)(?!\w)`,
   'g',
 )
 
-/** As long as it was, so that places in it stay. */
+/** Returns the expression with these names replaced. Its length stays the same, so that positions in it remain valid. */
 export const maskInheritedNames = (expression: string): string =>
   expression.replace(NAMES, (found, escaped?: string, inherited?: string, handedOut?: string) => {
     if (escaped !== undefined) return found.replaceAll('\\', '_')

@@ -1,6 +1,6 @@
 /**
- * FHIRPath the compiler refuses, evaluated by fhirpath.js, which knows all of it. Large, and many times slower: loaded when the first
- * such expression is met. http://hl7.org/fhirpath/N1/
+ * Evaluation by fhirpath.js of expressions that the compiler rejects. fhirpath.js supports all of FHIRPath, but is large and many times
+ * slower. It is loaded for the first such expression. http://hl7.org/fhirpath/N1/
  */
 import { R4 } from '../definitions/r4.ts'
 import { decimalTextOf, isDecimal } from '../json.ts'
@@ -15,12 +15,15 @@ import { targetTypeOf } from './reference-type.ts'
 import type { TypedValue } from './steps.ts'
 import { CHARACTERS_PER_ITEM, MAX_WORK_ITEMS, spendWork } from './work-budget.ts'
 
-/** The values of an expression at an element; `resource`: what %resource stands for. TooCostly where they come to more than a million. */
+/**
+ * Returns the values of an expression at an element. `resource`: value of %resource. Throws TooCostly if the values exceed the work of a
+ * million items.
+ */
 export type Interpreter = (focus: unknown, resource: Element, conforms?: ConformanceTest) => readonly InterpretedValue[]
 
-/** `place`: of a primitive of the resource, where it is shown. */
+/** Value of an expression. `place`: location of a primitive of the resource, if `isShown`. */
 export type InterpretedValue = TypedValue & { readonly place?: PrimitiveLocation }
-/** In an element, under a key, or as an item of what stands there. */
+/** Location of a primitive: an element, a key, and an index if the key holds a list. */
 export type PrimitiveLocation = { readonly owner: object; readonly key: string; readonly index?: number }
 
 /** `isShown`: see ports/execution/expression-runner.ts. */
@@ -45,14 +48,17 @@ async function engineOf() {
   return { ...fhirpath, model }
 }
 
-/** Why an expression cannot be used, for whoever wrote it. */
+/** Returns the reason that an expression cannot be used, for its author. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error) || error instanceof TypeError) return 'it is no FHIRPath'
-  // Without the list of everything that could have stood there.
+  // Remove the list of all tokens that the parser expected.
   return error.message.replace(/ expecting \{[\s\S]*$/, '').slice(0, 200)
 }
 
-/** An expression on a FHIR type, or the path of a backbone element. After loadInterpreter. Throws what is wrong with it. */
+/**
+ * Creates the interpreter of an expression on a FHIR type or the path of a backbone element. Call loadInterpreter before. Throws if the
+ * expression is invalid.
+ */
 export function createInterpreter(expression: string, type: string, { isShown = false }: InterpreterOptions = {}): Interpreter {
   if (engine === undefined) throw new Error('fhirpath.js is not loaded')
   const { compile, types, util, model } = engine
@@ -78,17 +84,17 @@ export function createInterpreter(expression: string, type: string, { isShown = 
     const work = { left: MAX_WORK_ITEMS }
     return found.flatMap((item, i) => {
       const value = plain(util.valData(item), originals)
-      // What was made of texts may be longer than any: nobody could look through it.
+      // A computed text may be too long to process, so its length costs work.
       spendWork(work, typeof value === 'string' ? value.length / CHARACTERS_PER_ITEM : 1)
       const place = isShown ? placeOf(item, originals) : undefined
-      // Of what texts and numbers are to JavaScript.
+      // Skip undefined values, and functions that JavaScript texts and numbers inherit.
       if (typeof value === 'function' || (value === undefined && place === undefined)) return []
       return [{ type: typeNamed(names[i]!, item), value, ...systemOf(names[i]!, item), ...(place === undefined ? {} : { place }) }]
     })
   }
 }
 
-/** What fhirpath.js walks on: an element with its type, and how another one is made. */
+/** Node of fhirpath.js: an element with its type, and a function that creates another node. */
 type Node = {
   readonly data: unknown
   readonly path?: string | null
@@ -103,7 +109,7 @@ type Compiled = (focus: unknown, environment: Readonly<Record<string, unknown>>)
 
 const OPTIONS = { async: false, preciseMath: true, resolveInternalTypes: false, traceFn: () => undefined }
 
-/** Returns the resource that a node refers to. Without `isShown`, resources that are not contained have only their type. */
+/** Returns the resource that a node refers to. Without `isShown`, a resource that is not contained has only its type. */
 function resolved(
   { data, parentResNode, ctx, constructor: nodes }: Node,
   resolution: LocalReferenceResolver,
@@ -117,7 +123,7 @@ function resolved(
   return [nodes.makeResNode(ctx, found ?? { resourceType }, null, null, null, null)]
 }
 
-/** Of a primitive that is an element of the resource. */
+/** Returns the location of a primitive of the resource, or undefined for any other item. */
 function placeOf(item: unknown, originals: ReadonlyMap<unknown, unknown>): PrimitiveLocation | undefined {
   const { propName, parentResNode, index, fhirNodeDataType: type, data } = (item ?? {}) as Partial<Node>
   const owner = originals.get(parentResNode?.data)
@@ -128,7 +134,7 @@ function placeOf(item: unknown, originals: ReadonlyMap<unknown, unknown>): Primi
   return key === undefined ? undefined : { owner, key, ...(typeof index === 'number' ? { index } : {}) }
 }
 
-/** What HL7 gives names for expressions to use. https://hl7.org/fhir/R4/fhirpath.html#vars */
+/** Returns the environment variables that HL7 defines for expressions. https://hl7.org/fhir/R4/fhirpath.html#vars */
 function canonicalsIn(expression: string): Readonly<Record<string, string>> {
   const named = [...expression.matchAll(/%[`'"](vs|ext)-([\w.-]+)[`'"]/g)].map(([, kind, name]) => [
     `${kind}-${name}`,
@@ -137,7 +143,7 @@ function canonicalsIn(expression: string): Readonly<Record<string, string>> {
   return { sct: 'http://snomed.info/sct', loinc: 'http://loinc.org', ...Object.fromEntries(named) }
 }
 
-/** fhirpath.js writes into what it evaluates, and has decimals of its own. */
+/** Returns a copy for fhirpath.js, which changes its input and has its own decimals. Maps each copy to its original in `originals`. */
 function copied(tree: unknown, originals: Map<unknown, unknown>): unknown {
   if (typeof tree === 'string') return isDecimal(tree) ? engine!.FP_Decimal.getDecimal(decimalTextOf(tree)) : tree
   if (typeof tree !== 'object' || tree === null) return tree
@@ -148,7 +154,7 @@ function copied(tree: unknown, originals: Map<unknown, unknown>): unknown {
   return copy
 }
 
-/** Elements of the resource as they are in it; what was computed, as JSON. */
+/** Returns an element of the resource as the original, and a computed value as JSON. */
 function plain(value: unknown, originals: ReadonlyMap<unknown, unknown>): unknown {
   if (typeof value === 'bigint') return exact(String(value))
   if (typeof value !== 'object' || value === null) return value ?? undefined
@@ -159,7 +165,7 @@ function plain(value: unknown, originals: ReadonlyMap<unknown, unknown>): unknow
   return typeof asStr === 'string' ? asStr : value
 }
 
-/** A number, or a preserved decimal if a double would change the text. */
+/** Returns a number, or a preserved decimal if a double would change the text. */
 function exact(text: string): number | string {
   const number = Number(text)
   return Number.isFinite(number) && String(number) !== text && JSON_NUMBER.test(text) ? `\u0000${text}` : number
@@ -167,13 +173,13 @@ function exact(text: string): number | string {
 /** `toDecimal()` also takes `+1` and `007`. */
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i
 
-/** A literal's unit is quoted when it is UCUM. http://hl7.org/fhirpath/N1/#quantity */
+/** Returns a FHIR Quantity. A quoted unit of a literal is a UCUM code. http://hl7.org/fhirpath/N1/#quantity */
 function quantity(unit: string, value: unknown): object {
   const code = unit.replace(/^'|'$/g, '')
   return { value: exact(String(value)), unit: code, ...(code === unit ? {} : { system: 'http://unitsofmeasure.org', code }) }
 }
 
-/** `FHIR.HumanName`, `System.String`; a backbone element is named by its path. */
+/** Returns the FHIR type for `FHIR.HumanName` or `System.String`. A backbone element is named by its path. */
 function typeNamed(name: string, item: unknown): string {
   const [namespace = '', type = ''] = name.split('.')
   if (namespace === 'System' && type !== 'Quantity') return type.charAt(0).toLowerCase() + type.slice(1)
@@ -181,14 +187,14 @@ function typeNamed(name: string, item: unknown): string {
   return (type === 'BackboneElement' || type === 'Element') && typeof path === 'string' ? path : type
 }
 
-/** Made when it is first asked for: R4 as data takes time to load. */
+/** Lookup of members, created on first use. */
 let ofR4: MemberLookup | undefined
 function membersOf(type: string, name: string): ReturnType<MemberLookup> {
   ofR4 ??= createMemberLookup(R4)
   return ofR4(type, name)
 }
 
-/** The code system of a code whose binding takes only one. */
+/** Returns the code system of a code with a binding that allows only one. */
 function systemOf(name: string, item: unknown): Pick<TypedValue, 'system'> {
   const { propName, parentResNode } = (item ?? {}) as Partial<Node>
   if (name !== 'FHIR.code' || propName === undefined || typeof parentResNode?.path !== 'string') return {}

@@ -1,17 +1,17 @@
-/** The members of a type by their FHIRPath names: `value` stands for all of valueString, valueQuantity … */
+/** Members of a type by FHIRPath name: `value` stands for valueString, valueQuantity and all other forms. */
 import type { TypeDefinitions } from './definitions.ts'
 
 export type Member = {
   readonly key: string
   readonly type: string
   readonly list: boolean
-  /** The code system of a code whose binding takes only one. */
+  /** Code system of a code with a binding that allows only one. */
   readonly system?: string
 }
 
 export type MemberLookup = (type: string, name: string) => readonly Member[]
 
-/** `isByJsonName`: a choice is also found by its name in JSON, such as `valueString`, which is no name in FHIRPath. */
+/** Creates the lookup. `isByJsonName`: also finds a choice by its JSON name, such as `valueString`, which is not a FHIRPath name. */
 export function createMemberLookup({ shapes, codeSets }: Pick<TypeDefinitions, 'shapes' | 'codeSets'>, isByJsonName = false): MemberLookup {
   const known = new Map<string, Map<string, Member[]>>()
   const namesOf = (type: string): Map<string, Member[]> => {

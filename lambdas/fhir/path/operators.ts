@@ -1,4 +1,7 @@
-/** The FHIRPath functions and operators on single values. An empty operand is undefined and gives undefined. http://hl7.org/fhirpath/N1/#functions */
+/**
+ * FHIRPath functions and operators on single values. An empty operand is undefined and usually gives undefined.
+ * http://hl7.org/fhirpath/N1/#functions
+ */
 import { decimalTextOf, isDecimal } from '../json.ts'
 import { compareOperands, toNumber, truthOf } from './compare.ts'
 import { TooCostly } from './work-budget.ts'
@@ -17,7 +20,7 @@ const numeric = (apply: (a: number, b: number) => number): Operator => {
     const [a, b] = [toNumber(left), toNumber(right)]
     if (a === undefined || b === undefined) return undefined
     const result = apply(a, b)
-    // Fifteen digits are what a double has for sure: 1.8 - 1.2 is 0.6.
+    // Round to 15 digits, which a double always holds: 1.8 - 1.2 is 0.6.
     return Number.isFinite(result) ? Number(result.toPrecision(15)) : undefined
   }
 }
@@ -79,7 +82,7 @@ export const OPERATORS: Readonly<Record<string, Operator>> = Object.freeze(
   } satisfies Record<string, Operator>),
 )
 
-/** Characters: no text that is made is longer. */
+/** Maximum characters of a text that a replacement creates. Longer texts throw TooCostly. */
 const LONGEST = 2 ** 24
 
 function replaced(value: string, part: string, by: string): string {
@@ -93,10 +96,10 @@ function replaced(value: string, part: string, by: string): string {
   return value.replaceAll(part, () => by)
 }
 
-/** `$1` in `by` is a group of the match; what stands before and after the match cannot be asked for. */
+/** Replaces all matches. `$1` in `by` is a group of the match. References to the text before and after the match are not supported. */
 function replacedMatches(value: string, pattern: RegExp, by: string): string {
   let grown = value.length * by.split('$').length
-  // Only where each character might be a match too many are they counted.
+  // Count the matches only if a match at each character could exceed the limit.
   if (grown + (value.length + 1) * by.length > LONGEST)
     for (const _ of value.matchAll(pattern)) {
       grown += by.length
@@ -111,7 +114,7 @@ function replacedMatches(value: string, pattern: RegExp, by: string): string {
 const regexes = new Map<string, RegExp>()
 const MOST_REGEXES = 1_000
 
-/** Patterns are literals of most expressions, so there are few of them. */
+/** Returns the compiled pattern. It is cached, because most patterns are literals of expressions and therefore few. */
 function regex(pattern: string, flags = ''): RegExp {
   const key = `${flags}/${pattern}`
   const known = regexes.get(key)

@@ -1,4 +1,4 @@
-/** FHIRPath text to a syntax tree. http://hl7.org/fhirpath/N1/grammar.html */
+/** Parser of FHIRPath text to a syntax tree. http://hl7.org/fhirpath/N1/grammar.html */
 import { type Token, tokenize, UnsupportedExpression } from './tokens.ts'
 
 export type Ast =
@@ -16,16 +16,16 @@ export type Ast =
 
 export type NameNode = { readonly kind: 'name'; readonly name: string }
 
-/** `type`: the type argument of is(), as() and ofType(). */
+/** Function call. `type`: type argument of is(), as() and ofType(). */
 export type CallNode = { readonly kind: 'call'; readonly name: string; readonly args: readonly Ast[]; readonly type?: string }
 
 const DEEPEST = 64
 const MOST_TOKENS = 1000
 
-/** Characters: a longer text is no expression to anybody here. */
+/** Maximum characters of an expression. Longer expressions are rejected. */
 export const MAX_EXPRESSION_LENGTH = 10_000
 
-/** Throws Unsupported where the text is not an expression this compiler knows. */
+/** Returns the syntax tree. Throws UnsupportedExpression if the text is not an expression that the compiler supports. */
 export function parseExpression(text: string): Ast {
   if (text.length > MAX_EXPRESSION_LENGTH) throw new UnsupportedExpression('too long')
   const list = tokenize(text)
@@ -103,7 +103,7 @@ export function parseExpression(text: string): Ast {
     return { kind: 'call', name, args }
   }
 
-  /** `FHIR.Patient` and `System.String` lose their namespace; `Observation.component` keeps its path. */
+  /** Returns a type name. `FHIR.Patient` and `System.String` lose their namespace; `Observation.component` keeps its path. */
   function typeName(): string {
     const parts = [word().text]
     while (skip('.')) parts.push(word().text)
@@ -158,5 +158,5 @@ const STRENGTH: Readonly<Record<string, number | undefined>> = Object.freeze(
   }),
 )
 
-/** A decimal keeps its text, as json.ts keeps it: 1.0 is not 1 when it is written. */
+/** Returns a number, or a preserved decimal as in json.ts if the text would change: 1.0 must not become 1. */
 const numberOf = (text: string): number | string => (String(Number(text)) === text ? Number(text) : `\u0000${text}`)

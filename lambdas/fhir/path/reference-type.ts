@@ -1,8 +1,8 @@
-/** Which type of resource a Reference refers to, as its text says. https://hl7.org/fhir/R4/references.html#literal */
+/** Type of the resource that a Reference refers to, from its text alone. https://hl7.org/fhir/R4/references.html#literal */
 import type { Element } from '../resource.ts'
 import { findContained } from './contained-resources.ts'
 
-/** `resource` is the one whose contained resources a `#id` is looked up in. */
+/** Whether the reference refers to this type. `resource`: resource with the contained resources for a `#id`. */
 export const refersTo = (reference: unknown, type: string, resource: unknown): boolean => targetTypeOf(reference, resource) === type
 
 export function targetTypeOf(value: unknown, resource: unknown): string | undefined {
@@ -21,13 +21,13 @@ function typeOfContained(id: string, resource: unknown): string | undefined {
   return typeof type === 'string' ? type : undefined
 }
 
-/** `Patient/1`, `https://host/fhir/Patient/1/_history/2`, `Patient?identifier=x`. */
+/** Returns the resource type in `Patient/1`, `https://host/fhir/Patient/1/_history/2` or `Patient?identifier=x`. */
 export function typeOfUrl(url: string): string | undefined {
   if (!url.includes(':')) {
     const query = url.indexOf('?')
     if (query > 0) return url.slice(0, query)
     const slash = url.indexOf('/')
-    // `Patient/1`, as most are.
+    // Most references have the form `Patient/1`.
     if (slash > 0 && !url.includes('/', slash + 1)) return url.slice(0, slash)
   }
   const history = url.indexOf('/_history/')

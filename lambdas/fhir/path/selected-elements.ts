@@ -1,14 +1,17 @@
-/** What stands somewhere in a resource, with the FHIRPath that selects it, as far as R4's definitions tell. */
+/** Elements at known positions of a resource, with their FHIRPath and type, as far as R4 defines them. */
 import { R4 } from '../definitions/r4.ts'
 import { type Element, isElement, isResource, type Resource } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
 import { quoteName } from '../validate/findings.ts'
 import type { ElementShape } from './definitions.ts'
 
-/** `type`: undefined where R4 knows no such element. `companion`: id and extensions of a primitive. A choice has its name in the path. */
+/**
+ * Element of a resource. `type`: undefined if R4 has no such element. `companion`: id and extensions of a primitive. `path`: names a choice
+ * without its type.
+ */
 export type SelectedElement = { readonly value: unknown; readonly path: string; readonly type?: string; readonly companion?: Element }
 
-/** `at`: keys and indexes from the resource on. */
+/** Returns the element at a position. `at`: keys and indexes, starting at the resource. */
 export function selectElement(resource: Resource, at: readonly (string | number)[]): SelectedElement {
   let [value, companion, path, type]: [unknown, unknown, string, string | undefined] = [
     resource,
@@ -33,7 +36,7 @@ export function selectElement(resource: Resource, at: readonly (string | number)
   return { value, path, ...(own === undefined ? {} : { type: own }), ...(isElement(companion) ? { companion } : {}) }
 }
 
-/** A resource says itself of what type it is. */
+/** Returns the type of a value. A resource names its own type. */
 function typeOf(value: unknown, type: string | undefined): string | undefined {
   if (isResource(value) && isResourceType(value.resourceType)) return value.resourceType
   return type === 'Resource' ? undefined : type

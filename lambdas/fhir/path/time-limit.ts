@@ -1,13 +1,13 @@
-/** Bounds the time of work that cannot be interrupted from inside: an expression, a pattern. https://nodejs.org/api/vm.html */
+/** Time limits for work that cannot be interrupted from inside, such as an expression or a pattern. https://nodejs.org/api/vm.html */
 import { createContext, Script } from 'node:vm'
 import { TookTooLong } from './work-budget.ts'
 
-/** `ms`: of processor time; what it was allowed where it was stopped, 0 where it was not begun. */
+/** Outcome of a task. `ms`: processor time in milliseconds; the limit if the task was stopped, 0 if it was not started. */
 export type TimedOutcome<Result> = { readonly ms: number } & ({ readonly result: Result } | { readonly error: unknown })
 
 /**
- * TookTooLong: the work was stopped, wherever it was. It takes processor time that counts: work that had to wait for its processor is begun
- * again with more patience, so it must be possible to do it twice.
+ * Returns the result of the work. Throws TookTooLong if the work was stopped, which may happen at any point. Only processor time counts.
+ * Work that had to wait for its processor is started again with a longer timeout, so it must be repeatable.
  */
 export function runWithin<Result>(milliseconds: number, work: () => Result): Result {
   const [outcome] = runEachWithin({ each: milliseconds }, [work])
@@ -15,10 +15,16 @@ export function runWithin<Result>(milliseconds: number, work: () => Result): Res
   return outcome!.result
 }
 
-/** ms of processor time for each work, and for all of them; `overruns`: how many may be stopped. What comes after is not begun. */
+/**
+ * Limits of processor time in milliseconds, for each task and for all. `overruns`: maximum number of stopped tasks. After `all` or
+ * `overruns` is reached, the remaining tasks are not started.
+ */
 export type TimeLimits = { readonly each: number; readonly all?: number; readonly overruns?: number }
 
-/** They share one watch, which costs a thousand times what a short work does, as long as none takes longer. */
+/**
+ * Returns one outcome per task, in order. The tasks share one timer while none takes too long. A timer costs a thousand times as much as a
+ * short task.
+ */
 export function runEachWithin<Result>(
   { each: milliseconds, all = Number.POSITIVE_INFINITY, overruns = Number.POSITIVE_INFINITY }: TimeLimits,
   works: readonly (() => Result)[],
@@ -40,9 +46,9 @@ export function runEachWithin<Result>(
         })
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error
-      // Any but the first may have had less than its time: it gets a watch of its own.
+      // A task after the first may have had less than its time. It runs again with its own timer.
       if (outcomes.length > first) continue
-      // So may the first, on a busy machine.
+      // On a busy machine, the first task may have had less than its time too.
       if (patience < milliseconds * MOST_PATIENCE && millisecondsSince(before) < milliseconds / 2) {
         patience *= 2
         continue
@@ -55,10 +61,10 @@ export function runEachWithin<Result>(
   return outcomes
 }
 
-/** Times as long: work that makes its thread wait, as for memory, is not waited for without end. */
+/** Maximum factor by which a timeout grows. It bounds the time of work that makes its thread wait, for example for memory. */
 const MOST_PATIENCE = 8
 
-/** Of processor time, this thread's own. */
+/** Returns the milliseconds of processor time that this thread spent since `before`. */
 function millisecondsSince(before: NodeJS.CpuUsage): number {
   const { user, system } = process.threadCpuUsage(before)
   return (user + system) / 1000

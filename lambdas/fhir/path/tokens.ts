@@ -1,11 +1,11 @@
-/** FHIRPath text to tokens. http://hl7.org/fhirpath/N1/#lexical-elements */
+/** Tokenizer of FHIRPath text. http://hl7.org/fhirpath/N1/#lexical-elements */
 
 export type Token = {
   readonly kind: 'string' | 'quoted' | 'date' | 'number' | 'environment' | 'word' | 'symbol'
   readonly text: string
 }
 
-/** The expression is wrong, or uses what this compiler leaves to the full evaluator. */
+/** Error for an expression that is invalid, or that this compiler leaves to the full evaluator. */
 export class UnsupportedExpression extends Error {}
 
 export function tokenize(text: string): readonly Token[] {

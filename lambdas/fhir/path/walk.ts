@@ -1,16 +1,16 @@
-/** Walks along the steps of a branch. */
+/** Walks along the steps of branches. */
 import type { Element } from '../resource.ts'
 import type { Branch, EvaluationScope, Expression, ExpressionEvaluator, ItemCollector, PathStep } from './branch.ts'
 import { distinctValuesOf, identityKeyOf, NO_VALUE, truthOf } from './compare.ts'
 import { spendWork } from './work-budget.ts'
 
-/** Walks on from a focus. It stops, and returns true, at its limit; without a list at the first item. */
+/** Walks on from a focus. Returns true if it stopped early: at the limit of `found`, or at the first item if there is no `found`. */
 export type Walk = (focus: unknown, scope: EvaluationScope, found: Collected | undefined) => boolean
 
-/** `push` answers how many there are. */
+/** Collector of items. `push`: returns the number of items, which is compared with `limit`. */
 type Collected = { readonly push: (item: unknown) => number; readonly limit?: number }
 
-/** How the expressions inside steps are evaluated. */
+/** Creates the evaluators of expressions inside steps. */
 export type EvaluatorFactory = (expression: Expression) => ExpressionEvaluator
 
 const END: Walk = (focus, { work }, found) => {
@@ -76,7 +76,7 @@ function primitive(key: string, next: Walk): Walk {
   }
 }
 
-/** What passing an item costs, against gathering it. */
+/** Work for an item that is passed, relative to one that is collected. */
 const PASSED = 1 / 8
 
 function open(value: unknown, next: Walk, scope: EvaluationScope, found: Collected | undefined): boolean {
@@ -86,7 +86,7 @@ function open(value: unknown, next: Walk, scope: EvaluationScope, found: Collect
   return false
 }
 
-/** The items at the ends of the branches. */
+/** Returns a function that collects the items at the ends of the branches. `limit`: number of items at which it stops. */
 export function itemCollectorOf(branches: readonly Branch[], evaluator: EvaluatorFactory, limit?: number): ItemCollector {
   const only = branches.length === 1 ? branches[0]!.slice(1) : undefined
   if (only?.length === 0) return (focus) => [focus]
@@ -105,7 +105,7 @@ function literalOf(step: PathStep): readonly unknown[] | undefined {
   return typeof step !== 'string' && step[0] === 'value' && step[1] !== null && typeof step[1] !== 'object' ? [step[1]] : undefined
 }
 
-/** Whether the branches have an item. */
+/** Returns a function that tests whether the branches have an item. */
 export function existenceTestOf(
   branches: readonly Branch[],
   evaluator: EvaluatorFactory,
@@ -117,7 +117,7 @@ export function existenceTestOf(
   }
 }
 
-/** What writing out an item costs, against gathering it. */
+/** Work for the identity key of an item, relative to an item that is collected. */
 const IDENTITY = 20
 
 type Collecting = Extract<PathStep, readonly [string, ...unknown[]]>

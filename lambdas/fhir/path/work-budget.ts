@@ -1,25 +1,25 @@
-/** How much is done on behalf of a client: items gathered, copied or made. What is counted needs no clock. */
+/** Work for a client, counted in items that are collected, copied or created. Counting needs no clock. */
 
-/** `left`: how much more. */
+/** Budget of work. `left`: items that may still be spent. */
 export type WorkBudget = { left: number }
 
-/** How many items may be gathered, copied or made: far beyond any real need. */
+/** Maximum items that an evaluation may collect, copy or create: far beyond any real need. */
 export const MAX_WORK_ITEMS = 1_000_000
 
-/** Characters that cost as much as an item. */
+/** Characters that cost as much work as one item. */
 export const CHARACTERS_PER_ITEM = 64
 
-/** It takes more than was allowed. */
+/** Error for work that exceeds its budget. */
 export class TooCostly extends Error {
   override readonly name: string = 'TooCostly'
 }
 
-/** It was stopped, wherever it was. */
+/** Error for work that exceeds its time limit. It may be stopped at any point. */
 export class TookTooLong extends TooCostly {
   override readonly name = 'TookTooLong'
 }
 
-/** Throws TooCostly where so much is not left; without work there is no bound. */
+/** Spends work. Throws TooCostly if less than `amount` is left. Without `work` there is no limit. */
 export function spendWork(work: WorkBudget | undefined, amount: number): void {
   if (work === undefined) return
   work.left -= amount

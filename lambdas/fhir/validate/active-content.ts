@@ -1,14 +1,14 @@
-/** References to characters in XHTML, and attributes in which a browser may run a script. https://hl7.org/fhir/R4/narrative.html#security */
+/** Character references in XHTML, and attributes in which a browser may run a script. https://hl7.org/fhir/R4/narrative.html#security */
 
-/** Without a DTD XML has five entities. https://www.w3.org/TR/xml/#sec-references */
+/** Character reference or entity. Without a DTD, XML has five entities. https://www.w3.org/TR/xml/#sec-references */
 const REFERENCE = /&(?:#x0*([\dA-Fa-f]{1,6})|#0*(\d{1,7})|amp|lt|gt|quot|apos);/g
 
-/** Returns whether each & begins a reference to a character. */
+/** Whether each & begins a character reference or one of these entities. */
 export const hasOnlyCharacterReferences = (text: string): boolean =>
   !text.includes('&') ||
   !text.replace(REFERENCE, (whole, hex, decimal) => (isCodePoint(codeOf(hex, decimal) ?? 1) ? '' : whole)).includes('&')
 
-/** undefined: an entity. */
+/** Returns the code point of a character reference, or undefined for an entity. */
 function codeOf(hex: string | undefined, decimal: string | undefined): number | undefined {
   if (hex !== undefined) return Number.parseInt(hex, 16)
   return decimal === undefined ? undefined : Number(decimal)
@@ -23,7 +23,7 @@ const SCRIPT = '(?:javascript|vbscript):|data:text/html'
 const ACTIVE_LINK = new RegExp(`^(?:${SCRIPT})`, 'i')
 const ACTIVE_STYLE = new RegExp(SCRIPT, 'i')
 
-/** Returns whether a browser may run a script when it follows a link or shows a style. The value has only references that XML has. */
+/** Whether a browser may run a script when it follows the link or applies the style. The value must have only references that XML has. */
 export function isActiveAttribute(attribute: string, value: string): boolean {
   if (LINKS.has(attribute)) return ACTIVE_LINK.test(squeezed(decoded(value)))
   return attribute === 'style' && ACTIVE_STYLE.test(squeezed(unescaped(decoded(value))))
@@ -35,9 +35,12 @@ const decoded = (value: string): string =>
     return code === undefined ? whole : characterOf(code)
   })
 
-/** https://www.w3.org/TR/css-syntax-3/#consume-escaped-code-point */
+/** Decodes the escapes of CSS. https://www.w3.org/TR/css-syntax-3/#consume-escaped-code-point */
 const unescaped = (style: string): string =>
   style.replace(/\\(?:([\da-f]{1,6})\s?|(.))/gis, (_, hex, other) => other ?? characterOf(Number.parseInt(hex, 16)))
 
-/** Browsers ignore tabs and line ends in a URL, and white space and control characters before it. https://url.spec.whatwg.org/#url-parsing */
+/**
+ * Removes white space and control characters. Browsers ignore tabs and line ends in a URL, and all white space and control characters
+ * before it. https://url.spec.whatwg.org/#url-parsing
+ */
 const squeezed = (value: string): string => value.replace(/[\0-\x20]/g, '')

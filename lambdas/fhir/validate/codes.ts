@@ -1,17 +1,17 @@
-/** Required bindings: a code that is not in the value set is an error. https://hl7.org/fhir/R4/terminologies.html#required */
+/** Required bindings: a code outside the value set is an error. https://hl7.org/fhir/R4/terminologies.html#required */
 import type { CodeSet } from '../path/definitions.ts'
 import type { Element } from '../resource.ts'
 
 export type AllowedCodes = {
   readonly has: (code: string) => boolean
   readonly hasCoding: (system: unknown, code: unknown) => boolean
-  /** What to say about one that is not in it. */
+  /** Message for a code that is not in the value set. */
   readonly fault: string
 }
 
 const MADE = new WeakMap<CodeSet, AllowedCodes>()
 
-/** Up to how many codes are named in a finding. */
+/** Maximum number of codes that an issue lists. For a larger value set it names only the URL. */
 const FEW = 12
 
 export function codesOf(set: CodeSet): AllowedCodes {
@@ -29,7 +29,7 @@ export function codesOf(set: CodeSet): AllowedCodes {
   return codes
 }
 
-/** What is wrong with a Coding or CodeableConcept, or undefined. */
+/** Returns the problem of a Coding or CodeableConcept, or undefined if it is valid. */
 export function findCodingProblem(type: string, value: Element, codes: AllowedCodes): string | undefined {
   if (type === 'Coding') return value.code === undefined || codes.hasCoding(value.system, value.code) ? undefined : codes.fault
   const codings = value.coding
@@ -39,5 +39,5 @@ export function findCodingProblem(type: string, value: Element, codes: AllowedCo
   return codes.fault
 }
 
-/** https://www.rfc-editor.org/rfc/rfc6838, with parameters. */
+/** Whether a text is a MIME type, optionally with parameters. https://www.rfc-editor.org/rfc/rfc6838 */
 export const isMimeType = (text: string): boolean => /^[^\s;/]+(\/[^\s;]+)?\s*(;.*)?$/.test(text)

@@ -1,17 +1,17 @@
-/** What a resource holds within itself, and what in it points there. https://hl7.org/fhir/R4/references.html#contained */
+/** Contained resources, and the references to them within one resource. https://hl7.org/fhir/R4/references.html#contained */
 import { type Element, isElement } from '../resource.ts'
 import type { ValidationIssues } from './findings.ts'
 
 export type ContainedReferences = {
-  /** The contained resources by id. */
+  /** Contained resources by id. */
   readonly contained: ReadonlyMap<unknown, Element>
-  /** The local references met, where anything is contained: `#id`, `#`. */
+  /** Local references found so far (`#id`, `#`). They are recorded only if there are contained resources. */
   readonly local: Set<string>
-  /** The contained resources that point to their owner. */
+  /** Contained resources that refer to the resource that contains them. */
   readonly backward: Set<unknown>
 }
 
-/** Most resources contain nothing. */
+/** Shared by all resources without contained resources, which are most. */
 const EMPTY: ContainedReferences = { contained: new Map(), local: new Set(), backward: new Set() }
 
 export function containedReferencesOf({ contained }: Element): ContainedReferences {
@@ -23,7 +23,10 @@ export function recordLocalReference(reference: unknown, { contained, local }: C
   if (contained.size > 0 && typeof reference === 'string' && reference.charCodeAt(0) === 35) local.add(reference)
 }
 
-/** dom-3, when all of the owner has been walked. */
+/**
+ * Reports each contained resource that has no reference to it and does not refer to its owner (dom-3). Call it after the walk of the whole
+ * owner.
+ */
 export function checkContainedAreUsed(owner: Element, inside: ContainedReferences, findings: ValidationIssues): void {
   if (!Array.isArray(owner.contained)) return
   for (const [index, contained] of (owner.contained as readonly unknown[]).entries()) {

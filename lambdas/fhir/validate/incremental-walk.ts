@@ -1,6 +1,6 @@
 /**
- * The walk through what is large: between two of its pieces others may have the thread. What is not large, in it, is walked as ever, and the
- * findings come in the same order.
+ * Validation of large resources in pieces. Between two pieces other requests can use the thread. Small parts are validated as in walk.ts,
+ * and the issues come in the same order.
  */
 import { type Element, isElement } from '../resource.ts'
 import { checkContainedAreUsed } from './contained-references.ts'
@@ -22,16 +22,16 @@ import {
   walkContextOf,
 } from './walk.ts'
 
-/** Before the next piece, or before a rule, which may look at all there is and take as long as many pieces. */
+/** Reason for a pause: the next piece, or a rule. A rule may read the whole resource and take as long as many pieces. */
 export type Pause = 'piece' | 'rule'
 type Pieces<Result = void> = Generator<Pause, Result>
 
-/** Members and items. */
+/** Maximum members and items of a piece. */
 export const MEMBERS_PER_PIECE = 2_000
 
 export const isLargeTree = (tree: unknown): boolean => sizeOf(tree, MEMBERS_PER_PIECE) > MEMBERS_PER_PIECE
 
-/** How many members and items there are, with itself; counted until there are more than `most`. */
+/** Returns the number of members and items, including the tree itself. Stops counting beyond `most`. */
 function sizeOf(tree: unknown, most: number): number {
   let size = 1
   if (Array.isArray(tree)) {

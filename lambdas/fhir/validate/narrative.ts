@@ -1,7 +1,7 @@
-/** Whether a narrative is the XHTML that FHIR allows, without active content: txt-1 and txt-2. https://hl7.org/fhir/R4/narrative.html#xhtml */
+/** Validation of narratives: XHTML that FHIR allows (txt-1, txt-2), without active content. https://hl7.org/fhir/R4/narrative.html#xhtml */
 import { hasOnlyCharacterReferences, isActiveAttribute } from './active-content.ts'
 
-/** What is wrong with the content of Narrative.div, or undefined. */
+/** Returns the problem of the content of Narrative.div, or undefined if it is valid. */
 export function findNarrativeProblem(source: string): string | undefined {
   const text = source.replace(/^\s*<\?xml[^>]*\?>/, '').trim()
   const open: string[] = []
@@ -30,7 +30,7 @@ export function findNarrativeProblem(source: string): string | undefined {
   return hasContent ? undefined : 'The narrative has no content (txt-2)'
 }
 
-/** A comment, a tag, or a < that is neither. */
+/** Comment, tag, or a < that is neither. */
 const PIECE = /<!--[\s\S]*?-->|<(\/?)([A-Za-z][\w:]*)((?:\s+[\w:-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*)\s*(\/?)>|</g
 
 const ATTRIBUTE = /([\w:-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')/g

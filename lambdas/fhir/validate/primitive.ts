@@ -1,9 +1,9 @@
-/** The formats of primitive types. https://hl7.org/fhir/R4/datatypes.html#primitive */
+/** Formats of primitive types. https://hl7.org/fhir/R4/datatypes.html#primitive */
 import { isDecimal } from '../json.ts'
 import { isIdText } from '../resource.ts'
 import { findNarrativeProblem } from './narrative.ts'
 
-/** What is wrong with a value, or undefined. */
+/** Returns the problem of a value, or undefined if it is valid. */
 export type PrimitiveCheck = (value: unknown) => string | undefined
 
 export function primitiveCheckOf(type: string): PrimitiveCheck | undefined {
@@ -17,7 +17,10 @@ const text = (fault: (value: string) => string | undefined): PrimitiveCheck => {
   }
 }
 
-/** Of texts that are short: a pattern that repeats a group runs out of stack on millions of characters. */
+/**
+ * Returns a check by pattern, for texts of at most `LONGEST` characters. On longer texts, a pattern that repeats a group exhausts the
+ * stack.
+ */
 const matching = (pattern: RegExp, fault: string): PrimitiveCheck =>
   text((value) => (value.length <= LONGEST && pattern.test(value) ? undefined : fault))
 
@@ -46,7 +49,7 @@ const dated = (pattern: RegExp, fault: string): PrimitiveCheck =>
     return isDay(value) ? undefined : 'There is no such day'
   })
 
-/** Whether there is such a day: no 30 February, no year 0. */
+/** Whether the day exists: no 30 February, no year 0. */
 function isDay(value: string): boolean {
   if (value.startsWith('0000')) return false
   if (value.length < 10) return true
@@ -66,23 +69,23 @@ const ZONE = '(?:Z|[+-](?:(?:0\\d|1[0-3]):[0-5]\\d|14:00))'
 
 const uri = text((value) => (SPACE.test(value) ? 'A URI may not contain white space' : undefined))
 
-/** A pattern within a function would be made anew for every value. */
+/** Declared once: a pattern within a function would be created for every value. */
 const SPACE = /\s/
 
 const id = text((value) => (isIdText(value) ? undefined : 'An id has 1 to 64 letters, digits, - and .'))
 
-/** Four characters for each three bytes, white space anywhere, up to two = at the end. */
+/** Checks base64: four characters for each three bytes, white space anywhere, up to two = at the end. */
 const base64 = text((value) => {
   const padding = value.includes('=') ? value.slice(value.indexOf('=')) : ''
   if (NO_BASE64.test(value) || NO_PADDING.test(padding) || charactersOf(padding) > 2) return 'This is not base64'
   return charactersOf(value) % 4 === 0 ? undefined : 'This is not base64: its length is not a multiple of four'
 })
 
-// Looked for, not matched from end to end: that would need a place on the stack for every character.
+// Search for invalid characters: a match from end to end would need stack for every character.
 const NO_BASE64 = /[^A-Za-z0-9+/=\s]/
 const NO_PADDING = /[^=\s]/
 
-/** How many of the characters, all of them ASCII or white space, are not white space. */
+/** Returns the number of characters that are not white space. The text must be ASCII, except for its white space. */
 function charactersOf(text: string): number {
   if (!SPACE.test(text)) return text.length
   let count = 0
@@ -93,7 +96,7 @@ function charactersOf(text: string): number {
   return count
 }
 
-/** Single spaces between words: no other white space, none at the ends. */
+/** Invalid white space of a code: anything other than single spaces between words. */
 const NO_CODE = /^ | $| {2}|[^\S ]/
 
 const CHECKS: ReadonlyMap<string, PrimitiveCheck> = new Map<string, PrimitiveCheck>([

@@ -1,11 +1,13 @@
-/** What a Reference may say: its type is one the element allows, and `#id` is contained. https://hl7.org/fhir/R4/references.html */
+/** Validation of a Reference: the element allows its type, and a `#id` is contained. https://hl7.org/fhir/R4/references.html */
 import { withArticle } from '../article.ts'
 import { typeOfUrl } from '../path/reference-type.ts'
 import type { Element } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
 import type { ValidationIssues } from './findings.ts'
 
-/** `targets`: the types the element allows, or undefined for any. `contained`: the resources `#id` names. */
+/**
+ * Reports the problems of a Reference. `targets`: types that the element allows; undefined: any. `contained`: contained resources by id.
+ */
 export function checkReference(
   value: Element,
   targets: ReadonlySet<string> | undefined,

@@ -1,4 +1,4 @@
-/** The shapes of definitions/, made ready for the walk when a type is first met. */
+/** Shapes of the types in definitions/, prepared for validation on first use. */
 import compiledInvariants from '../definitions/invariants.json' with { type: 'json' }
 import { R4 } from '../definitions/r4.ts'
 import type { EvaluationScope } from '../path/branch.ts'
@@ -9,24 +9,27 @@ import { type AllowedCodes, codesOf } from './codes.ts'
 import type { Invariant } from './invariant.ts'
 import { type PrimitiveCheck, primitiveCheckOf } from './primitive.ts'
 
-/** A rule to hold at a focus. */
+/** Rule that must hold at a focus. */
 export type Rule = { readonly text: string; readonly holds: (focus: unknown, scope: EvaluationScope) => boolean | undefined }
 
 export type Member = {
   readonly key: string
   readonly type: string
   readonly list: boolean
-  /** Of its type, when it was met. */
+  /** Shape of the type, set on first use. */
   shape: CompiledShape | undefined
-  /** Of a primitive: its format. */
+  /** Format check, if the type is primitive. */
   readonly primitive: PrimitiveCheck | undefined
-  /** Which bit of the seen and required members this is; 0 for one that may be left out. All forms of a choice share theirs. */
+  /**
+   * Bit of this member in the sets of seen and required members; 0 for an optional member that is not a choice. All forms of a choice share
+   * one bit.
+   */
   readonly bit: number
   readonly choice: string | undefined
   readonly codes: AllowedCodes | 'mime' | undefined
   readonly targets: ReadonlySet<string> | undefined
   readonly rules: readonly Rule[]
-  /** Of `_birthDate`: birthDate, whose extensions it holds. */
+  /** Name of the primitive with these extensions: `birthDate` for `_birthDate`. */
   readonly companionOf: string | undefined
 }
 
@@ -34,15 +37,15 @@ export type CompiledShape = {
   readonly type: string
   readonly isResource: boolean
   readonly members: ReadonlyMap<string, Member>
-  /** The bits of the members that must be there. */
+  /** Bits of the required members. */
   readonly required: number
   readonly requiredNames: readonly { readonly bit: number; readonly name: string }[]
   readonly rules: readonly Rule[]
-  /** Of Extension: the bit of value[x], for ext-1. */
+  /** Bit of value[x] in Extension, for ext-1; 0 in other types. */
   readonly valueBit: number
 }
 
-/** Read as this loads: what a function does before its first request has more of a processor. */
+/** Read at load time: before its first request, an AWS function has more processor time. */
 const { shapes } = R4
 
 const LIVE = new Map<string, CompiledShape>()
@@ -80,7 +83,10 @@ function enliven(type: string): CompiledShape {
   }
 }
 
-/** Ids, and urls of extensions, are attributes in XML, and XHTML is no element of FHIR: they have no extensions. https://hl7.org/fhir/R4/json.html#primitive */
+/**
+ * Whether a primitive cannot have extensions. Ids and extension URLs are attributes in XML, and XHTML is not an element of FHIR.
+ * https://hl7.org/fhir/R4/json.html#primitive
+ */
 const isPlain = (owner: string, { key, type }: Member): boolean =>
   key === 'id' || type === 'xhtml' || (owner === 'Extension' && key === 'url')
 

@@ -1,4 +1,4 @@
-/** Whether a resource has the structure R4 gives its type. One walk; every finding is named. https://hl7.org/fhir/R4/validation.html */
+/** Validation of a resource against the structure of its R4 type. One walk finds all issues. https://hl7.org/fhir/R4/validation.html */
 import type { Issue } from '../outcome.ts'
 import { TooCostly } from '../path/work-budget.ts'
 import { type Element, isElement } from '../resource.ts'
@@ -7,14 +7,14 @@ import { checkRootInPieces, type Pause } from './incremental-walk.ts'
 import { checkRoot, resourceTypeOf, type Walk } from './walk.ts'
 
 export type ValidationOptions = {
-  /** Whether references must be to the types their elements allow. Default true. */
+  /** Whether references must be to types that their elements allow. Default: true. */
   readonly referenceTargets?: boolean
 }
 
-/** How many items the rules of a resource may gather: far beyond any real one. */
+/** Maximum items that the rules of a resource may collect. Real resources need far fewer. Beyond it, validation reports `too-costly`. */
 const WORK = 20_000_000
 
-/** Never throws, whatever the tree. */
+/** Returns the issues of a resource. Never throws, for any tree. */
 export function validate(resource: unknown, options: ValidationOptions = {}): readonly Issue[] {
   const findings = new ValidationIssues()
   if (!isElement(resource)) findings.report('structure', 'A resource is expected')
@@ -28,7 +28,7 @@ export function validate(resource: unknown, options: ValidationOptions = {}): re
   return findings.issues
 }
 
-/** Finds what `validate` finds, in pieces of some thousand members and items, and rules. */
+/** Finds the issues that `validate` finds, in pieces of some thousand members and items. Pauses between pieces and before rules. */
 export function* validateInPieces(resource: Element, options: ValidationOptions = {}): Generator<Pause, readonly Issue[]> {
   const findings = new ValidationIssues()
   try {

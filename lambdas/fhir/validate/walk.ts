@@ -1,4 +1,4 @@
-/** The walk of a validation: members, items, and the rules of each element. incremental-walk.ts walks through what is large. */
+/** Walk of a validation: members, items, and the rules of each element. incremental-walk.ts handles large resources. */
 import type { EvaluationScope } from '../path/branch.ts'
 import type { WorkBudget } from '../path/work-budget.ts'
 import { type Element, isElement } from '../resource.ts'
@@ -13,7 +13,10 @@ const DEEPEST = 400
 
 export type Walk = { readonly findings: ValidationIssues; readonly referenceTargets: boolean; readonly work: WorkBudget }
 
-/** One resource that is not contained: what it points to within itself, and what its rules see as %resource. */
+/**
+ * Context of one resource and its contained resources. `owner`: the resource that contains them; `scope`: resources that its rules see as
+ * %resource and %rootResource.
+ */
 export type WalkContext = Walk & ContainedReferences & { readonly owner: Element; readonly scope: EvaluationScope }
 
 export function checkRoot(resource: Element, walk: Walk): void {
@@ -32,7 +35,7 @@ function checkResource(resource: Element, within: WalkContext): boolean {
   return shape !== undefined
 }
 
-/** undefined: reported. */
+/** Returns the shape of a resource. Reports an unknown type and returns undefined. */
 export function shapeOfResource(resource: Element, { findings }: WalkContext): CompiledShape | undefined {
   const type = resourceTypeOf(resource)
   if (type !== undefined) return shapeOf(type)
@@ -55,7 +58,7 @@ export const containedContextOf = (resource: Element, within: WalkContext): Walk
   scope: { resource, root: within.owner, work: within.work },
 })
 
-/** Answers what to do when it has been walked. */
+/** Reports violations of the rules for contained resources. Returns a function to call after the walk of the resource. */
 export function enterContained(resource: Element, { findings, local, backward }: WalkContext): () => void {
   const meta = isElement(resource.meta) ? resource.meta : {}
   if (resource.id === undefined) findings.report('structure', 'A contained resource must have an id')
@@ -70,7 +73,7 @@ export function enterContained(resource: Element, { findings, local, backward }:
   }
 }
 
-/** `hasValue`: of the companion of a primitive, whether the primitive has a value, so that an id alone is enough. */
+/** Validates an object. `hasValue`: for the companion of a primitive, whether the primitive has a value, so that an id alone is enough. */
 function checkObject(object: Element, shape: CompiledShape, within: WalkContext, hasValue: boolean): void {
   let seen = 0
   let members = 0
@@ -91,7 +94,7 @@ export function checkRule({ holds, text }: Rule, focus: unknown, { findings, sco
   if (holds(focus, scope) === false) findings.report('invariant', text)
 }
 
-/** undefined: there is no such element, which is reported. `seen`: the bits of the members before this one. */
+/** Enters a member and returns it. Reports an unknown element and returns undefined. `seen`: bits of the members before this one. */
 export function enterMember(
   object: Element,
   key: string,
@@ -112,7 +115,7 @@ export function enterMember(
   return member
 }
 
-/** `seen`: the bits of all members; `members`: how many they are. */
+/** Reports missing members, and violations of ext-1 and ele-1. `seen`: bits of all members; `members`: number of members. */
 export function checkRequiredMembers(
   object: Element,
   shape: CompiledShape,
@@ -124,12 +127,12 @@ export function checkRequiredMembers(
   if ((seen & shape.required) !== shape.required) reportMissing(shape, seen, findings)
   if (shape.valueBit !== 0 && ((seen & shape.valueBit) !== 0) === (object.extension !== undefined))
     findings.report('invariant', 'Must have either extensions or value[x], not both (ext-1)')
-  // A resource is no element: it may have nothing but its type.
+  // A resource is not an Element: it may have only its type.
   if (!shape.isResource && (members === 0 || (members === 1 && object.id !== undefined && !hasValue)))
     findings.report('invariant', 'All FHIR elements must have a value or children (ele-1)')
 }
 
-/** Whether another form of the choice stands before this one; valueString and _valueString are one. */
+/** Whether another form of the choice comes before this one. valueString and _valueString are one form. */
 function isSecondChoice(object: Element, key: string, { members }: CompiledShape): boolean {
   const { key: name, choice } = members.get(key)!
   for (const other in object) {
@@ -166,7 +169,7 @@ export function checkItem(item: unknown, index: number, object: Element, member:
   findings.leave()
 }
 
-/** Whether it is an object to be walked; what is not is reported. */
+/** Whether the value is an object to walk. Reports any other value. */
 export function isNestedElement(value: unknown, { findings }: WalkContext): value is Element {
   if (isElement(value) && findings.depth <= DEEPEST) return true
   findings.report('structure', isElement(value) ? 'This is nested too deep' : 'An object is expected')
@@ -191,7 +194,7 @@ export function shapeOfMember(member: Member): CompiledShape {
   return member.shape
 }
 
-/** What references and codings have to be beyond their members. */
+/** Validates references and codings beyond their members. */
 export function checkReferenceOrCoding(value: Element, member: Member, within: WalkContext): void {
   const { findings } = within
   if (member.type === 'Reference') {
@@ -219,7 +222,7 @@ function checkPrimitive(value: unknown, member: Member, fault: string | undefine
 
 const ELEMENT = 'Element'
 
-/** `_birthDate`: id and extensions of a primitive. https://hl7.org/fhir/R4/json.html#primitive */
+/** Validates the companion of a primitive, such as `_birthDate`: its id and extensions. https://hl7.org/fhir/R4/json.html#primitive */
 function checkCompanion(companion: unknown, value: unknown, member: Member, within: WalkContext): void {
   const { findings } = within
   if (!member.list) {

@@ -1,9 +1,9 @@
 /**
- * Addition of durations to dates and times for fhirpath.js, which computes in the time zone of the process and forgets the offset of the
- * value. http://hl7.org/fhirpath/N1/#datetime-arithmetic
+ * Addition of durations to dates and times. It replaces that of fhirpath.js, which computes in the time zone of the process and loses the
+ * offset. http://hl7.org/fhirpath/N1/#datetime-arithmetic
  */
 
-/** A date or a time of fhirpath.js. Its `minus` calls `plus`. */
+/** Date or time of fhirpath.js. Its `minus` calls `plus`. */
 type Moment = { readonly asStr: string; readonly ctx: unknown; plus(duration: Duration): Moment }
 type Duration = {
   readonly unit: string
@@ -28,10 +28,10 @@ export function correctAddition(moment: object): void {
 const DATE = /^(\d{4})(?:-(\d\d)(?:-(\d\d))?)?/
 const TIME = /^T?(\d\d)(?::(\d\d)(?::(\d\d)(?:\.(\d+))?)?)?/
 const OFFSET = /(?:Z|[+-]\d\d:\d\d)$/
-/** The day of a value that is only a time. */
+/** Day for a value that is only a time. */
 const ANY_DAY = ['2000', '01', '01']
 
-/** Moves the clock of the value. Its offset and its precision stay. */
+/** Returns the text moved by the duration. Its offset stays, and its precision, except that seconds may gain milliseconds. */
 function sumOf(text: string, duration: Duration): string {
   const date = DATE.exec(text)
   const rest = text.slice(date?.[0].length ?? 0)
@@ -45,13 +45,13 @@ function sumOf(text: string, duration: Duration): string {
 }
 
 const DAY = 86_400_000
-/** Units by name: those of the calendar, and those of UCUM that fhirpath.js adds. */
+/** Lengths by unit: the units of the calendar, and the UCUM units that fhirpath.js adds. */
 const MONTHS: Readonly<Record<string, number>> = { year: 12, month: 1 }
 const MILLISECONDS: Readonly<Record<string, number>> = {
   ...{ week: 7 * DAY, day: DAY, hour: 3_600_000, minute: 60_000, second: 1_000, millisecond: 1 },
   ...{ wk: 7 * DAY, d: DAY, h: 3_600_000, min: 60_000, s: 1_000, ms: 1 },
 }
-/** Milliseconds by which a value moves at least, by the number of its parts; a year and a month have 365 and 30 days. */
+/** Smallest step of a value in milliseconds, by its number of parts. A year counts 365 days, a month 30 days. */
 const STEPS = [365 * DAY, 30 * DAY, DAY, 3_600_000, 60_000, 1, 1]
 
 type Amount = { readonly months: number; readonly milliseconds: number }

@@ -1,9 +1,9 @@
-/** `resolve()` within the resource that an expression is evaluated on. https://hl7.org/fhir/R4/fhirpath.html#functions */
+/** Implementation of `resolve()` within the resource of the evaluation. https://hl7.org/fhir/R4/fhirpath.html#functions */
 import { RELATIVE_REFERENCE } from '../../references.ts'
 import { type Element, isElement, isResource } from '../../resource.ts'
 import { findContained } from '../contained-resources.ts'
 
-/** Finds what elements of one resource refer to. Belongs to one evaluation: it walks the resource once. */
+/** Resolver of references between elements of one resource. Create one for each evaluation: it walks the resource once. */
 export class LocalReferenceResolver {
   readonly #root: Element
   #containers: ReadonlyMap<unknown, Element> | undefined
@@ -12,13 +12,13 @@ export class LocalReferenceResolver {
     this.#root = root
   }
 
-  /** Returns the resource that contains the target of a `#id` in this element: in a Bundle, the resource of its entry. */
+  /** Returns the resource that contains the target of a `#id` in this element. In a Bundle, that is the resource of the entry. */
   containerOf(element: unknown): Element {
     this.#containers ??= containersIn(this.#root)
     return this.#containers.get(element) ?? this.#root
   }
 
-  /** Returns the target of a reference in this element: a contained resource, its container for `#`, or one of the Bundle. */
+  /** Returns the target of a reference in this element: a contained resource, its container for `#`, or a resource of the Bundle. */
   find(reference: string, element: unknown): Element | undefined {
     if (!reference.startsWith('#')) return this.#entryOf(reference)
     const container = this.containerOf(element)
@@ -35,7 +35,7 @@ export class LocalReferenceResolver {
   }
 }
 
-/** The container of each element. Elements of a contained resource belong to the resource that contains it. */
+/** Returns the container of each element. Elements of a contained resource belong to the resource that contains it. */
 function containersIn(root: Element): ReadonlyMap<unknown, Element> {
   const containers = new Map<unknown, Element>()
   const walk = (tree: unknown, container: Element): void => {
