@@ -1,4 +1,4 @@
-/** How texts are read and which indices answer, as of a moment ago: several processes share that, and each looks it up again from time to time. */
+/** Search contexts and serving indices from a cached copy of the shared state. Each process reads that state again after some seconds. */
 import type { ServingIndices } from '../ports/search/serving-indices.ts'
 import type { FormatChanges } from '../search/documents/changed-keys.ts'
 import type { SearchContext } from '../search/search-context.ts'
@@ -8,7 +8,7 @@ import { type IndexState, NO_STATE, type SharedIndexState } from './index-state.
 import { NO_INDICES } from './serving-indices.ts'
 import { TenantSearchContexts } from './tenant-search-contexts.ts'
 
-/** ms. */
+/** How long the cached state is used, in milliseconds. */
 const KNOWN_FOR = 10_000
 
 export class CachedSearchContexts {
@@ -25,7 +25,7 @@ export class CachedSearchContexts {
     this.#extraction = documentFormatOf(reading)
   }
 
-  /** `at`: ms since 1970. */
+  /** Reads the state again if the cached copy is too old. Concurrent calls share one read. `at`: now, in ms since 1970. */
   async refresh(at: number): Promise<void> {
     if (at < this.#until) return
     this.#looking ??= this.#look(at).finally(() => {
@@ -39,13 +39,13 @@ export class CachedSearchContexts {
     this.#until = at + KNOWN_FOR
   }
 
-  /** `at`: ms since 1970. */
+  /** Returns the serving indices. `at`: now, in ms since 1970. */
   async live(at: number): Promise<ServingIndices> {
     await this.refresh(at)
     return this.#known.live ?? NO_INDICES
   }
 
-  /** Of a type, what of its documents may be other than this code asks for. `at`: ms since 1970. */
+  /** Returns a function from a type to how its documents may differ from this code's document format. `at`: now, in ms since 1970. */
   async changes(at: number): Promise<(type: string) => FormatChanges | undefined> {
     await this.refresh(at)
     return (type) => formatChangesOf(this.#known, type, this.#extraction)

@@ -1,4 +1,4 @@
-/** The search parameters somebody defined: which are being built, and which are searched by. As data, so that an index can keep it with its documents. */
+/** Custom parameters of tenants, those being built and those in use. Plain data, so that an index can store it with its documents. */
 import { parseJsonBytes } from '../fhir/json.ts'
 import type { Resource } from '../fhir/resource.ts'
 import { failurePrefixOf } from '../ports/search/index-status.ts'
@@ -7,7 +7,7 @@ import { isWithinTenantQuota, isWithinTotalCapacity } from '../search/custom/cus
 import { customMappingsOf } from '../search/custom/custom-parameters.ts'
 import type { CustomMapping } from '../search/custom-mapping.ts'
 
-/** `id`: of the SearchParameter resource. */
+/** A custom parameter on one resource type. `id`: id of the SearchParameter resource. */
 export type CustomParameter = {
   readonly tenant: string
   readonly id: string
@@ -16,8 +16,8 @@ export type CustomParameter = {
 }
 
 /**
- * A type whose documents are made again; `total`: documents of the tenant when it began. Without a tenant: those of all. `inPlace`: where
- * they are, also where an index of a type is otherwise made anew.
+ * A type whose documents are created again. `tenant`: empty for the documents of all tenants. `total`: the tenant's documents when the
+ * rebuild began, −1 before they are counted. `inPlace`: updates the serving index, even where a rebuild otherwise fills a new index.
  */
 export type Rebuild = {
   readonly tenant: string
@@ -25,17 +25,20 @@ export type Rebuild = {
   readonly done: number
   readonly total: number
   readonly inPlace?: true
-  /** Only documents that refer to something below one of these base URLs. */
+  /** Limits the rebuild to documents with references below one of these base URLs. */
   readonly under?: readonly string[]
 }
 
-/** A version that could not be read: it is found by its key alone, or without a parameter. One for each reason. */
+/**
+ * A version, or a parameter of it, that extraction failed on. Searches find it by its id only, or by every parameter except the failed one.
+ * Each reason has its own entry.
+ */
 export type UnindexableVersion = {
   readonly tenant: string
   readonly type: string
   readonly id: string
   readonly versionId: number
-  /** The kind of error; its message might tell of the content. */
+  /** Kind of error. Its message is not stored, because it might contain resource content. */
   readonly reason: string
 }
 
@@ -49,7 +52,10 @@ export const NO_DEFINITIONS: Definitions = { definitions: [], rebuilds: [], pois
 
 const MOST_POISONED = 1_000
 
-/** A thousand are kept. Of more the oldest goes of the tenant that has most, so that nobody's push out those of others. */
+/**
+ * Adds an unindexable version. Replaces entries of the resource for other versions, and for the same reason. Above 1,000 entries, drops the
+ * oldest entry of the tenant with the most entries. So many failures of one tenant do not displace the entries of others.
+ */
 export function withUnindexable(state: Definitions, { tenant, type, id, versionId }: VersionKey, reason: string): Definitions {
   const isBefore = (each: UnindexableVersion): boolean => each.versionId !== versionId || each.reason === reason
   const others = state.poisoned.filter((each) => !(isSame(each, { tenant, type, id }) && isBefore(each)))
@@ -59,7 +65,7 @@ export function withUnindexable(state: Definitions, { tenant, type, id, versionI
   return { ...state, poisoned: poisoned.filter((each) => each !== most[0]) }
 }
 
-/** A new version of a poisoned resource gets another try. */
+/** Removes the entries of the resource up to this version, which is tried next. A new failure adds a new entry. */
 export const withoutUnindexable = (state: Definitions, version: ResourceVersion): Definitions =>
   state.poisoned.some((each) => isSettledBy(each, version))
     ? { ...state, poisoned: state.poisoned.filter((each) => !isSettledBy(each, version)) }
@@ -83,8 +89,9 @@ const isRebuild =
     each.tenant === tenant && each.type === type
 
 /**
- * After a version of a SearchParameter: what it now means is built, what it meant is searched by until then; what it no longer means, or
- * of a deleted one, ends at once. Where there is no room for it, which a write that came alone was told, it defines nothing.
+ * Applies a version of a SearchParameter. A rebuild builds its new mappings. Until that ends, searches use the previous mapping of the same
+ * code. Mappings that the version no longer defines end at once, and so do all mappings of a deleted one. A version beyond a quota adds no
+ * mapping and is recorded as unindexable. The write rejects such a version, but it misses concurrent writes.
  */
 export function withSearchParameter(state: Definitions, version: ResourceVersion): Definitions {
   const { tenant, id } = version
@@ -112,18 +119,18 @@ function isRoom(tenant: string, added: readonly CustomParameter[], all: readonly
   return isWithinTenantQuota(mappingsIn(added), mappingsIn(mine)) && isWithinTotalCapacity(mappingsIn(added), mappingsIn(all))
 }
 
-/** By what is current of SearchParameters, in an index that has no documents yet: they are all made with it, none again. */
+/** Returns the definitions for an index without documents. All are active at once, because every document will be extracted with them. */
 export const initialDefinitionsOf = (current: readonly ResourceVersion[]): Definitions => ({
   ...NO_DEFINITIONS,
   definitions: current.reduce(withSearchParameter, NO_DEFINITIONS).definitions.map((each) => ({ ...each, state: 'active' })),
 })
 
-/** Why a SearchParameter defines nothing. */
+/** Reason recorded for a SearchParameter beyond a quota, which defines nothing. */
 export const TOO_MANY_PARAMETERS = 'TooManyParameters'
 
 const mappingsIn = (definitions: readonly CustomParameter[]): readonly CustomMapping[] => definitions.map(({ mapping }) => mapping)
 
-/** What failed by the old meaning of these definitions is met again where it fails by the new one. */
+/** Removes the failures of changed parameters. If a new definition fails too, the rebuild records that again. */
 function poisonedNow({ poisoned }: Definitions, tenant: string, changed: readonly CustomParameter[]): readonly UnindexableVersion[] {
   const failures = changed.map(({ mapping }) => failurePrefixOf(mapping.code))
   const isOver = (each: UnindexableVersion): boolean =>
@@ -134,11 +141,11 @@ function poisonedNow({ poisoned }: Definitions, tenant: string, changed: readonl
 const replaced = ({ base, code }: CustomMapping, by: readonly CustomMapping[]): boolean =>
   by.some((each) => each.base === base && each.code === code)
 
-/** What can be part of a composite: it was active when the composite was written. */
+/** Returns the mappings that a composite may use as components. All were active when it was written, so their state is not checked. */
 const knownTo = ({ definitions }: Definitions, tenant: string): readonly CustomMapping[] =>
   definitions.filter((each) => each.tenant === tenant).map(({ mapping }) => mapping)
 
-/** What is stored was checked when it was written; what slipped through defines nothing. */
+/** Returns the mappings of a stored SearchParameter. The write validated it. If it is invalid nevertheless, it defines nothing. */
 function mappingsOf({ tenant, body }: ResourceVersion, known: readonly CustomMapping[]): readonly CustomMapping[] {
   try {
     return customMappingsOf(parseJsonBytes(body) as Resource, tenant, known)
@@ -155,7 +162,7 @@ export function addReferenceRebuild(state: Definitions, tenant: string, type: st
   return { ...state, rebuilds: inTurns([...state.rebuilds.filter((each) => each !== known), rebuild]) }
 }
 
-/** The documents of the types are made again, from the first on; in place only where nothing else is wanted already. */
+/** Requests a rebuild of the types, from the first document. `isInPlace`: ignored for a type with a pending rebuild not in place. */
 export function addRebuild(state: Definitions, tenant: string, types: readonly string[], isInPlace = false): Definitions {
   const before = state.rebuilds.filter((each) => each.tenant === tenant && types.includes(each.type))
   const added = types.map((type): Rebuild => {
@@ -165,14 +172,14 @@ export function addRebuild(state: Definitions, tenant: string, types: readonly s
   return { ...state, rebuilds: inTurns([...state.rebuilds.filter((each) => !before.includes(each)), ...added]) }
 }
 
-/** One of each tenant, then the next of each. The first stays the first: somebody may be at it. */
+/** Orders rebuilds so that tenants take turns. The first rebuild stays first, because it may be in progress. */
 function inTurns(rebuilds: readonly Rebuild[]): readonly Rebuild[] {
   const byTenant = [...Map.groupBy(rebuilds, ({ tenant }) => tenant).values()]
   const rounds = Math.max(0, ...byTenant.map(({ length }) => length))
   return Array.from({ length: rounds }, (_, round) => byTenant.flatMap((mine) => mine[round] ?? [])).flat()
 }
 
-/** After a type was rebuilt: what was built is searched by, and takes the place of what the same resources meant before. */
+/** Ends a rebuild. Parameters that were being built become active, and replace the previous ones of the same resource and code. */
 export function finishRebuild(state: Definitions, { tenant, type }: Rebuild): Definitions {
   const isMine = (each: CustomParameter): boolean => each.tenant === tenant && each.mapping.base === type
   const fresh = state.definitions.filter((each) => isMine(each) && each.state === 'building')
@@ -181,7 +188,7 @@ export function finishRebuild(state: Definitions, { tenant, type }: Rebuild): De
   const activated = (each: CustomParameter): CustomParameter => (isMine(each) ? { ...each, state: 'active' } : each)
   return {
     ...state,
-    // The same list where nothing was built: what is prepared for it stays prepared.
+    // Keeps the same list if nothing was built, so that caches that compare its identity stay valid.
     ...(fresh.length === 0 ? {} : { definitions: state.definitions.filter((each) => !isOld(each)).map(activated) }),
     rebuilds: state.rebuilds.filter((each) => !isRebuild(tenant, type)(each)),
   }

@@ -1,4 +1,4 @@
-/** Makes the documents of versions again, as many at once as are not heavy together. */
+/** Creates the documents of versions again, in batches of limited weight. */
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
 import type { IndexDocument } from '../ports/search/search-index.ts'
 import type { DamagedVersion, ResourceReader, ResourceVersion } from '../ports/store/resource-store.ts'
@@ -9,7 +9,7 @@ import type { UnindexableVersions } from './unindexable-versions.ts'
 
 export type BackfillParts = {
   readonly expressions: ExpressionRunner
-  /** Gets what cannot be indexed. */
+  /** Receives the unindexable versions. */
   readonly poisoned: Pick<UnindexableVersions, 'addVersion' | 'save'>
 }
 
@@ -30,7 +30,10 @@ export async function backfillDocuments(
   await poisoned.save()
 }
 
-/** Versions that are damaged, as the stream brings them: one of them must not keep all others from being found. It brings what came since. */
+/**
+ * Returns damaged versions without their content, as the stream delivers them. So one damaged version does not stop the rebuild of all
+ * others. Leaves out superseded versions, because the stream delivers the newer ones.
+ */
 export async function readWithoutContent(
   resources: Pick<ResourceReader, 'history'>,
   damaged: readonly DamagedVersion[],

@@ -1,24 +1,28 @@
 /**
- * The pulse (ports/search/heartbeat.ts), as all processes know of it. One stream is many, each in order for itself: a pulse is sent in so many beats that
- * they go through all of them, and has arrived when the last beat has. Then all that was acknowledged before it was sent is indexed, so it may be told
- * to the indices. A beat that never came tells that what was sent with it never came either. Changes are pure.
+ * Heartbeats (ports/search/heartbeat.ts) in the state that all processes share. The stream has several shards, each ordered by itself. A
+ * heartbeat consists of many beats, so that some pass through every shard. It has arrived when its last beat has. Every version
+ * acknowledged before it was sent is then indexed, and it may be written to the indices. A beat that never arrives shows that versions sent
+ * with it are missing too. Changes are pure.
  */
 import type { SharedState } from '../ports/rows/shared-state.ts'
 import type { IndexHeartbeats, ShardHeartbeat } from '../ports/search/heartbeat.ts'
 import { isServing, type ServingIndices } from '../ports/search/serving-indices.ts'
 
-/** Of n streams of the same size one is without a beat with a probability of n · (1 − 1/n)^64 at most: of 4 with 4 in 100 million, of 8 with 2 in 1,000. */
+/**
+ * Beats of one heartbeat. With n equal shards, the probability of one without a beat is at most n · (1 − 1/n)^64. That is 4 in 100 million
+ * for 4 shards, and 2 in 1,000 for 8.
+ */
 export const BEATS_PER_HEARTBEAT = 64
 
 export type HeartbeatState = {
-  /** When the first pulse was sent: ms since 1970. Absent before. */
+  /** When the first heartbeat was sent, in ms since 1970. Absent before that. */
   readonly since?: number
-  /** By place: when the latest beat was sent that arrived. */
+  /** Send time of the latest beat that arrived, by place. */
   readonly arrived: Readonly<Record<string, number>>
   readonly held: IndexHeartbeats
-  /** Of what was stamped with this instant or later some never came, which nobody has been told of yet: ms since 1970. */
+  /** Earliest stamp of versions that may never have arrived, until that is reported. In ms since 1970. */
   readonly lost?: number
-  /** When somebody was, last: ms since 1970. */
+  /** When missing versions were last reported, in ms since 1970. */
   readonly toldAt?: number
 }
 
@@ -26,27 +30,35 @@ export const NO_HEARTBEAT: HeartbeatState = { arrived: {}, held: {} }
 
 export type HeartbeatParts = {
   readonly state: SharedState<HeartbeatState>
-  /** Writes them to the store. */
+  /** Writes the beats to the store. */
   readonly send: (beats: readonly ShardHeartbeat[]) => Promise<void>
-  /** Tells all indices of a pulse, but those that were set back since they held another. What holds it now. */
+  /**
+   * Writes the heartbeat to all indices, except those that were restored to an earlier state since their last one. Returns the indices that
+   * hold it.
+   */
   readonly tell: (sent: number, held: IndexHeartbeats) => Promise<IndexHeartbeats>
-  /** Of what was stamped with this instant or later some never came: ms since 1970. */
+  /** Reports that some versions stamped at `since` or later never arrived. `since`: ms since 1970. */
   readonly missed: (since: number) => Promise<void>
 }
 
-/** Versions may be stamped so long before they come: ms. */
+/** How long before its arrival a version may be stamped, in milliseconds. */
 const STAMPED = 60 * 60_000
 
-/** By then all functions know of it that something is made again: ms. */
+/**
+ * Time in milliseconds until all functions know of a rebuild. After missing versions are reported, no heartbeat is written for this time.
+ */
 const KNOWN = 60_000
 
-/** The latest pulse that has arrived: when it was sent. */
+/** Returns when the latest heartbeat that has arrived was sent, or undefined if none has. */
 export function latestHeartbeatOf({ arrived }: HeartbeatState): number | undefined {
   const all = Object.values(arrived)
   return all.length < BEATS_PER_HEARTBEAT ? undefined : Math.min(...all)
 }
 
-/** Of beats that come again, or late, the latest counts. */
+/**
+ * Records beats that arrived. The latest beat of a place decides, so repeated and late beats change nothing. Sets `lost` if the previous
+ * beat of a place never arrived.
+ */
 export function withBeats(state: HeartbeatState, beats: readonly ShardHeartbeat[]): HeartbeatState {
   const arrived = { ...state.arrived }
   let { lost } = state
@@ -79,7 +91,10 @@ export async function sendHeartbeat({ state, send }: Pick<HeartbeatParts, 'state
   return value
 }
 
-/** Everything that came before the beats is indexed. Of what never came is told first: who goes by a pulse knows of that when it comes. */
+/**
+ * Handles beats that arrived, after everything before them is indexed. Reports missing versions before it writes a heartbeat to the
+ * indices. So if an index holds a heartbeat, all versions missing before it have been reported.
+ */
 export async function followHeartbeat(
   { state, tell, missed }: Pick<HeartbeatParts, 'state' | 'tell' | 'missed'>,
   beats: readonly ShardHeartbeat[],
@@ -103,7 +118,10 @@ const isRecent = ({ toldAt }: HeartbeatState, now: number): boolean => toldAt !=
 
 const withoutLost = ({ lost: _, ...state }: HeartbeatState): HeartbeatState => state
 
-/** How long ago the latest pulse was sent that all live indices have, or the first one, where none has arrived: ms. */
+/**
+ * Returns the age, in milliseconds, of the latest heartbeat that all serving indices hold. If none has arrived, returns the age of the
+ * first one sent.
+ */
 export function heartbeatAgeOf(state: HeartbeatState, live: ServingIndices | undefined, now: number): number {
   const told = Object.entries(state.held).flatMap(([type, { identity, sent }]) =>
     live !== undefined && isServing(live, type) && live.types[type] === identity ? [sent] : [],

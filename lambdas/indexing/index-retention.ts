@@ -1,6 +1,6 @@
 /**
- * What the documents of each type's index are made with, and which index another took the place of: one that is kept needs only what came since,
- * so that going back to the code that made it is done soon. In the state that all processes share. Changes are pure.
+ * Document format of each type's index, and the previous index that it replaced. A previous index lacks only the versions since then, so a
+ * rollback to earlier code is fast. Part of the state that all processes share. Changes are pure.
  */
 import { resourceTypes } from '../fhir/resource-types.ts'
 import { isServing } from '../ports/search/serving-indices.ts'
@@ -9,17 +9,23 @@ import { type FormatChanges, formatChangesBetween } from '../search/documents/ch
 import { parseDocumentFormat } from './document-format.ts'
 import { type IndexState, type PreviousIndex, rebuildsOfAttempt, requestNewIndices, withoutAttempt } from './index-state.ts'
 
-/** What the live index of the type was made with; undefined where nobody knows. */
+/** Returns the document format of the type's serving index, or undefined if it is unknown. */
 const madeWith = ({ behind, extraction }: IndexState, type: string): string | undefined => behind?.[type]?.extraction ?? extraction
 
-/** What of the type's documents may be other than this extraction has them; undefined: nothing. Documents of two are of nobody knows which. */
+/**
+ * Returns how documents of the type may differ from this document format, or undefined if none differs. An index of this format that also
+ * holds other documents, or lacks versions, is `all`: the documents concerned are unknown.
+ */
 export function formatChangesOf(state: IndexState, type: string, extraction: string): FormatChanges | undefined {
   const made = madeWith(state, type)
   if (made === undefined || (made === extraction && state.behind?.[type] === undefined)) return undefined
   return made === extraction ? 'all' : formatChangesBetween(parseDocumentFormat(made), parseDocumentFormat(extraction))
 }
 
-/** From now on documents are made with this: what was made with something else is made again, or taken back. */
+/**
+ * Sets the document format of new documents. Indices of another format are rebuilt, or replaced by a previous index of this format. `now`:
+ * ms since 1970.
+ */
 export function changeFormat(state: IndexState, extraction: string, now: number): IndexState {
   const { extraction: before, live, behind = {} } = state
   if (before === extraction) return state
@@ -29,7 +35,7 @@ export function changeFormat(state: IndexState, extraction: string, now: number)
   return { ...requestNewIndices(state, resourceTypes), extraction, behind: Object.fromEntries(made) }
 }
 
-/** These versions are about to come to the live indices as documents made with this. */
+/** Records that documents of these versions, in this document format, are about to be written to the serving indices. */
 export function recordFollowedVersions(state: IndexState, versions: readonly ResourceVersion[], extraction: string): IndexState {
   const oldest = new Map<string, number>()
   for (const { type, lastUpdated } of versions) oldest.set(type, Math.min(lastUpdated, oldest.get(type) ?? lastUpdated))
@@ -51,7 +57,10 @@ function withKept(state: IndexState, type: string, came: number): IndexState {
   return kept === undefined || came >= kept.since ? state : { ...state, kept: { ...state.kept, [type]: { ...kept, since: came } } }
 }
 
-/** Of what was written then or later, some came to no index: those that are live are mended, those that are being made are made anew. ms. */
+/**
+ * Records that some versions stamped at `since` or later reached no index. Serving indices become outdated, and rebuilds under way start
+ * again. `since`: ms since 1970.
+ */
 export function recordMissedVersions(state: IndexState, since: number): IndexState {
   const { live, extraction, behind, kept = {} } = state
   if (live === undefined || extraction === undefined) return state
@@ -64,10 +73,18 @@ export function recordMissedVersions(state: IndexState, since: number): IndexSta
   return { ...lacking, behind: { ...behind, ...Object.fromEntries(made) }, rebuilds: state.rebuilds.map(withoutAttempt) }
 }
 
-/** How an attempt comes to an index of the type that is all made with the state's extraction. `since`: what came then or later is made again. */
+/**
+ * Procedure to obtain an index of the type in the document format of the state. `here` updates the serving index. `back` updates the
+ * previous index and makes it serve again. The third kind fills a new index. `since`: stamp from which versions are indexed again. `index`:
+ * name of the previous index.
+ */
 export type RebuildPath = { readonly kind: 'anew' } | { readonly kind: 'here' | 'back'; readonly since: number; readonly index?: string }
 
-/** Who asks for more than what another extraction changes has every document made again: what is kept lacks that, or what a store that was set back lost. */
+/**
+ * Returns the procedure of an attempt for the type. An attempt that changes more than the document format rebuilds all documents, because a
+ * previous index lacks that change. A previous index of another restore generation is not used, because it may hold versions that the store
+ * lost.
+ */
 export function rebuildPathOf(state: IndexState, type: string, attempt: string, epoch: number): RebuildPath {
   const behind = isUpgrade(state, type, attempt) ? state.behind?.[type] : undefined
   const kept = state.kept?.[type]
@@ -82,11 +99,11 @@ export function rebuildPathOf(state: IndexState, type: string, attempt: string, 
 const isUpgrade = (state: IndexState, type: string, attempt: string): boolean =>
   state.live?.lacking.includes(type) !== true && rebuildsOfAttempt(state, attempt).every((each) => each.type !== type || each.tenant === '')
 
-/** Whether the live index is worth keeping when the one of this attempt takes its place: where nothing else than the extraction changes. */
+/** Whether to retain the serving index that the index of this attempt replaces. True if only the document format changes. */
 export const isWorthRetaining = (state: IndexState, type: string, attempt: string): boolean =>
   isUpgrade(state, type, attempt) && state.behind?.[type] !== undefined
 
-/** Another index, made with `extraction`, took the place of the live one, which is kept as `index`, or is not. */
+/** Records that an index of format `extraction` has replaced the serving index. `index`: name of the replaced index, if it is retained. */
 export function replaceIndex(
   state: IndexState,
   type: string,
@@ -104,31 +121,37 @@ export function replaceIndex(
   const after = withoutPreviousIndex(withCurrentFormat(state, type), type)
   const kept =
     made === undefined || index === undefined ? after : { ...after, kept: { ...after.kept, [type]: { ...made, index, ...when } } }
-  // Who deployed meanwhile has it made again.
+  // A deployment has set another format meanwhile, so the new index is outdated.
   return extraction === undefined || extraction === state.extraction
     ? kept
     : { ...kept, behind: { ...kept.behind, [type]: { extraction, since: made?.since ?? when.at } } }
 }
 
-/** All documents of the type's live index are made with the extraction of the state. */
+/** Records that all documents of the type's serving index have the document format of the state. */
 export function withCurrentFormat(state: IndexState, type: string): IndexState {
   if (state.behind?.[type] === undefined) return state
   const { [type]: _, ...behind } = state.behind
   return { ...state, behind }
 }
 
-/** After documents of the type were made again in the live index: those of all tenants, or, where not, what is kept lacks what that was for. */
+/**
+ * Records a rebuild in the serving index. An upgrade covers all tenants, so the index has the current format. Any other rebuild ends the
+ * previous index, because that index lacks its changes.
+ */
 export const recordInPlaceRebuild = (state: IndexState, type: string, attempt: string): IndexState =>
   isUpgrade(state, type, attempt) ? withCurrentFormat(state, type) : withoutPreviousIndex(state, type)
 
-/** What is kept of the type does not count any more. */
+/** Drops the previous index of the type from the state. */
 export function withoutPreviousIndex(state: IndexState, type: string): IndexState {
   if (state.kept?.[type] === undefined) return state
   const { [type]: _, ...kept } = state.kept
   return { ...state, kept }
 }
 
-/** Of indices that others took the place of before the instant, in ms; but while something is made again nothing is taken away. */
+/**
+ * Whether a previous index was replaced at or before `before`, in ms since 1970. False while rebuilds are pending, because no index is
+ * removed then.
+ */
 export const hasExpiredIndex = ({ kept = {}, rebuilds }: IndexState, before: number): boolean =>
   rebuilds.length === 0 && Object.values(kept).some(({ at }) => at <= before)
 
@@ -139,7 +162,10 @@ export function withoutExpiredIndices(state: IndexState, before: number): IndexS
   return { ...state, kept: Object.fromEntries(Object.entries(state.kept ?? {}).filter(([, { at }]) => at > before)) }
 }
 
-/** Indices that are not all of the state's extraction, though nobody makes them again: as after a deployment that was given up. */
+/**
+ * Requests rebuilds of outdated indices that have none pending, for example after an abandoned deployment. Does nothing if the state has
+ * another document format than `extraction`.
+ */
 export function requestOutdatedRebuilds(state: IndexState, extraction: string): IndexState {
   const { behind = {}, rebuilds } = state
   const left = Object.keys(behind).filter((type) => !rebuilds.some((each) => each.type === type))

@@ -1,6 +1,6 @@
 /**
- * What the processes of a deployment share about their index: what is defined, what is built, and by whom. Changes are pure; of racing ones
- * none is lost (ports/rows/shared-state.ts).
+ * State that the processes of a deployment share about their index: definitions, rebuilds and the worker. Changes are pure. No concurrent
+ * change is lost (ports/rows/shared-state.ts).
  */
 import { deflateRawSync } from 'node:zlib'
 import { Overloaded } from '../ports/faults/overloaded.ts'
@@ -20,21 +20,19 @@ import {
   withUnindexable,
 } from './custom-definitions.ts'
 
-/** `taken`: names the attempt that builds it; a new wish for the same type has none. */
+/** A pending rebuild. `taken`: name of the attempt that performs it. A new request for the same type has none. */
 export type PendingRebuild = Rebuild & { readonly taken?: string }
 
-/**
- * What an index was made with. `since`: the least lastUpdated, in ms, of what came to it made with something else, or did not come to it at all.
- */
+/** Document format of an index. `since`: lowest lastUpdated, in ms since 1970, of versions that it holds in another format or lacks. */
 export type IndexFormat = { readonly extraction: string; readonly since: number }
 
-/** `at`: when another took its place, in ms. `epoch`: of the store, which is set back between two of them. */
+/** A retained index. `at`: when it was replaced, in ms since 1970. `epoch`: restore generation of the store at that time. */
 export type PreviousIndex = IndexFormat & { readonly index: string; readonly at: number; readonly epoch: number }
 
 /**
- * A store that was set back to an earlier time (restore.ts). `former`: the name of the one that was there before. `since`: what that has from
- * then on may have documents that are not those of the store. `at`: when this began: nobody writes to the former one any more. `reached`: where
- * types go on. Instants in ms since 1970.
+ * Reconciliation of the index with a store that was restored to an earlier time (restore.ts). `former`: name of the store before the
+ * restore. `since`: documents of its versions from then on may differ from the restored store. `at`: when the reconciliation began. No
+ * process writes to the former store any more. `reached`: progress by type. Instants in ms since 1970.
  */
 export type Reconciliation = {
   readonly former: string
@@ -42,26 +40,26 @@ export type Reconciliation = {
   readonly at: number
   readonly reached?: Readonly<Record<string, ReconciliationProgress>>
 }
-/** `share`: of all there is to look through, from 0 to 1. */
+/** Progress of a type. `share`: completed share of the work, from 0 to 1. */
 export type ReconciliationProgress = { readonly tenant: string; readonly after?: HistoryPosition; readonly share: number }
 
 export type IndexState = Omit<Definitions, 'rebuilds'> & {
   readonly rebuilds: readonly PendingRebuild[]
-  /** Absent before the first deployment. */
+  /** Serving indices. Absent before the first deployment. */
   readonly live?: ServingIndices
-  /** The store whose versions the documents are of, by its name. */
+  /** Name of the store that the documents are built from. */
   readonly store?: string
-  /** What documents are made with. */
+  /** Document format of new documents. */
   readonly extraction?: string
-  /** Types whose live index is not, or not all, made with it, or lacks something: what it was made with. */
+  /** Document formats of outdated indices, by type. An outdated index is not entirely of the format `extraction`, or lacks versions. */
   readonly behind?: Readonly<Record<string, IndexFormat>>
-  /** By type, the index that the live one took the place of. */
+  /** Previous indices by type. */
   readonly kept?: Readonly<Record<string, PreviousIndex>>
-  /** When the store was set back the last time, ms since 1970. */
+  /** When the store was last restored, in ms since 1970. */
   readonly setBackAt?: number
-  /** Until the index is no longer ahead of a store that was set back. */
+  /** Present until the index is reconciled with the restored store. */
   readonly setBack?: Reconciliation
-  /** The execution that rebuilds, and when it last said so: ms since 1970. */
+  /** Execution that performs the rebuilds, and when it last reported, in ms since 1970. */
   readonly worker?: { readonly execution: string; readonly at: number }
 }
 
@@ -69,9 +67,9 @@ export type SharedIndexState = SharedState<IndexState>
 
 export const NO_STATE: IndexState = NO_DEFINITIONS
 
-/** Bytes, deflated: who keeps the state may have 400 kB for it, of which what is under way takes some. */
+/** Maximum size of the state, in compressed bytes. Its store accepts 400 kB, and progress of rebuilds needs part of that. */
 const MOST_BYTES = 300_000
-/** Of what one tenant defines: nobody alone leaves no room. */
+/** Maximum size of the definitions of one tenant, in compressed bytes, so that no tenant fills the state alone. */
 const MOST_OF_TENANT = 150_000
 
 function isRoomFor(kept: unknown, most = MOST_BYTES): boolean {
@@ -81,16 +79,19 @@ function isRoomFor(kept: unknown, most = MOST_BYTES): boolean {
 
 const ofTenant = ({ definitions }: IndexState, tenant: string) => definitions.filter((each) => each.tenant === tenant)
 
-/** A worker that has not been heard of for so long is gone: ms. */
+/** Time without a report after which a worker counts as gone, in milliseconds. */
 export const WORKER_TIMEOUT_MS = 20 * 60_000
 
-/** Changes of definitions leave everything else as it is. */
+/** Applies a change to the definitions and keeps the rest of the state. */
 const on = (state: IndexState, change: (definitions: Definitions) => Definitions): IndexState => {
   const changed = change(state)
   return changed === state ? state : { ...state, ...changed }
 }
 
-/** Where the state has no room for what it defines it defines nothing, as where a tenant defines too much. */
+/**
+ * Applies a version of a SearchParameter. If the state or the tenant's part of it would exceed its maximum size, the version defines
+ * nothing. It is then recorded as unindexable.
+ */
 export function applySearchParameter(state: IndexState, version: ResourceVersion): IndexState {
   const after = on(state, (each) => withSearchParameter(each, version))
   const isLarger = JSON.stringify(after).length > JSON.stringify(state).length
@@ -104,23 +105,26 @@ export const recordUnindexable = (state: IndexState, version: VersionKey, reason
 export const clearUnindexable = (state: IndexState, version: ResourceVersion): IndexState =>
   on(state, (each) => withoutUnindexable(each, version))
 
-/** The tenant's documents of the types are made again, where they are. Overloaded: as many wait for that as can. */
+/** Requests a rebuild of the tenant's documents in the serving indices. Throws Overloaded if the state has no room for more rebuilds. */
 export function requestRebuild(state: IndexState, tenant: string, types: readonly string[]): IndexState {
   const after = on(state, (each) => addRebuild(each, tenant, types, true))
   if (after.rebuilds.length > state.rebuilds.length && !isRoomFor(after)) throw new Overloaded('too many rebuilds are waiting')
   return after
 }
 
-/** The documents of all tenants are, in new indices. */
+/** Requests a new index of each type, with the documents of all tenants. */
 export const requestNewIndices = (state: IndexState, types: readonly string[]): IndexState =>
   on(state, (each) => addRebuild(each, '', types))
 
-/** Whether somebody is wanted who rebuilds. */
+/** Whether a worker has something to do: rebuilds or a reconciliation. */
 export const isWorkerNeeded = ({ rebuilds, setBack }: IndexState): boolean => rebuilds.length > 0 || setBack !== undefined
 
 export const isWorkerGone = ({ worker }: IndexState, now: number): boolean => worker === undefined || now - worker.at > WORKER_TIMEOUT_MS
 
-/** The execution takes all that is wanted, unless another one is at it: that one will. With nothing left to do it is no worker any more. */
+/**
+ * Assigns all pending rebuilds to the execution as one attempt. Changes nothing while another execution is the worker, because that one
+ * will take them. Removes the worker if no rebuild is pending.
+ */
 export function takeRebuilds(state: IndexState, execution: string, now: number): IndexState {
   if (state.worker?.execution !== execution && !isWorkerGone(state, now)) return state
   if (state.rebuilds.length === 0) return state.worker === undefined ? state : withoutWorker(state)
@@ -128,17 +132,17 @@ export function takeRebuilds(state: IndexState, execution: string, now: number):
   return { ...state, worker: { execution, at: now }, rebuilds: state.rebuilds.map((each) => ({ ...each, taken: attempt, done: 0 })) }
 }
 
-/** The execution does nothing more. */
+/** Removes the worker if it is this execution. */
 export const releaseWorker = (state: IndexState, execution: string): IndexState =>
   state.worker?.execution === execution ? withoutWorker(state) : state
 
 const withoutWorker = ({ worker: _, ...rest }: IndexState): IndexState => rest
 
-/** The types of an attempt that are still wanted as they were when it began. */
+/** Returns the rebuilds of an attempt that were not requested again since it began. */
 export const rebuildsOfAttempt = ({ rebuilds }: IndexState, attempt: string): readonly PendingRebuild[] =>
   rebuilds.filter(({ taken }) => taken === attempt)
 
-/** What of the attempt is about the type ends: whoever takes next takes it anew. */
+/** Detaches rebuilds of the type from the attempt. The next attempt starts them from the beginning. */
 export const restartRebuild = (state: IndexState, attempt: string, type: string): IndexState => ({
   ...state,
   rebuilds: state.rebuilds.map((each) => (each.type === type && each.taken === attempt ? withoutAttempt(each) : each)),
@@ -146,7 +150,7 @@ export const restartRebuild = (state: IndexState, attempt: string, type: string)
 
 export const withoutAttempt = ({ taken: _, ...rebuild }: PendingRebuild): PendingRebuild => rebuild
 
-/** `counts`: the documents that were made, by tenant. */
+/** Adds created documents to the progress of the attempt, and records that the worker reported. `counts`: created documents by tenant. */
 export const recordRebuildProgress = (
   state: IndexState,
   attempt: string,
@@ -161,13 +165,13 @@ export const recordRebuildProgress = (
   ),
 })
 
-/** All documents of the type are made, if nobody has defined anything about it since. */
+/** Finishes the type's rebuilds of the attempt. A rebuild that was requested again since then stays pending. */
 export const finishAttempt = (state: IndexState, attempt: string, type: string): IndexState =>
   rebuildsOfAttempt(state, attempt)
     .filter((each) => each.type === type)
     .reduce((now, each) => on(now, (definitions) => finishRebuild(definitions, each)), state)
 
-/** What people of the tenant are told. `live`, `setBack`: of a state that has them. */
+/** Returns the index status for users of the tenant. `live`, `setBack`: present only in the state of an AWS deployment. */
 export const statusOf = (
   { definitions, rebuilds, poisoned, live, setBack }: Definitions & Pick<IndexState, 'live' | 'setBack'>,
   tenant: string,
@@ -184,12 +188,12 @@ export const statusOf = (
   unreadable: poisoned.filter((each) => each.tenant === tenant).map(({ type, id, versionId, reason }) => ({ type, id, versionId, reason })),
 })
 
-/** Types that are looked through behind a store that was set back: how far, in hundredths. */
+/** Returns the types that are being reconciled with a restored store, with progress in percent. */
 const caughtUp = (live: ServingIndices | undefined, setBack: Reconciliation | undefined) =>
   (live?.ahead ?? [])
     .filter((type) => !live?.lacking.includes(type))
     .map((type) => ({ type, done: Math.floor(100 * (setBack?.reached?.[type]?.share ?? 0)), total: 100, isSearched: false }))
 
-/** How many documents all tenants have together is nobody's affair. */
+/** Returns the progress in percent, so that no tenant learns the number of documents of all tenants. */
 const inHundredths = (rebuild: Rebuild): Rebuild =>
   rebuild.total > 0 ? { ...rebuild, done: Math.floor((100 * rebuild.done) / rebuild.total), total: 100 } : { ...rebuild, done: 0 }

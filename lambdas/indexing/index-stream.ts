@@ -1,4 +1,4 @@
-/** Feeds an index from a stream of versions that come at least once, those of a resource in order: what it could not take is named, to come again. */
+/** Feeds an index from a stream that delivers at least once, in order for each resource. Names the records to deliver again. */
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
 import { NotApplied } from '../ports/faults/not-applied.ts'
 import type { SearchIndex } from '../ports/search/search-index.ts'
@@ -8,7 +8,7 @@ import type { SearchContextOf } from '../search/search-context.ts'
 import { documentsOf, type UnindexableHandler } from './feed/indexing.ts'
 import { prefetchResources } from './parameter-prefetch.ts'
 
-/** `sequence`: the record's place in the stream. */
+/** A version in the stream. `sequence`: sequence number of its record. */
 export type StreamChange = { readonly sequence: string; readonly version: ResourceVersion }
 
 export type StreamParts = {
@@ -19,8 +19,8 @@ export type StreamParts = {
 }
 
 /**
- * The sequences that must be delivered again. Of each resource only the highest version is indexed; where that fails, all records of the
- * resource count as failed, since the index may have seen none of them.
+ * Indexes versions and returns the sequence numbers that must be delivered again. Indexes only the highest version of each resource. If
+ * that fails, all records of the resource count as failed, because the index may have seen none of them.
  */
 export async function indexStream(
   changes: readonly StreamChange[],

@@ -1,4 +1,7 @@
-/** Somebody's own parameters that are watched, or evaluated elsewhere, are evaluated on many resources before their documents are made. */
+/**
+ * Evaluates costly custom parameters on many resources at once, before their documents are built. Costly parameters use the evaluation
+ * budget or are evaluated in a separate process.
+ */
 import { parseJsonBytes } from '../fhir/json.ts'
 import type { Resource } from '../fhir/resource.ts'
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
@@ -9,15 +12,18 @@ import type { SearchContext, SearchContextOf } from '../search/search-context.ts
 
 export type PrefetchedResources = ReadonlyMap<ResourceVersion, Resource>
 
-/** Tenants whose parameters are evaluated at the same time: the versions of each are in memory, and the runner takes few calls. */
+/** Maximum tenants evaluated at the same time. The versions of each are in memory, and the runner accepts few calls. */
 export const MOST_AHEAD = 8
 
 export const NO_PREFETCHED_RESOURCES: PrefetchedResources = new Map()
 
-/** Whether something is to be evaluated before. */
+/** Whether the search context has costly parameters, which must be evaluated before documents are built. */
 export const isPrefetchNeeded = ({ custom = [] }: SearchContext): boolean => custom.some(usesEvaluationBudget)
 
-/** The resources of the types that have such parameters, which know their values from now on. What cannot be read is left out. */
+/**
+ * Evaluates the costly parameters of the versions. Returns the parsed resources that have such parameters; their values are cached. Leaves
+ * out resources that cannot be parsed.
+ */
 export async function prefetchResources(
   versions: readonly ResourceVersion[],
   reading: SearchContextOf,
@@ -28,7 +34,7 @@ export async function prefetchResources(
   return read
 }
 
-/** Those of one tenant. */
+/** Adds the evaluated resources of one tenant to `read`. */
 async function readOf(
   versions: readonly ResourceVersion[],
   reading: SearchContext,
@@ -40,7 +46,7 @@ async function readOf(
   const [whose] = mine.map(({ tenant }) => tenant)
   if (whose === undefined) return
   for (const version of mine) readInto(read, version)
-  // What could not be evaluated has no values, which is told when its document is made.
+  // A parameter that could not be evaluated has no values. That is reported when the document is built.
   await evaluateAhead(
     mine.flatMap((version) => read.get(version) ?? []),
     reading,
@@ -52,6 +58,6 @@ function readInto(read: Map<ResourceVersion, Resource>, version: ResourceVersion
   try {
     read.set(version, parseJsonBytes(version.body) as Resource)
   } catch {
-    // Met again, and told, when its document is made.
+    // Building the document parses the resource again and reports the error.
   }
 }

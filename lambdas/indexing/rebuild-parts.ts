@@ -1,4 +1,4 @@
-/** The ports of the rebuild workflow, and the indices that it makes. */
+/** Ports of the rebuild workflow, and the indices that it builds. */
 import type { IndexDocument } from '../ports/search/search-index.ts'
 import type { ResourceReader, ResourceVersion } from '../ports/store/resource-store.ts'
 import type { StoredTenants } from '../ports/store/tenants.ts'
@@ -8,52 +8,52 @@ import type { SharedIndexState } from './index-state.ts'
 import type { ReconciliationParts } from './reconciliation.ts'
 import type { IndexPresence } from './removed-index.ts'
 
-/** The next index of a type, filled beside the live one. */
+/** Next index of a type. It is filled while the serving index answers searches. */
 export type NextIndex = {
   readonly name: string
   readonly identity: string
-  /** `isAgain`: also where that version is there already. */
+  /** Indexes documents. `isAgain`: also replaces a document of the same version. */
   readonly apply: (documents: readonly IndexDocument[], isAgain?: boolean) => Promise<void>
-  /** It takes the place of the live one, which goes, or is kept: then its name. */
+  /** Makes this index the serving index and removes the replaced one. `isKept`: retains the replaced index and returns its name. */
   readonly swap: (isKept: boolean) => Promise<string | undefined>
 }
 
-/** The index of each type has the documents of all tenants. */
+/** Indices of all types. The index of a type has the documents of all tenants. */
 export type RebuiltIndices = IndexPresence & {
-  /** Begins the next index of a type, or, with its name, goes on with it. */
+  /** Creates the next index of a type, or continues the index with this name. */
   readonly rebuild: (type: string, name?: string) => Promise<NextIndex>
-  /** Goes on with an index that was kept. undefined: it is not there any more. */
+  /** Continues a previous index. Returns undefined if it no longer exists. */
   readonly takeBack: (type: string, name: string) => Promise<NextIndex | undefined>
-  /** What is built of the type ends, and what is kept of it goes, but this one: that is kept. */
+  /** Removes the index being built and the previous index of the type. `but`: index that is retained and no longer being built. */
   readonly abandon: (type: string, but?: string) => Promise<void>
-  /** What is kept goes, but the indices named, which is asked when it is known what there is. */
+  /** Removes previous indices, except those that `but` returns. Calls `but` after it has read which indices exist. */
   readonly removeKept: (but: () => Promise<readonly string[]>) => Promise<void>
-  /** Where they are, also where that version is there already. */
+  /** Indexes documents in the serving indices, and also replaces documents of the same version. */
   readonly applyAgain: (documents: readonly IndexDocument[]) => Promise<void>
-  /** From now on searches see what was applied. */
+  /** Makes all applied documents of the type visible to searches. */
   readonly show: (type: string) => Promise<void>
 }
 
 export type RebuildParts = BackfillParts & {
   readonly state: SharedIndexState
   readonly resources: Pick<ResourceReader, 'extent' | 'scan' | 'heads' | 'history'> & StoredTenants
-  /** A store that was there before this one. */
+  /** Opens a store from before a restore, by its name. */
   readonly former: ReconciliationParts['former']
-  /** Of an index that is lost. */
+  /** Returns an identity for the index that replaces a lost one. */
   readonly newIdentity: () => string
   readonly index: RebuiltIndices
   readonly reading: SearchContext
-  /** What this code makes documents with. */
+  /** Document format of this code. */
   readonly extraction: string
-  /** Of the store, one higher each time it was set back. */
+  /** Restore generation of the store. It rises by one with each restore. */
   readonly epoch: number
-  /** For which an index is kept that another took the place of: ms. */
+  /** How long a replaced index is retained, in milliseconds. */
   readonly keepFor: number
   readonly now: () => number
-  /** Seconds after which no function works with older definitions. */
+  /** Seconds after which no function uses older definitions. */
   readonly wait: number
-  /** Milliseconds a step may go on filling. */
+  /** Time in milliseconds after which a step stops filling and returns its cursor. */
   readonly budget: number
-  /** Those of definitions come to be found by their canonicals, whenever they were written. */
+  /** Indexes definitions by canonical URL, including those written before this index existed. */
   readonly define: (versions: readonly ResourceVersion[]) => Promise<void>
 }

@@ -1,4 +1,4 @@
-/** The steps of the rebuild workflow (workflow.ts). Each may be repeated; what they pass on holds types and cursors, never content. */
+/** Steps of the rebuild workflow (workflow.ts). Each may be repeated. Input and results hold types and cursors, never resource content. */
 import type { ResourceVersion, ScanRequest } from '../ports/store/resource-store.ts'
 import { type BackfillTarget, backfillDocuments, readWithoutContent } from './document-backfill.ts'
 import {
@@ -27,18 +27,18 @@ import { checkEpoch } from './restore.ts'
 import { isIndexLost, markServing } from './serving-indices.ts'
 import { TenantSearchContexts } from './tenant-search-contexts.ts'
 
-/** `attempt`: what was taken together. */
+/** A type of an attempt. `attempt`: name that rebuilds taken together share. */
 type OfType = { readonly type: string; readonly attempt: string }
-/** Of each tenant, one after the other, the versions with lastUpdated > since and ≤ until. */
+/** Part of a type that one step after another fills. Contains the versions of each tenant with lastUpdated > `since` and ≤ `until`. */
 type Segment = OfType & {
-  /** Name of the next index. Empty: documents are made again where they are. */
+  /** Name of the next index. Empty for a rebuild in the serving index. */
   readonly next: string
-  /** Of an index that has all but what came since it was not live, or was written by other code. */
+  /** Present if only some versions are indexed again: those since the index was replaced, or that it missed or got from other code. */
   readonly isReplay?: true
   readonly since?: number
   readonly until?: number
   readonly asOf?: number
-  /** Where it goes on. */
+  /** Tenant and cursor at which the next step continues. */
   readonly tenant?: string
   readonly cursor?: string
 }
@@ -50,9 +50,9 @@ export type RebuildStepInput =
   | ({ readonly action: 'swap'; readonly next: string } & OfType)
 
 const SEGMENTS = 4
-/** Places between two cuts. */
+/** Approximate number of entries that a scan examines between two cuts. */
 const CUT_EVERY = 5_000
-/** By whose resources a type is cut. */
+/** Maximum tenants that determine the cuts of a type. */
 const TENANTS_CUT = 20
 const PAGE = 500
 
@@ -70,8 +70,9 @@ export const rebuildStep = (parts: RebuildParts) => (input: RebuildStepInput) =>
 }
 
 /**
- * Code of another deployment than the state tells of takes nothing up: who deploys has that done next. What the index knows that the store, which
- * was set back, does not have comes first: until then it is not searched.
+ * Takes the pending rebuilds for the execution. Only releases the worker if the state has another document format, because the code of that
+ * format performs the rebuilds. After a restore, first reconciles the index, because the affected types are not searchable until then.
+ * Removes expired previous indices if no rebuild is pending.
  */
 async function take(parts: RebuildParts, execution: string) {
   const { state, now, wait } = parts
@@ -94,9 +95,10 @@ const isOthers = ({ extraction }: RebuildParts, state: IndexState): boolean =>
   state.extraction !== undefined && state.extraction !== extraction
 
 /**
- * A new index has no documents: what an older attempt left was made with older definitions. In place nobody has to know of it first. A type
- * that lacks its index, or whose index is another release's, gets one, even an empty one: what is written meanwhile goes nowhere else, or would
- * go to that one for good.
+ * Chooses the index to fill and its segments. A new index starts empty, because an index of an older attempt has documents of older
+ * definitions. A rebuild in the serving index needs no wait, because no function has to learn of another index. A type with a lost or
+ * outdated index gets a new one, even if it has no resources. Otherwise concurrent writes would reach no index, or would stay in the
+ * outdated one.
  */
 async function open(parts: RebuildParts, { type, attempt }: OfType) {
   const { value } = await parts.state.read()
@@ -137,7 +139,10 @@ async function hasAny({ resources, now }: RebuildParts, tenants: AsyncIterable<s
   return false
 }
 
-/** Instants that cut what there is of a type into about equal segments: at most as many as run at once. */
+/**
+ * Returns instants that divide the resources of a type into segments of about equal size. Their number is at most the number of concurrent
+ * segments.
+ */
 async function cutsOf(
   { resources, now }: RebuildParts,
   tenants: AsyncIterable<string> | Iterable<string>,
@@ -160,7 +165,7 @@ const within = (since: number | undefined, until: number | undefined) => ({
   ...(until === undefined ? {} : { until }),
 })
 
-/** As many pages as there is time for. What is written meanwhile the function that follows the stream applies to both indices. */
+/** Fills the index page by page within the time budget. The function that follows the stream applies concurrent writes to both indices. */
 async function fill(parts: RebuildParts, segment: Segment): Promise<Segment & { readonly more: boolean }> {
   const { state, resources, now } = parts
   const { tenant: _, cursor: __, asOf = now(), ...rest } = segment
@@ -200,7 +205,10 @@ async function applierOf({ index }: RebuildParts, { type, next, isReplay }: Segm
   return (documents) => apply(documents, isReplay)
 }
 
-/** Those whose documents it makes, from where it stands: all there are for a new index, in the order of the store. */
+/**
+ * Yields the tenants of the segment, from the one at which it continues. A new index or a replay covers all tenants, in the order of the
+ * store. A rebuild in the serving index covers the tenants that requested it.
+ */
 async function* tenantsFrom({ resources }: RebuildParts, { next, isReplay, attempt, type, tenant: first }: Segment, state: IndexState) {
   if (next === '' && isReplay === undefined) {
     const wanted = rebuildsOfAttempt(state, attempt).filter((each) => each.type === type)
@@ -218,8 +226,9 @@ async function* tenantsFrom({ resources }: RebuildParts, { next, isReplay, attem
 }
 
 /**
- * Deletions too: one that the index was never told of is found, and one it does not have is undone by what comes late, or again, of before it. Of a
- * replay the first segment begins where the state says by now.
+ * Returns the scan of one tenant. Includes deletions, because the index may have missed one. Without the document of a deletion, an earlier
+ * version that arrives late would be indexed. The first segment of a replay starts at the instant in the current state, which may have
+ * moved.
  */
 function scanOf(
   { epoch }: RebuildParts,
@@ -246,7 +255,7 @@ async function fillPage(parts: RebuildParts, filling: Filling, versions: readonl
   await backfillDocuments(parts, filling, versions)
 }
 
-/** The new index answers from now on, or what was made again in place; and what was built is searched by. */
+/** Makes the new index serve searches, or shows the rebuilt documents. Activates the custom parameters that were built. */
 async function swap(parts: RebuildParts, { type, attempt, next }: Extract<RebuildStepInput, { action: 'swap' }>) {
   const { state, index, keepFor, now } = parts
   const { value } = await state.read()
@@ -264,6 +273,6 @@ async function swap(parts: RebuildParts, { type, attempt, next }: Extract<Rebuil
   return {}
 }
 
-/** False: something else is wanted of the type since, and is done next. */
+/** Whether the attempt is still current for the type. False after a newer request, which the next attempt performs. */
 const isWanted = (state: IndexState, { type, attempt }: OfType): boolean =>
   rebuildsOfAttempt(state, attempt).some((each) => each.type === type)

@@ -1,4 +1,4 @@
-/** Makes the documents of a type again, a slice at a time, while the index is searched and follows its store. */
+/** Rebuilds the documents of a type in slices, while the index answers searches and follows its store. */
 import { and, type HitPosition, type Plan, type Predicate } from '../ports/search/plan.ts'
 import type { HitPage } from '../ports/search/search-index.ts'
 import type { ResourceVersion, VersionKey } from '../ports/store/resource-store.ts'
@@ -7,13 +7,13 @@ import { isHeavy } from './feed/indexing.ts'
 
 export type RebuiltIndex = { readonly findNow: (plan: Plan) => HitPage }
 
-/** How far it has come, and where it goes on; `after` absent: it is done. */
+/** Progress of a rebuild. `after`: position at which it continues. Absent at the start, and in the progress after the last slice. */
 export type RebuildProgress = { readonly rebuild: Rebuild; readonly after?: HitPosition }
 
-/** The versions whose documents are to be made again, and how far it has come when they are. */
+/** Versions to index again. `progress`: progress of the rebuild after them. */
 export type RebuildSlice = { readonly versions: readonly ResourceVersion[]; readonly progress: RebuildProgress }
 
-/** Up to `limit` of them, fewer where they are heavy. `where`: of the documents of the type only these. */
+/** Reads the next slice: at most `limit` versions, fewer if they are heavy. `where`: limits the rebuild to matching documents. */
 export function readRebuildSlice(
   index: RebuiltIndex,
   { rebuild, after }: RebuildProgress,

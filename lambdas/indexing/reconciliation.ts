@@ -1,6 +1,6 @@
 /**
- * Behind a store that was set back (restore.ts): the documents of all keys that were written to the one before are made again, type by type, by
- * what the store has now.
+ * Reconciles the index with a store that was restored to an earlier time (restore.ts). Finds the resources that were written to the former
+ * store since then, type by type. Creates their documents again from the current versions of the restored store.
  */
 import { forEachInParallel } from '../ports/execution/parallel.ts'
 import type { IndexDocument } from '../ports/search/search-index.ts'
@@ -16,38 +16,41 @@ import { checkEpoch, placeholderDeletion } from './restore.ts'
 import { type IdentifiedState, markLost } from './serving-indices.ts'
 import { TenantSearchContexts } from './tenant-search-contexts.ts'
 
-/** By then a history shows all that was stamped before, unless a transaction that was left open hides it: ms. It ends some seconds ago in any case. */
+/**
+ * Time in milliseconds after which a history shows all versions stamped before, unless an open transaction hides them. Every history ends
+ * some seconds in the past.
+ */
 const SHOWN = 60_000
-/** Seconds after which it may. */
+/** Seconds until the history is read again. */
 const AGAIN = 3
 const PAGE = 500
 
-/** A store that was there before. */
+/** A store from before a restore. */
 type Former = Pick<ResourceReader, 'history'> & StoredTenants
 
 export type ReconciliationParts = BackfillParts & {
   readonly state: SharedIndexState
   readonly epoch: number
   readonly resources: Pick<ResourceReader, 'heads'>
-  /** A store that was there before. */
+  /** Opens a store from before a restore, by its name. */
   readonly former: (name: string) => Former
   readonly index: {
-    /** Where they are, also where that version is there already. */
+    /** Indexes documents in the serving indices, and also replaces documents of the same version. */
     readonly applyAgain: (documents: readonly IndexDocument[]) => Promise<void>
-    /** From now on searches see what was applied. */
+    /** Makes all applied documents of the type visible to searches. */
     readonly show: (type: string) => Promise<void>
   }
   readonly reading: SearchContext
-  /** What this code makes documents with. */
+  /** Document format of this code. */
   readonly extraction: string
-  /** Of an index that is made anew. */
+  /** Returns an identity for an index that is rebuilt. */
   readonly newIdentity: () => string
   readonly now: () => number
-  /** Milliseconds it may go on. */
+  /** Time in milliseconds after which `reconcile` stops and saves its progress. */
   readonly budget: number
 }
 
-/** Types at once: one reads while another makes documents, or waits for the index. */
+/** Number of types reconciled at once. One type reads while another builds documents or waits for the index. */
 const AT_ONCE = 4
 
 type Slice = {
@@ -58,8 +61,8 @@ type Slice = {
 }
 
 /**
- * As many types as there is time for, several side by side. Seconds after which it goes on; undefined: there is no more. Who is not the one that
- * rebuilds does nothing.
+ * Reconciles as many types as the time budget allows, several concurrently. Returns the seconds after which it must continue, or undefined
+ * if nothing is left. Does nothing and returns undefined if the execution is not the worker.
  */
 export async function reconcile(parts: ReconciliationParts, execution: string): Promise<number | undefined> {
   const { state, epoch, now, budget } = parts
@@ -84,7 +87,7 @@ export async function reconcile(parts: ReconciliationParts, execution: string): 
   return undefined
 }
 
-/** Unless another restore came meanwhile. */
+/** Changes the state unless another restore has come meanwhile. */
 const ofRestore = ({ parts, setBack }: Slice, change: (state: IndexState) => IndexState) =>
   parts.state.change((each) => (each.setBack?.at === setBack.at ? change(each) : each))
 
@@ -102,7 +105,7 @@ function withoutAhead(state: IndexState, type: string): IndexState {
   return { ...state, live: { ...live, ahead: (live.ahead ?? []).filter((each) => each !== type) }, setBack: { ...setBack, reached } }
 }
 
-/** False: it goes on from what it has reached, which the state knows. */
+/** Reconciles one type. Returns false if it must continue later, from the progress in the state. */
 async function catchUpType(slice: Slice, former: Former, type: string): Promise<boolean> {
   const { parts, setBack, tenants, until } = slice
   const { now, index } = parts
@@ -124,7 +127,10 @@ async function catchUpType(slice: Slice, former: Former, type: string): Promise<
   return true
 }
 
-/** Of all there is to look through: tenants, and the time of the one that is under way, of which the latest comes first. */
+/**
+ * Returns the completed share of the work: completed tenants, and the completed time span of the current one. A history starts with the
+ * latest version.
+ */
 function shareOf(
   { since, at }: Reconciliation,
   after: HistoryPosition | undefined,
@@ -147,7 +153,10 @@ async function makeAnew({ state, newIdentity }: ReconciliationParts, type: strin
   return true
 }
 
-/** What the store has of them now; of what it has not, a deletion that any version comes after. */
+/**
+ * Creates the documents of these resources again from the restored store. A resource that the store lacks gets a deletion that any version
+ * supersedes.
+ */
 async function remake(parts: ReconciliationParts, versions: readonly ResourceVersion[]): Promise<void> {
   if (versions.length === 0) return
   const { state, epoch, extraction, resources, reading, index } = parts
@@ -172,7 +181,7 @@ function currentOf(key: ResourceVersion, head: ResourceVersion | DamagedVersion 
   return { ...placeholderDeletion(key), versionId: head.versionId, deleted: head.deleted }
 }
 
-/** What could not be read of versions that are no more. */
+/** Removes the unindexable versions of these resources, because the store may have lost them. */
 function withoutPoison(state: IndexState, names: ReadonlySet<string>): IndexState {
   const poisoned = state.poisoned.filter((each) => !names.has(nameOf(each)))
   return poisoned.length === state.poisoned.length ? state : { ...state, poisoned }

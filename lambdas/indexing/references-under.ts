@@ -1,9 +1,9 @@
-/** Documents with references that were indexed as another server's, and that a new base URL makes this server's own. */
+/** Documents with references to another server that a new base URL turns into local references. */
 import { and, or, type Predicate } from '../ports/search/plan.ts'
 import { parametersOf } from '../search/parameters.ts'
 import type { SearchContext } from '../search/search-context.ts'
 
-/** The keys below a base URL: `/` and what follows it in the order of code points. */
+/** Returns the range of keys below a base URL: from `/` to before `0`, the next code point. */
 export const keyRangeOf = (base: string): { readonly from: string; readonly to: string } => ({ from: `${base}/`, to: `${base}0` })
 
 /** Returns a predicate for documents of the type with references below one of the bases. Without bases, all documents match. */

@@ -1,12 +1,15 @@
-/** What is built of a type may be removed by hand: that attempt ends, and another begins at once. */
+/** Handles an index that an operator removes while it is built. The attempt for its type ends, and another begins at once. */
 import { restartRebuild, type SharedIndexState } from './index-state.ts'
 
 export type IndexPresence = {
-  /** Whether an index of the type is built, or live. */
+  /** Whether this index of the type exists and is being built or serving. */
   readonly isThere: (type: string, index: string) => Promise<boolean>
 }
 
-/** As `work`, which is about the index `next`; `ended` where that is gone. Empty: documents are made again where they are. */
+/**
+ * Returns the result of `work` on the index `next`. If `work` fails and that index is gone, detaches the attempt and returns `ended`.
+ * Throws all other errors. `next`: empty for a rebuild in the serving index, which never ends this way.
+ */
 export async function restartIfRemoved<Result>(
   { state, index }: { readonly state: SharedIndexState; readonly index: IndexPresence },
   { type, attempt, next }: { readonly type: string; readonly attempt: string; readonly next: string },

@@ -1,6 +1,6 @@
 /**
- * A store that was set back to an earlier time: until the documents of what was written since are made again, by what it has now, their types
- * are not searched (reconciliation.ts). Which those are the store knows that was there before; where it is gone, all documents are made anew.
+ * Point-in-time restore of the store. Documents of versions written after the restored instant are created again (reconciliation.ts). Until
+ * then their types are not searchable. The former store lists these versions. If it is gone, all documents are created again.
  */
 import { isServing } from '../ports/search/serving-indices.ts'
 import { nameOf } from '../ports/store/newest-versions.ts'
@@ -10,40 +10,46 @@ import type { IndexState } from './index-state.ts'
 import { type IdentifiedState, markLost, withIdentity } from './serving-indices.ts'
 
 /**
- * `store`: the one that counts now, by its name. `instant`: to which it was set back: ms since 1970. `former`: the one that was there before;
- * absent: it is gone.
+ * A point-in-time restore. `store`: name of the restored store. `instant`: instant that it was restored to, in ms since 1970. `former`:
+ * name of the store before, absent if it is gone.
  */
 export type Restore = { readonly epoch: number; readonly store: string; readonly instant: number; readonly former?: string }
 
-/** ms. What the index had not come to yet is as old as the stream at most; and a large transaction is stamped before it is committed. */
+/**
+ * Safety margins in milliseconds. Versions that the index has not seen yet are at most as old as the records of the stream. A large
+ * transaction stamps its versions before it is committed.
+ */
 const STREAM_KEEPS = 24 * 60 * 60_000
 const STAMPED_BEFORE = 60 * 60_000
 
-/** How many times the store was set back that the state is of. */
+/** Returns the restore generation of the state. */
 export const epochOf = ({ live }: IndexState): number => live?.epoch ?? 0
 
-/** Error: the state is of another epoch: whoever reads the store may read another than the index is made of. */
+/** Throws an Error if the state has another restore generation. The function may then read another store than the index is built from. */
 export function checkEpoch(state: IndexState, epoch: number): void {
   // guard: restore-of-other-generation
   if (epochOf(state) !== epoch) throw new Error(`the index is of epoch ${epochOf(state)}, this function of ${epoch}`)
 }
 
-/** As `identified`; but who knows of no index where the store was set back has lost what was known: there may be one. */
+/**
+ * Returns the state like `withIdentity`. If a restored store has no known index, the state was lost, and indices may exist. All are then
+ * rebuilt.
+ */
 export const withRestoredIdentity = (epoch: number, state: IndexState, fresh: string): IdentifiedState =>
   withIdentity(epoch > 0 && state.live === undefined ? { extraction: 'unknown', ...state } : state, fresh)
 
-/** RangeError for one that does not follow from what was there. `fresh`: the identity of indices that are made anew. */
+/** Applies a restore to the state. Throws RangeError if it does not follow from the state. `fresh`: identity of rebuilt indices. */
 export function applyRestore(state: IdentifiedState, restore: Restore, fresh: string, now: number): IdentifiedState {
   const { epoch, store, instant, former } = restore
   mustFollow(state, restore)
   if (epoch === epochOf(state)) return state.store === store ? state : { ...state, store }
-  // Whoever is at something began it with what there was before.
+  // The worker and its attempts began before the restore, so they end.
   const { worker: _, setBack: __, ...rest } = state
   const rebuilds = state.rebuilds.map(({ taken: _, ...each }) => ({ ...each, done: 0 }))
   const begun: IdentifiedState = { ...rest, rebuilds, store, setBackAt: now, live: { ...state.live, epoch, ahead: [] } }
   const live = Object.entries(state.live.types).filter(([type]) => isServing(state.live, type))
   if (former === undefined) return markLost(begun, Object.fromEntries(live), fresh)
-  // What was not caught up with before no longer follows from the store that was there last.
+  // A type that was not reconciled after the restore before this one cannot be reconciled with the last store alone. It is rebuilt.
   const unsure = live.filter(([type]) => state.live.ahead?.includes(type))
   const after = markLost(begun, Object.fromEntries(unsure), fresh)
   const ahead = live.map(([type]) => type).filter((type) => isServing(after.live, type))
@@ -51,7 +57,10 @@ export function applyRestore(state: IdentifiedState, restore: Restore, fresh: st
   return { ...after, live: { ...after.live, ahead }, setBack: { former, since, at: now } }
 }
 
-/** What another store was told the index has, and what this one was told it lacks: neither may pass for the other unnoticed. */
+/**
+ * Throws RangeError if the restore does not follow from the state. An index must not serve another store, and must not be reconciled with
+ * the wrong former store.
+ */
 function mustFollow(state: IdentifiedState, { epoch, store, former }: Restore): void {
   const { store: known = store } = state
   if (epoch < epochOf(state)) throw new RangeError(`epoch ${epoch} is over: the index is of ${epochOf(state)}, each restore has one more`)
@@ -62,12 +71,12 @@ function mustFollow(state: IdentifiedState, { epoch, store, former }: Restore): 
     throw new RangeError(`the index is of ${state.store}, and not of ${former}: without restored.former all documents are made again`)
 }
 
-/** ms for which a function of before may still write to the store there was. */
+/** How long functions of the previous deployment may still write to the former store, in milliseconds. */
 const EXCHANGED = 60 * 60_000
 
 /**
- * From when on, ms since 1970, nothing was written that another store than this one knows of; that of a function of another epoch does not count
- * yet, or no more.
+ * Returns the instant, in ms since 1970, from which only this store can refer to what is written: 0 before the first restore. Returns
+ * Infinity in a function of another restore generation, or if the time of the restore is unknown.
  */
 export function exclusiveInstantOf(state: IndexState, epoch: number): number {
   // guard: restore-delay-of-other-generation
@@ -75,13 +84,16 @@ export function exclusiveInstantOf(state: IndexState, epoch: number): number {
   return epoch === 0 ? 0 : (state.setBackAt ?? Number.POSITIVE_INFINITY) + EXCHANGED
 }
 
-/** All SearchParameters as they are now, and a deletion of each that defines something and is not there: what they define follows from these. */
+/**
+ * Returns the current SearchParameters, and a deletion of each that defines something but is missing from the store. They determine all
+ * definitions.
+ */
 export async function readSearchParameters(
   { definitions }: Pick<IndexState, 'definitions'>,
   { resources, now }: { readonly resources: Pick<ResourceReader, 'scan'> & StoredTenants; readonly now: number },
 ): Promise<readonly ResourceVersion[]> {
   const found: ResourceVersion[] = []
-  // What they define stays.
+  // Damaged SearchParameters. Their definitions stay.
   const unread: ResourceKey[] = []
   for await (const tenant of resources.tenants())
     for await (const { versions, damaged = [] } of resources.scan({
@@ -102,7 +114,7 @@ export async function readSearchParameters(
 const PARAMETER = 'SearchParameter'
 const PAGE = 500
 
-/** A deletion that any version comes after. */
+/** Returns a deletion that any version supersedes. */
 export const placeholderDeletion = ({
   tenant,
   type,

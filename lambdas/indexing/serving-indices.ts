@@ -1,4 +1,4 @@
-/** Which index answers for which type, in the state that all processes share. Changes are pure. */
+/** Serving index of each type, in the state that all processes share. Changes are pure. */
 import { resourceTypes } from '../fhir/resource-types.ts'
 import { identityOf, isServing, type ServingIndices } from '../ports/search/serving-indices.ts'
 import { withCurrentFormat, withoutPreviousIndex } from './index-retention.ts'
@@ -6,12 +6,15 @@ import { type IndexState, requestNewIndices, withoutAttempt } from './index-stat
 
 export const NO_INDICES: ServingIndices = { identity: 'none', types: {}, lacking: [], former: [] }
 
-/** Identities that are remembered, so that what is left of their indices goes. */
+/** Maximum former identities in the state. They are retained so that leftover indices of these identities can be removed. */
 const MOST_FORMER = 20
 
 export type IdentifiedState = IndexState & { readonly live: ServingIndices }
 
-/** With an identity, `fresh` for the first time. What was indexed before there were any is made again: nobody can tell what it is. */
+/**
+ * Returns the state with an index identity, which is `fresh` if it had none. Indices from before identities existed are rebuilt, because
+ * their content is unknown.
+ */
 export function withIdentity(state: IndexState, fresh: string): IdentifiedState {
   const { live } = state
   if (live !== undefined) return state as IdentifiedState
@@ -20,7 +23,7 @@ export function withIdentity(state: IndexState, fresh: string): IdentifiedState 
   return { ...requestNewIndices(state, resourceTypes), live: { ...NO_INDICES, identity: fresh, types, lacking: resourceTypes } }
 }
 
-/** The types have an index of this identity. */
+/** Records that the types have an index of this identity. A type that already has an index keeps its identity. */
 export function addIndices(state: IdentifiedState, types: readonly string[], identity: string): IdentifiedState {
   const fresh = types.filter((type) => !Object.hasOwn(state.live.types, type))
   if (fresh.length === 0) return state
@@ -28,7 +31,10 @@ export function addIndices(state: IdentifiedState, types: readonly string[], ide
   return { ...state, live: { ...state.live, types: { ...state.live.types, ...added } } }
 }
 
-/** `missing`: type → the identity its index was missed under. Those that still go by it are made again as `fresh`, from the first document on. */
+/**
+ * Marks indices as lost and requests their rebuild as `fresh`, from the first document. `missing`: type → identity of the missing index.
+ * Ignores types that have another identity by now.
+ */
 export function markLost(state: IdentifiedState, missing: Readonly<Record<string, string>>, fresh: string): IdentifiedState {
   const { live } = state
   const gone = Object.keys(missing).filter((type) => isServing(live, type) && live.types[type] === missing[type])
@@ -43,11 +49,11 @@ export function markLost(state: IdentifiedState, missing: Readonly<Record<string
   }
 }
 
-/** What an index of before was made with says nothing of the one that is made now. */
+/** Drops the document format and the previous index of the type, because they describe the lost index. */
 const unmade = (state: IdentifiedState, type: string): IdentifiedState =>
   withoutPreviousIndex(withCurrentFormat(state, type), type) as IdentifiedState
 
-/** The type's index of this identity has all documents, and answers. */
+/** Records that the type's index of this identity has all documents and answers searches. */
 export function markServing(state: IndexState, type: string, identity: string): IndexState {
   const { live } = state
   // guard: lost-index-is-identified

@@ -1,19 +1,20 @@
 /**
- * Follows the stream of a store: what was written becomes searchable, what a SearchParameter defines is built. Failed records are named, and
- * come again with all after them. https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html
+ * Follows the stream of a store: indexes its versions, and builds the parameters that SearchParameters define. Names failed records, which
+ * are delivered again with all records after them.
+ * https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html
  */
 import type { ResourceVersion } from '../ports/store/resource-store.ts'
 import { indexStream, type StreamChange, type StreamParts } from './index-stream.ts'
 
-/** What every record of a stream has. */
+/** Attributes that every record of a stream has. */
 type Sequenced = { readonly dynamodb?: { readonly SequenceNumber?: string } }
 
 export type StreamFollowerParts<StreamRecord> = Omit<StreamParts, 'reading'> & {
-  /** undefined: the record tells of none. */
+  /** Returns the version in a record, or undefined if it has none. */
   readonly versionOf: (record: StreamRecord) => Promise<ResourceVersion | undefined>
-  /** How texts are read once these versions are known. */
+  /** Returns the search contexts that include the definitions in these versions. */
   readonly readingAfter: (versions: readonly ResourceVersion[]) => Promise<StreamParts['reading']>
-  /** Told of records that could not be read: they come again. */
+  /** Receives the errors of records that could not be read. These records are delivered again. */
   readonly report: (error: unknown, sequence: string) => void
 }
 

@@ -1,25 +1,25 @@
-/** Measures how late the index of the table shows what was written, by the beats of a pulse. Readers of that index wait accordingly. */
+/** Measures how long the index of the table takes to show writes, with the beats of a heartbeat. Readers of that index wait accordingly. */
 import type { ShardHeartbeat } from '../ports/search/heartbeat.ts'
 
 export type TableIndexLagParts = {
   /** Returns the beats, of those given, that the index of the table does not show yet. */
   readonly hidden: (beats: readonly ShardHeartbeat[]) => Promise<readonly ShardHeartbeat[]>
-  /** Reports to readers the lag of the writes at an instant. */
+  /** Reports to readers the lag of writes at the instant `sent`. `sent`: ms since 1970; `lag`: ms. */
   readonly note: (sent: number, lag: number) => Promise<unknown>
   readonly now: () => number
   readonly wait: (time: number) => Promise<unknown>
 }
 
-/** Lag from which readers get a report, in ms: a shorter one is usual. Then the growth factor that causes the next report. */
+/** Minimum lag that is reported to readers, in ms; a shorter lag is usual. Then the growth factor that triggers the next report. */
 const [NOTED, AGAIN] = [1_000, 1.5]
-/** Longer than any reader waits, and than it takes until the next pulse: ms. */
+/** Maximum duration of a measurement, in ms. Longer than any reader waits, and than the time until the next heartbeat. */
 const LONGEST = 61_000
-/** Between two looks, ms: at first, doubled each time, and at the most. */
+/** Pause between two checks, in ms: the first pause, which doubles each time, and the maximum. */
 const [FIRST_PAUSE, LONGEST_PAUSE] = [25, 1_000]
 
 /**
- * Returns the time, in ms, from the sending of the beats until the index shows them all, or the time until it gives up. Reports a growing lag
- * to readers, so that they do not go on meanwhile.
+ * Returns the time, in ms, from the sending of the beats until the index shows them all. If the measurement gives up, returns the time
+ * until then. Reports a growing lag to readers, so that they do not continue meanwhile.
  */
 export async function measureTableIndexLag(
   { hidden, note, now, wait }: TableIndexLagParts,

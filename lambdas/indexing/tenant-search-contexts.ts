@@ -1,11 +1,12 @@
-/** How texts are read now that somebody has defined parameters: each tenant's by what that tenant defined, and by nothing of another. */
+/** Search contexts of tenants. Each has the custom parameters of its tenant, and of no other tenant. */
 import type { CustomMapping } from '../search/custom-mapping.ts'
 import type { SearchContext } from '../search/search-context.ts'
 import type { CustomParameter, Definitions } from './custom-definitions.ts'
 
 /**
- * `searches`: by what is built; `documents`: by what is being built, too. The same object for a tenant as long as that tenant's definitions
- * mean the same, and the same mapping for each of them, so that what is prepared for it is found again, whatever others define.
+ * Search contexts for `searches` have the active parameters. Those for `documents` also have the parameters being built. A tenant's context
+ * stays the same object while its definitions mean the same, whatever other tenants define. So do its mappings. Caches by object identity
+ * therefore stay valid.
  */
 export class TenantSearchContexts {
   readonly #plain: SearchContext
@@ -13,13 +14,13 @@ export class TenantSearchContexts {
   #definitions: Definitions['definitions'] = []
   #byTenant: ReadonlyMap<string, SearchContext> = new Map()
 
-  /** `plain`: without what anybody defined. */
+  /** `plain`: search context without custom parameters. */
   constructor(plain: SearchContext, of: 'searches' | 'documents') {
     this.#plain = plain
     this.#isUsed = of === 'documents' ? () => true : ({ state }) => state === 'active'
   }
 
-  /** A tenant that defined nothing, and nobody's, is read by what R4 has. */
+  /** Returns the search context of a tenant. A tenant without definitions gets the context without custom parameters. */
   of({ definitions }: Definitions, tenant: string): SearchContext {
     if (definitions !== this.#definitions) this.#learn(definitions)
     return this.#byTenant.get(tenant) ?? this.#plain
@@ -40,5 +41,5 @@ export class TenantSearchContexts {
   }
 }
 
-/** A field is named by what it means; its values differ from type to type. */
+/** Returns the key of a mapping. Its field name identifies the definition, and its values depend on the type. */
 const meaningOf = ({ base, field }: CustomMapping): string => `${base} ${field}`

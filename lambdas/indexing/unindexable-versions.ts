@@ -1,9 +1,9 @@
-/** Versions that could not be indexed, on their way into the state everybody shares. */
+/** Collects unindexable versions and saves them to the state that all processes share. */
 import type { IndexDocument } from '../ports/search/search-index.ts'
 import type { VersionKey } from '../ports/store/resource-store.ts'
 import { recordUnindexable, type SharedIndexState } from './index-state.ts'
 
-/** The index lacks a version, or a parameter of it. The message names both, and has no content of the resource. */
+/** Error for a version, or a parameter of it, that the index lacks. The message names both, and has no content of the resource. */
 export class NotIndexed extends Error {
   readonly version: VersionKey
 
@@ -25,12 +25,12 @@ export class UnindexableVersions {
     this.#state = state
   }
 
-  /** A version that could not be extracted. */
+  /** Adds a version that could not be extracted. */
   readonly addVersion = (version: Found, error: unknown): void => {
     this.#add(version, error instanceof Error ? error.name : typeof error)
   }
 
-  /** A document the index refuses. */
+  /** Adds a document that the index rejects. */
   readonly addDocument = ({ tenant, type, id, version }: IndexDocument, reason: string): void => {
     this.#add({ tenant, type, id, versionId: version }, reason)
   }
@@ -39,7 +39,7 @@ export class UnindexableVersions {
     this.#found = [...this.#found, { version, reason }]
   }
 
-  /** All that was added until then; several may save at once. */
+  /** Saves everything added so far. Several calls may run at once. */
   async save(): Promise<void> {
     const found = this.#found
     if (found.length === 0) return

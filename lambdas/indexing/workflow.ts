@@ -1,24 +1,24 @@
 /**
- * The rebuild of documents on AWS, as a state machine in Amazon States Language: what is pending is taken; when no function works with older
- * definitions any more, each type gets a new index; when all that is written goes there too, it is filled segment by segment, and takes over
- * in one step. Data for the stacks.
+ * Rebuild workflow on AWS, as a state machine in Amazon States Language. Takes the pending rebuilds and waits until no function uses older
+ * definitions. Opens a new index for each type and waits until all writes go there too. Fills the index segment by segment, and swaps it in
+ * one step. Data for the stacks.
  * https://states-language.net/spec.html
  */
 
-/** Types filled at once, at most; the rest of the width are segments of each. */
+/** Maximum types filled at once. The rest of the width is for segments of each type. */
 const MOST_TYPES = 4
 
-/** What an account has room for that is new, besides the functions that answer. */
+/** Default width. A new AWS account has concurrency left for this many steps beside the functions that answer requests. */
 export const REBUILD_WIDTH = 2
 
-/** Passing failures are tried again; each step may be repeated. */
+/** Transient failures are retried. Each step may be repeated. */
 const RETRY = [
   { ErrorEquals: ['States.ALL'], IntervalSeconds: 2, BackoffRate: 2, MaxAttempts: 6, MaxDelaySeconds: 60, JitterStrategy: 'FULL' },
 ]
 
 /**
- * `step`: the ARN of the function that runs each of them. Input and output carry types and cursors, never content. `width`: how many of them run
- * at once.
+ * Returns the state machine. `step`: ARN of the function that runs each step. `width`: maximum segments filled at once. Input and output
+ * carry types and cursors, never resource content.
  */
 export function rebuildWorkflow(step: string, width = REBUILD_WIDTH): object {
   const types = Math.min(MOST_TYPES, Math.floor(Math.sqrt(width)))

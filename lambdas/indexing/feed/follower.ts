@@ -1,4 +1,4 @@
-/** An index that follows a store: how far it has come, what SearchParameters define in it, and which types are made again. */
+/** An index that follows a store: its positions in the change feed, its custom parameters and its rebuilds. */
 import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
 import type { IndexDocument } from '../../ports/search/search-index.ts'
 import type { ChangeFeed } from '../../ports/store/change-feed.ts'
@@ -33,19 +33,22 @@ export type FollowedFeed = ChangeFeed & {
 export type FeedFollowerParts = {
   readonly feed: FollowedFeed
   readonly index: FollowingIndex & RebuiltIndex
-  /** How texts are read, without what SearchParameters define. */
+  /** Search context without custom parameters. */
   readonly reading: SearchContext
-  /** What was current of SearchParameters when the follower was made: an index without documents is made with it from the first on. */
+  /** SearchParameters that were current when the follower started. An index without documents uses them from its first document on. */
   readonly defining?: readonly ResourceVersion[]
   readonly expressions: ExpressionRunner
   readonly onPoison: UnindexableHandler
-  /** Versions after which the index commits. */
+  /** Number of versions after which the index commits. */
   readonly commitEvery: number
-  /** Told what is different now. */
+  /** Receives the parts of the definitions that changed. */
   readonly onChange: (changed: Partial<Definitions>) => void
 }
 
-/** Maximum positions for which a search waits in the shared line. For more its tenant gets a line of its own. Fewer are indexed sooner than that. */
+/**
+ * Maximum backlog, in positions, that a search waits for in the shared line. Above it, the tenant gets its own line. Below it, the shared
+ * line is fast enough.
+ */
 const FAR = 256
 
 export class FeedFollower {
@@ -53,9 +56,9 @@ export class FeedFollower {
   readonly #lines: FeedLines
   #uncommitted = 0
   #definitions: Definitions
-  /** Of SearchParameters: what came before means nothing any more. */
+  /** Version of each SearchParameter when the follower started. Earlier versions in the feed are ignored. */
   readonly #newest: ReadonlyMap<string, number>
-  /** What the index keeps of them. */
+  /** Definitions that the index has stored. */
   #kept: Definitions
   readonly #readings: TenantSearchContexts
   readonly #reading: SearchContextOf = (tenant) => this.#readings.of(this.#definitions, tenant)
@@ -63,7 +66,7 @@ export class FeedFollower {
   readonly #next: FeedPartReader
   /** Positions that searches wait for, by tenant. */
   readonly #hastened = new Map<string, number>()
-  /** What is done in pieces, and not done yet: nothing else is, and nothing is committed. */
+  /** Work in progress that runs in pieces. Until it ends, no other work starts and nothing is committed. */
   #begun: Generator<undefined, void> | undefined
 
   constructor(parts: FeedFollowerParts) {
@@ -93,12 +96,15 @@ export class FeedFollower {
     return this.#definitions
   }
 
-  /** The rebuilds that are not done, with the progress of those in work. */
+  /** The rebuilds that are not done, with the progress of those under way. */
   get rebuilds(): readonly Rebuild[] {
     return this.#rebuilds.withProgress(this.#definitions.rebuilds)
   }
 
-  /** Gives the tenant a line of its own at the next `follow` if a search that waits for the position would wait for a long backlog of others. */
+  /**
+   * Prepares the tenant's line for a search that waits for `position`. A tenant that would wait for a long backlog of others gets its own
+   * line at the next `follow`. A line that is already separate continues up to the position.
+   */
   hasten(tenant: string, position: number): void {
     const isApart = this.#lines.tenants.includes(tenant)
     const isFar = position - this.#lines.positionOf(tenant) > FAR
@@ -107,8 +113,8 @@ export class FeedFollower {
   }
 
   /**
-   * Starts to evaluate costly parameters for the next parts and slices of at most `limit` versions. Each promise is resolved when one more is
-   * ready, and none is rejected. Throws Damaged if the store cannot be read. `end`: as in `follow`.
+   * Starts to evaluate costly parameters for the next parts and slices of at most `limit` versions. Each promise is resolved when one more
+   * is ready, and none is rejected. Throws Damaged if the store cannot be read. `end`: as in `follow`.
    */
   evaluate(limit: number, end = Number.POSITIVE_INFINITY): readonly Promise<void>[] {
     // Before a part or slice is complete, the next one is not known.
@@ -122,8 +128,8 @@ export class FeedFollower {
   }
 
   /**
-   * Indexes up to `limit` versions of the feed, or does one step of that or of a commit. Returns false if there was nothing to do. `end`: the
-   * position that the shared line is to reach.
+   * Indexes up to `limit` versions of the feed, or does one step of that or of a commit. Returns false if there was nothing to do. `end`:
+   * the position that the shared line is to reach.
    */
   follow(limit: number, end = Number.POSITIVE_INFINITY): boolean {
     if (this.#goesOn()) return true
@@ -155,7 +161,7 @@ export class FeedFollower {
     this.#keep()
   }
 
-  /** Gives tenants whose parameters may take long lines of their own. */
+  /** Gives each tenant with costly parameters its own line. */
   #separateCostly(): void {
     const tenants = new Set(this.#definitions.definitions.map(({ tenant }) => tenant))
     for (const tenant of tenants) if (this.#next.isCostly(tenant)) this.#lines.separate(tenant)
@@ -167,7 +173,7 @@ export class FeedFollower {
     writePositions(this.#parts.index, this.#lines.positions)
   }
 
-  /** A piece of what was begun, or of writing what it left in memory. False: nothing was. */
+  /** Continues the work in progress by one piece, or first writes out a full index. Returns false if no work is in progress. */
   #goesOn(): boolean {
     const begun = this.#begun
     if (begun === undefined) return false
@@ -203,7 +209,7 @@ export class FeedFollower {
       documents.push(yield* buildDocumentInPieces(version, reading, (each, error) => this.#poisoned(each, error), read.get(version)))
     }
     yield* index.applying(documents, { again: true })
-    // Asked for anew meanwhile, it begins anew.
+    // If the rebuild was requested again meanwhile, it starts from the beginning.
     // guard: follower-notices-new-rebuild
     if (!this.#rebuilds.isCurrent(rebuild)) return
     this.#rebuilds.advance(rebuild, progress)
@@ -215,13 +221,13 @@ export class FeedFollower {
     else onChange({ rebuilds: this.rebuilds })
   }
 
-  /** The types are made again from the first document on. */
+  /** Requests a rebuild of the types, from the first document. */
   requestRebuild(tenant: string, types: readonly string[]): void {
     this.#become(addRebuild(this.#definitions, tenant, types))
     this.#keep()
   }
 
-  /** Indexes documents of the type again that refer to something below the base URL. */
+  /** Requests a rebuild of the type's documents with references below the base URL. */
   requestRebuildUnder(tenant: string, type: string, base: string): void {
     this.#become(addReferenceRebuild(this.#definitions, tenant, type, base))
     this.#keep()
@@ -232,7 +238,7 @@ export class FeedFollower {
     this.#uncommitted = 0
   }
 
-  /** A step towards a commit. True: that was it, or it waits for what was begun. */
+  /** Takes one step towards a commit. Returns true after the commit, or if work in progress has to end first. */
   commitStep(): boolean {
     if (this.#begun !== undefined) return true
     if (!this.#parts.index.prepareCommit()) return false
@@ -259,7 +265,7 @@ export class FeedFollower {
     if (next.rebuilds !== before.rebuilds) this.#rebuilds.update(next.rebuilds)
   }
 
-  /** What SearchParameters define is part of the index: kept in one transaction with its documents, what is different now alone. */
+  /** Stores the definitions in the index, in one transaction with its documents. Writes and reports only the parts that changed. */
   #keep(): void {
     const [now, before] = [this.#definitions, this.#kept]
     if (now === before) return
@@ -273,6 +279,6 @@ export class FeedFollower {
 
 const PARTS = ['definitions', 'rebuilds', 'poisoned'] as const
 
-/** Until each part had a note of its own, the first had all of them. */
+/** Returns the definitions that the index has stored. An earlier version of the server stored all parts in the first note. */
 const keptIn = (index: FollowingIndex): Definitions =>
   Object.assign({}, NO_DEFINITIONS, ...PARTS.map((part) => JSON.parse(String(index.note(part) ?? '{}')))) as Definitions

@@ -1,4 +1,4 @@
-/** Feeds an index from the versions of a store, in order, each exactly as often as needed. */
+/** Builds documents from the versions of a change feed and applies them to an index, in order. */
 import { parseJsonBytes } from '../../fhir/json.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { runToEnd } from '../../ports/execution/generator-driver.ts'
@@ -10,23 +10,23 @@ import { extract, extractInPieces } from '../../search/documents/extract.ts'
 import type { SearchContext, SearchContextOf } from '../../search/search-context.ts'
 import { isPrefetchNeeded, type PrefetchedResources } from '../parameter-prefetch.ts'
 
-/** An index that keeps the position it follows the feed to, in one transaction with its documents. */
+/** An index that stores its positions in the feed in one transaction with its documents. */
 export type FollowingIndex = {
-  /** In pieces: between two of them searches are answered, and nothing is committed. `again`: also where the index has that version already. */
+  /** Applies documents in pieces, between which searches may run but no commit. `again`: also replaces a document of the same version. */
   readonly applying: (documents: readonly IndexDocument[], options?: { readonly again: boolean }) => Generator<undefined, void>
-  /** Steps towards a commit come before more documents. */
+  /** Whether the memory of the index is full. Steps towards a commit must then come before more documents. */
   readonly isFull: boolean
-  /** A step towards a commit that takes less time; true when the last is done. */
+  /** Takes one short step towards a commit. Returns true after the last step. */
   readonly prepareCommit: () => boolean
   readonly commit: () => void
   readonly note: (name: string) => string | number | undefined
   readonly setNote: (name: string, value: string | number) => void
 }
 
-/** Told of a version that could not be extracted: it is indexed by its key alone, or without the parameter that is Unevaluated. */
+/** Receives a version that could not be extracted. It is indexed by its id only or, after UnevaluatedParameter, without that parameter. */
 export type UnindexableHandler = (version: ResourceVersion, error: unknown) => void
 
-/** A parameter somebody defined has no values of a version, for its expression failed. */
+/** Error for a custom parameter that has no values for a version, because its expression failed. */
 export class UnevaluatedParameter extends Error {
   override readonly name: string
 
@@ -36,25 +36,28 @@ export class UnevaluatedParameter extends Error {
   }
 }
 
-/** A part of the feed. `read`: its resources whose parameters were evaluated ahead. */
+/** A part of the feed. `read`: its resources whose costly parameters are already evaluated. */
 export type PrefetchedPart = FeedPart & { readonly read: PrefetchedResources }
 
 export type IndexingParts = {
   readonly reading: SearchContextOf
   readonly onPoison: UnindexableHandler
-  /** Told of each version before it is read: what that changes about `reading` counts for it already, if nothing is to be evaluated before. */
+  /**
+   * Receives each version before its extraction. A change that this makes to `reading` applies to the version itself, unless parameters
+   * must be evaluated first.
+   */
   readonly onVersion?: (version: ResourceVersion) => void
 }
 
-/** Few, so that they are gone when memory is next swept: what lives then is copied. */
+/** Number of documents applied together. Few, so that the garbage collector seldom has to copy them. */
 const AT_ONCE = 16
-/** Bytes of resources whose documents are in memory at once, about: a document may be ten times as large. */
+/** Approximate bytes of resources whose documents are in memory at once. A document may be ten times as large as its resource. */
 const HEAVY = 1_000_000
 
-/** Whether resources of so many bytes are enough for now. */
+/** Whether resources of this many bytes are enough for one batch. */
 export const isHeavy = (bytes: number): boolean => bytes > HEAVY
 
-/** In their order, as many together as are not heavy before the last of them. */
+/** Splits versions into batches, in order. A batch ends with the version that makes it heavy. */
 export function* splitByWeight(versions: readonly ResourceVersion[]): Generator<readonly ResourceVersion[]> {
   let from = 0
   let weight = 0
@@ -69,8 +72,9 @@ export function* splitByWeight(versions: readonly ResourceVersion[]): Generator<
 }
 
 /**
- * Indexes versions of the part and returns the position that it reached. Stops early when the memory of the index is full, and after a version
- * that defines parameters to evaluate before others follow. A heavy version is indexed alone, in pieces: the part ends before it and after it.
+ * Indexes versions of the part and returns the position that it reached. Stops early when the memory of the index is full. Also stops after
+ * a version that defines parameters that must be evaluated before the next version. Indexes a heavy version alone: the part ends before it
+ * and after it.
  */
 export function* indexChanges(
   index: FollowingIndex,
@@ -101,7 +105,7 @@ export function* indexChanges(
   return taken === changes.length ? upTo : changes[taken - 1]!.position
 }
 
-/** `read`: the resources that were read already. */
+/** Returns the documents of the versions. `read`: resources that are already parsed. */
 export const documentsOf = (
   versions: readonly ResourceVersion[],
   reading: SearchContextOf,
@@ -109,7 +113,7 @@ export const documentsOf = (
   read: PrefetchedResources,
 ): readonly IndexDocument[] => versions.map((version) => documentOf(version, reading(version.tenant), onPoison, read.get(version)))
 
-/** `read`: the resource, where it was read already. */
+/** Returns the document of a version, even if its extraction fails. `read`: the resource, if it is already parsed. */
 export const documentOf = (
   version: ResourceVersion,
   reading: SearchContext,
@@ -117,7 +121,7 @@ export const documentOf = (
   read?: Resource,
 ): IndexDocument => runToEnd(buildDocumentInPieces(version, reading, onPoison, read))
 
-/** As documentOf. */
+/** Builds a document like `documentOf`, in pieces if the resource has many values. */
 export function* buildDocumentInPieces(
   version: ResourceVersion,
   reading: SearchContext,

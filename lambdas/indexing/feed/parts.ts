@@ -19,7 +19,7 @@ export type FeedPartReaderParts = {
   readonly expressions: ExpressionRunner
 }
 
-/** A part that begins after a position, evaluated by a search context of the tenant. `read`: absent until the evaluation has ended. */
+/** A part that begins after a position, and the search context that evaluates it. `read`: absent until the evaluation has ended. */
 type Ahead = { readonly part: FeedPart; readonly position: number; readonly by: SearchContext; read?: PrefetchedResources }
 
 export class FeedPartReader {
@@ -31,8 +31,8 @@ export class FeedPartReader {
   }
 
   /**
-   * Starts to evaluate the next parts of these lines, of at most `limit` versions each. Each promise is resolved when one more part is ready, and
-   * none is rejected. Throws Damaged if the feed cannot be read.
+   * Starts to evaluate the next parts of these lines, of at most `limit` versions each. Each promise is resolved when one more part is
+   * ready, and none is rejected. Throws Damaged if the feed cannot be read.
    */
   evaluate(due: readonly FeedLine[], limit: number): readonly Promise<void>[] {
     for (const tenant of this.#ahead.keys()) if (this.#aheadOf(tenant) === undefined) this.#ahead.delete(tenant)
@@ -51,7 +51,7 @@ export class FeedPartReader {
     })
   }
 
-  /** Whether parameters of the tenant may take long. */
+  /** Whether the tenant has costly parameters. */
   isCostly(tenant: string): boolean {
     return isPrefetchNeeded(this.#parts.reading(tenant))
   }
@@ -69,7 +69,7 @@ export class FeedPartReader {
     return { ...ahead.part, read: ahead.read }
   }
 
-  /** The line has taken its part up to the position. A line with nothing on the way of the shared line needs no turn of its own. */
+  /** Records that the line has indexed up to the position. Separate lines without versions there advance with the shared line. */
   advance(line: FeedLine, position: number): void {
     const { feed, lines } = this.#parts
     if (line !== undefined || lines.tenants.length === 0) return lines.advance(line, position)
@@ -88,7 +88,7 @@ export class FeedPartReader {
     return { changes, upTo: changes.at(-1)?.position ?? position }
   }
 
-  /** Returns undefined if the part was evaluated for another position, or with earlier definitions of the parameters. */
+  /** Returns the part evaluated ahead, or undefined if it belongs to another position or to earlier definitions of the parameters. */
   #aheadOf(tenant: string): Ahead | undefined {
     const ahead = this.#ahead.get(tenant)
     const { lines, reading } = this.#parts

@@ -1,4 +1,4 @@
-/** Indexes documents again while an index follows its store. Each tenant has one type at a time in work, and tenants take turns. */
+/** Rebuilds documents while an index follows its store. Each tenant rebuilds one type at a time, and tenants take turns. */
 import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
 import { nameOf } from '../../ports/store/newest-versions.ts'
 import type { ResourceVersion, VersionKey } from '../../ports/store/resource-store.ts'
@@ -21,13 +21,16 @@ export type FeedRebuildsParts = {
   readonly expressions: ExpressionRunner
 }
 
-/** A slice with parameters evaluated ahead. `read`: absent until the evaluation has ended; `overtaken`: resources that the feed indexed since. */
+/**
+ * A slice with parameters evaluated ahead. `read`: absent until the evaluation has ended. `overtaken`: resources that the feed indexed
+ * since then.
+ */
 type Ahead = { readonly slice: RebuildSlice; readonly by: SearchContext; read?: PrefetchedResources; readonly overtaken: Set<string> }
 
-/** The rebuild that a tenant has in work. `turn`: the number of its last turn, 0 before the first. */
+/** The current rebuild of a tenant. `turn`: number of its last turn, 0 before the first. */
 type Work = { readonly rebuild: Rebuild; progress: RebuildProgress; turn: number; ahead?: Ahead | undefined }
 
-/** Versions to index again. `progress`: of the rebuild after them; `read`: their resources whose parameters were evaluated ahead. */
+/** Versions to index again. `progress`: progress of the rebuild after them. `read`: their resources with parameters evaluated ahead. */
 export type PrefetchedSlice = {
   readonly rebuild: Rebuild
   readonly versions: readonly ResourceVersion[]
@@ -44,7 +47,7 @@ export class FeedRebuilds {
     this.#parts = parts
   }
 
-  /** Takes the current list of rebuilds. A tenant works on the first of its own. If that is another one than before, it starts from the beginning. */
+  /** Sets the current list of rebuilds. Each tenant works on its first one. If that has changed, the work starts from the beginning. */
   update(rebuilds: readonly Rebuild[]): void {
     const firsts = new Map<string, Rebuild>()
     for (const rebuild of rebuilds) if (!firsts.has(rebuild.tenant)) firsts.set(rebuild.tenant, rebuild)
@@ -55,7 +58,7 @@ export class FeedRebuilds {
     }
   }
 
-  /** Returns the list with the progress of those in work. */
+  /** Returns the list with the progress of the rebuilds under way. */
   withProgress(rebuilds: readonly Rebuild[]): readonly Rebuild[] {
     return rebuilds.map((each) => {
       const work = this.#works.get(each.tenant)
@@ -64,8 +67,8 @@ export class FeedRebuilds {
   }
 
   /**
-   * Starts to evaluate slices of at most `limit` versions. Each promise is resolved when one more slice is ready, and none is rejected. Throws
-   * Damaged if the store cannot be read.
+   * Starts to evaluate slices of at most `limit` versions. Each promise is resolved when one more slice is ready, and none is rejected.
+   * Throws Damaged if the store cannot be read.
    */
   evaluate(limit: number): readonly Promise<void>[] {
     const costly = [...this.#works.values()].filter(this.#needsAhead)
@@ -83,7 +86,7 @@ export class FeedRebuilds {
     })
   }
 
-  /** Returns the tenant with the oldest turn whose next slice can be taken, or undefined if every rebuild waits for an evaluation. */
+  /** Returns the tenant with the oldest turn that has a slice to take. Returns undefined if every rebuild waits for an evaluation. */
   ready(): string | undefined {
     const isReady = (work: Work): boolean => !this.#needsAhead(work) || this.#aheadOf(work)?.read !== undefined
     const ready = [...this.#works].filter(([, work]) => isReady(work))
@@ -101,7 +104,7 @@ export class FeedRebuilds {
     return { rebuild: work.rebuild, versions: remaining, progress, read: ahead?.read ?? NO_PREFETCHED_RESOURCES }
   }
 
-  /** Whether the rebuild is still the one its tenant has in work. */
+  /** Whether the rebuild is still the current one of its tenant. */
   isCurrent(rebuild: Rebuild): boolean {
     return this.#works.get(rebuild.tenant)?.rebuild === rebuild
   }
@@ -110,7 +113,7 @@ export class FeedRebuilds {
     this.#works.get(rebuild.tenant)!.progress = progress
   }
 
-  /** Notes that the feed indexes this version. A slice that was read before must not replace its document. */
+  /** Records that the feed indexes this version. A slice that was read before must not replace its document. */
   overtake(version: ResourceVersion): void {
     this.#works.get(version.tenant)?.ahead?.overtaken.add(nameOf(version))
   }
