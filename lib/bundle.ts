@@ -1,6 +1,7 @@
 /**
- * The code of the functions: for each a folder with one minified file, and beside it what it loads only when it first needs it. Everything is
- * in there, also the AWS SDK. CommonJS, because it starts faster than ES modules. https://esbuild.github.io/api/
+ * Bundles the code of the functions with esbuild. Each function gets a folder with one minified file, and the files that it loads on first
+ * use. The bundles contain all dependencies, also the AWS SDK. Their format is CommonJS, because it starts faster than ES modules.
+ * https://esbuild.github.io/api/
  */
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -11,15 +12,15 @@ import type { AdditionalResources } from '../lambdas/export/additional-resources
 import { FUNCTIONS, type FunctionName } from '../lambdas/functions/functions.ts'
 
 export type Bundle = {
-  /** Its handler's file is named as the function. */
+  /** Folder of the bundle. The handler's file is named like the function. */
   readonly folder: string
-  /** The same for the same code, whoever makes it and where. */
+  /** Hash of the files. The same code gives the same hash, regardless of the machine and folder in which it is bundled. */
   readonly hash: string
 }
 
 export type Bundles = Readonly<Record<FunctionName, Bundle>>
 
-/** Files of their own, which the others load when they need them. */
+/** Files that other files load on first use, by name. `imported`: pattern of the imports that load them. */
 const LATER: Readonly<Record<string, { readonly entry: string; readonly imported: RegExp }>> = {
   's3-blob-store': { entry: './lambdas/adapters/s3/open-blob-store.ts', imported: /^\.\/open-blob-store\.ts$/ },
   fhirpath: { entry: 'fhirpath', imported: /^fhirpath$/ },
@@ -36,8 +37,8 @@ const LATER: Readonly<Record<string, { readonly entry: string; readonly imported
 }
 
 /**
- * Modules whose classes are asked for by instanceof, also of what another file throws: they stand in one file, which all that need them load.
- * Else each file would have a class of its own, and who answers would not know an error that came out of one that was loaded later.
+ * Modules whose classes are compared with instanceof across files. All of them are in one file, which every file that needs them loads. If
+ * each file had its own copy of a class, a handler would not recognize errors from another file.
  */
 const ONCE: readonly string[] = [
   'ports/faults/machine-error',
@@ -51,31 +52,31 @@ const ONCE: readonly string[] = [
 ].map((name) => `./lambdas/${name}.ts`)
 
 const ROOT = join(import.meta.dirname, '..')
-/** Entry points of the functions, by their names. */
+/** Entry points of the functions, by function name. */
 const ENTRY_POINTS: ReadonlyMap<string, string> = new Map(
   readdirSync(join(ROOT, 'lambdas/functions'), { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts'))
     .map((path) => [basename(path, '.ts'), `./lambdas/functions/${path}`]),
 )
 
-/** Returns the path of a function's entry point, from the root. */
+/** Returns the path of a function's entry point, relative to the root. Throws Error if there is none. */
 export function entryPointOf(name: FunctionName): string {
   const path = ENTRY_POINTS.get(name)
   if (path === undefined) throw new Error(`lambdas/functions has no file ${name}.ts`)
   return path
 }
 
-/** A folder for each package of definitions. */
+/** Folder of the built-in definition packages. Each package is a subfolder. */
 const PACKAGES = 'lambdas/fhir/definitions/packages'
 
 export type BundleOptions = {
-  /** Rules of the stage in the place of the default. */
+  /** Rules of the stage that replace the default rules. */
   readonly additional?: AdditionalResources | undefined
 }
 
 type Outputs = Metafile['outputs']
 
-/** `to`: gets the folders, and the source maps in `maps`. */
+/** Bundles all functions into `to`, with source maps in `maps`. Throws Error if a pattern matches no import. */
 export async function bundle(to: string, { additional }: BundleOptions = {}): Promise<Bundles> {
   const names = Object.keys(FUNCTIONS) as FunctionName[]
   const entryPoints = [
@@ -104,7 +105,7 @@ export async function bundle(to: string, { additional }: BundleOptions = {}): Pr
   return Object.fromEntries(names.map((name) => [name, written(join(to, name), `${name}.js`, built, outputs, besides(name))])) as Bundles
 }
 
-/** Returns the names of plugins and later files that no import matched. Without this check a moved file would silently stay in the bundles. */
+/** Returns the plugins and LATER files without a matching import. Otherwise a moved file would silently stay in the bundles. */
 export function findUnmatchedNames({ inputs, outputs }: Pick<Metafile, 'inputs' | 'outputs'>, hasAdditional: boolean): readonly string[] {
   const external = new Set(Object.values(outputs).flatMap(({ imports }) => imports.map(({ path }) => path)))
   const spaces = new Set(Object.keys(inputs).map((path) => path.split(':')[0]!))
@@ -113,13 +114,13 @@ export function findUnmatchedNames({ inputs, outputs }: Pick<Metafile, 'inputs' 
   return [...files, ...replaced]
 }
 
-/** What `bundle` made there before. */
+/** Returns the bundles that an earlier call of `bundle` wrote to the folder. */
 export const readBundles = (folder: string): Bundles =>
   Object.fromEntries(
     Object.keys(FUNCTIONS).map((name) => [name, { folder: join(folder, name), hash: hashOf(filesIn(join(folder, name))) }]),
   ) as Bundles
 
-/** By their paths in it. */
+/** Returns all files of the folder, by their relative paths. */
 const filesIn = (folder: string): ReadonlyMap<string, Uint8Array> =>
   new Map(
     readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -128,7 +129,7 @@ const filesIn = (folder: string): ReadonlyMap<string, Uint8Array> =>
       .map((path) => [relative(folder, path), readFileSync(path)]),
   )
 
-/** How every bundle is made; also for tests that make one to compare with. */
+/** Build options of every bundle. Tests also use them to build bundles for comparison. */
 export const BUILD_OPTIONS = {
   absWorkingDir: ROOT,
   bundle: true,
@@ -140,25 +141,25 @@ export const BUILD_OPTIONS = {
   platform: 'node' as const,
   target: 'node24',
   format: 'cjs' as const,
-  // The ES modules of the SDK are a third smaller; fhirpath's decimal.js only works as CommonJS.
+  // The SDK's ES modules are a third smaller. The decimal.js of fhirpath only works as CommonJS.
   mainFields: ['module', 'main'],
   alias: { 'decimal.js': join(ROOT, 'node_modules/decimal.js/decimal.js') },
   logLevel: 'error' as const,
   plugins: [later(), once(), programs(), packages(), credentialsOfTheEnvironment(), transportOnly()],
 } satisfies BuildOptions
 
-/** Rules of a stage in the place of the default. */
+/** Returns the build options. Rules of a stage replace the default rules. */
 export const buildOptionsOf = (additional: AdditionalResources | undefined) =>
   additional === undefined ? BUILD_OPTIONS : { ...BUILD_OPTIONS, plugins: [...BUILD_OPTIONS.plugins, additionalResources(additional)] }
 
-/** Read when something in them is asked for. */
+/** Returns the files of the built-in packages. A function reads them at run time, when a request needs one of their definitions. */
 function packageFiles(): ReadonlyMap<string, Uint8Array> {
   const folder = join(ROOT, PACKAGES)
   const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.json'))
   return new Map(paths.sort().map((path) => [join('packages', path), readFileSync(join(folder, path))]))
 }
 
-/** `besides`: files that no import names. */
+/** Writes the files of a function and returns its bundle. `besides`: files that no import names. */
 function written(
   folder: string,
   handler: string,
@@ -174,7 +175,7 @@ function written(
     for (const { path, external } of output.imports) if (external && path.startsWith('./')) add(path.slice(2))
   }
   add(handler)
-  // Whatever stands above the folder, these files are CommonJS.
+  // Declares the files as CommonJS, regardless of any package.json in a parent folder.
   files.set('package.json', new TextEncoder().encode('{"type":"commonjs"}'))
   for (const [name, contents] of files) {
     mkdirSync(dirname(join(folder, name)), { recursive: true })
@@ -190,9 +191,9 @@ function hashOf(files: ReadonlyMap<string, Uint8Array>): string {
   return hash.digest('hex')
 }
 
-/** The file of ONCE. */
+/** Name of the file that contains the modules of ONCE. */
 const ERRORS = 'errors'
-/** Names of the plugins that replace a module, and of the one that a stage adds. */
+/** Names of the plugins that replace a module. ADDITIONAL is the one for stages with rules of their own. */
 const REPLACED = ['programs', 'packages', 'credentials', 'transport']
 const ADDITIONAL = 'additional-resources'
 
@@ -208,7 +209,7 @@ function once(): Plugin {
   }
 }
 
-/** A dynamic import loads the other file; a static one gets an object that loads it at the first use. */
+/** Creates the plugin for LATER. A dynamic import loads the other file. A static import gets an object that loads it on first use. */
 function later(): Plugin {
   return {
     name: 'later',
@@ -229,7 +230,7 @@ function later(): Plugin {
   }
 }
 
-/** Returns the names that a module of this project or a CommonJS package exports: an import of another name would be undefined without an error. */
+/** Returns the export names of a project module or CommonJS package. Importing another name would silently give undefined. */
 async function exportsOf(entry: string): Promise<readonly string[]> {
   if (!entry.startsWith('.')) return Object.keys(createRequire(import.meta.url)(entry))
   const { metafile } = await build({
@@ -243,7 +244,7 @@ async function exportsOf(entry: string): Promise<readonly string[]> {
   return Object.values(metafile.outputs).flatMap(({ exports }) => exports)
 }
 
-/** The program of a process is a file beside the function's. */
+/** Replaces the path of the expression program by the file beside the function's own file. */
 function programs(): Plugin {
   return replacing('programs', /^\.\/expression-program\.ts$/, /./, [
     "export const EXPRESSION_PROGRAM = require.resolve('./expression-process.js')",
@@ -257,19 +258,19 @@ function packages(): Plugin {
   ])
 }
 
-/** A function finds its credentials in the environment; the SDK would also look in ten other places, with clients for them. */
+/** Reads credentials from the environment only, where functions have theirs. The SDK would bundle clients for ten more sources. */
 function credentialsOfTheEnvironment(): Plugin {
   return replacing('credentials', /^@aws-sdk\/credential-provider-node$/, /./, [
     "export { fromEnv as defaultProvider } from '@aws-sdk/credential-provider-env'",
   ])
 }
 
-/** The adapter sends its own requests: OpenSearch's client without a method for each of its APIs, which are a third of a bundle. */
+/** Removes the client's methods for OpenSearch APIs, which are a third of a bundle. The adapter sends its own requests. */
 function transportOnly(): Plugin {
   return replacing('transport', /^\.\.\/api\/OpenSearchApi$/, /opensearch\/lib\/Client\.js$/, ['module.exports = class {}'])
 }
 
-/** Bundled as the file that it replaces is. */
+/** Replaces additional-resources.json by the rules of the stage, which are bundled in the same way. */
 function additionalResources(additional: AdditionalResources): Plugin {
   return {
     name: ADDITIONAL,

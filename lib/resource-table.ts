@@ -1,6 +1,6 @@
 /**
- * The two tables: of the resources, and of what functions share besides them. Their keys and what they hold are described in
- * lambdas/adapters/dynamodb/table-keys.ts; a test compares.
+ * The two DynamoDB tables: one for resources, one for other state that functions share. lambdas/adapters/dynamodb/table-keys.ts describes
+ * the keys and items of the resource table. A test compares both definitions of it.
  */
 import { RemovalPolicy } from 'aws-cdk-lib'
 import {
@@ -35,7 +35,7 @@ export const createResourceTable = (scope: Construct, key: IKey, { warm, most }:
     ...kept(key),
     billing: Billing.onDemand(most === undefined ? {} : { maxReadRequestUnits: most.reads, maxWriteRequestUnits: most.writes }),
     ...(warm === undefined ? {} : { warmThroughput: { readUnitsPerSecond: warm.reads, writeUnitsPerSecond: warm.writes } }),
-    // Followers read the new images; a replica in another region needs both, and a stream cannot be told so later.
+    // Stream readers need only the new images. A replica in another region needs both, and the view of a stream cannot change later.
     dynamoStream: StreamViewType.NEW_AND_OLD_IMAGES,
     globalSecondaryIndexes: [
       {
@@ -48,6 +48,6 @@ export const createResourceTable = (scope: Construct, key: IKey, { warm, most }:
     ],
   })
 
-/** Audit records, what is defined and built, the key of seals. */
+/** Creates the table for shared state, such as audit records, definitions and their indices, and the key for seals. */
 export const createStateTable = (scope: Construct, key: IKey): TableV2 =>
   new TableV2(scope, 'StateTable', { ...kept(key), billing: Billing.onDemand() })

@@ -1,4 +1,4 @@
-/** What stands in the way of adopting tables that were restored: as deploy-check.ts, of which this is a part. */
+/** Part of deploy-check.ts. Finds problems that prevent a deployment from adopting restored tables. */
 import { CloudFormationClient, paginateListStackResources } from '@aws-sdk/client-cloudformation'
 import { DescribeTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { DescribeKeyCommand, KMSClient } from '@aws-sdk/client-kms'
@@ -42,7 +42,7 @@ export async function findRestoredTableProblems({
 
 type Deployed = { readonly epoch: number; readonly resources?: string; readonly state?: string; readonly isStopped: boolean }
 
-/** By the template of what runs. */
+/** Returns the tables that the deployed functions use, according to the template of the service stack. */
 async function deployedTables(client: CloudFormationClient, StackName: string): Promise<Deployed> {
   const resources = await readDeployedResources(client, StackName)
   const variables = functionEnvironmentsOf(resources)
@@ -54,7 +54,7 @@ async function deployedTables(client: CloudFormationClient, StackName: string): 
   }
 }
 
-/** A restore is another one by its epoch alone. */
+/** Yields problems with the epoch, and with writes that would be lost. Only a higher epoch marks another restore. */
 function* turnOf({ epoch, resources, state }: RestoredTables, before: Deployed): Generator<string> {
   const isSame = resources === before.resources && state === before.state
   if (epoch < before.epoch) yield `restored.epoch is ${epoch}, and ${before.epoch} is deployed: it is never less`

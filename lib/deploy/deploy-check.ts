@@ -1,6 +1,6 @@
 /**
- * What an account lacks for a stage, or what a deployment would do to it that nobody wants: one line each. Reads only, with the credentials of
- * whoever is going to deploy.
+ * Finds problems before a deployment, one line each: capabilities that the account lacks, and unwanted changes that the deployment would
+ * make. It only reads, with the credentials of the user who is about to deploy.
  */
 import { APIGatewayClient, GetAccountCommand } from '@aws-sdk/client-api-gateway'
 import { CloudFormationClient, DescribeStacksCommand, GetTemplateCommand } from '@aws-sdk/client-cloudformation'
@@ -18,13 +18,13 @@ import { findReplacements, type StackTemplate } from './replacement-check.ts'
 
 export type DeployCheckInput = {
   readonly settings: Settings
-  /** The settings of the stage name `access`: a change of it is meant. */
+  /** Whether the settings of the stage name `access`. If so, a change of it is intended. */
   readonly namesAccess: boolean
-  /** The template of what lasts, as these settings make it. */
+  /** Template of the data stack, created with these settings. */
   readonly template: StackTemplate
 }
 
-/** `OpenSearch_3.7` on `t3.small.search`; absent: there is a cluster elsewhere. */
+/** Search domain in a template, for example `OpenSearch_3.7` on `t3.small.search`. A stage that uses another cluster has none. */
 type Domain = { readonly EngineVersion: string; readonly InstanceType: string }
 
 function domainIn({ Resources }: StackTemplate): Domain | undefined {
@@ -36,9 +36,9 @@ function domainIn({ Resources }: StackTemplate): Domain | undefined {
 
 type Lines = readonly string[]
 
-/** Which the CDK of this version needs: https://docs.aws.amazon.com/cdk/v2/guide/bootstrapping-env.html */
+/** Bootstrap version that this version of the CDK requires: https://docs.aws.amazon.com/cdk/v2/guide/bootstrapping-env.html */
 const BOOTSTRAP = { name: '/cdk-bootstrap/hnb659fds/version', least: 6 }
-/** What Lambda keeps unreserved: https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html */
+/** Concurrency that Lambda never lets an account reserve: https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html */
 const KEPT_UNRESERVED = 100
 const OPENSEARCH_ROLE = 'AWSServiceRoleForAmazonOpenSearchService'
 const MAKE_ROLE = 'aws iam create-service-linked-role --aws-service-name opensearchservice.amazonaws.com'
@@ -56,9 +56,9 @@ const CHECKS: Readonly<Record<string, Check>> = {
   Tables: findRestoredTableProblems,
 }
 
-/** Nothing: it can be deployed, as far as anybody can see. What cannot be looked at is told too. */
+/** Returns the problems found; none means that no visible problem prevents the deployment. A check that cannot read is a problem. */
 export async function findDeployProblems(asked: DeployCheckInput): Promise<Lines> {
-  // Anybody may ask who they are: whoever cannot has no credentials that count, and of another account nothing else matters.
+  // Every identity may ask for its own account. A failure means invalid credentials. In another account no other check matters.
   const others = await linesOf('Account', account, asked)
   if (others.length > 0) return others
   const found = await Promise.all(Object.entries(CHECKS).map(([name, check]) => linesOf(name, check, asked)))
@@ -90,16 +90,16 @@ async function bootstrap({ settings: { region } }: DeployCheckInput): Promise<Li
   return version >= BOOTSTRAP.least ? [] : [`run npx cdk bootstrap aws://ACCOUNT/${region}: its version is ${version || 'none'}`]
 }
 
-/** What is there of an earlier deployment. */
+/** Checks the stacks of an earlier deployment. */
 async function stacks({ settings: { stage, region }, template }: DeployCheckInput): Promise<Lines> {
   const client = new CloudFormationClient({ region })
   const lines: string[] = []
   for (const StackName of [`fhir-${stage}-data`, `fhir-${stage}-service`]) {
-    // Which is what it says of one that is not there.
+    // CloudFormation answers with ValidationError if the stack does not exist.
     const described = await client.send(new DescribeStacksCommand({ StackName })).catch(ignoreErrorsNamed('ValidationError'))
     const stack = described?.Stacks?.[0]
     const status = stack?.StackStatus ?? ''
-    // Nothing was ever made of it.
+    // In REVIEW_IN_PROGRESS no resource of the stack was ever created.
     if (stack === undefined || status === 'REVIEW_IN_PROGRESS') continue
     if (/FAILED$|^ROLLBACK_COMPLETE$|_IN_PROGRESS$/.test(status)) lines.push(`${StackName} is ${status}`)
     if (status === 'ROLLBACK_COMPLETE' && stack.EnableTerminationProtection)
@@ -144,7 +144,7 @@ async function concurrency({ settings }: DeployCheckInput): Promise<Lines> {
   ]
 }
 
-/** An account has one role for logs in a region, which the deployment makes. */
+/** Warns if the deployment would replace the role that API Gateway writes logs with. An account has one such role in each region. */
 async function gateway({ settings: { stage, region } }: DeployCheckInput): Promise<Lines> {
   const { cloudwatchRoleArn } = await new APIGatewayClient({ region }).send(new GetAccountCommand())
   return cloudwatchRoleArn === undefined || cloudwatchRoleArn.includes(`fhir-${stage}-service`)
@@ -152,7 +152,7 @@ async function gateway({ settings: { stage, region } }: DeployCheckInput): Promi
     : [`its logs are written with ${cloudwatchRoleArn}, which the deployment exchanges, for all APIs of the region`]
 }
 
-/** It refuses accounts that are new until AWS Support has verified them. */
+/** Checks whether CloudFront is available. It rejects new accounts until AWS Support has verified them. */
 async function front(): Promise<Lines> {
   const refused = await new CloudFrontClient({ region: 'us-east-1' })
     .send(new ListDistributionsCommand({ MaxItems: 1 }))

@@ -1,4 +1,4 @@
-/** Settings of a stage that is deployed, read from the template of its service stack. */
+/** Reads the settings of a deployed stage from the template of its service stack. */
 import { type CloudFormationClient, GetTemplateCommand } from '@aws-sdk/client-cloudformation'
 import { ignoreErrorsNamed } from './error-names.ts'
 import type { StackTemplate } from './replacement-check.ts'

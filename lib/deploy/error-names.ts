@@ -1,4 +1,4 @@
-/** For what is no failure, by its name: undefined in its place. Any other goes on. */
+/** Returns a handler for `catch`. It replaces the named errors by undefined and throws every other error again. */
 export const ignoreErrorsNamed =
   (...names: readonly string[]) =>
   (error: Error): undefined => {

@@ -1,2 +1,2 @@
-/** Below it, in the bucket, Lambda writes records that no function took: its own name for it. */
+/** Key prefix under which Lambda stores stream records that a function could not process. Lambda defines this prefix. */
 export const FAILED_RECORDS_PREFIX = 'aws/lambda/'

@@ -1,7 +1,8 @@
 /**
- * Records that no function could take for 20 hours stand in the bucket, as Lambda wrote them there: they are given to their function again. It
- * knows versions, so that older records change nothing. Who may write to the bucket must not have any function called by who redrives: it is one
- * that puts aside there what it follows. https://docs.aws.amazon.com/lambda/latest/dg/services-dynamodb-errors.html
+ * Passes failed stream records to their functions again. Lambda stores records in the bucket if their function could not process them for
+ * 20 hours. Functions compare versions, so outdated records change nothing. Write access to the bucket must not be enough to run any
+ * function with the operator's permissions. Therefore only functions that store failed records in this bucket are invoked.
+ * https://docs.aws.amazon.com/lambda/latest/dg/services-dynamodb-errors.html
  */
 import { InvokeCommand, type LambdaClient, paginateListEventSourceMappings } from '@aws-sdk/client-lambda'
 import { DeleteObjectCommand, GetObjectCommand, paginateListObjectsV2, type S3Client } from '@aws-sdk/client-s3'
@@ -9,10 +10,10 @@ import { FAILED_RECORDS_PREFIX } from './failed-records.ts'
 
 export type RedriveParts = { readonly s3: S3Client; readonly lambda: LambdaClient; readonly bucket: string }
 
-/** `taken`: files whose records were taken, and which are gone. `left`: the others, each with why it stays. */
+/** Result of a redrive. `taken`: number of files that were processed and removed. `left`: the other files, each with the reason. */
 export type RedriveResult = { readonly taken: number; readonly left: readonly { readonly key: string; readonly why: string }[] }
 
-/** One after the other, from the oldest of each shard on. */
+/** Redrives all files in sequence, starting with the oldest of each shard. */
 export async function redriveFailedRecords(parts: RedriveParts): Promise<RedriveResult> {
   const left: { key: string; why: string }[] = []
   let taken = 0
@@ -25,7 +26,7 @@ export async function redriveFailedRecords(parts: RedriveParts): Promise<Redrive
   return { taken, left }
 }
 
-/** As their names say when they were written, behind the mapping and the shard. */
+/** Returns the keys in ascending order. A key contains the time of its write, after the mapping and the shard. */
 async function keysIn({ s3, bucket }: RedriveParts): Promise<readonly string[]> {
   const keys: string[] = []
   for await (const { Contents = [] } of paginateListObjectsV2({ client: s3 }, { Bucket: bucket, Prefix: FAILED_RECORDS_PREFIX }))
@@ -33,7 +34,7 @@ async function keysIn({ s3, bucket }: RedriveParts): Promise<readonly string[]> 
   return keys.toSorted()
 }
 
-/** ARN of a function that puts aside into the bucket → the tables it follows. */
+/** Returns the tables that each function follows, by function ARN. Leaves out functions that store no failed records in the bucket. */
 async function followedBy({ lambda, bucket }: RedriveParts): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   const followed = new Map<string, Set<string>>()
   for await (const { EventSourceMappings = [] } of paginateListEventSourceMappings({ client: lambda }, {}))
@@ -46,7 +47,7 @@ async function followedBy({ lambda, bucket }: RedriveParts): Promise<ReadonlyMap
 
 type PutAside = { readonly requestContext?: { readonly functionArn?: string }; readonly payload?: string }
 
-/** Why it stays; undefined: its function took all of it. */
+/** Redrives one file. Returns the reason if the file stays, or undefined if the function processed all of its records. */
 async function again(
   { s3, lambda, bucket }: RedriveParts,
   followed: ReadonlyMap<string, ReadonlySet<string>>,
@@ -74,5 +75,5 @@ async function again(
 const recordsIn = (payload: string): readonly { readonly eventSourceARN?: string }[] =>
   (JSON.parse(payload) as { readonly Records?: readonly { readonly eventSourceARN?: string }[] }).Records ?? []
 
-/** `arn:aws:dynamodb:REGION:ACCOUNT:table/NAME/stream/LABEL` */
+/** Returns the name in `arn:aws:dynamodb:REGION:ACCOUNT:table/NAME/stream/LABEL`. */
 const tableOf = (streamArn: string): string => streamArn.split('/')[1] ?? ''

@@ -1,6 +1,6 @@
 /**
- * What CloudFormation would not leave, or change in place: of what lasts, and of the addresses that clients know. By its own schemas.
- * https://www.npmjs.com/package/@aws-cdk/cloudformation-diff
+ * Finds resources that CloudFormation would delete or replace although they must stay: stored data, and addresses that clients know.
+ * CloudFormation's own schemas decide. https://www.npmjs.com/package/@aws-cdk/cloudformation-diff
  */
 import { fullDiff, ResourceImpact } from '@aws-cdk/cloudformation-diff'
 
@@ -19,7 +19,7 @@ const IN_PLACE: readonly string[] = [
 ]
 const ADDRESSES = ['AWS::ApiGateway::RestApi', 'AWS::CloudFront::Distribution']
 
-/** `ResourceTable: WILL_REPLACE` */
+/** Returns one line for each such resource, for example `ResourceTable: WILL_REPLACE`. */
 export function findReplacements(before: StackTemplate, after: StackTemplate): readonly string[] {
   const matters = (id: string): boolean => {
     const { Type = '', DeletionPolicy = 'Delete' } = before.Resources[id] ?? {}
@@ -33,7 +33,10 @@ export function findReplacements(before: StackTemplate, after: StackTemplate): r
   return lines
 }
 
-/** No schema says so: https://docs.aws.amazon.com/opensearch-service/latest/developerguide/vpc.html#vpc-limitations */
+/**
+ * Whether a domain would enter or leave a VPC. OpenSearch rejects that, but no schema says so:
+ * https://docs.aws.amazon.com/opensearch-service/latest/developerguide/vpc.html#vpc-limitations
+ */
 function isMovedIntoNetwork(before: Resource | undefined, after: Resource | undefined): boolean {
   const isIn = (domain: Resource): boolean => domain.Properties?.VPCOptions !== undefined
   return before?.Type === 'AWS::OpenSearchService::Domain' && after !== undefined && isIn(before) !== isIn(after)

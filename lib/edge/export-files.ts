@@ -1,6 +1,6 @@
 /**
- * Where export files are: a bucket nobody reads but CloudFront, for links that are signed with a key of KMS. No private key stands in a
- * template or leaves KMS. https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/PrivateContent.html
+ * Bucket for export files. Clients download them only through CloudFront, with links signed by a key of KMS. The private key is in no
+ * template and never leaves KMS. https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/PrivateContent.html
  */
 import { CustomResource, Duration, RemovalPolicy } from 'aws-cdk-lib'
 import {
@@ -25,30 +25,30 @@ import { readConfig } from '../../lambdas/runtime/config.ts'
 import { type Settings, serviceEnvironmentOf } from '../settings/settings.ts'
 import { exportViewerCodeOf } from './export-viewer.ts'
 
-/** Files of jobs, and nothing else a job keeps there: as lambdas/export/job/job.ts calls them. */
+/** Path pattern of export files, as lambdas/export/job/job.ts names them. It matches no other object that a job stores in the bucket. */
 export const EXPORT_FILES_PATTERN = '/exports/*/files/*'
 
 export type LinkKey = { readonly key: IKey; readonly number: number }
 
-/** Days after which it forgets uploads, which the sweep ends sooner: those of a job that a failing store delays are still written. */
+/** Days after which the bucket aborts an upload. The sweep aborts abandoned ones earlier. A failing store may delay a job this long. */
 const LONGEST_JOB = 7
-/** Days for which a link is good that was handed out on the last day of a manifest. */
+/** Lifetime of a link in days. A client may receive a link on the last day of a manifest. */
 const LINKS = LINK_LIFETIME_MS / (24 * 60 * 60 * 1000)
 
 /**
- * Days after which the bucket itself forgets what the sweep left: no file is needed so long, though what is written in parts is as old as its
- * upload. https://docs.aws.amazon.com/AmazonS3/latest/userguide/mpuoverview.html
+ * Returns the days after which the bucket removes files that the sweep missed. No file is needed that long. An upload in parts dates from
+ * its start, so the longest job counts, too. https://docs.aws.amazon.com/AmazonS3/latest/userguide/mpuoverview.html
  */
 const backstopDays = (settings: Settings): number =>
   readConfig(serviceEnvironmentOf(settings)).exportRetentionDays + LINKS + LONGEST_JOB + 1
 
 export class ExportFiles extends Construct {
   readonly bucket: IBucket
-  /** The newest first; the one before counts too, for links of 7 days. */
+  /** Keys that sign links, newest first. The previous key remains valid, because links last 7 days. */
   readonly linkKeys: readonly LinkKey[]
   readonly #settings: Settings
 
-  /** `key`: encrypts. `logs`: where who asked the bucket is noted. */
+  /** `key`: encrypts the files. `logs`: bucket for the access logs. */
   constructor(scope: Construct, id: string, settings: Settings, { key, logs }: { readonly key: IKey; readonly logs: IBucket }) {
     super(scope, id)
     this.#settings = settings
@@ -58,10 +58,10 @@ export class ExportFiles extends Construct {
       minimumTLSVersion: 1.2,
       objectOwnership: ObjectOwnership.BUCKET_OWNER_ENFORCED,
       encryption: BucketEncryption.KMS,
-      // The policy of the stage's key names CloudFront already (stacks/data-stack.ts).
+      // Importing the key keeps its policy unchanged. The policy already permits CloudFront (stacks/data-stack.ts).
       encryptionKey: Key.fromKeyArn(this, 'Key', key.keyArn),
       bucketKeyEnabled: true,
-      // What is removed is gone.
+      // A removed file must not survive as an old version.
       versioned: false,
       serverAccessLogsBucket: Bucket.fromBucketName(this, 'Logs', logs.bucketName) as IBucket,
       serverAccessLogsPrefix: EXPORT_LOGS,
@@ -74,14 +74,14 @@ export class ExportFiles extends Construct {
     this.linkKeys = [newest, newest - 1].filter((number) => number > 0).map((number) => ({ number, key: this.#linkKey(number) }))
   }
 
-  /** `teller`: the function that tells the public half of a key. */
+  /** Returns the CloudFront behavior for export files. `teller`: function that returns the public half of a key. */
   behaviour(teller: IFunction): { readonly behaviour: BehaviorOptions; readonly keyPairId: string } {
     const publicKeys = this.linkKeys.map((linkKey) => this.#publicKey(linkKey, teller))
     const behaviour: BehaviorOptions = {
       origin: S3BucketOrigin.withOriginAccessControl(this.bucket),
       trustedKeyGroups: [new KeyGroup(this, 'LinkKeys', { items: publicKeys })],
       allowedMethods: AllowedMethods.ALLOW_GET_HEAD,
-      // No copy outlives a file that was removed.
+      // A cached copy would outlive a removed file.
       cachePolicy: CachePolicy.CACHING_DISABLED,
       viewerProtocolPolicy: ViewerProtocolPolicy.HTTPS_ONLY,
       compress: false,

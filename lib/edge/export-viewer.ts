@@ -1,14 +1,18 @@
 /**
- * Function that CloudFront runs before it sends an export file. The link is the proof; an access token sent with it must be of the client, and of the
- * user, that got the link. The token is not verified here: without it the link would open the file as well.
+ * Function that CloudFront runs before it sends an export file. The link is the proof of access. An access token sent with it must belong
+ * to the client, and to the user, that received the link. The function does not verify the token: without a token the link would open the
+ * file as well.
  */
 import { toOutcomeJson } from './gateway-errors.ts'
 import { REFUSED_FUNCTION_CODE } from './viewer-answer.ts'
 
-/** `issuer` of other issuers: the claim that says who a client of its is, which is then known as `app@auth.example.org`. */
+/** Claim that identifies the client, by external `issuer`. Such clients have names like `app@auth.example.org`. */
 export type ClientClaimNames = Readonly<Record<string, string>>
 
-/** In CloudFront's JavaScript. https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/functions-javascript-runtime-20.html */
+/**
+ * Returns the source of the function in CloudFront's JavaScript.
+ * https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/functions-javascript-runtime-20.html
+ */
 export const exportViewerCodeOf = (others: ClientClaimNames): string =>
   `
 ${REFUSED_FUNCTION_CODE}var others = ${JSON.stringify(others)}

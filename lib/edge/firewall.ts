@@ -1,6 +1,6 @@
 /**
- * WAF at the API: requests that do not come through CloudFront where they must, bodies that are too large for a function, and clients that ask
- * too much. No managed rules: they take narratives for attacks.
+ * AWS WAF in front of the API. It blocks requests that bypass CloudFront where it is required, and bodies too large for a function. It
+ * throttles addresses that send too many requests. It uses no managed rules, because they mistake narratives for attacks.
  * https://docs.aws.amazon.com/waf/latest/developerguide/
  */
 import { CfnWebACL, CfnWebACLAssociation } from 'aws-cdk-lib/aws-wafv2'
@@ -18,7 +18,7 @@ type Statement = CfnWebACL.StatementProperty
 export class Firewall extends Construct {
   readonly webAcl: CfnWebACL
 
-  /** `secret`: which a request must carry. */
+  /** `secret`: origin secret that every request must carry. Undefined: requests need none. */
   constructor(scope: Construct, id: string, settings: Settings, secret: OriginSecret | undefined) {
     super(scope, id)
     const { limits, service } = settings
@@ -77,7 +77,7 @@ const isLongerThan = (bytes: number): Statement => ({
   },
 })
 
-/** Behind CloudFront all requests come from there, and who asks stands in a header; elsewhere anybody could write that. */
+/** Limits requests by client address. Behind CloudFront a header names that address. Elsewhere any client could forge the header. */
 const asksMoreThan = (limit: number, isBehindFront: boolean): Statement => ({
   rateBasedStatement: {
     limit,
@@ -96,7 +96,7 @@ const refuse = (responseCode: number, customResponseBodyKey: string, origin: str
   return { block: { customResponse: { responseCode, customResponseBodyKey, responseHeaders } } }
 }
 
-/** A regular expression for whole numbers above one, in the small language WAF knows. */
+/** Returns a regular expression for whole numbers above the limit, in the limited syntax of WAF. */
 export function numberPatternAbove(limit: number): string {
   const digits = String(limit)
   const larger = [...digits].flatMap((digit, i) => {

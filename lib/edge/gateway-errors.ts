@@ -1,4 +1,7 @@
-/** What the gateway answers by itself, as OperationOutcomes that browsers may read. https://docs.aws.amazon.com/apigateway/latest/developerguide/supported-gateway-response-types.html */
+/**
+ * Errors that API Gateway returns itself, as OperationOutcomes that browsers can read.
+ * https://docs.aws.amazon.com/apigateway/latest/developerguide/supported-gateway-response-types.html
+ */
 import { ResponseType, type RestApi } from 'aws-cdk-lib/aws-apigateway'
 import type { Settings } from '../settings/settings.ts'
 
@@ -30,14 +33,14 @@ export function addGatewayErrors(api: RestApi, settings: Settings): void {
     api.addGatewayResponse(type.responseType, {
       type,
       ...(status === undefined ? {} : { statusCode: String(status) }),
-      // Nobody keeps an answer that another request might get.
+      // A cache must not serve this response to another request.
       responseHeaders: { 'Content-Type': "'application/fhir+json; charset=utf-8'", 'Cache-Control': "'no-store'", ...originOf(settings) },
       templates: { 'application/json': toOutcomeJson(code, text) },
     })
   }
 }
 
-/** The gateway has one answer for a path it does not know and for a request that is not signed. */
+/** Returns the error for an unknown path. API Gateway returns the same error for a request without a signature. */
 const withoutRoute = ({ access }: Settings): Answer =>
   access === 'iam'
     ? { type: ResponseType.MISSING_AUTHENTICATION_TOKEN, status: 401, code: 'login', text: `The request is not signed, or: ${UNKNOWN}` }
@@ -46,7 +49,7 @@ const withoutRoute = ({ access }: Settings): Answer =>
 export const toOutcomeJson = (code: string, text: string): string =>
   JSON.stringify({ resourceType: 'OperationOutcome', issue: [{ severity: 'error', code, details: { text } }] })
 
-/** As a header. The answer is the same for every request, so that only one origin, or all, can be named. */
+/** Returns the CORS header. It is the same for every request, so it can name only one origin or all of them. */
 function originOf(settings: Settings): Record<string, string> {
   const origin = allowedOriginOf(settings)
   return origin === undefined ? {} : { [ALLOW_ORIGIN_HEADER]: `'${origin}'` }
@@ -54,7 +57,7 @@ function originOf(settings: Settings): Record<string, string> {
 
 export const ALLOW_ORIGIN_HEADER = 'Access-Control-Allow-Origin'
 
-/** undefined: there are several. */
+/** Returns the allowed origin, `*` for all, or undefined if there are several. */
 export function allowedOriginOf({ service }: Settings): string | undefined {
   const origins = String(service.allowedOrigins ?? '*')
   return origins.includes(',') ? undefined : origins

@@ -1,6 +1,7 @@
 /**
- * What CloudFront shows the API, so that nobody else is answered there and what it says of who asks can be believed. No template holds it: both
- * sides get it by a reference. https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/dynamic-references-secretsmanager.html
+ * Secret that CloudFront sends to the API. The API answers no other sender, so it can trust the client address that CloudFront reports. No
+ * template contains the secret: both sides receive it through a dynamic reference.
+ * https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/dynamic-references-secretsmanager.html
  */
 import { type IKey, Key } from 'aws-cdk-lib/aws-kms'
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager'
@@ -12,13 +13,13 @@ const LENGTH = 64
 
 export class OriginSecret extends Construct {
   readonly sent: string
-  /** Also the one before: CloudFront goes on sending it for minutes. */
+  /** Secrets that the API accepts: the current and the previous one. CloudFront still sends the previous one for some minutes. */
   readonly accepted: readonly string[]
 
-  /** `number`: from 1 on; each next one is another secret. */
+  /** `number`: number of the current secret, from 1. The next number creates another secret. */
   constructor(scope: Construct, id: string, number: number, key: IKey) {
     super(scope, id)
-    // Whoever deploys may use it by the policies of the account: the key's own stays as it is.
+    // Importing the key keeps its policy unchanged. The user who deploys may use the key through policies of the account.
     const encryptionKey = Key.fromKeyArn(this, 'Key', key.keyArn)
     this.accepted = [number, number - 1].filter((each) => each > 0).map((each) => this.#secret(each, encryptionKey))
     this.sent = this.accepted[0]!

@@ -1,6 +1,6 @@
-/** What the functions CloudFront runs at its edges have in common. In CloudFront's JavaScript. */
+/** Code that the CloudFront functions share, in CloudFront's JavaScript. */
 
-/** `refused(status, outcome)`: an answer instead of the request. */
+/** Source of `refused(status, outcome)`, which returns a response instead of the request. */
 export const REFUSED_FUNCTION_CODE = `\
 function refused(status, outcome) {
   return {

@@ -1,7 +1,10 @@
-/** What can go wrong with the OpenSearch domain. https://docs.aws.amazon.com/opensearch-service/latest/developerguide/cloudwatch-alarms.html */
+/**
+ * Watches for the OpenSearch domain.
+ * https://docs.aws.amazon.com/opensearch-service/latest/developerguide/cloudwatch-alarms.html
+ */
 import type { DeployedNames, Watch, WatchedMetric } from './watch.ts'
 
-/** Of memory of the JVM; and of the disk, what OpenSearch needs to merge segments. */
+/** Thresholds: percentage of JVM memory in use, and the fraction of the disk that OpenSearch needs to merge segments. */
 const [FULL_MEMORY, FREE_DISK] = [85, 0.25]
 const MB_OF_GB = 1_024
 

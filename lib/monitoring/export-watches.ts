@@ -1,7 +1,7 @@
-/** What can go wrong with exports, and where tokens are given. */
+/** Watches for exports, and for tokens and signing keys where the stage issues tokens. */
 import { type DeployedNames, stageMetricOf, TOKEN_ROUTE, type Watch, type WatchedMetric } from './watch.ts'
 
-/** Executions that ended otherwise than well. */
+/** Returns the metrics for executions that failed or timed out. */
 export const failedExecutionsOf = (StateMachineArn: string): readonly WatchedMetric[] =>
   ['ExecutionsFailed', 'ExecutionsTimedOut'].map((metricName) => ({
     namespace: 'AWS/States',

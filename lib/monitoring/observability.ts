@@ -1,4 +1,4 @@
-/** What is watched: alarms, each with what to do, to one topic, and one dashboard. */
+/** Monitoring of a stage: alarms with their remedies, one topic for all alarms, and one dashboard. */
 import { Duration, Stack } from 'aws-cdk-lib'
 import { Alarm, ComparisonOperator, Dashboard, GraphWidget, type IMetric, Metric, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch'
 import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions'

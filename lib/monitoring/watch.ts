@@ -1,7 +1,7 @@
-/** A watch: metrics of something that can go wrong, and the alarm that rings when it does. */
+/** Watch: metrics that show a failure, and the alarm that reports it. */
 import { METRIC_NAMESPACE, type MetricName } from '../../lambdas/runtime/aws/log.ts'
 
-/** The one method that is watched by itself. */
+/** Route of the token endpoint. It is the only method with a watch of its own. */
 export const TOKEN_ROUTE = '/auth/token'
 
 export type WatchedMetric = {
@@ -12,7 +12,7 @@ export type WatchedMetric = {
   readonly dimensions?: Readonly<Record<string, string>>
 }
 
-/** What the functions of the stage write themselves. */
+/** Returns a metric that the functions of the stage write themselves. */
 export const stageMetricOf = (stage: string, metricName: MetricName, statistic: string): WatchedMetric => ({
   namespace: METRIC_NAMESPACE,
   ...{ metricName, statistic, dimensions: { Stage: stage } },
@@ -22,8 +22,8 @@ export type Watch = {
   readonly title: string
   readonly metrics: readonly WatchedMetric[]
   /**
-   * One for each metric. `periods` of five minutes each. Absent values are no reason to ring, unless `isSilenceWrong`: what is written all the
-   * time while all is well.
+   * Alarm, created for each metric. `periods`: number of periods of five minutes. Missing values raise no alarm, unless `isSilenceWrong` is
+   * set: such a metric has values all the time while the stage works.
    */
   readonly alarm?: {
     readonly name: string
@@ -36,24 +36,27 @@ export type Watch = {
   }
 }
 
-/** Names of what is deployed. */
+/** Names of the deployed resources. */
 export type DeployedNames = {
   readonly stage: string
   readonly api: { readonly name: string; readonly stage: string }
   readonly table: string
   readonly stateTable: string
-  /** Of the table of resources. */
+  /** Secondary index of the resource table. */
   readonly index: string
-  /** Function → its name. */
+  /** Names of the functions that follow the stream, by function. */
   readonly followers: Readonly<Record<string, string>>
-  /** Function → the id of its event source mapping. */
+  /** Ids of the event source mappings, by function. */
   readonly mappings: Readonly<Record<string, string>>
-  /** ARN of the state machine. */
+  /** ARN of the state machine for rebuilds. */
   readonly rebuild: string
-  /** ARN of theirs, and the names of the functions that take up what was left, and begin those of schedules if there are any. */
+  /**
+   * ARN of the state machine for exports. `sweeper`: name of the function that resumes abandoned exports. `starter`: name of the function
+   * that starts scheduled exports; absent if there are none.
+   */
   readonly exports: { readonly machine: string; readonly sweeper: string; readonly starter?: string }
-  /** `disk`: gigabytes of each node. */
+  /** Search domain. `disk`: gigabytes of each node. */
   readonly domain?: { readonly name: string; readonly account: string; readonly disk: number }
-  /** Where it gives tokens: the name of the function that tends the keys. */
+  /** Name of the function that maintains the signing keys; absent if the stage issues no tokens. */
   readonly tokens?: { readonly tender: string }
 }

@@ -1,4 +1,4 @@
-/** What can go wrong with a deployment, as CloudWatch sees it, and what then is to be done. */
+/** Watches for a deployment: failures that CloudWatch can detect, and the remedy for each. */
 import { watchesOfDomain } from './domain-watches.ts'
 import { failedExecutionsOf, watchesOfExports, watchesOfSchedules, watchesOfTokens } from './export-watches.ts'
 import { type DeployedNames, stageMetricOf, type Watch, type WatchedMetric } from './watch.ts'
@@ -77,7 +77,7 @@ export function watchesOf(deployed: DeployedNames): readonly Watch[] {
     },
     {
       title: 'Errors of functions that follow the stream',
-      // A record that is not taken alone is no error of the function.
+      // `Errors` does not count records that a function reports as failed one by one. The second metric does.
       metrics: [
         ...ofEach(followers, 'FunctionName', 'Errors', 'Sum'),
         ...ofEach(mappings, 'EventSourceMappingUUID', 'FailedInvokeEventCount', 'Sum'),

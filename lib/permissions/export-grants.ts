@@ -1,4 +1,4 @@
-/** What the ports of exports stand on: as grants.ts, of which this is a part. */
+/** Part of grants.ts: environment variables and permissions of the export ports. */
 import { ArnFormat, Stack } from 'aws-cdk-lib'
 import type { ExportPort } from '../../lambdas/functions/functions.ts'
 import {
@@ -12,16 +12,16 @@ import {
   type PortGrant,
 } from './permissions.ts'
 
-/** Partitions of the table of state: jobs, how many of a client run, and what writers keep of each job. */
+/** Partitions of the state table: jobs, running jobs of each client, and the rows of each job's writers. */
 const JOBS = 'exports'
 const CLIENTS = 'export-clients'
 const ROWS = 'exports/*'
-/** Of these, what a kick-off writes. */
+/** Partition within ROWS that a kick-off writes. */
 const PATIENTS = 'exports/*/patients'
-/** What is remembered of those that begin on schedules. */
+/** Partition for the state of scheduled exports. */
 const SCHEDULES = 'export-schedules'
 
-/** Where there are none yet. */
+/** Placeholder while the stack has no links yet. */
 const NO_LINKS: FileLinkOptions = { origin: '', keyPairId: '', keyId: '' }
 
 export const EXPORT_GRANTS: Readonly<Record<ExportPort, PortGrant>> = {
@@ -72,7 +72,7 @@ const byS3 = ({ stateTable }: AwsResources) => ({ StringEquals: { 'kms:ViaServic
 const exportFiles = ({ exportBucket }: AwsResources) => ({ FHIR_EXPORT_BUCKET: exportBucket.bucketName })
 const onExportFiles = ({ exportBucket }: AwsResources, actions: string[]) => allow(actions, [exportBucket.arnForObjects('exports/*')])
 
-/** What is begun is an execution of the machine; what is asked about and ended, the execution. */
+/** Permits starts on the state machine, and stops and descriptions on its executions. */
 function onExports({ exportMachine }: AwsResources, action: 'StartExecution' | 'StopExecution' | 'DescribeExecution'): PortAccess {
   if (exportMachine === undefined) throw new Error('the state machine of exports is not there yet')
   const { stateMachineArn, stateMachineName } = exportMachine

@@ -1,7 +1,4 @@
-/**
- * What each port stands on: the environment variables that name it, and the permissions it takes. A function gets those of its ports
- * (lambdas/functions/functions.ts), and nothing else.
- */
+/** Environment variables and permissions of each port. A function gets only those of its ports (lambdas/functions/functions.ts). */
 import { Stack } from 'aws-cdk-lib'
 import type { PolicyStatement } from 'aws-cdk-lib/aws-iam'
 import type { PortName } from '../../lambdas/functions/functions.ts'
@@ -29,17 +26,17 @@ const WRITE_ITEMS = [
 ]
 
 const ADDED_PACKAGES = 'packages/*'
-/** Where pages of searches and lists of tokens are kept. */
+/** Keys of stored queries and token lists, which search links refer to. */
 const SEARCHES = ['queries/*', 'tokens/*']
 
-/** What partitions of the table of resources are called: each is one of lambdas/adapters/dynamodb/table-keys.ts. */
+/** Partition keys of the resource table: each is defined in lambdas/adapters/dynamodb/table-keys.ts. */
 const TRANSACTIONS = '*#TXN#*'
 const TYPES = '*#CFG'
 const CANONICALS = '*#CANONICAL#*'
 const PULSE = '#PULSE#*'
 const INDEX_LAG = '#LAG'
 
-/** What partitions of the table of state are called, or begin with: each is one of lambdas/adapters/dynamodb. */
+/** Partition keys of the state table, or their patterns: each is defined in lambdas/adapters/dynamodb. */
 const SEAL = 'SEAL'
 const DEFINITIONS = 'DEFINITIONS'
 const PULSE_STATE = 'PULSE'
@@ -51,21 +48,21 @@ const CLIENTS = 'CLIENTS'
 const USERS = 'USERS'
 const GRANTED = 'GRANT#*'
 const OWNED = 'OWNED#*'
-/** How each of both is written. */
+/** Actions that write grants and the lists of their owners. */
 const KEPT = ['dynamodb:PutItem', 'dynamodb:DeleteItem']
 
-/** What a restore leaves behind: stream and protection, expiry, recovery. */
+/** Parts of a table that a restore omits: stream and protection, expiry, recovery. */
 const TABLE_PARTS = ['Table', 'TimeToLive', 'ContinuousBackups']
 
-/** What is done with signing keys besides making them and signing. */
+/** Actions on signing keys, except creating them and signing. */
 const TENDED = ['kms:GetPublicKey', 'kms:ListResourceTags', 'kms:DescribeKey', 'kms:ScheduleKeyDeletion']
 
-/** By which the keys of a stage are known in KMS. */
+/** Tag that identifies the keys of a stage in KMS. */
 const STAGE_TAG = 'fhir-stage'
 
 const GRANTS: Readonly<Record<PortName, PortGrant>> = {
   ...EXPORT_GRANTS,
-  // Its files lie beside the code.
+  // The bundle of the function contains the definitions of this port.
   conformance: () => ({ environment: {}, statements: [] }),
   packages: (aws) => ({
     environment: blobs(aws),
@@ -169,7 +166,7 @@ const GRANTS: Readonly<Record<PortName, PortGrant>> = {
   },
   audit: (aws) => {
     const { environment, statements } = allowOnState(aws, ['dynamodb:PutItem', 'dynamodb:BatchWriteItem'], AUDIT)
-    // Records that are refused are told of by stage.
+    // The metric for audit records that could not be written names the stage.
     return { environment: { ...environment, FHIR_STAGE: aws.stage }, statements }
   },
   'published-keys': (aws) => allowOnState(aws, ['dynamodb:GetItem'], SIGNING_KEYS),
@@ -216,16 +213,16 @@ export function accessOfPorts(ports: readonly PortName[], aws: AwsResources): Po
   }
 }
 
-/** The function that makes the key of seals: once, and for all. */
+/** Permits the creation of the key for seals. One function creates it, once for the lifetime of the stage. */
 export const allowSealCreation = (aws: AwsResources): readonly PolicyStatement[] => allowOnState(aws, ['dynamodb:PutItem'], SEAL).statements
 
-/** The function that ends what was issued before a table of state was adopted. */
+/** Permits the revocation of everything issued before a state table was adopted. */
 export const allowTokenRevocation = (aws: AwsResources): readonly PolicyStatement[] => [
   ...allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], REVOCATIONS).statements,
   ...allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], ADOPTED).statements,
 ]
 
-/** The stream of the table, and the place for what no function could take. */
+/** Permits reading the stream of the resource table, and storing records that no function could process. */
 export const allowStreamReading = (aws: AwsResources, streamArn: string): readonly PolicyStatement[] => {
   const { resourceTable } = aws
   const read = ['dynamodb:DescribeStream', 'dynamodb:GetRecords', 'dynamodb:GetShardIterator']
@@ -246,7 +243,7 @@ const search = ({ searchEndpoint, searchDomainArn }: AwsResources) => ({
   FHIR_SEARCH_SIGNING: searchDomainArn === undefined ? 'none' : 'sigv4',
 })
 
-/** `partitions`: absent: all. */
+/** Permits actions on the resource table. `partitions`: absent means all. */
 const onTable = ({ resourceTable }: AwsResources, actions: string[], partitions?: string[]) =>
   allow(actions, [resourceTable.tableArn], leading(partitions))
 const onIndex = ({ resourceTable }: AwsResources, partitions?: string[]) =>
@@ -258,17 +255,20 @@ const onObjects = ({ bucket }: AwsResources, actions: string[], prefixes: readon
     prefixes.map((prefix) => bucket.arnForObjects(prefix)),
   )
 
-/** Without it an object that is missing would be forbidden instead of not found. A condition on prefixes does not go with that. */
+/** Permits listing. Without it S3 reports a missing object as forbidden. A condition on prefixes would not have this effect. */
 const onBucket = ({ bucket }: AwsResources) => allow(['s3:ListBucket'], [bucket.bucketArn])
 
-/** Nobody else's: they carry the tag of the stage. */
+/** Permits actions on keys with the tag of the stage only. Other keys of the account stay out of reach. */
 const onSigningKeys = (aws: AwsResources, actions: string[]): PolicyStatement =>
   allow(actions, [signingKeys(aws)], { StringEquals: { [`aws:ResourceTag/${STAGE_TAG}`]: aws.stage } })
 
 const signingKeys = ({ stateTable }: AwsResources): string =>
   Stack.of(stateTable).formatArn({ service: 'kms', resource: 'key', resourceName: '*' })
 
-/** With the tag of this stage; a key that carries another's is not given this one. https://docs.aws.amazon.com/kms/latest/developerguide/tag-permissions.html */
+/**
+ * Permits creating keys with the tag of the stage. A key with another stage's tag cannot get this one.
+ * https://docs.aws.amazon.com/kms/latest/developerguide/tag-permissions.html
+ */
 const makesKeys = (aws: AwsResources): readonly PolicyStatement[] => {
   const tagged = { StringEquals: { [`aws:RequestTag/${STAGE_TAG}`]: aws.stage } }
   const signing = { 'kms:KeySpec': 'RSA_2048', 'kms:KeyUsage': 'SIGN_VERIFY' }
@@ -283,7 +283,7 @@ const makesKeys = (aws: AwsResources): readonly PolicyStatement[] => {
 
 type Method = 'Get' | 'Post' | 'Put' | 'Delete'
 
-/** Paths below the domain. What a bulk request or a search of several says in its body no permission sees. */
+/** Permits paths of the domain. It cannot restrict the indices that the body of a bulk or multi-search request names. */
 const onSearch = (
   { searchDomainArn }: AwsResources,
   paths: Readonly<Partial<Record<Method, readonly string[]>>>,

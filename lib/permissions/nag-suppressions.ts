@@ -1,4 +1,4 @@
-/** Findings of cdk-nag that are accepted, where, and why. Whatever is not in here fails a test. https://github.com/cdklabs/cdk-nag */
+/** Accepted findings of cdk-nag, each with its location and reason. Any other finding fails a test. https://github.com/cdklabs/cdk-nag */
 import { type CfnElement, Stack, Token, Validations } from 'aws-cdk-lib'
 import type { IConstruct } from 'constructs'
 import { type ExportTarget, targetOf } from '../settings/export-settings.ts'
@@ -8,7 +8,7 @@ import type { TableConstruct } from './permissions.ts'
 
 type Accepted = {
   readonly rules: readonly string[]
-  /** End of a construct's path below its stack. */
+  /** Pattern for the path of a construct below its stack. */
   readonly at: RegExp
   readonly reason: string
 }
@@ -146,7 +146,7 @@ const withTokens = (stack: Stack): readonly Accepted[] => [
 
 const anyKeyOf = (stack: Stack): string => `${told(stack, 'kms')}:key/*`
 
-/** An ARN of a service as findings tell it: what only a deployment knows by its name. */
+/** Returns the start of an ARN in the form of cdk-nag's findings. A value that only the deployment resolves appears as its name. */
 function told({ partition, region, account }: Stack, service: string): string {
   const each = (value: string, name: string) => (Token.isUnresolved(value) ? `<AWS::${name}>` : value)
   return `arn:${each(partition, 'Partition')}:${service}:${each(region, 'Region')}:${each(account, 'AccountId')}`
@@ -195,7 +195,7 @@ export function suppressServiceStackFindings(stack: Stack, data: Parents, { acce
   ])
 }
 
-/** The logical id of what the construct at this path is in the template. */
+/** Returns the logical id of a construct in the template. `path`: location below the stack. */
 const idIn = (stack: Stack, path: string): string =>
   stack.getLogicalId(path.split('/').reduce<IConstruct>((at, id) => at.node.findChild(id), stack).node.defaultChild as CfnElement)
 
@@ -204,10 +204,10 @@ const executionsOf = (stack: Stack): string => `${told(stack, 'states')}:executi
 const partOf = ({ partition }: Stack, { bucket, prefix }: ExportTarget): string =>
   `AwsSolutions-IAM5[Resource::arn:${Token.isUnresolved(partition) ? '<AWS::Partition>' : partition}:s3:::${bucket}/${prefix}*]`
 
-/** Whose parts functions may be granted. */
+/** Resources of which functions may access parts. */
 type Parents = { readonly bucket: IConstruct; readonly resourceTable: TableConstruct; readonly domain?: IConstruct }
 
-/** Below the bucket, the domain and the table: keys, indices, streams. */
+/** Returns the parts that functions may access: keys in the bucket, indices of the domain, streams of the table. */
 function partsOf({ bucket, domain, resourceTable }: Parents, search: Settings['search']): readonly string[] {
   const arnOf = (construct: IConstruct) => `<${Stack.of(construct).getLogicalId(construct.node.defaultChild as CfnElement)}.Arn>`
   const table =

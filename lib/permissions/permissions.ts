@@ -1,4 +1,4 @@
-/** What grants are made of: the things of a stage, and statements about them. */
+/** Building blocks of grants: the resources of a stage, and policy statements about them. */
 import { Stack } from 'aws-cdk-lib'
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam'
 import type { IKey } from 'aws-cdk-lib/aws-kms'
@@ -7,7 +7,7 @@ import type { StateMachine } from 'aws-cdk-lib/aws-stepfunctions'
 import type { IConstruct } from 'constructs'
 import type { ExportTarget } from '../settings/export-settings.ts'
 
-/** Made by a stack, or restored. */
+/** Table that a stack created or DynamoDB restored. */
 export type TableConstruct = IConstruct & { readonly tableName: string; readonly tableArn: string }
 
 export type AwsResources = {
@@ -15,24 +15,24 @@ export type AwsResources = {
   readonly key: IKey
   readonly resourceTable: TableConstruct
   readonly stateTable: TableConstruct
-  /** Of these, what DynamoDB restored. */
+  /** Restored tables among these two. */
   readonly restoredTables: readonly TableConstruct[]
   readonly bucket: IBucket
   readonly searchEndpoint: string
-  /** Absent: requests to OpenSearch are not signed, and nobody looks at permissions. */
+  /** ARN of the domain. If absent, requests to OpenSearch are not signed, and no permissions are checked. */
   readonly searchDomainArn?: string
-  /** ARN of the state machine; absent where it is not there yet. */
+  /** ARN of the state machine; absent until it is created. */
   readonly rebuildWorkflow?: string
   readonly exportMachine?: StateMachine
   readonly exportBucket: IBucket
-  /** ARNs, the newest first. */
+  /** ARNs of the keys that sign links, newest first. */
   readonly linkKeys: readonly string[]
   readonly links?: FileLinkOptions
-  /** Where scheduled exports are copied to. */
+  /** Locations that scheduled exports are copied to. */
   readonly exportTargets: readonly ExportTarget[]
 }
 
-/** What a link to an export file is made of. */
+/** Values that functions need to create links to export files. */
 export type FileLinkOptions = { readonly origin: string; readonly keyPairId: string; readonly keyId: string }
 
 export type PortAccess = { readonly environment: Readonly<Record<string, string>>; readonly statements: readonly PolicyStatement[] }
@@ -47,7 +47,7 @@ export const allow = (
   conditions?: Record<string, Record<string, string | string[]>>,
 ): PolicyStatement => new PolicyStatement({ actions, resources, ...(conditions === undefined ? {} : { conditions }) })
 
-/** Items of the table of state whose partition key is, or begins with, one of these. */
+/** Permits actions on items of the state table. `leading`: partition keys, or patterns with `*`. */
 export const allowOnState = (aws: AwsResources, actions: string[], ...leading: readonly string[]): PortAccess => ({
   environment: { FHIR_STATE_TABLE: aws.stateTable.tableName },
   statements: [
@@ -61,7 +61,7 @@ export const allowOnState = (aws: AwsResources, actions: string[], ...leading: r
   ],
 })
 
-/** The key is used by tables and bucket on behalf of a function, never by the function itself. */
+/** Permits decryption through tables and bucket on behalf of a function. The function itself cannot use the key. */
 export const allowDecryption = (aws: AwsResources) => allow(['kms:Decrypt', 'kms:DescribeKey'], [aws.key.keyArn], byServices(aws))
 export const allowEncryption = (aws: AwsResources) =>
   allow(['kms:Encrypt', 'kms:GenerateDataKey', 'kms:ReEncryptFrom', 'kms:ReEncryptTo'], [aws.key.keyArn], byServices(aws))

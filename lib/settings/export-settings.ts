@@ -1,29 +1,32 @@
-/** What can be set of exports that begin on schedules. */
+/** Settings of scheduled exports. */
 import type { ScheduledExport } from '../../lambdas/export/schedules/schedules.ts'
 import { isResourceType } from '../../lambdas/fhir/resource-types.ts'
 import { DEFAULT_TENANT } from '../../lambdas/ports/store/tenants.ts'
 
-/** As of a schedule, and when. What is not said: everything (`system`) of the tenant `default`. */
+/** Scheduled export and its schedule. The default is everything (`system`) of the tenant `default`. */
 export type ExportSetting = Omit<ScheduledExport, 'level' | 'tenant' | 'epoch'> & {
   readonly level?: ScheduledExport['level']
   readonly tenant?: string
-  /** `rate(1 day)` or `cron(0 3 * * ? *)`, in UTC. */
+  /** Schedule in UTC: `rate(1 day)` or `cron(0 3 * * ? *)`. */
   readonly schedule: string
-  /** Hours: for so long there may be none that is complete and was begun within them. Absent: two intervals of a rate. */
+  /**
+   * Maximum age of the last complete export in hours, counted from its start. Exceeding it raises an alarm. Default: two intervals of a
+   * rate. A cron schedule requires it.
+   */
   readonly late?: number
-  /** ARN of the key of KMS that encrypts `bucket`; absent: none of KMS does. */
+  /** ARN of the KMS key that encrypts `bucket`; absent if no KMS key does. */
   readonly bucketKey?: string
 }
 
-/** A part of a bucket of somebody else. `key`: the ARN of what encrypts it. */
+/** Prefix in another owner's bucket that receives export files. `key`: ARN of the key that encrypts the bucket. */
 export type ExportTarget = { readonly bucket: string; readonly prefix: string; readonly key?: string }
 
 const NAMES = ['name', 'schedule', 'client', 'tenant', 'level', 'group', 'types', 'sinceLast', 'late', 'bucket', 'bucketKey']
-/** What the sweep is told of all stands in one event. */
+/** Maximum scheduled exports; more are rejected. One event passes all of them to the sweep. */
 const MOST = 50
 const UNITS: Readonly<Record<string, number>> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 }
 
-/** RangeError that names the place of what is wrong. `where`: settings that matter to them. */
+/** Throws RangeError if an export is invalid. The message names the location. `where`: other settings that the check depends on. */
 export function checkExports(exports: unknown, where: { readonly access: string; readonly hasTenants: boolean }): void {
   if (!Array.isArray(exports) || exports.length > MOST) throw new RangeError(`exports is a list of at most ${MOST}`)
   if (exports.length > 0 && where.access !== 'token')
@@ -75,12 +78,12 @@ const KEY = /^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[A-Za-z0-9-]+$/
 const areTypes = (types: unknown): boolean =>
   Array.isArray(types) && types.length > 0 && types.every((type) => typeof type === 'string' && isResourceType(type))
 
-/** ms. */
+/** Returns the maximum age of the last complete export in milliseconds. */
 export const latenessLimitOf = ({ schedule, late }: ExportSetting): number => {
   const [, count, unit] = /^rate\((\d+) (\w+?)s?\)$/.exec(schedule) ?? []
   return late === undefined ? 2 * Number(count) * UNITS[unit!]! : late * UNITS.hour!
 }
 
-/** Where files of a schedule are copied to; undefined: nowhere. `prefix`: what their keys begin with, with a slash at its end. */
+/** Returns where files of a schedule are copied to; undefined: not copied. `prefix`: start of their keys, with a trailing slash. */
 export const targetOf = ({ name, tenant = DEFAULT_TENANT, bucket, bucketKey }: ExportSetting): ExportTarget | undefined =>
   bucket === undefined ? undefined : { bucket, prefix: `${tenant}/${name}/`, ...(bucketKey === undefined ? {} : { key: bucketKey }) }

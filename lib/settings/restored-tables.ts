@@ -1,34 +1,36 @@
-/** The setting that adopts tables which DynamoDB restored. How it is used, step by step, is in lib/README.md. */
+/** Setting that adopts tables which DynamoDB restored. lib/README.md describes the procedure step by step. */
 
 export type RestoredTables = {
-  /** The name of the table of resources that counts now. */
+  /** Name of the current resource table. */
   readonly resources: string
   /**
-   * Of the table of state. Absent, as it is unless that is damaged itself: it stays, since it holds who may do what, what was revoked, and audit
-   * records, which no restore sets back.
+   * Name of a restored state table. Set it only if the state table itself is damaged. Otherwise keep the state table: it holds permissions,
+   * revocations and audit records. A restore of the resources must not undo these.
    */
   readonly state?: string
-  /** Of the table that counted before and `resources` was restored from. Absent: there is none, and all documents of the index are made again. */
+  /** Name of the previous resource table, from which `resources` was restored. If absent, all documents of the index are rebuilt. */
   readonly former?: string
-  /** 1, and one more with each restore of the stage. */
+  /** Restore generation of the stage: 1 for the first restore, and one more for each later one. */
   readonly epoch: number
-  /** To which the table was restored: `2031-01-01T03:00:00Z`. */
+  /** Instant to which the table was restored, for example `2031-01-01T03:00:00Z`. */
   readonly instant: string
 }
 
-/** What every function is told where the store was ever set back. */
+/** Returns the environment variables of every function. Empty if the store was never restored. */
 export const epochEnvironmentOf = (restored: RestoredTables | undefined): Record<string, string> =>
   restored === undefined ? {} : { FHIR_EPOCH: String(restored.epoch) }
 
-/** Versions of documents are numbers that JavaScript tells apart: an epoch has 2³² of them. */
+/** Maximum epoch. Document versions must stay exact as JavaScript numbers, and each epoch reserves 2³² of them. */
 const MOST_EPOCHS = 1_000_000
-/** https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html */
+/**
+ * Table names that DynamoDB accepts: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html
+ */
 const TABLE_NAME = /^[A-Za-z0-9_.-]{3,255}$/
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,3})?Z$/
 
 const NAMES = ['resources', 'state', 'former', 'epoch', 'instant']
 
-/** RangeError that names the place of what is wrong. */
+/** Throws RangeError if the setting is invalid. The message names the location. */
 export function checkRestoredTables(given: unknown): void {
   if (given === undefined) return
   const wrong = typeof given === 'object' && given !== null ? wrongIn(given) : ' is no object'

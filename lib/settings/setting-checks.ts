@@ -1,7 +1,7 @@
-/** What may stand at each place of the settings, as far as JSON can be wrong about it: a name nobody knows would be taken for the default. */
+/** Checks for values that settings in JSON can get wrong. Without them a misspelled name would silently leave the default in place. */
 import type { RetentionDays } from 'aws-cdk-lib/aws-logs'
 
-/** What is wrong, with its place before it; nothing where all is right. */
+/** Check that returns the error with its location, or undefined if the value is valid. */
 type Check = (value: unknown, place: string) => string | undefined
 
 type Named = Readonly<Record<string, unknown>>
@@ -21,7 +21,7 @@ const whole = (least: number, most = Number.MAX_SAFE_INTEGER): Check =>
     most === Number.MAX_SAFE_INTEGER ? `a whole number from ${least} on` : `a whole number from ${least} to ${most}`,
   )
 
-/** `optional`: names that may be missing. */
+/** Checks an object and its members. `optional`: names that may be missing. */
 const object =
   (checks: Readonly<Record<string, Check>>, optional: readonly string[] = []): Check =>
   (value, place) => {
@@ -44,7 +44,7 @@ const entries =
       ? Object.entries(value).reduce<string | undefined>((wrong, [name, each]) => wrong ?? check(each, `${place}.${name}`), undefined)
       : `${place} is an object`
 
-/** https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html */
+/** Retention periods of CloudWatch: https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html */
 export const LOG_RETENTION_DAYS: readonly RetentionDays[] = [
   1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653,
 ]
@@ -52,7 +52,7 @@ export const LOG_RETENTION_DAYS: readonly RetentionDays[] = [
 const HOST = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,}$/
 const URL_OF_CLUSTER = /^https?:\/\/[^\s?#@]+$/
 
-/** https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html */
+/** Memory in MB: https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html */
 const memory = whole(128, 10_240)
 const units = (least: { readonly reads: number; readonly writes: number }): Check =>
   object({ reads: whole(least.reads), writes: whole(least.writes) })
@@ -85,7 +85,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
       'a list of different zones, as eu-central-1a',
     ),
   }),
-  // Less than a table has by itself is refused: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/warm-throughput.html
+  // DynamoDB rejects `warm` values below those of a new table:
+  // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/warm-throughput.html
   capacity: object({ warm: units({ reads: 12_000, writes: 4_000 }), most: units({ reads: 1, writes: 1 }) }, ['warm', 'most']),
   logRetentionDays: must(
     (days) => LOG_RETENTION_DAYS.includes(days as number),
@@ -96,7 +97,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
   concurrency: entries(whole(0)),
   parallelizationFactor: whole(1, 10),
   memory: object({ light: memory, request: memory, worker: memory }, ['light', 'request', 'worker']),
-  // https://docs.aws.amazon.com/waf/latest/APIReference/API_RateBasedStatement.html, and what a gateway takes of an account
+  // The account limits `rate` and `burst`, WAF limits `perAddress`:
+  // https://docs.aws.amazon.com/waf/latest/APIReference/API_RateBasedStatement.html
   limits: object({ perAddress: whole(10, 2_000_000_000), rate: whole(1), burst: whole(1) }, ['perAddress', 'rate', 'burst']),
   originSecret: whole(1),
   exportLinkKey: whole(1),
@@ -105,7 +107,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   keptIndexDays: whole(0),
 }
 
-/** RangeError that names the place of what is wrong. `given`: what was set; what is not there is the default. */
+/** Throws RangeError if a setting is invalid. The message names the location. `given`: explicit settings; others have their defaults. */
 export function checkSettings(given: unknown): void {
   if (!isObject(given)) throw new RangeError('the settings are an object')
   for (const [name, check] of Object.entries(CHECKS)) {
@@ -115,7 +117,7 @@ export function checkSettings(given: unknown): void {
   }
 }
 
-/** What is right by itself and may not go together. */
+/** Settings that are valid individually and may conflict. */
 export type RelatedSettings = {
   readonly region: string
   readonly search: object
@@ -123,7 +125,7 @@ export type RelatedSettings = {
   readonly customDomain?: { readonly name: string; readonly hostedZone: { readonly name: string } }
 }
 
-/** RangeError, as of those. */
+/** Throws RangeError if the settings conflict. */
 export function checkRelatedSettings({ customDomain, region, search, vpc }: RelatedSettings): void {
   if (vpc !== undefined) checkNetwork(vpc, region, search)
   if (customDomain === undefined) return
@@ -132,7 +134,10 @@ export function checkRelatedSettings({ customDomain, region, search, vpc }: Rela
     throw new RangeError(`customDomain.name ${name} is not in the zone ${hostedZone.name}`)
 }
 
-/** Nodes are spread over zones evenly: https://docs.aws.amazon.com/opensearch-service/latest/developerguide/managedomains-multiaz.html */
+/**
+ * Zones of `production`. OpenSearch spreads nodes evenly:
+ * https://docs.aws.amazon.com/opensearch-service/latest/developerguide/managedomains-multiaz.html
+ */
 const PRODUCTION_ZONES = 3
 const SUBNET_BITS = 22
 

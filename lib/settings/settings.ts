@@ -1,4 +1,4 @@
-/** Everything that can be chosen about a deployment, with its defaults. What the service itself can be told is in lambdas/runtime/config.ts. */
+/** Settings of a deployment and their defaults. The settings of the service itself are in lambdas/runtime/config.ts. */
 import { type AdditionalResources, parseAdditionalResources } from '../../lambdas/export/additional-resources.ts'
 import { FUNCTIONS, type FunctionName } from '../../lambdas/functions/functions.ts'
 import { REBUILD_WIDTH } from '../../lambdas/indexing/workflow.ts'
@@ -8,84 +8,99 @@ import { checkRestoredTables, type RestoredTables } from './restored-tables.ts'
 import { checkRelatedSettings, checkSettings } from './setting-checks.ts'
 
 export type Settings = {
-  /** Part of the names of stacks and the path of roles: several may stand in one account. */
+  /** Name of the stage. It is part of stack names and role paths, so an account can hold several stages. */
   readonly stage: string
-  /** Absent: that of whoever deploys. */
+  /** AWS account. Default: the account of the credentials that deploy. */
   readonly account?: string
   readonly region: string
   /**
    * `token`: requests carry access tokens, which the stage issues to registered clients. `iam`: requests are signed with AWS credentials.
-   * `open`: anybody may do anything; for engines on one machine only.
+   * `open`: every client may do everything; only for AWS engines on one local machine.
    */
   readonly access: 'token' | 'iam' | 'open'
-  /** With `token`: which secret CloudFront shows the API. One more and a deployment make another; the one before counts until the next. */
+  /**
+   * With `token`: number of the secret that CloudFront sends to the API. The next number creates another secret with the next deployment.
+   * The previous secret stays valid until the number changes again.
+   */
   readonly originSecret: number
-  /** Which key signs links to export files. One more and a deployment make another; links of the one before count until the next. */
+  /**
+   * Number of the key that signs links to export files. The next number creates another key with the next deployment. Links of the previous
+   * key stay valid until the number changes again.
+   */
   readonly exportLinkKey: number
-  /** Exports that begin on schedules, with the rights of registered clients. */
+  /** Scheduled exports, with the permissions of registered clients. */
   readonly exports: readonly ExportSetting[]
   readonly search: SearchSettings
   /**
-   * What the server calls itself, without a slash at the end. Absent: with `iam` the API's own address, else the custom domain or CloudFront's.
-   * Export files are downloaded from CloudFront whatever the server calls itself.
+   * Base URL of the server, without a trailing slash. Default: with `iam` the API's own address, otherwise the custom domain or
+   * CloudFront's. Clients download export files from CloudFront in any case.
    */
   readonly baseUrl?: string
   readonly customDomain?: CustomDomain
-  /** Absent: no VPC, and no costs for one. The domain is then reached over the internet, signed and over TLS. */
+  /**
+   * VPC of the functions and the domain. If absent, there is none and no cost for it. Functions then reach the domain over the internet,
+   * with signed requests and TLS.
+   */
   readonly vpc?: VpcSettings
   readonly capacity: TableCapacity
-  /** One of the numbers of days CloudWatch knows. */
+  /** Days for which logs are retained. CloudWatch accepts certain numbers only. */
   readonly logRetentionDays: number
-  /** Settings of the service by their names in config.ts. */
+  /** Settings of the service, by their names in config.ts. */
   readonly service: Readonly<Partial<Record<ServiceSetting, string | number>>>
   /**
-   * What comes along in exports because it is referred to, in place of lambdas/export/additional-resources.json: an object like that. It goes
-   * into the code, since the environment of a function has room for 4 kB.
+   * Rules for resources that exports include because others refer to them. They replace lambdas/export/additional-resources.json and have
+   * its format. They become part of the code, because a function's environment is limited to 4 kB.
    */
   readonly exportAdditionalResources?: AdditionalResources
-  /** Gets the alarms; it has to confirm that once. */
+  /** Address that receives the alarms. Its owner must confirm the subscription once. */
   readonly alarmEmail?: string
-  /** Reserved concurrency. A new account has 10 in all and can reserve nothing. That of `export-step` bounds the writers of all exports. */
+  /**
+   * Reserved concurrency by function. A new account has 10 in total and can reserve none. The value of `export-step` limits the writers of
+   * all exports.
+   */
   readonly concurrency: Readonly<Partial<Record<FunctionName, number>>>
-  /** Batches of one shard that are indexed at once. More than 1 wants a larger domain than the demo. */
+  /** Batches of one shard that are indexed in parallel. More than 1 requires a larger domain than that of `demo`. */
   readonly parallelizationFactor: number
   readonly memory: Readonly<Record<FunctionKind, number>>
   readonly limits: RateLimits
-  /** Seconds after which no function works with older definitions. */
+  /** Seconds that a rebuild waits for functions to load new definitions. After them no function uses older definitions. */
   readonly rebuildWait: number
-  /** Functions that make documents again at once; of the concurrency of the account, which is 10 where that is new. */
+  /** Functions that create documents in parallel during a rebuild. They use the concurrency of the account, which is 10 for a new one. */
   readonly rebuildWidth: number
-  /** For which the index of before an upgrade is kept, so that going back takes minutes. 0: it goes when the new one is made. */
+  /** Days for which an upgrade retains the previous index, so that a rollback takes minutes. 0: removed once the new one is ready. */
   readonly keptIndexDays: number
-  /** Tables that DynamoDB restored, which count in the place of those before. Absent: those that the stack made. */
+  /** Tables that DynamoDB restored and that replace the previous ones. If absent, the stage uses the tables that the data stack created. */
   readonly restored?: RestoredTables
 }
 
-/** `demo`: one small node. `production`: three nodes in three zones. Else a cluster of one's own; with the ARN of its domain requests are signed. */
+/**
+ * Search engine. `demo`: one small node. `production`: three nodes in three zones. `endpoint`: an existing cluster. With `domainArn`,
+ * requests to it are signed.
+ */
 export type SearchSettings =
   | { readonly kind: 'domain'; readonly size: 'demo' | 'production' }
   | { readonly endpoint: string; readonly domainArn?: string }
 
 export type CustomDomain = {
   readonly name: string
-  /** Of ACM in us-east-1, as CloudFront wants it. */
+  /** ARN of a certificate of ACM in us-east-1, where CloudFront requires it. */
   readonly certificateArn: string
   readonly hostedZone: { readonly id: string; readonly name: string }
 }
 
-/** Private subnets without a way to the internet, in these zones, and endpoints for what the functions call. */
+/** VPC with private subnets in these zones and endpoints for the services that functions call. It has no route to the internet. */
 export type VpcSettings = { readonly cidr: string; readonly availabilityZones: readonly string[] }
 
-/** Units per second of the table of resources. `warm`: what it takes at once; `most`: a limit of costs. */
+/** Units per second of the resource table. `warm`: capacity that is available at once. `most`: maximum, which limits costs. */
 export type TableCapacity = {
   readonly warm?: { readonly reads: number; readonly writes: number }
   readonly most?: { readonly reads: number; readonly writes: number }
 }
 
 export type RateLimits = {
-  /** Requests of one address in five minutes. */
+  /** Maximum requests of one address in five minutes. Further requests are answered 429. */
   readonly perAddress: number
-  /** Requests per second of all. */
+  /** Maximum requests per second of all clients. Further requests are answered 429. */
   readonly rate: number
   readonly burst: number
 }
@@ -131,7 +146,7 @@ export const FUNCTION_KINDS: Readonly<Record<FunctionName, FunctionKind>> = {
   'adopt-tables': 'light',
 }
 
-/** The event of a function has 6 MB, and carries a body as an escaped string. */
+/** Maximum bytes of a request body. The event of a function is limited to 6 MB and carries the body as an escaped string. */
 const LARGEST_BODY = 5_000_000
 
 export const DEFAULT_SETTINGS: Settings = {
@@ -156,7 +171,7 @@ export const DEFAULT_SETTINGS: Settings = {
 
 const OPTIONAL = ['account', 'baseUrl', 'customDomain', 'vpc', 'alarmEmail', 'exportAdditionalResources', 'restored']
 
-/** `given` over the defaults. RangeError that says what is wrong. */
+/** Returns the defaults, overridden by `given`. Throws RangeError with the reason if a setting is invalid or conflicts with another one. */
 export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
   checkSettings(given)
   const known = [...Object.keys(DEFAULT_SETTINGS), ...OPTIONAL]
@@ -216,14 +231,14 @@ export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
   return settings
 }
 
-/** Settings of the service that no function reads, and why. */
+/** Settings of the service that no function reads on AWS, each with the reason. */
 const ELSEWHERE: readonly (readonly [ServiceSetting, string])[] = [
   ['maxRequests', 'a function has one request at a time, "concurrency" bounds how many it has'],
   ['addressHeader', 'CloudFront says who asks'],
   ['packageRegistry', 'who adds packages fetches them: set FHIR_PACKAGE_REGISTRY there'],
 ]
 
-/** What differs from the defaults of config.ts, as environment variables. */
+/** Returns the settings that differ from the defaults of config.ts, as environment variables. */
 export const serviceEnvironmentOf = ({ service, access }: Pick<Settings, 'service' | 'access'>): Record<string, string> => ({
   ...Object.fromEntries(
     SETTINGS.flatMap(({ name, fallback }) => {
@@ -234,14 +249,16 @@ export const serviceEnvironmentOf = ({ service, access }: Pick<Settings, 'servic
   [variableOf('access')]: access,
 })
 
-/** Tokens and passwords go there: in the clear to this machine only, where engines stand in for AWS. */
+/**
+ * Whether the text can be the base URL. It receives tokens and passwords: http is limited to this machine, where engines stand in for AWS.
+ */
 function isBaseUrl(text: string): boolean {
   if (!URL.canParse(text) || /[?#\s]|\/$/.test(text)) return false
   const { protocol, origin, username, password } = new URL(text)
   return username === '' && password === '' && (protocol === 'https:' || HERE.test(origin))
 }
 
-/** Of a stand-in for CloudFront on this machine, which answers at the base URL. */
+/** Returns the origin of the stand-in for CloudFront that answers at the base URL. Undefined if the base URL is not on this machine. */
 export const localOriginOf = (baseUrl: string | undefined): string | undefined =>
   baseUrl !== undefined && HERE.test(new URL(baseUrl).origin) ? new URL(baseUrl).origin : undefined
 

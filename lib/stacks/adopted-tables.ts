@@ -1,6 +1,6 @@
 /**
- * Tables that DynamoDB restored, in the place of those that the stack of data made, which stay where they are. A function gives them what a
- * restore leaves behind, before anything else of the stack knows them.
+ * Tables that DynamoDB restored, used instead of those of the data stack, which stay unchanged. A function first adds the parts that a
+ * restore omits. No other function uses the tables before that.
  */
 import { CustomResource, Duration, Stack } from 'aws-cdk-lib'
 import { TableV2 } from 'aws-cdk-lib/aws-dynamodb'
@@ -19,7 +19,10 @@ import type { TableCapacity } from '../settings/settings.ts'
 
 export type CurrentTables = Pick<AwsResources, 'resourceTable' | 'stateTable' | 'restoredTables'>
 
-/** Those that count. Restored ones are known by their names: they are no resources of a stack. The others are those of the stack of data. */
+/**
+ * Returns the tables in use. Restored tables belong to no stack and are referenced by name. Without a restore they are those of the data
+ * stack.
+ */
 export function currentTablesOf(
   scope: Construct,
   restored: RestoredTables | undefined,
@@ -33,7 +36,7 @@ export function currentTablesOf(
   return { resourceTable: resources, stateTable: state[0] ?? stateTable, restoredTables: [resources, ...state] }
 }
 
-/** Adopts them when they are first named. Its attribute `StreamArn` is what is followed. */
+/** Adopts the tables when the settings first name them. The attribute `StreamArn` of the resource is the stream to follow. */
 export function adoptTables(
   scope: Construct,
   functionArn: string,
@@ -49,7 +52,10 @@ export function adoptTables(
   })
 }
 
-/** What functions are told that find which keys were changed since, and what they may read: the table that counted before, if it is still there. */
+/**
+ * Returns the access of functions that find the keys changed since the restored instant. They may read the previous table if it still
+ * exists.
+ */
 export function changedKeysAccessOf(scope: Construct, restored: RestoredTables | undefined, aws: AwsResources): PortAccess {
   if (restored === undefined) return { environment: {}, statements: [] }
   const { instant, former } = restored

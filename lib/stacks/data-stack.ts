@@ -1,4 +1,7 @@
-/** What lasts: tables, bucket, search domain, and the key that encrypts them. All is kept when the stack is deleted, unless its creation failed. */
+/**
+ * Data stack: tables, bucket, search domain, and the key that encrypts them. Deleting the stack retains all of them, unless its creation
+ * failed.
+ */
 import { CfnOutput, Duration, RemovalPolicy, Stack } from 'aws-cdk-lib'
 import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb'
 import { type ISecurityGroup, type IVpc, Port } from 'aws-cdk-lib/aws-ec2'
@@ -15,7 +18,7 @@ import type { Settings } from '../settings/settings.ts'
 import { Network } from './network.ts'
 import { createSearchDomain } from './search-domain.ts'
 
-/** How long DynamoDB's point-in-time recovery goes back: as long as overwritten objects are kept. */
+/** Period that DynamoDB's point-in-time recovery covers. Overwritten objects are retained for the same period. */
 const RECOVERY = Duration.days(35)
 
 const SAFE = {
@@ -33,7 +36,7 @@ export class DataStack extends Stack {
   readonly stateTable: TableV2
   readonly bucket: IBucket
   readonly logsBucket: IBucket
-  /** Absent: there is a cluster elsewhere. */
+  /** Search domain; absent if the stage uses another cluster. */
   readonly domain?: Domain
   readonly network?: { readonly vpc: IVpc; readonly functions: ISecurityGroup }
 
@@ -68,13 +71,16 @@ export class DataStack extends Stack {
     suppressDataStackFindings(this, settings)
   }
 
-  /** Protected from deletion they would stand in the way of a creation that is taken back: what may fail is made before them. */
+  /** Creates the tables after everything that may fail. Their deletion protection would block the rollback of a failed creation. */
   #tablesLast(): void {
     const others = [this.domain, this.bucket, this.network?.vpc].filter((each) => each !== undefined)
     for (const table of [this.resourceTable, this.stateTable]) table.node.addDependency(...others)
   }
 
-  /** Also where others count in their place: CloudFormation refuses to take back what the other stack still imports when this one is updated. */
+  /**
+   * Exports the tables' names even if restored tables replace them. This stack is updated first, and CloudFormation refuses to remove an
+   * export that the service stack still imports.
+   */
   #tablesStayKnown(): void {
     for (const table of [this.resourceTable, this.stateTable])
       for (const value of [table.tableArn, table.tableName]) this.exportValue(value)
@@ -94,20 +100,20 @@ export class DataStack extends Stack {
     key.addToResourcePolicy(
       statement('cloudwatch.amazonaws.com', ['kms:Decrypt', 'kms:GenerateDataKey'], { StringEquals: { 'aws:SourceAccount': account } }),
     )
-    // Which distribution it is, the policy of the bucket says: here that would be a circle.
+    // The bucket policy names the distribution. The key policy cannot, because that would create a circular dependency.
     const distributions = { 'aws:SourceArn': `arn:${partition}:cloudfront::${account}:distribution/*` }
     key.addToResourcePolicy(statement('cloudfront.amazonaws.com', ['kms:Decrypt'], { ArnLike: distributions }))
     return key
   }
 
-  /** Access logs cannot be written with a key of one's own. */
+  /** Creates the bucket for access logs. S3 cannot write them with a customer managed key. */
   #logsBucket({ logRetentionDays }: Settings): IBucket {
     const bucket = new Bucket(this, 'LogsBucket', {
       ...SAFE,
       encryption: BucketEncryption.S3_MANAGED,
       lifecycleRules: [{ expiration: Duration.days(logRetentionDays), noncurrentVersionExpiration: Duration.days(1) }],
     })
-    // The bucket of export files is made later, and may not be named here.
+    // The bucket for export files is created later, so the policy cannot name it.
     bucket.addToResourcePolicy(
       new PolicyStatement({
         principals: [new ServicePrincipal('logging.s3.amazonaws.com')],
@@ -116,11 +122,14 @@ export class DataStack extends Stack {
         conditions: { StringEquals: { 'aws:SourceAccount': this.account } },
       }),
     )
-    // The types of the library's classes do not fit its interfaces exactly.
+    // The types of the CDK's classes do not match its interfaces exactly.
     return bucket as IBucket
   }
 
-  /** overflow/: bodies too large for an item. queries/, tokens/: what links of searches refer to. packages/: definitions that operators added. aws/: records no function could take. */
+  /**
+   * Creates the bucket for data. `overflow/`: bodies too large for an item. `queries/`, `tokens/`: data that search links refer to.
+   * `packages/`: definitions that operators added. `aws/`: records that no function could process.
+   */
   #dataBucket(): IBucket {
     return new Bucket(this, 'DataBucket', {
       ...SAFE,
@@ -131,7 +140,7 @@ export class DataStack extends Stack {
       serverAccessLogsPrefix: 'data-bucket/',
       lifecycleRules: [
         { prefix: 'queries/', expiration: Duration.days(3), noncurrentVersionExpiration: Duration.days(1) },
-        // Records nobody has asked for again: their resources are all in the table.
+        // Records that no operator has redriven. The table holds all of their resources.
         { prefix: FAILED_RECORDS_PREFIX, expiration: Duration.days(90), noncurrentVersionExpiration: Duration.days(1) },
         { prefix: 'tokens/', expiration: Duration.days(2), noncurrentVersionExpiration: Duration.days(1) },
         {
@@ -144,10 +153,10 @@ export class DataStack extends Stack {
   }
 }
 
-/** The account of engines on one machine: a stack for it is deployed to no other. */
+/** Account of AWS engines on one machine. A stack for them cannot be deployed to any other account. */
 export const LOCAL_ACCOUNT = '000000000000'
 
-/** Without one: that of whoever deploys. */
+/** Returns the account of the stacks. Empty: the account of the credentials that deploy. */
 export function accountOf({ account, access }: Settings): { account?: string } {
   const chosen = access === 'open' ? LOCAL_ACCOUNT : account
   return chosen === undefined ? {} : { account: chosen }

@@ -1,6 +1,6 @@
 /**
- * CloudFront in front of the API: one address, TLS, and queries as API Gateway wants them; and in front of the files of exports. Nothing is
- * cached.
+ * CloudFront in front of the API and the export files. It provides one address and TLS, and encodes queries as API Gateway requires. It
+ * caches nothing.
  */
 import { Duration, Stack } from 'aws-cdk-lib'
 import type { RestApi } from 'aws-cdk-lib/aws-apigateway'
@@ -36,24 +36,27 @@ import { GATEWAY_STAGE } from './fhir-api.ts'
 export type FhirDistributionProps = {
   readonly api: RestApi
   readonly settings: Settings
-  /** How export files are handed out. */
+  /** Behavior for export files. */
   readonly files: BehaviorOptions
-  /** What the API knows it by; absent: it is answered as anybody. */
+  /** Secret by which the API recognizes CloudFront. If absent, the API requires none. */
   readonly secret?: OriginSecret
 }
 
 /**
- * CloudFront keeps these for ten seconds by itself, whatever the answer says of caching.
+ * Statuses that CloudFront caches for ten seconds by default, regardless of the response's cache headers.
  * https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/HTTPStatusCodes.html
  */
 const CACHED_ERRORS = [400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504]
 
 export class FhirDistribution extends Construct {
-  /** Which clients ask, and links name: without tokens the API's own, since a signature holds for one host. Without a slash at the end. */
+  /**
+   * Base URL that clients use and links contain, without a trailing slash. With `iam` it is the API's own address, because a signature is
+   * valid for one host only.
+   */
   readonly baseUrl: string
-  /** Where it is reached, or was: each counts as its own in references. The first, the API's, stays whatever the settings say. */
+  /** Current and earlier base URLs. References to any of them count as local. The first is the API's own, which no setting changes. */
   readonly bases: readonly string[]
-  /** Of links to export files: CloudFront's own address also where the server calls itself something else. */
+  /** Origin of links to export files. It is CloudFront's address even if the server has another base URL. */
   readonly fileOrigin: string
   readonly distribution: Distribution
 
@@ -61,7 +64,7 @@ export class FhirDistribution extends Construct {
     super(scope, id)
     const { access, customDomain, stage, baseUrl } = settings
     const { region, urlSuffix } = Stack.of(this)
-    // Not the address of the stage: functions are told the distribution's, and the stage depends on them.
+    // The address of the API's stage would be circular. The stage depends on the functions, and these receive the distribution's address.
     const apiHost = `${api.restApiId}.execute-api.${region}.${urlSuffix}`
     const apiOrigin = new HttpOrigin(apiHost, {
       protocolPolicy: OriginProtocolPolicy.HTTPS_ONLY,
@@ -113,18 +116,25 @@ export class FhirDistribution extends Construct {
   }
 }
 
-/** CloudFront takes 8,192 characters of address, API Gateway 10,240 bytes of address and headers; neither has an answer of ours for more. */
+/**
+ * Maximum characters. CloudFront accepts 8,192 in the address, API Gateway 10,240 bytes in address and headers. Above that, neither returns
+ * an OperationOutcome.
+ */
 const LONGEST_ADDRESS = 8_000
 const LONGEST_HEAD = 9_500
 
-/** What clients of the authorization server look for at the root: https://www.rfc-editor.org/rfc/rfc8414#section-3.1 */
+/**
+ * Code that maps discovery requests at the root, where clients of the authorization server look:
+ * https://www.rfc-editor.org/rfc/rfc8414#section-3.1
+ */
 const TO_BASE = `\
   var known = /^(\\/\\.well-known\\/(?:smart-configuration|openid-configuration|oauth-authorization-server))(?:\\/${GATEWAY_STAGE})?$/.exec(request.uri)
   if (known) request.uri = '/${GATEWAY_STAGE}' + known[1]
 `
 
 /**
- * Browsers leave some characters of a query as they are which API Gateway refuses or splits at. In CloudFront's JavaScript.
+ * Returns the source of the viewer function in CloudFront's JavaScript. It encodes characters that browsers leave in a query, but API
+ * Gateway rejects or splits at.
  * https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/functions-javascript-runtime-20.html
  */
 const viewerRequest = (givesTokens: boolean): string =>

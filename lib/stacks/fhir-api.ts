@@ -1,6 +1,6 @@
 /**
- * The REST API: a resource and its methods for each route of lambdas/catalogue/routes.ts. Its stage is called `fhir`, so that paths are the
- * same at its own address and behind CloudFront. https://docs.aws.amazon.com/apigateway/latest/developerguide/
+ * REST API: a resource and its methods for each route of lambdas/catalogue/routes.ts. Its deployment stage is named `fhir`, so that paths
+ * are the same at the API's own address and behind CloudFront. https://docs.aws.amazon.com/apigateway/latest/developerguide/
  */
 import { Duration, RemovalPolicy } from 'aws-cdk-lib'
 import {
@@ -28,7 +28,7 @@ import type { Settings } from '../settings/settings.ts'
 export const GATEWAY_STAGE = 'fhir'
 
 const ofMethods = ({ limits }: Settings): MethodDeploymentOptions => ({
-  // It would tell of paths and bodies.
+  // Traces would contain paths and bodies.
   dataTraceEnabled: false,
   loggingLevel: MethodLoggingLevel.OFF,
   throttlingRateLimit: limits.rate,
@@ -59,7 +59,7 @@ export class FhirApi extends Construct {
       deployOptions: {
         stageName: GATEWAY_STAGE,
         ...ofMethods(settings),
-        // Those of a single method cost, and an alarm looks at one.
+        // Metrics of single methods cost extra. Only one method has an alarm.
         methodOptions: settings.access === 'token' ? { [`${TOKEN_ROUTE}/POST`]: { ...ofMethods(settings), metricsEnabled: true } } : {},
         accessLogDestination: new LogGroupLogDestination(this.logGroup),
         accessLogFormat: AccessLogFormat.custom(JSON.stringify(ACCESS)),
@@ -68,7 +68,7 @@ export class FhirApi extends Construct {
     addGatewayErrors(this.api, settings)
   }
 
-  /** Once the functions are there, which are told the address of the API. */
+  /** Adds the routes. Call it after the functions are created, which need the address of the API. */
   addRoutes(functions: HttpFunctions): void {
     const integrations = new Map<HttpFunction, LambdaIntegration>()
     const integrationOf = (name: HttpFunction): LambdaIntegration => {
@@ -81,7 +81,7 @@ export class FhirApi extends Construct {
       const resource = path.split('/').filter(Boolean).reduce(child, this.api.root)
       for (const [method, name] of methods) resource.addMethod(method, integrationOf(name), { authorizationType })
       resource.addMethod('ANY', integrationOf('fallback'), { authorizationType })
-      // Browsers ask without credentials.
+      // Browsers send preflight requests without credentials.
       resource.addMethod('OPTIONS', integrationOf('fallback'), { authorizationType: AuthorizationType.NONE })
     }
   }
@@ -89,7 +89,7 @@ export class FhirApi extends Construct {
 
 const child = (parent: IResource, part: string): IResource => parent.getResource(part) ?? parent.addResource(part)
 
-/** No path, no query, no address: the route says enough. */
+/** Fields of the access log. The route is enough: paths, queries and client addresses are not logged. */
 const ACCESS = {
   requestId: '$context.requestId',
   time: '$context.requestTimeEpoch',
@@ -102,7 +102,10 @@ const ACCESS = {
   functionMs: '$context.integrationLatency',
 }
 
-/** Path as API Gateway wants it → method → function. One name for a variable at its place, no name twice in a path; GET is also HEAD, unless it begins something. */
+/**
+ * Returns the functions by method, by path in the form of API Gateway. Variables at the same position have the same name, and no name
+ * occurs twice in a path. GET also serves HEAD, unless it starts an operation.
+ */
 export function gatewayRoutesOf({ access }: Pick<Settings, 'access'>): ReadonlyMap<string, ReadonlyMap<string, HttpFunction>> {
   const givesTokens = access === 'token'
   const routes = new Map<string, Map<string, HttpFunction>>(
@@ -110,7 +113,7 @@ export function gatewayRoutesOf({ access }: Pick<Settings, 'access'>): ReadonlyM
   )
   for (const route of [...ROUTES, ...(givesTokens ? AUTH_ROUTES : [])]) {
     const { method, path, interaction } = route
-    // CloudFront hands out files.
+    // CloudFront serves export files.
     if (interaction === 'export-file') continue
     const place = placeOf(path)
     const methods = routes.get(place) ?? new Map<string, HttpFunction>()
@@ -120,13 +123,13 @@ export function gatewayRoutesOf({ access }: Pick<Settings, 'access'>): ReadonlyM
   return routes
 }
 
-/** Below these there are the endpoints of the authorization server and nothing else. */
+/** Paths that the fallback answers, so that no FHIR route matches them. Below them are only endpoints of the authorization server. */
 const UNKNOWN_ENDPOINTS = ['/auth', '/auth/{proxy+}', '/.well-known', '/.well-known/{proxy+}']
 
-/** Below it there are links of jobs and nothing else. */
+/** Path that the fallback answers, too. Below it are only links of jobs. */
 const UNKNOWN_JOBS = ['/export']
 
-/** What a variable is called by its depth; the handler puts them together again by their order. */
+/** Names of path variables by depth. They need no meaning: the handler inserts their values into the path by position. */
 const VARIABLES = ['{type}', '{id}', '{type2}', '{versionId}']
 
 const placeOf = (path: string): string =>

@@ -1,4 +1,4 @@
-/** One function, our way: its code, its ports and nothing else, a log that ends. */
+/** Lambda function of this project: its code, access to its own ports only, and a log with limited retention. */
 import { Duration, RemovalPolicy } from 'aws-cdk-lib'
 import type { ISecurityGroup, IVpc } from 'aws-cdk-lib/aws-ec2'
 import { ManagedPolicy, PolicyDocument, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
@@ -18,16 +18,16 @@ export type FhirFunctionProps = {
   readonly bundle: Bundle
   readonly settings: Settings
   readonly aws: AwsResources
-  /** Besides those of its ports. */
+  /** Statements in addition to those of its ports. */
   readonly statements?: readonly PolicyStatement[]
   readonly environment?: Readonly<Record<string, string>>
   readonly network?: { readonly vpc: IVpc; readonly functions: ISecurityGroup }
 }
 
-/** Seconds. The gateway waits for 29. */
+/** Timeouts in seconds. API Gateway waits for 29 seconds. */
 const TIMEOUTS: Readonly<Partial<Record<FunctionName, number>>> & { readonly http: number } = {
   http: 29,
-  // Its sweep looks for a minute whether the index of the table shows a beat.
+  // Its sweep waits up to a minute for a heartbeat to appear in the table's index.
   indexer: 90,
   'settle-transactions': 300,
   'rebuild-step': 900,
@@ -83,7 +83,7 @@ export class FhirFunction extends Construct {
   }
 }
 
-/** `settle-transactions` → SettleTransactions. */
+/** Returns the construct id, for example SettleTransactions for `settle-transactions`. */
 const constructId = (name: string): string => name.replace(/(?:^|-)(\w)/g, (_, letter: string) => letter.toUpperCase())
 
 const WORKERS: Readonly<Record<Worker, true>> = {

@@ -1,4 +1,4 @@
-/** Behaviours of the CDK's library that have to be asked for. https://docs.aws.amazon.com/cdk/v2/guide/featureflags.html */
+/** Behaviors of the CDK library that must be enabled explicitly. https://docs.aws.amazon.com/cdk/v2/guide/featureflags.html */
 export const FEATURE_FLAGS = {
   '@aws-cdk/aws-s3:createDefaultLoggingPolicy': true,
   '@aws-cdk/aws-s3:serverAccessLogsUseBucketPolicy': true,

@@ -1,4 +1,4 @@
-/** A VPC of one's own: private subnets without a way to the internet, and endpoints for the services the functions call. */
+/** VPC of the stage: private subnets without a route to the internet, and endpoints for the services that functions call. */
 import {
   FlowLogDestination,
   GatewayVpcEndpointAwsService,
@@ -20,7 +20,7 @@ const FLOW_LOGS = 'vpc-flow-logs/'
 
 export class Network extends Construct {
   readonly vpc: IVpc
-  /** Of all functions. */
+  /** Security group of all functions. */
   readonly functions: ISecurityGroup
 
   constructor(scope: Construct, id: string, { cidr, availabilityZones }: VpcSettings) {
@@ -34,7 +34,7 @@ export class Network extends Construct {
         dynamodb: { service: GatewayVpcEndpointAwsService.DYNAMODB },
         s3: { service: GatewayVpcEndpointAwsService.S3 },
       },
-      // Changing it takes a function of CDK's own; nothing of ours uses it.
+      // Restricting it requires an extra function of the CDK. No resource of this project uses that group.
       restrictDefaultSecurityGroup: false,
     }) as IVpc
     this.functions = new SecurityGroup(this, 'Functions', { vpc: this.vpc, description: 'The functions', allowAllOutbound: false })

@@ -1,4 +1,4 @@
-/** The rules that begin exports on schedules. https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-scheduled-rule-pattern.html */
+/** Rules that start scheduled exports. https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-scheduled-rule-pattern.html */
 import { Duration } from 'aws-cdk-lib'
 import { EventField, Rule, RuleTargetInput, Schedule } from 'aws-cdk-lib/aws-events'
 import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets'
@@ -9,10 +9,10 @@ import { DEFAULT_TENANT } from '../../lambdas/ports/store/tenants.ts'
 import { latenessLimitOf } from '../settings/export-settings.ts'
 import type { Settings } from '../settings/settings.ts'
 
-/** After which an export that a restore ended is begun anew, at the latest. */
+/** Maximum time until an export that a restore ended is started again. */
 const AGAIN = Duration.minutes(10)
 
-/** `starter`: begins exports. `sweeper`: looks at what becomes of them. */
+/** Creates the rules. `starter`: function that starts exports. `sweeper`: function that checks their results and copies their files. */
 export function scheduleExports(
   scope: Construct,
   { exports, restored }: Pick<Settings, 'exports' | 'restored'>,
@@ -26,7 +26,7 @@ export function scheduleExports(
       new Rule(scope, `${id}-${rest.name}`, {
         description: `${description} ${rest.name}`,
         schedule: when,
-        // The same event may come twice: it says when it was due.
+        // The same event may arrive twice. Its time identifies the run.
         targets: [new LambdaFunction(starter, { event: RuleTargetInput.fromObject({ schedule, time: EventField.time, ...only }) })],
       })
     calls('Export', 'Begins the export', Schedule.expression(expression), {})

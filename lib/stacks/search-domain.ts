@@ -1,4 +1,4 @@
-/** The OpenSearch domain. It holds nothing that could not be made again from the table of resources; it is kept all the same. */
+/** OpenSearch domain. All of its data can be rebuilt from the resource table. Deleting the stack retains it nevertheless. */
 import { RemovalPolicy, Stack } from 'aws-cdk-lib'
 import { EbsDeviceVolumeType, type IVpc, SubnetType } from 'aws-cdk-lib/aws-ec2'
 import type { IKey } from 'aws-cdk-lib/aws-kms'
@@ -20,7 +20,7 @@ const SIZES: Readonly<Record<Size, Pick<DomainProps, 'capacity' | 'ebs' | 'zoneA
   },
 }
 
-/** Gigabytes of each node. */
+/** Returns the gigabytes of each node, or 0 for another cluster. */
 export const diskGigabytesOf = (search: Settings['search']): number => ('kind' in search ? (SIZES[search.size].ebs?.volumeSize ?? 0) : 0)
 
 export type SearchDomainProps = { readonly size: Size; readonly stage: string; readonly key: IKey; readonly vpc?: IVpc }
@@ -30,7 +30,7 @@ export function createSearchDomain(scope: Construct, { size, stage, key, vpc }: 
   const zones = vpc === undefined || zoneAwareness === undefined ? zoneAwareness : { availabilityZoneCount: vpc.availabilityZones.length }
   const domain = new Domain(scope, 'SearchDomain', {
     version: EngineVersion.OPENSEARCH_3_7,
-    // Another version is an upgrade in place, not another domain.
+    // A change of the version upgrades the domain in place instead of replacing it.
     enableVersionUpgrade: true,
     ...sized,
     ...(zones === undefined ? {} : { zoneAwareness: zones }),
@@ -41,7 +41,7 @@ export function createSearchDomain(scope: Construct, { size, stage, key, vpc }: 
     removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ...(vpc === undefined ? {} : { vpc, vpcSubnets: [subnetsOf(vpc, size)] }),
   })
-  // As a property, because the construct would change it with a function of its own after the domain is there.
+  // Set as a property. The construct would use an extra function to change the policy after the domain exists.
   ;(domain.node.defaultChild as CfnDomain).accessPolicies = accessPolicy(Stack.of(scope), stage)
   return domain
 }
@@ -49,7 +49,7 @@ export function createSearchDomain(scope: Construct, { size, stage, key, vpc }: 
 const subnetsOf = (vpc: IVpc, size: Size) =>
   size === 'demo' ? { subnets: vpc.isolatedSubnets.slice(0, 1) } : { subnetType: SubnetType.PRIVATE_ISOLATED }
 
-/** The account decides, and of its roles only those of the functions: what each of them may do stands in its role. */
+/** Permits the roles of the functions, and no other roles of the account. Each role limits what its function may do. */
 const accessPolicy = ({ account, partition }: Stack, stage: string) => ({
   Version: '2012-10-17',
   Statement: [
@@ -63,5 +63,5 @@ const accessPolicy = ({ account, partition }: Stack, stage: string) => ({
   ],
 })
 
-/** Of the roles of all functions, so that the domain can name them without knowing them. */
+/** Returns the path of all functions' roles. The domain's policy uses it, so it needs no list of roles. */
 export const rolePathOf = (stage: string): string => `/fhir-${stage}/`

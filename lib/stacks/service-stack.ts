@@ -1,4 +1,4 @@
-/** What runs: the API, its functions, what follows the table, what is in front, and what watches it. Nothing in it lasts. */
+/** Service stack: API, functions, stream processing, CloudFront, firewall and monitoring. Lasting data is in the data stack. */
 import { createHash } from 'node:crypto'
 import { CfnOutput, CustomResource, Duration, Stack } from 'aws-cdk-lib'
 import { Rule, RuleTargetInput, Schedule } from 'aws-cdk-lib/aws-events'
@@ -31,21 +31,21 @@ import { diskGigabytesOf } from './search-domain.ts'
 import { StepWorkflow } from './step-workflow.ts'
 import { followStream } from './stream-indexer.ts'
 
-/** Sort keys of what the functions follow: heads of resources and beats of the pulse, and records of large transactions. */
+/** Sort keys of the stream records for each function: current versions and heartbeats, or records of large transactions. */
 export const FOLLOWED_SORT_KEYS = { indexer: ['H', 'P'], 'settle-transactions': ['T'] } as const
 
-/** What the settler is asked on schedules: transactions and rebuilds nobody works on, and large bodies no version names. */
+/** Sweeps of `settle-transactions`: abandoned transactions and rebuilds; large bodies that no version refers to. */
 const SWEEPS = { transactions: Duration.minutes(1), bodies: Duration.days(1) } as const
-/** And the indexer: a pulse, and whether all indices are there. */
+/** Sweep of `indexer`: sends a heartbeat and checks that all indices exist. */
 const INDEX_SWEEP = { index: Duration.minutes(1) } as const
-/** Jobs of exports nobody works on; files nobody is handed any more. */
+/** Sweeps of `export-sweep`: abandoned jobs; files that clients can no longer download. */
 const EXPORT_SWEEPS = { jobs: Duration.minutes(1), expired: Duration.hours(1) } as const
-/** And who tends the signing keys. */
+/** Sweep of `tend-keys`: maintains the signing keys. */
 const KEY_SWEEP = { keys: Duration.days(1) } as const
 
 /**
- * Longer than executions last that go on: one ends by itself after 25,000 events, five days of two functions that fill an index. An export that
- * is begun again goes on where it was, a rebuild anew.
+ * Maximum duration of an execution, longer than any that makes progress. An execution ends itself after 25,000 events, which is five days
+ * of two functions that fill an index. A restarted export resumes, a restarted rebuild begins from the start.
  */
 const LONGEST = { rebuild: Duration.days(6), export: Duration.days(2) } as const
 
@@ -54,7 +54,7 @@ export class ServiceStack extends Stack {
   readonly #bundles: Bundles
   readonly #data: DataStack
   readonly #tables: CurrentTables
-  /** Before it no function knows the tables that count. */
+  /** Adoption of restored tables. Functions depend on it, so that none uses the tables earlier. */
   #adoption: CustomResource | undefined
 
   constructor(scope: Construct, id: string, settings: Settings, data: DataStack, bundles: Bundles) {
@@ -76,7 +76,7 @@ export class ServiceStack extends Stack {
       ...(secret === undefined ? {} : { secret }),
     })
     const links = { origin: fileOrigin, keyPairId, keyId: files.linkKeys[0]!.key.keyId }
-    // It accepts a new secret before that is sent.
+    // The firewall must accept a new secret before CloudFront sends it.
     distribution.node.addDependency(firewall.webAcl)
     const told = { FHIR_BASE_URL: baseUrl, FHIR_OWN_BASES: bases.join(' ') }
 
@@ -143,7 +143,7 @@ export class ServiceStack extends Stack {
     suppressServiceStackFindings(this, { bucket, resourceTable, ...(domain === undefined ? {} : { domain }) }, settings)
   }
 
-  /** The ARN of the stream of the table of resources. */
+  /** Returns the ARN of the resource table's stream. Adopts restored tables first, if the settings name any. */
   #followed(files: ExportFiles): string {
     const { restored, capacity } = this.#settings
     if (restored === undefined) return this.#data.resourceTable.tableStreamArn!
@@ -190,7 +190,7 @@ export class ServiceStack extends Stack {
     return followStream(follower, { streamArn, bucket, sorts, parallelizationFactor }).eventSourceMappingId
   }
 
-  /** `told`: what else the sweeps of these names are told. */
+  /** Creates a schedule for each sweep. The last parameter adds fields to the events of single sweeps. */
   #sweep(sweeper: IFunction, sweeps: Readonly<Record<string, Duration>>, told: Readonly<Record<string, object>> = {}): void {
     for (const [sweep, every] of Object.entries(sweeps)) {
       new Rule(this, `Sweep-${sweep}`, {
@@ -201,7 +201,7 @@ export class ServiceStack extends Stack {
     }
   }
 
-  /** Once the functions that work on the index are the new ones, and before those that answer are. */
+  /** Creates the migration. It runs after the functions that maintain the index are updated, and before those that answer requests. */
   #migration(aws: AwsResources, told: Record<string, string>, before: readonly FhirFunction[]): CustomResource {
     const { restored } = this.#settings
     const { environment } = changedKeysAccessOf(this, restored, aws)
@@ -217,7 +217,7 @@ export class ServiceStack extends Stack {
     return resource
   }
 
-  /** Changes with every change of code or settings. */
+  /** Returns a value that changes with the code and with the settings below. A change makes the deployment run the migration. */
   #fingerprint(told: Record<string, string>): string {
     const hashes = Object.entries(this.#bundles).map(([name, { hash }]) => [name, hash])
     const { baseUrl, customDomain, search, rebuildWait, restored } = this.#settings
@@ -225,7 +225,7 @@ export class ServiceStack extends Stack {
     return createHash('sha256').update(JSON.stringify(all)).digest('hex')
   }
 
-  /** Made before anybody can ask for a token, and removed with the stage. */
+  /** Creates the signing keys before any client can request a token, and removes them with the stage. */
   #signingKeys(aws: AwsResources, told: Record<string, string>): { readonly tender: IFunction; readonly made: CustomResource } {
     const { function: tender } = this.#function('tend-keys', aws, { environment: told })
     this.#sweep(tender, KEY_SWEEP)
@@ -237,7 +237,7 @@ export class ServiceStack extends Stack {
     return { tender, made }
   }
 
-  /** Begins exports when requests could, too. */
+  /** Creates the function and rules for scheduled exports. They can start only when requests can, after the migration. */
   #scheduled(aws: AwsResources, told: Record<string, string>, before: CustomResource, sweeper: IFunction): IFunction {
     const { function: starter } = this.#function('export-schedule', aws, { environment: told })
     starter.node.addDependency(before)
@@ -254,7 +254,7 @@ export class ServiceStack extends Stack {
     const made = httpFunctionsOf(this.#settings).map((name): [HttpFunction, IFunction] => {
       const { function: each } = this.#function(name, aws, { environment: told })
       if (keys !== undefined) each.node.addDependency(keys)
-      // Where a migration ends what was issued, nobody issues any more by the table of state before.
+      // If the migration revokes tokens, `token` is updated first. Otherwise it could still issue tokens from the previous table.
       if (name === 'token' && this.#settings.restored?.state !== undefined) migration.node.addDependency(each)
       else each.node.addDependency(migration)
       return [name, each as IFunction]
@@ -267,6 +267,6 @@ export class ServiceStack extends Stack {
   }
 }
 
-/** Returns the command that registers a client with all scopes, the administrator's too. Without one a new stage answers no request. */
+/** Returns the command that registers a client with all scopes, the administrator's too. Without a client a stage answers no request. */
 const firstClient = ({ stage, service }: Settings): string =>
   `npm run fhir -- client add admin --secret --scope 'system/*.cruds system/admin'${service.tenancy === 'on' ? " --tenant '*'" : ''} --stage ${stage}`

@@ -1,6 +1,6 @@
 /**
- * A state machine whose steps one function does: lambdas/indexing/workflow.ts, lambdas/export/workflow.ts. Its log holds no input and no output, and nothing in it waits for
- * ever.
+ * State machine whose steps are run by one function: lambdas/indexing/workflow.ts, lambdas/export/workflow.ts. Its log contains no input
+ * and no output. Every wait is limited.
  */
 import { type Duration, RemovalPolicy } from 'aws-cdk-lib'
 import type { IKey } from 'aws-cdk-lib/aws-kms'
@@ -11,15 +11,15 @@ import { Construct } from 'constructs'
 import { allow } from '../permissions/permissions.ts'
 import type { Settings } from '../settings/settings.ts'
 
-/** Seconds, for the call and its answer. */
+/** Seconds added to the timeout of a function, for the call and its response. */
 const SLACK = 60
 
 export type StepWorkflowProps = {
   readonly comment: string
-  /** Amazon States Language. `step`: the ARN of the function. */
+  /** Returns the definition in Amazon States Language. `step`: ARN of the function. */
   readonly definition: (step: string) => object
   readonly step: LambdaFunction
-  /** After it an execution is ended, and what wants it begins another: longer than any takes that goes on. */
+  /** Maximum duration of an execution, longer than any that makes progress. A longer one is ended, and remaining work starts another. */
   readonly most: Duration
   readonly key: IKey
   readonly settings: Settings
@@ -46,7 +46,7 @@ export class StepWorkflow extends Construct {
   }
 }
 
-/** Each task waits for its function as long as that may take, and a little; what nobody answered is tried again as what failed. */
+/** Limits each task to the timeout of its function plus SLACK. A call without a response is then retried like a failed one. */
 function limited(definition: object, { timeout }: LambdaFunction): object {
   const TimeoutSeconds = timeout!.toSeconds() + SLACK
   return JSON.parse(JSON.stringify(definition, (_, value) => (value?.Type === 'Task' ? { ...value, TimeoutSeconds } : value)))

@@ -1,4 +1,7 @@
-/** What follows the stream of the table: each function gets its records in order, a failed one alone, and what none can take is put aside. */
+/**
+ * Processing of the resource table's stream. Each function receives its records in order. A failing batch is split until the failing record
+ * is alone. Records that cannot be processed are stored in the bucket.
+ */
 import { Duration } from 'aws-cdk-lib'
 import {
   type CfnEventSourceMapping,
@@ -14,12 +17,12 @@ import type { FhirFunction } from './fhir-function.ts'
 export type FollowStreamProps = {
   readonly streamArn: string
   readonly bucket: IBucket
-  /** Sort keys of the items that matter. */
+  /** Sort keys of the items to process. */
   readonly sorts: readonly string[]
   readonly parallelizationFactor: number
 }
 
-/** Below the 24 hours a stream keeps, so that what cannot be done is put aside instead of lost. */
+/** Maximum age of a retried record, below the 24 hours that a stream retains it. Older records are stored in the bucket, not lost. */
 const OLDEST = Duration.hours(20)
 const FOR_EVER = -1
 
@@ -45,5 +48,5 @@ export function followStream(
   return mapping
 }
 
-/** The role of the function says what it takes (permissions/grants.ts). */
+/** Returns the bucket as destination. The function's role already has the permissions for it (permissions/grants.ts). */
 const putAside = ({ bucketArn }: IBucket): IEventSourceDlq => ({ bind: () => ({ destination: bucketArn }) })
