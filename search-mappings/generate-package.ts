@@ -1,4 +1,4 @@
-/** Generates the files of a package that is committed, from its archive: `node search-mappings/generate-package.ts FILE.tgz`. */
+/** Generates the committed files of a package from its archive: `node search-mappings/generate-package.ts FILE.tgz`. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { buildPackage } from '../lambdas/fhir/profile/definitions/package-files.ts'

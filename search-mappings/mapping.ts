@@ -1,4 +1,4 @@
-/** The format of search-mappings/<Type>.json. */
+/** Format of search-mappings/<Type>.json. */
 import type { Branch } from '../lambdas/fhir/path/branch.ts'
 
 export type Mapping = {
@@ -6,14 +6,14 @@ export type Mapping = {
   readonly type: string
   readonly url: string
   readonly expression: string
-  /** Of a reference: the types it may point to; `*`: any. */
+  /** Types that a reference may point to; `*`: any. */
   readonly targets?: readonly string[]
-  /** Where the values are: the expression, compiled. Of a composite, where its components start from. */
+  /** Compiled expression, which locates the values. For a composite it locates the elements at which the components start. */
   readonly values: readonly Branch[]
   readonly components?: readonly ComponentMapping[]
 }
 
 export type ComponentMapping = Omit<Mapping, 'values' | 'components'> & {
-  /** The values, by the type of what the composite's own values are. */
+  /** Compiled values, by the type of the composite's own values. */
   readonly values: Readonly<Record<string, readonly Branch[]>>
 }

@@ -1,4 +1,4 @@
-/** The definitions in the archive of a package, in the order of their names. */
+/** Reads the definitions in the archive of a package, sorted by type and id. */
 import { createReadStream } from 'node:fs'
 import { readArchive } from '../../lambdas/adapters/filesystem/package-archive.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'

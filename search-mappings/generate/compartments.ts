@@ -1,4 +1,4 @@
-/** The paths by which resources belong to compartments. https://hl7.org/fhir/R4/compartmentdefinition.html */
+/** Generates the paths by which resources belong to compartments. https://hl7.org/fhir/R4/compartmentdefinition.html */
 import type { CompartmentPaths } from '../../lambdas/fhir/compartment.ts'
 import type { Branch } from '../../lambdas/fhir/path/branch.ts'
 import type { Mapping } from '../mapping.ts'
@@ -24,7 +24,7 @@ export function generateCompartments(parameters: ReadonlyMap<string, readonly Ma
   )
 }
 
-/** `{def}`: the resource that makes the compartment. */
+/** Returns the reference branches of a parameter. Throws Error if it is unknown. `{def}`, which defines the compartment, has none. */
 function valuesOf(parameters: ReadonlyMap<string, readonly Mapping[]>, type: string, code: string): readonly Branch[] {
   if (code === '{def}') return []
   const parameter = parameters.get(type)?.find((mapping) => mapping.code === code)

@@ -1,14 +1,14 @@
 /**
- * Errata of R4's extensions: where HL7's own definitions use an extension, against its published context.
- * Pack: `hl7.fhir.uv.extensions.r5` 1.0.0, where HL7 corrected the same extensions. https://hl7.org/fhir/extensions/1.0.0/
+ * Errata of R4's extensions. HL7's own definitions use these extensions outside of their published contexts. `Pack` means
+ * `hl7.fhir.uv.extensions.r5` 1.0.0, where HL7 corrected the same extensions. https://hl7.org/fhir/extensions/1.0.0/
  */
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 
 export type Erratum = {
   readonly name: string
-  /** Elements that the published definition lacks. */
+  /** Elements that the contexts of the published definition lack. */
   readonly contexts: readonly string[]
-  /** The published invariant of the context is wrong. */
+  /** Removes the invariant of the context, because the published one is wrong. */
   readonly isWithoutInvariant?: true
   readonly source: string
 }
@@ -21,7 +21,7 @@ const CAPABILITIES = [
   ...['readHistory', 'referencePolicy', 'updateCreate', 'versioning'].map((name) => `rest.resource.${name}`),
 ].map((name) => `CapabilityStatement.${name}`)
 
-/** R4's resources that extend R5's CanonicalResource, and have a url. */
+/** Types of R4 that have a url, and that extend CanonicalResource in R5. */
 const CANONICAL = [
   ...['ActivityDefinition', 'CapabilityStatement', 'ChargeItemDefinition', 'CodeSystem', 'CompartmentDefinition', 'ConceptMap'],
   ...['EffectEvidenceSynthesis', 'EventDefinition', 'Evidence', 'EvidenceVariable', 'ExampleScenario', 'GraphDefinition'],
@@ -68,7 +68,7 @@ export const ERRATA: readonly Erratum[] = [
 const BASE = 'http://hl7.org/fhir/StructureDefinition/'
 const BY_URL: ReadonlyMap<unknown, Erratum> = new Map(ERRATA.map((erratum) => [`${BASE}${erratum.name}`, erratum]))
 
-/** Returns the definition with its erratum applied. */
+/** Returns the definition with its erratum applied, or unchanged if there is none. */
 export function applyErratum(definition: Resource): Resource {
   const erratum = BY_URL.get(definition.url)
   if (erratum === undefined) return definition

@@ -1,4 +1,4 @@
-/** HL7's definitions of R4, as the package hl7.fhir.r4.examples holds them. */
+/** Reads HL7's definitions of R4 from the package hl7.fhir.r4.examples. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
@@ -62,13 +62,13 @@ export const PACKAGE_FOLDER = join(import.meta.dirname, '../../node_modules/hl7.
 
 const read = <T>(file: string): T => JSON.parse(readFileSync(join(PACKAGE_FOLDER, file), 'utf8')) as T
 
-/** In the order of their names, whatever the file system's is. */
+/** Returns the file names in alphabetical order, regardless of the file system's order. */
 const files = (type: string): readonly string[] =>
   readdirSync(PACKAGE_FOLDER)
     .filter((file) => file.startsWith(`${type}-`))
     .sort()
 
-/** The types themselves, without profiles, extensions and logical models. */
+/** Returns the types themselves, without profiles, extensions and logical models. */
 export function readTypeDefinitions(): readonly StructureDefinition[] {
   return files('StructureDefinition')
     .filter((file) => !file.slice('StructureDefinition-'.length).includes('-'))
@@ -76,11 +76,11 @@ export function readTypeDefinitions(): readonly StructureDefinition[] {
     .filter((type) => type.derivation !== 'constraint' && type.kind !== 'logical' && type.snapshot !== undefined)
 }
 
-/** A profile of a type of data, as SimpleQuantity is. */
+/** Returns a profile of a data type, for example SimpleQuantity. */
 export const readProfile = (url: string): StructureDefinition =>
   read<StructureDefinition>(`StructureDefinition-${url.slice(url.lastIndexOf('/') + 1)}.json`)
 
-/** Without the three that are examples of how to write one. */
+/** Returns the search parameters, without the three that are examples of the resource type. */
 export const readSearchParameters = (): readonly SearchParameterResource[] =>
   files('SearchParameter')
     .filter((file) => !file.startsWith('SearchParameter-example'))
@@ -96,7 +96,7 @@ export function readValueSet(url: string): ValueSet | undefined {
   return existsSync(join(PACKAGE_FOLDER, file)) ? read<ValueSet>(file) : undefined
 }
 
-/** Most files are named by the end of the url; some of HL7's are not. */
+/** Returns a code system, or undefined if the package has none. Most files are named after the end of the url, but some are not. */
 export function readCodeSystem(url: string): CodeSystem | undefined {
   const file = `CodeSystem-${url.slice(url.lastIndexOf('/') + 1)}.json`
   const found = existsSync(join(PACKAGE_FOLDER, file)) ? read<CodeSystem>(file) : undefined
@@ -111,5 +111,5 @@ export function readCodeSystem(url: string): CodeSystem | undefined {
 
 let others: ReadonlyMap<string, CodeSystem> | undefined
 
-/** All of a resource type, in the order of their names. */
+/** Returns all definitions of a resource type, in the order of their file names. */
 export const readDefinitions = (type: string): readonly Resource[] => files(type).map((file) => read<Resource>(file))

@@ -5,10 +5,13 @@ import type { Invariant } from '../../lambdas/fhir/validate/invariant.ts'
 import { type Constraint, type ElementDefinition, readProfile, type StructureDefinition } from './hl7.ts'
 import { parentsOf, typeNameOf } from './shapes.ts'
 
-/** Checked by the validator's own code, on its one walk: faster, or not to be said in FHIRPath of one resource. */
+/** Invariants that the validator's own code checks in its single walk. That is faster, or FHIRPath on one resource cannot express them. */
 const NATIVE: ReadonlySet<string> = new Set(['ele-1', 'ext-1', 'dom-2', 'dom-3', 'dom-4', 'dom-5', 'ref-1', 'txt-1', 'txt-2'])
 
-/** By type or backbone element; rules of a single element under its path, `Timing.repeat` or `ValueSet.compose.include.system`. */
+/**
+ * Returns the invariants by type or backbone element. Rules of a single element are under its path, for example `Timing.repeat` or
+ * `ValueSet.compose.include.system`.
+ */
 export function generateInvariants(
   types: readonly StructureDefinition[],
   fhirpath: Compiler,
@@ -31,13 +34,16 @@ export function generateInvariants(
   return found
 }
 
-/** What the profiles say that its type has to be as: SimpleQuantity. */
+/** Returns the rules of the profiles that an element sets for its type, for example SimpleQuantity. */
 const profiledRules = ({ type: types = [] }: ElementDefinition, focus: string): readonly Constraint[] =>
   types
     .filter((type) => typeNameOf(type) === focus)
     .flatMap(({ profile = [] }) => profile.flatMap((url) => readProfile(url).snapshot!.element[0]!.constraint ?? []))
 
-/** An element's path and type; of a choice, all of them. A reference to another element's content has that one's rules. */
+/**
+ * Returns the path and type of an element, one pair for each type of a choice. An element that references another's content has none: the
+ * rules of that element apply to it.
+ */
 function placesOf({ path, type = [] }: ElementDefinition): readonly (readonly [path: string, type: string])[] {
   const names = type.map(typeNameOf)
   if (!path.endsWith('[x]')) return names.map((name) => [path, name] as const)
@@ -47,7 +53,7 @@ function placesOf({ path, type = [] }: ElementDefinition): readonly (readonly [p
 const isChecked = ({ key, severity, expression }: Constraint): boolean =>
   severity === 'error' && expression !== undefined && !NATIVE.has(key)
 
-/** `repeats = true` is empty where nothing is said, and so is a rule that hangs on it: what is not said is not true. */
+/** Makes `repeats = true` false instead of empty if the element is missing. Otherwise a rule that depends on it would be empty, too. */
 const decided = (expression: string): string => expression.replaceAll(/\b(\w+) ?= ?true\b/g, '$1.where($this = true).exists()')
 
 function compile({ key, human, expression }: Constraint, type: string, fhirpath: Compiler): readonly Invariant[] {

@@ -1,4 +1,4 @@
-/** JSON with one member or item a line, so that differences can be read. */
+/** Returns JSON with one member or item on each line, so that diffs are readable. */
 export function toJsonLines(data: Readonly<Record<string, unknown>> | readonly unknown[]): string {
   if (Array.isArray(data)) return `[\n${data.map((item) => JSON.stringify(item)).join(',\n')}\n]\n`
   const members = Object.entries(data).map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`)

@@ -1,4 +1,4 @@
-/** What R4 says beyond its structure, as a package: profiles, extensions, value sets, and what it advises. */
+/** Generates R4's rules beyond its structure as a package: profiles, extensions, value sets, and constraints that only warn. */
 import { buildPackage, type Package, packageFilesOf } from '../../lambdas/fhir/profile/definitions/package-files.ts'
 import type { Inclusion, ValueSet } from '../../lambdas/fhir/profile/value-set.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
@@ -10,13 +10,13 @@ import { buildUsValueSets } from './us-value-sets.ts'
 export const PACKAGES_FOLDER = 'lambdas/fhir/definitions/packages'
 
 export type ConstraintKeys = {
-  /** Of all constraints of R4's own types. */
+  /** Keys of all constraints of R4's own types. */
   readonly all: ReadonlySet<string>
-  /** Of those that are checked with the structure. */
+  /** Keys of the constraints that are checked with the structure. */
   readonly errors: ReadonlySet<string>
 }
 
-/** Path → text. */
+/** Returns the generated files: path → text. */
 export function generatePackages(): ReadonlyMap<string, string> {
   const own = readDefinitions('StructureDefinition')
   const keys = r4ConstraintKeysOf(own)
@@ -59,7 +59,10 @@ function r4(own: readonly Resource[], keys: ConstraintKeys): Package {
 const saying = (file: Package['profiles'][string]): Package['profiles'][string] =>
   Object.fromEntries(Object.entries(file).filter(([, { elements }]) => elements.length > 0))
 
-/** R4 has a thousand value sets that no binding names, and code systems that none of the others looks into, or lists codes of which letters tell apart. */
+/**
+ * Removes value sets that no binding names; R4 has a thousand. Keeps a code system only if a remaining value set needs it: to filter its
+ * concepts, or to compare its codes without case.
+ */
 function onlyNamed(made: Package): Package {
   const elements = Object.values(made.profiles).flatMap((file) => Object.values(file).flatMap(({ elements }) => elements))
   const named = new Set(elements.flatMap(({ binding }) => [binding?.valueSet, binding?.max]).map((url) => url?.split('|')[0]))
@@ -81,7 +84,7 @@ function onlyNamed(made: Package): Package {
   return { ...made, valueSets, codeSystems }
 }
 
-/** What the server brings along stands on a disk beside it: its lists are not divided. */
+/** Length above which lists are divided. The built-in packages are on a local disk, so their lists stay whole. */
 const WHOLE = Number.MAX_SAFE_INTEGER
 
 export const generatedFilesOf = (made: Package): ReadonlyMap<string, string> =>

@@ -1,4 +1,4 @@
-/** Search parameters with their expressions compiled, by resource type. https://hl7.org/fhir/R4/searchparameter.html */
+/** Generates search parameters with compiled expressions, by resource type. https://hl7.org/fhir/R4/searchparameter.html */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { withoutCompanions } from '../../lambdas/fhir/path/branch.ts'
@@ -6,14 +6,17 @@ import type { Compiler } from '../../lambdas/fhir/path/compile.ts'
 import type { ComponentMapping, Mapping } from '../mapping.ts'
 import { readSearchParameters, type SearchParameterResource } from './hl7.ts'
 
-/** R4 exchanged the expressions of these two components. */
+/** Start of the keys in CORRECTED. R4 swapped the expressions of these two components. */
 const RELATIONSHIP = 'http://hl7.org/fhir/SearchParameter/DocumentReference-rel'
 const CORRECTED: Readonly<Record<string, string>> = {
   [`${RELATIONSHIP}ationship ${RELATIONSHIP}atesto`]: 'target',
   [`${RELATIONSHIP}ationship ${RELATIONSHIP}ation`]: 'code',
 }
 
-/** `Resource` holds the parameters of every type. A parameter without an expression, or whose expression fits nothing, is left out. */
+/**
+ * Returns the mappings by resource type. `Resource` holds the parameters of every type. Leaves out parameters without an expression, or
+ * with one that matches nothing.
+ */
 export function generateSearchParameters(resourceTypes: readonly string[], fhirpath: Compiler): ReadonlyMap<string, readonly Mapping[]> {
   const all = [...readSearchParameters(), ...parametersOfPackages()]
   const byUrl = new Map(all.map((parameter) => [parameter.url, parameter]))
@@ -29,7 +32,7 @@ export function generateSearchParameters(resourceTypes: readonly string[], fhirp
   )
 }
 
-/** What packages that are committed add to R4: generate-package.ts makes the files. */
+/** Returns the parameters that committed packages add to R4. generate-package.ts creates the files. */
 function parametersOfPackages(): readonly SearchParameterResource[] {
   const folder = join(import.meta.dirname, '../packages')
   return readdirSync(folder)
@@ -37,7 +40,7 @@ function parametersOfPackages(): readonly SearchParameterResource[] {
     .flatMap((file) => JSON.parse(readFileSync(join(folder, file), 'utf8')) as readonly SearchParameterResource[])
 }
 
-/** Code → expression, where HL7's cannot be used as it is. */
+/** Returns the replacements for expressions of HL7 that are unusable as published: code → expression. */
 function overridesOf(type: string): Readonly<Record<string, string>> {
   const file = join(import.meta.dirname, '../overrides', `${type}.json`)
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Record<string, string>) : {}
@@ -66,11 +69,11 @@ function mappingOf(
 
 const targetsOf = (target: readonly string[] | undefined, { everyType }: Known): { targets?: readonly string[] } => {
   if (target === undefined) return {}
-  // HL7's list of all types leaves out Parameters, which is never stored.
+  // HL7's list of all types lacks Parameters, which is never stored.
   return { targets: target.length >= everyType - 1 ? ['*'] : [...target].sort() }
 }
 
-/** Of an expression for many types, the part for this one. */
+/** Returns the part of an expression for this type, or all of it if no part names the type. */
 function own(expression: string, base: string): string {
   const parts = expression.split(' | ')
   const mine = parts.filter((part) => part === base || part.replace(/^\(/, '').startsWith(`${base}.`))

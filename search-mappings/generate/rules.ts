@@ -1,13 +1,13 @@
-/** Rules of ours beyond those of a package: search-mappings/rules. https://hl7.org/fhir/R4/elementdefinition.html */
+/** Adds this project's rules to those of a package: search-mappings/rules. https://hl7.org/fhir/R4/elementdefinition.html */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ProfileElement } from '../../lambdas/fhir/profile/definition.ts'
 import type { Package } from '../../lambdas/fhir/profile/definitions/package-files.ts'
 
-/** Canonical of a profile → elements that are said after its own. */
+/** Canonical URL of a profile → elements that are appended to its own. */
 type Rules = Readonly<Record<string, readonly ProfileElement[]>>
 
-/** Fails where the package does not have a profile that a rule is for. */
+/** Returns the package with its rules. Throws Error if a rule is for a profile that the package lacks. */
 export function withRules(made: Package): Package {
   const file = join(import.meta.dirname, `../rules/${made.name}-${made.version}.json`)
   const rules: Rules = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {}

@@ -1,14 +1,14 @@
-/** What a package says of searches: parameters that R4 does not have, and what its CapabilityStatement for servers asks of them. */
+/** Generates the search data of a package: parameters that R4 lacks, and searches that its CapabilityStatement requires of servers. */
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 import type { DefinitionArchive } from './archive.ts'
 import { readSearchParameters, type SearchParameterResource } from './hl7.ts'
 import { toJsonLines } from './lines.ts'
 import { PACKAGES_FOLDER } from './packages.ts'
 
-/** By resource type: what may be followed, and the parameters that are searched by together. */
+/** Required searches by resource type. `include`: values of _include. `combinations`: parameters that clients search by together. */
 type Searches = Readonly<Record<string, { readonly include?: readonly string[]; readonly combinations?: readonly (readonly string[])[] }>>
 
-/** Path → text. */
+/** Returns the generated files: path → text. */
 export const generateSearches = ({ name, version, definitions }: DefinitionArchive): ReadonlyMap<string, string> =>
   new Map([
     [`search-mappings/packages/${name}-${version}.json`, toJsonLines(addedBy(definitions))],
@@ -18,7 +18,7 @@ export const generateSearches = ({ name, version, definitions }: DefinitionArchi
 const ofType = <Definition>(definitions: readonly Resource[], type: string): readonly Definition[] =>
   definitions.filter(({ resourceType }) => resourceType === type) as readonly unknown[] as readonly Definition[]
 
-/** A parameter that R4 has under the same code stays R4's. */
+/** Returns the parameters that R4 lacks. If R4 has a parameter with the same code, R4's applies. */
 function addedBy(definitions: readonly Resource[]): readonly SearchParameterResource[] {
   const known = new Set(readSearchParameters().flatMap(({ base = [], code }) => base.map((type) => `${type} ${code}`)))
   const isKnown = (type: string, code: string): boolean => known.has(`${type} ${code}`) || known.has(`Resource ${code}`)
@@ -34,7 +34,7 @@ type Extension = { readonly url: string; readonly valueString?: string; readonly
 type Asked = { readonly type: string; readonly searchInclude?: readonly string[]; readonly extension?: readonly Extension[] }
 type Statement = { readonly id: string; readonly rest: readonly { readonly mode: string; readonly resource: readonly Asked[] }[] }
 
-/** https://hl7.org/fhir/R4/extension-capabilitystatement-search-parameter-combination.html */
+/** Extension for a combination: https://hl7.org/fhir/R4/extension-capabilitystatement-search-parameter-combination.html */
 const COMBINATION = 'http://hl7.org/fhir/StructureDefinition/capabilitystatement-search-parameter-combination'
 
 function askedBy(definitions: readonly Resource[]): Searches {

@@ -1,4 +1,4 @@
-/** Snapshots to shapes: what the elements of every type and backbone element are. https://hl7.org/fhir/R4/structuredefinition.html */
+/** Converts snapshots to shapes: the elements of every type and backbone element. https://hl7.org/fhir/R4/structuredefinition.html */
 import type { ElementShape, TypeDefinitions, TypeShape } from '../../lambdas/fhir/path/definitions.ts'
 import type { CodeSets } from './code-sets.ts'
 import type { ElementDefinition, ElementType, StructureDefinition } from './hl7.ts'
@@ -35,7 +35,7 @@ export function generateShapes(
   return { shapes: found, targets }
 }
 
-/** The paths that have elements below them: the type, and its backbone elements. */
+/** Returns the paths with elements below them: the type and its backbone elements. */
 export function parentsOf(type: StructureDefinition): ReadonlySet<string> {
   const paths = type.snapshot!.element.map((element) => element.path)
   return new Set([type.type, ...paths.filter((path) => path.includes('.')).map(parentOf)])
@@ -74,13 +74,13 @@ function membersOf(
 
 const CODED: ReadonlySet<string> = new Set(['code', 'Coding', 'CodeableConcept'])
 
-/** Ids and the values of primitives have FHIRPath's system types, with the FHIR type in an extension. */
+/** Returns the FHIR type. Ids and values of primitives have FHIRPath's system types, with the FHIR type in an extension. */
 export function typeNameOf({ code, extension = [] }: ElementType): string {
   const known = extension.find(({ url }) => url.endsWith('structuredefinition-fhir-type'))
   return known?.valueUrl ?? known?.valueUri ?? (code.startsWith('http://hl7.org/fhirpath/') ? 'string' : code)
 }
 
-/** Undefined where any type will do, or one that is no R4 resource type is named. */
+/** Returns the index of the list of target types. Undefined if any type is allowed, or if one is not a resource type of R4. */
 function targetsOf(type: ElementType, resourceTypes: readonly string[], lists: (readonly string[])[]): number | undefined {
   const names = (type.targetProfile ?? []).map(nameOfProfile).sort()
   if (names.length === 0 || !names.every((name) => resourceTypes.includes(name))) return undefined

@@ -1,16 +1,16 @@
-/** Which elements _summary=true keeps. https://hl7.org/fhir/R4/search.html#summary */
+/** Generates the list of elements that _summary=true includes. https://hl7.org/fhir/R4/search.html#summary */
 import type { ElementDefinition, StructureDefinition } from './hl7.ts'
 import { elementNameOf, parentsOf, typeNameOf } from './shapes.ts'
 
 /**
- * Of each type names of members, as texts, which are a third as long as JSON. `summary`: those that are kept whole (`status`), or what the
- * named type or backbone element keeps of them (`content:DocumentReference.content`). Of resources those with `!` must be there: _elements
- * and _summary=text never leave them out; `choices`: elements with their forms (`multipleBirth:Boolean,Integer`); `others`: members that are
- * in none of these, nor in every resource.
+ * Names of a type's members, as texts, which are a third as long as JSON.
+ * `summary`: members in the summary. They are included whole (`status`), or reduced to the summary of the named type or backbone element
+ * (`content:DocumentReference.content`). Those with `!` are mandatory in a resource: _elements and _summary=text never omit them.
+ * `choices`: elements with their forms (`multipleBirth:Boolean,Integer`). `others`: members in none of these, nor in every resource.
  */
 type Summary = { readonly summary: string; readonly choices?: string; readonly others?: string }
 
-/** The same with `summary` as it is looked at here. */
+/** Summary in the form that this file works with. */
 type Own = Omit<Summary, 'summary'> & { readonly summary: Readonly<Record<string, true | string>>; readonly mandatory: ReadonlySet<string> }
 
 export function generateSummaries(types: readonly StructureDefinition[]): Readonly<Record<string, Summary>> {
@@ -56,16 +56,16 @@ function namesOf(
   return names.map((one) => [name.slice(0, -3) + one[0]!.toUpperCase() + one.slice(1), one])
 }
 
-/** Every element carries these, and a data type that keeps all the others is kept with them. */
+/** Members of every element. If the summary includes all other members of a data type, it includes these, too. */
 const CARRIED: ReadonlySet<string> = new Set(['id', 'extension', 'modifierExtension'])
 
-/** Of resources. */
+/** Members that the summary of every resource includes. */
 const IN_EVERY_SUMMARY: ReadonlySet<string> = new Set(['id', 'meta', 'implicitRules'])
 
-/** What a resource has besides, whichever it is. https://hl7.org/fhir/R4/domainresource.html */
+/** Other members that resources of any type have. https://hl7.org/fhir/R4/domainresource.html */
 const OF_EVERY_RESOURCE: ReadonlySet<string> = new Set(['language', 'text', 'contained', 'extension', 'modifierExtension'])
 
-/** The types _summary leaves as they are: nothing in them, at any depth, is left out. */
+/** Returns the types that _summary leaves complete: it omits none of their elements at any depth. */
 function wholeTypes(kept: ReadonlyMap<string, readonly Child[]>, roots: ReadonlySet<string>): ReadonlySet<string> {
   const whole = new Set(
     [...kept.keys()].filter((path) => !roots.has(path) && kept.get(path)!.every((child) => child.kept || CARRIED.has(child.key))),

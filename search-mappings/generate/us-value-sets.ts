@@ -1,11 +1,11 @@
 /**
- * Small value sets that US Core binds as required and imports from VSAC, and whose codes US regulation fixes. The codes are facts; nothing
- * of VSAC is copied. `sources`: the public pages that name them. 45 CFR 170.207: https://www.ecfr.gov/current/title-45/section-170.207
+ * Small value sets that US Core binds as required and imports from VSAC. US regulation fixes their codes. The codes are facts; nothing is
+ * copied from VSAC. `sources`: public pages that name the codes. 45 CFR 170.207: https://www.ecfr.gov/current/title-45/section-170.207
  */
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 
 export type RegulatedValueSet = {
-  /** In VSAC, http://cts.nlm.nih.gov/fhir/ValueSet/OID. */
+  /** OID of the value set in VSAC: http://cts.nlm.nih.gov/fhir/ValueSet/OID. */
   readonly oid: string
   readonly codes: Readonly<Record<string, readonly string[]>>
   readonly sources: readonly string[]
@@ -63,7 +63,7 @@ export const US_VALUE_SETS: readonly RegulatedValueSet[] = [
   },
 ]
 
-/** Without a version: those of a package that a user adds count first. */
+/** Returns the value sets without a version, so that those of a package that an operator adds take precedence. */
 export const buildUsValueSets = (): readonly Resource[] =>
   US_VALUE_SETS.map(({ oid, codes }) => ({
     resourceType: 'ValueSet',
