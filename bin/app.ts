@@ -1,6 +1,6 @@
 /**
- * The two stacks of a stage. `-c stage=NAME`; its settings (lib/settings/settings.ts, where they differ from the defaults) are in the file named by
- * `-c settings=FILE`, else in .fhir/NAME.settings.json, if that is there.
+ * The CDK app: the two stacks of a stage, selected by `-c stage=NAME`. Settings that differ from the defaults (lib/settings/settings.ts)
+ * come from `-c settings=FILE`. Without it they come from .fhir/NAME.settings.json, if that file exists.
  */
 import { join } from 'node:path'
 import { App } from 'aws-cdk-lib'

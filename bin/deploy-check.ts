@@ -1,4 +1,7 @@
-/** What an account lacks for a stage, one line each; nothing is changed. `npm run deploy:check`, before `npm run deploy`. */
+/**
+ * Reports why a stage cannot be deployed into the account, one line per problem, and changes nothing. Run `npm run deploy:check` before
+ * `npm run deploy`.
+ */
 import { App } from 'aws-cdk-lib'
 import { findDeployProblems } from '../lib/deploy/deploy-check.ts'
 import type { StackTemplate } from '../lib/deploy/replacement-check.ts'

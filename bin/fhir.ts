@@ -1,9 +1,9 @@
-/** The command line of the embedded home. */
+/** Command line of the FHIR server: `fhir COMMAND`. */
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { errorMessageOf, warn } from './output.ts'
 
-/** Only the command that is asked for is read: a load does not wait for the code of the server. */
+/** Loaders of the command modules. Only the requested command is imported, so that `load` does not wait for the server code. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   start: async () => (await import('./commands/start.ts')).startCommand,
   load: async () => (await import('./commands/load.ts')).loadCommand,
@@ -21,7 +21,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   restore: async () => (await import('./commands/restore.ts')).restoreCommand,
 }
 
-// What is written is its owner's alone, also by SQLite, which has no setting for it.
+// Makes every file of the process private to its owner. SQLite has no setting of its own for that.
 process.umask(0o077)
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { readonly version: string }

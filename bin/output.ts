@@ -1,33 +1,36 @@
-/** What the command line prints. Nobody reads, the disk is full, the stream is closed: then it is not told, and nothing else happens. */
+/** Output of the command line. If it cannot be written (closed stream, full disk), the text is lost and the command continues. */
 
-/** For a person, or the next command: standard output. */
+/** Writes results to standard output, for the user or the next command of a pipe. */
 export const print = (text: string): void => void ignoreStreamErrors(process.stdout).write(text)
 
-/** What went wrong: standard error. */
+/** Writes problems and progress to standard error. */
 export const printError = (text: string): void => void ignoreStreamErrors(process.stderr).write(text)
 
-/** Characters of what others say. */
+/** Maximum characters printed of a text from a server or file. The rest is cut off. */
 const LONGEST = 500
 
-/** What others say, so that it does nothing to a terminal. */
+/** Makes a text from a server or file safe for a terminal: replaces control characters by spaces and cuts long texts. */
 export const toOneLine = (text: string): string => text.replaceAll(/\p{Cc}+/gu, ' ').slice(0, LONGEST)
 
-/** Returns a number with what it counts: `1 file`, `2 files`. */
+/** Returns a count with its noun: `1 file`, `2 files`. */
 export const formatCount = (count: number, one: string, several = `${one}s`): string => `${count} ${count === 1 ? one : several}`
 
-/** What somebody should know, and nothing ends for. */
+/** Prints a line for the operator to standard error, prefixed with `fhir:`. */
 export const warn = (line: string): void => printError(`fhir: ${line}\n`)
 
-/** What a command ends with, in one line; of what the operating system refused, the place and its code. `folder`: what is written into. */
+/**
+ * Returns the one-line message of the error that ends a command. For a failed system call it names the path and the error code. `folder`:
+ * folder that the command writes to.
+ */
 export function errorMessageOf(error: unknown, folder?: string): string {
   const { code, syscall, path, message } = error as NodeJS.ErrnoException
   const isRefused = code !== undefined && syscall !== undefined
   if (isRefused && path !== undefined) return `${path} cannot be used (${code}, ${syscall})`
-  // Of a file that is open no path is known.
+  // Errors of an open file carry no path, so the message names the folder.
   return isRefused && folder !== undefined ? `${folder} cannot be written to (${code}, ${syscall})` : message
 }
 
-/** A stream whose failures end nothing: unheard, they would end the process. It is written to again when it can be. */
+/** Ignores the errors of a stream and returns it. An unhandled `error` event would end the process. Later writes are still attempted. */
 export function ignoreStreamErrors(stream: NodeJS.WriteStream): NodeJS.WriteStream {
   if (!stream.listeners('error').includes(ignore)) stream.on('error', ignore)
   return stream

@@ -1,4 +1,4 @@
-/** What was set of a stage. What is wrong with it ends this process, in one line. */
+/** Settings of a stage. Invalid settings end the process with exit code 1 and one line on standard error. */
 import { existsSync, readFileSync } from 'node:fs'
 import { checkSettings } from '../lib/settings/setting-checks.ts'
 import { type Settings, settingsOf } from '../lib/settings/settings.ts'
@@ -6,7 +6,10 @@ import { errorMessageOf, printError } from './output.ts'
 
 const usualFile = (stage: string): string => `.fhir/${stage}.settings.json`
 
-/** `named`: the file; absent: .fhir/STAGE.settings.json, which may be missing. */
+/**
+ * Returns the settings of a stage. `named`: settings file; without it .fhir/STAGE.settings.json, which may be missing. Ends the process if
+ * the settings are invalid.
+ */
 export function settingsOfStage(stage: string, named?: string): Settings {
   const file = named ?? (existsSync(usualFile(stage)) ? usualFile(stage) : undefined)
   try {
@@ -17,7 +20,7 @@ export function settingsOfStage(stage: string, named?: string): Settings {
   }
 }
 
-/** Returns true if .fhir/STAGE.settings.json names the setting, whatever its value. */
+/** Whether .fhir/STAGE.settings.json names the setting, whatever its value. */
 export const hasSetting = (stage: string, name: keyof Settings): boolean =>
   existsSync(usualFile(stage)) && Object.hasOwn(JSON.parse(readFileSync(usualFile(stage), 'utf8')), name)
 

@@ -1,11 +1,14 @@
-/** What is secret is typed, or comes through a pipe; never an argument, which other users of the machine see. */
+/** Reads secrets from the terminal or a pipe. Secrets are never arguments, because other users of the machine can see arguments. */
 import { createInterface } from 'node:readline'
 import { printError } from './output.ts'
 
-/** Asked for twice where it is typed. Error where there is none, or the two differ. */
+/**
+ * Returns the password, typed twice at a terminal, or one line from a pipe. Throws if the pipe sends none, the two inputs differ, or the
+ * user interrupts.
+ */
 export async function readPassword(question: string): Promise<string> {
   if (!process.stdin.isTTY) return lineOf(await firstLine())
-  // From before the first question until after the last answer, whatever is typed or pasted meanwhile.
+  // One reader in raw mode serves both prompts. Text typed or pasted between them is neither echoed nor lost.
   process.stdin.setRawMode(true).setEncoding('utf8')
   const characters = charactersTyped()
   try {
@@ -41,7 +44,7 @@ async function* charactersTyped(): AsyncGenerator<string, void> {
   for await (const text of process.stdin) yield* text as string
 }
 
-/** Error where it is interrupted. */
+/** Reads one line without echo. Throws if the user interrupts or the input ends. */
 async function typedUnseen(question: string, characters: AsyncGenerator<string, void>): Promise<string> {
   printError(question)
   const typed: string[] = []

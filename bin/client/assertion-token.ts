@@ -1,17 +1,17 @@
 /**
- * An access token for a program that proves itself by a signature.
+ * Requests an access token for a client that authenticates with a signed assertion (`private_key_jwt`).
  * https://hl7.org/fhir/smart-app-launch/client-confidential-asymmetric.html; https://hl7.org/fhir/smart-app-launch/backend-services.html
  */
 import { createPrivateKey, type JsonWebKey, type KeyObject, randomUUID, sign } from 'node:crypto'
 import { requestToken, tokenEndpointOf } from './token-endpoint.ts'
 
-/** `kid`: as it was registered. */
+/** Private key of a client. `kid`: key id under which the public key is registered. */
 export type SigningKey = { readonly kid: string; readonly alg: 'RS384' | 'ES384'; readonly key: KeyObject }
 
-/** Seconds for which an assertion counts: at most five minutes are allowed. */
+/** Lifetime of an assertion in seconds. The specification allows at most five minutes. */
 const LIFE = 240
 
-/** `text`: a private JSON Web Key, or a set with one. Error, which says nothing of what the text holds. */
+/** Parses a private key from a JSON Web Key or a key set. Throws if it holds no usable key. The message contains nothing of the text. */
 export function parseSigningKey(text: string): SigningKey {
   const jwk = privateKeyIn(text)
   if (jwk === undefined) throw new Error('It holds no private JSON Web Key')
@@ -37,7 +37,7 @@ function privateKeyIn(text: string): JsonWebKey | undefined {
 
 export type AssertionTokenRequest = { readonly base: string; readonly client: string; readonly key: SigningKey; readonly scope: string }
 
-/** `base`: of the FHIR server, without a slash at the end. Error that says what the server said. */
+/** Requests an access token. `base`: FHIR base URL without a trailing slash. Throws with the server's reason if the server refuses. */
 export async function requestAssertionToken({ base, client, key, scope }: AssertionTokenRequest): Promise<string> {
   const endpoint = await tokenEndpointOf(base)
   return requestToken(endpoint, {
@@ -47,7 +47,7 @@ export async function requestAssertionToken({ base, client, key, scope }: Assert
   })
 }
 
-/** A JWT. https://www.rfc-editor.org/rfc/rfc7523#section-3 */
+/** Returns the assertion, a signed JWT. https://www.rfc-editor.org/rfc/rfc7523#section-3 */
 function signed(client: string, audience: string, { kid, alg, key }: SigningKey): string {
   const exp = Math.floor(Date.now() / 1000) + LIFE
   const claims = { iss: client, sub: client, aud: audience, exp, jti: randomUUID() }

@@ -1,23 +1,25 @@
-/** Asks one address over connections that stay open, and a busy server again. node:http, because fetch costs several times as much. */
+/**
+ * HTTP requests over persistent connections, with retries if the server is busy. Uses node:http, because fetch costs several times as much.
+ */
 import * as http from 'node:http'
 import * as https from 'node:https'
 import { setTimeout as wait } from 'node:timers/promises'
 import { resolveSafeLink } from './safe-link.ts'
 import type { BufferedResponse } from './server-response.ts'
 
-/** Rejects when the server cannot be reached, or stays busy. */
+/** Sends a body by POST and returns the response. Rejects if the server cannot be reached or stays busy (429, 503). */
 export type Post = (body: Buffer, headers?: Readonly<Record<string, string>>) => Promise<BufferedResponse>
 
-/** How often a busy server is asked again, and one that cannot be reached. */
+/** Maximum retries if the server is busy, and if it cannot be reached. Then the request fails. */
 const PATIENCE = { busy: 8, unreachable: 5 }
 
-/** A request, as far as who asks is said of it. */
+/** The parts of a request that its authorization may depend on. */
 export type UnsignedRequest = { readonly method: string; readonly url: string; readonly body?: Uint8Array }
 
-/** The headers that say who asks, as of now. */
+/** Returns the headers that authorize a request. Called for every request, because tokens and signatures expire. */
 export type Authorize = (request: UnsignedRequest) => Promise<Readonly<Record<string, string>>>
 
-/** `authorize`: where the server asks for a token. */
+/** Creates a `Post` for one URL. `authorize`: authorizes requests, if the server requires it. */
 export function createPost(base: string, authorize?: Authorize): Post {
   const agents: Agents = { 'http:': new http.Agent({ keepAlive: true }), 'https:': new https.Agent({ keepAlive: true }) }
   return async (body, headers = {}) => {
@@ -28,7 +30,7 @@ export function createPost(base: string, authorize?: Authorize): Post {
   }
 }
 
-/** Gets what is there now, also the answer of a busy server. Rejects when it cannot be reached. */
+/** Sends one GET without retries, so that the response of a busy server is returned. Rejects if the server cannot be reached. */
 export type Get = (url: string, headers: Readonly<Record<string, string>>) => Promise<BufferedResponse>
 
 export function createGet(authorize?: Authorize): Get {
@@ -41,7 +43,7 @@ export function createGet(authorize?: Authorize): Get {
     )
 }
 
-/** As a post: where it cannot be reached, or is busy, it is asked again. */
+/** Sends a GET. Retries like a `Post` if the server is busy or cannot be reached. */
 export function getWithRetries(url: string): Promise<BufferedResponse> {
   const agents: Agents = { 'http:': http.globalAgent, 'https:': https.globalAgent }
   return patiently(url, () => send(new URL(url), { method: 'GET', body: Buffer.alloc(0), headers: {} }, agents))
@@ -74,7 +76,7 @@ async function send(url: URL, sent: Sent, agents: Agents, redirects = 0): Promis
   const link = isElsewhere ? resolveSafeLink(location, url.href) : undefined
   if (link === undefined) return answer
   const target = new URL(link)
-  // A token is for the server it was given for, and a session's is of who asks.
+  // Never send an access token, or the session token of AWS credentials, to another server.
   const { authorization, 'x-amz-security-token': _, ...others } = sent.headers
   const headers = authorization === undefined || target.origin === url.origin ? sent.headers : others
   return send(target, { ...sent, headers }, agents, redirects + 1)

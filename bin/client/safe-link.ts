@@ -1,6 +1,9 @@
-/** Where a server leads to: nowhere that is no address of the web, and from where nobody listens to where somebody may never. */
+/** Checks the links that a server returns. Only http and https are followed, and never from https to http. */
 
-/** Absolute. undefined: what it leads to is not asked. `from`: the URL it was told by, from which a relative one starts. */
+/**
+ * Returns the link as an absolute URL, or undefined if it must not be followed. `from`: URL of the response with the link, the base of
+ * relative links.
+ */
 export function resolveSafeLink(link: unknown, from: string): string | undefined {
   const to = typeof link === 'string' ? URL.parse(link, from) : null
   const isSafe = to?.protocol === 'https:' || (to?.protocol === 'http:' && new URL(from).protocol === 'http:')

@@ -1,4 +1,4 @@
-/** What a server answered, as far as a load looks at it. */
+/** Responses of a server, as far as the commands read them. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { isElement } from '../../lambdas/fhir/resource.ts'
 
@@ -6,7 +6,7 @@ export type BufferedResponse = { readonly status: number; readonly headers: Inco
 
 export const isSuccess = ({ status }: BufferedResponse): boolean => status >= 200 && status < 300
 
-/** Nothing where the body is not JSON. */
+/** Returns the parsed body, or undefined if it is not JSON. */
 export function parseJsonBody({ body }: BufferedResponse): unknown {
   try {
     return JSON.parse(body.toString())
@@ -19,7 +19,7 @@ export type OperationOutcome = {
   readonly issue?: readonly { readonly details?: { readonly text?: string }; readonly expression?: readonly string[] }[]
 }
 
-/** The status, the texts of the outcome, and where each is about. */
+/** Returns the status with the texts of the issues. Each text names the elements it concerns. */
 export function reasonOf(status: number | string, outcome: OperationOutcome | undefined): string {
   const texts = outcome?.issue?.map(({ details, expression }) => [details?.text, ...(expression ?? [])].filter(Boolean).join(' at '))
   return `${status} ${texts?.join('; ') ?? ''}`.trim()
@@ -32,7 +32,7 @@ type Issue = {
   readonly details?: { readonly text?: string }
 }
 
-/** undefined: it is no OperationOutcome. */
+/** Returns the issues, or undefined if the text is not an OperationOutcome. */
 export function parseOutcomeIssues(text: string): readonly Issue[] | undefined {
   try {
     const found = JSON.parse(text) as { readonly resourceType?: string; readonly issue?: unknown } | null

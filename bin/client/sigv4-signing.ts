@@ -1,12 +1,17 @@
-/** Requests to a stage on AWS that lets in whoever signs them. */
+/** Signs requests to a stage on AWS that requires AWS Signature Version 4 instead of a token. */
 import { type Credentials, signer } from '../../lambdas/adapters/sigv4/signer.ts'
 import { readAwsIdentity } from '../../lambdas/runtime/config.ts'
 import type { Authorize } from './http-post.ts'
 
-/** Of API Gateway. https://docs.aws.amazon.com/apigateway/latest/developerguide/how-to-call-api.html */
+/**
+ * Host names of API Gateway, which contain the region. https://docs.aws.amazon.com/apigateway/latest/developerguide/how-to-call-api.html
+ */
 const ADDRESS = /^[^.]+\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?$/
 
-/** Of requests to `base`; of those to anybody else nothing is said. Error where nobody says which region it is. `here`: the region of the environment, or nothing. */
+/**
+ * Creates an authorizer that signs requests to the origin of `base` and no others. `here`: region of the environment, or empty. Throws if
+ * neither the URL nor `here` names a region.
+ */
 export function sigv4Authorizer(base: string, here = readAwsIdentity().region, credentials?: () => Promise<Credentials>): Authorize {
   const region = ADDRESS.exec(new URL(base).hostname)?.[1] ?? here
   if (region === '') throw new Error(`${base} does not say its region: set AWS_REGION, or give the API's own address (ApiUrl)`)

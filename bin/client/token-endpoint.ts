@@ -1,9 +1,9 @@
-/** Where a server gives tokens, and what it answers. https://hl7.org/fhir/smart-app-launch/conformance.html */
+/** Finds the token endpoint of a server and requests tokens from it. https://hl7.org/fhir/smart-app-launch/conformance.html */
 
-/** The server said no: it says so again however often it is asked. */
+/** A refusal by the server. A retry would be refused again. */
 export class TokenRequestError extends Error {}
 
-/** `base`: of the FHIR server, without a slash at the end. Error where it does not say. */
+/** Returns the URL of the token endpoint. `base`: FHIR base URL without a trailing slash. Throws if the server names none. */
 export async function tokenEndpointOf(base: string): Promise<string> {
   const discovery = `${base}/.well-known/smart-configuration`
   const { token_endpoint } = await answerOf(discovery, await fetch(discovery, { headers: { accept: 'application/json' } }))
@@ -11,7 +11,9 @@ export async function tokenEndpointOf(base: string): Promise<string> {
   throw new TokenRequestError(`${discovery} names no token endpoint`)
 }
 
-/** An access token. https://www.rfc-editor.org/rfc/rfc6749#section-4.4.2; Error that says what the server said. */
+/**
+ * Requests an access token. https://www.rfc-editor.org/rfc/rfc6749#section-4.4.2; throws with the server's reason if the server refuses.
+ */
 export async function requestToken(endpoint: string, form: Readonly<Record<string, string>>): Promise<string> {
   const body = new URLSearchParams({ grant_type: 'client_credentials', ...form })
   const { access_token } = await answerOf(endpoint, await fetch(endpoint, { method: 'POST', body, redirect: 'error' }))

@@ -1,9 +1,12 @@
-/** An access token that is asked for again before it ends: a load may take longer than one lives. */
+/** Renews an access token before it expires, because a load may take longer than a token is valid. */
 
-/** Milliseconds before its end at which a token is no longer sent; half of its life where that is shorter. */
+/** Milliseconds before expiry at which a token is renewed; at half its lifetime if that is later. */
 const EARLY = 60_000
 
-/** `get`: an access token of this server, a JWT. Asked once at a time, and again where it fails. */
+/**
+ * Creates an authorizer that caches the token of `get`, a JWT, until its renewal. Concurrent requests share one call of `get`. If the call
+ * fails, the next request calls `get` again.
+ */
 export function renewingAuthorizer(get: () => Promise<string>, now: () => number = Date.now) {
   let token: Promise<{ readonly authorization: string }> | undefined
   let until = Number.NEGATIVE_INFINITY
@@ -26,7 +29,10 @@ export function renewingAuthorizer(get: () => Promise<string>, now: () => number
   }
 }
 
-/** Milliseconds, by what it says of itself: the clock of who issued it may be another. None of what is no JWT: it is asked for each time. */
+/**
+ * Returns the lifetime in milliseconds from the claims of the token, because the clock of the issuer may differ. Returns 0 for a token that
+ * is not a JWT, so that every request renews it.
+ */
 function lifeOf(token: string): number {
   try {
     const { exp, iat } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())

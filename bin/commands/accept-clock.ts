@@ -1,4 +1,4 @@
-/** `fhir accept-clock`: says that the clock of a server is right, which had stopped writing because it jumped. */
+/** `fhir accept-clock`: confirms the clock of a server that refuses writes after a clock jump. */
 import { Command } from 'commander'
 import { acceptClock } from '../../lambdas/runtime/control/clock-command.ts'
 import { print } from '../output.ts'

@@ -1,4 +1,4 @@
-/** What the commands share that say who may use a server. */
+/** Shared parts of the commands that administer a server. */
 import { existsSync, readFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
 import { readConfig } from '../../lambdas/runtime/config.ts'
@@ -9,7 +9,7 @@ import { dataOption, portOption, type ServerOptions, serverLocationOf } from './
 
 export type ServerLocationOptions = ServerOptions & { readonly stage?: string }
 
-/** With the options that say which server is meant. */
+/** Adds the options that select the server. */
 export const withLocationOptions = (command: Command): Command =>
   command
     .addOption(dataOption('data folder of the server, which may be running'))
@@ -20,10 +20,13 @@ export const withLocationOptions = (command: Command): Command =>
 
 export const jsonOption = (what: string): Option => new Option('--json', `print ${what} as JSON`)
 
-/** A value of an option that may be there several times. */
+/** Appends a value of an option that may be repeated. */
 export const collectOption = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
 
-/** `isNew`: there may be no data yet; that it is made is told. */
+/**
+ * Runs `work` on the administration of the selected server and closes it afterwards. `isNew`: creates a missing data folder or store, and
+ * warns of that.
+ */
 export async function withAdministration<T>(
   place: ServerLocationOptions,
   work: (ports: Administration) => Promise<T>,
@@ -52,7 +55,7 @@ async function settingsOfStage(stage: string) {
   return { region: settings.region, config: readConfig(serviceEnvironment(settings)) }
 }
 
-/** Where its stores are, by what `npm run deploy` has written down. */
+/** Returns the location of the stage's stores, from the file that `npm run deploy` wrote. */
 export async function readStageDeployment(stage: string) {
   const { region, config } = await settingsOfStage(stage)
   const { StateTableName: stateTable, BucketName: bucket } = outputsOf(stage)
@@ -66,7 +69,7 @@ async function openStage(stage: string): Promise<Administration> {
   return openDeployment(deployed)
 }
 
-/** Of the stack of what lasts. */
+/** Returns the outputs of the stage's data stack. */
 function outputsOf(stage: string): Readonly<Record<string, string>> {
   const file = `.fhir/${stage}.json`
   if (!existsSync(file)) throw new Error(`There is no ${file}, which npm run deploy writes: run it, or copy the file from where it was run`)
@@ -74,14 +77,17 @@ function outputsOf(stage: string): Readonly<Record<string, string>> {
   return outputs[`fhir-${stage}-data`] ?? {}
 }
 
-/** What a server would only say when somebody comes: whether one on this machine keeps tenants is known to who starts it. */
+/**
+ * Warns if the server has no tenancy and the tenants are therefore unusable. The server itself would report that only at the first request.
+ * For a local server the setting comes from this environment, which may differ from the server's.
+ */
 export async function warnOfTenants({ stage }: ServerLocationOptions, who: string, tenants: readonly string[]): Promise<void> {
   if (tenants.some((tenant) => tenant === 'default' || tenant === '*')) return
   const { tenancy } = stage === undefined ? readConfig() : (await settingsOfStage(stage)).config
   if (!tenancy) warn(`${who} is let in only where the server is started with FHIR_TENANCY=on: else there is no tenant but "default"`)
 }
 
-/** Columns as wide as what is in them. */
+/** Returns the rows as lines. Each column is as wide as its widest cell. */
 export function formatTable(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
   const line = (row: readonly string[]): string =>

@@ -1,4 +1,7 @@
-/** Which server is asked for a load, an export or a reindex, and as whom: as a registered client of the server, with a token of one that runs here, or signed with credentials of AWS. */
+/**
+ * Selects the server of a load, an export or a reindex, and the authorization of its requests. Requests use a registered client, a token of
+ * a server on this machine, or an AWS signature.
+ */
 import type { Command } from 'commander'
 import { requestServerToken } from '../../lambdas/runtime/control/token-command.ts'
 import { requestClientToken } from '../client/client-token.ts'
@@ -17,13 +20,16 @@ export type AuthorizationOptions = {
   readonly sigv4?: boolean
 }
 
-/** undefined: as nobody, which is enough for a server that asks nobody; `why`: what somebody should know of that who is refused. */
+/**
+ * Authorization of requests. Absent `authorize`: requests carry no token, which a server in open mode accepts. `why`: reason for that, in
+ * case the server refuses.
+ */
 export type ResolvedAuthorization = { readonly authorize?: Authorize; readonly why?: string }
 
-/** What of a command says which server, and as whom; absent `to`: the one that is meant. */
+/** Options that select the server and the authorization. Absent `to`: `selectBaseUrl` selects the server. */
 export type ServerAccessOptions = Omit<AuthorizationOptions, 'to'> & { readonly to?: string }
 
-/** `whose`: what the tenant has; `scopes`: what the client needs. */
+/** Adds the options of ServerAccessOptions. `whose`: end of the help text of --tenant. `scopes`: scopes that the client needs. */
 export const withServerAccessOptions = (
   command: Command,
   { whose, scopes }: { readonly whose: string; readonly scopes: string },
@@ -36,7 +42,7 @@ export const withServerAccessOptions = (
     .option('--secret-file <file>', 'the secret of the client; - for standard input')
     .addOption(sigv4Option())
 
-/** Error where an option is wrong. */
+/** Returns the base URL and the authorization. Throws if an option is wrong. */
 export async function resolveServerAccess(
   asked: ServerAccessOptions,
   command: Command,
@@ -45,7 +51,7 @@ export async function resolveServerAccess(
   return { base, ...(await resolveAuthorization({ ...asked, to: base })) }
 }
 
-/** What is put after the reason of who is refused for want of a token. */
+/** Returns the text to append to the error if a request without a token was refused, otherwise an empty text. */
 export const missingTokenHint = (why: string | undefined, isRefused: boolean): string =>
   why !== undefined && isRefused ? ` (no token was sent: ${why})` : ''
 
@@ -70,15 +76,15 @@ export async function resolveAuthorization({
   return { authorize: tenant === undefined ? token : async () => ({ ...(await token()), 'x-tenant-id': tenant }) }
 }
 
-/** Also who asks as nobody says whose the resources are: a server that has no such tenant refuses them. */
+/** Sends the tenant also without a token. A server without that tenant then refuses the request. */
 const inTenant = (authorized: ResolvedAuthorization, tenant: string | undefined): ResolvedAuthorization =>
   authorized.authorize !== undefined || tenant === undefined
     ? authorized
     : { ...authorized, authorize: async () => ({ 'x-tenant-id': tenant }) }
 
 /**
- * Authorizes with a token of the server at the port, or of the server that runs on the folder. Sends a token only to the server that issued it.
- * Returns the reason if there is none.
+ * Authorizes with a token of the server on the URL's port, or of the server that runs on the folder. Sends a token only to the server that
+ * issued it. Returns the reason if there is no token.
  */
 async function asOperator(to: string, folder: string, tenant: string): Promise<ResolvedAuthorization> {
   let why = `no server runs on ${folder}`

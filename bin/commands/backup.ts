@@ -1,4 +1,4 @@
-/** `fhir backup`: a consistent copy of a data folder's resources, also while its server runs. */
+/** `fhir backup`: writes a consistent copy of a data folder's resources, also while its server runs. */
 import { existsSync } from 'node:fs'
 import { Command } from 'commander'
 import { backupStore } from '../../lambdas/runtime/control/backup-command.ts'

@@ -1,4 +1,4 @@
-/** `fhir client`: the applications that may ask for tokens. */
+/** `fhir client`: administers the applications that may request tokens. */
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { rmSync, writeFileSync } from 'node:fs'
 import { Command, Option } from 'commander'
@@ -50,7 +50,7 @@ type Registration = {
   readonly consistency?: 'eventual' | 'strong'
 }
 
-/** `patient`: false removes it. */
+/** Options of `client update`. `patient`: false removes the patient. */
 type Changed = ServerLocationOptions & JsonOptions & Registration & { readonly patient?: string | false }
 
 type Rotated = ServerLocationOptions &
@@ -59,7 +59,7 @@ type Rotated = ServerLocationOptions &
 const id = '<id>'
 const idMeaning = '1 to 64 letters, digits, ".", "_" and "-"'
 
-/** `usual`: what holds where an option is not given. */
+/** Adds the options of registered properties. `usual`: notes on the defaults, for the help. */
 const registering = (command: Command, usual = { name: '', tenant: '' }): Command =>
   command
     .option('--name <text>', `what users are shown${usual.name}`)
@@ -99,9 +99,9 @@ const add = registering(adding, { name: ' (default: the id)', tenant: ' (default
   async (clientId: string, options: Added) => {
     const key = options.newKey === undefined ? undefined : newKey()
     const request = requestOf(clientId, options, key?.keys)
-    // Nothing is made for what cannot be registered.
+    // Check first, so that an invalid registration leaves no key file.
     checkClient(request)
-    // Before anybody may come with it.
+    // Write the key file before the registration, so that no registered client lacks its key.
     if (key !== undefined) writeKey(options.newKey!, key.text)
     const added = await withAdministration(options, (ports) => addClient(ports, request), true).catch((error) => {
       if (key !== undefined) rmSync(options.newKey!, { force: true })
@@ -163,7 +163,7 @@ const rotate = new Command('rotate')
     await warnOfWall(rotated)
   })
 
-/** Returns the effect of the rotation. */
+/** Returns the effect of the rotation, for the confirmation. */
 function outcomeOf(rotation: CredentialRotation): string {
   if (rotation === 'next')
     return 'its first secret counts too, until --end, which ends all its tokens: those of the new secret too, so that it asks for others'
@@ -202,7 +202,9 @@ export const clientCommand = new Command('client')
   )
   .addCommand(withExamples(withLocationOptions(remove), ['npm run -s fhir -- client remove reporting']))
 
-/** Warns of problems that a server would only report when the client connects. */
+/**
+ * Warns if the server will not fetch the client's keys from their URL. The server itself would report that only when the client connects.
+ */
 async function warnOfWall({ client: { authentication } }: RegisteredClient): Promise<void> {
   const wall = authentication.kind === 'uri' ? await keysBlockReason(authentication.uri) : undefined
   if (wall !== undefined) warn(`its keys will not be fetched: ${wall} of the server`)
@@ -220,7 +222,7 @@ const requestOf = (clientId: string, options: Added, made: Keys | undefined): Ne
   ...(options.consistency === undefined ? {} : { consistency: options.consistency }),
 })
 
-/** Error where nothing is to be changed. */
+/** Returns the requested changes. Throws if there are none. */
 function changeOf({ name, scope, redirectUri, tenant, introspect, consistency, patient }: Changed): ClientChange {
   const change: ClientChange = {
     ...(name === undefined ? {} : { name }),
@@ -254,7 +256,10 @@ function keysOf({ jwks, jwksUri }: { readonly jwks: string | undefined; readonly
   return jwksUri === undefined ? undefined : { kind: 'uri', uri: jwksUri }
 }
 
-/** Of the curve that SMART names; `text`: the private key, for its owner alone; some programs take none that does not say what it is for. */
+/**
+ * Creates a key pair on P-384, the curve of ES384 in SMART. `text`: the private key, for its owner only. It names its purpose in `key_ops`,
+ * because some programs require that.
+ */
 function newKey(): { readonly keys: Keys; readonly text: string } {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-384' })
   const about = { kid: randomUUID(), alg: 'ES384' }
@@ -265,7 +270,7 @@ function newKey(): { readonly keys: Keys; readonly text: string } {
   }
 }
 
-/** Where nothing is yet: a key that is written over is lost. */
+/** Writes the private key to a new file. Throws if the file exists, because overwriting would lose a key. */
 function writeKey(file: string, text: string): void {
   try {
     writeFileSync(file, text, { flag: 'wx', mode: 0o600 })

@@ -1,4 +1,4 @@
-/** `fhir export`: a client of Bulk Data, of this server or any other. */
+/** `fhir export`: a Bulk Data client for this server and others. */
 import { SingleBar } from 'cli-progress'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { parseSigningKey, requestAssertionToken } from '../client/assertion-token.ts'
@@ -38,7 +38,7 @@ type Options = {
   readonly keep?: boolean
 }
 
-/** What the process ends with. */
+/** Exit codes. All other failures end with 1. */
 const CODES = { usage: 2, failed: 3, errors: 4, unreachable: 5, interrupted: 130 } as const
 
 const exporting = new Command('export')
@@ -72,7 +72,7 @@ const exporting = new Command('export')
   .option('--scope <scopes>', 'what the client asks for, with its key', 'system/*.rs')
   .option('--parallel <number>', 'files under way at once, 1 to 16', parallel, 4)
   .option('--keep', 'Ctrl-C leaves the job to the next run, and does not take it back')
-  // commander ends with 1.
+  // commander exits with 1 for a wrong option.
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : CODES.usage))
   .action(run)
 
@@ -133,7 +133,7 @@ function codeOf(error: unknown): number {
   return error.kind === 'unreachable' ? CODES.unreachable : CODES.failed
 }
 
-/** `why`: no token was sent. */
+/** Returns the error as one line. `why`: reason why requests carry no token. */
 const told = (error: unknown, folder: string, why: string | undefined): string =>
   toOneLine(errorMessageOf(error, folder)) + missingTokenHint(why, error instanceof ExportFault && error.status === 401)
 
@@ -153,13 +153,13 @@ const listed = (values: readonly string[] = []): readonly string[] =>
 
 type Located = Options & { readonly from: string }
 
-/** The server, and as whom it is asked. Error where an option is wrong. */
+/** Returns the options with the base URL of the server, and the authorization. Throws if an option is wrong. */
 async function located(given: Options, command: Command): Promise<ResolvedAuthorization & { readonly options: Located }> {
   const options = { ...given, from: await selectBaseUrl(given.from, command) }
   return { options, ...(await authorized(options)) }
 }
 
-/** By a key, by a secret, with credentials of AWS, or with a token of the server that runs here. Error where an option is wrong. */
+/** Authorizes with a key, a secret, AWS credentials, or a token of a server on this machine. Throws if an option is wrong. */
 async function authorized({
   from,
   data,
@@ -191,7 +191,7 @@ function keyIn(file: string): ReturnType<typeof parseSigningKey> {
   }
 }
 
-/** A bar for a person; a line for each news elsewhere, as in a log. */
+/** Shows progress as a bar in a terminal. Elsewhere, as in a log, prints each change as a line. */
 function progress() {
   const stream = ignoreStreamErrors(process.stderr)
   const bar = stream.isTTY ? new SingleBar({ stream, format: '{bar} {percentage}% | {what}', noTTYOutput: false }) : undefined
@@ -208,7 +208,7 @@ function progress() {
     onProgress: (text: string) => show(Number(/\d+(?:\.\d+)?(?=\s*%)/.exec(text)?.[0] ?? 0), text === '' ? 'in progress' : toOneLine(text)),
     onBytes(bytes: number) {
       const megabytes = Math.floor(bytes / 1_000_000)
-      // A log of many gigabytes is to be short.
+      // Print a line only when the size has doubled, so that a log of many gigabytes stays short.
       if (bar === undefined && megabytes > 0 && megabytes < shown * 2) return
       shown = megabytes
       show(100, `${megabytes} MB`)

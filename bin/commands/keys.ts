@@ -1,4 +1,4 @@
-/** `fhir keys`: what tokens are signed with. */
+/** `fhir keys`: lists and rotates the keys that sign tokens. */
 import { Command } from 'commander'
 import {
   type Administration,
@@ -31,7 +31,7 @@ const rotate = new Command('rotate')
       return { made, used: signingKeyAt(await ports.keys.list(), ports.clock.now()) }
     }
     const { made, used } = await withAdministration(place, rotated, true)
-    // The first has none to take over from.
+    // The first key signs at once, because it has no previous key to replace.
     const when = used?.key.kid === made.key.kid ? 'from now on' : now ? 'in fifteen seconds' : 'in ten minutes'
     print(`The key ${made.key.kid} is made and published, and signs ${when}\n`)
   })

@@ -1,4 +1,4 @@
-/** `fhir launch`: opens an app for a patient, as a health record would. */
+/** `fhir launch`: creates the launch with which an app opens for a patient, as a health record would. */
 import { Command } from 'commander'
 import { addLaunch, type Launch } from '../../lambdas/runtime/control/administration.ts'
 import { requestLaunchAt } from '../../lambdas/runtime/control/launch-command.ts'

@@ -1,4 +1,4 @@
-/** `fhir load`: fills a server from files. */
+/** `fhir load`: loads files into a server. */
 import { statSync, writeFileSync } from 'node:fs'
 import { SingleBar } from 'cli-progress'
 import { Command, InvalidArgumentError } from 'commander'
@@ -73,13 +73,13 @@ async function run(paths: readonly string[], { concurrency, failures: file, wait
   throw new Error(tell(failures, file) + missingTokenHint(why, isRefused))
 }
 
-/** Returns what the bar shows: how much is sent, how fast, and how long it takes, once that is known. */
+/** Returns the text of the bar: resources sent, their rate, and the remaining time once it is known. */
 function doneOf(pace: LoadRate, total: number): string {
   const left = pace.left(total)
   return `${formatCount(pace.resources, 'resource')}, ${pace.rate()}/s${left === undefined ? '' : ` | ${left} left`}`
 }
 
-/** After everything is stored: how much of it searches do not find yet. */
+/** Creates the bar of the last phase, when everything is stored: the versions that searches do not find yet. */
 function indexingBar() {
   const bar = new SingleBar({
     stream: ignoreStreamErrors(process.stderr),
@@ -104,7 +104,10 @@ function indexingBar() {
   }
 }
 
-/** Before anything is sent: an empty file says that nothing failed, and what is loaded is not written over. */
+/**
+ * Empties the file for failures before anything is sent, so that an empty file means no failures. Throws if it cannot be written or is one
+ * of the files to load.
+ */
 function beginFailures(file: string, sources: readonly SourceFile[]): void {
   try {
     writeFileSync(file, '', { flag: 'a' })
@@ -119,7 +122,7 @@ function beginFailures(file: string, sources: readonly SourceFile[]): void {
 
 const SHOWN = 20
 
-/** Says of each file what is wrong in it, the same of many resources once; and how many failed. */
+/** Prints the failures, equal reasons of a file once. Returns a summary with the number of failed resources. */
 function tell(failures: readonly LoadFailure[], file: string | undefined): string {
   const alike = Map.groupBy(failures, ({ place, reason }) => `${fileOf(place)} ${reason}`)
   for (const { place, key, reason, others } of [...alike.values()].slice(0, SHOWN).map(firstOf))
@@ -131,5 +134,5 @@ function tell(failures: readonly LoadFailure[], file: string | undefined): strin
 
 const firstOf = (alike: readonly LoadFailure[]): LoadFailure & { readonly others: number } => ({ ...alike[0]!, others: alike.length - 1 })
 
-/** Of `file#entry`, `file:line` and `file:line#entry`. */
+/** Returns the file of a place, which is `file#entry`, `file:line` or `file:line#entry`. */
 const fileOf = (place: string): string => place.replace(/(?::\d+)?(?:#\d+)?$/, '')

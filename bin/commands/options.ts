@@ -1,8 +1,8 @@
-/** What several commands take, checked before anything is opened. */
+/** Options that several commands share. Values are checked before the command opens anything. */
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { ServerLocation } from '../../lambdas/runtime/control/server-socket.ts'
 
-/** InvalidArgumentError where no path can be put after it. Without a slash at the end. */
+/** Returns the URL without a trailing slash. Throws InvalidArgumentError if no path can be appended to it. */
 export function parseBaseUrl(text: string): string {
   if (!/^https?:\/\//.test(text) || !URL.canParse(text)) throw new InvalidArgumentError('A URL that begins with http:// or https://.')
   const { username, password } = new URL(text)
@@ -13,7 +13,7 @@ export function parseBaseUrl(text: string): string {
 
 export const dataOption = (meaning: string): Option => new Option('--data <folder>', meaning).default('.data').argParser(named)
 
-/** An empty one is a variable of a script that is not set. */
+/** Rejects an empty name, which is usually an unset variable of a script. */
 function named(folder: string): string {
   if (folder === '') throw new InvalidArgumentError('A folder has a name.')
   return folder
@@ -28,7 +28,7 @@ export const sigv4Option = (): Option =>
     'signs requests with your credentials of AWS, where a stage on AWS asks for that; the region is that of its address, or AWS_REGION',
   )
 
-/** `port`: where the server keeps nothing. */
+/** Options that select a server on this machine. `port`: port of a server that was started with --memory. */
 export type ServerOptions = { readonly data: string; readonly port?: number }
 
 export const serverLocationOf = ({ data, port }: ServerOptions): ServerLocation => (port === undefined ? { folder: data } : { port })
@@ -38,6 +38,6 @@ export function parsePort(text: string): number {
   return Number(text)
 }
 
-/** What its help ends with. */
+/** Adds examples to the end of the command's help. */
 export const withExamples = (command: Command, lines: readonly string[]): Command =>
   command.addHelpText('after', `\nFor example:\n${lines.map((line) => `  ${line}`).join('\n')}`)

@@ -1,4 +1,4 @@
-/** `fhir package`: definitions that resources are checked against, besides R4's and US Core's. */
+/** `fhir package`: administers packages of definitions for validation, besides those of R4 and US Core. */
 import { existsSync } from 'node:fs'
 import { Command, InvalidArgumentError } from 'commander'
 import {
@@ -20,7 +20,7 @@ import { formatCount, print, toOneLine, warn } from '../output.ts'
 import { formatTable, readStageDeployment, type ServerLocationOptions, withLocationOptions } from './administered.ts'
 import { serverLocationOf, withExamples } from './options.ts'
 
-/** Lines of one kind that are told. */
+/** Maximum warnings of one kind that are printed. The others are only counted. */
 const TOLD = 20
 
 type AddOptions = ServerLocationOptions & { readonly withDependencies?: boolean }
@@ -62,7 +62,7 @@ const list = new Command('list').description('list the packages of a server').ac
   print(formatTable([['NAME', 'VERSION', 'PROFILES', 'VALUE SETS', 'CODE SYSTEMS', ''], ...rows]))
 })
 
-/** `isNew`: there may be no data yet. */
+/** Runs `work` on the packages of the selected server and closes them afterwards. `isNew`: creates a missing store. */
 async function at<T>(place: ServerLocationOptions, work: (packages: PackageAdministration) => Promise<T>, isNew = false): Promise<T> {
   const packages = place.stage === undefined ? await openFolder(place, isNew) : await openStage(place.stage)
   try {
@@ -117,7 +117,7 @@ function warningsOf({ missing, leftOut, ofR4, searchParameters }: AddedPackage):
 const missed = ({ name, version, reason }: MissingPackage): string =>
   `it depends on ${name}@${version}, which is not there${reason === undefined ? ': add it, too' : `, and cannot be added: ${reason}`}`
 
-/** Canonicals of a list that are told. */
+/** Maximum canonical URLs of a list that are printed. The others are only counted. */
 const NAMED = 3
 const several = (urls: readonly string[]): string =>
   urls.length > NAMED ? `${urls.slice(0, NAMED).join(', ')} and ${urls.length - NAMED} more of them` : urls.join(', ')

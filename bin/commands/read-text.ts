@@ -1,7 +1,7 @@
-/** A file that a command was given. */
+/** Input files of commands. */
 import { readFileSync } from 'node:fs'
 
-/** `file`: 0 is standard input. Error that names the file. */
+/** Returns the content of a file. `file`: path, or 0 for standard input. Throws an error that names the file. */
 export function readText(file: string | 0): string {
   try {
     return readFileSync(file, 'utf8')

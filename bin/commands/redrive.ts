@@ -1,4 +1,4 @@
-/** `fhir redrive`: records of a stage's stream that no function could take, once that is mended. */
+/** `fhir redrive`: sends records again that a stage's functions could not process, after the cause is fixed. */
 import { Command } from 'commander'
 import { print, toOneLine, warn } from '../output.ts'
 import { readStageDeployment } from './administered.ts'

@@ -1,10 +1,10 @@
-/** How the commands show a client. */
+/** Output of a registered client: as JSON, as a row of a table, and as a confirmation. */
 import type { Client, RegisteredClient } from '../../lambdas/runtime/control/administration.ts'
 import { print } from '../output.ts'
 
 export type JsonOptions = { readonly json?: boolean }
 
-/** Describes a client with the names of https://www.rfc-editor.org/rfc/rfc7591#section-2, and ours. */
+/** Returns the client as JSON, with names of https://www.rfc-editor.org/rfc/rfc7591#section-2 where they exist. */
 export const describeClient = ({ client, secret }: RegisteredClient) => ({
   client_id: client.id,
   ...(secret === undefined ? {} : { client_secret: secret }),

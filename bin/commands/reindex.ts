@@ -1,4 +1,4 @@
-/** `fhir reindex`: has what searches go by made again. */
+/** `fhir reindex`: rebuilds the search index and waits until it is complete. */
 import { Command } from 'commander'
 import { type ReindexProgress, reindex } from '../load/reindex.ts'
 import { print, printError, toOneLine } from '../output.ts'

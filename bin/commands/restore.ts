@@ -1,4 +1,4 @@
-/** `fhir restore`: puts a backup in the place of a data folder's resources. */
+/** `fhir restore`: replaces the resources of a data folder by those of a backup. */
 import { Command } from 'commander'
 import { restoreStore } from '../../lambdas/runtime/control/backup-command.ts'
 import { print, warn } from '../output.ts'

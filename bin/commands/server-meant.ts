@@ -1,13 +1,16 @@
-/** Which server files are loaded into, or exported from. */
+/** Selects the server for a load, an export or a reindex. */
 import type { Command } from 'commander'
 import { baseUrlOfServer, noServerMessage } from '../../lambdas/runtime/control/server-socket.ts'
 
-/** Where a server listens when nothing else is said. */
+/** Base URL of a server that was started with default options. */
 const USUAL = 'http://127.0.0.1:8080/fhir'
 
 export const BASE_URL_HELP = `base URL of the server (default: of the one that runs on the data folder, else "${USUAL}")`
 
-/** `named`: by the option. Error where a data folder is named on which none runs, or can be asked: nothing goes to another one. */
+/**
+ * Returns the base URL of the server. `named`: URL of the option, which wins. Throws if --data names a folder without a responding server,
+ * so that no data goes to another server.
+ */
 export async function selectBaseUrl(named: string | undefined, command: Command): Promise<string> {
   if (named !== undefined) return named
   const folder: string = command.getOptionValue('data')

@@ -1,4 +1,4 @@
-/** `fhir start`: the embedded server. */
+/** `fhir start`: runs the embedded server. */
 import { readdirSync } from 'node:fs'
 import { type AddressInfo, isIPv4 } from 'node:net'
 import { fileURLToPath } from 'node:url'
@@ -46,7 +46,7 @@ export const startCommand = withExamples(command, [
 
 const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
 
-/** Error that says what would be right. */
+/** Throws if the access settings are unsafe or contradict each other. The message names the remedy. */
 function checkAccess({ access, tenancy }: Config, host: string, baseUrl: string): void {
   if (access === 'iam') throw new Error('FHIR_ACCESS=iam is for a deployment on AWS: here it is token, or open (--open)')
   const url = new URL(baseUrl)
@@ -93,7 +93,10 @@ async function start(options: Options): Promise<void> {
   }
 }
 
-/** Without it commands do not find the server, which serves all the same. */
+/**
+ * Announces the port to other commands and returns a function that withdraws it. On failure it only warns: the server still answers
+ * requests.
+ */
 function announced({ folder }: EmbeddedServer, { port }: Options): () => void {
   try {
     return announcePort(folder, port)
@@ -118,7 +121,7 @@ function listen({ server }: EmbeddedServer, { port, host }: Options): Promise<vo
   })
 }
 
-/** `silence`: before the server ends. */
+/** Closes the server and ends the process on a signal. `silence`: called before the server closes. */
 function stopOnSignals(embedded: EmbeddedServer, silence: () => void): void {
   let stopping = false
   const stop = (): void => {
@@ -136,7 +139,9 @@ function stopOnSignals(embedded: EmbeddedServer, silence: () => void): void {
   process.on('SIGTERM', stop).on('SIGINT', stop).on('SIGHUP', stop)
 }
 
-/** Once: what was changed since stays changed. False where the patient is not there any more. */
+/**
+ * Loads the sample, unless its patient ever existed, so that later changes are not overwritten. Returns false if the patient was deleted.
+ */
 async function loadSample({ server, issue }: EmbeddedServer, basePath: string, { access }: Config): Promise<boolean> {
   const { address, port, family } = server.address() as AddressInfo
   const base = `http://${family === 'IPv6' ? `[${address}]` : address}:${port}${basePath}`
@@ -177,10 +182,10 @@ Stop it with Ctrl-C.
 const placeOf = ({ memory, data, port }: Options): string =>
   memory ? (port === 8080 ? '' : ` --port ${port}`) : data === '.data' ? '' : ` --data ${data}`
 
-/** A load gets its own. */
+/** Adds the token to curl calls. The load command requests its own token. */
 const withToken = (call: string): string => call.replace(/^curl /, 'curl -H "Authorization: Bearer $TOKEN" ')
 
-/** Some shells look for files named as what is in brackets. */
+/** Quotes URLs with brackets (IPv6), which some shells interpret as file patterns. */
 const pasted = (url: string): string => (url.includes('[') ? `'${url}'` : url)
 
 const callsOf = (base: string, id: string): readonly string[] => [
@@ -190,7 +195,7 @@ const callsOf = (base: string, id: string): readonly string[] => [
   `curl -X PATCH ${pasted(`${base}/Patient/${id}`)} -H 'Content-Type: application/json-patch+json' -d '[{"op":"add","path":"/active","value":true}]'`,
 ]
 
-/** They work whatever the folder holds. */
+/** Returns calls that work with any data. */
 const firstCalls = (base: string, place: string): readonly string[] => [
   `curl ${pasted(`${base}/metadata`)}`,
   `curl '${base}/Patient?_count=3'`,

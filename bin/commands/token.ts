@@ -1,4 +1,4 @@
-/** `fhir token`: an access token of a server that runs on this machine, for who may read its data anyway. */
+/** `fhir token`: prints an access token of a server on this machine, for operators who can read its data anyway. */
 import { Command } from 'commander'
 import { noServerMessage, type ServerLocation } from '../../lambdas/runtime/control/server-socket.ts'
 import { requestServerToken } from '../../lambdas/runtime/control/token-command.ts'
@@ -24,7 +24,7 @@ const token = new Command('token')
     throw new Error(`${places.map(noServerMessage).join('. ')}: start one, or name another by --data or --port`)
   })
 
-/** Where `start --memory` listens when nothing else is said. */
+/** Location of a server that was started with --memory and the default port. */
 const USUAL: ServerLocation = { port: 8080 }
 
 export const tokenCommand = withExamples(token, [

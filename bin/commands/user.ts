@@ -1,4 +1,4 @@
-/** `fhir user`: who may log in. */
+/** `fhir user`: administers the users who may log in. */
 import { Command } from 'commander'
 import { addUser, changePassword, removeUser, toUser } from '../../lambdas/runtime/control/administration.ts'
 import { print, warn } from '../output.ts'
@@ -27,7 +27,7 @@ const add = new Command('add')
   )
   .action(async (name: string, { scope = [], tenant = ['default'], fhirUser, ...place }: Added) => {
     const request = { name, scopes: scope, tenants: tenant, ...(fhirUser === undefined ? {} : { fhirUser }) }
-    // What is wrong with it is said before anybody types.
+    // Check the request before the prompt for the password.
     toUser(request, { subject: '', password: '', changedAt: 0 })
     const password = await readPassword(`Password of ${name}`)
     const user = await withAdministration(place, (ports) => addUser(ports, request, password), true)

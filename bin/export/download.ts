@@ -1,4 +1,7 @@
-/** One file of an export, as a `.part` beside its place until it is whole: an attempt that breaks off, also that of an earlier run, is gone on with. */
+/**
+ * Downloads one file of an export into a `.part` file beside its final path. A later attempt, also of a later run, continues an interrupted
+ * download.
+ */
 import { createReadStream, createWriteStream } from 'node:fs'
 import { readFile, rm, stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
@@ -17,16 +20,19 @@ import {
   withoutQuery,
 } from './retrying-requests.ts'
 
-/** `lines`: of which none is empty. */
+/** Size of a downloaded file. `lines`: number of lines that are not empty. */
 export type DownloadResult = { readonly bytes: number; readonly lines: number }
 
-/** Of what a `.part` is the beginning. `length`: bytes of the whole. Kept beside it. */
+/** The complete file that a `.part` file begins. `length`: its size in bytes. Stored beside the `.part` file. */
 type Whole = { readonly etag?: string; readonly length?: number }
 
 export const partFileOf = (path: string): string => `${path}.part`
 export const partStateFileOf = (path: string): string => `${path}.part.json`
 
-/** `onBytes`: told of each that comes, and less than nothing where it begins anew. ExportFault where the file is not what was promised. */
+/**
+ * Downloads a file and checks its size and line count. A wrong file is downloaded once more, then ExportFault is thrown. `onBytes`: called
+ * with received bytes; a negative number takes back discarded ones.
+ */
 export async function download(
   file: ExportedFile,
   path: string,
@@ -53,7 +59,7 @@ function faultOf({ bytes, lines }: DownloadResult, count: number | undefined, le
     : `has ${lines} line${lines === 1 ? '' : 's'}, and not ${count} as the manifest says`
 }
 
-/** `isFarther`: whether nobody came so far before. */
+/** State of a download. `isFarther`: whether the offset is beyond that of every previous attempt. */
 type Coming = { readonly onBytes: (bytes: number) => void; readonly isFarther: (bytes: number) => boolean }
 
 function rising(): (value: number) => boolean {
@@ -65,7 +71,7 @@ function rising(): (value: number) => boolean {
   }
 }
 
-/** What is not there yet. */
+/** Requests the missing part of the file. Returns a TransientFailure if another attempt may succeed. */
 async function fetchRest(url: string, path: string, asking: RequestOptions, coming: Coming): Promise<TransientFailure | undefined> {
   const { onBytes } = coming
   const { etag, length } = await known(path)
@@ -76,7 +82,7 @@ async function fetchRest(url: string, path: string, asking: RequestOptions, comi
   const response = await sendOnce(url, { headers: { 'accept-encoding': 'identity', ...range } }, asking)
   if (response.status === 429 || response.status >= 500) return new TransientFailure(`answers ${response.status}`, response.headers)
   const goesOn = isRest && response.status === 206 && startOf(response.headers) === there && isSame(response.headers, etag)
-  // A server that cannot go on there hands out all of it the next time.
+  // The server cannot continue at this offset. Discard the part, so that the next attempt requests the complete file.
   if (isRest && !goesOn && response.status !== 200) return beginAnew(path, there, onBytes, response)
   if (!goesOn && response.status !== 200)
     throw new ExportFault(
@@ -98,7 +104,7 @@ async function beginAnew(path: string, there: number, onBytes: (bytes: number) =
   return new TransientFailure(`answers ${response.status}`)
 }
 
-/** `from`: how much of it is there. */
+/** Destination of a response body. `from`: bytes that the `.part` file already holds. */
 type Taking = Coming & { readonly part: string; readonly from: number; readonly signal: AbortSignal }
 
 async function take(response: Response, { part, from, signal, onBytes, isFarther }: Taking): Promise<TransientFailure | undefined> {
@@ -117,7 +123,7 @@ async function take(response: Response, { part, from, signal, onBytes, isFarther
     return undefined
   } catch (error) {
     const { syscall = '', code } = error as NodeJS.ErrnoException
-    // What the disk refuses does not pass.
+    // A retry does not fix a disk error.
     if (OF_DISK.includes(syscall)) throw new ExportFault('mismatch', `${part} cannot be written (${code})`, { cause: error })
     signal.throwIfAborted()
     return new TransientFailure('breaks off', undefined, isFarther(from + taken))
@@ -126,7 +132,7 @@ async function take(response: Response, { part, from, signal, onBytes, isFarther
 
 const OF_DISK: readonly string[] = ['write', 'open', 'fsync']
 
-/** What is not sent as it is has another length, and can be gone on with nowhere. */
+/** Returns ETag and length of the complete file. An encoded response has another length and cannot be continued, so it has neither. */
 function wholeIn(headers: Headers): Whole {
   if (!['', 'identity'].includes(headers.get('content-encoding') ?? '')) return {}
   const etag = headers.get('etag')
@@ -158,7 +164,7 @@ async function sizeOf(path: string): Promise<number> {
 
 const NEWLINE = 0x0a
 
-/** What is on the disk, and not what was thought to be written. */
+/** Counts the bytes and lines on the disk, because a write may have been lost. */
 async function measure(path: string): Promise<DownloadResult> {
   let bytes = 0
   let lines = 0

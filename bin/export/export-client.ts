@@ -1,6 +1,6 @@
 /**
- * An export of a server of Bulk Data, from its kick-off to files in a folder that are what the manifest says. Whoever is interrupted, killed or
- * cut off runs it again: it goes on with the same job and the files that are there. Memory does not grow with them.
+ * Bulk Data client: runs an export from the kick-off to files in a folder that match the manifest. After a crash or a lost connection, the
+ * next run continues with the same job and the downloaded files. Memory use does not grow with the size of the files.
  */
 import { createReadStream } from 'node:fs'
 import { readdir, readFile, rename, rm } from 'node:fs/promises'
@@ -19,25 +19,28 @@ import type { RequestOptions } from './retrying-requests.ts'
 export type ExportOptions = RequestOptions & {
   readonly wanted: RequestedExport
   readonly folder: string
-  /** From where the last one ended that was asked for the same; each then has a folder of its own in the folder, named by its transactionTime. */
+  /**
+   * Whether to export only changes since the last export of the same request. Each export then gets a subfolder, named by its
+   * transactionTime.
+   */
   readonly sinceLast: boolean
-  /** Where the signal ends it, the job goes on, and the next run finds it. */
+  /** Whether the job continues after an abort by the signal, so that the next run finds it. */
   readonly keep: boolean
-  /** Files under way at once. */
+  /** Maximum concurrent downloads. */
   readonly parallel: number
   readonly onJob: (link: string, isKnown: boolean) => void
-  /** What the server says of how far it is. */
+  /** Called with the progress text of the server, which may be empty. */
   readonly onProgress: (text: string) => void
-  /** Of all files so far. */
+  /** Called with the number of bytes of all files so far. */
   readonly onBytes: (bytes: number) => void
 }
 
 export type ExportResult = {
-  /** Where the files are. */
+  /** Folder with the files. */
   readonly folder: string
   readonly transactionTime: string
   readonly files: readonly (DownloadResult & Pick<ExportedFile, 'name' | 'kind'>)[]
-  /** What the server says it could not export, what it left out, and what else it tells. */
+  /** Issue texts of the error files: failures of the export, omitted resources, and other information. */
   readonly errors: readonly string[]
   readonly warnings: readonly string[]
   readonly notes: readonly string[]
@@ -45,12 +48,12 @@ export type ExportResult = {
 }
 
 const MANIFEST = 'manifest.json'
-/** Milliseconds for taking a job back. */
+/** Maximum time for cancelling a job, in milliseconds. */
 const LONGEST_CANCEL = 10_000
 
 type Run = { readonly options: ExportOptions; readonly before: ExportState; readonly wanted: RequestedExport }
 
-/** ExportFault; what the signal says, where it ends it. */
+/** Runs the export. Throws ExportFault if it fails, or the reason of the signal if that aborts it. */
 export async function runExport(options: ExportOptions): Promise<ExportResult> {
   const { folder, sinceLast } = options
   await makeFolder(folder)
@@ -62,14 +65,14 @@ export async function runExport(options: ExportOptions): Promise<ExportResult> {
   return ending(run, link, () => take(run, manifest))
 }
 
-/** Error where a file of somebody else would be written over. */
+/** Returns the state of an unused folder. Throws if the folder holds files of another program that the export would overwrite. */
 async function nothingIn(folder: string): Promise<ExportState> {
   const found = (await readdir(folder)).find((name) => name === MANIFEST || OURS.test(name))
   if (found === undefined) return {}
   throw new Error(`${folder} has a ${found} that is of no export of this program: give a folder of its own`)
 }
 
-/** Of the job that is known, where it was asked for the same; else of one that is begun. */
+/** Returns the manifest of the stored job if that has the same request. Otherwise starts a new job. */
 async function manifestFor(run: Run): Promise<{ readonly manifest: Manifest; readonly link: string }> {
   const { options, before, wanted } = run
   const known = before.job?.asked === askedIn(wanted) ? before.job.link : undefined
@@ -82,7 +85,7 @@ async function manifestFor(run: Run): Promise<{ readonly manifest: Manifest; rea
   return { manifest: await ending(run, link, () => pollJob(link, options, options.onProgress)), link }
 }
 
-/** undefined: the server has forgotten it. */
+/** Waits for the stored job. Returns undefined if the server no longer has the job. */
 async function untilKnownDone(run: Run, link: string): Promise<Manifest | undefined> {
   const { options } = run
   options.onJob(link, true)
@@ -94,7 +97,10 @@ async function untilKnownDone(run: Run, link: string): Promise<Manifest | undefi
   }
 }
 
-/** A job that nobody waits for is taken back; one that cannot be gone on with is forgotten. One that is cut off is found by the next run. */
+/**
+ * Runs `work` and cleans up if it fails. An abort by the signal cancels the job, unless `keep` is set. After an ExportFault other than
+ * `unreachable` the job is removed from the state. After any other failure the next run continues the job.
+ */
 async function ending<Result>({ options, before }: Run, link: string, work: () => Promise<Result>): Promise<Result> {
   const { signal, keep, folder, patience } = options
   try {
@@ -111,7 +117,7 @@ async function ending<Result>({ options, before }: Run, link: string, work: () =
   }
 }
 
-/** What it was asked for, as one text: another question begins another job. */
+/** Returns the request as one text. A stored job is continued only if its text is equal. */
 const askedIn = (wanted: RequestedExport): string => {
   const { url, body = '' } = kickOffRequestOf(wanted)
   return `${url} ${body}`.trim()
@@ -119,13 +125,13 @@ const askedIn = (wanted: RequestedExport): string => {
 
 async function take({ options, before }: Run, manifest: Manifest): Promise<ExportResult> {
   const { folder, sinceLast } = options
-  // A colon is no part of a name everywhere.
+  // Some systems do not allow a colon in a file name.
   const into = sinceLast ? join(folder, manifest.transactionTime.replaceAll(':', '')) : folder
   await makeFolder(into)
   const files = await downloadAll(manifest, into, options)
   const told = await toldIn(manifest.files, into)
   await takeTheirPlaces(manifest, into)
-  // What could not be exported would be missed by those that go on from here.
+  // After errors, keep the previous transactionTime: the next incremental export must include the failed resources.
   const { job: _, ...former } = before
   const isReached = sinceLast && told.errors.length === 0
   await storeExportState(folder, isReached ? { transactionTime: manifest.transactionTime, of: askedIn(options.wanted) } : former)
@@ -133,7 +139,7 @@ async function take({ options, before }: Run, manifest: Manifest): Promise<Expor
   return { folder: into, transactionTime, files, omittedTypes, ...told }
 }
 
-/** As `Type.ndjson.part`, all that is told. The first that fails ends the others. */
+/** Downloads all files as `.part` files. The first failure aborts the other downloads. */
 async function downloadAll({ files, requiresAccessToken }: Manifest, into: string, options: ExportOptions): Promise<ExportResult['files']> {
   const failed = new AbortController()
   const { authorize, ...others } = options
@@ -164,7 +170,7 @@ const MOST_TOLD = 100
 
 type Told = Pick<ExportResult, 'errors' | 'warnings' | 'notes'>
 
-/** What the files of OperationOutcomes say, as far as somebody reads it. */
+/** Returns the issue texts of the error files, at most MOST_TOLD for each of the three lists. */
 async function toldIn(files: readonly ExportedFile[], into: string): Promise<Told> {
   const told = { errors: [] as string[], warnings: [] as string[], notes: [] as string[] }
   for (const { name } of files.filter(({ kind }) => kind === 'error')) {
@@ -178,7 +184,10 @@ async function toldIn(files: readonly ExportedFile[], into: string): Promise<Tol
   return told
 }
 
-/** All files are whole: they take the places of those of the last export, and the manifest, which was taken away before, says that they are there. */
+/**
+ * Replaces the files of the last export once all new files are complete. The manifest is removed first and written last, so that it never
+ * names missing files.
+ */
 async function takeTheirPlaces({ files, whole }: Manifest, into: string): Promise<void> {
   const path = join(into, MANIFEST)
   const names = new Set(files.map(({ name }) => name))
@@ -193,7 +202,7 @@ async function takeTheirPlaces({ files, whole }: Manifest, into: string): Promis
   await replaceDurably(path, (file) => file.writeFile(`${JSON.stringify({ ...whole, files: [...names] }, null, 2)}\n`))
 }
 
-/** Of the files of the last export: nothing else of the folder is ours. */
+/** Returns the names of the last export's files. No other file of the folder may be removed. */
 async function namesOf(manifest: string): Promise<readonly string[]> {
   try {
     const { files } = JSON.parse(await readFile(manifest, 'utf8')) as { readonly files?: unknown }
@@ -205,7 +214,7 @@ async function namesOf(manifest: string): Promise<readonly string[]> {
 
 const OURS = /^[A-Za-z]{1,64}(?:-\d+)?\.ndjson$/
 
-/** They are of another job. */
+/** Removes the `.part` files of a previous job. */
 async function forgetParts(folder: string): Promise<void> {
   for (const name of await readdir(folder, { recursive: true })) {
     if (/\.ndjson\.part(?:\.json)?$/.test(name)) await rm(join(folder, name), { force: true })

@@ -1,14 +1,14 @@
-/** Why an export came to nothing. */
+/** Failures of an export. */
 
 /**
- * `refused`: the server takes no such export, or hands something out no more; `failed`: it could not finish it; `unreachable`: nobody answers, or
- * only to say that it is busy; `mismatch`: a file is not what the manifest says.
+ * `refused`: the server rejects the export, or no longer has its job or files. `failed`: the server could not complete it, or its response
+ * is unusable. `unreachable`: the server does not respond or stays busy. `mismatch`: a file differs from the manifest or cannot be written.
  */
 export type ExportFaultKind = 'refused' | 'failed' | 'unreachable' | 'mismatch'
 
 export class ExportFault extends Error {
   readonly kind: ExportFaultKind
-  /** Of the answer that refuses, where there is one. */
+  /** HTTP status of the refusal, if there was a response. */
   readonly status: number | undefined
 
   constructor(kind: ExportFaultKind, message: string, { status, ...options }: ErrorOptions & { readonly status?: number } = {}) {

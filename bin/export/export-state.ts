@@ -1,11 +1,11 @@
-/** What is known of the exports into a folder: the job that is under way, and up to when all is there. */
+/** State of the exports into a folder: the running job, and the time up to which everything is exported. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isMissing, replaceDurably } from '../../lambdas/adapters/filesystem/durable-file.ts'
 
 /**
- * `job`: its URL, and what it was asked for. `transactionTime`: of the last export of which every file was as the server had said; `of`: what
- * that one was asked for, whatever its since. Who asks for something else has nothing to go on from.
+ * `job`: URL of the running job and its request. `transactionTime`: that of the last incremental export without errors. `of`: request of
+ * that export without its `since`. An export with another request starts without a previous time.
  */
 export type ExportState = {
   readonly job?: { readonly link: string; readonly asked: string }
@@ -15,7 +15,7 @@ export type ExportState = {
 
 export const STATE_FILE = 'export-state.json'
 
-/** undefined: nothing was exported into the folder yet. Error where the file is none of these. */
+/** Returns the state, or undefined if nothing was exported into the folder yet. Throws if the file holds something else. */
 export async function readExportState(folder: string): Promise<ExportState | undefined> {
   const path = join(folder, STATE_FILE)
   try {

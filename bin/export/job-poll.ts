@@ -1,15 +1,18 @@
-/** A job of a server, until it is done. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#bulk-data-status-request */
+/** Polls an export job until it is complete, or cancels it. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#bulk-data-status-request */
 import { ExportFault } from './export-fault.ts'
 import { type Manifest, parseManifest } from './manifest.ts'
 import { outcomeSuffixOf, type RequestOptions, retryAfterMs, sendWithRetries } from './retrying-requests.ts'
 
-/** Milliseconds between two questions where the server does not say. */
+/** Milliseconds between two status requests if the server names no time. The pause grows from `first` to `longest`. */
 const PAUSE = { first: 500, longest: 30_000 }
 
-/** The server does not know it: it was taken back, or has ended long ago. */
+/** The server does not have the job: it was cancelled or has expired. */
 export class JobNotFound extends ExportFault {}
 
-/** `onProgress`: what the server says of how far it is, if it does. ExportFault where the job fails; JobNotFound. */
+/**
+ * Returns the manifest when the job is complete. `onProgress`: called with the progress text of the server, or an empty text. Throws
+ * JobNotFound if the server has no such job, and another ExportFault if the job fails.
+ */
 export async function pollJob(job: string, asking: RequestOptions, onProgress: (text: string) => void): Promise<Manifest> {
   for (let pause = PAUSE.first; ; pause = Math.min(pause * 1.5, PAUSE.longest)) {
     const answer = await sendWithRetries(job, { headers: { accept: 'application/json' } }, asking)
@@ -25,7 +28,10 @@ export async function pollJob(job: string, asking: RequestOptions, onProgress: (
   }
 }
 
-/** It does nothing more, and its files are removed. ExportFault where the server does not say so. */
+/**
+ * Cancels a job: the server stops it and removes its files. Throws ExportFault if the server refuses. A job that the server no longer has
+ * counts as cancelled.
+ */
 export async function cancelJob(job: string, asking: RequestOptions): Promise<void> {
   const { status, text } = await sendWithRetries(job, { method: 'DELETE', headers: { accept: 'application/fhir+json' } }, asking)
   if (status >= 300 && status !== 404 && status !== 410)

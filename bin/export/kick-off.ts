@@ -1,28 +1,28 @@
-/** What an export is asked for, as any server of Bulk Data takes it. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#query-parameters */
+/** Kick-off request of an export, for any Bulk Data server. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#query-parameters */
 import { resolveSafeLink } from '../client/safe-link.ts'
 import { ExportFault } from './export-fault.ts'
 import { outcomeSuffixOf, type RequestOptions, sendWithRetries, withoutQuery } from './retrying-requests.ts'
 
-/** Instants and lists of names are texts as FHIR has them. */
+/** Request of an export. Instants and names are texts in the form of FHIR. */
 export type RequestedExport = {
-  /** Without a slash at the end. */
+  /** Base URL without a trailing slash. */
   readonly base: string
-  /** The id of a Group; all patients; everything. */
+  /** Id of a Group, all patients, or everything. */
   readonly of: { readonly group: string } | 'patients' | 'system'
   readonly types: readonly string[]
   readonly since?: string
   readonly until?: string
   readonly elements: readonly string[]
-  /** Searches, each `Type?criteria`. */
+  /** Searches of the form `Type?criteria`. */
   readonly filters: readonly string[]
-  /** `Patient/1`. */
+  /** References of the form `Patient/1`. */
   readonly patients: readonly string[]
 }
 
-/** A job that runs is worth waiting for; an address where nobody has answered yet is more likely wrong. */
+/** Maximum attempts without any response. A running job is worth a long wait, but an address that never responded is probably wrong. */
 const UNHEARD = 3
 
-/** The URL of a job. ExportFault where there is none. */
+/** Starts an export and returns the URL of its job. Throws ExportFault if the server starts none. */
 export async function kickOff(wanted: RequestedExport, asking: RequestOptions): Promise<string> {
   const { url, body } = kickOffRequestOf(wanted)
   const answer = await sendWithRetries(
@@ -44,7 +44,7 @@ export async function kickOff(wanted: RequestedExport, asking: RequestOptions): 
   throw new ExportFault('refused', `The export is refused: ${answer.status}${outcomeSuffixOf(answer.text)}`, { status: answer.status })
 }
 
-/** Patients may be named in a body alone. */
+/** Returns the kick-off request. With patients it is a POST, because only a body can name patients. */
 export function kickOffRequestOf(wanted: RequestedExport): { readonly url: string; readonly body?: string } {
   const { base, of, patients } = wanted
   const path = of === 'system' ? '' : of === 'patients' ? '/Patient' : `/Group/${encodeURIComponent(of.group)}`

@@ -1,20 +1,20 @@
-/** What a job that is done hands out. Specification 2.7; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---complete-status */
+/** Manifest of a completed export job. Specification 2.7; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---complete-status */
 import { resolveSafeLink } from '../client/safe-link.ts'
 import { ExportFault } from './export-fault.ts'
 
-/** `name`: what it is called here, of one folder unique. `count`: lines. */
+/** A file of the manifest. `name`: local name, unique in its folder. `count`: number of lines. */
 export type ExportedFile = { readonly name: string; readonly kind: Kind; readonly url: string; readonly count?: number }
 
 /** Types of stored resources that a setting of the server keeps out of Group exports. `setting`: its name. */
 export type OmittedTypes = { readonly types: readonly string[]; readonly setting: string }
 
 export type Manifest = {
-  /** As the server wrote it: an instant. */
+  /** Instant, as the server wrote it. */
   readonly transactionTime: string
   readonly requiresAccessToken: boolean
   readonly files: readonly ExportedFile[]
   readonly omittedTypes: OmittedTypes | undefined
-  /** All it says. */
+  /** The complete manifest as the server sent it. */
   readonly whole: object
 }
 
@@ -26,11 +26,14 @@ type Kind = (typeof KINDS)[number]
 
 type Item = { readonly type?: unknown; readonly url?: unknown; readonly count?: unknown }
 
-/** ExportFault where it says nothing that makes sense. `job`: its URL, from which relative ones start. */
+/**
+ * Parses a manifest. `job`: URL of the job, the base of relative links. Throws ExportFault if the text is not a manifest or a file has no
+ * safe URL.
+ */
 export function parseManifest(text: string, job: string): Manifest {
   const whole = objectIn(text) as Readonly<Record<string, unknown>> | undefined
   const { transactionTime, requiresAccessToken } = whole ?? {}
-  // It becomes a folder: a date as JavaScript reads it may hold anything.
+  // The time becomes a folder name, so check its form: JavaScript reads other texts as dates, too.
   if (whole === undefined || typeof transactionTime !== 'string' || !INSTANT.test(transactionTime))
     throw new ExportFault('failed', `${job} answers with no manifest: it has no transactionTime`)
   const taken = new Map<string, number>()
@@ -44,12 +47,12 @@ export function parseManifest(text: string, job: string): Manifest {
   }
 }
 
-/** Of one type there may be several: `Patient.ndjson`, `Patient-2.ndjson`. */
+/** Returns a file with its local name. A type may have several files: `Patient.ndjson`, `Patient-2.ndjson`. */
 function fileOf(kind: Kind, { type, url, count }: Item, taken: Map<string, number>, job: string): ExportedFile {
   const link = resolveSafeLink(url, job)
   if (link === undefined)
     throw new ExportFault('failed', `${job} answers with a file that has no URL of https, or of http where it has that itself`)
-  // What a server says becomes no path.
+  // Never use a text of the server as a path.
   const stem = kind === 'output' ? (/^[A-Za-z]{1,64}$/.exec(String(type))?.[0] ?? 'unknown') : kind
   const number = (taken.get(stem) ?? 0) + 1
   taken.set(stem, number)

@@ -1,27 +1,30 @@
-/** Asks a server of Bulk Data, and again where what it answers passes: it is busy, somebody restarts it, a network fails. */
+/** Requests to a Bulk Data server, with retries after transient failures: a busy server, a restart, a network failure. */
 import { setTimeout } from 'node:timers/promises'
 import type { Authorize } from '../client/http-post.ts'
 import { parseOutcomeIssues } from '../client/server-response.ts'
 import { TokenRequestError } from '../client/token-endpoint.ts'
 import { ExportFault } from './export-fault.ts'
 
-/** `attempts`: that fail in a row, until it is given up; `unheard`: of those the ones that nobody answers. `wait`: milliseconds. */
+/**
+ * Limits of retries. `attempts`: failures in a row after which the request fails. `unheard`: how many of them may be without a response;
+ * default `attempts`. `wait`: waits for milliseconds.
+ */
 export type RetryPolicy = {
   readonly attempts: number
   readonly unheard?: number
   readonly wait: (milliseconds: number, signal: AbortSignal) => Promise<unknown>
 }
 
-/** Six minutes. */
+/** Policy that gives up after about seven minutes. */
 export const DEFAULT_RETRY_POLICY: RetryPolicy = {
   attempts: 14,
   wait: (milliseconds, signal) => setTimeout(milliseconds, undefined, { signal }),
 }
 
 export type RequestOptions = {
-  /** Where the server asks for a token. */
+  /** Authorizes requests, if the server requires it. */
   readonly authorize?: Authorize
-  /** Ends all waiting. */
+  /** Aborts requests and waits. */
   readonly signal: AbortSignal
   readonly patience: RetryPolicy
 }
@@ -33,7 +36,10 @@ type Request = { readonly method?: string; readonly headers?: Readonly<Record<st
 const FIRST = 500
 const LONGEST = { own: 60_000, asked: 3_600_000 }
 
-/** ExportFault `unreachable` where it stays away, or busy. The answer may be any other. */
+/**
+ * Sends a request and retries it after transient failures. Returns any other response. Throws ExportFault `unreachable` if the server stays
+ * unreachable or busy.
+ */
 export function sendWithRetries(url: string, request: Request, asking: RequestOptions): Promise<TextResponse> {
   return retryTransientFailures(url, asking, async () => {
     const response = await sendOnce(url, request, asking)
@@ -42,7 +48,7 @@ export function sendWithRetries(url: string, request: Request, asking: RequestOp
   })
 }
 
-/** Once. What is signed is for one address: nobody is followed to another with it. */
+/** Sends a request once. A signed request follows no redirect, because its signature is for one address. */
 export async function sendOnce(
   url: string,
   request: Request,
@@ -54,10 +60,10 @@ export async function sendOnce(
   return fetch(url, { ...request, headers: { ...headers, ...who }, signal, redirect })
 }
 
-/** Bytes of an answer that is no file. */
+/** Maximum bytes of a response that is not a file. A larger response ends the export. */
 const MOST_TEXT = 64_000_000
 
-/** ExportFault where it goes on and on. */
+/** Returns the body as text. Throws ExportFault if it exceeds MOST_TEXT. */
 export async function readBoundedText({ body }: Response, url: string): Promise<string> {
   const chunks: Uint8Array[] = []
   let size = 0
@@ -69,7 +75,10 @@ export async function readBoundedText({ body }: Response, url: string): Promise<
   return Buffer.concat(chunks).toString()
 }
 
-/** Of an attempt: it is worth another one. `progressed`: it brought what none before had, so that it counts as the first. */
+/**
+ * An attempt failed, but another one may succeed. `progressed`: it got further than every previous attempt, so that the count of failures
+ * starts again.
+ */
 export class TransientFailure {
   readonly reason: string
   readonly wait: number
@@ -82,7 +91,10 @@ export class TransientFailure {
   }
 }
 
-/** What is thrown passes as well. */
+/**
+ * Repeats `attempt` while it fails transiently. Thrown errors count as transient, except ExportFault, TokenRequestError and an abort by the
+ * signal. Throws ExportFault `unreachable` at the limit.
+ */
 export async function retryTransientFailures<Result>(
   url: string,
   { patience, signal }: RequestOptions,
@@ -94,7 +106,7 @@ export async function retryTransientFailures<Result>(
       signal.throwIfAborted()
       if (error instanceof ExportFault) throw error
       if (error instanceof TokenRequestError) throw new ExportFault('refused', error.message)
-      // fetch throws a TypeError where nobody answers: https://fetch.spec.whatwg.org/#fetch-method
+      // fetch throws a TypeError if there is no response: https://fetch.spec.whatwg.org/#fetch-method
       unheard = (error as Error).name === 'TypeError' ? unheard + 1 : 0
       return new TransientFailure(`cannot be reached (${codeOf(error)})`)
     })
@@ -106,20 +118,26 @@ export async function retryTransientFailures<Result>(
   }
 }
 
-/** A server that says why it failed has failed: https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---error-status-1 */
+/**
+ * Whether a failure is transient: 429 and 502 to 504 always are. Any other server error with an OperationOutcome is final, unless an issue
+ * is `transient` or `throttled`: https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---error-status-1
+ */
 function isPassing({ status, text }: TextResponse): boolean {
   if (status === 429 || (status >= 502 && status <= 504)) return true
   const codes = parseOutcomeIssues(text)?.map(({ code }) => code) ?? []
   return status >= 500 && (codes.length === 0 || codes.some((code) => code === 'transient' || code === 'throttled'))
 }
 
-/** What a server says of a failure, after a colon; nothing where it says nothing. */
+/** Returns the issue texts of a failure after a colon, or an empty text if there are none. */
 export function outcomeSuffixOf(text: string): string {
   const texts = parseOutcomeIssues(text)?.map(({ details, diagnostics, code }) => details?.text ?? diagnostics ?? code ?? '') ?? []
   return texts.length === 0 ? '' : `: ${texts.join('; ')}`
 }
 
-/** Milliseconds. https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3; 0 where it says nothing that makes sense. */
+/**
+ * Returns the delay of Retry-After in milliseconds, at most LONGEST.asked. https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3; 0 if the
+ * header is missing or invalid.
+ */
 export function retryAfterMs(headers: Headers, now = Date.now()): number {
   const text = headers.get('retry-after') ?? ''
   const asked = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - now
@@ -131,5 +149,5 @@ function codeOf(error: unknown): string {
   return cause === undefined ? (code ?? message ?? String(error)) : codeOf(cause)
 }
 
-/** A signed link is as good as a token: it is not told whole. */
+/** Removes the query of a URL for messages. A signed link is as secret as a token. */
 export const withoutQuery = (url: string): string => url.replace(/\?.*$/s, '')

@@ -1,9 +1,11 @@
-/** Whether files can be loaded there at all: told once, and not of every file. https://hl7.org/fhir/R4/http.html#capabilities */
+/**
+ * Checks a base URL once before a load, so that a wrong URL does not fail for every file. https://hl7.org/fhir/R4/http.html#capabilities
+ */
 import { getWithRetries } from '../client/http-post.ts'
 import type { BufferedResponse } from '../client/server-response.ts'
 import { parseJsonBody } from '../client/server-response.ts'
 
-/** Error where it is no FHIR base, or cannot be reached. One that does not show itself to everybody is believed. */
+/** Throws if the URL is not a FHIR base or cannot be reached. A server that refuses access to its metadata is accepted without a check. */
 export async function checkFhirBase(base: string): Promise<void> {
   const answer = await getWithRetries(`${base}/metadata`)
   if (answer.status === 401 || answer.status === 403 || isCapabilityStatement(answer)) return

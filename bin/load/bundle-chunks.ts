@@ -1,20 +1,20 @@
-/** The entries of a file in Bundles of a size that every server takes. No Bundle holds a resource twice. */
+/** Splits the entries of a file into Bundles of a size that every server accepts. No Bundle holds a resource twice. */
 import type { ReplacementFinder } from './conditional-creates.ts'
 import { describeNonResource } from './export-folders.ts'
 import { type ReusedBuffers, readTexts, type SourceFile } from './file-reader.ts'
 import { type LoadEntry, type LoadFailure, type ParsedEntries, parseLoadEntries } from './load-entries.ts'
 import { patchedSizeOf } from './patched-bytes.ts'
 
-/** `failures`: of what was read for it. `present`: how many resources have others in their place. */
+/** Entries of one Bundle. `failures`: found while these entries were read. `present`: number of resources that exist under another key. */
 export type Chunk = { readonly entries: readonly LoadEntry[]; readonly failures: readonly LoadFailure[]; readonly present: number }
 
 const MOST_ENTRIES = 200
 const MOST_BYTES = 4_000_000
 
-/** Told of what is in the file and is no resource to load. */
+/** Called for content of a file that is not a resource to load. */
 export type SkippedContentHandler = (source: SourceFile, what: string) => void
 
-/** Of the entries that are meant. The last chunk may have none, and tell failures all the same. */
+/** Yields the entries that `isMeant` accepts. The last chunk may have no entries, but still reports failures. */
 export async function* chunksOf(
   source: SourceFile,
   memories: ReusedBuffers,
@@ -52,7 +52,7 @@ export async function* chunksOf(
   }
 }
 
-/** What can be read of a file. */
+/** Yields the readable texts of a file. Other texts go to `failed` or `onBeside`. */
 async function* openedOf(
   source: SourceFile,
   memories: ReusedBuffers,
@@ -62,7 +62,7 @@ async function* openedOf(
   try {
     for await (const { bytes, place, copy } of readTexts(source, memories)) {
       const { opened, error } = attempt(() => parseLoadEntries(bytes, place, copy))
-      // Most lines are resources: what else an export has is looked for where one is none.
+      // Most texts are resources, so look for other content of an export only in those that are not.
       const isWhole = opened?.refused.length === 0
       const beside = isWhole || source.exported === undefined ? undefined : describeNonResource(bytes)
       if (beside !== undefined) onBeside(source, beside)

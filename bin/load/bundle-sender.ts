@@ -1,6 +1,6 @@
 /**
- * Sends entries to a server: transactions first, so that it is fast; a refused one again as a batch, so that only what is wrong fails; what takes
- * the server too long in halves.
+ * Sends entries to a server. Transactions come first, because they are fast. A refused transaction is sent again as a batch, so that only
+ * its wrong entries fail. A Bundle that takes the server too long is sent in halves.
  */
 import { parseJsonBytes } from '../../lambdas/fhir/json.ts'
 import type { Post } from '../client/http-post.ts'
@@ -11,7 +11,7 @@ import { ReusedBuffer } from './reused-buffer.ts'
 
 export type BundleSender = (entries: readonly LoadEntry[]) => Promise<readonly LoadFailure[]>
 
-/** For entries one after the other. The sender rejects when the server cannot be reached. */
+/** Creates a sender. It must send one Bundle after the other, because its memory is reused. It rejects if the server cannot be reached. */
 export const bundleSender = (post: Post): BundleSender => {
   const memory = new ReusedBuffer()
   const send: BundleSender = async (entries) => {
@@ -30,19 +30,19 @@ export const bundleSender = (post: Post): BundleSender => {
   return send
 }
 
-/** A gateway, or a function on AWS, had no time to answer; what was asked may have been done, and may be asked again. */
+/** Status of a gateway or a function on AWS that timed out. The server may have processed the Bundle; sending it again is safe. */
 const TOO_LONG = 504
 const BUSY = 503
 
 async function inHalves(send: BundleSender, entries: readonly LoadEntry[], reason: string): Promise<readonly LoadFailure[]> {
   const [head, tail] = [entries.slice(0, entries.length / 2), entries.slice(entries.length / 2)]
   const failed = await send(head)
-  // A server that has no time for one of them has none for more.
+  // If each single entry of the first half timed out, the second half would too.
   const isHopeless = failed.length === head.length && failed.every((each) => each.reason.startsWith(String(TOO_LONG)))
   return [...failed, ...(isHopeless ? tail.map((entry) => failureOf(entry, reason)) : await send(tail))]
 }
 
-/** Of a batch that has done some, what there was no time to begin. */
+/** Sends the busy entries of a batch again if the server processed some of the others. Returns the remaining failures. */
 async function againWhatWasBusy(
   send: BundleSender,
   failed: readonly LoadFailure[],
@@ -64,16 +64,16 @@ function bundleOf(type: 'transaction' | 'batch', entries: readonly LoadEntry[], 
   return out.subarray(0, at)
 }
 
-/** More bytes than what stands around a resource, and around all of them. */
+/** Upper limit in bytes for the JSON around each resource, and around all of them. */
 const AROUND = 100
 
-/** Elements are named from the resource on, for nobody has seen the Bundle. */
+/** Returns the failure of an entry. Paths start at the resource, because the user has never seen the Bundle. */
 function failureOf({ place, key }: LoadEntry, reason: string): LoadFailure {
   const [type = ''] = key.split('/')
   return { place, key, reason: reason.replaceAll(/Bundle\.entry\[\d+]\.resource/g, type) }
 }
 
-/** One resource that is not JSON as FHIR has it, and a server can read none of the Bundle. */
+/** Returns the failure of an entry that is not valid FHIR JSON. One such entry makes the complete Bundle unreadable. */
 function faultOf(entry: LoadEntry): LoadFailure | undefined {
   try {
     parseJsonBytes(patchedBufferOf(entry.resource))

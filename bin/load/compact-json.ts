@@ -1,9 +1,9 @@
 /**
- * Goes through the bytes of a JSON text and copies them without the white space between tokens; it decodes only what it is asked for.
- * Numbers, literals and escapes are copied unseen: the reader of the copy judges them. https://www.rfc-editor.org/rfc/rfc8259
+ * Scans the bytes of a JSON text and copies them without the white space between tokens. It decodes only requested strings. Numbers,
+ * literals and escapes are copied unchecked: the reader of the copy checks them. https://www.rfc-editor.org/rfc/rfc8259
  */
 
-/** Names worth telling, by their lengths. */
+/** Property names to recognize, indexed by length. */
 export type NamesByLength = readonly (readonly { readonly name: string; readonly bytes: Uint8Array }[])[]
 
 export function groupNamesByLength(names: readonly string[]): NamesByLength {
@@ -13,13 +13,16 @@ export function groupNamesByLength(names: readonly string[]): NamesByLength {
   )
 }
 
-/** `level`: 1 for a property of the value itself, one more for each object and array around it. May consume the value of the property. */
+/**
+ * Called for a recognized name. `level`: 1 for a property of the value itself, one more for each enclosing object and array. The callback
+ * may consume the property's value.
+ */
 export type VisitProperty = (name: string, level: number) => void
 
-/** Where the text is not what a method consumes, the method throws a SyntaxError. */
+/** Scanner with a position in the text. Its methods throw a SyntaxError if the text there is not valid for them. */
 export class CompactJson {
   readonly copy: Buffer
-  /** How much of `copy` is written. */
+  /** Number of bytes written to `copy`. */
   length = 0
   readonly #bytes: Uint8Array
   readonly #names: NamesByLength
@@ -27,12 +30,12 @@ export class CompactJson {
   readonly #to: DataView
   #at = 0
   #depth = 0
-  /** What may follow a value, for each object and array around this place. */
+  /** Tokens that may follow a value, for each object and array around the position. */
   readonly #afterValue = [NOTHING]
-  /** Whether the string that was copied last has no escapes. */
+  /** Whether the string copied last has no escapes. */
   #isPlain = true
 
-  /** `copy`: at least as long as the bytes. */
+  /** `copy`: buffer at least as long as the bytes. */
   constructor(bytes: Uint8Array, copy: Buffer, names: NamesByLength) {
     this.copy = copy
     this.#bytes = bytes
@@ -42,7 +45,7 @@ export class CompactJson {
     if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) this.#at = 3
   }
 
-  /** `visit` is called for the known names in the value. */
+  /** Consumes a value. Calls `visit` for the recognized names in it. */
   value(visit: VisitProperty): void {
     const outside = this.#depth
     let at = this.#at
@@ -74,7 +77,7 @@ export class CompactJson {
     this.#moveTo(at, length)
   }
 
-  /** `visit` has to consume an item. */
+  /** Consumes an array. Every call of `visit` must consume one item. */
   array(visit: () => void): void {
     this.#take(ARRAY)
     let token = this.#look(ANY_VALUE | END_OF_ARRAY)
@@ -86,7 +89,7 @@ export class CompactJson {
     this.#take(END_OF_ARRAY)
   }
 
-  /** Whether a value comes next that begins like this. */
+  /** Whether the next value begins with these bytes. */
   isAt(start: Uint8Array): boolean {
     this.#look(ANY_VALUE)
     return equals(start, this.#bytes, this.#at)
@@ -98,18 +101,18 @@ export class CompactJson {
     return this.#decoded(start, this.length)
   }
 
-  /** To be called when the text should be over. */
+  /** Throws if the text does not end here. */
   finish(): void {
     this.#look(NOTHING)
   }
 
-  /** The token that comes next; it has to be one of those that are expected. */
+  /** Returns the next token without consuming it. Throws if it is not an expected token. */
   #look(expected: number): number {
     this.#at = this.#afterSpace(this.#at)
     return this.#tokenAt(this.#at, expected)
   }
 
-  /** Copies the token that comes next. */
+  /** Consumes and copies the next token. Throws if it is not an expected token. */
   #take(expected: number): void {
     const token = this.#look(expected)
     const size = this.#copyToken(token, this.#at, this.length)
@@ -122,7 +125,10 @@ export class CompactJson {
     this.length = length
   }
 
-  /** The known name that a string of the copy is, or nothing. */
+  /**
+   * Returns the recognized name that a copied string equals, or an empty text. A string with escapes is returned decoded, recognized or
+   * not.
+   */
   #nameAt(start: number, end: number): string {
     if (!this.#isPlain) return this.#decoded(start, end)
     const candidates = this.#names[end - start - 2]
@@ -140,7 +146,7 @@ export class CompactJson {
     const last = bytes.length - 4
     let at = start
     while (at < bytes.length && TOKENS[bytes[at]!] === SPACE) {
-      // Most of a text that is indented are spaces at the beginning of a line.
+      // In an indented text most white space is at line starts, so skip four spaces at a time there.
       const isLine = bytes[at++] === LINE_FEED
       while (isLine && at <= last && this.#from.getInt32(at) === SPACES) at += 4
     }
@@ -153,7 +159,7 @@ export class CompactJson {
     return token
   }
 
-  /** Copies a token from a place of the text to one of the copy; returns its size. */
+  /** Copies a token from an offset of the text to an offset of the copy. Returns its size in bytes. */
   #copyToken(token: number, from: number, to: number): number {
     if (token === STRING) return this.#copyString(from, to)
     if (token === LITERAL) return this.#copyLiteral(from, to)
@@ -161,7 +167,7 @@ export class CompactJson {
     return 1
   }
 
-  /** Four bytes at once up to the first quote or escape, and then each. */
+  /** Copies a string: four bytes at a time up to the first quote or escape, then single bytes. Returns its size in bytes. */
   #copyString(from: number, to: number): number {
     const bytes = this.#bytes
     const last = bytes.length - 4
@@ -218,20 +224,20 @@ function equals(part: Uint8Array, whole: Uint8Array, start: number): boolean {
   return true
 }
 
-/** The highest bit of each byte of four that is 0. */
+/** Sets the highest bit of each byte of `four` that is 0. Under HIGHEST_BITS the result is 0 only if no byte is 0. */
 const zeros = (four: number): number => (four - 0x01010101) & ~four
 
 const LINE_FEED = 10
 const QUOTE = 34
 const BACKSLASH = 92
 
-/** Four times the same byte. */
+/** One byte repeated four times, for comparisons of four bytes at once. */
 const SPACES = 0x20202020
 const QUOTES = 0x22222222
 const BACKSLASHES = 0x5c5c5c5c
 const HIGHEST_BITS = 0x80808080
 
-/** Tokens, as bits. */
+/** Tokens as bits, so that a set of tokens is a number. */
 const SPACE = 0
 const STRING = 1
 const OBJECT = 2
@@ -246,7 +252,7 @@ const ANY_VALUE = STRING | OBJECT | ARRAY | LITERAL
 const AFTER_MEMBER = COMMA | END_OF_OBJECT
 const AFTER_ITEM = COMMA | END_OF_ARRAY
 
-/** The token that a byte begins. */
+/** Token of each possible first byte. */
 const TOKENS = new Uint8Array(256).fill(LITERAL)
 for (const c of ' \t\n\r') TOKENS[c.charCodeAt(0)] = SPACE
 const SINGLE = { '"': STRING, '{': OBJECT, '}': END_OF_OBJECT, '[': ARRAY, ']': END_OF_ARRAY, ':': COLON, ',': COMMA }

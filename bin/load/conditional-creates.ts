@@ -1,15 +1,23 @@
-/** Resources that are only to be made unless one is there: two files may tell of the same hospital under different ids. */
+/**
+ * Resolves entries with ifNoneExist, which are created only if no match exists. Two files may hold the same hospital under different ids.
+ */
 import type { LoadFailure, ParsedEntries } from './load-entries.ts'
 import type { ReferenceLookup } from './reference-lookup.ts'
 
-/** By Type/id: the keys of what is there already instead, and why others can be neither made nor replaced. */
+/**
+ * Results by Type/id. `others`: key of the existing resource that replaces the entry. `refused`: reason why an entry can be neither created
+ * nor replaced.
+ */
 export type Replacements = { readonly others: ReadonlyMap<string, string>; readonly refused: ReadonlyMap<string, LoadFailure> }
 
 export type ReplacementFinder = (opened: ParsedEntries, place: string) => Promise<Replacements>
 
 const NONE: Replacements = { others: new Map(), refused: new Map() }
 
-/** For one load: the first resource under some criteria is made, unless the server has one, and stands for those that follow. */
+/**
+ * Creates the finder of one load. The first resource with given criteria is created, unless the server has a match. That resource or match
+ * replaces all later ones.
+ */
 export function replacementFinder(lookUp: ReferenceLookup): ReplacementFinder {
   const first = new Map<string, string>()
   return async ({ unless }, place) => {

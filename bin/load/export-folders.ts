@@ -1,19 +1,19 @@
 /**
- * What an export leaves in its folder beside resources: its manifest, how far it is, what was deleted, what the server told of errors. None of
- * that is loaded, and it is told. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---complete-status
+ * Recognizes the files and lines of an export that are not resources: its manifest, its state, deletions and errors. They are not loaded
+ * but reported. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---complete-status
  */
 import { readFileSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { parseOutcomeIssues } from '../client/server-response.ts'
 import type { SourceFile } from './file-reader.ts'
 
-/** A file, and what it is instead of resources. */
+/** A file, or part of one, that is not loaded. `what`: description of the content. */
 export type SkippedFile = { readonly file: string; readonly what: string }
 
-/** A file of this size is no manifest. */
+/** Maximum bytes of a manifest. Larger files are loaded as resources. */
 const LARGEST = 50_000_000
 
-/** What is to be loaded, and what is not. Error where an export is not finished. */
+/** Separates the files to load from the records of exports. Throws if an export is not finished. */
 export function separateExportRecords(all: readonly SourceFile[]): {
   readonly sources: readonly SourceFile[]
   readonly beside: readonly SkippedFile[]
@@ -30,10 +30,10 @@ export function separateExportRecords(all: readonly SourceFile[]): {
   }
 }
 
-/** `time`: of a manifest, ms since 1970. */
+/** Description of an export record. `time`: transaction time of a manifest, in milliseconds since 1970. */
 type Book = { readonly what: string; readonly time?: number }
 
-/** By its name, lest every file is read, and by what is in it. */
+/** Returns the record in a file, if it is one. Checks the name before the content, so that not every file is read. */
 function bookOf({ file, size }: SourceFile): Book | undefined {
   const name = basename(file)
   if (!/^(?:manifest|export-state|.+\.part)\.json$/.test(name) || size > LARGEST) return undefined
@@ -59,7 +59,7 @@ function objectIn(file: string): Readonly<Record<string, unknown>> | undefined {
 
 const hasOnly = (found: object, names: readonly string[]): boolean => Object.keys(found).every((name) => names.includes(name))
 
-/** Of a line of an export that holds no resource to load: what it tells. */
+/** Returns a description of a line without a resource to load: its first issue, or that it holds deletions. Otherwise returns undefined. */
 export function describeNonResource(line: Uint8Array): string | undefined {
   const text = Buffer.from(line).toString()
   const [issue] = parseOutcomeIssues(text) ?? []
@@ -80,7 +80,7 @@ function isDeletions(text: string): boolean {
 
 type Entry = { readonly request?: { readonly method?: string }; readonly resource?: unknown }
 
-/** One export after the other, a later one having newer versions of the same. Whatever is of none comes first. */
+/** Groups the files by export, oldest first, because later exports hold newer versions. Files of no export come first. */
 export function groupByExport(sources: readonly SourceFile[]): readonly (readonly SourceFile[])[] {
   const groups = Map.groupBy(sources, ({ exported = Number.NEGATIVE_INFINITY }) => exported)
   return [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group)

@@ -1,4 +1,4 @@
-/** Finds the files of a load and reads what is in them: Bundles, single resources, NDJSON, each also as .gz. */
+/** Finds the files of a load and reads their texts: Bundles, single resources and NDJSON, each also as .gz. */
 import { createReadStream, type Dirent, readdirSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream'
 import { createGunzip, gunzipSync } from 'node:zlib'
 import type { ReusedBuffer } from './reused-buffer.ts'
 
-/** `exported`: as of when the export is that it is of, ms since 1970. */
+/** A file to load. `exported`: transaction time of its export, in milliseconds since 1970. */
 export type SourceFile = { readonly file: string; readonly size: number; readonly exported?: number }
 
 const LOADABLE = /\.(?:json|ndjson|jsonl)(?:\.gz)?$/i
@@ -14,7 +14,10 @@ const LINES = /\.(?:ndjson|jsonl)(?:\.gz)?$/i
 const ZIPPED = /\.gz$/i
 const ARCHIVE = /\.(?:tgz|tar|tar\.gz|zip)$/i
 
-/** Files as they are named, and everything loadable below folders, in the order of their names. */
+/**
+ * Returns the named files, and all loadable files below named folders in the order of their names. Throws if a path is missing or an
+ * archive.
+ */
 export function findSourceFiles(paths: readonly string[]): readonly SourceFile[] {
   return paths.flatMap((path) => {
     const stats = statSync(path, { throwIfNoEntry: false })
@@ -30,13 +33,13 @@ function fileOf(file: string, size: number): SourceFile {
   return { file, size }
 }
 
-/** `place`: the file, and the line of an NDJSON file. `copy`: memory as long as the bytes, for a copy of those of a whole file. */
+/** A text of a file. `place`: the file, and the line in NDJSON. `copy`: buffer as long as the bytes, for files that are read as a whole. */
 export type SourceText = { readonly bytes: Buffer; readonly copy?: Buffer; readonly place: string }
 
-/** What a file may stand in, and its copy. */
+/** Buffers for the bytes of a file and for their copy. The next file overwrites them. */
 export type ReusedBuffers = { readonly bytes: ReusedBuffer; readonly copy: ReusedBuffer }
 
-/** The texts of a file, one after the other; an NDJSON file is never in memory as a whole. */
+/** Yields the texts of a file. An NDJSON file is never in memory as a whole. */
 export async function* readTexts({ file }: SourceFile, memories: ReusedBuffers): AsyncGenerator<SourceText> {
   if (!LINES.test(file)) {
     const read = await bytesOf(file, memories.bytes)
@@ -52,7 +55,7 @@ export async function* readTexts({ file }: SourceFile, memories: ReusedBuffers):
   }
 }
 
-/** Bytes a file may have grown by. */
+/** Bytes that a file may grow by during the read, before the buffer is enlarged. */
 const MORE = 65_536
 
 async function bytesOf(path: string, memory: ReusedBuffer): Promise<Buffer> {
@@ -72,7 +75,7 @@ async function bytesOf(path: string, memory: ReusedBuffer): Promise<Buffer> {
 
 const LINE_FEED = 10
 
-/** A line may reach over several chunks. */
+/** Yields the lines. A line may span several chunks. */
 async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let before: Buffer[] = []
   for await (const chunk of chunks) {

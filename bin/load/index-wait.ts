@@ -1,4 +1,4 @@
-/** Waits until searches find what was loaded, and tells how far the index is behind as long as it is. */
+/** Waits until searches find the loaded resources, and reports the index lag meanwhile. */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Get } from '../client/http-post.ts'
 import type { BufferedResponse } from '../client/server-response.ts'
@@ -6,20 +6,23 @@ import type { BufferedResponse } from '../client/server-response.ts'
 export type IndexWaitOptions = {
   readonly base: string
   readonly ask: Get
-  /** X-Index-Tokens of what was written. */
+  /** X-Index-Tokens of the writes. */
   readonly tokens: readonly string[]
-  /** Versions that are not indexed yet; 0 when none is left. */
+  /** Called with the number of versions that are not indexed yet; 0 at the end. */
   readonly onBehind: (versions: number) => void
 }
 
-/** Answers of a busy server while its index came no further. */
+/** Maximum busy responses (503) in a row without progress of the index. Then the wait ends. */
 const PATIENCE = 20
-/** Milliseconds between two looks at how far it is. */
+/** Milliseconds between two requests for the index lag. */
 const BETWEEN = 250
-/** It needs no resource of the type: what is asked for is that it is answered. */
+/** A search that needs no resource of the type, because only the status of its response matters. */
 const SEARCH = '/Basic?_count=0'
 
-/** False where the index comes no further, or the server does not say: searches find everything later. */
+/**
+ * Returns whether searches find everything now. If the index makes no progress or the search fails, it returns false: searches find
+ * everything later.
+ */
 export async function waitUntilSearchable({ base, ask, tokens, onBehind }: IndexWaitOptions): Promise<boolean> {
   if (tokens.length === 0) return true
   let behind: number | undefined

@@ -1,4 +1,7 @@
-/** What a load sends of a file: every resource under its own id, references between them resolved, so that loading twice is safe. */
+/**
+ * Parses a file into the entries that a load sends. Each resource keeps its id, so that loading twice is safe. References between entries
+ * are resolved.
+ */
 import { fullUrlResolver, type VersionedEntry } from '../../lambdas/fhir/full-urls.ts'
 import { parseJson, writeJson } from '../../lambdas/fhir/json.ts'
 import { isConditionalReference, replaceLinks, replaceReferences } from '../../lambdas/fhir/references.ts'
@@ -6,34 +9,37 @@ import type { Resource } from '../../lambdas/fhir/resource.ts'
 import { type PatchedBytes, patchedBufferOf, type SizedText, sizedTextOf } from './patched-bytes.ts'
 import { type ScannedReference, type ScannedResource, scanResource, scanResources } from './resource-scanner.ts'
 
-/** `key`: Type/id. `url`: the same in JSON. `resource`: its JSON, without white space. */
+/** A resource to send. `key`: Type/id. `url`: the key as JSON. `resource`: its JSON, without white space. */
 export type LoadEntry = {
   readonly key: string
   readonly url: SizedText
   readonly resource: PatchedBytes
-  /** Conditional references, and URNs that no entry of the Bundle has, perhaps some twice: patches of the resource that wait for their text. */
+  /**
+   * Conditional references, and URNs that no entry of the Bundle has. Some may occur twice. They are patches of the resource that still
+   * lack their text.
+   */
   readonly searches: readonly ScannedReference[]
   readonly place: string
 }
 
-/** Why something of a file is not loaded. */
+/** Reason why a resource or a part of a file is not loaded. */
 export type LoadFailure = { readonly place: string; readonly key: string; readonly reason: string }
 
-/** The text of a file, or of a line. */
+/** Content of a file or of a line. */
 export type ParsedEntries = {
-  /** Entries of a Bundle that cannot be put under an id, and why. */
+  /** Entries of a Bundle that cannot be stored under an id, with the reason. */
   readonly refused: readonly LoadFailure[]
-  /** Resources that are only to be made unless a search, `Type?criteria`, finds one already. */
+  /** Resources to create only if a search, `Type?criteria`, finds none. */
   readonly unless: readonly { readonly key: string; readonly search: string }[]
-  /** URNs by which other files may refer to its resources. */
+  /** URNs by which other files may refer to the resources. */
   readonly fullUrls: readonly { readonly key: string; readonly url: string }[]
-  /** `others`: keys of resources that are there already, by the keys they take the place of. */
+  /** Returns the entries. `others`: keys of existing resources, by the keys that they replace. */
   readonly entries: (others: ReadonlyMap<string, string>) => Iterable<LoadEntry>
 }
 
 /**
- * Bundles are opened, whatever their type; anything else is one entry. Error: not JSON, not a resource, a resource without an id.
- * `copy`: where the resources may stand, as long as the bytes.
+ * Parses a text. A Bundle of any type yields its entries; anything else is one entry. `copy`: buffer for the resources, as long as the
+ * bytes. Throws if the text is not JSON or not a resource, or if a resource has no id.
  */
 export function parseLoadEntries(bytes: Uint8Array, place: string, copy: Buffer = Buffer.allocUnsafe(bytes.length)): ParsedEntries {
   const { found, refused } = scanResources(bytes, copy)
@@ -57,7 +63,7 @@ export function parseLoadEntries(bytes: Uint8Array, place: string, copy: Buffer 
 
 const isUrn = (url: string): boolean => /^urn:(?:uuid|oid):/.test(url)
 
-/** Returns the fullUrl if it is a URN; for a resource outside a Bundle, the URN of its UUID. */
+/** Returns the fullUrl if it is a URN. Without a fullUrl, returns the URN of the id if that is a UUID. */
 function urnOf({ fullUrl, id = '' }: ScannedResource): string | undefined {
   if (fullUrl === undefined) return UUID.test(id) ? `urn:uuid:${id}` : undefined
   return isUrn(fullUrl) ? fullUrl : undefined
@@ -65,7 +71,7 @@ function urnOf({ fullUrl, id = '' }: ScannedResource): string | undefined {
 
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i
 
-/** Keys, and why it is not known what is meant. */
+/** Keys of ambiguous resources, with the reason. */
 type Unclear = ReadonlyMap<string, string>
 
 function repeatedOf(keys: readonly string[]): Unclear {
@@ -74,7 +80,7 @@ function repeatedOf(keys: readonly string[]): Unclear {
   return new Map(repeated.map((key) => [key, 'is in the Bundle several times, as in a history: load the one that is meant']))
 }
 
-/** https://hl7.org/fhir/R4/bundle.html#bdl-7 */
+/** Returns the resources that share a fullUrl. https://hl7.org/fhir/R4/bundle.html#bdl-7 */
 function sharingUrls(found: readonly ScannedResource[], keys: readonly string[]): Unclear {
   const owner = new Map<string, string>()
   const sharing = new Map<string, string>()
@@ -100,7 +106,7 @@ function entriesOf(
     if (fullUrl !== undefined) known.set(fullUrl, entry)
     return entry
   })
-  // One after the other: most of it need not outlive a Bundle.
+  // Lazy, because most of an entry is not needed after its Bundle is sent.
   return found
     .values()
     .map((each, i) => ({
@@ -119,12 +125,15 @@ function keyOf({ type, id, fullUrl }: ScannedResource): string {
   return `${type}/${id ?? ofUrl}`
 }
 
-/** An entry, by its fullUrl. */
+/** Entry that a fullUrl refers to. */
 type Known = VersionedEntry & { readonly name: string; readonly url: SizedText }
 
 type MeaningOf = (reference: string) => Known | undefined
 
-/** Which version an entry will be is not known: a reference to its version names the resource. */
+/**
+ * Returns the resolver of references between entries. The future version of an entry is unknown, so a reference to a version becomes one to
+ * the resource.
+ */
 function meaningIn(known: ReadonlyMap<string, Known>, fullUrl: string | undefined): MeaningOf | undefined {
   if (known.size === 0) return undefined
   const meantBy = fullUrlResolver(known, fullUrl)
@@ -162,7 +171,7 @@ function textFor({ to, isNarrative }: ScannedReference, meaningOf: MeaningOf): S
   return after === to ? undefined : sizedTextOf(JSON.stringify(after))
 }
 
-/** Nothing for one that cannot be read: the server says why when it is sent as it is. */
+/** Returns the resource with its references replaced, or undefined if it cannot be parsed. The server then reports the reason. */
 function rewrittenBy(found: ScannedResource, meaningOf: MeaningOf): ScannedResource | undefined {
   const nameOf = (url: string): string | undefined => meaningOf(url)?.name
   try {

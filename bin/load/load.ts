@@ -1,7 +1,7 @@
 /**
- * Loads files into a server, in turns: first what refers to others by their ids or not at all, then, as long as that brings something in,
- * what refers to others by search, or to entries of other files by their fullUrls. So it does not matter which file is read first, and nothing
- * is stored with a reference that means nothing.
+ * Loads files into a server in passes. The first pass sends the resources that refer to others by id, or not at all. The next passes send
+ * those that refer to others by search, or by fullUrl to entries of other files. They end when a pass stores nothing. Therefore the order
+ * of the files is irrelevant, and no resource is stored with an unresolved reference.
  */
 import { isConditionalReference } from '../../lambdas/fhir/references.ts'
 import { type Authorize, createGet, createPost } from '../client/http-post.ts'
@@ -18,25 +18,29 @@ import { sizedTextOf } from './patched-bytes.ts'
 import { type ReferenceLookup, type ReferenceMatches, referenceLookup } from './reference-lookup.ts'
 import { ReusedBuffer } from './reused-buffer.ts'
 
-/** What was sent and read since the last call. `again`: bytes that turn out to be read once more. */
+/** Progress since the last call. `again`: bytes that another pass will read again. */
 export type LoadProgress = { readonly resources: number; readonly bytes: number; readonly again: number }
 
 export type LoadOptions = {
-  /** Without a slash at the end. */
+  /** Base URL without a trailing slash. */
   readonly base: string
-  /** Where the server asks for a token. */
+  /** Authorizes requests, if the server requires it. */
   readonly authorize?: Authorize
-  /** Bundles under way at once. */
+  /** Maximum concurrent Bundles. */
   readonly concurrency: number
-  /** Told after each Bundle, and when there is more to read. */
+  /** Called after each Bundle, after each file, and when another pass begins. */
   readonly onProgress: (progress: LoadProgress) => void
-  /** The load ends when all is searchable: told how many versions are not yet. Absent: it ends when all is written. */
+  /**
+   * Called with the number of versions that searches do not find yet. With this callback the load ends when everything is searchable,
+   * otherwise when everything is stored.
+   */
   readonly onBehind?: (versions: number) => void
 }
 
 /**
- * `isSearchable`: searches find all that was loaded; absent where that was not waited for. `present`: not loaded, for their ifNoneExist found another. `failures`: several of one resource where several of its references fail. `beside`:
- * what exports leave beside resources.
+ * `isSearchable`: whether searches find everything; absent if the load did not wait for that. `present`: number of resources that were not
+ * loaded because their ifNoneExist found another one. `failures`: one per failed reference, so several for some resources. `beside`:
+ * content that exports write beside resources.
  */
 export type LoadResult = {
   readonly resources: number
@@ -46,7 +50,10 @@ export type LoadResult = {
   readonly isSearchable?: boolean
 }
 
-/** Rejects when the server cannot be reached, or is none of FHIR; what it refuses, and what cannot be read, is among the failures. */
+/**
+ * Loads the files. Rejects if the server cannot be reached or is not a FHIR server, or if an export is not finished. Returns refused
+ * resources and unreadable content as failures.
+ */
 export async function load(all: readonly SourceFile[], options: LoadOptions): Promise<LoadResult> {
   const { sources, beside } = separateExportRecords(all)
   await checkFhirBase(options.base)
@@ -78,12 +85,12 @@ type Run = Pick<LoadOptions, 'onProgress'> & {
   readonly lookUp: ReferenceLookup
   readonly fullUrls: FullUrlIndex
   readonly replaced: ReplacementFinder
-  /** The last X-Index-Token of each worker. */
+  /** Last X-Index-Token of each worker, by its number. */
   readonly tokens: Map<number, string>
   readonly failures: LoadFailure[]
-  /** Of each file what it tells, and how often. */
+  /** Content that is not loaded, by file: descriptions with the number of their occurrences. */
   readonly beside: Map<string, Map<string, number>>
-  /** Place and key of what could not be read or chosen. */
+  /** Place and key of the failures that were reported while reading. */
   readonly told: Set<string>
   resources: number
   present: number
@@ -93,7 +100,7 @@ function begin({ base, authorize, concurrency, onProgress }: LoadOptions, fullUr
   const tokens = new Map<number, string>()
   const workerOf = (_: unknown, number: number): Worker => {
     const post = createPost(base, authorize)
-    // The load waits once, at its end: with the setting consistency each of its requests would.
+    // The load waits for the index once, at its end. With strong consistency each of its requests would wait.
     const send = bundleSender(async (body) => {
       const answer = await post(body, { 'x-consistency': 'eventual' })
       const token = answer.headers['x-index-token']
@@ -119,7 +126,7 @@ function begin({ base, authorize, concurrency, onProgress }: LoadOptions, fullUr
   }
 }
 
-/** Also notes the fullUrls of what is opened. */
+/** Wraps a finder, so that it also indexes the fullUrls of the entries. */
 const indexing =
   (index: FullUrlIndex, replaced: ReplacementFinder): ReplacementFinder =>
   async (opened, place) => {
@@ -129,7 +136,7 @@ const indexing =
     return replacement
   }
 
-/** What still refers to something that is not there, by its place in each file; nothing for all of a file. */
+/** Entries with unresolved references, by file and place. undefined: all such entries of the file. */
 type Waiting = ReadonlyMap<SourceFile, ReadonlyMap<string, readonly LoadFailure[]> | undefined>
 
 async function loadPlain(run: Run, sources: readonly SourceFile[]): Promise<Waiting> {
@@ -163,17 +170,20 @@ async function loadReferring(run: Run, waiting: Waiting): Promise<Waiting> {
   return still
 }
 
-/** Of a file that is read again, only what was not told before. */
+/** Records failures. If a file is read again, records only those that were not reported before. */
 function tell({ failures, told }: Run, found: readonly LoadFailure[]): void {
   const news = found.filter(({ place, key }) => !told.has(`${place} ${key}`))
   for (const { place, key } of news) told.add(`${place} ${key}`)
   failures.push(...news)
 }
 
-/** Why references of an entry stay what they are: what they mean is not there, or not yet; what they say means nothing. */
+/**
+ * Unresolved references of an entry. `missing`: no match exists, or not yet. `wrong`: the reference is invalid or matches several
+ * resources.
+ */
 type Told = { readonly missing: readonly LoadFailure[]; readonly wrong: readonly LoadFailure[] }
 
-/** Puts what they mean into the references of the entries. All files were read before. */
+/** Resolves the references of the entries, in place. All files must have been read before. */
 async function resolved({ lookUp, fullUrls }: Run, entries: readonly LoadEntry[]): Promise<readonly Told[]> {
   const all = entries.flatMap(({ searches }) => searches.map(({ to }) => to))
   const found = await lookUp.meanings(all.filter(isConditionalReference))
@@ -191,7 +201,7 @@ async function resolved({ lookUp, fullUrls }: Run, entries: readonly LoadEntry[]
   })
 }
 
-/** Sends what `choose` leaves of the entries that are meant. */
+/** Reads the entries that `isMeant` accepts, and sends those that `choose` returns. Reads one export after the other. */
 async function eachChunk(
   run: Run,
   sources: readonly SourceFile[],
@@ -222,7 +232,7 @@ async function eachChunk(
   }
 }
 
-/** Different ones of a file that are told. */
+/** Maximum different descriptions reported per file. The others are reported as `and more`. */
 const MOST_BESIDE = 100
 
 const toldBeside = ({ beside }: Run): readonly SkippedFile[] =>

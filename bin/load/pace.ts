@@ -1,11 +1,11 @@
-/** How fast a load is, and how long it still takes. */
+/** Rate and remaining time of a load. */
 
-/** Milliseconds of data before a time is estimated: from less it would jump. */
+/** Milliseconds of data that an estimate needs. With less data the estimate would vary too much. */
 const LEAST_DATA = 10_000
 
 const [SECOND, MINUTE, HOUR] = [1_000, 60_000, 3_600_000]
 
-/** `now`: milliseconds of a clock that is never set. */
+/** Measures a load. `now`: milliseconds of a monotonic clock. */
 export class LoadRate {
   readonly #now: () => number
   readonly #began: number
@@ -29,13 +29,13 @@ export class LoadRate {
     return this.#resources
   }
 
-  /** Returns resources a second until the last call of `add`. */
+  /** Returns the resources per second until the last call of `add`. */
   rate(resources = this.#resources): number {
     const elapsed = this.#last - this.#began
     return elapsed === 0 ? 0 : Math.round((resources * SECOND) / elapsed)
   }
 
-  /** Returns how long the rest of `total` bytes takes at this pace, or undefined if the pace is unknown. */
+  /** Returns the time that the rest of `total` bytes takes at this rate, or undefined if the rate is unknown. */
   left(total: number): string | undefined {
     const elapsed = this.#last - this.#began
     if (elapsed < LEAST_DATA || this.#bytes === 0) return undefined

@@ -1,13 +1,13 @@
-/** A range of bytes in which some places have another text: it is copied once, to where it is needed. */
+/** A range of bytes with replacements. It is copied only once, to its destination. */
 export type PatchedBytes = {
   readonly bytes: Buffer
   readonly start: number
   readonly end: number
-  /** In the order of their places. */
+  /** Replacements in the order of their offsets. */
   readonly patches: readonly BytePatch[]
 }
 
-/** `text` stands for what is between two places; without one it stays. */
+/** `text` replaces the bytes between two offsets. Without it these bytes stay. */
 export type BytePatch = { readonly start: number; readonly end: number; readonly text: SizedText | undefined }
 
 export type SizedText = { readonly text: string; readonly size: number }
@@ -20,7 +20,7 @@ export function patchedSizeOf({ start, end, patches }: PatchedBytes): number {
   return size
 }
 
-/** Returns where it ends. */
+/** Writes the patched bytes at an offset of `out`. Returns the offset of their end. */
 export function writePatched({ bytes, start, end, patches }: PatchedBytes, out: Buffer, at: number): number {
   let from = start
   let to = at

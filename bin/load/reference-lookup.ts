@@ -1,14 +1,16 @@
-/** Asks a server which resources searches of the form `Type?criteria` mean: each once, and many at once. */
+/** Finds the resources that searches of the form `Type?criteria` match. Sends each search once, and many searches per request. */
 import type { Post } from '../client/http-post.ts'
 import { type BufferedResponse, isSuccess, type OperationOutcome, parseJsonBody } from '../client/server-response.ts'
 
-/** `keys`: Type/id of up to two matches. `fault`: what the server says of a search it does not answer. */
+/** `keys`: Type/id of up to two matches. `fault`: the server's reason if it did not answer the search. */
 export type ReferenceMatches = { readonly keys: readonly string[]; readonly fault?: string }
 
 export type ReferenceLookup = {
-  /** Rejects when the server cannot be reached. */
+  /** Returns the matches of the searches. Rejects if the server cannot be reached. */
   readonly meanings: (searches: readonly string[]) => Promise<(search: string) => ReferenceMatches>
-  /** From now on what was not found is asked for again. `tokens`: X-Index-Tokens of writes that are to be found. */
+  /**
+   * Forgets the searches without a match, so that they are sent again. `tokens`: X-Index-Tokens of writes that these searches must find.
+   */
   readonly again: (tokens: readonly string[]) => void
 }
 
@@ -34,7 +36,7 @@ export function referenceLookup(post: Post): ReferenceLookup {
       if (known.size > MOST_REMEMBERED) known.clear()
       const unknown = [...new Set(searches)].filter((search) => !known.has(search))
       for (let i = 0; i < unknown.length; i += AT_ONCE) ask(unknown.slice(i, i + AT_ONCE))
-      // At once: while one is waited for, somebody else may have all of them forgotten.
+      // Read all cached values before the first await: a concurrent caller may clear the cache.
       const found = new Map(searches.map((search) => [search, known.get(search)!]))
       const meant = new Map<string, ReferenceMatches>()
       for (const [search, meaning] of found) meant.set(search, await meaning)
@@ -47,7 +49,7 @@ export function referenceLookup(post: Post): ReferenceLookup {
   }
 }
 
-/** More would not fit into a header. */
+/** Maximum index tokens per request. More would not fit into a header. */
 const MOST_TOKENS = 40
 
 async function answersTo(post: Post, searches: readonly string[], tokens: readonly string[]): Promise<readonly ReferenceMatches[]> {
@@ -59,7 +61,7 @@ async function answersTo(post: Post, searches: readonly string[], tokens: readon
 
 const faultOf = (answer: BufferedResponse): string => `${answer.status} ${textsOf(parseJsonBody(answer) as OperationOutcome)}`.trim()
 
-/** Without places: those would be of the Bundle of searches, which nobody has seen. */
+/** Returns the issue texts without paths. Paths would refer to the Bundle of searches, which the user has never seen. */
 const textsOf = (outcome: OperationOutcome | undefined): string => outcome?.issue?.map(({ details }) => details?.text).join('; ') ?? ''
 
 type SearchEntry = { readonly resource?: { readonly resourceType?: string; readonly id?: string } }

@@ -1,26 +1,29 @@
-/** Has documents made again on a server, and tells how far that is. */
+/** Rebuilds the search index of a server and reports the progress. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { type Authorize, createGet, createPost } from '../client/http-post.ts'
 import { type BufferedResponse, isSuccess, type OperationOutcome, parseJsonBody, reasonOf } from '../client/server-response.ts'
 
-/** What of a type is made; `total` is absent where nobody knows yet. */
+/** Progress of the rebuild of one type. `total`: absent while it is unknown. */
 export type ReindexProgress = { readonly type: string; readonly done: number; readonly total?: number }
 
 export type ReindexOptions = {
   readonly base: string
-  /** None: all. */
+  /** Empty: all types. */
   readonly types: readonly string[]
   readonly authorize?: Authorize
-  /** Each time there is something to tell. */
+  /** Called with the running rebuilds, about once a second. */
   readonly onProgress: (rebuilds: readonly ReindexProgress[]) => void
 }
 
-/** Milliseconds between two looks. */
+/** Milliseconds between two status requests. */
 const BETWEEN = 1_000
-/** How often a server that says nothing is asked again. */
+/** Maximum failed status requests in a row. Then the command ends. */
 const PATIENCE = 20
 
-/** Until it is done. Error: the server refuses it, or says nothing any more, though it may go on. */
+/**
+ * Returns when the rebuild is complete. Throws if the server refuses it or stops responding. In the latter case the server may still
+ * continue the rebuild.
+ */
 export async function reindex({ base, types, authorize, onProgress }: ReindexOptions): Promise<void> {
   const query = types.length === 0 ? '' : `?type=${types.map(encodeURIComponent).join(',')}`
   const begun = await createPost(`${base}/$reindex${query}`, authorize)(Buffer.alloc(0))

@@ -1,39 +1,39 @@
-/** The resources of a text, as ranges of bytes with the places of what refers to others. */
+/** Scans a text for its resources. Each is a range of bytes, with the offsets of its references. */
 import { isUtf8 } from 'node:buffer'
 import { parseJsonBytes } from '../../lambdas/fhir/json.ts'
 import { hasLinks } from '../../lambdas/fhir/references.ts'
 import { CompactJson, groupNamesByLength } from './compact-json.ts'
 import type { SizedText } from './patched-bytes.ts'
 
-/** A resource of a file, and where it stands in the copy. */
+/** A resource of a file, as a range of the copy. */
 export type ScannedResource = {
-  /** Its place in the Bundle. */
+  /** Number of the entry in the Bundle. */
   entry: number | undefined
   fullUrl: string | undefined
   type: string | undefined
-  /** Where an id can be put. */
+  /** Offset at which an id can be inserted. */
   afterType: number
   id: string | undefined
-  /** The version that it says it is. */
+  /** Version that the resource names in its meta.versionId. */
   told: string | undefined
-  /** Criteria: a match takes the place of the resource. */
+  /** Criteria of ifNoneExist. A match replaces the resource. */
   unless: string | undefined
   readonly bytes: Buffer
   readonly start: number
   end: number
-  /** Of its references, and of narratives with links. */
+  /** References of the resource, and its narratives with links. */
   readonly patches: ScannedReference[]
-  /** Has elements `url` with URNs: whether those are references depends on what is around them. */
+  /** Whether elements `url` hold URNs. Only their context decides whether these are references. */
   hasUrns: boolean
 }
 
-/** The string between two places, quotes included, and what stands for it. */
+/** String between two offsets, including its quotes, and its replacement. */
 export type ScannedReference = {
   readonly start: number
   readonly end: number
   readonly to: string
   readonly isNarrative: boolean
-  /** Whether it is the element `reference`, and not a URI that may mean anything. */
+  /** Whether it is the element `reference`, and not a URI with another possible meaning. */
   readonly isReference: boolean
   text: SizedText | undefined
 }
@@ -54,7 +54,7 @@ const NAMES = groupNamesByLength([
   'ifNoneExist',
 ])
 
-/** What is in a text. `refused`: entries that ask for something else than that their resource is there. */
+/** Resources of a text. `refused`: entries with a request that does not store their resource. */
 export type ScanResult = {
   readonly found: readonly ScannedResource[]
   readonly refused: readonly { readonly entry: number; readonly reason: string }[]
@@ -73,7 +73,7 @@ export function scanResources(bytes: Uint8Array, copy: Buffer): ScanResult {
   }
 }
 
-/** Of what this server wrote. */
+/** Scans JSON that this program wrote. */
 export const scanResource = (bytes: Buffer): ScannedResource => resourceAt(new CompactJson(bytes, Buffer.allocUnsafe(bytes.length), NAMES))
 
 function faultOf(bytes: Uint8Array): string {
@@ -85,7 +85,7 @@ function faultOf(bytes: Uint8Array): string {
   }
 }
 
-/** The resources of a Bundle, or the one resource there is. */
+/** Returns the resources of a Bundle, or the single resource. */
 function resourcesOf(json: CompactJson): ScanResult {
   let entries: ScannedResource[] | undefined
   const refused: { entry: number; reason: string }[] = []
@@ -103,7 +103,7 @@ function resourcesOf(json: CompactJson): ScanResult {
   return whole.type === 'Bundle' && entries !== undefined ? { found: entries, refused } : { found: [whole], refused: [] }
 }
 
-/** An entry need not have either. */
+/** Scans an entry. It may lack a resource, a method or both. */
 function entryAt(json: CompactJson): { readonly found: ScannedResource | undefined; readonly method: string | undefined } {
   let found: ScannedResource | undefined
   let fullUrl: string | undefined
@@ -123,7 +123,7 @@ function entryAt(json: CompactJson): { readonly found: ScannedResource | undefin
   return { found: found && Object.assign(found, { fullUrl, unless }), method }
 }
 
-/** `atEntries` consumes the value of a property `entry`. */
+/** Scans a resource. `atEntries`: consumes the value of the property `entry`. */
 function resourceAt(json: CompactJson, atEntries?: () => void): ScannedResource {
   const found = foundAt(json)
   let ofEntries = NO_PATCHES
@@ -148,7 +148,7 @@ function resourceAt(json: CompactJson, atEntries?: () => void): ScannedResource 
     }
   }
   json.value(visit)
-  // What the entries of a Bundle refer to is that Bundle's affair.
+  // References in the entries of a Bundle are relative to that Bundle and stay as they are.
   if (found.type === 'Bundle') found.patches.splice(ofEntries.from, ofEntries.to - ofEntries.from)
   found.end = json.length
   return found

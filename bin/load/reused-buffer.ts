@@ -1,11 +1,11 @@
 /**
- * Memory that is used again and again: what is taken replaces what was taken before. With new memory for every file and Bundle the
- * collector would go through everything each time some tens of megabytes have been thrown away.
+ * Memory that is reused: each `take` overwrites the bytes of the previous one. New memory for every file and Bundle would cause many
+ * garbage collections, each of the complete heap.
  */
 export class ReusedBuffer {
   #bytes = Buffer.alloc(0)
 
-  /** So many bytes of any content, but for the first `kept`, which are those of the last take. */
+  /** Returns `size` bytes of undefined content. `kept`: number of leading bytes that are preserved from the last take. */
   take(size: number, kept = 0): Buffer {
     if (size > this.#bytes.length) {
       const larger = Buffer.allocUnsafeSlow(size + (size >>> 2))
