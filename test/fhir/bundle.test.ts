@@ -1,4 +1,4 @@
-/** Pages of Bundles as text: what a tree of them would give, whatever their entries are made of. */
+/** Pages of Bundles written as text equal the same Bundle written as a tree, for every form of entry. */
 import { describe, expect, it } from '@jest/globals'
 import { type BundleEntry, type BundlePage, writeBundleChunks } from '../../lambdas/fhir/bundle.ts'
 import { writeJson } from '../../lambdas/fhir/json.ts'
@@ -16,7 +16,7 @@ const page = (entries: readonly BundleEntry[], more: Partial<BundlePage> = {}): 
 const more = { search: { mode: 'match' } }
 const outcome = { resourceType: 'OperationOutcome', issue: [{ severity: 'error', code: 'invalid' }] }
 
-describe('a page', () => {
+describe('the text of a page', () => {
   const entries: readonly BundleEntry[] = [
     { fullUrl: 'http://x/"1"', resource: bytes(PATIENT), more },
     { fullUrl: 'http://x/2', resource: bytes(PATIENT) },
@@ -42,11 +42,11 @@ describe('a page', () => {
   const long = Array.from({ length: 2_000 }, (_, i) => ({ more: { response: { status: `${i}`, etag: 'x'.repeat(80) } } }))
 
   it.each<[string, BundlePage, object]>([
-    ['of entries of every kind', page(entries, { total: 9, link }), { ...head, total: 9, link, entry: trees }],
-    ['of one entry', page(entries.slice(0, 1)), { ...head, entry: trees.slice(0, 1) }],
-    ['without entries', page([], { link }), { ...head, link }],
-    ['of many entries', page(long), { ...head, entry: long.map(({ more }) => more) }],
-  ])('%s', async (_, given, tree) => {
+    ['entries of every kind', page(entries, { total: 9, link }), { ...head, total: 9, link, entry: trees }],
+    ['one entry', page(entries.slice(0, 1)), { ...head, entry: trees.slice(0, 1) }],
+    ['no entries', page([], { link }), { ...head, link }],
+    ['many entries', page(long), { ...head, entry: long.map(({ more }) => more) }],
+  ])('equals the text of the tree: %s', async (_, given, tree) => {
     expect(Buffer.concat([...writeBundleChunks(given)]).toString()).toBe(writeJson(tree))
     expect(Buffer.concat(await writeBundle(given, true)).toString()).toBe(
       `${JSON.stringify(tree, null, 2).replace('"\\u00001.10"', '1.10')}\n`,
@@ -54,21 +54,20 @@ describe('a page', () => {
   })
 })
 
-describe('a page that is written', () => {
-  it('is one piece where it is short', async () =>
-    expect(await writeBundle(page([{ resource: bytes(PATIENT) }, { more }]))).toHaveLength(1))
+describe('a written page', () => {
+  it('is one piece if it is short', async () => expect(await writeBundle(page([{ resource: bytes(PATIENT) }, { more }]))).toHaveLength(1))
 
-  it('holds its large resources as they are: nothing is copied or joined', async () => {
+  it('contains large resources without copying or joining them', async () => {
     const large = bytes(`{"resourceType":"Basic","id":"${'x'.repeat(300_000)}"}`)
     const pieces = await writeBundle(page(Array.from({ length: 200 }, () => ({ resource: large, more }))))
     expect(pieces.filter((piece) => piece === large)).toHaveLength(200)
     const others = pieces.filter((piece) => piece !== large)
     expect(Math.max(...others.map(({ length }) => length))).toBeLessThan(1_000)
-    // What they are cut from is shared.
+    // The small pieces share few buffers.
     expect(new Set(others.map(({ buffer }) => buffer)).size).toBeLessThan(5)
   })
 
-  it('of many small entries has no piece longer than 128 kB', async () => {
+  it('has no piece longer than 128 kB if it has many small entries', async () => {
     const findings = Array.from({ length: 100 }, () => outcome.issue[0]!)
     const small = { more: { response: { outcome: { ...outcome, issue: findings } } } }
     const pieces = await writeBundle(page(Array.from({ length: 2_000 }, () => small)))

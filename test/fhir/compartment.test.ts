@@ -5,7 +5,7 @@ import type { Resource } from '../../lambdas/fhir/resource.ts'
 
 const reference = (to: string) => ({ reference: to })
 
-it('counts a reference with the base of the server, and none to another', () => {
+it('absolute references count only with a base URL of the server', () => {
   const observation = (to: string) => ({ resourceType: 'Observation', subject: reference(to) })
   const here = 'https://here.example/fhir'
   expect(compartmentsOf(observation(`${here}/Patient/1`), { baseUrl: here })).toEqual(['Patient/1'])
@@ -26,10 +26,10 @@ describe('a large Group', () => {
   })
 })
 
-describe('a resource is in the compartments', () => {
+describe('a resource', () => {
   it.each([
     [
-      'of what it refers to by the parameters of the definition',
+      'references by the parameters of the definition',
       {
         resourceType: 'Observation',
         subject: reference('Patient/1'),
@@ -38,9 +38,13 @@ describe('a resource is in the compartments', () => {
       },
       ['Patient/1', 'Encounter/2', 'Practitioner/3'],
     ],
-    ['each once', { resourceType: 'Observation', subject: reference('Patient/1'), performer: [reference('Patient/1')] }, ['Patient/1']],
     [
-      'of itself',
+      'two references to one patient, once',
+      { resourceType: 'Observation', subject: reference('Patient/1'), performer: [reference('Patient/1')] },
+      ['Patient/1'],
+    ],
+    [
+      'the resource itself',
       {
         resourceType: 'Patient',
         id: '1',
@@ -49,14 +53,14 @@ describe('a resource is in the compartments', () => {
       },
       ['Patient/1', 'Practitioner/5', 'RelatedPerson/2'],
     ],
-    ['of a version', { resourceType: 'Condition', subject: reference('Patient/1/_history/2') }, ['Patient/1']],
+    ['a reference to a version', { resourceType: 'Condition', subject: reference('Patient/1/_history/2') }, ['Patient/1']],
     [
-      'through elements that repeat',
+      'elements that repeat',
       { resourceType: 'Group', member: [{ entity: reference('Patient/1') }, { entity: reference('Device/2') }] },
       ['Device/2', 'Patient/1'],
     ],
     [
-      'never by an absolute url, a contained resource, a search or a text',
+      'none for an absolute URL, a contained resource, a search or a text',
       {
         resourceType: 'Observation',
         subject: reference('http://host/fhir/Patient/1'),
@@ -65,7 +69,7 @@ describe('a resource is in the compartments', () => {
       [],
     ],
     [
-      'never by what is no reference',
+      'none for values that are no references',
       { resourceType: 'Observation', subject: 'Patient/1', performer: { reference: 5 }, encounter: null },
       [],
     ],
@@ -74,9 +78,9 @@ describe('a resource is in the compartments', () => {
       { resourceType: 'Observation', subject: reference(`Patient/1${end}`) },
       [],
     ]),
-    ['none, if its type is in no definition', { resourceType: 'Organization', id: '1', partOf: reference('Organization/2') }, []],
+    ['none, if its type has no compartment definition', { resourceType: 'Organization', id: '1', partOf: reference('Organization/2') }, []],
     ['none, if its type is unknown', { resourceType: 'constructor', id: '1' }, []],
-  ])('%s', (_sentence, resource, expected) => {
+  ])('is in its compartments: %s', (_sentence, resource, expected) => {
     expect([...compartmentsOf(resource)].sort()).toEqual([...expected].sort())
   })
 })

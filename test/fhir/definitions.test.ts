@@ -1,4 +1,4 @@
-/** The generated definitions and search mappings are what `npm run generate` makes of HL7's package today. */
+/** The generated definitions and search mappings equal the current output of `npm run generate` for HL7's package. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
@@ -25,26 +25,26 @@ describe('the definitions of R4', () => {
     expect([R4.resourceTypes[0], R4.resourceTypes.at(-1)]).toEqual(['Account', 'VisionPrescription'])
   })
 
-  it('know the type of every element', () => {
+  it('define every type that an element has', () => {
     const types = new Set(Object.values(R4.shapes).flatMap(({ elements }) => Object.values(elements).map(({ type }) => type)))
     expect(
       [...types].filter((type) => type !== 'Resource' && R4.shapes[type] === undefined && primitiveCheckOf(type) === undefined),
     ).toEqual([])
   })
 
-  it('make a shape the validator can walk, each of them', () => {
+  it('give the validator a shape for every type', () => {
     for (const type of Object.keys(R4.shapes)) expect(shapeOf(type).members.size).toBeGreaterThan(0)
   })
 
-  it('spell choices out', () => {
+  it('list each type of a choice as an element of its own', () => {
     const { elements } = R4.shapes.Observation!
     expect(elements.valueQuantity).toEqual({ type: 'Quantity', choice: 'value' })
     expect(elements.value).toBeUndefined()
   })
 
-  it('check every invariant of R4 but these', () => {
+  it('contain every invariant of R4 except the listed ones', () => {
     const NATIVE = ['ele-1', 'ext-1', 'dom-2', 'dom-3', 'dom-4', 'dom-5', 'ref-1', 'txt-1', 'txt-2']
-    // ctm-1 asks for other resources; the others stand beside a content reference and repeat tst-7, tst-10, tst-12 and tst-5.
+    // ctm-1 needs other resources. The others belong to content references and repeat tst-7, tst-10, tst-12 and tst-5.
     const NOT_CHECKED = ['ctm-1', 'tst-11', 'tst-13', 'tst-6', 'tst-8', 'tst-9']
     const compiled = new Set(
       Object.values(invariants as unknown as Record<string, { key: string }[]>).flatMap((rules) => rules.map(({ key }) => key)),
@@ -54,7 +54,7 @@ describe('the definitions of R4', () => {
     expect([...missing].sort()).toEqual([...NATIVE, ...NOT_CHECKED].sort())
   })
 
-  it('say what a summary keeps', () => {
+  it('list the elements of a summary', () => {
     const words = (text: string) => text.split(' ')
     expect(words(summaries.Patient.summary)).toEqual(expect.arrayContaining(['name', 'link']))
     expect(words(summaries.Patient.summary)).not.toContain('contact')

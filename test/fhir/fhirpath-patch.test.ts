@@ -36,7 +36,7 @@ const patched = async (document: Element, left = 10_000): Promise<Resource> =>
   (await compileFhirPathPatch(readFhirPathPatch(document)))(patient(), { left })
 
 describe('add', () => {
-  it('appends to a list that has items, and begins one that has none', async () => {
+  it('appends to a list, and creates the list if it has no items', async () => {
     const document = parameters(
       { type: 'add', path: 'Patient.name[0]', name: 'given', value: { valueString: 'd' } },
       { type: 'add', path: 'Patient', name: 'telecom', value: { valueContactPoint: { value: '1' } } },
@@ -46,7 +46,7 @@ describe('add', () => {
 })
 
 describe('insert', () => {
-  it('puts an item at the end, and none beyond it', async () => {
+  it('accepts the position after the last item and rejects later ones', async () => {
     const inserted = (index: number) =>
       patched(parameters({ type: 'insert', path: 'Patient.name[0].given', index, value: { valueString: 'd' } }))
     expect((await inserted(2)).name).toEqual([{ family: 'a', given: ['b', 'c', 'd'] }])
@@ -56,15 +56,15 @@ describe('insert', () => {
 })
 
 describe('delete', () => {
-  it('takes away what stands beside a primitive too', async () => {
+  it('removes the extensions of a primitive too', async () => {
     const { birthDate, _birthDate, ...rest } = patient()
     expect(await patched(parameters({ type: 'delete', path: 'Patient.birthDate' }))).toEqual(rest)
   })
 
   const EXTENSION = [{ url: 'x', valueString: 'y' }]
   it.each([
-    ['an only child and its parents', 'contact[0].name.family', { contact: [{ name: { family: 'x' } }] }, {}],
-    ['an only child of one of several', 'name[1].family', { name: [{ family: 'a' }, { family: 'b' }] }, { name: [{ family: 'a' }] }],
+    ['an only child and its empty parents', 'contact[0].name.family', { contact: [{ name: { family: 'x' } }] }, {}],
+    ['an only child and the item that has it', 'name[1].family', { name: [{ family: 'a' }, { family: 'b' }] }, { name: [{ family: 'a' }] }],
     ['an only extension of a primitive', 'gender.extension[0]', { gender: 'male', _gender: { extension: EXTENSION } }, { gender: 'male' }],
     ['an only extension of a primitive without a value', 'gender.extension[0]', { _gender: { extension: EXTENSION } }, {}],
     [
@@ -74,12 +74,12 @@ describe('delete', () => {
       { name: [{ given: ['a', 'b'] }] },
     ],
     [
-      'an extension that has others beside it',
+      'an extension, and keeps the id of the next item',
       'name[0].given[0].extension[0]',
       { name: [{ given: ['a', 'b'], _given: [{ extension: EXTENSION }, { id: 'i' }] }] },
       { name: [{ given: ['a', 'b'], _given: [null, { id: 'i' }] }] },
     ],
-    ['nothing else', 'name[0].family', { name: [{ family: 'a', use: 'usual' }] }, { name: [{ use: 'usual' }] }],
+    ['only the named child', 'name[0].family', { name: [{ family: 'a', use: 'usual' }] }, { name: [{ use: 'usual' }] }],
   ])('removes %s', async (_, path, before, after) => {
     const patch = await compileFhirPathPatch(readFhirPathPatch(parameters({ type: 'delete', path: `Patient.${path}` })))
     expect(patch({ resourceType: 'Patient', ...before }, { left: 10_000 })).toEqual({ resourceType: 'Patient', ...after })
@@ -108,7 +108,7 @@ describe('a list of primitives', () => {
     const { name } = patch({ resourceType: 'Patient', name: [{ given, _given }] }, { left: 10_000 })
     expect(name).toEqual([{ given: ['b', 'a'], _given: [{ id: 'of-b' }, null] }])
   })
-  it('gets a value where it had an extension only', async () => {
+  it('receives a value in an item that had only an extension', async () => {
     const operation = parameters({ type: 'replace', path: 'Patient.name.given[0]', value: { valueString: 'c' } })
     const patch = await compileFhirPathPatch(readFhirPathPatch(operation))
     const { name } = patch({ resourceType: 'Patient', name: [{ _given: [{ id: 'i' }] }] }, { left: 10_000 })
@@ -121,12 +121,12 @@ it.each([[{ resourceType: 'Parameters' }], [{ resourceType: 'Parameters', parame
   async (document) => expect(await patched(document)).toEqual(patient()),
 )
 
-it('operations that are no list are refused', () => {
+it('operations that are no list are rejected', () => {
   expect(() => readFhirPathPatch({ resourceType: 'Parameters', parameter: {} })).toThrow('are a list')
 })
 
-describe('what a patch places', () => {
-  it('is a copy: the patch can be applied again', async () => {
+describe('a value that a patch inserts', () => {
+  it('is a copy, so the patch can be applied again', async () => {
     const document = parameters(
       { type: 'add', path: 'Patient', name: 'contact', value: { part: [{ name: 'name', valueHumanName: { family: 'x' } }] } },
       { type: 'replace', path: 'Patient.contact[0].name.family', value: { valueString: 'y' } },
@@ -136,13 +136,13 @@ describe('what a patch places', () => {
     expect(JSON.stringify(document)).toBe(before)
   })
 
-  it('is counted, and what its paths look through', async () => {
+  it('counts as work, and so do the items that a path visits', async () => {
     await expect(patched(parameters({ type: 'delete', path: "Patient.name.where(given = 'd')" }), 5)).rejects.toThrow(TooCostly)
     const value = { valueString: 'x'.repeat(1_000) }
     await expect(patched(parameters({ type: 'replace', path: 'Patient.birthDate', value }), 10)).rejects.toThrow(TooCostly)
   })
 
-  it('is nested no deeper than JSON may be', async () => {
+  it('is rejected if it makes the resource deeper than JSON may be', async () => {
     const nested = (levels: number): Element => (levels === 0 ? { url: 'x' } : { url: 'x', extension: [nested(levels - 1)] })
     const added = (levels: number) =>
       patched(parameters({ type: 'add', path: 'Patient', name: 'extension', value: { valueExtension: nested(levels) } }))
@@ -151,7 +151,7 @@ describe('what a patch places', () => {
   })
 })
 
-it('a name that is no string is refused, with its place', () => {
+it('a part name that is no string is rejected with its path', () => {
   const second = {
     name: 'operation',
     part: [

@@ -19,7 +19,7 @@ const statusOf = (operations: readonly unknown[]): number => {
   }
 }
 
-describe('a test', () => {
+describe('a test operation', () => {
   it.each<[unknown, number]>([
     [{ family: 'a', given: ['b'] }, 200],
     [{ given: ['b'], family: 'a' }, 200],
@@ -27,19 +27,19 @@ describe('a test', () => {
     [{ family: 'a' }, 422],
     [{ family: 'a', given: ['b', 'c'] }, 422],
     [{ family: 'a', use: 'usual' }, 422],
-  ])('with %j is %i', (value, status) => {
+  ])('with the value %j returns %i', (value, status) => {
     expect(statusOf([{ op: 'test', path: '/name/0', value }])).toBe(status)
   })
   it.each([
     ['is malformed', 'name', 400],
     ['leads nowhere', '/contact/0', 422],
     ['leads nowhere at its end', '/name/0/use', 422],
-  ])('whose path %s (%s) is %i', (_, path, status) => {
+  ])('with a path that %s (%s) returns %i', (_, path, status) => {
     expect(statusOf([{ op: 'test', path, value: 1 }])).toBe(status)
   })
 })
 
-describe('what does not apply is 422, what is malformed 400', () => {
+describe('an operation', () => {
   it.each<[unknown, number]>([
     [{ op: 'remove', path: '/name/1' }, 422],
     [{ op: 'add', path: '/name/2', value: {} }, 422],
@@ -63,12 +63,12 @@ describe('what does not apply is 422, what is malformed 400', () => {
     [{ op: ['remove'], path: '/name/0' }, 400],
     [{ op: 'remove', path: ['/name'] }, 400],
     [{ op: 'copy', from: ['/name/0'], path: '/contact' }, 400],
-  ])('%j: %i', (operation, status) => {
+  ])('returns 422 if it cannot apply and 400 if it is malformed: %j, %i', (operation, status) => {
     expect(statusOf([operation])).toBe(status)
   })
 })
 
-it('what is malformed is refused before anything is looked at', () => {
+it('a malformed operation is rejected before any operation is applied', () => {
   expect(
     statusOf([
       { op: 'test', path: '/name/0/family', value: 'other' },
@@ -83,7 +83,7 @@ it('what is malformed is refused before anything is looked at', () => {
   ).toBe(400)
 })
 
-describe('what is refused names the operation, its member and where it leads', () => {
+describe('an error', () => {
   it.each<[object, string, string]>([
     [{ op: 'remove', path: '/name/1' }, '[1].path', 'does not apply: its path leads nowhere (/name/1)'],
     [{ op: 'copy', from: '/contact/0', path: '/name' }, '[1].from', 'its from leads nowhere (/contact/0)'],
@@ -96,7 +96,7 @@ describe('what is refused names the operation, its member and where it leads', (
     [{ op: 'swap', path: '/name' }, '[1].op', 'its op is one of add, remove, replace, move, copy, test'],
     [{ op: ['test'], path: '/name/0/family', value: 'a' }, '[1].op', 'its op is one of add,'],
     [['remove'], '[1]', 'an operation is an object'],
-  ])('%j: %s', (operation, expression, text) => {
+  ])('names the operation and the member at fault: %j: %s', (operation, expression, text) => {
     const first = { op: 'test', path: '/name/0/family', value: 'a' }
     const refused = () => patched([first, operation])
     expect(refused).toThrow(
@@ -106,8 +106,8 @@ describe('what is refused names the operation, its member and where it leads', (
   })
 })
 
-describe('what a patch places', () => {
-  it('is a copy: the patch can be applied again', () => {
+describe('a value that a patch inserts', () => {
+  it('is a copy, so the patch can be applied again', () => {
     const operations = [
       { op: 'add', path: '/contact', value: [{ name: { family: 'x' } }] },
       { op: 'replace', path: '/contact/0/name/family', value: 'y' },
@@ -121,14 +121,14 @@ describe('what a patch places', () => {
     ])
   })
 
-  it('is counted: items, and the characters of long texts', () => {
+  it('counts as work by its items and the characters of long texts', () => {
     const copies = (count: number) => Array.from({ length: count }, () => ({ op: 'copy', from: '/name', path: '/name/-' }))
     expect(() => patched(copies(4))).not.toThrow()
     expect(() => patched(copies(10))).toThrow(TooCostly)
     expect(() => patched([{ op: 'add', path: '/text', value: 'x'.repeat(100_000) }])).toThrow(TooCostly)
   })
 
-  it('is nested no deeper than JSON may be', () => {
+  it('is rejected if it makes the resource deeper than JSON may be', () => {
     const nested = (levels: number): unknown => (levels === 0 ? 1 : [nested(levels - 1)])
     const added = (levels: number) => [{ op: 'add', path: '/name/0/x', value: nested(levels) }]
     expect(parseJson(writeJson(patched(added(61))))).toBeDefined()

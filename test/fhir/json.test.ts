@@ -1,4 +1,4 @@
-/** JSON of FHIR: decimals keep their text, and bad texts are refused with a place. https://hl7.org/fhir/R4/json.html */
+/** JSON of FHIR: decimals keep their text, and invalid texts are rejected with a position. https://hl7.org/fhir/R4/json.html */
 import { describe, expect, it } from '@jest/globals'
 import { decimalTextOf, isDecimal, parseJson, parseJsonBytes, writeJson } from '../../lambdas/fhir/json.ts'
 import { FhirError } from '../../lambdas/fhir/outcome.ts'
@@ -15,7 +15,7 @@ const refusal = (text: string): string => {
 
 describe('decimals', () => {
   it.each(['1.10', '1.0', '0.00', '-0', '1e3', '1E-7', '1000000000000000000000000', '0.1234567890123456789', '-1.50', '9007199254740993'])(
-    '%s comes back as it was written',
+    'keep their text: %s',
     (number) => {
       const tree = parseJson(`{"value":${number},"list":[${number}]}`) as { value: string }
       expect(isDecimal(tree.value)).toBe(true)
@@ -23,16 +23,16 @@ describe('decimals', () => {
       expect(writeJson(tree)).toBe(`{"value":${number},"list":[${number}]}`)
     },
   )
-  it.each(['0', '1', '-1', '1.5', '120', '0.001', '123456789'])('%s is a plain number', (number) => {
+  it.each(['0', '1', '-1', '1.5', '120', '0.001', '123456789'])('are plain numbers if that keeps their text: %s', (number) => {
     expect(parseJson(`[${number}]`)).toEqual([Number(number)])
   })
-  it('leaves text that looks like a number or like the mark alone', () => {
+  it('leave strings unchanged that look like a number or like the internal mark', () => {
     const text = '{"a":"1.10","b":"\\\\u00001.10","c":"say \\"1.10\\"","d":"\\\\"}'
     expect(writeJson(parseJson(text))).toBe(text)
   })
 })
 
-describe('what is refused', () => {
+describe('the parser', () => {
   it.each([
     ['{"a":1,"a":2}', '400 structure The body is not valid JSON: the same property twice in one object (line 1, column 8)'],
     ['{"a":{"__proto__":{}}}', '400 structure The body is not valid JSON: a property may not be named __proto__ (line 1, column 7)'],
@@ -53,26 +53,26 @@ describe('what is refused', () => {
     ],
     ['{"a":"\\u0000"}', '400 value The character U+0000 is not allowed in FHIR strings'],
     ['['.repeat(65) + ']'.repeat(65), '400 structure The JSON is nested deeper than 64 levels'],
-  ])('%j', (text, expected) => expect(refusal(text)).toBe(expected))
+  ])('rejects invalid text: %j', (text, expected) => expect(refusal(text)).toBe(expected))
 
-  it('says where, also in texts of many millions of characters', () => {
+  it('reports line and column even in texts of many millions of characters', () => {
     expect(refusal(`{"a":"${'x'.repeat(15_000_000)}",}`)).toMatch('a property name in double quotes is expected (line 1, column 15000009)')
     const lines = `{"a":"${'\\n'.repeat(1_000_000)}"}${'\n'.repeat(1_000_000)}]`
     expect(refusal(lines)).toMatch('text after the end of the document (line 1000001, column 1)')
   })
-  it('refuses bytes that are not UTF-8', () => {
+  it('rejects bytes that are not UTF-8', () => {
     expect(() => parseJsonBytes(new Uint8Array([0x22, 0xff, 0x22]))).toThrow('The body is not valid UTF-8')
   })
-  it('refuses more decimals than a resource has room for', () => {
+  it('rejects more decimals than a resource of its length can have', () => {
     const decimals = (many: number, each: string) => `[${Array(many).fill(each).join(',')}]`
     expect(refusal(decimals(1_000, '1.10'))).toBe('accepted')
     expect(refusal(decimals(1_001, '1.10'))).toBe('400 structure The JSON has more decimals than a resource of its length can have')
     expect(refusal(decimals(10_000, '{"value":1.0}'))).toBe('accepted')
   })
-  it('accepts 64 levels', () => expect(refusal('['.repeat(64) + ']'.repeat(64))).toBe('accepted'))
+  it('accepts 64 levels of nesting', () => expect(refusal('['.repeat(64) + ']'.repeat(64))).toBe('accepted'))
 })
 
-it('agrees with JSON.parse on whatever JSON.parse round-trips', () => {
+it('the parser and JSON.parse return equal trees for random JSON', () => {
   let seed = 7
   const random = (n: number): number => {
     seed = (seed * 1103515245 + 12345) % 2147483648
@@ -93,11 +93,11 @@ it('agrees with JSON.parse on whatever JSON.parse round-trips', () => {
   }
 })
 
-describe('what is larger than any resource of its length', () => {
+describe('JSON that is larger than any resource of its length', () => {
   const wide = (many: number) => `{${Array.from({ length: many }, (_, i) => `"a${i}":1`).join(',')}}`
   const list = (many: number, item: string) => `{"a":[${Array.from({ length: many }, () => item).join(',')}]}`
 
-  it('is refused before it is parsed: a thousand properties of an object, not one more', () => {
+  it('is rejected if an object has more than a thousand properties', () => {
     expect(Object.keys(parseJson(wide(1_000)) as object)).toHaveLength(1_000)
     expect(() => parseJson(wide(1_001))).toThrow('has an object of more than 1000 properties')
     expect(() => parseJson(list(3, wide(900)))).not.toThrow()
@@ -105,7 +105,7 @@ describe('what is larger than any resource of its length', () => {
     expect(() => parseJson(`{"a":{"b":{}},${wide(1_001).slice(1)}`)).toThrow('more than 1000 properties')
   })
 
-  it('is refused: objects and arrays with nothing in them, by the thousand', () => {
+  it('is rejected if it has a thousand empty objects or arrays', () => {
     for (const empty of ['{}', '[]', '[{}]']) expect(() => parseJson(list(1_000, empty))).toThrow('more objects and arrays')
     expect(() => parseJson(list(900, '{}'))).not.toThrow()
     expect(() => parseJson(list(100_000, '{"coding":[{"code":"a"}]}'))).not.toThrow()

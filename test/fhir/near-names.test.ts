@@ -12,7 +12,7 @@ describe('Near names', () => {
     ['aaaa', ['aaab', 'aaac', 'aaad', 'aaae', 'aaab'], ['aaab', 'aaac', 'aaad']],
   ])('are found for %s among %j: %j', (text, names, expected) => expect(findNearNames(text, names)).toEqual(expected))
 
-  it('become a question, or nothing', () => {
+  it('become a question, or no text if there are none', () => {
     expect(suggestNames('nmae', ['name', 'gender'])).toBe('. Did you mean name?')
     expect(suggestNames('colour', ['name'])).toBe('')
     expect(suggestNames('a'.repeat(65), ['a'.repeat(65)])).toBe('')

@@ -1,5 +1,5 @@
 /**
- * The compiled search parameters say what fhirpath.js says, an independent implementation of FHIRPath, over the official examples.
+ * The compiled search parameters find the same values as fhirpath.js, an independent implementation of FHIRPath, in the official examples.
  * http://hl7.org/fhirpath/N1/
  */
 import { readdirSync, readFileSync } from 'node:fs'
@@ -12,10 +12,10 @@ import { parametersOf, type SearchParameter, type TypedValue } from '../../lambd
 import { PACKAGE_FOLDER } from '../../search-mappings/generate/hl7.ts'
 import { isFullRun } from '../fixtures/long-runs.ts'
 
-/** Resources of a type that are compared: all, or a few; definitions, which are thousands, always few. */
+/** Maximum number of resources that are compared for each type. */
 const MOST = isFullRun ? 200 : 3
 
-/** fhirpath.js takes 1e-22 and 1e-245 for the same when it unites two lists. */
+/** fhirpath.js treats 1e-22 and 1e-245 as equal when it unites two lists. */
 const ROUNDED = 'Observation-decimal.json'
 
 const examples = (): readonly Resource[] => {
@@ -38,7 +38,7 @@ const examples = (): readonly Resource[] => {
 
 type Node = { readonly data: { readonly reference?: unknown; readonly type?: string } }
 
-/** fhirpath.js would fetch what a reference refers to; here its type is read off, in another way than the compiler does it. */
+/** Returns the type of a reference from its text, because fhirpath.js would fetch the resource. The compiler uses a different way. */
 function typed({ reference, type }: Node['data'], { contained = [] }: Resource): { resourceType: string | undefined }[] {
   const text = String(reference ?? '')
   const local = (contained as readonly Resource[]).find(({ id }) => text === `#${id}`)
@@ -72,7 +72,7 @@ const RESOLVE = {
   },
 } as never
 
-/** `as` of several items is an error in fhirpath.js, and an official parameter does it; `DateTime` is no type there. */
+/** fhirpath.js rejects `as` on several items, which an official parameter uses, and has no type `DateTime`. */
 const asCompiled = (expression: string): string =>
   expression
     .replace(/resolve\(\) is (\w+)/g, "resolve().resourceType = '$1'")
@@ -80,7 +80,7 @@ const asCompiled = (expression: string): string =>
     .replaceAll('.as(', '.ofType(')
     .replace(/\(([\w.]+) as (\w+)\)/g, '$1.ofType($2)')
 
-/** Values as a set of texts: fhirpath.js takes duplicates out of unions. */
+/** Values as a set of texts, because fhirpath.js removes duplicates from unions. */
 const texts = (values: readonly unknown[]): string[] => [...new Set(values.map((value) => JSON.stringify(value)))].sort()
 const valuesIn = (values: readonly TypedValue[]): string[] => texts(values.map(({ value }) => value))
 
@@ -115,7 +115,7 @@ function compareParameter(parameter: SearchParameter, resource: Resource, tally:
 }
 
 describe('every search parameter, on official examples', () => {
-  it('has the values fhirpath.js finds', () => {
+  it('has the values that fhirpath.js finds', () => {
     const tally: Tally = { compared: 0, withValues: 0, unanswered: [], different: [] }
     for (const resource of examples()) {
       current = resource

@@ -1,4 +1,4 @@
-/** FHIRPath the compiler refuses, on fhirpath.js: values with their types, as they are in the resource. http://hl7.org/fhirpath/N1/ */
+/** FHIRPath that the compiler rejects, on fhirpath.js: values with their types, as they are in the resource. http://hl7.org/fhirpath/N1/ */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it, jest } from '@jest/globals'
@@ -53,7 +53,7 @@ describe('an expression', () => {
     ['Patient.generalPractitioner.where(resolve() is Organization)', 'Reference {"reference":"http://host/Organization/2"}'],
     ["trace('x').id", 'string "p"'],
     ['%resource.id', 'string "p"'],
-  ])('%s', (expression, ...expected) => {
+  ])('returns values with their types: %s', (expression, ...expected) => {
     const values = createInterpreter(expression, 'Patient')(patient, patient)
     expect(values.map(({ type, value }) => `${type} ${JSON.stringify(value)}`)).toEqual(expected)
     expect(JSON.stringify(patient)).toBe(text)
@@ -66,11 +66,11 @@ describe('an expression', () => {
     ])
   })
 
-  it('gives elements as they are in the resource', () => {
+  it('returns the elements of the resource themselves', () => {
     expect(createInterpreter('Patient.repeat(name)', 'Patient')(patient, patient)[1]?.value).toBe((patient.name as readonly unknown[])[1])
   })
 
-  it('that makes texts longer than any is refused', () => {
+  it('is stopped if the texts it makes become too long', () => {
     const doubled = `Patient.repeat(name).given${'.select($this & $this)'.repeat(26)}`
     expect(() => createInterpreter(doubled, 'Patient')(patient, patient)).toThrow(TooCostly)
   })
@@ -142,16 +142,16 @@ describe('the sum of a date or time and a duration', () => {
   })
 
   it.each(['today() + 99999999999 years', '@2020-01-01 - 2020 years', '@9999-12-31 + 1 day', '@T23:00 + 99999999999999 hours'])(
-    'is refused if it is out of range: %s',
+    'is rejected if it is out of range: %s',
     (expression) => expect(() => found(expression)).toThrow('is out of range: years are 0001 to 9999'),
   )
 
-  it.each(['@2020 + 1', "@2020 + 1 'mg'"])('is refused if the duration has no unit of time: %s', (expression) => {
+  it.each(['@2020 + 1', "@2020 + 1 'mg'"])('is rejected if the duration has no unit of time: %s', (expression) => {
     expect(() => found(expression)).toThrow('must be one of the following time-based units')
   })
 })
 
-describe('on official examples', () => {
+describe('every search parameter on official examples', () => {
   const examples = [
     'Patient-example',
     'Observation-blood-pressure',
@@ -159,12 +159,12 @@ describe('on official examples', () => {
     'MedicationRequest-medrx0301',
     'ValueSet-example-extensional',
   ]
-  // What fhirpath.js calls a string is one of the kinds of strings that are searched alike; what is contained it calls by its type.
+  // Search treats an id as a string. fhirpath.js names a contained resource by its type.
   const kind = (type: string): string => (type === 'id' ? 'string' : isResourceType(type) ? 'Resource' : type)
   const shown = (values: readonly TypedValue[]): readonly string[] =>
     [...new Set(values.map(({ type, value, system = '' }) => `${kind(type)} ${JSON.stringify(value)} ${system}`))].sort()
 
-  it.each(examples)('%s: every search parameter has the values, types and code systems of the compiled one', (name) => {
+  it.each(examples)('has the values, types and code systems of the compiled one: %s', (name) => {
     const resource = parseJson(readFileSync(join(PACKAGE_FOLDER, `${name}.json`), 'utf8')) as Resource
     const parameters = parametersOf(resource.resourceType).filter(({ type }) => type !== 'composite')
     const differing = parameters.filter(({ expression, values }) => {
@@ -175,7 +175,7 @@ describe('on official examples', () => {
     expect(parameters.filter(({ values }) => values(resource).length > 0).length).toBeGreaterThan(5)
   })
 
-  /** `as` of several items is an error in fhirpath.js, and `DateTime` is no type there. */
+  /** fhirpath.js rejects `as` on several items, and has no type `DateTime`. */
   const asWritten = (expression: string): string =>
     expression
       .replaceAll('DateTime', 'dateTime')
@@ -183,7 +183,7 @@ describe('on official examples', () => {
       .replace(/\(([\w.]+) as (\w+)\)/g, '$1.ofType($2)')
 })
 
-describe('work that is watched', () => {
+describe('work with a time limit', () => {
   const endless = (): never => {
     for (;;);
   }
@@ -191,26 +191,26 @@ describe('work that is watched', () => {
     expect(() => runWithin(20, endless)).toThrow(TookTooLong)
     expect(() => runWithin(20, () => /^(a+)+$/.test(`${'a'.repeat(60)}b`))).toThrow(TookTooLong)
   })
-  it('that had to wait for its processor is begun again', () => {
+  it('is started again if it had to wait for a processor', () => {
     const cell = new Int32Array(new SharedArrayBuffer(4))
     let begun = 0
     const waiting = (): string => {
-      // The first waits until it is stopped, and took no processor time until then.
+      // The first call waits until it is stopped, and uses no processor time until then.
       if (++begun === 1) Atomics.wait(cell, 0, 0)
       return 'done'
     }
     expect(runWithin(100, waiting)).toBe('done')
     expect(begun).toBe(2)
   })
-  it('that does nothing but wait is given up', () => {
+  it('is stopped if it only waits', () => {
     const cell = new Int32Array(new SharedArrayBuffer(4))
     expect(() => runWithin(5, () => Atomics.wait(cell, 0, 0))).toThrow(TookTooLong)
   })
-  it('gives its result or its error', () => {
+  it('returns its result or throws its error', () => {
     expect(runWithin(1_000, () => 'done')).toBe('done')
     expect(() => runWithin(1_000, () => JSON.parse('{'))).toThrow('JSON')
   })
-  it('costs other work under the same watch nothing', () => {
+  it('does not stop other work of the same call', () => {
     const outcomes = runEachWithin<unknown>({ each: 100 }, [() => 1, endless, () => 2, () => JSON.parse('{'), endless, () => 3])
     expect(outcomes.map((each) => ('error' in each ? (each.error as Error).name : each.result))).toEqual([
       1,
@@ -226,7 +226,7 @@ describe('work that is watched', () => {
     for (const began = process.threadCpuUsage(); process.threadCpuUsage(began).user < ms * 1_000; );
   }
 
-  it('is not begun after so many that were stopped, or when all have had their time', () => {
+  it('is not started after too many overruns, or when the total time is used', () => {
     const begun: string[] = []
     const work = (name: string, then: () => unknown = () => name) => {
       return () => {
@@ -238,7 +238,7 @@ describe('work that is watched', () => {
     expect(names(runEachWithin({ each: 20, overruns: 1 }, [work('first', endless), work('second')]))).toEqual([true, false])
     expect(names(runEachWithin({ each: 20, all: 15 }, [work('third', endless), work('fourth')]))).toEqual([true, false])
     expect(names(runEachWithin({ each: 2_000, all: 15 }, [work('fifth', () => spin(30)), work('sixth')]))).toEqual([true, false])
-    // On a busy machine one that is stopped may be begun again.
+    // A busy machine may start stopped work again.
     expect([...new Set(begun)]).toEqual(['first', 'third', 'fifth'])
   })
 })

@@ -1,4 +1,4 @@
-/** Where a FHIRPath points to in a resource: what FHIRPath Patch changes. https://hl7.org/fhir/R4/fhirpatch.html */
+/** The locations of a FHIRPath in a resource, which FHIRPath Patch changes. https://hl7.org/fhir/R4/fhirpatch.html */
 import { describe, expect, it } from '@jest/globals'
 import { jsonMembersOf, locateElements, locateLists } from '../../lambdas/fhir/path/element-location.ts'
 import { UnsupportedExpression } from '../../lambdas/fhir/path/tokens.ts'
@@ -10,7 +10,7 @@ const contact = [{ name: { text: 'a' } }]
 const beside = { extension: [{ url: 'http://x/t', valueTime: '08:00:00' }] }
 const patient: Resource = { resourceType: 'Patient', contained, name, contact, gender: 'male', _birthDate: beside, deceasedBoolean: false }
 
-describe('the places of a path', () => {
+describe('the locations of a path', () => {
   it.each([
     ['Patient.gender', { type: 'code', value: 'male', holder: patient, member: 'gender' }],
     ['Patient.deceased', { type: 'boolean', value: false, holder: patient, member: 'deceasedBoolean' }],
@@ -27,11 +27,11 @@ describe('the places of a path', () => {
     ['Patient.name.given.id', { type: 'string', value: 'j', holder: name[0]!._given![1], member: 'id' }],
     ['Patient.contained.ofType(Organization).name', { type: 'string', value: 'Clinic', holder: contained[0], member: 'name' }],
     ['Patient', { type: 'Patient', value: patient, member: '' }],
-  ])('%s', (path, place) => {
+  ])('name the element, its holder and its member: %s', (path, place) => {
     expect(locateElements(path, patient).map(({ parent: _, ...own }) => own)).toEqual([place])
   })
 
-  it('have the places of the elements around them', () => {
+  it('include the locations of the elements around them', () => {
     const [place] = locateElements("Patient.birthDate.extension('http://x/t').value", patient)
     expect([place!.parent!.member, place!.parent!.parent!.member, place!.parent!.parent!.parent!.value]).toEqual([
       'extension',
@@ -40,7 +40,7 @@ describe('the places of a path', () => {
     ])
   })
 
-  it('are all that fit', () => {
+  it('are all that match', () => {
     expect(locateElements('Patient.name.given', patient).map(({ index }) => index)).toEqual([0, 1])
     expect(locateElements('Patient.maritalStatus', patient)).toEqual([])
     expect(locateElements('Observation.status', patient)).toEqual([])
@@ -48,19 +48,19 @@ describe('the places of a path', () => {
   })
 })
 
-describe('the list a path names', () => {
-  it('is there with or without items', () => {
+describe('the list of a path', () => {
+  it('is found with or without items', () => {
     expect(locateLists('Patient.name', patient)).toEqual([{ type: 'HumanName', holder: patient, member: 'name' }])
     expect(locateLists('Patient.contact[0].telecom', patient)).toEqual([{ type: 'ContactPoint', holder: contact[0], member: 'telecom' }])
   })
 
-  it('is none where the element does not repeat', () => {
+  it('does not exist if the element does not repeat', () => {
     expect(locateLists('Patient.gender', patient)).toEqual([])
   })
 })
 
-describe('what an element is called', () => {
-  it('has several forms for a choice', () => {
+describe('the JSON names of an element', () => {
+  it('are several for a choice', () => {
     expect(jsonMembersOf('Patient', 'deceased').map(({ key, type }) => [key, type])).toEqual([
       ['deceasedBoolean', 'boolean'],
       ['deceasedDateTime', 'dateTime'],
@@ -70,7 +70,7 @@ describe('what an element is called', () => {
   })
 })
 
-describe('what is no path', () => {
+describe('an expression that is no path', () => {
   it.each([
     '1',
     "'x'",
@@ -79,7 +79,7 @@ describe('what is no path', () => {
     'Patient.name[given]',
     'Patient.name.where()',
     'Patient.name(',
-  ])('is refused: %s', (path) => {
+  ])('is rejected: %s', (path) => {
     expect(() => locateElements(path, patient)).toThrow(UnsupportedExpression)
   })
 })

@@ -1,4 +1,4 @@
-/** FHIRPath, compiled: what expressions give, and which are refused. http://hl7.org/fhirpath/N1/ */
+/** Compiled FHIRPath: the values of expressions, and the expressions that the compiler rejects. http://hl7.org/fhirpath/N1/ */
 import { describe, expect, it } from '@jest/globals'
 import { R4 } from '../../lambdas/fhir/definitions/r4.ts'
 import { createCompiler } from '../../lambdas/fhir/path/compile.ts'
@@ -124,7 +124,7 @@ const PATIENT: readonly (readonly [string, ...string[]])[] = [
 ]
 
 describe('an expression on a Patient', () => {
-  it.each(PATIENT)('%s', (expression, ...expected) => {
+  it.each(PATIENT)('returns values with their types: %s', (expression, ...expected) => {
     expect(evaluate(expression, patient)).toEqual(expected)
   })
 })
@@ -138,17 +138,17 @@ describe('an expression on an Observation', () => {
     ['Observation.component.value.as(DateTime)'],
     ['Observation | Observation.component.code.text', `Observation ${JSON.stringify(observation)}`, 'string "a"', 'string "b"'],
     ['Observation.component.where(code.text = %resource.component.code.text.first()).value', 'Quantity {"value":5}'],
-  ])('%s', (expression, ...expected) => {
+  ])('returns values with their types: %s', (expression, ...expected) => {
     expect(evaluate(expression, observation)).toEqual(expected)
   })
 
-  it('knows the code system of a bound code', () => {
+  it('returns the code system of a bound code', () => {
     expect(valuesOf(branches('Observation.status', 'Observation'), observation)).toEqual([
       { type: 'code', value: 'final', system: 'http://hl7.org/fhir/observation-status' },
     ])
   })
 
-  it('is spelled out when it is compiled', () => {
+  it('lists the types of a choice when it is compiled', () => {
     expect(branches('Observation.effective.as(Period) | Observation.effective.as(dateTime)', 'Observation')).toEqual([
       ['Period', 'effectivePeriod'],
       ['dateTime', 'effectiveDateTime?'],
@@ -156,7 +156,7 @@ describe('an expression on an Observation', () => {
   })
 })
 
-describe('a test', () => {
+describe('a condition', () => {
   it.each([
     ["status = 'final'", true],
     ["status = 'amended'", false],
@@ -164,12 +164,12 @@ describe('a test', () => {
     ['component', true],
     ['component.value is Quantity', true],
     ['subject.resolve() is Patient', undefined],
-  ])('%s', (expression, expected) => {
+  ])('is true, false or undecided: %s', (expression, expected) => {
     expect(prepareTest(test(expression, 'Observation'))(observation, { resource: observation, root: observation })).toBe(expected)
   })
 })
 
-describe('an expression that is wrong, or beyond the compiler', () => {
+describe('an invalid or unsupported expression', () => {
   it.each([
     '',
     'Patient.',
@@ -190,7 +190,7 @@ describe('an expression that is wrong, or beyond the compiler', () => {
     'Patient.extension(url)',
     `${'('.repeat(100)}1${')'.repeat(100)}`,
     `Patient${'.name'.repeat(1000)}`,
-  ])('is refused: %s', (expression) => {
+  ])('is rejected: %s', (expression) => {
     expect(() => branches(expression, 'Patient')).toThrow(UnsupportedExpression)
   })
 
@@ -202,7 +202,7 @@ describe('an expression that is wrong, or beyond the compiler', () => {
   )
 })
 
-describe('work that is counted', () => {
+describe('evaluation', () => {
   const family = 'x'.repeat(5_000)
   const names: Resource = { resourceType: 'Patient', name: Array.from({ length: 100 }, () => ({ family, given: ['a', 'b'] })) }
   const counted = (expression: string, left: number): unknown => {
@@ -210,16 +210,16 @@ describe('work that is counted', () => {
     return test(names, { resource: names, root: names, work: { left } })
   }
   it.each([
-    ['items that are gathered', 'name.given.count() > 1', 150],
-    ['items of the resource, asked for by each', 'name.where(%resource.name.given.count() > 1).exists()', 150],
+    ['items that are collected', 'name.given.count() > 1', 150],
+    ['items of the resource, for each item', 'name.where(%resource.name.given.count() > 1).exists()', 150],
     ['children', 'children().children().where(false).exists()', 150],
     ['descendants', 'descendants().where(false).exists()', 250],
     ['pairs that are compared', '(name.given ~ name.given)', 30_000],
-    ['items that others are looked for among', 'name.given.exclude(name.given).exists()', 1_000],
-    ['characters that are made', "name[0].family.select($this & $this & $this) = 'x'", 150],
-    ['characters that are looked through', 'name.all(family.upper() = family.lower())', 150],
+    ['items that are searched', 'name.given.exclude(name.given).exists()', 1_000],
+    ['characters that are created', "name[0].family.select($this & $this & $this) = 'x'", 150],
+    ['characters that are read', 'name.all(family.upper() = family.lower())', 150],
     ['characters that are compared with each other', "name[0].family.contains(name[1].family & 'y')", 10_000],
-  ])('%s', (_, expression, left) => {
+  ])('counts %s', (_, expression, left) => {
     expect(() => counted(expression, left)).toThrow(TooCostly)
     expect([true, false]).toContain(counted(expression, 1_000_000))
   })
@@ -228,10 +228,10 @@ describe('work that is counted', () => {
     "family.replace('', family)",
     "family.replaceMatches('x', family)",
     "family.replaceMatches('(x)', '$1$1$1$1' & family)",
-  ])('%s makes no text that is longer than any', (expression) => {
+  ])('stops when a replacement makes a text too long: %s', (expression) => {
     expect(() => counted(`name[0].where(${expression} = 'x').exists()`, 100_000_000)).toThrow(TooCostly)
   })
-  it('replaces by the text itself, whatever is in it', () => {
+  it('inserts a replacement text literally', () => {
     expect(counted("name[0].family.replace('x', '$&').startsWith('$&$&')", 1_000_000)).toBe(true)
     expect(counted("'abc'.replaceMatches('(b)', '$1$1$`') = 'abb$`c'", 1_000_000)).toBe(true)
   })
@@ -242,10 +242,10 @@ describe('work that is counted', () => {
     ["$$\\'", "$\\'"],
     ['$$$`', '$$`'],
     ['$$$$', '$$'],
-  ])('replaces a match by nothing that stands around it: %s', (by, made) => {
+  ])('does not insert the text around a match: %s', (by, made) => {
     expect(counted(`'abc'.replaceMatches('b', '${by}') = 'a${made}c'`, 1_000_000)).toBe(true)
   })
-  it('of a long chain of functions is not more than its length', () => {
+  it('counts a long chain of functions by its length only', () => {
     expect(counted(`name[0].family${".replace('y', 'z')".repeat(100)} = name[0].family`, 1_000_000)).toBe(true)
   })
 })

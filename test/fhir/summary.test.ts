@@ -1,4 +1,4 @@
-/** A part of what is valid is valid, whatever part is asked for: of HL7's examples. https://hl7.org/fhir/R4/search.html#summary */
+/** A part of a valid resource is valid, for each kind of part, in HL7's examples. https://hl7.org/fhir/R4/search.html#summary */
 import { describe, expect, it } from '@jest/globals'
 import { parseJson } from '../../lambdas/fhir/json.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
@@ -7,7 +7,7 @@ import { validate } from '../../lambdas/fhir/validate/validate.ts'
 import { isFullRun } from '../fixtures/long-runs.ts'
 import { exampleTextOf, INVALID_EXAMPLES, OFFICIAL_EXAMPLES } from '../fixtures/validation/official.ts'
 
-/** Examples of each type: the three largest with at most 2 MB, because definitions are alike. Whole loops take all. */
+/** Examples of each type: the three largest with at most 2 MB, because definitions are alike. Full runs take all. */
 const MOST = isFullRun ? Number.POSITIVE_INFINITY : 3
 const LARGEST = isFullRun ? Number.POSITIVE_INFINITY : 2_000_000
 
@@ -23,8 +23,8 @@ const chosen = [
   .map(({ name, text }): readonly [string, Resource] => [name, parseJson(text) as Resource])
 
 /**
- * Rules that ask for an element that need not be there: it is left out, unless it is asked for, as R4 says of parts, which are tagged for
- * that. "Servers are not obliged to return just the requested elements. Servers should always return mandatory elements"
+ * Rules that require an optional element. A part omits it unless the request names it, as R4 allows for parts, which it tags for that.
+ * "Servers are not obliged to return just the requested elements. Servers should always return mandatory elements"
  */
 const NOT_ASKED_FOR = /\((?:ait-1|app-3|apr-1|bdl-9|bdl-10|cpb-1|cpb-2|cpb-14|cpb-15|ipn-1|org-1|ppc-1|sdf-4|sdf-6|tcp-2|tcp-3)\)$/
 
@@ -48,7 +48,7 @@ describe('parts of HL7’s examples', () => {
   })
 })
 
-it('What nothing is left of is left out', () => {
+it('an element is omitted if nothing of it is left', () => {
   const consent = { resourceType: 'Consent', provision: { provision: [{ type: 'deny' }] } }
   expect(selectSummary(consent, 'true').provision).toBeUndefined()
 })
@@ -61,14 +61,14 @@ describe('Contained resources', () => {
   }
   const idsIn = (part: Resource): unknown => (part.contained as readonly Resource[] | undefined)?.map(({ id }) => id)
 
-  it('stay where what remains refers to them, or one that stays does', () => {
+  it('stay if a remaining element or contained resource refers to them', () => {
     expect(idsIn(selectElements(resource, ['managingOrganization']))).toEqual(['a', 'b'])
     expect(idsIn(selectSummary(resource, 'true'))).toEqual(['a', 'b'])
     expect(idsIn(selectElements(resource, ['gender']))).toBeUndefined()
     expect(idsIn(selectElements(resource, ['contained']))).toEqual(['a', 'b', 'c'])
   })
 
-  it('stay where a canonical names them', () => {
+  it('stay if a canonical URL names them', () => {
     const questionnaire = { resourceType: 'Questionnaire', id: 'q', status: 'draft' }
     const response = { resourceType: 'QuestionnaireResponse', status: 'completed', questionnaire: '#q', contained: [questionnaire] }
     expect(idsIn(selectSummary(response, 'true'))).toEqual(['q'])

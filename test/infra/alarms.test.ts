@@ -1,6 +1,6 @@
 /**
- * Alarms ring: each is driven with the values its metric has when that goes wrong which it is about, and with those it has when nothing does,
- * also none at all. What the metrics are called is what AWS, the pump or our own code write.
+ * Each alarm is evaluated with the values that its metric has during the fault it is about, and with those of normal operation, also with
+ * none at all. The metric names are those that AWS, the pump of the tests or our own code write.
  */
 import { readFileSync } from 'node:fs'
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
@@ -20,7 +20,7 @@ import { resourcesOfType, synthesizeStages, type Tree } from './assembly.ts'
 const { tokens } = await synthesizeStages({
   tokens: { access: 'token', exports: [{ name: 'nightly', schedule: 'rate(1 day)', client: 'etl', level: 'system' }] },
 })
-/** Name → those of that name: one for each metric. */
+/** Alarms by name, one for each metric. */
 const alarms = Map.groupBy(Object.values(resourcesOfType(tokens.service, 'AWS::CloudWatch::Alarm')), ({ AlarmDescription }) => {
   const text: string = typeof AlarmDescription === 'string' ? AlarmDescription : JSON.stringify(AlarmDescription)
   return /^\W*(\w+):/.exec(text)![1]!
@@ -40,11 +40,11 @@ const FUNCTION = [LAMBDA, 'FunctionName'] as const
 const OWN = ['FHIR', 'Stage'] as const
 
 type Row = {
-  /** Where its service writes it, and with which dimensions. */
+  /** Namespace and dimensions that the service writes. */
   readonly of: readonly [namespace: string, dimensions: string]
   readonly wrong: readonly MetricPeriod[]
   readonly right: readonly MetricPeriod[]
-  /** What it is when nothing is written. */
+  /** State of the alarm if no values are written. */
   readonly silent?: 'ALARM'
 }
 
@@ -56,7 +56,7 @@ const [EVERY, NOW_AND_THEN]: readonly (readonly MetricPeriod[])[] = [
   ],
   [[1], [0], [1]],
 ]
-/** So many calls of a hundred take so long, the others no time: ms. */
+/** Durations of a hundred calls: `calls` of them take `ms` milliseconds, the others one. */
 const slow = (calls: number, ms: number): MetricPeriod => Array.from({ length: 100 }, (_, i) => (i < calls ? ms : 1))
 const once = (wrong: MetricPeriod, right: MetricPeriod): Pick<Row, 'wrong' | 'right'> => ({
   wrong: [right, right, wrong],
@@ -103,35 +103,35 @@ const ROWS: Readonly<Record<string, Row>> = {
 const named = (name: string, { MetricName }: Tree): string => `${name} ${MetricName}`
 const all = [...alarms].flatMap(([name, of]) => of.map((alarm) => [named(name, alarm), alarm] as const))
 
-it('every alarm is driven', () => expect([...new Set(all.map(([name]) => name))].sort()).toEqual(Object.keys(ROWS).sort()))
+it('every alarm is tested', () => expect([...new Set(all.map(([name]) => name))].sort()).toEqual(Object.keys(ROWS).sort()))
 
 describe.each(all.filter(([name]) => ROWS[name] !== undefined))('the alarm %s', (name, alarm) => {
   const { of, wrong, right, silent } = ROWS[name]!
   const dimensions = (alarm.Dimensions ?? []).map(({ Name }: Tree) => Name).sort()
 
-  it('rings when that goes wrong which it is about, and not otherwise', () => {
+  it('goes off for the fault it is about, and not otherwise', () => {
     expect([alarmStateOf(alarm, wrong), alarmStateOf(alarm, right)]).toEqual(['ALARM', 'OK'])
   })
 
-  it('knows what it means that nothing is written', () => expect(alarmStateOf(alarm, [[], [], []])).toBe(silent ?? 'OK'))
+  it('has the right state if no values are written', () => expect(alarmStateOf(alarm, [[], [], []])).toBe(silent ?? 'OK'))
 
-  it('looks where its service writes', () => {
+  it('watches the namespace and dimensions that its service writes', () => {
     const places = name.startsWith('TableThrottles') ? [of, INDEX] : [of]
     expect(places.map(([namespace, names]) => `${namespace} ${names}`)).toContain(`${alarm.Namespace} ${dimensions.join()}`)
   })
 
-  it('tells somebody, every five minutes', () => {
+  it('evaluates at most three periods of five minutes and has an action', () => {
     expect([alarm.Period, alarm.AlarmActions]).toEqual([300, [expect.anything()]])
     expect(alarm.EvaluationPeriods).toBeLessThanOrEqual(3)
   })
 })
 
-it('throttles are watched of both tables and of the index', () => {
+it('throttles of both tables and of the index are watched', () => {
   const watched = alarms.get('TableThrottles')!.map(({ Dimensions, MetricName }) => `${MetricName} ${JSON.stringify(Dimensions)}`)
   expect([watched.length, new Set(watched).size]).toEqual([6, 6])
 })
 
-describe('what the stream is followed with', () => {
+describe('the event source mappings of the stream', () => {
   const mappings = Object.values<Tree>(tokens.service.Resources).filter(({ Type }) => Type === 'AWS::Lambda::EventSourceMapping')
   const records = Array.from(
     { length: 6 },
@@ -155,12 +155,12 @@ describe('what the stream is followed with', () => {
   }
   const of = (name: string, metricName: string): Tree => alarms.get(name)!.find(({ MetricName }) => MetricName === metricName)!
 
-  it('has the metrics of its mapping', () => {
+  it('write metrics of event counts', () => {
     expect(mappings).toHaveLength(2)
     for (const { Properties } of mappings) expect(Properties.MetricsConfig).toEqual({ Metrics: ['EventCount'] })
   })
 
-  it('that takes a part of each batch only is told, though no call of it failed', async () => {
+  it('set off an alarm for partial failures although no call failed', async () => {
     const partly: InvocationResult = { result: '{"batchItemFailures":[{"itemIdentifier":"4"}]}' }
     const { failedEvents, errors, polled } = await driven([partly, partly, partly], records)
     expect([failedEvents.length, errors]).toEqual([3, 0])
@@ -169,7 +169,7 @@ describe('what the stream is followed with', () => {
     expect(alarmStateOf(of('NotFollowed', 'PolledEventCount'), [polled, polled, polled])).toBe('OK')
   })
 
-  it('that has nothing to do is looked at all the same', async () => {
+  it('set off no alarm if there is nothing to do', async () => {
     const { polled, failedEvents } = await driven([], [])
     expect(polled).toEqual([0])
     expect(alarmStateOf(of('NotFollowed', 'PolledEventCount'), [polled, polled, polled])).toBe('OK')
@@ -177,7 +177,7 @@ describe('what the stream is followed with', () => {
   })
 })
 
-describe('the pulse', () => {
+describe('the heartbeat', () => {
   const [alarm] = alarms.get('Pulse')!
   const followed = (): Tree =>
     Object.values<Tree>(tokens.service.Resources).find(
@@ -185,7 +185,7 @@ describe('the pulse', () => {
     )
   const MINUTE = 60_000
 
-  /** Every minute it is looked after, and followed while `follows` says so: what is told in each period of the alarm, the first left out. */
+  /** Sends a heartbeat every minute, and follows it if `follows` is true. Returns the logged values per period of the alarm, without the first. */
   const periodsOf = async (minutes: number, follows: (minute: number) => boolean): Promise<readonly MetricPeriod[]> => {
     const log = jest.spyOn(console, 'log').mockReturnValue()
     const [state, stream, mapping] = [memoryState(NO_HEARTBEAT), [] as StreamRecord[], mappingOf(followed())]
@@ -227,20 +227,20 @@ describe('the pulse', () => {
     return [...periods.values()].map((some) => some.flatMap(({ PulseAge }) => PulseAge as readonly number[])).slice(1)
   }
 
-  it('comes back through what the stream is followed with, and nothing rings', async () => {
+  it('passes the event source mapping without an alarm', async () => {
     const periods = await periodsOf(20, () => true)
     expect(periods.flat().every((age) => age === MINUTE)).toBe(true)
     expect(alarmStateOf(alarm, periods)).toBe('OK')
   })
 
-  it('that does not come back rings, though who sends it goes on; no more once it does', async () => {
+  it('sets off its alarm while it is sent but does not arrive', async () => {
     const stops = (minute: number) => minute < 8 || minute > 23
     expect(alarmStateOf(alarm, await periodsOf(23, stops))).toBe('ALARM')
     jest.restoreAllMocks()
     expect(alarmStateOf(alarm, await periodsOf(35, stops))).toBe('OK')
   })
 
-  it('that never came back rings, and one that nobody sends', async () => {
+  it('sets off its alarm if it never arrives or is never sent', async () => {
     expect(alarmStateOf(alarm, await periodsOf(20, () => false))).toBe('ALARM')
     expect(alarmStateOf(alarm, [[60_000], [], []])).toBe('ALARM')
   })
@@ -249,7 +249,7 @@ describe('the pulse', () => {
 it.each([
   [['Patient', 'Basic'], 'ALARM'],
   [[], 'OK'],
-] as const)('types that lack their index are told under the name that is watched: %j', (types, state) => {
+] as const)('lost indices are logged under the watched metric name: %j', (types, state) => {
   const log = jest.spyOn(console, 'log').mockReturnValue()
   logLostIndices(types, { stage: 'dev', at: 0 })
   const { _aws, names, ...values }: Tree = JSON.parse(String(log.mock.calls[0]![0]))
@@ -266,7 +266,7 @@ it.each([
   ])
 })
 
-describe('an audit record that is refused', () => {
+describe('an audit record that cannot be written', () => {
   const record = { requestId: 'r', at: 0 } as AuditRecord
   const refusing = { putAll: () => Promise.reject(new Error('throttled')) } as unknown as TableClient
   const logOn = (dynamo: TableClient, durability: AuditDurability, newId = () => 'id'): DynamoDbAuditLog =>
@@ -277,7 +277,7 @@ describe('an audit record that is refused', () => {
   const linesOf = (print: { readonly mock: { readonly calls: readonly (readonly unknown[])[] } }): readonly Tree[] =>
     print.mock.calls.map(([line]) => JSON.parse(String(line)))
 
-  it.each(['strict', 'batched'] as const)('is told under the name that is watched: %s', async (durability) => {
+  it.each(['strict', 'batched'] as const)('is counted under the watched metric name: %s', async (durability) => {
     const log = jest.spyOn(console, 'log').mockReturnValue()
     jest.spyOn(console, 'error').mockReturnValue()
     const audit = logOn(refusing, durability)
@@ -294,7 +294,7 @@ describe('an audit record that is refused', () => {
     expect(alarmStateOf(alarm, [[], [], [values.AuditRefused[0]]])).toBe('ALARM')
   })
 
-  it.each(['strict', 'batched'] as const)('stands in the log, once, as the item that is tried again: %s', async (durability) => {
+  it.each(['strict', 'batched'] as const)('is logged once, as the item that is retried: %s', async (durability) => {
     const [counted, told] = [jest.spyOn(console, 'log').mockReturnValue(), jest.spyOn(console, 'error').mockReturnValue()]
     const [written, dynamo] = [[] as unknown[], { putAll: refusing.putAll }]
     const audit = logOn(dynamo as unknown as TableClient, durability)
@@ -311,7 +311,7 @@ describe('an audit record that is refused', () => {
     expect(written).toEqual(unwritten)
   })
 
-  it('stands with others of its minute in 64 places, though their requests are called alike', async () => {
+  it('is spread with others of its minute over 64 keys, despite equal request ids', async () => {
     const keys = new Set<string>()
     const dynamo = {
       putAll: async (items: readonly { readonly pk: string }[]) => void items.map(({ pk }) => keys.add(pk)),
@@ -324,7 +324,7 @@ describe('an audit record that is refused', () => {
   })
 })
 
-it('each alarm stands in the runbook, with an action', () => {
+it('the runbook lists each alarm with an action', () => {
   const all = [...alarms.values()].flat()
   const watched = [...alarms.keys()]
   const runbook = readFileSync('lib/README.md', 'utf8').match(/\| alarm \| means \| do \|\n.*\n(?:\|.*\n)+/)![0]

@@ -1,10 +1,10 @@
 /**
- * When an alarm of a template rings, as CloudWatch decides it from the values of each period.
+ * State of an alarm of a template, evaluated as CloudWatch does from the values of each period.
  * https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/AlarmThatSendsEmail.html#alarm-evaluation
  */
 import type { Tree } from './assembly.ts'
 
-/** The values that were written in one period; none: the metric is missing there. */
+/** Values that were written in one period. Without values the metric is missing there. */
 export type MetricPeriod = readonly number[]
 export type AlarmState = 'OK' | 'ALARM' | 'INSUFFICIENT_DATA'
 
@@ -31,7 +31,7 @@ const COMPARISONS: Readonly<Record<string, (value: number, threshold: number) =>
   LessThanThreshold: (value, threshold) => value < threshold,
 }
 
-/** `periods`: the latest at the end. Properties of the template. */
+/** `alarm`: properties of the template. `periods`: the latest is last. */
 export function alarmStateOf(alarm: Tree, periods: readonly MetricPeriod[]): AlarmState {
   const { Threshold, ComparisonOperator, EvaluationPeriods, DatapointsToAlarm = EvaluationPeriods, TreatMissingData = 'missing' } = alarm
   const isBeyond = COMPARISONS[ComparisonOperator]

@@ -13,7 +13,7 @@ describe('the API', () => {
     ['with tokens', routesOf(tokens.service), [...ROUTES, ...AUTH_ROUTES]],
   ]
 
-  it.each(served)('has the method of every route but that of files, and HEAD with every GET that begins nothing: %s', (_, api, routes) => {
+  it.each(served)('has the methods of every route except files, and HEAD for safe GET routes: %s', (_, api, routes) => {
     expect(api.filter(({ path }) => path.startsWith('/export-files'))).toEqual([])
     for (const route of routes.filter(({ interaction }) => interaction !== 'export-file')) {
       const { method, path, interaction } = route
@@ -25,7 +25,7 @@ describe('the API', () => {
     }
   })
 
-  it.each(served)('has no other methods, but the fallback for all that is left: %s', (_, api, routes) => {
+  it.each(served)('has no other methods except the fallback: %s', (_, api, routes) => {
     for (const { path, methods } of api.filter(({ methods }) => methods.size > 0)) {
       const wanted = routes
         .filter((route) => fitsRoute(path, route.path))
@@ -35,25 +35,25 @@ describe('the API', () => {
     }
   })
 
-  it.each(served)('answers something at every level, so that a static part with parts below never hides a variable one: %s', (_, api) =>
+  it.each(served)('has a method at every level, so that static parts hide no variables: %s', (_, api) =>
     expect(api.filter(({ methods }) => methods.size === 0).map(({ path }) => path)).toEqual([]),
   )
 
-  it('wants signed requests, but of browsers that ask whether they may', () => {
+  it('requires signed requests, except for CORS preflight', () => {
     const open = Object.values(resourcesOfType(service, 'AWS::ApiGateway::Method')).filter(
       ({ AuthorizationType }) => AuthorizationType !== 'AWS_IAM',
     )
     expect(new Set(open.map(({ HttpMethod }) => HttpMethod))).toEqual(new Set(['OPTIONS']))
   })
 
-  it('is open on one machine only: an account refuses it, and what is synthesized goes into no other than that of stand-ins', () => {
+  it('is open on one machine only, never in an AWS account', () => {
     expect(() => settingsOf({ access: 'open', account: '111111111111' })).toThrow('access "open" lets anybody do anything')
     expect(JSON.stringify(local)).toContain('000000000000')
     const methods = Object.values(resourcesOfType(local.service, 'AWS::ApiGateway::Method'))
     expect(new Set(methods.map(({ AuthorizationType }) => AuthorizationType))).toEqual(new Set(['NONE']))
   })
 
-  it('tells every function who is let in, so that none that is updated alone, or rolled back, lets in others', () => {
+  it('passes the access mode to every function, and no setting overrides it', () => {
     const access = (template: Tree): readonly unknown[] =>
       Object.values(resourcesOfType(template, 'AWS::Lambda::Function'))
         .map(({ Environment }) => Environment?.Variables.FHIR_ACCESS)
@@ -65,19 +65,19 @@ describe('the API', () => {
     expect(() => settingsOf({ access: 'iam', service: { tenancy: 'on' } })).toThrow('tenancy "on" is not possible with access "iam"')
   })
 
-  it('knows every path below the authorization server, also what is none of its endpoints', () => {
+  it('has every path below the authorization server, also those without an endpoint', () => {
     const api = routesOf(tokens.service)
     for (const path of ['/auth', '/auth/{proxy+}', '/.well-known', '/.well-known/{proxy+}'])
       expect([path, [...(api.find((each) => each.path === path)?.methods.values() ?? [])]]).toEqual([path, ['fallback', 'fallback']])
     expect(routesOf(service).filter(({ path }) => /^\/(?:auth|\.well-known)/.test(path))).toEqual([])
   })
 
-  it('lets in requests without a signature where functions want tokens', () => {
+  it('accepts unsigned requests if functions require tokens', () => {
     const methods = Object.values(resourcesOfType(tokens.service, 'AWS::ApiGateway::Method'))
     expect(new Set(methods.map(({ AuthorizationType }) => AuthorizationType))).toEqual(new Set(['NONE']))
   })
 
-  it('has a stage that is called as the path of the server', () => {
+  it('has a stage named like the path of the server', () => {
     const [stage] = Object.values(resourcesOfType(service, 'AWS::ApiGateway::Stage'))
     expect(stage).toMatchObject({
       StageName: 'fhir',
@@ -118,12 +118,12 @@ describe('the API', () => {
     })
   })
 
-  it('does not know a path it does not know, where requests need no signature', () => {
+  it('returns 404 for an unknown path if requests need no signature', () => {
     const answers = Object.values(resourcesOfType(local.service, 'AWS::ApiGateway::GatewayResponse'))
     expect(answers.find(({ ResponseType }) => ResponseType === 'MISSING_AUTHENTICATION_TOKEN').StatusCode).toBe('404')
   })
 
-  it('names the one origin that is allowed in its own errors', () => {
+  it('names the allowed origin in its own errors', () => {
     const [answer] = Object.values(resourcesOfType(production.service, 'AWS::ApiGateway::GatewayResponse'))
     expect(answer!.ResponseParameters['gatewayresponse.header.Access-Control-Allow-Origin']).toBe("'https://app.example.org'")
   })
@@ -149,6 +149,6 @@ function routesOf(service: Tree): readonly { readonly path: string; readonly met
   })
 }
 
-/** Variables may have any name, `*` stands where a variable does. */
+/** Variables may have any name, `*` replaces a variable. */
 const fitsRoute = (path: string, route: string): boolean => shapeOf(path) === shapeOf(route)
 const shapeOf = (path: string): string => path.replace(/\{\w+\}|\*/g, '{}')

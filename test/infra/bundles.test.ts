@@ -1,4 +1,4 @@
-/** The code of the functions as it is deployed: what is in it, how large it is, that it starts, and what that loads. From `bin/app.ts`, as `cdk synth` runs it. */
+/** The deployed code of the functions: content, size, start, and the files it loads. Made by `bin/app.ts`, as `cdk synth` runs it. */
 import { execFileSync } from 'node:child_process'
 import { cpSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ const names = Object.keys(FUNCTIONS) as FunctionName[]
 const filesOf = (name: string): readonly string[] => readdirSync(join(assembly, 'bundles', name)).filter((file) => file.endsWith('.js'))
 const sourcesOf = (name: string): readonly string[] =>
   filesOf(name).flatMap((file) => readJson('bundles', 'maps', `${file}.map`).sources as string[])
-/** Who throws and who answers may be two files of a process: which exported classes of ours that extend another stand in each. */
+/** Sources in a file with an exported class of ours that extends another. One file of a process may throw an error and another describe it. */
 const classesOf = (file: string): readonly string[] =>
   (readJson('bundles', 'maps', `${file}.map`).sources as string[])
     .filter((source) => source.includes('lambdas/') && source.endsWith('.ts'))
@@ -30,7 +30,7 @@ const classesOf = (file: string): readonly string[] =>
     .filter((source) => /^export (?:abstract )?class \w+ extends /m.test(readFileSync(source, 'utf8')))
 const sizeOf = (name: string): number => statSync(join(assembly, 'bundles', name, `${name}.js`)).size
 
-/** The adapters a port is made of. Clock and seal's cipher are anybody's. */
+/** Adapters of each port. Every function may contain the clock and the cipher of seals. */
 const ADAPTERS: Readonly<Record<PortName, readonly string[]>> = {
   resources: ['dynamodb', 's3'],
   'own-definitions': ['dynamodb', 's3'],
@@ -55,7 +55,7 @@ const ADAPTERS: Readonly<Record<PortName, readonly string[]>> = {
   clients: ['dynamodb'],
   users: ['dynamodb'],
   passwords: ['dynamodb'],
-  // Beside them clients prove who they are, with keys that are fetched.
+  // Clients may authenticate with keys that are fetched.
   grants: ['dynamodb', 'https'],
   signing: ['dynamodb', 'kms'],
   keys: ['dynamodb', 'kms'],
@@ -77,17 +77,17 @@ const ADAPTERS: Readonly<Record<PortName, readonly string[]>> = {
 }
 
 describe('the code of a function', () => {
-  it.each(names)('%s carries the adapters of its ports, and no others', (name) => {
+  it.each(names)('contains only the adapters of its ports: %s', (name) => {
     const adapters = sourcesOf(name).flatMap((source) => /lambdas\/adapters\/([\w-]+)\//.exec(source)?.[1] ?? [])
     const wanted = FUNCTIONS[name].flatMap((port) => ADAPTERS[port])
     expect([...new Set(adapters)].filter((adapter) => adapter !== 'in-process').toSorted()).toEqual([...new Set(wanted)].toSorted())
   })
 
-  it.each(names)('%s carries no runner of state machines', (name) => {
+  it.each(names)('contains no runner of state machines: %s', (name) => {
     expect(sourcesOf(name).filter((source) => /aws-local-stepfunctions|in-process\/workflow/.test(source))).toEqual([])
   })
 
-  it.each(names)('%s is an asset of its own, whose handler is found by its name', (name) => {
+  it.each(names)('is an asset of its own, with the handler of its name: %s', (name) => {
     const { Code, Handler } = functions[name]
     const { files } = readJson('fhir-local-service.assets.json')
     const { source } = Object.values<Tree>(files).find(({ destinations }) => JSON.stringify(destinations).includes(Code.S3Key))
@@ -96,7 +96,7 @@ describe('the code of a function', () => {
     expect(readdirSync(join(assembly, source.path)).sort()).toEqual([...filesOf(name), 'package.json', ...packages].sort())
   })
 
-  it('carries what the stage says comes along in exports, in the place of the default', async () => {
+  it('contains the rules of the stage for additional resources in exports', async () => {
     const carried = (text: string) =>
       ['$.subject.reference', '$.generalPractitioner[*].reference'].map((path) => text.includes(`"${path}"`))
     const textOf = (name: string) => readFileSync(join(assembly, 'bundles', name, `${name}.js`), 'utf8')
@@ -110,7 +110,7 @@ describe('the code of a function', () => {
   it('is not built if a plugin or a later file matches no import', async () => {
     const entryPoints = [{ in: entryPointOf('read'), out: 'read' }]
     const { metafile } = await build({ ...buildOptionsOf(undefined), entryPoints, outdir: 'elsewhere' })
-    // A read validates nothing and evaluates no expression of a client.
+    // A read neither validates nor evaluates an expression of a client.
     expect(findUnmatchedNames(metafile, true)).toEqual(expect.arrayContaining(['profiles', 'ucum', 'programs', 'additional-resources']))
     expect(findUnmatchedNames(metafile, true)).not.toContain('errors')
   })
@@ -128,13 +128,13 @@ describe('the code of a function', () => {
     expect(converted.filter((each: unknown) => each !== null)).toHaveLength(5)
   })
 
-  it('is small: a read starts often, a search has more to do', () => {
+  it('is small, and smallest for a read', () => {
     expect(sizeOf('read')).toBeLessThanOrEqual(450_000)
     expect(sizeOf('search')).toBeLessThanOrEqual(1_100_000)
     for (const name of names) expect([name, sizeOf(name) <= 1_600_000]).toEqual([name, true])
   })
 
-  it('loads the client of S3, the definitions of R4, units of measure, FHIRPath, conditions of scopes, what fetches and what verifies tokens from files of their own, and profiles where something is written', () => {
+  it('loads large parts from separate files, and profiles only for writes', () => {
     const later = [
       ...['definitions.js', 'errors.js', 'expression-process.js', 'expressions.js', 'fetch-document.js', 'fhirpath-r4.js', 'fhirpath.js'],
       ...['granular.js', 'jwt-verifier.js', 'person-patients.js', 's3-blob-store.js', 'ucum.js'],
@@ -143,7 +143,7 @@ describe('the code of a function', () => {
     expect(filesOf('create')).toEqual([...later, 'create.js', 'profiles.js'].sort())
   })
 
-  it.each(names)('%s has each class of errors once, whichever of its files throws one', (name) => {
+  it.each(names)('contains each error class once: %s', (name) => {
     const inProcess = filesOf(name).filter((file) => file !== 'expression-process.js')
     const found = inProcess.flatMap((file) => classesOf(file).map((source) => ({ file, source })))
     expect(found.map(({ source }) => source)).toContain('lambdas/ports/faults/machine-error.ts')
@@ -151,7 +151,7 @@ describe('the code of a function', () => {
     expect(twice.map(([source, files = []]) => `${source}: ${files.map(({ file }) => file).join(', ')}`)).toEqual([])
   })
 
-  it('writes without asking profiles, which add at most ten kB to that', async () => {
+  it('needs at most ten kB for profiles while it writes without them', async () => {
     const contents =
       'export const [writeValidator, announcedCanonicalsOf, announcingWriter, definitionsOf, DynamoDbCanonicals, lazyS3Packages, tenantDefinitions, definitionIssuesOf] = []'
     const without: Plugin = {
@@ -173,7 +173,7 @@ describe('the code of a function', () => {
     expect(sizeOf('create') - least).toBeLessThanOrEqual(10_000)
   })
 
-  it('is the same however often it is made', async () => {
+  it('is the same in every build', async () => {
     for (const name of isFullRun ? names : (['read', 'search'] as const)) {
       const entryPoints = [{ in: entryPointOf(name), out: name }]
       const { outputFiles } = await build({
@@ -188,7 +188,7 @@ describe('the code of a function', () => {
 })
 
 describe('a function that starts', () => {
-  /** In a process of its own; `before` is done first, `after` when it has loaded, and what that gives is printed. */
+  /** Runs a separate process: `before`, then the file is loaded, then `after`. Its value is printed. */
   const started = (file: string, variables: object, after: string, before = ''): Tree => {
     const script = `;(async () => {
         ${before}
@@ -213,12 +213,12 @@ describe('a function that starts', () => {
     ['iam', ['read', 'search', 'create']],
     ['token', names],
   ] as const)('of a stage with access %s', (access, some) => {
-    it.each(some)('%s loads no more than it needs, and has a handler', (name) => {
+    it.each(some)('loads only the files it needs and has a handler: %s', (name) => {
       const after = "{ handler: typeof loaded.handler, files: Object.keys(require.cache).map((file) => file.split('/').at(-1)) }"
       const files = [
         `${name}.js`,
         'errors.js',
-        // Those validate, which takes the definitions of R4.
+        // Functions that validate need the definitions of R4.
         ...(VALIDATING.has(name) ? ['definitions.js'] : []),
         ...(name === 'validate' || name === 'apply-fhirpath' ? ['profiles.js'] : []),
         ...(access === 'token' && isVerifying(name) ? ['jwt-verifier.js'] : []),
@@ -228,12 +228,12 @@ describe('a function that starts', () => {
     })
   })
 
-  it('carries the client of KMS only where there is no other way: who signs, and who tells of keys', () => {
+  it('contains the client of KMS only if it signs or publishes keys', () => {
     const carriers = names.filter((name) => sourcesOf(name).some((source) => source.includes('@aws-sdk/client-kms/')))
     expect(carriers.sort()).toEqual(['export-status', 'link-key', 'tend-keys', 'token'])
   })
 
-  it('answers nobody without a token where tokens are wanted', () => {
+  it('returns 401 without a token if tokens are required', () => {
     const event = { httpMethod: 'GET', resource: '/{type}/{id}', pathParameters: { type: 'Patient', id: '1' }, multiValueHeaders: {} }
     const variables = { ...variablesOf('read'), FHIR_AUDIT_DURABILITY: 'batched' }
     expect(started(fileOf('read'), variables, `loaded.handler(${JSON.stringify({ ...event, ...SIGNED })})`).statusCode).toBe(401)
@@ -241,7 +241,7 @@ describe('a function that starts', () => {
 
   const SIGNED = { requestContext: { identity: { userArn: 'arn:aws:iam::111111111111:user/a' } } }
 
-  it('answers nobody of whom the gateway says nothing', () => {
+  it('returns 403 if the gateway names no caller', () => {
     const event = { httpMethod: 'GET', resource: '/{type}/{id}', pathParameters: { type: 'Patient', id: '1' }, multiValueHeaders: {} }
     const variables = { ...variablesOf('read'), FHIR_AUDIT_DURABILITY: 'batched', FHIR_ACCESS: 'iam' }
     expect(started(fileOf('read'), variables, `loaded.handler(${JSON.stringify(event)})`).statusCode).toBe(403)
@@ -250,8 +250,8 @@ describe('a function that starts', () => {
   it.each([
     ['no token', {}],
     ['garbage', { authorization: ['Bearer garbage'] }],
-    ['a name of the gateway', SIGNED],
-  ])('with tokens, answers nobody with %s', (_, { requestContext, ...multiValueHeaders }: Tree) => {
+    ['a caller named by the gateway', SIGNED],
+  ])('returns 401 with %s if tokens are required', (_, { requestContext, ...multiValueHeaders }: Tree) => {
     const event = {
       httpMethod: 'GET',
       resource: '/{type}/{id}',
@@ -267,7 +267,7 @@ describe('a function that starts', () => {
   it.each([
     ['batched', 404],
     ['strict', 503],
-  ])('answers, also where nothing it needs answers, with %s audit records, which then stand in the log', (durability, status) => {
+  ])('responds without backing services, and logs unwritten audit records: %s', (durability, status) => {
     const event = {
       httpMethod: 'GET',
       resource: '/{type}/{id}',
@@ -292,7 +292,7 @@ describe('a function that starts', () => {
   it.each([
     ['off', []],
     ['enforce', ['profiles.js']],
-  ])('writes, and with profiles %s loads %j of what checks them', (policy, files) => {
+  ])('writes, and with profile validation %s loads %j', (policy, files) => {
     const resource = {
       resourceType: 'Patient',
       id: 'a',
@@ -306,7 +306,7 @@ describe('a function that starts', () => {
     expect([status, found.filter((file: string) => file === 'profiles.js')]).toEqual([201, files])
   })
 
-  describe('whose bucket does not answer, as only a client loaded later finds out,', () => {
+  describe('with a bucket that does not respond', () => {
     const patient = { resourceType: 'Patient', id: 'a', meta: { profile: ['https://example.org/own'] } }
     const put = { request: { method: 'POST', url: 'Patient' }, resource: patient }
     const expression = [
@@ -319,7 +319,7 @@ describe('a function that starts', () => {
       ['apply-fhirpath', asking('POST', '/$apply-fhirpath', { resourceType: 'Parameters', parameter: expression })],
       ['create', asking('POST', '/{type}', patient)],
       ['bundle', asking('POST', '/', { resourceType: 'Bundle', type: 'transaction', entry: [put] })],
-    ])('%s says when to ask again', (name, asked) => {
+    ])('returns 503 with Retry-After: %s', (name, asked) => {
       const variables = { ...variablesOf(name), FHIR_ACCESS: 'iam', FHIR_AUDIT_DURABILITY: 'batched', FHIR_VALIDATE_PROFILES: 'enforce' }
       const { statusCode, headers, body } = started(fileOf(name), variables, `loaded.handler(${JSON.stringify(asked)})`, EMPTY_TABLES)
       const { issue } = JSON.parse(body)
@@ -327,7 +327,7 @@ describe('a function that starts', () => {
     })
   })
 
-  it('finds what it loads later', () => {
+  it('finds the files it loads later', () => {
     const create = join(assembly, 'bundles', 'create')
     const later = `{
       s3: typeof (await import('${create}/s3-blob-store.js')).openS3BlobStore,
@@ -339,7 +339,7 @@ describe('a function that starts', () => {
     expect(started(script, {}, 'await loaded()')).toEqual({ s3: 'function', units: 1000, path: ['a'] })
   })
 
-  it('evaluates expressions of clients on a process of its own', async () => {
+  it('evaluates expressions of clients in a separate process', async () => {
     const program = join(assembly, 'bundles', 'create', 'expression-process.js')
     const runner = new ForkedExpressionRunner({ program })
     const resource = '{"resourceType":"Patient","id":"a"}'
@@ -352,7 +352,7 @@ describe('a function that starts', () => {
     expect(outcomes).toEqual([{ ms: expect.any(Number), values: [{ type: 'string', value: 'a' }] }])
   })
 
-  it('loads little more than the client of DynamoDB by itself', async () => {
+  it('loads little more than the client of DynamoDB', async () => {
     const bare = join(folder, 'bare.js')
     const { outputFiles } = await build({
       ...BUILD_OPTIONS,
@@ -373,18 +373,18 @@ const isVerifying = (name: FunctionName): boolean => name !== 'introspect' && FU
 
 const VALIDATING: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'bundle', 'validate', 'apply-fhirpath'])
 
-/** Modules that functions which write have only for what profiles say. */
+/** Modules that writing functions contain only for profiles. */
 const ABOUT_PROFILES =
   /\/(?:write-validation|canonical-announcements|runtime\/definitions|store\/canonicals|lazy-packages|profile-findings)\.ts$|^\.\.\/definitions\.ts$/
 
-/** Of a read's bytes to those of the bare client. */
+/** Maximum size of a read, as a multiple of the bare client. */
 const MOST = 2.08
 
 const BARE = `import { DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb'
   export const client = new DynamoDBClient({ maxAttempts: 1 })
   export const get = (input) => client.send(new GetItemCommand(input))`
 
-/** As the gateway hands over what a signed request asks. */
+/** Event of the gateway for a signed request. */
 function asking(httpMethod: string, resource: string, body?: object): object {
   return {
     ...{ httpMethod, resource, pathParameters: { type: 'Patient' }, body: body === undefined ? null : JSON.stringify(body) },
@@ -393,7 +393,7 @@ function asking(httpMethod: string, resource: string, body?: object): object {
   }
 }
 
-/** Tables with the key of seals and nothing else: the only thing that answers. */
+/** Server of tables that contain only the key of seals. No other service responds. */
 const EMPTY_TABLES = `
   const answer = { Items: [], Responses: {}, UnprocessedKeys: {}, UnprocessedItems: {} }
   const server = require('node:http').createServer(async (request, response) => {
@@ -410,7 +410,7 @@ const EMPTY_BUCKET = `
   await new Promise((resolve) => bucket.listen(0, '127.0.0.1', resolve))
   process.env.AWS_ENDPOINT_URL_S3 = 'http://127.0.0.1:' + bucket.address().port`
 
-/** As Lambda gives them to every function; nobody is at the address. */
+/** Variables that Lambda sets for every function. No server listens at the address. */
 const PLATFORM = {
   AWS_REGION: 'us-east-1',
   AWS_ACCESS_KEY_ID: 'x',
@@ -418,7 +418,7 @@ const PLATFORM = {
   AWS_ENDPOINT_URL: 'http://127.0.0.1:9',
 }
 
-/** For what only a deployment knows. */
+/** Values that only a deployment determines. */
 const PLACEHOLDERS: Readonly<Record<string, string>> = {
   FHIR_BASE_URL: 'https://example.org/fhir',
   FHIR_SEARCH_ENDPOINT: 'http://127.0.0.1:9',

@@ -1,6 +1,6 @@
 /**
- * A condition of a scope may name a parameter that a tenant has defined: every function that asks who asks looks up what is defined before it
- * judges by one, whatever it is for. Where nothing was looked up, nothing would be granted.
+ * A condition of a scope may name a custom parameter. Every function that identifies its caller loads the definitions before it evaluates a
+ * condition. Without definitions it would grant nothing.
  */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
@@ -27,7 +27,7 @@ const tokenOf = (scope: string): string => {
   return signToken(KEY, { iss: BASE_URL, aud: BASE_URL, iat: now, exp: now + 600, jti: scope, typ: 'Bearer', ...who, scope })
 }
 
-/** A token is looked at before anything else: what is sent besides need not make sense. */
+/** The token is checked first, so the rest of the request need not be valid. */
 const eventOf = ({ method, path }: (typeof ROUTES)[number], scope: string) => ({
   httpMethod: method,
   resource: path,
@@ -38,7 +38,7 @@ const eventOf = ({ method, path }: (typeof ROUTES)[number], scope: string) => ({
 
 const SCOPES = ['system/*.cruds', 'system/*.cruds?mine=x']
 
-it('what is defined is known to every function that judges by a condition', async () => {
+it('every function loads definitions before it evaluates a condition of a scope', async () => {
   const assembly = await assemblyOf(BUNDLED_SETTINGS)
   const rows = ASKING.flatMap(([name, route]) =>
     SCOPES.map((scope) => ({ bundle: join(assembly, 'bundles', name, `${name}.js`), event: eventOf(route, scope) })),
@@ -52,7 +52,7 @@ it('what is defined is known to every function that judges by a condition', asyn
   for (const { status } of answers) expect([401, 503]).not.toContain(status)
   const looking = (nth: number) => ASKING.flatMap(([name], i) => (answers[2 * i + nth]!.partitions.includes(DEFINITIONS) ? [name] : []))
   expect(looking(1)).toEqual(ASKING.map(([name]) => name))
-  // Those that need it for nothing else take no time for it where a token has no condition.
+  // Functions that need the definitions for nothing else do not load them for a token without a condition.
   const spared = ['export-cancel', 'export-status', 'history', 'read', 'reindex', 'reindex-status', 'vread']
   expect(looking(0).sort()).toEqual(
     ASKING.map(([name]) => name)
@@ -61,7 +61,7 @@ it('what is defined is known to every function that judges by a condition', asyn
   )
 })
 
-it('and may be read by each of them, in stages that give tokens only', () => {
+it('each of these functions may read definitions, in stages with tokens only', () => {
   const mayLook = (name: FunctionName, access: string): boolean =>
     portsOfStage(name, access).some((port) => ['conditions', 'progress', 'definitions'].includes(port))
   expect(ASKING.filter(([name]) => !mayLook(name, 'token'))).toEqual([])

@@ -1,4 +1,4 @@
-/** The costs lib/README.md tells, computed. */
+/** The costs in lib/README.md, computed. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import { resourcesOfType } from './assembly.ts'
@@ -23,19 +23,19 @@ describe('a million requests', () => {
     ['create', '6.74'],
     ['update', '8.81'],
     ['token', '8.88'],
-  ])('of %s cost $%s', (name, dollars) => {
+  ])('cost the listed amount: %s, $%s', (name, dollars) => {
     expect(costOfMillionRequests(REQUEST_WORK[name]).toFixed(2)).toBe(dollars)
     expect(README).toContain(`$${dollars}`)
   })
 })
 
-it('costs $13.33 more for a million writes with strong consistency', () => {
+it('a million writes cost $13.33 more with strong consistency', () => {
   expect(STRONG_WRITES_COST.toFixed(2)).toBe('13.33')
   expect(README).toContain('$13.33')
 })
 
 describe('a month', () => {
-  it('of a function that never sleeps and looks for packages costs $0.10', () => {
+  it('costs $0.10 for an always active function that looks for packages', () => {
     expect(PACKAGES_MONTHLY_COST.toFixed(2)).toBe('0.10')
     expect(README).toContain('$0.10')
   })
@@ -56,10 +56,10 @@ describe('a month', () => {
   })
 
   it.each<[string, StageUse, readonly [number, number, number, number, number]]>([
-    ['of a demo: ten thousand requests, 1 GB', { requests: 0.01, stored: 1, size: 'demo' }, [0, 0, 29, 16, 45]],
-    ['of a million requests, 10 GB', { requests: 1, stored: 10, size: 'demo' }, [6, 2, 29, 16, 53]],
-    ['of a hundred million requests, 100 GB', { requests: 100, stored: 100, size: 'production' }, [703, 71, 466, 16, 1257]],
-  ])('%s costs %j', (_, use, dollars) => {
+    ['a demo with ten thousand requests and 1 GB', { requests: 0.01, stored: 1, size: 'demo' }, [0, 0, 29, 16, 45]],
+    ['a million requests and 10 GB', { requests: 1, stored: 10, size: 'demo' }, [6, 2, 29, 16, 53]],
+    ['a hundred million requests and 100 GB', { requests: 100, stored: 100, size: 'production' }, [703, 71, 466, 16, 1257]],
+  ])('costs the listed amounts: %s, %j', (_, use, dollars) => {
     const { requests, data, search, fixed } = costsOfMonth(use)
     expect([requests, data, search, fixed, requests + data + search + fixed].map(Math.round)).toEqual(dollars)
     expect(README).toContain(`| ${dollars.map((each) => `$${each.toLocaleString('en')}`).join(' | ')} |`)

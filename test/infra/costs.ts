@@ -1,6 +1,6 @@
 /**
- * Monthly costs of a deployment: list prices of us-east-1 in US dollars, without free tiers that end, and the work each interaction
- * is. https://aws.amazon.com/pricing/
+ * Monthly costs of a deployment: list prices of us-east-1 in US dollars, without free tiers that end, and the work of each interaction.
+ * https://aws.amazon.com/pricing/
  */
 import { heartbeatItem } from '../../lambdas/adapters/dynamodb/stream/heartbeat.ts'
 import { BEATS_PER_HEARTBEAT, beatsOf } from '../../lambdas/indexing/heartbeat.ts'
@@ -35,7 +35,7 @@ const PRICES = {
   metric: 0.3,
 } as const
 
-/** In a month and account, without an end: of CloudFront, and of CloudWatch, which has three dashboards besides. */
+/** Permanent free tiers per month and account: of CloudFront, and of CloudWatch, which also includes three dashboards. */
 const FREE = { requests: 10, gigabytes: 1_000, alarms: 10, metrics: 10 }
 
 type Work = {
@@ -50,7 +50,7 @@ type Work = {
   readonly signed?: true
 }
 
-/** Of a resource of 1.5 KB, which is kept in less than 1; a search finds 20. Units as lib/README.md tells them. */
+/** For a resource of 1.5 KB, which is stored in less than 1 KB. A search finds 20. Units are those of lib/README.md. */
 export const REQUEST_WORK = {
   read: { gigabytes: 0.5, ms: 8, writes: 0, reads: 1, answer: 1.5 },
   search: { gigabytes: 1, ms: 40, writes: 0, reads: 20, answer: 30 },
@@ -62,7 +62,7 @@ export const REQUEST_WORK = {
 
 const AUDIT_WRITES = 1
 const LOG_KB = 0.5
-/** Of a table that was made without a wish for more. */
+/** Partitions of a table with the default capacity. */
 const PARTS = 4
 /** Records come in batches. */
 const INDEXING = 0.05
@@ -82,18 +82,18 @@ export const ALARMS = {
   token: alarmsOf({ ...DEPLOYED, tokens: { tender: 'x' } }),
 }
 
-/** In a month, of a stage that issues tokens: its signing key, the secret that CloudFront sends to the API, and alarms. */
+/** Monthly cost of issuing tokens: the signing key, the secret that CloudFront sends to the API, and alarms. */
 export const TOKENS_MONTHLY_COST = PRICES.key + PRICES.secret + (ALARMS.token - ALARMS.iam) * PRICES.alarm
 
 const OF_WATCHING = Math.max(0, ALARMS.iam - FREE.alarms) * PRICES.alarm + Math.max(0, METRIC_NAMES.length - FREE.metrics) * PRICES.metric
 
-/** In a month, of a function that asks what packages there are every ten seconds. */
+/** Monthly cost of a function that looks for packages every ten seconds. */
 export const PACKAGES_MONTHLY_COST = ((30 * 24 * 3_600) / 10 / 1_000_000) * PRICES.objectRead
 
-/** Beats that are in the index of the table. */
+/** Beats that the index of the table contains. */
 const INDEXED = beatsOf(0).filter((beat) => heartbeatItem(beat).gpk !== undefined).length
 
-/** In a month, of the pulse: its beats, those of them that the index of the table has too, two looks at these, what remembers that they arrived in as many batches as an idle table has parts, and the calls these are. */
+/** Monthly cost of the heartbeat: its beats, those in the index, the state that each batch reads and writes, and the calls. An idle table has a batch for each partition. */
 const OF_PULSE =
   ((30 * 24 * 60) / 1_000_000) *
   ((BEATS_PER_HEARTBEAT + INDEXED + 2 * PARTS) * PRICES.writeUnit +
@@ -103,7 +103,7 @@ const OF_PULSE =
 /** Cost of a million writes that wait until searches find them: a second of a function each. */
 export const STRONG_WRITES_COST = REQUEST_WORK.create.gigabytes * 1_000_000 * PRICES.computing
 
-/** Of a million requests, but for transfer. */
+/** Cost of a million requests, without transfer. */
 export function costOfMillionRequests({ gigabytes, ms, writes, reads, indexed, signed }: Work): number {
   const gateway = PRICES.api + PRICES.invocation + PRICES.firewall
   const computing = gigabytes * ms * 1_000 * PRICES.computing

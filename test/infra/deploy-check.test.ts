@@ -1,4 +1,4 @@
-/** What is told before a deployment: of an account that has all it takes nothing, of others what is missing, one line each. */
+/** Problems reported before a deployment: none for a complete account, otherwise one line for each missing part. */
 import { APIGatewayClient, GetAccountCommand } from '@aws-sdk/client-api-gateway'
 import {
   CloudFormationClient,
@@ -81,12 +81,12 @@ const deployed = (template: Tree): void => {
   formation.on(GetTemplateCommand, { StackName: 'fhir-dev-data' }).resolves({ TemplateBody: JSON.stringify(template) })
 }
 
-it('nothing, of an account that has all it takes', async () => {
+it('nothing is reported for a complete account', async () => {
   expect(await told({ account: '111111111111', concurrency: { indexer: 20 } })).toEqual([])
   expect(await told({ vpc: VPC }, inNetwork.data)).toEqual([])
 })
 
-it('credentials of another account, of which nothing else is asked', async () => {
+it('credentials of another account are reported after a single request', async () => {
   expect(await told({ account: '222222222222' })).toEqual([
     'Account: the credentials are those of 111111111111, the setting account says 222222222222',
   ])
@@ -94,7 +94,7 @@ it('credentials of another account, of which nothing else is asked', async () =>
 })
 
 it.each(['CredentialsProviderError', 'ExpiredToken', 'InvalidClientTokenId'])(
-  'no credentials that count, and nothing else is asked: %s',
+  'invalid credentials are reported after a single request: %s',
   async (name) => {
     for (const client of all) client.rejects(failing(name, 'of no use'))
     expect(await told()).toEqual([
@@ -105,15 +105,15 @@ it.each(['CredentialsProviderError', 'ExpiredToken', 'InvalidClientTokenId'])(
 )
 
 it.each([
-  ['no bootstrap', undefined, 'none'],
-  ['an old one', '5', '5'],
-])('%s', async (_, Value, version) => {
+  ['none', undefined, 'none'],
+  ['an old version', '5', '5'],
+])('an insufficient bootstrap is reported: %s', async (_, Value, version) => {
   if (Value === undefined) ssm.on(GetParameterCommand).rejects(failing('ParameterNotFound'))
   else ssm.on(GetParameterCommand).resolves({ Parameter: { Value } })
   expect(await told()).toEqual([`Bootstrap: run npx cdk bootstrap aws://ACCOUNT/us-east-1: its version is ${version}`])
 })
 
-it('too little concurrency, and more reserved than can be', async () => {
+it('too little concurrency and too much reserved concurrency are reported', async () => {
   lambda.on(GetAccountSettingsCommand).resolves({ AccountLimit: { ConcurrentExecutions: 10 } })
   expect(await told()).toEqual([expect.stringMatching(/^Lambda: 10 functions run at once in the account, 2 of them in a rebuild/)])
   lambda.on(GetAccountSettingsCommand).resolves({ AccountLimit: { ConcurrentExecutions: 110 } })
@@ -122,19 +122,19 @@ it('too little concurrency, and more reserved than can be', async () => {
   ])
 })
 
-it('a role of logs that others use', async () => {
+it('a log role of API Gateway that others use is reported', async () => {
   gateway.on(GetAccountCommand).resolves({ cloudwatchRoleArn: 'arn:aws:iam::1:role/theirs' })
   expect(await told()).toEqual([expect.stringMatching(/^API Gateway: .*role\/theirs, which the deployment exchanges/)])
   gateway.on(GetAccountCommand).resolves({ cloudwatchRoleArn: 'arn:aws:iam::1:role/fhir-dev-service-ApiCloudWatchRole' })
   expect(await told()).toEqual([])
 })
 
-it('an account that CloudFront has not verified', async () => {
+it('an account that CloudFront has not verified is reported', async () => {
   front.on(ListDistributionsCommand).rejects(failing('AccessDenied', 'Your account must be verified before you can add resources.'))
   expect(await told()).toEqual(['CloudFront: Your account must be verified before you can add resources. Ask AWS Support'])
 })
 
-it('an engine or a size that the region does not have, unless the cluster is elsewhere', async () => {
+it('an unavailable engine or instance type is reported, unless the cluster is external', async () => {
   search.on(ListInstanceTypeDetailsCommand).resolves({ InstanceTypeDetails: [] })
   expect(await told()).toEqual([expect.stringMatching(/^OpenSearch: us-east-1 has no t3.small.search with OpenSearch_3.7/)])
   search.on(ListVersionsCommand, { NextToken: 'more' }).resolves({ Versions: [] })
@@ -142,13 +142,13 @@ it('an engine or a size that the region does not have, unless the cluster is els
   expect(await told({ search: { endpoint: 'https://search.example.org' } }, elsewhere.data)).toEqual([])
 })
 
-it('the role of OpenSearch, in a VPC only', async () => {
+it('a missing role of OpenSearch is reported in a VPC only', async () => {
   iam.on(GetRoleCommand).rejects(failing('NoSuchEntityException'))
   expect(await told()).toEqual([])
   expect(await told({ vpc: VPC }, inNetwork.data)).toEqual([expect.stringMatching(/^OpenSearch: aws iam create-service-linked-role/)])
 })
 
-it('a creation that failed, and how it can be repeated', async () => {
+it('a failed creation is reported with the way to repeat it', async () => {
   there('ROLLBACK_COMPLETE')
   expect(await told()).toEqual([
     'Stacks: fhir-dev-data is ROLLBACK_COMPLETE',
@@ -158,7 +158,7 @@ it('a creation that failed, and how it can be repeated', async () => {
   expect(await told()).toEqual(['Stacks: fhir-dev-data is ROLLBACK_COMPLETE'])
 })
 
-it('a stack that somebody is at, or that could not be set back, and none that was only ever planned', async () => {
+it('a stack that is updating or failed to roll back is reported', async () => {
   for (const status of ['UPDATE_IN_PROGRESS', 'UPDATE_ROLLBACK_FAILED'] as const) {
     deployed(demo.data)
     there(status)
@@ -168,7 +168,7 @@ it('a stack that somebody is at, or that could not be set back, and none that wa
   expect(await told()).toEqual([])
 })
 
-it('what would be replaced, and nothing of what stays', async () => {
+it('resources that would be replaced are reported, and no others', async () => {
   deployed(demo.data)
   expect(await told()).toEqual([])
   expect(await told({ vpc: VPC }, inNetwork.data)).toEqual([
@@ -183,7 +183,7 @@ it('what would be replaced, and nothing of what stays', async () => {
   )
 })
 
-describe('before tables are adopted that were restored', () => {
+describe('the check before restored tables are adopted', () => {
   const KEY = 'arn:aws:kms:us-east-1:111111111111:key/1'
   const TABLES = ['restored-1', 'state-1', 'made']
   const ORIGIN = {
@@ -221,17 +221,17 @@ describe('before tables are adopted that were restored', () => {
     for (const name of TABLES) table(name)
   })
 
-  it('nothing, of tables that can be adopted while writes are stopped', async () => {
+  it('reports nothing if the tables can be adopted and writes are stopped', async () => {
     expect(await told(restored())).toEqual([])
     expect(await told({ ...STOPPED, restored: { resources: 'restored-1', epoch: 1, instant: RESTORED.instant } })).toEqual([])
   })
 
-  it('nothing, of a stage that has adopted them, whose writes go on again', async () => {
+  it('reports nothing after the adoption, when writes continue', async () => {
     running(adopted)
     expect(await told({ restored: RESTORED })).toEqual([])
   })
 
-  it.each(TABLES)('that %s is not there', async (name) => {
+  it.each(TABLES)('reports that the table %s is missing', async (name) => {
     dynamo.on(DescribeTableCommand, { TableName: name }).rejects(failing('ResourceNotFoundException'))
     expect(await told(restored())).toEqual([expect.stringMatching(`^Tables: there is no table ${name}`)])
   })
@@ -244,24 +244,24 @@ describe('before tables are adopted that were restored', () => {
     ['was not restored from made', { RestoreSummary: { ...ORIGIN, SourceTableArn: 'arn:aws:dynamodb:us-east-1:1:table/other' } }],
     ['was restored to 2030-12-31', { RestoreSummary: { ...ORIGIN, RestoreDateTime: new Date('2030-12-31') } }],
     ['has a stream of another view', { StreamSpecification: { StreamEnabled: true, StreamViewType: 'NEW_IMAGE' } }],
-  ])('that a table %s', async (why, other) => {
+  ])('reports that a table %s', async (why, other) => {
     table('restored-1', other)
     expect(await told(restored())).toEqual([expect.stringMatching(`^Tables: the table restored-1 ${why}`)])
   })
 
-  it('that the key cannot be used, or that there is no stage', async () => {
+  it('reports that the key is unusable or that the stage is missing', async () => {
     key('PendingDeletion')
     expect(await told(restored())).toEqual([expect.stringMatching(/^Tables: the key of the stage is PendingDeletion/)])
     formation.on(ListStackResourcesCommand, { StackName: 'fhir-dev-data' }).rejects(failing('ValidationError'))
     expect(await told(restored())).toEqual([expect.stringMatching(/^Tables: there is no stack fhir-dev-data/)])
   })
 
-  it('that writes go on', async () => {
+  it('reports that writes continue', async () => {
     running(demo)
     expect(await told(restored())).toEqual([expect.stringMatching(/^Tables: writes go on, and would be lost: .*"writes": "stopped"/)])
   })
 
-  it('that the epoch is not the next', async () => {
+  it('reports that the epoch is not the next one', async () => {
     running(adopted)
     const { former: _, ...again } = { ...RESTORED, resources: 'made' }
     expect(await told({ restored: again })).toEqual([
@@ -273,7 +273,7 @@ describe('before tables are adopted that were restored', () => {
   })
 })
 
-it('refuses to change the access of a stage that does not name it', async () => {
+it('a change of access is reported if the settings do not name it', async () => {
   running(signed)
   expect(await told()).toEqual([
     expect.stringMatching(
@@ -285,7 +285,7 @@ it('refuses to change the access of a stage that does not name it', async () => 
   expect(await told()).toEqual([])
 })
 
-it('what cannot be looked at, beside the rest', async () => {
+it('a failed request is reported beside the other problems', async () => {
   lambda.on(GetAccountSettingsCommand).rejects(failing('AccessDeniedException', 'not allowed'))
   there('ROLLBACK_COMPLETE', false)
   expect(await told()).toEqual([

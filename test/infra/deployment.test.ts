@@ -11,7 +11,7 @@ import { newFolder } from '../fixtures/at-end.ts'
 import { functionsOf, resourcesOfType, type SynthesizedStacks, synthesizeStages, type Tree } from './assembly.ts'
 import { DOMAIN, demo, functionNames, local, production, signed, tokens } from './stages.ts'
 
-/** Of each setting of the service another value than the default, but where one is refused. Tenancy needs tokens. */
+/** For each setting of the service a value other than the default, except those that are rejected. Tenancy requires tokens. */
 const TOLD: Readonly<Partial<Record<ServiceSetting, string>>> = {
   clientIds: 'optional',
   conditionalUpdateIdMismatch: 'reject',
@@ -58,11 +58,11 @@ const { again, changed, named, namedAndSigned } = await synthesizeStages({
   namedAndSigned: { access: 'iam', customDomain: DOMAIN },
 })
 
-describe('what follows the table', () => {
+describe('the background work of a stage', () => {
   it.each([
     ['indexer', ['H', 'P']],
     ['settle-transactions', ['T']],
-  ])('%s gets records with the sort keys %s, repeats what fails alone, and loses nothing', (name, sorts) => {
+  ])('gives %s records with the sort keys %s, retries failed ones and loses none', (name, sorts) => {
     const functionId = Object.entries(resourcesOfType(signed.service, 'AWS::Lambda::Function')).find(
       ([, { Handler }]) => Handler === `${name}.handler`,
     )![0]
@@ -83,10 +83,10 @@ describe('what follows the table', () => {
     expect(JSON.parse(mapping.FilterCriteria.Filters[0].Pattern)).toEqual({ dynamodb: { Keys: { sk: { S: sorts } } } })
   })
 
-  it('is no more than two functions, as a stream wants it', () =>
+  it('has exactly two followers, the limit of a stream', () =>
     expect(Object.keys(resourcesOfType(signed.service, 'AWS::Lambda::EventSourceMapping'))).toHaveLength(2))
 
-  it('takes up every minute, hour and day what was left', () => {
+  it('resumes unfinished work every minute, hour and day', () => {
     const rules = Object.values(resourcesOfType(signed.service, 'AWS::Events::Rule'))
     expect(rules.map(({ ScheduleExpression, Targets }) => [ScheduleExpression, Targets[0].Input])).toEqual([
       ['rate(1 minute)', '{"sweep":"transactions"}'],
@@ -97,7 +97,7 @@ describe('what follows the table', () => {
     ])
   })
 
-  it('tends the signing keys every day, which are made before anybody is answered', () => {
+  it('checks signing keys daily, and creates them before tokens are issued', () => {
     const inputs = Object.values(resourcesOfType(tokens.service, 'AWS::Events::Rule')).map(({ Targets }) => Targets[0].Input)
     expect(inputs).toContain('{"sweep":"keys"}')
     const { Resources } = tokens.service
@@ -107,9 +107,9 @@ describe('what follows the table', () => {
   })
 
   it.each([
-    ['rebuilds by the state machine of lambdas/indexing', 'Rebuild', rebuildWorkflow],
-    ['exports by that of lambdas/export', 'Exporting', exportWorkflow],
-  ])('%s, whose log has no input', (_, id, definition) => {
+    ['rebuilds by the workflow of lambdas/indexing', 'Rebuild', rebuildWorkflow],
+    ['exports by the workflow of lambdas/export', 'Exporting', exportWorkflow],
+  ])('%s, and its log contains no input', (_, id, definition) => {
     const machines = Object.entries(resourcesOfType(signed.service, 'AWS::StepFunctions::StateMachine'))
     const [, machine] = machines.find(([each]) => each.startsWith(`${id}Machine`))!
     const [separator, parts] = machine.DefinitionString['Fn::Join']
@@ -122,7 +122,7 @@ describe('what follows the table', () => {
   it.each([
     ['Rebuild', 'rebuild-step', 6 * 24],
     ['Exporting', 'export-step', 2 * 24],
-  ])('%s waits for nothing longer than it may take: its function %s, and itself %i hours', (id, name, hours) => {
+  ])('limits the time of each step and workflow: %s, %s, %i hours', (id, name, hours) => {
     const [, machine] = Object.entries(resourcesOfType(signed.service, 'AWS::StepFunctions::StateMachine')).find(([each]) =>
       each.startsWith(`${id}Machine`),
     )!
@@ -139,7 +139,7 @@ describe('what follows the table', () => {
     const { Timeout } = functionsOf(signed.service)[name]!
     for (const { TimeoutSeconds, Retry } of tasks) {
       expect([TimeoutSeconds > Timeout, TimeoutSeconds]).toEqual([true, Timeout + 60])
-      // Of all errors there are, that of a step that was not answered too.
+      // The last retry covers all errors, also that of a step that did not respond.
       expect(Retry.at(-1).ErrorEquals).toEqual(['States.ALL'])
     }
     expect(validate(definition)).toMatchObject({ isValid: true })
@@ -150,7 +150,7 @@ describe('a deployment', () => {
   const { Resources } = signed.service
   const migration = Resources.Migration
 
-  it('migrates with the new functions behind the stream, before any request is served by the new ones', () => {
+  it('migrates after the stream functions and before other functions serve requests', () => {
     const idOf = (name: string) =>
       Object.entries(resourcesOfType(signed.service, 'AWS::Lambda::Function')).find(([, { Handler }]) => Handler === `${name}.handler`)![0]
     const before = ['indexer', 'settle-transactions', 'rebuild-step', 'export-step', 'export-sweep', 'migrate']
@@ -160,13 +160,13 @@ describe('a deployment', () => {
     }
   })
 
-  it('migrates again whenever code or settings change, and only then', () => {
+  it('migrates again only if code or settings change', () => {
     const deployed = ({ service }: SynthesizedStacks) => service.Resources.Migration.Properties.Deployed
     expect(deployed(again)).toBe(deployed(demo))
     expect(deployed(changed)).not.toBe(deployed(demo))
   })
 
-  it('tells the functions the address clients use', () => {
+  it('passes the base URL of clients to the functions', () => {
     const baseUrl = ({ service }: SynthesizedStacks) => functionsOf(service).read!.Environment.Variables.FHIR_BASE_URL
     const [, parts] = baseUrl(signed)['Fn::Join']
     const [api] = Object.keys(resourcesOfType(signed.service, 'AWS::ApiGateway::RestApi'))
@@ -177,14 +177,14 @@ describe('a deployment', () => {
       'AWS::URLSuffix',
       '/fhir',
     ])
-    // CloudFront asks the API under its own name: what is signed for another host is refused there.
+    // CloudFront calls the API by its own name, and the API rejects signatures for another host.
     expect(baseUrl(namedAndSigned)['Fn::Join'][1][0]).toBe('https://')
     expect(baseUrl(named)).toBe('https://fhir.example.org/fhir')
     expect(JSON.stringify(baseUrl(tokens))).toContain('DomainName')
     expect(baseUrl(local)).toBe('http://127.0.0.1:8080/fhir')
   })
 
-  it("tells them each address that counts as own: first the API's, which stays whatever the settings say, and CloudFront's", () => {
+  it('passes all own base URLs to the functions, the API first', () => {
     const told =
       (name: string) =>
       (of: SynthesizedStacks): readonly string[] =>
@@ -204,7 +204,7 @@ describe('a deployment', () => {
     expect(told('FHIR_OWN_BASES')(named)[0]).toBe(`${own} https://Distribution/fhir https://fhir.example.org/fhir`)
   })
 
-  it('prints where everything is', () => {
+  it('prints the names and addresses of its parts', () => {
     expect(Object.keys(signed.data.Outputs)).toEqual(expect.arrayContaining(['ResourceTableName', 'StateTableName', 'BucketName']))
     expect(Object.keys(signed.service.Outputs)).toEqual(expect.arrayContaining(['BaseUrl', 'ApiUrl', 'DistributionDomain', 'AlarmTopic']))
   })
@@ -223,7 +223,7 @@ describe('a deployment', () => {
     })
   })
 
-  it('has settings that fit, or does not begin', () => {
+  it('does not start with invalid settings', () => {
     const wrong = (settings: object) => () => settingsOf(settings)
     expect(wrong({ stagee: 'x' })).toThrow('"stagee" is no setting')
     expect(wrong({ service: { versioning: 'maybe' } })).toThrow('FHIR_VERSIONING')
@@ -245,13 +245,13 @@ describe('a deployment', () => {
     expect(wrong({ stage: 'Prod!' })).toThrow('is no stage')
   })
 
-  it('sets what the service is told', () => {
+  it('applies the settings of the service', () => {
     const { Variables } = functionsOf(production.service).vread!.Environment
     expect(Variables).toMatchObject({ FHIR_VERSIONING: 'off', FHIR_ALLOWED_ORIGINS: 'https://app.example.org' })
     expect(functionsOf(production.service).indexer!.ReservedConcurrentExecutions).toBe(20)
   })
 
-  it('tells every function each setting of the service, or refuses it with what to do instead', () => {
+  it('passes every service setting to each function, or rejects it with an alternative', () => {
     const known = [...Object.keys(TOLD), ...REFUSED, 'tenancy']
     expect(SETTINGS.map(({ name }) => name).toSorted()).toEqual(known.toSorted())
     const told = { ...serviceEnvironmentOf(settingsOf({ service: TOLD })), FHIR_ACCESS: 'token' }
@@ -268,7 +268,7 @@ describe('a deployment', () => {
   })
 })
 
-/** With the names of what it is made of, as far as they stay the same. */
+/** The URL with the stable names of the resources it refers to. */
 const urlOf = (value: Tree | string): string =>
   typeof value === 'string'
     ? value

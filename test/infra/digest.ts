@@ -1,4 +1,4 @@
-/** A template in as many lines as a person reads: how many of each type, what each function is told, what each role may do. No hashes. */
+/** A short form of a template: the number of resources of each type, and environment and permissions of each function. No hashes. */
 import type { Tree } from './assembly.ts'
 import { functionsOf } from './assembly.ts'
 import { type Statement, statementsOf } from './iam.ts'

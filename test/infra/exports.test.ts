@@ -1,4 +1,4 @@
-/** Where export files are and who is handed them: the bucket, its keys, CloudFront. */
+/** Storage and delivery of export files: the bucket, its keys, CloudFront. */
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from '@jest/globals'
 import { fileKeyOf } from '../../lambdas/export/job/job.ts'
@@ -52,8 +52,8 @@ const only = (template: Tree, type: string): Tree => {
 const distributionOf = ({ service }: { readonly service: Tree }): Tree => only(service, 'AWS::CloudFront::Distribution').DistributionConfig
 const idsOf = (template: Tree, type: string): readonly string[] => Object.keys(resourcesOfType(template, type))
 
-describe('what comes along in exports', () => {
-  it('is a setting of the stage, and checked', () => {
+describe('the rules for additional resources in exports', () => {
+  it('are a setting of the stage, and are checked', () => {
     const rule = { allowedForGroupExport: true, allowedForPatientExport: false, path: '$.subject.reference', resourceTypes: ['Location'] }
     expect(settingsOf({ exportAdditionalResources: { Observation: [rule] } }).exportAdditionalResources).toEqual({ Observation: [rule] })
     expect(() => settingsOf({ exportAdditionalResources: { Observation: [{ ...rule, path: 'subject' }] } })).toThrow(
@@ -68,7 +68,7 @@ describe('what comes along in exports', () => {
 describe('the bucket of export files', () => {
   const bucket = only(first.service, 'AWS::S3::Bucket')
 
-  it('is shown to nobody, encrypted with the key of the stage, and keeps no versions', () => {
+  it('is private, encrypted with the key of the stage, and has no versions', () => {
     expect(Object.values(bucket.PublicAccessBlockConfiguration)).toEqual([true, true, true, true])
     const { ServerSideEncryptionByDefault: by } = bucket.BucketEncryption.ServerSideEncryptionConfiguration[0]
     expect([by.SSEAlgorithm, JSON.stringify(by.KMSMasterKeyID)]).toEqual(['aws:kms', expect.stringContaining('ImportValue')])
@@ -78,7 +78,7 @@ describe('the bucket of export files', () => {
   it.each([
     ['10 days, by default', first, 25],
     ['30 days', third, 45],
-  ])('forgets files only when no link to them is good any more: manifests are told of for %s', (_, { service }, ExpirationInDays) =>
+  ])('deletes files only after all links to them expired: retention %s', (_, { service }, ExpirationInDays) =>
     expect(only(service, 'AWS::S3::Bucket').LifecycleConfiguration.Rules).toEqual([
       { Status: 'Enabled', ExpirationInDays, AbortIncompleteMultipartUpload: { DaysAfterInitiation: 7 } },
     ]),
@@ -96,7 +96,7 @@ describe('the bucket of export files', () => {
     expect(denied).toContainEqual({ Bool: { 'aws:SecureTransport': 'false' } })
   })
 
-  it('is decrypted for distributions of the account, which the key cannot name one by one', () => {
+  it('is decrypted for any distribution of the account', () => {
     const statements: Tree[] = only(first.data, 'AWS::KMS::Key').KeyPolicy.Statement
     const found = statements.filter(({ Principal }) => Principal.Service === 'cloudfront.amazonaws.com')
     expect(found.map(({ Action, Condition }) => [Action, JSON.stringify(Condition)])).toEqual([
@@ -106,7 +106,7 @@ describe('the bucket of export files', () => {
 })
 
 describe('links', () => {
-  it('are looked at where files are, and nowhere else', () => {
+  it('are verified on the paths of files only', () => {
     const { CacheBehaviors, DefaultCacheBehavior, Origins } = distributionOf(first)
     expect(DefaultCacheBehavior.TrustedKeyGroups).toBeUndefined()
     const [files, ...others] = CacheBehaviors as Tree[]
@@ -127,7 +127,7 @@ describe('links', () => {
     expect(control).toMatchObject({ OriginAccessControlOriginType: 's3', SigningBehavior: 'always', SigningProtocol: 'sigv4' })
   })
 
-  it('are signed with keys of KMS, whose public halves CloudFront is told by a function', () => {
+  it('are signed with KMS keys, and a function passes public keys to CloudFront', () => {
     const linkKeys = Object.entries(resourcesOfType(first.service, 'AWS::KMS::Key'))
     expect(linkKeys.map(([, { KeySpec, KeyUsage }]) => [KeySpec, KeyUsage])).toEqual([['RSA_2048', 'SIGN_VERIFY']])
     const [told] = Object.entries(resourcesOfType(first.service, 'Custom::FhirLinkKey'))
@@ -139,7 +139,7 @@ describe('links', () => {
     expect(isFunctionAllowed(first.service, 'link-key', { action: 'kms:Sign', ...key })).toBe(false)
   })
 
-  it('get another key by the setting, and those of the key before it count until the next', () => {
+  it('get a new key by the setting, and the previous key stays valid', () => {
     const numbers = (stacks: typeof first): readonly string[] =>
       idsOf(stacks.service, 'AWS::CloudFront::PublicKey').map((id) => /(\d)[\dA-F]{8}$/.exec(id)![1]!)
     expect([first, second, third].map(numbers)).toEqual([['1'], ['2', '1'], ['3', '2']])
@@ -149,7 +149,7 @@ describe('links', () => {
   })
 })
 
-describe('of exports', () => {
+describe('a stage with exports', () => {
   const names = functionsOfStage('token')
   const whoMay = (action: string, resource: string, context?: Record<string, string[]>) =>
     names.filter((name) => isFunctionAllowed(first.service, name, { action, resource, ...(context && { context }) })).sort()
@@ -157,7 +157,7 @@ describe('of exports', () => {
   const WORKERS = ['export-step', 'export-sweep']
   const ALL = ['export', 'export-cancel', 'export-schedule', 'export-status', ...WORKERS].sort()
 
-  it('the jobs are known to their functions, and what writers keep is written by writers alone', () => {
+  it('lets only export functions access jobs, and only writers change segments', () => {
     for (const action of ['GetItem', 'PutItem']) expect([action, rows(action, 'exports')]).toEqual([action, ALL])
     expect(rows('Query', 'exports')).toEqual(WORKERS)
     expect(rows('Query', 'exports/job/segments')).toEqual(ALL)
@@ -166,7 +166,7 @@ describe('of exports', () => {
     for (const key of ['exportsx', 'CLIENTS', 'export-clients/x']) expect([key, rows('PutItem', key)]).toEqual([key, []])
   })
 
-  it('files are written and read by writers alone, and nobody reads them but CloudFront', () => {
+  it('lets only writers read and write files', () => {
     const file = `${ARNS.ExportsBucket}/exports/job/files/Patient.ndjson`
     for (const action of ['s3:GetObject', 's3:PutObject', 's3:AbortMultipartUpload'])
       expect([action, whoMay(action, file)]).toEqual([action, WORKERS])
@@ -176,7 +176,7 @@ describe('of exports', () => {
       expect([action, whoMay(action, `${ARNS.ExportsBucket}/other`)]).toEqual([action, []])
   })
 
-  it('the work is begun by who kicks off, ended by who cancels, and both by who sweeps', () => {
+  it('starts exports by kick-off, stops them by cancel, and both by sweep', () => {
     expect(whoMay('states:StartExecution', ARNS.ExportingMachine)).toEqual(['export', 'export-schedule', 'export-sweep'])
     const executionOf = (machine: string) =>
       `${machine.replace(':stateMachine:', ':execution:').replace('000000000000', '111111111111')}:job-1`
@@ -187,7 +187,7 @@ describe('of exports', () => {
       expect([action, whoMay(action, executionOf(ARNS.RebuildMachine))]).toEqual([action, []])
   })
 
-  it('links are signed by who hands them out, with the newest key alone', () => {
+  it('signs links in the status function, with the newest key only', () => {
     const signers = (number: 1 | 2) =>
       names.filter((name) => isFunctionAllowed(second.service, name, { action: 'kms:Sign', resource: ARNS[`ExportsLinkKey${number}`] }))
     expect([signers(2), signers(1)]).toEqual([['export-status'], []])
@@ -199,7 +199,7 @@ describe('of exports', () => {
     ])
   })
 
-  it('writers have a quarter of an hour for a step, one processor, and as many at once as the setting says', () => {
+  it('gives writers 15 minutes per step, one processor and the configured concurrency', () => {
     const writer = functionsOf(first.service)['export-step']!
     expect([writer.Timeout, writer.MemorySize, writer.ReservedConcurrentExecutions]).toEqual([900, 1_769, undefined])
     expect(functionsOf(third.service)['export-step']!.ReservedConcurrentExecutions).toBe(40)
@@ -212,7 +212,7 @@ describe('scheduled exports', () => {
   const idOf = (name: string): string =>
     Object.entries(resourcesOfType(second.service, 'AWS::Lambda::Function')).find(([, { Handler }]) => Handler === `${name}.handler`)![0]
 
-  it('are begun by rules, which say what is asked for, as whom, and when it was due', () => {
+  it('are started by rules that pass parameters, client and due time', () => {
     expect(begun.map(({ ScheduleExpression }) => ScheduleExpression)).toEqual(['cron(0 3 * * ? *)', 'rate(1 day)', 'rate(7 days)'])
     for (const { Targets, State } of begun) {
       expect([State, Targets.length, Targets[0].Arn]).toEqual(['ENABLED', 1, { 'Fn::GetAtt': [idOf('export-schedule'), 'Arn'] }])
@@ -232,7 +232,7 @@ describe('scheduled exports', () => {
       return Arn['Fn::GetAtt'][0].startsWith('ExportSweep') ? [{ ...JSON.parse(Input), every: ScheduleExpression }] : []
     })
 
-  it('are looked after: the sweep is told of each how late it may be, in milliseconds, and where its files go', () => {
+  it('are monitored by a sweep that gets their maximum delay and bucket', () => {
     const schedules = [
       { name: 'nightly', late: 30 * 3_600_000 },
       { name: 'lake', late: 48 * 3_600_000, bucket: 'lake' },
@@ -251,7 +251,7 @@ describe('scheduled exports', () => {
     expect(sweptBy(third).map(({ schedules }) => schedules)).toEqual([undefined, undefined])
   })
 
-  it('write into the buckets they name, below tenant and name, and read nothing there', () => {
+  it('write only below tenant and name in their bucket, and read nothing', () => {
     const sweeper = (call: { action: string; resource: string; context?: Record<string, string> }) =>
       isFunctionAllowed(second.service, 'export-sweep', call)
     const below = 'arn:aws:s3:::lake/north/lake/20310101T030000.000Z/Patient.ndjson'
@@ -271,7 +271,7 @@ describe('scheduled exports', () => {
     expect(JSON.stringify(first.service)).not.toMatch(/s3:::|"rate\(1 minute\)".*copies/)
   })
 
-  it('ring when one failed, could not be begun, or is late', () => {
+  it('set off an alarm if one failed, did not start or is late', () => {
     const alarms = Object.values(resourcesOfType(second.service, 'AWS::CloudWatch::Alarm')).filter(({ AlarmDescription }) =>
       AlarmDescription.startsWith('ScheduledExport'),
     )
@@ -283,7 +283,7 @@ describe('scheduled exports', () => {
     expect(alarms[1]!.Dimensions).toEqual([{ Name: 'FunctionName', Value: { Ref: idOf('export-schedule') } }])
   })
 
-  it('are remembered by who begins them and who looks after them alone, where there are clients', () => {
+  it('have rows that only their starter and the sweep access, with tokens only', () => {
     const may = (stacks: typeof first, access: string, action: string) =>
       functionsOfStage(access)
         .filter((name) =>
@@ -320,13 +320,13 @@ describe('scheduled exports', () => {
     ['exports[0].bucketKey', { bucket: 'lake', bucketKey: '1b2c' }, 'is the ARN of a key of KMS'],
     ['exports[0].bucketKey', { bucketKey: LAKE_KEY }, 'is for a bucket'],
     ['exports[0].prefix', { prefix: 'a' }, 'is nothing that can be said'],
-  ])('do not begin with a wrong %s: %j', (place, wrong, why) => {
+  ])('are rejected with a wrong %s: %j', (place, wrong, why) => {
     const given = { access: 'token', service: { tenancy: 'on' }, exports: [{ ...SCHEDULED[0], ...wrong }] } as const
     expect(() => settingsOf(given)).toThrow(place)
     expect(() => settingsOf(given)).toThrow(why)
   })
 
-  it('do not begin with names that are taken, tenants there are none of, or without clients', () => {
+  it('are rejected with duplicate names, unknown tenants or without clients', () => {
     const settings = { access: 'token', service: { tenancy: 'on' }, exports: [SCHEDULED[0], SCHEDULED[0]] } as const
     expect(() => settingsOf(settings)).toThrow('exports[1].name "nightly" is another\'s, too')
     expect(() => settingsOf({ ...settings, exports: [null as never] })).toThrow('exports[0] is no object')
@@ -336,7 +336,7 @@ describe('scheduled exports', () => {
   })
 })
 
-describe('who sends an access token with a link', () => {
+describe('a request for an export file', () => {
   const code = Object.entries(resourcesOfType(first.service, 'AWS::CloudFront::Function')).find(([id]) => id.startsWith('Exports'))![1]
     .FunctionCode
   const uri = '/exports/job/files/Patient.ndjson'
@@ -352,7 +352,7 @@ describe('who sends an access token with a link', () => {
     ['no token', undefined, 'a'],
     ['credentials of another kind', 'AWS4-HMAC-SHA256 Credential=x', 'a'],
     ['its own token', bearer({ client_id: 'a' }), 'a'],
-    ['its own token, in the way of some', bearer({ client_id: 'a' }).replace('Bearer', 'bearer '), 'a'],
+    ['its own token, with a lower-case scheme', bearer({ client_id: 'a' }).replace('Bearer', 'bearer '), 'a'],
     ['a token of another issuer', bearer({ iss: OTHERS[0]!.issuer, azp: 'app', client_id: 'b' }), 'app%40auth.example.org%2Frealms%2Fa'],
     ['a token of any user', bearer({ client_id: 'a', sub: 'u-1' }), 'a'],
   ])('gets the file with %s', (_, authorization, id) => expect(asked(authorization, client(id))).toMatchObject({ uri }))
@@ -367,28 +367,32 @@ describe('who sends an access token with a link', () => {
   })
 
   it.each<[string, string, object]>([
-    ["another user's", bearer({ client_id: 'a', sub: 'u-2' }), { ...client('a'), user: { value: 'u-1' } }],
-    ['one that names no user', bearer({ client_id: 'a' }), { ...client('a'), user: { value: 'undefined' } }],
+    ['a token of another user', bearer({ client_id: 'a', sub: 'u-2' }), { ...client('a'), user: { value: 'u-1' } }],
+    ['a token without a user', bearer({ client_id: 'a' }), { ...client('a'), user: { value: 'undefined' } }],
     [
-      'one for a link that names two users',
+      'a token for a link with two users',
       bearer({ client_id: 'a', sub: 'u-1' }),
       { ...client('a'), user: { value: 'u-1', multiValue: [{ value: 'u-1' }, { value: 'u-2' }] } },
     ],
-    ["another client's", bearer({ client_id: 'b' }), client('a')],
-    ['one that names no client', bearer({}), client('undefined')],
-    ['one that is none', 'Bearer garbage', client('a')],
-    ['one of an issuer whose clients are called as ours', bearer({ iss: OTHERS[0]!.issuer, azp: 'a', client_id: 'a' }), client('a')],
-    ['one for a link that names nobody', bearer({ client_id: 'a' }), {}],
-    ['one for a link that names two', bearer({ client_id: 'a' }), { client: { value: 'a', multiValue: [{ value: 'a' }, { value: 'b' }] } }],
-  ])('is refused with %s', (_, authorization, querystring) => {
+    ['a token of another client', bearer({ client_id: 'b' }), client('a')],
+    ['a token without a client', bearer({}), client('undefined')],
+    ['an invalid token', 'Bearer garbage', client('a')],
+    ['a token of another issuer with an equal client id', bearer({ iss: OTHERS[0]!.issuer, azp: 'a', client_id: 'a' }), client('a')],
+    ['a token for a link without a client', bearer({ client_id: 'a' }), {}],
+    [
+      'a token for a link with two clients',
+      bearer({ client_id: 'a' }),
+      { client: { value: 'a', multiValue: [{ value: 'a' }, { value: 'b' }] } },
+    ],
+  ])('returns 403 with %s', (_, authorization, querystring) => {
     const { statusCode, body } = asked(authorization, querystring)
     expect([statusCode, JSON.parse(body.data)]).toMatchObject([403, { resourceType: 'OperationOutcome', issue: [{ code: 'forbidden' }] }])
   })
 })
 
 describe('the address of export files', () => {
-  it("is CloudFront's own, whatever the server calls itself, but where engines stand in for it", () => {
-    // Told to who signs links.
+  it('is that of CloudFront whatever the base URL, except on stand-ins', () => {
+    // The function that signs links uses this address.
     expect(named.service.Outputs.ExportOrigin.Value).toBe('https://fhir.example.org')
     expect(local.service.Outputs.ExportOrigin.Value).toBe('http://127.0.0.1:8080')
     expect(JSON.stringify(first.service.Outputs.ExportOrigin.Value)).toContain('DomainName')

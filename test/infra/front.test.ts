@@ -1,11 +1,11 @@
-/** CloudFront and the firewall, which stand before the API. */
+/** CloudFront and the firewall in front of the API. */
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from '@jest/globals'
 import { settingsOf } from '../../lib/settings/settings.ts'
 import { resourcesOfType, type SynthesizedStacks, type Tree } from './assembly.ts'
 import { signed, stageEntries, tokens } from './stages.ts'
 
-describe('what is in front', () => {
+describe('the front of the API', () => {
   const viewerOf = ({ service }: SynthesizedStacks): Tree =>
     Object.entries(resourcesOfType(service, 'AWS::CloudFront::Function')).find(([id]) => id.startsWith('Front'))![1]
   const [viewer, viewerOfTokens] = [viewerOf(signed), viewerOf(tokens)]
@@ -14,7 +14,7 @@ describe('what is in front', () => {
     return runInNewContext(`${FunctionCode}; handler(event)`, { event: { request, viewer: { ip: '192.0.2.1' } } })
   }
 
-  it('encodes what the API refuses or splits at, in every value', () => {
+  it('encodes characters in every value that the API rejects or splits at', () => {
     const value = 'http://loinc.org|1234-5;{x}'
     const { querystring } = asked('/fhir/Observation', {
       code: { value, multiValue: [{ value }, { value: 'a%7Cb' }] },
@@ -24,15 +24,16 @@ describe('what is in front', () => {
     expect(querystring).toEqual({ code: { value: encoded, multiValue: [{ value: encoded }, { value: 'a%7Cb' }] }, _count: { value: '3' } })
   })
 
-  it('tells the firewall who asks, whatever a client says', () => expect(asked('/fhir').headers['true-client-ip'].value).toBe('192.0.2.1'))
+  it('passes the address of the client to the firewall, whatever the client sends', () =>
+    expect(asked('/fhir').headers['true-client-ip'].value).toBe('192.0.2.1'))
 
-  it('answers other paths by itself', () => {
+  it('returns 404 for other paths', () => {
     const { statusCode, body } = asked('/favicon.ico')
     expect([statusCode, JSON.parse(body.data).resourceType]).toEqual([404, 'OperationOutcome'])
     expect(asked('/fhirs').statusCode).toBe(404)
   })
 
-  it('finds what clients of the authorization server look for at the root, where there is one', () => {
+  it('finds discovery documents of the authorization server at the root', () => {
     const found = (uri: string) => asked(uri, {}, {}, viewerOfTokens)
     for (const name of ['smart-configuration', 'openid-configuration', 'oauth-authorization-server']) {
       for (const end of ['', '/fhir']) expect(found(`/.well-known/${name}${end}`).uri).toBe(`/fhir/.well-known/${name}`)
@@ -42,12 +43,12 @@ describe('what is in front', () => {
     expect(asked('/.well-known/smart-configuration').statusCode).toBe(404)
   })
 
-  it('answers by itself what is too long for the API', () => {
+  it('returns 414 or 431 for requests that are too long for the API', () => {
     const told = ({ statusCode, body }: Tree) => [statusCode, JSON.parse(body.data).issue[0].code]
     const long = { value: 'x'.repeat(1_000) }
     const many = { multiValue: Array.from({ length: 11 }, () => long), ...long }
     expect(told(asked('/fhir/Patient', { name: many }))).toEqual([414, 'too-long'])
-    // CloudFront itself refuses more than 8,192.
+    // CloudFront itself rejects more than 8,192.
     expect(told(asked('/fhir/Patient', { name: { value: 'x'.repeat(8_050) } }))).toEqual([414, 'too-long'])
     expect(asked('/fhir/Patient', { name: { value: 'x'.repeat(7_950) } }).uri).toBe('/fhir/Patient')
     expect(told(asked('/fhir/Patient', {}, { cookie: many }))).toEqual([431, 'too-long'])
@@ -56,7 +57,7 @@ describe('what is in front', () => {
     )
   })
 
-  it('passes everything else on, and keeps nothing', () => {
+  it('passes all other requests on, and caches nothing', () => {
     const [{ DistributionConfig }] = Object.values(resourcesOfType(signed.service, 'AWS::CloudFront::Distribution')) as [Tree]
     const { AllowedMethods, CachePolicyId, OriginRequestPolicyId } = DistributionConfig.DefaultCacheBehavior
     expect(AllowedMethods).toEqual(['GET', 'HEAD', 'OPTIONS', 'PUT', 'PATCH', 'POST', 'DELETE'])
@@ -67,7 +68,7 @@ describe('what is in front', () => {
     expect(kept).toEqual([400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504].map((status) => [status, 0]))
   })
 
-  it('refuses bodies no function could take, by their length', () => {
+  it('rejects bodies that are too long for any function', () => {
     const [{ Rules }] = Object.values(resourcesOfType(signed.service, 'AWS::WAFv2::WebACL')) as [Tree]
     const tooLarge = Rules.find(({ Name }: Tree) => Name === 'TooLarge')
     expect(tooLarge.Action.Block.CustomResponse).toMatchObject({
@@ -89,7 +90,7 @@ describe('what is in front', () => {
     Object.values(resourcesOfType(service, 'AWS::WAFv2::WebACL'))[0]!.Rules.toSorted((a: Tree, b: Tree) => a.Priority - b.Priority)
   const tooMany = (stacks: SynthesizedStacks): Tree => rulesOf(stacks).find(({ Name }) => Name === 'TooMany')
 
-  it.each(stageEntries)('lets no answer of its own be kept: %s', (_, { service }) => {
+  it.each(stageEntries)('marks its own responses as not cacheable: %s', (_, { service }) => {
     for (const { ResponseParameters } of Object.values(resourcesOfType(service, 'AWS::ApiGateway::GatewayResponse')))
       expect(ResponseParameters['gatewayresponse.header.Cache-Control']).toBe("'no-store'")
     for (const { Rules } of Object.values(resourcesOfType(service, 'AWS::WAFv2::WebACL')))
@@ -97,7 +98,7 @@ describe('what is in front', () => {
         expect(Action.Block.CustomResponse.ResponseHeaders).toContainEqual({ Name: 'Cache-Control', Value: 'no-store' })
   })
 
-  it.each(stageEntries)('pays for the metrics of no method, but for the one an alarm looks at: %s', (_, { service }) => {
+  it.each(stageEntries)('has metrics only of methods that an alarm watches: %s', (_, { service }) => {
     const [{ MethodSettings }] = Object.values(resourcesOfType(service, 'AWS::ApiGateway::Stage')) as [Tree]
     const measured = MethodSettings.filter(({ MetricsEnabled }: Tree) => MetricsEnabled)
     const watched = Object.values(resourcesOfType(service, 'AWS::CloudWatch::Alarm')).flatMap(({ Namespace, Dimensions }) => {
@@ -111,7 +112,7 @@ describe('what is in front', () => {
       expect(settings).toMatchObject({ DataTraceEnabled: false, ThrottlingRateLimit: 500, LoggingLevel: 'OFF' })
   })
 
-  it('refuses an address that asks too much', () => {
+  it('limits the requests of one address', () => {
     const [{ CustomResponseBodies, DefaultAction }] = Object.values(resourcesOfType(signed.service, 'AWS::WAFv2::WebACL')) as [Tree]
     expect(tooMany(signed)).toMatchObject({
       Action: { Block: { CustomResponse: { ResponseCode: 429 } } },
@@ -127,7 +128,7 @@ describe('what is in front', () => {
     const { Statements } = first.Statement.NotStatement.Statement.OrStatement
     const accepted: Tree[] = Statements.map(({ ByteMatchStatement }: Tree) => ByteMatchStatement)
 
-    it('is the only one the API answers: it shows a secret, and while it gets another the one before counts', () => {
+    it('sends a secret that the API requires, and the previous secret stays valid', () => {
       expect(first).toMatchObject({ Name: 'NotThroughFront', Action: { Block: { CustomResponse: { ResponseCode: 403 } } } })
       const [sent] = DistributionConfig.Origins[0].OriginCustomHeaders
       expect(accepted.map(({ FieldToMatch, PositionalConstraint }) => [FieldToMatch.SingleHeader.Name, PositionalConstraint])).toEqual(
@@ -139,7 +140,7 @@ describe('what is in front', () => {
       expect(others.map(({ Name }) => Name)).toEqual(['TooLarge', 'TooMany'])
     })
 
-    it('has secrets that no template holds', () => {
+    it('has secrets that no template contains', () => {
       for (const { SearchString } of accepted) expect(JSON.stringify(SearchString)).toContain('{{resolve:secretsmanager:')
       const secrets = Object.values(resourcesOfType(tokens.service, 'AWS::SecretsManager::Secret'))
       expect(secrets.map(({ GenerateSecretString }) => GenerateSecretString.PasswordLength)).toEqual([64, 64])
@@ -150,14 +151,14 @@ describe('what is in front', () => {
       expect(distribution.DependsOn.map((id: string) => tokens.service.Resources[id].Type)).toContain('AWS::WAFv2::WebACL')
     })
 
-    it('says who asks too much', () =>
+    it('limits requests by the forwarded address of the client', () =>
       expect(tooMany(tokens).Statement.RateBasedStatement).toMatchObject({
         AggregateKeyType: 'FORWARDED_IP',
         ForwardedIPConfig: { HeaderName: 'true-client-ip', FallbackBehavior: 'MATCH' },
       }))
   })
 
-  it('shows no secret where requests are signed, and the first has none before it', () => {
+  it('has no secret if requests are signed, and numbers secrets from 1', () => {
     expect(JSON.stringify(signed.service)).not.toContain('secretsmanager')
     expect(() => settingsOf({ access: 'token', originSecret: 0 })).toThrow('originSecret is a whole number from 1 on')
   })

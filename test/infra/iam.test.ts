@@ -1,4 +1,4 @@
-/** The judge of permissions judges as IAM does. https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements.html */
+/** The evaluation of permissions in tests decides as IAM does. https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements.html */
 import { describe, expect, it } from '@jest/globals'
 import { ARNS, isAllowed, isFunctionAllowed, type Statement } from './iam.ts'
 
@@ -21,7 +21,7 @@ describe('a call', () => {
 
   it('is denied by a denial, whatever allows it', () => expect(isAllowed([allow({}), allow({ Effect: 'Deny' })], read())).toBe(false))
 
-  it('may be one of several, in any case', () =>
+  it('is allowed by one of several actions, in upper or lower case', () =>
     expect(isAllowed([allow({ Action: ['dynamodb:Query', 'DynamoDB:getitem'] })], read())).toBe(true))
 })
 
@@ -47,14 +47,14 @@ describe('a condition', () => {
     expect(isAllowed(leading('StringLike', 'A*'), read({ 'dynamodb:LeadingKeys': 'AB' }))).toBe(true)
   })
 
-  it('is met for all values, or any', () => {
+  it('applies to all values or to any value', () => {
     const keys = { 'dynamodb:LeadingKeys': ['AUDIT#1', 'SEAL'] }
     expect(isAllowed(leading('ForAllValues:StringLike', 'AUDIT#*'), read(keys))).toBe(false)
     expect(isAllowed(leading('ForAnyValue:StringLike', 'AUDIT#*'), read(keys))).toBe(true)
     expect(isAllowed(leading('ForAllValues:StringLike', 'AUDIT#*', 'SEAL'), read(keys))).toBe(true)
   })
 
-  it('fails where its key is missing, but for ForAllValues and IfExists', () => {
+  it('fails if its key is missing, except with ForAllValues and IfExists', () => {
     expect(isAllowed(leading('StringEquals', 'A'), read())).toBe(false)
     expect(isAllowed(leading('ForAllValues:StringEquals', 'A'), read())).toBe(true)
     expect(isAllowed(leading('StringEqualsIfExists', 'A'), read())).toBe(true)
@@ -76,13 +76,13 @@ describe('a condition', () => {
   })
 })
 
-describe('what is not judged', () => {
+describe('an unsupported element', () => {
   it.each([
     ['NotAction', { NotAction: 'dynamodb:PutItem' }],
     ['NotResource', { NotResource: '*' }],
     ['Principal', { Principal: '*' }],
     ['NumericLessThan', { Condition: { NumericLessThan: { 'aws:MultiFactorAuthAge': '60' } } }],
-  ])('is %s', (name, rest) => expect(() => isAllowed([allow(rest)], read())).toThrow(name))
+  ])('is rejected: %s', (name, rest) => expect(() => isAllowed([allow(rest)], read())).toThrow(name))
 })
 
 describe('a template', () => {
@@ -117,13 +117,13 @@ describe('a template', () => {
     },
   }
 
-  it('is judged by the policies of the role of the function', () => {
+  it('is evaluated by the policies of the role of a function', () => {
     expect(isFunctionAllowed(template, 'read', { action: 'dynamodb:GetItem', resource: ARNS.ResourceTable })).toBe(true)
     expect(isFunctionAllowed(template, 'read', { action: 'dynamodb:GetItem', resource: ARNS.StateTable })).toBe(false)
     expect(isFunctionAllowed(template, 'read', { action: 's3:GetObject', resource: `${ARNS.DataBucket}/overflow/x` })).toBe(true)
     expect(isFunctionAllowed(template, 'read', { action: 'states:StartExecution', resource: ARNS.RebuildMachine })).toBe(true)
   })
 
-  it('has a function of that name, or it is an error', () =>
+  it('must have a function of that name', () =>
     expect(() => isFunctionAllowed(template, 'write', { action: 's3:GetObject', resource: '*' })).toThrow('no function write'))
 })

@@ -1,12 +1,12 @@
 /**
- * Whether the role of a function, as a template describes it, allows a call. Identity policies only, as IAM evaluates them; what it does not know
- * it refuses to judge. https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_evaluation-logic.html
+ * Whether the role of a function in a template allows a call. Evaluates identity policies as IAM does, and throws for elements that it does not
+ * support. https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_evaluation-logic.html
  */
 
 export type IamCall = {
   /** `dynamodb:PutItem` */
   readonly action: string
-  /** Its ARN: those of what the stacks make are in ARNS. */
+  /** ARN of the resource. ARNS contains those of the stacks. */
   readonly resource: string
   /** Condition keys: `{ 'dynamodb:LeadingKeys': ['SEAL'] }`. */
   readonly context?: IamContext
@@ -27,7 +27,7 @@ export type Template = { readonly Resources: Readonly<Record<string, Resource>> 
 
 const PLACE = 'us-east-1:000000000000'
 
-/** By the beginning of their logical ids. */
+/** ARNs by the prefix of the logical ids. */
 export const ARNS = {
   ResourceTable: `arn:aws:dynamodb:${PLACE}:table/ResourceTable`,
   StateTable: `arn:aws:dynamodb:${PLACE}:table/StateTable`,
@@ -44,13 +44,13 @@ export const ARNS = {
 export const isFunctionAllowed = (template: Template, functionName: string, call: IamCall): boolean =>
   isAllowed(statementsOf(template, functionName), call)
 
-/** A denial is stronger than any permission; what nobody allows is denied. */
+/** A denial overrides every permission. A call that no statement allows is denied. */
 export function isAllowed(statements: readonly Statement[], call: IamCall): boolean {
   const fitting = statements.filter((statement) => fits(statement, call))
   return fitting.some(({ Effect }) => Effect === 'Allow') && !fitting.some(({ Effect }) => Effect === 'Deny')
 }
 
-/** Of the role of the function, with ARNs as in ARNS. */
+/** Returns the statements of the role of the function, with ARNs as in ARNS. */
 export function statementsOf({ Resources }: Template, functionName: string): readonly Statement[] {
   const all = Object.entries(Resources)
   const found = all.find(
@@ -90,7 +90,7 @@ const TESTS: Readonly<Record<string, Test>> = {
   ArnLike: (pattern, value) => isArnLike(pattern, value),
 }
 
-/** Several wanted values: one of them. A key that is missing fails but for IfExists, and for ForAllValues, which then has nothing to test. */
+/** True if one of the wanted values matches. A missing key fails, except with IfExists and with ForAllValues, which has nothing to test. */
 function isMet(operator: string, wanted: readonly string[], given: string | readonly string[] | undefined): boolean {
   const [, quantifier, name = '', ifExists] = /^(?:(ForAllValues|ForAnyValue):)?(\w+?)(IfExists)?$/.exec(operator) ?? []
   const test = TESTS[name]

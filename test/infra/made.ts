@@ -1,4 +1,4 @@
-/** The stacks for some settings, made in this process: only for those of their own, since the CDK takes long to load. */
+/** Creates the stacks of some settings in this process. Only separate processes use it, because the CDK takes long to load. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { App } from 'aws-cdk-lib'
@@ -18,7 +18,7 @@ export function stacksOf(folder: string, given: Partial<Settings>): Stacks {
   return { app, data, service: new ServiceStack(app, 'service', settings, data, emptyBundles(folder)) }
 }
 
-/** As CloudFormation gets them. */
+/** Returns the templates as CloudFormation gets them. */
 export function templatesOf({ app }: Stacks) {
   const assembly = app.synth()
   const templateOf = (name: string) => assembly.getStackByName(name).template

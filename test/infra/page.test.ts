@@ -1,4 +1,4 @@
-/** What lib/README.md tells operators, against what they can set and run. */
+/** lib/README.md, compared with the settings and commands that exist. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { expect, it } from '@jest/globals'
@@ -6,7 +6,7 @@ import { settingsOf } from '../../lib/settings/settings.ts'
 
 const PAGE = readFileSync('lib/README.md', 'utf8')
 
-it('the settings it shows are some', () => {
+it('the settings that the README shows are valid', () => {
   const shown = [...PAGE.matchAll(/^```json\n([\s\S]*?)^```$/gm)].map(([, text]) => text!)
   expect(shown).toHaveLength(3)
   for (const text of shown) {
@@ -15,19 +15,19 @@ it('the settings it shows are some', () => {
   }
 })
 
-it('every setting in its texts is one', () => {
+it('every setting that the README names exists', () => {
   const named = [...PAGE.matchAll(/set `"(\w+)"`|settings say `"(\w+)":/g)].map(([, set, said]) => set ?? said!)
   expect(named.toSorted()).toEqual(['exportLinkKey', 'originSecret'])
   for (const name of named) expect(() => settingsOf({ [name]: 2 })).not.toThrow()
 })
 
-it.each(['client', 'user', 'keys', 'package'])('%s takes a stage, as it says', (command) => {
+it.each(['client', 'user', 'keys', 'package'])('the command %s takes a stage, as the README states', (command) => {
   const [, told = ''] = /^(.*) take `--stage dev`/m.exec(PAGE)!
   expect(told).toContain(`\`${command}\``)
   expect(spawnSync(process.execPath, ['bin/fhir.js', command, 'list', '--help'], { encoding: 'utf8' }).stdout).toContain('--stage <name>')
 })
 
-it('what the CDK is asked by hand names the stage, whose settings it needs, or the account and region', () => {
+it('manual CDK commands in the README name the stage or the account and region', () => {
   const asked = [...PAGE.matchAll(/`npx cdk ([^`]+)`/g)].map(([, command]) => command!)
   expect(asked.toSorted()).toEqual(['bootstrap aws://ACCOUNT/REGION', 'destroy fhir-STAGE-service -c stage=STAGE'])
 })

@@ -1,6 +1,6 @@
 /**
- * Run as a process: node test/infra/partitions-asked.ts, rows of JSON on its standard input. Hands each bundled function an event, on a table of
- * state that has what proves a token and nothing else, and prints what each answered and asked.
+ * Program: node test/infra/partitions-asked.ts, with rows of JSON on its standard input. Sends each bundled function an event, with a state
+ * table that contains only the data to verify a token, and prints the status and the requested partitions of each.
  */
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
@@ -9,7 +9,7 @@ import { text } from 'node:stream/consumers'
 import { deflateRawSync } from 'node:zlib'
 import type { PublicKey } from '../../lambdas/ports/security/signing-keys.ts'
 
-/** `bundle`: the file of a handler, loaded anew for each row. */
+/** `bundle`: the file of a handler, loaded again for each row. */
 export type PartitionRequest = { readonly bundle: string; readonly event: object }
 export type PartitionResult = { readonly status: number; readonly partitions: readonly string[] }
 export type PartitionInput = {

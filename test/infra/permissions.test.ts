@@ -6,7 +6,7 @@ import { functionsOf, resourcesOfType } from './assembly.ts'
 import { ARNS, type IamCall, isFunctionAllowed, statementsOf } from './iam.ts'
 import { elsewhere, functionNames, local, signed, tokens } from './stages.ts'
 
-describe('who may do what', () => {
+describe('permissions', () => {
   const MAY_WRITE: readonly FunctionName[] = ['create', 'update', 'patch', 'delete', 'bundle', 'settle-transactions']
   const may = (name: string, call: IamCall) => isFunctionAllowed(signed.service, name, call)
   const whoMay = (call: IamCall) => functionNames.filter((name) => may(name, call)).sort()
@@ -16,20 +16,20 @@ describe('who may do what', () => {
   const object = (key: string) => `${ARNS.DataBucket}/${key}`
 
   it.each(['PutItem', 'UpdateItem', 'DeleteItem', 'BatchWriteItem', 'ConditionCheckItem'])(
-    'only create, update, patch, delete and bundle, and the settler, may write the table: %s',
+    'let only functions that write resources change the resource table: %s',
     (action) => {
       const context = leading('default#ValueSet#a')
       expect(whoMay({ action: `dynamodb:${action}`, resource: ARNS.ResourceTable, context })).toEqual([...MAY_WRITE].sort())
     },
   )
 
-  it('which definitions carry a canonical is told also by who makes an index anew', () => {
+  it('let rebuild-step write canonical rows too', () => {
     const context = leading('default#CANONICAL#ValueSet#a')
     for (const action of ['PutItem', 'BatchWriteItem'])
       expect(whoMay({ action: `dynamodb:${action}`, resource: ARNS.ResourceTable, context })).toEqual([...MAY_WRITE, 'rebuild-step'].sort())
   })
 
-  it('nobody may scan, empty or change a table', () => {
+  it('let no function scan, empty or change a table', () => {
     for (const resource of [ARNS.ResourceTable, ARNS.StateTable]) {
       for (const action of ['Scan', 'DeleteTable', 'UpdateTable', 'UpdateTimeToLive', 'PartiQLDelete', 'ExportTableToPointInTime']) {
         expect([action, whoMay({ action: `dynamodb:${action}`, resource, context: leading('DEFINITIONS') })]).toEqual([action, []])
@@ -37,33 +37,33 @@ describe('who may do what', () => {
     }
   })
 
-  it('only who has the port of audit may write audit records, and nobody may read or remove them', () => {
+  it('let functions with the audit port write audit records, and none read them', () => {
     const audit = (action: string) =>
       whoMay({ action: `dynamodb:${action}`, resource: ARNS.StateTable, context: leading('AUDIT#2026-01-01T00:00#1') })
     expect(audit('PutItem')).toEqual(functionNames.filter((name) => FUNCTIONS[name].includes('audit')).sort())
     for (const action of ['GetItem', 'Query', 'DeleteItem', 'UpdateItem']) expect([action, audit(action)]).toEqual([action, []])
   })
 
-  it('only migrate may make the key of seals, and only who has its port may read it', () => {
+  it('let only migrate create the key of seals, and its port read it', () => {
     const seal = { resource: ARNS.StateTable, context: leading('SEAL') }
     expect(whoMay({ action: 'dynamodb:PutItem', ...seal })).toEqual(['migrate'])
     expect(whoMay({ action: 'dynamodb:GetItem', ...seal })).toEqual(functionNames.filter((name) => FUNCTIONS[name].includes('seal')).sort())
   })
 
-  it('only who has the port of definitions may change them', () => {
+  it('let only functions with the definitions port change definitions', () => {
     const call = { action: 'dynamodb:PutItem', resource: ARNS.StateTable, context: leading('DEFINITIONS') }
     expect(whoMay(call)).toEqual(functionNames.filter((name) => FUNCTIONS[name].includes('definitions')).sort())
   })
 
-  it('only rebuild-step may remove an index or move an alias', () => {
+  it('let only rebuild-step remove an index or move an alias', () => {
     expect(whoMay({ action: 'es:ESHttpDelete', resource: index('fhir-patient-v1') })).toEqual(['rebuild-step'])
     expect(whoMay({ action: 'es:ESHttpPost', resource: index('_aliases') })).toEqual(['rebuild-step'])
   })
 
-  it('only who indexes may write documents', () =>
+  it('let only indexer and rebuild-step write documents', () =>
     expect(whoMay({ action: 'es:ESHttpPost', resource: index('_bulk') })).toEqual(['indexer', 'rebuild-step']))
 
-  it('nobody may touch other indices, or the settings of the cluster', () => {
+  it('let no function access other indices or cluster settings', () => {
     for (const path of [
       'other/_search',
       '_cluster/settings',
@@ -79,14 +79,14 @@ describe('who may do what', () => {
     }
   })
 
-  it('only who writes resources may put large bodies, and remove them', () => {
+  it('let only functions that write resources put or remove large bodies', () => {
     expect(whoMay({ action: 's3:PutObject', resource: object('overflow/default/Patient/1') })).toEqual(
       MAY_WRITE.filter((name) => name !== 'settle-transactions').sort(),
     )
     expect(whoMay({ action: 's3:DeleteObject', resource: object('overflow/default/Patient/1') })).toEqual([...MAY_WRITE].sort())
   })
 
-  it('nobody may remove kept versions of objects, or read what was put aside', () => {
+  it('let no function remove object versions or read failed records', () => {
     for (const [action, key] of [
       ['DeleteObjectVersion', 'overflow/x'],
       ['PutBucketPolicy', ''],
@@ -98,7 +98,7 @@ describe('who may do what', () => {
     }
   })
 
-  it('only who has the port of the workflow may start a rebuild', () =>
+  it('let only functions with the workflow port start a rebuild', () =>
     expect(whoMay({ action: 'states:StartExecution', resource: ARNS.RebuildMachine })).toEqual(
       functionNames.filter((name) => FUNCTIONS[name].includes('workflow')).sort(),
     ))
@@ -112,7 +112,7 @@ describe('who may do what', () => {
     const SIGNING_KEY = 'arn:aws:kms:us-east-1:111111111111:key/made'
     const ofStage = (stage: string) => ({ 'aws:ResourceTag/fhir-stage': stage })
 
-    it('only the authorization server and functions that start exports read clients, and only logins write passwords', () => {
+    it('let the authorization server and export starters read clients, and logins write passwords', () => {
       expect(onState('GetItem', 'CLIENTS')).toEqual(['authorize', 'export', 'export-schedule', 'introspect', 'revoke', 'token'])
       expect(onState('GetItem', 'USERS')).toEqual(['authorize', 'token'])
       expect(onState('PutItem', 'CLIENTS')).toEqual([])
@@ -123,7 +123,7 @@ describe('who may do what', () => {
       }
     })
 
-    it('only those of the authorization server read and write what it remembers', () => {
+    it('let only the authorization server access its grants', () => {
       const keeping = ['authorize', 'introspect', 'revoke', 'token']
       for (const action of ['GetItem', 'PutItem', 'DeleteItem'])
         expect([action, onState(action, 'GRANT#code#x')]).toEqual([action, keeping])
@@ -131,7 +131,7 @@ describe('who may do what', () => {
         expect([action, onState(action, 'OWNED#refresh#x')]).toEqual([action, keeping])
     })
 
-    it('every function that asks who asks reads revocations and keys, and writes neither', () => {
+    it('let every function that verifies callers read revocations and keys', () => {
       expect(onState('BatchGetItem', 'REVOKED#x')).toEqual(having('verification', 'revoking'))
       expect(onState('PutItem', 'REVOKED#x')).toEqual(['authorize', 'revoke', 'token'])
       expect(onState('GetItem', KEY_LIST)).toEqual(having('verification', 'published-keys', 'signing', 'keys'))
@@ -140,7 +140,7 @@ describe('who may do what', () => {
       expect(having('verification')).toEqual([...resources, 'introspect'].sort())
     })
 
-    it('every function that opens data of patients may read the person of a token, and no function for other purposes', () => {
+    it('let only functions that open patient data read the person of a token', () => {
       const others = ['introspect', 'capabilities', 'reindex', 'reindex-status', 'apply-fhirpath']
       for (const type of ['Patient', 'RelatedPerson']) {
         const context = leading(`default#${type}#a`)
@@ -160,14 +160,14 @@ describe('who may do what', () => {
         ]).toEqual([name, false])
     })
 
-    it('only token signs, with keys of this stage', () => {
+    it('let only token sign, with keys of this stage', () => {
       const sign = (context: IamCall['context']) => whoMay({ action: 'kms:Sign', resource: SIGNING_KEY, ...(context && { context }) })
       expect(sign(ofStage('dev'))).toEqual(['token'])
       expect(sign(ofStage('prod'))).toEqual([])
       expect(sign(undefined)).toEqual([])
     })
 
-    it('only tend-keys makes and removes keys, of this stage, which can do nothing but sign', () => {
+    it('let only tend-keys create and remove signing keys of this stage', () => {
       const make = { 'aws:RequestTag/fhir-stage': 'dev', 'kms:KeySpec': 'RSA_2048', 'kms:KeyUsage': 'SIGN_VERIFY' }
       const may = (action: string, context: Record<string, string>) => whoMay({ action: `kms:${action}`, resource: SIGNING_KEY, context })
       expect(may('CreateKey', make)).toEqual(['tend-keys'])
@@ -182,7 +182,7 @@ describe('who may do what', () => {
       for (const action of ['PutKeyPolicy', 'CreateGrant', 'UntagResource', 'DisableKey']) expect(may(action, ofStage('dev'))).toEqual([])
     })
 
-    it('where requests are signed, nobody reads anything of it', () => {
+    it('let no function read authorization data if requests are signed', () => {
       for (const key of ['CLIENTS', 'USERS', 'GRANT#code#x', 'REVOKED#x', KEY_LIST])
         for (const name of functionNames)
           expect([
@@ -192,7 +192,7 @@ describe('who may do what', () => {
     })
   })
 
-  it('the key is used by tables and bucket only, never by a function itself', () => {
+  it('let only tables and bucket use the key, never a function directly', () => {
     const call = { action: 'kms:Decrypt', resource: ARNS.Key }
     expect(whoMay(call)).toEqual([])
     expect(whoMay({ ...call, context: via('secretsmanager') })).toEqual([])
@@ -215,9 +215,9 @@ describe('who may do what', () => {
     ['rebuild-step', 'es:ESHttpGet', index('fhir-patient-next-0123456789ab/_mapping')],
     ['settle-transactions', 's3:ListBucket', ARNS.DataBucket],
     ['rebuild-step', 'dynamodb:Query', `${ARNS.ResourceTable}/index/gsi1`],
-  ])('%s may do what it has to: %s on %s', (name, action, resource) => expect(may(name, { action, resource })).toBe(true))
+  ])('let %s do its work: %s on %s', (name, action, resource) => expect(may(name, { action, resource })).toBe(true))
 
-  it('a search endpoint without an ARN is asked without a signature, and needs no permission', () => {
+  it('need no rule for a search endpoint without an ARN, which gets unsigned requests', () => {
     for (const name of functionNames) {
       expect(
         statementsOf(local.service, name)
@@ -229,13 +229,13 @@ describe('who may do what', () => {
     expect(functionsOf(signed.service).search!.Environment.Variables.FHIR_SEARCH_SIGNING).toBe('sigv4')
   })
 
-  it("a domain of one's own is asked with a signature, and permitted by its ARN", () => {
+  it('allow signed requests to an external domain by its ARN', () => {
     const call = { action: 'es:ESHttpPost', resource: 'arn:aws:es:us-east-1:111111111111:domain/own/fhir-patient/_search' }
     expect(isFunctionAllowed(elsewhere.service, 'search', call)).toBe(true)
     expect(functionsOf(elsewhere.service).search!.Environment.Variables.FHIR_SEARCH_SIGNING).toBe('sigv4')
   })
 
-  it('the domain takes signed requests of these roles only', () => {
+  it('let the domain accept signed requests of these roles only', () => {
     const [domain] = Object.values(resourcesOfType(signed.data, 'AWS::OpenSearchService::Domain'))
     const [statement, ...others] = domain!.AccessPolicies.Statement
     expect(others).toEqual([])
@@ -252,12 +252,12 @@ describe('who may do what', () => {
   })
 })
 
-it('Packages are read by who validates, who writes, which tells what a definition redefines, and who tells what the server can', () => {
+it('only functions that validate, write or describe the server read packages', () => {
   const reading = functionNames.filter((name) => portsOfStage(name, 'iam').includes('packages')).toSorted()
   expect(reading).toEqual(['apply-fhirpath', 'bundle', 'capabilities', 'create', 'delete', 'patch', 'update', 'validate'])
 })
 
-it('Who evaluates what is sent with it reads the definitions of tenants, and no other resource', () => {
+it('apply-fhirpath reads definitions of tenants and no other resources', () => {
   const reads = (action: string, partition: string): boolean =>
     isFunctionAllowed(tokens.service, 'apply-fhirpath', {
       action,

@@ -1,4 +1,4 @@
-/** Records that were put aside are taken by their function in the end, and none is removed that was not. */
+/** A redrive delivers failed records to their function, and removes none that the function did not take. */
 import { InvokeCommand, LambdaClient, ListEventSourceMappingsCommand } from '@aws-sdk/client-lambda'
 import { DeleteObjectCommand, GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
@@ -22,9 +22,9 @@ const MAPPING: StreamMapping = {
   hasDestination: true,
 }
 
-/** What is in the bucket: key → text. */
+/** Objects in the bucket: key → text. */
 const objects = new Map<string, string>()
-/** By each record, what its function says of a batch with it; else it is taken. */
+/** Result of a batch that contains the record. All other batches are taken. */
 const answers = new Map<string, 'fails' | 'takes a part'>()
 const taken: string[] = []
 
@@ -34,7 +34,7 @@ const record = (n: number): StreamRecord => ({
 })
 const bytes = (text: string) => ({ transformToString: () => text, transformToByteArray: () => Buffer.from(text) })
 
-/** As Lambda writes it. https://docs.aws.amazon.com/lambda/latest/dg/services-dynamodb-errors.html */
+/** Writes the object that Lambda writes. https://docs.aws.amazon.com/lambda/latest/dg/services-dynamodb-errors.html */
 function putAside({ records, reason }: DiscardedBatch, i: number): void {
   const written = {
     requestContext: {
@@ -101,13 +101,13 @@ afterEach(() => {
 const again = () =>
   redriveFailedRecords({ s3: new S3Client({ region: 'us-east-1' }), lambda: new LambdaClient({ region: 'us-east-1' }), bucket: BUCKET })
 
-it('all of them, in the order they came, from all pages of the list', async () => {
+it('a redrive delivers all records in order, from all pages of the list', async () => {
   expect(await again()).toEqual({ taken: 3, left: [] })
   expect(taken).toEqual(['1', '2', '3', '4', '5', '6', '7'])
   expect([...objects.keys()]).toEqual([])
 })
 
-it('and what is not taken stays, with why, until it is', async () => {
+it('a redrive leaves records that are not taken, with the reason', async () => {
   answers.set('2', 'fails').set('5', 'takes a part')
   const { taken: files, left } = await again()
   expect([files, left.map(({ why }) => why)]).toEqual([1, ['the function failed: Unhandled', 'the function took a part of it']])
@@ -117,7 +117,7 @@ it('and what is not taken stays, with why, until it is', async () => {
   expect(taken.toSorted()).toEqual(['1', '2', '3', '4', '5', '6', '7'])
 })
 
-it('and a file that is none of Lambda, or cannot be read, stands in nobody’s way', async () => {
+it('a redrive skips files that are unreadable or not from Lambda', async () => {
   objects.set(`${FAILED_RECORDS_PREFIX}a`, '{}').set(`${FAILED_RECORDS_PREFIX}b`, 'no JSON')
   const { taken: files, left } = await again()
   expect([files, left]).toEqual([
@@ -129,7 +129,7 @@ it('and a file that is none of Lambda, or cannot be read, stands in nobody’s w
   ])
 })
 
-it('and is given to no other function than those that put aside there', async () => {
+it('a redrive calls only functions of the stage', async () => {
   for (const name of ['others', 'payroll'])
     objects.set(
       `${FAILED_RECORDS_PREFIX}${name}`,
@@ -143,7 +143,7 @@ it('and is given to no other function than those that put aside there', async ()
   expect(lambda.commandCalls(InvokeCommand).every(({ args: [{ input }] }) => input.FunctionName === FUNCTION)).toBe(true)
 })
 
-it('and what a table was told that counts no more stays, for its function passes over it', async () => {
+it('a redrive leaves records of a superseded table', async () => {
   const key = `${FAILED_RECORDS_PREFIX}a`
   const payload = JSON.stringify({ Records: [record(8), { ...record(9), eventSourceARN: streamOf('before') }] })
   objects.set(key, JSON.stringify({ requestContext: { functionArn: FUNCTION }, payload }))

@@ -1,5 +1,5 @@
 /**
- * What lasts outlives every change of settings: CloudFormation changes it in place, by what its own schemas say of each property.
+ * No change of settings replaces permanent resources: CloudFormation updates them in place, according to its schema of each property.
  * https://www.npmjs.com/package/@aws-cdk/cloudformation-diff
  */
 import { expect, it } from '@jest/globals'
@@ -7,7 +7,7 @@ import { findReplacements } from '../../lib/deploy/replacement-check.ts'
 import type { Settings } from '../../lib/settings/settings.ts'
 import { synthesizeStages, type Tree } from './assembly.ts'
 
-/** They say where a deployment is: with another it is another one, beside the first. */
+/** These settings locate a deployment: another value makes another deployment beside the first. */
 type Place = 'stage' | 'account' | 'region'
 
 const VPC = { cidr: '10.0.0.0/16', availabilityZones: ['us-east-1a', 'us-east-1b', 'us-east-1c'] }
@@ -53,16 +53,16 @@ const after = await synthesizeStages(
   Object.fromEntries(NAMES.map((name) => [name, { [name]: CHANGED[name].to }])) as Record<keyof typeof CHANGED, Partial<Settings>>,
 )
 
-/** A domain cannot move into a network: that is decided before the first deployment. */
+/** A domain cannot move into a network, so that is decided before the first deployment. */
 const DECIDED_ONCE: Readonly<Record<string, readonly unknown[]>> = { vpc: [expect.stringMatching(/^SearchDomain\w+: is refused$/)] }
 
-it.each(NAMES)('no change of the setting %s replaces what lasts', (name) => {
+it.each(NAMES)('a change of the setting %s replaces no permanent resource', (name) => {
   const { data, service } = before.defaults
   const lost = [...findReplacements(data, after[name].data), ...findReplacements(service, after[name].service)]
   expect(lost).toEqual(DECIDED_ONCE[name] ?? [])
 })
 
-it('tells what would be replaced', () => {
+it('resources that would be replaced are reported', () => {
   const { data } = before.defaults
   expect(findReplacements(data, withOtherKeys(data))).toEqual([
     expect.stringMatching(/^ResourceTable\w+: WILL_REPLACE$/),
@@ -70,7 +70,7 @@ it('tells what would be replaced', () => {
   ])
 })
 
-/** A change that replaces: both tables with another name of their keys. */
+/** Returns the template with other names of the keys of both tables, which forces a replacement. */
 function withOtherKeys(template: Tree): Tree {
   const changed: Tree = structuredClone(template)
   for (const { Type, Properties } of Object.values<Tree>(changed.Resources))

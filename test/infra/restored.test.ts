@@ -1,4 +1,4 @@
-/** Tables that were restored count in the place of those that the stack made: for every function, mapping and alarm, and nothing that lasts goes. */
+/** Restored tables replace those of the stack for every function, mapping and alarm, and no permanent resource is removed. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import type { FunctionName } from '../../lambdas/functions/functions.ts'
@@ -37,7 +37,7 @@ describe('Every function', () => {
   const naming = (variable: string) =>
     Object.entries(functionsOf(made.service)).flatMap(([name, { Environment }]) => (variable in Environment.Variables ? [name] : []))
 
-  it('that knows a table knows the one that was restored, and the one of state stays unless it was, too', () => {
+  it('uses the restored resource table, and the state table if it was restored', () => {
     expect(naming('FHIR_TABLE').length).toBeGreaterThan(15)
     for (const name of naming('FHIR_TABLE')) {
       expect([name, variablesOf(once, name).FHIR_TABLE]).toEqual([name, 'restored-1'])
@@ -50,12 +50,12 @@ describe('Every function', () => {
     }
   })
 
-  it('knows how often the store was set back, and none where it never was', () => {
+  it('gets the restore generation, or none without a restore', () => {
     for (const name of Object.keys(functionsOf(again.service))) expect([name, variablesOf(again, name).FHIR_EPOCH]).toEqual([name, '2'])
     expect(naming('FHIR_EPOCH')).toEqual([])
   })
 
-  it('may do in the restored tables what it may in those that were made, and there nothing any more', () => {
+  it('has its table permissions on the restored tables, and none on the previous ones', () => {
     const calls: readonly Omit<IamCall, 'resource'>[] = [
       { action: 'dynamodb:GetItem', context: { 'dynamodb:LeadingKeys': ['default#Patient#a'] } },
       { action: 'dynamodb:PutItem', context: { 'dynamodb:LeadingKeys': ['default#Patient#a'] } },
@@ -80,7 +80,7 @@ describe('Every function', () => {
     )
   })
 
-  it('waits until they are adopted', () => {
+  it('is deployed after the tables are adopted', () => {
     const { Resources } = once.service
     const waiting = Object.values<Tree>(Resources).filter(({ Type }) => Type === 'AWS::Lambda::Function')
     for (const { Properties, DependsOn = [] } of waiting)
@@ -90,8 +90,8 @@ describe('Every function', () => {
   })
 })
 
-describe('What was changed since', () => {
-  it('is looked for from the instant on, in the table that counted before, by who makes documents again alone', () => {
+describe('Changes after the restored instant', () => {
+  it('are read from the previous table, and by rebuild-step only', () => {
     for (const name of ['migrate', 'rebuild-step'])
       expect(variablesOf(again, name)).toMatchObject({ FHIR_RESTORED_AT: INSTANT, FHIR_FORMER_TABLE: 'restored-1' })
     const readers = (action: string, resource: string) =>
@@ -103,14 +103,14 @@ describe('What was changed since', () => {
       expect(readers(`dynamodb:${action}`, arnOf('restored-1'))).toEqual([])
   })
 
-  it('cannot be looked for where that is gone', () => {
+  it('cannot be read if the previous table is gone', () => {
     const { FHIR_RESTORED_AT, FHIR_FORMER_TABLE } = variablesOf(gone, 'rebuild-step')
     expect([FHIR_RESTORED_AT, FHIR_FORMER_TABLE]).toEqual([INSTANT, undefined])
   })
 })
 
-describe('What adopts tables', () => {
-  it('is told their names, the key of the stage and their limits, and stands for the stream that both followers begin with', () => {
+describe('The function that adopts tables', () => {
+  it('gets table names, key and limits, and returns the stream for both followers', () => {
     expect(adoptionOf(both)).toMatchObject({
       Resources: 'restored-1',
       State: 'state-1',
@@ -129,7 +129,7 @@ describe('What adopts tables', () => {
     }
   })
 
-  it('may change what they are, and neither read nor write what is in them, nor any other table', () => {
+  it('may change properties of these tables, but access no items and no other table', () => {
     const may = (stacks: SynthesizedStacks, action: string, table: string) =>
       isFunctionAllowed(stacks.service, 'adopt-tables', { action: `dynamodb:${action}`, resource: arnOf(table) })
     const wanted = ['Table', 'TimeToLive', 'ContinuousBackups'].flatMap((part) => [`Describe${part}`, `Update${part}`])
@@ -149,7 +149,7 @@ describe('What adopts tables', () => {
         ]).toEqual([name, action, false])
   })
 
-  it('is not there where nothing was restored', () => {
+  it('does not exist without a restore', () => {
     expect(Object.keys(functionsOf(made.service))).not.toContain('adopt-tables')
     expect(Object.values<Tree>(made.service.Resources).map(({ Type }) => Type)).not.toContain('Custom::FhirAdoptedTables')
   })
@@ -161,7 +161,7 @@ function roleOf({ service }: SynthesizedStacks, name: string): Tree {
 }
 
 describe('A deployment', () => {
-  it('watches the tables that count', () => {
+  it('has alarms on the restored tables', () => {
     const watched = (stacks: SynthesizedStacks) =>
       Object.values(resourcesOfType(stacks.service, 'AWS::CloudWatch::Alarm'))
         .filter(({ Namespace }) => Namespace === 'AWS/DynamoDB')
@@ -170,13 +170,13 @@ describe('A deployment', () => {
     expect(watched(made)).toHaveLength(6)
   })
 
-  it('names the tables that count to who administers the stage', () => {
+  it('prints the names of the restored tables', () => {
     const named = ({ data }: SynthesizedStacks) => [data.Outputs.ResourceTableName.Value, data.Outputs.StateTableName.Value]
     expect(named(both)).toEqual(['restored-1', 'state-1'])
     expect(named(once)).toEqual(['restored-1', { Ref: expect.stringMatching(/^StateTable/) }])
   })
 
-  it('ends what was issued before a table of state is adopted: before anybody verifies by it, and when nobody issues by the one before', () => {
+  it('revokes earlier tokens before other functions use an adopted state table', () => {
     const { Resources } = both.service
     const handled = (name: string): [string, Tree] =>
       Object.entries<Tree>(Resources).find(([, { Properties }]) => Properties?.Handler === `${name}.handler`) as [string, Tree]
@@ -198,7 +198,7 @@ describe('A deployment', () => {
     expect(may(both, 'PutItem', 'CLIENTS', arnOf('state-1'))).toBe(false)
   })
 
-  it('begins exports on schedules again that it ended, with what counts now', () => {
+  it('restarts scheduled exports that the restore ended', () => {
     const begun = Object.values(resourcesOfType(again.service, 'AWS::Events::Rule')).filter(({ Description }) =>
       Description.startsWith('Begins'),
     )
@@ -222,15 +222,15 @@ describe('A deployment', () => {
     ['the first time', made, once],
     ['with the table of state', made, both],
     ['a second time', once, again],
-    ['back to the table that was made', again, back],
-    ['and is rolled back', both, made],
-  ])('adopts tables %s, and replaces nothing that lasts', (_, before, after) => {
+    ['back to the table of the stack', again, back],
+    ['until it is rolled back', both, made],
+  ])('adopts tables %s, and replaces no permanent resource', (_, before, after) => {
     expect(findReplacements(before.data, after.data)).toEqual([])
     expect(findReplacements(before.service, after.service)).toEqual([])
     expect(after.data.Resources).toEqual(before.data.Resources)
   })
 
-  it('takes nothing back that the other stack still imports, which CloudFormation refuses', () => {
+  it('keeps exports that the other stack still imports', () => {
     const exported = ({ data }: SynthesizedStacks) => Object.values<Tree>(data.Outputs).flatMap(({ Export }) => Export?.Name ?? [])
     const imported = (tree: Tree): readonly string[] =>
       [...JSON.stringify(tree).matchAll(/"Fn::ImportValue":"([^"]+)"/g)].map(([, name]) => name!)
@@ -243,14 +243,14 @@ describe('A deployment', () => {
     expect(imported(made.service).length).toBeGreaterThan(20)
   })
 
-  it('has no finding of cdk-nag that is not accepted with a reason', async () => {
+  it('has only accepted findings of cdk-nag', async () => {
     const findings = await findingsOf({ both: { ...TOKEN, restored: BOTH }, again: TWICE })
     expect(findings.both).toEqual([])
     expect(findings.again).toEqual([])
   })
 })
 
-describe('The setting', () => {
+describe('The setting restored', () => {
   it.each<[object | string, string]>([
     ['restored-1', 'restored is no object'],
     [{ ...FIRST, resources: 'x' }, 'restored.resources is the name of a table'],
@@ -267,7 +267,7 @@ describe('The setting', () => {
     [{ ...FIRST, table: 'x' }, 'restored.table is nothing that can be said'],
   ])('%j is refused', (restored, why) => expect(() => settingsOf({ restored } as object)).toThrow(why))
 
-  it('stands in the runbook as it is', () => {
+  it('is valid in the example of the runbook', () => {
     const [runbook = ''] = /## Back to an instant\n[\s\S]*?\n## /.exec(readFileSync('lib/README.md', 'utf8')) ?? []
     const [, json = ''] = /```json\n([\s\S]*?)```/.exec(runbook) ?? []
     const settings = settingsOf(JSON.parse(json))
@@ -276,5 +276,5 @@ describe('The setting', () => {
     expect(runbook).toContain(`--target-table-name ${resources} \\\n  --restore-date-time ${instant}`)
   })
 
-  it('is taken as it is meant', () => expect(settingsOf({ restored: BOTH }).restored).toEqual(BOTH))
+  it('is returned as given', () => expect(settingsOf({ restored: BOTH }).restored).toEqual(BOTH))
 })

@@ -1,4 +1,4 @@
-/** Settings of a stage that are wrong: refused with their place before anything is made, and never taken for the default. */
+/** Invalid settings of a stage are rejected with their path before anything is created, and are never replaced by the default. */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -85,9 +85,9 @@ const WRONG: readonly (readonly [object, string])[] = [
 ]
 
 describe('Settings', () => {
-  it.each(RIGHT.map((given) => [given]))('%j are taken', (given) => expect(settingsOf(given)).toMatchObject(given))
+  it.each(RIGHT.map((given) => [given]))('are accepted: %j', (given) => expect(settingsOf(given)).toMatchObject(given))
 
-  it.each(WRONG)('%j are refused', (given, why) => expect(() => settingsOf(given)).toThrow(why))
+  it.each(WRONG)('are rejected: %j', (given, why) => expect(() => settingsOf(given)).toThrow(why))
 })
 
 describe('The file of a stage', () => {
@@ -113,12 +113,12 @@ describe('The file of a stage', () => {
     ['{ "regio": "eu-central-1" }', '"regio" is no setting'],
     ['[]', 'the settings are an object'],
     ['{ "stage": "dev" }', 'the stage is "dev", but "prod" was asked for'],
-  ])('%s is refused in one line that names it', (text, why) => {
+  ])('is rejected in one line that names it: %s', (text, why) => {
     const { status, stdout, lines } = checked(text)
     expect([status, stdout, lines]).toEqual([1, '', [expect.stringMatching(NAME)]])
     expect(lines[0]).toContain(why)
   })
 
-  it('is not needed, but the name of the stage has to be one', () =>
+  it('need not exist to reject an invalid name of the stage', () =>
     expect(checked('{}', 'Prod')).toEqual({ status: 1, stdout: '', lines: [expect.stringMatching(/^"Prod" is no stage/)] }))
 })

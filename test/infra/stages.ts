@@ -24,7 +24,7 @@ export const STAGES = {
     alarmEmail: 'ops@example.org',
   },
   local: { access: 'open', baseUrl: 'http://127.0.0.1:8080/fhir', search: { endpoint: 'http://127.0.0.1:9200' }, rebuildWait: 1 },
-  // A domain of one's own.
+  // A domain outside the stacks.
   elsewhere: { search: { endpoint: 'https://search.example.org', domainArn: 'arn:aws:es:us-east-1:111111111111:domain/own' } },
   tokens: { access: 'token', account: '111111111111', originSecret: 2, service: { tenancy: 'on' } },
 } satisfies Readonly<Record<string, Partial<Settings>>>

@@ -1,4 +1,4 @@
-/** What is watched is what is told: the names under which metrics are written, and thresholds in the unit they are written in. */
+/** Alarms watch the metrics that the code writes, with thresholds in the same unit. */
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { logMetric, METRIC_NAMES } from '../../lambdas/runtime/aws/log.ts'
 import { watchesOf } from '../../lib/monitoring/watches.ts'
@@ -24,7 +24,7 @@ afterEach(() => {
   jest.restoreAllMocks()
 })
 
-/** As it is printed for CloudWatch to read. */
+/** The metric as it is printed for CloudWatch. */
 function printed(value: number) {
   const log = jest.spyOn(console, 'log').mockReturnValue()
   logMetric('IndexLag', 'Milliseconds', [value], { stage: 'prod', at: 0 })
@@ -34,7 +34,7 @@ function printed(value: number) {
 }
 
 describe('The lag of the index', () => {
-  it('is watched under the names it is written under', () => {
+  it('is watched under its metric name', () => {
     const { Namespace, dimensions, Metrics, values } = printed(7)
     expect(alarmOf('IndexLag').metrics).toEqual([
       { namespace: Namespace, metricName: Metrics[0].Name, dimensions, statistic: expect.stringMatching(/^p\d+$/) },
@@ -45,12 +45,12 @@ describe('The lag of the index', () => {
 })
 
 describe('Alarms', () => {
-  it('look at all that the code measures', () => {
+  it('watch every metric of the code', () => {
     const own = alarms.flatMap(({ metrics }) => metrics).filter(({ namespace }) => namespace === 'FHIR')
     expect(own.map(({ metricName }) => metricName).sort()).toEqual([...METRIC_NAMES].sort())
   })
 
-  it('about durations ring at what they say, in milliseconds, the unit of what they watch', () => {
+  it('have thresholds of durations in milliseconds that equal their descriptions', () => {
     const durations = {
       Latency: [3 * SECOND, /more than 3 s$/],
       IndexLag: [60 * SECOND, /more than a minute$/],
@@ -70,7 +70,7 @@ describe('Alarms', () => {
     ).toEqual(Object.keys(durations).sort())
   })
 
-  it('about anything else ring at the first, at a share, or where something is missing', () => {
+  it('have a threshold of zero for other metrics, except for shares and missing values', () => {
     const others = alarms.filter(({ title }) => !title.endsWith(', ms'))
     expect(others.length).toBeGreaterThan(5)
     const shares: Readonly<Record<string, object>> = {
@@ -84,7 +84,7 @@ describe('Alarms', () => {
     expect(alarms.filter(({ isSilenceWrong }) => isSilenceWrong).map(({ name }) => name)).toEqual(['NotFollowed', 'Pulse', 'TableIndexLag'])
   })
 
-  it('watch something each, by dimensions that services of AWS write', () => {
+  it('watch metrics by dimensions that AWS services write', () => {
     const WRITTEN: Readonly<Record<string, readonly string[]>> = {
       'AWS/ApiGateway': ['ApiName,Stage', 'ApiName,Resource,Method,Stage'],
       'AWS/Lambda': ['FunctionName', 'EventSourceMappingUUID', ''],

@@ -1,4 +1,4 @@
-/** Bindings: in, out or unknown, and what that means by strength; codes of systems that are known. https://hl7.org/fhir/R4/terminologies.html */
+/** Bindings: a code is in, out or undecided, the strength sets the severity, and codes are checked in known systems. https://hl7.org/fhir/R4/terminologies.html */
 import { expect, it } from '@jest/globals'
 import { buildPackage } from '../../../lambdas/fhir/profile/definitions/package-files.ts'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
@@ -46,7 +46,7 @@ async function severities(valueSet: string, resource: Resource, strength = 'requ
 
 const UNKNOWN = ['information']
 
-/** Value set, code, what is found: nothing, an error, or that it is not known. */
+/** Value set, code, and the severities found: none, an error, or information if it is undecided. */
 const ROWS: readonly (readonly [string, string, readonly string[]])[] = [
   ['listed', 'a', []],
   ['listed', 'b', ['error']],
@@ -68,7 +68,7 @@ const ROWS: readonly (readonly [string, string, readonly string[]])[] = [
   ['nowhere', 'a', UNKNOWN],
 ]
 
-it.each(ROWS)('%s has %s: %j', async (valueSet, code, expected) => {
+it.each(ROWS)('the value set %s with the code %s gives %j', async (valueSet, code, expected) => {
   expect(await severities(valueSet, coded(code))).toEqual(expected)
 })
 
@@ -78,7 +78,7 @@ it.each([
   ['untold', 'the filter colour = of s is not supported'],
   ['part', 'the value set is loaded only in part'],
   ['circle', 'the value set circle is a part of itself'],
-])('why it is unknown is told: %s', async (valueSet, reason) => {
+])('the reason for an undecided code is reported: %s', async (valueSet, reason) => {
   const others = [
     set('elsewhere', { compose: { include: [{ system: 't', filter: [{ property: 'concept', op: 'is-a', value: 'a' }] }] } }),
     set('circle', { compose: { include: [{ valueSet: ['circle'] }] } }),
@@ -95,7 +95,7 @@ it.each([
 })
 
 /** https://hl7.org/fhir/R4/codesystem.html#defined-props */
-it('what is above a code may stand in its properties, or what is below it in the other one', async () => {
+it('parent and child properties may define a hierarchy of codes', async () => {
   const property = (code: string, valueCode: string) => [{ code, valueCode }]
   const flat: Resource = {
     ...SYSTEM,
@@ -132,30 +132,30 @@ it('what is above a code may stand in its properties, or what is below it in the
   })
 })
 
-it('of a system too deep to say it is unknown what is below what', async () => {
+it('a code system with too many ancestors in total is left out', async () => {
   const concept = Array.from({ length: 2_000 }, (_, i) => ({ code: `c${i}`, property: [{ code: 'parent', valueCode: `c${i + 1}` }] }))
   const deep: Resource = { ...SYSTEM, url: 'deep', concept }
   const { leftOut } = buildPackage({ name: 'own', version: '1' }, [deep], () => false)
   expect(leftOut).toEqual([{ url: 'deep', reason: 'Its codes have more than 1000000 codes above them, in sum' }])
 })
 
-it('a system that no include names is out', async () => {
+it('a code of a system that no include names is not in the value set', async () => {
   expect(await severities('whole', coded('a', 'other'))).toEqual(['error'])
 })
 
 it.each([
   ['has a code that is listed', { coding: [{ code: 'a', system: 's' }] }, []],
-  ['does not say of which system its code is', { coding: [{ code: 'a' }] }, ['error']],
+  ['has a code without a system', { coding: [{ code: 'a' }] }, ['error']],
   [
-    'says in an extension why it has none',
+    'gives the reason of its absence in an extension',
     { extension: [{ url: 'http://hl7.org/fhir/StructureDefinition/data-absent-reason', valueCode: 'unknown' }] },
     [],
   ],
-])('a concept that %s: %j', async (_what, valueCodeableConcept, expected) => {
+])('a concept that %s gives %j', async (_what, valueCodeableConcept, expected) => {
   expect(await severities('listed', { resourceType: 'Observation', valueCodeableConcept })).toEqual(expected)
 })
 
-it('a code that a system included whole is known not to have is out', async () => {
+it('an unknown code of a system that is included whole is an error', async () => {
   const severitiesOf = (code: string) => severities('units', coded(code, 'http://unitsofmeasure.org'))
   expect([await severitiesOf('mg'), await severitiesOf('milligrams')]).toEqual([[], ['error']])
 })
@@ -165,7 +165,7 @@ it.each([
   ['extensible', ['warning']],
   ['preferred', ['information']],
   ['example', []],
-] as const)('what is out of a %s binding: %j', async (strength, expected) => {
+] as const)('a code outside a %s binding gives %j', async (strength, expected) => {
   expect(await severities('listed', coded('b'), strength)).toEqual(expected)
 })
 
@@ -175,7 +175,7 @@ it.each([
   ['a string', { valueString: 'b' }],
   ['a CodeableConcept of text alone', { valueCodeableConcept: { text: 'b' } }],
   ['a CodeableConcept with a Coding of a display alone', { valueCodeableConcept: { coding: [{ display: 'b' }] } }],
-])('%s is bound as well', async (_what, value) => {
+])('a binding also applies to %s', async (_what, value) => {
   expect(await severities('listed', { resourceType: 'Observation', ...value })).toEqual(['error'])
 })
 
@@ -191,7 +191,7 @@ it.each([
   ['http://loinc.org', '85354-8', ['warning']],
   ['http://snomed.info/sct', '22298006', []],
   ['http://snomed.info/sct', '22298007', ['warning']],
-])('%s has %s: %j', async (system, code, expected) => {
+])('the system %s with the code %s gives %j', async (system, code, expected) => {
   const { issues } = await profileCheckerOf([profile([{ id: 'Observation.value[x]' }])])(coded(code, system), [PROFILE_URL])
   expect(issues.filter(({ expression }) => expression === 'Observation.value.coding[0]').map(({ severity }) => severity)).toEqual(expected)
 })
@@ -206,17 +206,14 @@ it.each([
   ['preferred', 'listed', 'extensible', 'listed', ['warning']],
   ['extensible', 'listed', 'required', 'listed|1', ['error']],
   ['extensible', 'listed', 'required', 'below', ['warning', 'error']],
-])(
-  'what two profiles bind, %s to %s and %s to %s, is told once, as strictly as one of them has it',
-  async (first, set, second, other, expected) => {
-    const versioned = SETS.map((each) => (each.url === 'listed' ? { ...each, version: '1' } : each))
-    const find = profileCheckerOf([boundAs('first', first, set), boundAs('second', second, other), ...versioned])
-    const { issues } = await find(coded('c'), ['first', 'second'])
-    expect(issues.filter(({ text }) => text.includes('value set')).map(({ severity }) => severity)).toEqual(expected)
-  },
-)
+])('bindings %s to %s and %s to %s report their strictest finding per value set', async (first, set, second, other, expected) => {
+  const versioned = SETS.map((each) => (each.url === 'listed' ? { ...each, version: '1' } : each))
+  const find = profileCheckerOf([boundAs('first', first, set), boundAs('second', second, other), ...versioned])
+  const { issues } = await find(coded('c'), ['first', 'second'])
+  expect(issues.filter(({ text }) => text.includes('value set')).map(({ severity }) => severity)).toEqual(expected)
+})
 
-it('what a second profile says more strictly counts once among the findings that are listed', async () => {
+it('a stricter finding of a second profile does not count twice toward the limit', async () => {
   const find = profileCheckerOf([boundAs('first', 'preferred', 'listed', CODE), boundAs('second', 'extensible', 'listed', CODE), ...SETS])
   const component = Array.from({ length: 60 }, () => ({ code: { coding: [{ system: 's', code: 'c' }] } }))
   const { issues } = await find({ resourceType: 'Observation', component }, ['first', 'second'])
@@ -233,7 +230,7 @@ it.each([
   ['preferred', 'c', ['information', 'error']],
   ['example', 'b', []],
   ['example', 'c', ['error']],
-])('beside a %s binding, nothing is allowed beyond the greatest value set: %s', async (strength, code, expected) => {
+])('a maximum value set limits the codes of a %s binding: %s', async (strength, code, expected) => {
   const extension = [{ url: 'http://hl7.org/fhir/StructureDefinition/elementdefinition-maxValueSet', valueCanonical: 'below' }]
   const find = profileCheckerOf([profile([{ id: 'Observation.value[x]', binding: { strength, valueSet: 'listed', extension } }]), ...SETS])
   const { issues } = await find(coded(code), [PROFILE_URL])

@@ -1,4 +1,4 @@
-/** What profiles may ask for without end: each ends with a finding that says so, and a tenth of it is checked to its end. */
+/** Profiles that need unlimited work: each check ends with a finding about it, and a tenth of the work is checked completely. */
 import { expect, it } from '@jest/globals'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
 import { PROFILE_URL, type ProfileElement, profile, profileCheckerOf, R4_CANONICAL_BASE } from '../../fixtures/profiles/checking.ts'
@@ -24,7 +24,7 @@ const spoken = (count: number): Resource =>
 const valueSet = (include: readonly object[]): Resource => ({ resourceType: 'ValueSet', url: 'http://example.org/v', compose: { include } })
 const extension = { ...profile([{ id: 'Extension.url', fixedUri: PROFILE_URL }]), kind: 'complex-type', type: 'Extension' }
 
-/** `size`: of the resource and of the profile. */
+/** `size` scales the resource and the profile. */
 // biome-ignore format: a table
 const ROWS: readonly (readonly [string, (size: number) => readonly [Resource, readonly Resource[]]])[] = [
   ['slices', (size) => [identifiers(300 * size), [profile(sliced(300 * size, [value('system')]))]]],
@@ -42,7 +42,7 @@ const ROWS: readonly (readonly [string, (size: number) => readonly [Resource, re
   ['targets of references', (size) => [patient({ generalPractitioner: many(200 * size, () => ({ reference: 'Practitioner/1' })) }), [profile([{ id: 'Patient.generalPractitioner', type: [{ code: 'Reference', targetProfile: many(900 * size, (i) => `${R4_CANONICAL_BASE}${i === 0 ? 'Practitioner' : 'Organization'}`) }] }])]]],
 ]
 
-it('definitions that are named', async () => {
+it('the number of named definitions is limited', async () => {
   const named = (count: number): Resource =>
     patient({ extension: many(count, (i) => ({ url: `http://example.org/${i}`, valueString: 'x' })) })
   const costly = async (count: number, isEnforced: boolean): Promise<readonly string[]> => {
@@ -54,7 +54,7 @@ it('definitions that are named', async () => {
   expect(await costly(1_500, true)).toEqual([])
 })
 
-it.each(ROWS)('%s', async (_name, made) => {
+it.each(ROWS)('the work for %s is limited', async (_name, made) => {
   const [[resource, definitions], [less, fewer]] = [made(1), made(0.1)]
   const costly = async (of: Resource, by: readonly Resource[]): Promise<readonly string[]> => {
     const { issues } = await profileCheckerOf(by)(of, [PROFILE_URL])
@@ -64,7 +64,7 @@ it.each(ROWS)('%s', async (_name, made) => {
   expect(await costly(less, fewer)).toEqual([])
 })
 
-it('a large Bundle of the smallest Patients that name their profile is checked to its end', async () => {
+it('a large Bundle of minimal Patients with a profile is checked completely', async () => {
   const us = (name: string) => `http://hl7.org/fhir/us/core/StructureDefinition/us-core-${name}`
   const omb = (code: string) => ({ url: 'ombCategory', valueCoding: { system: 'urn:oid:2.16.840.1.113883.6.238', code } })
   const extensionOf = (name: string, code: string) => ({ url: us(name), extension: [omb(code), { url: 'text', valueString: 'x' }] })

@@ -1,4 +1,4 @@
-/** Where an extension may stand: what its definition allows, and what it does not. https://hl7.org/fhir/R4/defining-extensions.html#context */
+/** The contexts in which the definition of an extension allows it. https://hl7.org/fhir/R4/defining-extensions.html#context */
 import { describe, expect, it } from '@jest/globals'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
 import { EXPRESSIONS } from '../../fixtures/expressions.ts'
@@ -30,7 +30,7 @@ const meta = { resourceType: 'Patient', meta: { extension } }
 const item = { resourceType: 'Questionnaire', item: [{ linkId: '1', item: [{ linkId: '2', extension }] }] }
 const linkId = { resourceType: 'Questionnaire', item: [{ linkId: '1', item: [{ linkId: '2', _linkId: { extension } }] }] }
 
-/** Type and expression of the context; where the extension may stand; where it may not. */
+/** Type and expression of the context, resources that may have the extension, and resources that may not. */
 const ROWS: readonly (readonly [string, string, readonly object[], readonly object[]])[] = [
   ['element', 'Element', [patient, name, contact, gender, bundle], []],
   ['element', 'Patient', [patient], [name, contact]],
@@ -59,7 +59,7 @@ const ROWS: readonly (readonly [string, string, readonly object[], readonly obje
   ['extension', 'http://example.org/outer', [outer], [patient, name]],
 ] // biome-ignore format: a table
 
-it.each(ROWS)('on %s %s', async (type, expression, allowed, others) => {
+it.each(ROWS)('an extension is allowed only on %s %s', async (type, expression, allowed, others) => {
   const find = profileCheckerOf([definition(type, expression)])
   const told = async (resource: object): Promise<boolean> => {
     const { issues } = await find(resource as Resource, [])
@@ -69,7 +69,7 @@ it.each(ROWS)('on %s %s', async (type, expression, allowed, others) => {
   for (const resource of others) expect([resource, await told(resource)]).toEqual([resource, true])
 })
 
-/** What is found on the extension, by its place. */
+/** Returns the findings about the extension, with their paths. */
 async function told(definitions: readonly Resource[], resource: object, expressions = EXPRESSIONS): Promise<readonly string[]> {
   const { issues } = await profileCheckerOf(definitions, expressions)(resource as Resource, [])
   return issues
@@ -79,7 +79,7 @@ async function told(definitions: readonly Resource[], resource: object, expressi
 
 const names = (...uses: readonly string[]): object => ({ resourceType: 'Patient', name: uses.map((use) => ({ use, extension })) })
 
-describe('in FHIRPath', () => {
+describe('a context in FHIRPath', () => {
   const ROWS: readonly (readonly [string, object, boolean])[] = [
     ['Patient.name', name, true],
     ['name', name, true],
@@ -100,14 +100,14 @@ describe('in FHIRPath', () => {
     ['descendants()', item, true],
   ] // biome-ignore format: a table
 
-  it.each(ROWS)('on %s: %j, %s', async (expression, resource, isAllowed) => {
+  it.each(ROWS)('decides whether an extension is allowed: %s: %j, %s', async (expression, resource, isAllowed) => {
     const found = await told([definition('fhirpath', expression)], resource)
     expect(found.map((text) => text.replace(/^(\w+) .*?: /, '$1: '))).toEqual(
       isAllowed ? [] : [`error: This extension may stand only on ${expression} (context,)`],
     )
   })
 
-  it('it is one element, not one like it', async () => {
+  it('selects one element, not an equal one', async () => {
     const found = await told([definition('fhirpath', "Patient.name.where(use = 'official')")], names('official', 'usual', 'official'))
     expect(found).toEqual([
       "error Patient.name[1].extension[0]: This extension may stand only on Patient.name.where(use = 'official') (context,)",
@@ -118,7 +118,7 @@ describe('in FHIRPath', () => {
     ])
   })
 
-  it('is one of several', async () => {
+  it('may be one of several contexts', async () => {
     const either = (...expressions: readonly string[]): Resource => ({
       ...definition('element', 'Patient.photo'),
       context: [{ type: 'element', expression: 'Patient.photo' }, ...expressions.map((expression) => ({ type: 'fhirpath', expression }))],
@@ -128,7 +128,7 @@ describe('in FHIRPath', () => {
     expect(await told([either('Patient.contact', 'Patient.link')], { resourceType: 'Patient', photo: [{ extension }] })).toEqual([])
   })
 
-  it('that is none is told', async () => {
+  it('is reported if it is no FHIRPath', async () => {
     expect(await told([definition('fhirpath', 'Patient.name.where(')], name)).toEqual([
       expect.stringMatching(
         /^warning Patient.name\[0\].extension\[0\]: The rule context could not be evaluated: it is no FHIRPath, .*line 1/,
@@ -138,7 +138,7 @@ describe('in FHIRPath', () => {
 })
 
 /** https://hl7.org/fhir/R4/structuredefinition-definitions.html#StructureDefinition.contextInvariant */
-describe('a rule of what it stands on', () => {
+describe('a context invariant', () => {
   const ruled = (...contextInvariant: readonly string[]): Resource => ({ ...definition('element', 'Element'), contextInvariant })
 
   it.each([
@@ -149,12 +149,12 @@ describe('a rule of what it stands on', () => {
     ["%extension.value = 'x' and %resource.name.exists()", given, []],
     ["$this = 'male' and %extension.value != 'x'", gender, ['Patient.gender']],
     ['value > 1', age, ['Condition.onset']],
-  ])('%s, on %j', async (invariant, resource, places) => {
+  ])('is evaluated on the element that has the extension: %s, %j', async (invariant, resource, places) => {
     const found = await told([ruled(invariant)], resource)
     expect(found.map((text) => text.replace(/\.extension\[\d\]:.*/, ''))).toEqual(places.map((place) => `error ${place}`))
   })
 
-  it('that is not kept, or is no FHIRPath, is told', async () => {
+  it('is reported if it is broken or is no FHIRPath', async () => {
     expect(await told([ruled('true', 'false', 'use.shout()', 'use = (')], name)).toEqual([
       'error Patient.name[0].extension[0]: This extension may stand only where false (contextInvariant,)',
       'warning Patient.name[0].extension[0]: The rule contextInvariant could not be evaluated: it is no FHIRPath, there is no function shout (line 1, column 5) (http://example.org/mark)',
@@ -163,7 +163,7 @@ describe('a rule of what it stands on', () => {
   })
 })
 
-it('rules of R4’s own extensions hold, but for one that says the opposite of what it means', async () => {
+it("rules of R4's own extensions apply, except for one with an inverted condition", async () => {
   const on = (type: string, name: string, value: object): object => ({
     resourceType: 'Questionnaire',
     item: [{ linkId: '1', type, extension: [{ url: `http://hl7.org/fhir/StructureDefinition/${name}`, ...value }] }],

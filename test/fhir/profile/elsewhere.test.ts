@@ -1,4 +1,4 @@
-/** Rules that are evaluated elsewhere count wherever a profile is asked: also where it decides what else counts. */
+/** Deferred rules apply wherever a profile is checked, also where the result decides which other rules apply. */
 import { describe, expect, it } from '@jest/globals'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
 import type { Evaluation, ExpressionRunner } from '../../../lambdas/ports/execution/expression-runner.ts'
@@ -6,7 +6,7 @@ import { EXPRESSIONS } from '../../fixtures/expressions.ts'
 import { findErrors, PROFILE_URL, type ProfileElement, profile, profileCheckerOf } from '../../fixtures/profiles/checking.ts'
 
 const url = (name: string): string => `http://example.org/${name}`
-/** Only fhirpath.js evaluates it. */
+/** Only fhirpath.js can evaluate this rule. */
 const matching = (id: string, path: string, pattern: string, key = 'own-1'): ProfileElement => ({
   id,
   constraint: [{ key, severity: 'error', human: `Matches ${pattern}`, expression: `${path}.matches('${pattern}')` }],
@@ -16,8 +16,8 @@ const named = (canonical: string, pattern: string, key?: string): Resource =>
 const patient = (gender: string, more: object = {}): object => ({ resourceType: 'Patient', gender, ...more })
 const reference = (...targetProfile: readonly string[]) => [{ code: 'Reference', targetProfile }]
 
-describe('a rule that is evaluated elsewhere', () => {
-  it('decides what a reference refers to', async () => {
+describe('a deferred rule', () => {
+  it('decides whether the target of a reference conforms', async () => {
     const about = profile([{ id: 'Observation.subject', type: reference(url('m')) }])
     const find = profileCheckerOf([about, named(url('m'), '^m')], EXPRESSIONS)
     const observation = (gender: string): object => ({
@@ -31,7 +31,7 @@ describe('a rule that is evaluated elsewhere', () => {
     ])
   })
 
-  it('decides which of several profiles fits', async () => {
+  it('decides which of several profiles applies', async () => {
     const either = [url('m'), url('f')]
     const entries = profile([{ id: 'Bundle.entry.resource', type: [{ code: 'Patient', profile: either }] }])
     const find = profileCheckerOf([entries, named(url('m'), '^m'), named(url('f'), '^f')], EXPRESSIONS)
@@ -41,7 +41,7 @@ describe('a rule that is evaluated elsewhere', () => {
     expect(await findErrors(find, bundle('other'))).toEqual(['Bundle.entry[0].resource: Matches ^m (own-1)'])
   })
 
-  it('decides which slice something is of', async () => {
+  it('decides which slice an element belongs to', async () => {
     const sliced: readonly ProfileElement[] = [
       { id: 'Bundle.entry', slicing: { discriminator: [{ type: 'profile', path: 'resource' }], rules: 'open' } },
       { id: 'Bundle.entry:m', min: 1, max: '1' },
@@ -64,7 +64,7 @@ describe('a rule that is evaluated elsewhere', () => {
     expect(await findErrors(fitting, bundle('other', 'male'))).toEqual([])
   })
 
-  it('is of the profile that says it, though others have one under the same key', async () => {
+  it('belongs to its profile, although other profiles use the same key', async () => {
     const [m, a] = [named(url('m'), '^m'), named(url('a'), 'a')]
     const find = profileCheckerOf([m, a, named(PROFILE_URL, 'x', 'own-2')], EXPRESSIONS)
     const errors = async (gender: string, ...profiles: readonly string[]): Promise<readonly string[]> => {
@@ -77,7 +77,7 @@ describe('a rule that is evaluated elsewhere', () => {
     expect(await errors('male', url('m'), url('a'))).toEqual([])
   })
 
-  it('holds for what has the content of another element', async () => {
+  it('applies to elements with a content reference', async () => {
     const nested = { id: 'Questionnaire.item.item', contentReference: '#Questionnaire.item' }
     const find = profileCheckerOf([profile([matching('Questionnaire.item', 'linkId', '^[a-z]+$'), nested])], EXPRESSIONS)
     const item = (linkId: string, ...below: readonly object[]): object => ({ linkId, ...(below.length === 0 ? {} : { item: below }) })
@@ -87,7 +87,7 @@ describe('a rule that is evaluated elsewhere', () => {
     ])
   })
 
-  it('is evaluated once on each element, however often it is asked', async () => {
+  it('is evaluated once per element, however often profiles need it', async () => {
     const given: Evaluation[] = []
     const expressions: ExpressionRunner = {
       evaluate: (evaluations, budget) => {

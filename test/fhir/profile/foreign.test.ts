@@ -1,4 +1,4 @@
-/** What definitions that are not built in let be evaluated: here what is linear in the resource, all else where it can be ended. */
+/** Rules of definitions that are not built in: linear rules run in this process, all others in a process that can be ended. */
 import { describe, expect, it } from '@jest/globals'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
 import type {
@@ -18,7 +18,7 @@ const regex = (valueString: string) => [{ url: 'http://hl7.org/fhir/StructureDef
 const text = { status: 'generated', div: '<div xmlns="http://www.w3.org/1999/xhtml">x</div>' }
 const patient = (more: object): Resource => ({ resourceType: 'Patient', text, ...more })
 
-/** Remembers what it was given, and answers each the same. */
+/** Records its evaluations and gives each the same result. */
 function recording(outcome: EvaluationResult) {
   const given: Evaluation[] = []
   const expressions: ExpressionRunner = {
@@ -34,19 +34,19 @@ const TRUE: EvaluationResult = { ms: 0, values: [{ type: 'boolean', value: true 
 const FALSE: EvaluationResult = { ms: 0, values: [{ type: 'boolean', value: false }] }
 const COSTLY: EvaluationResult = { ms: 300, failure: 'too-costly', name: 'TookTooLong', reason: '' }
 
-describe('where a rule is evaluated', () => {
+describe('a custom rule', () => {
   // biome-ignore format: a table
   it.each([
     ['a pattern', "family.matches('a+')", 'elsewhere'],
-    ['what replaces by a pattern', "family.replaceMatches('a+', 'b') = 'b'", 'elsewhere'],
+    ['a replacement by a pattern', "family.replaceMatches('a+', 'b') = 'b'", 'elsewhere'],
     ['the whole resource', '%resource.name.count() < 3', 'elsewhere'],
     ['the outermost resource', '%rootResource.id.empty()', 'elsewhere'],
-    ['all that is within', 'descendants().count() < 9', 'elsewhere'],
-    ['what is written out', 'given.isDistinct()', 'elsewhere'],
-    ['what doubles with each step', `given${'.select($this|$this.where(true))'.repeat(12)}.exists()`, 'elsewhere'],
-    ['what our compiler does not know', 'given.repeat($this).exists()', 'elsewhere'],
-    ['what is linear', "given.exists() and family.startsWith('x') and given.where($this = 'y').empty()", 'here'],
-  ])('%s: %s', async (_name, expression, where) => {
+    ['all descendants', 'descendants().count() < 9', 'elsewhere'],
+    ['a comparison of all items', 'given.isDistinct()', 'elsewhere'],
+    ['items that double with each step', `given${'.select($this|$this.where(true))'.repeat(12)}.exists()`, 'elsewhere'],
+    ['a function that the compiler does not support', 'given.repeat($this).exists()', 'elsewhere'],
+    ['linear work', "given.exists() and family.startsWith('x') and given.where($this = 'y').empty()", 'here'],
+  ])('is evaluated here if it is linear, and elsewhere otherwise: %s: %s', async (_name, expression, where) => {
     const { given, expressions } = recording(TRUE)
     const find = profileCheckerOf([profile([{ id: 'Patient.name', constraint: constraint(expression) }])], expressions)
     const { issues } = await find(patient({ name: [{ family: 'x', given: ['z'] }] }), [PROFILE_URL])
@@ -54,7 +54,7 @@ describe('where a rule is evaluated', () => {
     expect(given.map(({ expression }) => expression)).toEqual(where === 'here' ? [] : [expression])
   })
 
-  it('is here for what every server has', async () => {
+  it('is evaluated here if it belongs to a built-in profile', async () => {
     const { given, expressions } = recording(TRUE)
     const canonical = 'http://hl7.org/fhir/us/core/StructureDefinition/us-core-practitioner'
     const identifier = [{ system: 'http://hl7.org/fhir/sid/us-npi', value: '12' }]
@@ -66,7 +66,7 @@ describe('where a rule is evaluated', () => {
   })
 })
 
-describe('a pattern of text', () => {
+describe('a text pattern', () => {
   const PATTERN = String.raw`it's \d+\\|é{2}`
   const find = profileCheckerOf([profile([{ id: 'Patient.name.text', extension: regex(PATTERN) }])], EXPRESSIONS)
 
@@ -78,7 +78,7 @@ describe('a pattern of text', () => {
       ])
   })
 
-  it('that explodes, or is none, is told where it was tried', async () => {
+  it('is reported where it applies if it is invalid or takes too long', async () => {
     const elements = [
       { id: 'Patient.language', extension: regex('(a+)+b') },
       { id: 'Patient.gender', extension: regex('(') },
@@ -93,11 +93,11 @@ describe('a pattern of text', () => {
   })
 })
 
-describe('rules that are evaluated elsewhere', () => {
+describe('deferred rules', () => {
   const own: ProfileElement[] = [{ id: 'Patient.name', constraint: constraint("text.matches('a')") }]
   const named = (count: number): Resource => patient({ name: many(count, (i) => ({ text: `${i}` })) })
 
-  it('are a warning where they take too long, and an error where that is enforced', async () => {
+  it('give a warning if they take too long, or an error if enforced', async () => {
     const find = profileCheckerOf([profile(own)], recording(COSTLY).expressions)
     for (const [isEnforced, severity] of [[false, 'warning'], [true, 'error']] as const) // biome-ignore format: two
       expect((await find(named(1), [PROFILE_URL], { isEnforced })).issues).toEqual([
@@ -105,7 +105,7 @@ describe('rules that are evaluated elsewhere', () => {
       ])
   })
 
-  it('that cannot be evaluated are told with their key, and the place in them', async () => {
+  it('are reported with their key and position if they cannot be evaluated', async () => {
     const rules = [
       ['own-1', 'text.exists() and'],
       ['own-2', "text.matches('x')\n  or text.shout()"],
@@ -123,12 +123,12 @@ describe('rules that are evaluated elsewhere', () => {
     expect(JSON.stringify(issues)).not.toContain('SECRET')
   })
 
-  it('may be broken more often than is listed', async () => {
+  it('list 100 findings and a note that there are more', async () => {
     const { issues } = await profileCheckerOf([profile(own)], recording(FALSE).expressions)(named(300), [PROFILE_URL])
     expect(issues).toHaveLength(101)
   })
 
-  it('are told where they are too many, or too long', async () => {
+  it('are reported if they are too many or too long', async () => {
     const { given, expressions } = recording(TRUE)
     const { issues } = await profileCheckerOf([profile(own)], expressions)(named(1_005), [PROFILE_URL])
     expect(given).toHaveLength(1_000)
@@ -140,7 +140,7 @@ describe('rules that are evaluated elsewhere', () => {
     expect((await long(named(1), [PROFILE_URL])).issues.map(({ code }) => code)).toEqual(['not-supported'])
   })
 
-  it('have a budget that the resources of a request share, and others have their own', async () => {
+  it('share one budget within a request, but not across requests', async () => {
     const budgets: ExpressionBudget[] = []
     const expressions: ExpressionRunner = {
       evaluate: async (evaluations, budget) => {
@@ -167,7 +167,7 @@ describe('rules that are evaluated elsewhere', () => {
     expect((await asked('other', 1, true))[0]!.issues).toEqual([])
   })
 
-  it('know no names that only JavaScript has', async () => {
+  it('ignore property names of JavaScript objects', async () => {
     const rules = ['repeat(constructor).empty()', 'name.__proto__.repeat($this).empty()', '%resource.toString.repeat($this).empty()']
     const find = profileCheckerOf(
       [profile([{ id: 'Patient', constraint: rules.flatMap((rule, i) => constraint(rule, `k${i}`)) }])],
@@ -176,17 +176,20 @@ describe('rules that are evaluated elsewhere', () => {
     expect((await find(named(1), [PROFILE_URL])).issues).toEqual([])
   })
 
-  it('wait for nobody where too many wait already', async () => {
+  it('fail as overloaded instead of waiting if too many wait already', async () => {
     const busy: ExpressionRunner = { evaluate: () => Promise.reject(new Overloaded('busy')) }
     await expect(profileCheckerOf([profile(own)], busy)(named(1), [PROFILE_URL])).rejects.toThrow(Overloaded)
   })
 })
 
-/** As HL7's validator takes it. */
-describe('a rule that yields nothing is broken', () => {
-  it.each(['birthDate <= @2000', 'gender', '{}', "name.given.first() = 'x'", "name.repeat(given) = 'x'"])('%s', async (expression) => {
-    const find = profileCheckerOf([profile([{ id: 'Patient', constraint: constraint(expression) }])], EXPRESSIONS)
-    const { issues } = await find(patient({}), [PROFILE_URL])
-    expect(issues.map(({ severity, code }) => [severity, code])).toEqual([['error', 'invariant']])
-  })
+/** HL7's validator does the same. */
+describe('a rule without a result', () => {
+  it.each(['birthDate <= @2000', 'gender', '{}', "name.given.first() = 'x'", "name.repeat(given) = 'x'"])(
+    'is reported as broken: %s',
+    async (expression) => {
+      const find = profileCheckerOf([profile([{ id: 'Patient', constraint: constraint(expression) }])], EXPRESSIONS)
+      const { issues } = await find(patient({}), [PROFILE_URL])
+      expect(issues.map(({ severity, code }) => [severity, code])).toEqual([['error', 'invariant']])
+    },
+  )
 })

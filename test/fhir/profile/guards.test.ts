@@ -1,4 +1,4 @@
-/** What profiles do not ask, and where what they ask ends: circles, chains, what is named twice. https://hl7.org/fhir/R4/profiling.html */
+/** Limits of profile rules: alternatives, circles, chains, and entries with the same URL. https://hl7.org/fhir/R4/profiling.html */
 import { describe, expect, it } from '@jest/globals'
 import { buildPackage } from '../../../lambdas/fhir/profile/definitions/package-files.ts'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
@@ -21,14 +21,14 @@ async function texts(definitions: readonly Resource[], resource: object): Promis
   return issues.filter(({ text }) => !text.includes('dom-6')).map(({ severity, text }) => `${severity}: ${text}`)
 }
 
-describe('profiles of what an element holds', () => {
-  it('are not asked where R4 itself is one of them', async () => {
+describe('profiles of an element', () => {
+  it('are not checked if one of them is the R4 type itself', async () => {
     const whole = profile([{ id: 'Patient.name', type: [{ code: 'HumanName', profile: [`${R4_CANONICAL_BASE}HumanName`, url('name')] }] }])
     const family = profile([{ id: 'HumanName.family', min: 1 }], 'differential', url('name'))
     expect(await texts([whole, family], { resourceType: 'Patient', name: [{ text: 'x' }] })).toEqual([])
   })
 
-  it('end where a circle closes', async () => {
+  it('are checked to the end if references form a circle', async () => {
     const linked = profile([
       { id: 'Patient.link.other', type: target(PROFILE_URL) },
       { id: 'Patient.name', min: 1 },
@@ -47,7 +47,7 @@ describe('profiles of what an element holds', () => {
     expect(issues.filter(({ severity }) => severity === 'error')).toEqual([])
   })
 
-  it('are those of any resource where it may be any', async () => {
+  it('allow any target if one of them is Resource', async () => {
     const about = profile([{ id: 'Observation.focus', type: target(url('named'), `${R4_CANONICAL_BASE}Resource`) }])
     expect(await findErrors(profileCheckerOf([named, about]), { resourceType: 'Observation', focus: [{ reference: 'Group/1' }] })).toEqual(
       [],
@@ -55,11 +55,11 @@ describe('profiles of what an element holds', () => {
   })
 })
 
-describe('what is referred to in a Bundle', () => {
+describe('the target of a reference in a Bundle', () => {
   const about = profile([{ id: 'Observation.subject', type: target(url('named')) }], 'differential', url('about'))
   const fullUrl = 'http://example.org/Patient/p'
 
-  it('is the first entry of that name', async () => {
+  it('is the first entry with that fullUrl', async () => {
     const observation = { resource: { resourceType: 'Observation', meta: { profile: [url('about')] }, subject: { reference: fullUrl } } }
     const [with1, without] = [{ name: [{ text: 'x' }] }, {}].map((more) => ({ fullUrl, resource: { resourceType: 'Patient', ...more } }))
     const errors = async (...entries: readonly object[]): Promise<number> => {
@@ -69,7 +69,7 @@ describe('what is referred to in a Bundle', () => {
     expect([await errors(with1!, without!), await errors(without!, with1!)]).toEqual([0, 1])
   })
 
-  it('refers to what it contains itself', async () => {
+  it('resolves references to its own contained resources', async () => {
     const member = profile([{ id: 'Observation.hasMember', type: target(url('about')) }], 'differential', url('member'))
     const group = {
       resource: { resourceType: 'Observation', meta: { profile: [url('member')] }, hasMember: [{ reference: 'Observation/o' }] },
@@ -84,7 +84,7 @@ describe('what is referred to in a Bundle', () => {
   })
 })
 
-it('an item belongs to a slice by what cannot be there, as what is above it may not', async () => {
+it('a slice by absence matches if a parent of the element is not allowed', async () => {
   const elements: readonly ProfileElement[] = [
     { id: 'Patient.contact', slicing: { discriminator: [{ type: 'exists', path: 'name.family' }], rules: 'closed' } },
     { id: 'Patient.contact:nameless', min: 1 },
@@ -110,12 +110,12 @@ describe('extensions', () => {
   )
   const find = profileCheckerOf([profile([{ id: 'Basic.code', mustSupport: true }]), inner, outer])
 
-  it('that change no meaning stand in no modifierExtension', async () => {
+  it('are rejected in modifierExtension unless they are modifiers', async () => {
     const basic = { resourceType: 'Basic', modifierExtension: [{ url: url('inner'), valueString: 'x' }] }
     expect(await findErrors(find, basic)).toEqual(['Basic.modifierExtension[0]: This extension must stand in extension'])
   })
 
-  it('of their own within others are checked against their own definitions', async () => {
+  it('within other extensions are checked against their own definitions', async () => {
     const within = (more: object): object => ({
       resourceType: 'Basic',
       extension: [{ url: url('outer'), extension: [{ url: url('inner'), ...more }] }],
@@ -125,14 +125,14 @@ describe('extensions', () => {
   })
 })
 
-describe('profiles that differ from others', () => {
-  it('need one that they differ from', () => {
+describe('derived profiles', () => {
+  it('need a baseDefinition', () => {
     const { baseDefinition: _, ...baseless } = profile([{ id: 'Patient.name', min: 1 }])
     const { leftOut } = buildPackage({ name: 'own', version: '1' }, [baseless as Resource], () => false)
     expect(leftOut).toEqual([{ url: PROFILE_URL, reason: 'It has a differential and no baseDefinition' }])
   })
 
-  it('are at most a hundred in a row', async () => {
+  it('may form a chain of at most a hundred', async () => {
     const chain = (length: number): readonly Resource[] =>
       Array.from({ length }, (_, i) =>
         profile(

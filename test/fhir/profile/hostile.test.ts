@@ -1,4 +1,4 @@
-/** Profiles and resources that are meant to hurt: nothing throws, the work is bounded, and no finding says a value. */
+/** Hostile profiles and resources: nothing throws, the work is bounded, and no finding contains a value. */
 import { expect, it } from '@jest/globals'
 import { ProfileIssues } from '../../../lambdas/fhir/profile/profile-issues.ts'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
@@ -9,7 +9,7 @@ const many = <T>(count: number, make: (i: number) => T): T[] => Array.from({ len
 const patient = (more: object): Resource => ({ resourceType: 'Patient', ...more })
 const onSystem = { discriminator: [{ type: 'value', path: 'system' }], rules: 'open' }
 
-it('is no longer looked at after one error more than are listed', () => {
+it('the check stops one error after the last that is listed', () => {
   const faults = new ProfileIssues(['Patient'])
   const report = (i: number): void => faults.report('error', 'invalid', `rule-${i}`, 'wrong')
   for (let i = 0; i < 100; i++) report(i)
@@ -17,7 +17,7 @@ it('is no longer looked at after one error more than are listed', () => {
   expect([faults.issues.length, faults.issues.at(-1)?.code]).toEqual([101, 'informational'])
 })
 
-it('lists a hundred findings of hundreds of thousands, errors first', async () => {
+it('only the first hundred findings are listed, errors first', async () => {
   const find = profileCheckerOf([profile([{ id: 'Patient.name.family', min: 1 }])])
   const { issues } = await find(patient({ name: many(200_000, () => ({ text: 'x' })) }), [PROFILE_URL])
   expect(issues).toHaveLength(101)
@@ -25,7 +25,7 @@ it('lists a hundred findings of hundreds of thousands, errors first', async () =
   expect(issues[100]?.text).toBe('There are more findings; the first 100 are listed')
 })
 
-/** None of these items is of one of these slices. */
+/** Checks items that belong to none of the slices. */
 async function slicing(sliceCount: number, itemCount: number) {
   const slices = many(sliceCount, (i): ProfileElement[] => [
     { id: `Patient.identifier:s${i}`, max: '1' },
@@ -36,16 +36,16 @@ async function slicing(sliceCount: number, itemCount: number) {
   return issues.filter(({ severity }) => severity === 'error').map(({ code, expression }) => [code, expression])
 }
 
-it('gives up on ten thousand slices of ten thousand items', async () => {
+it('the check stops at ten thousand slices of ten thousand items', async () => {
   expect(await slicing(10_000, 10_000)).toEqual([['too-costly', 'Patient']])
 })
 
-it('counts what it takes to tell apart: as much as looking at some elements', async () => {
+it('assigning items to slices counts as work', async () => {
   expect(await slicing(100, 60)).toEqual([])
   expect(await slicing(100, 120)).toEqual([['too-costly', 'Patient']])
 })
 
-it('takes names of objects for names', async () => {
+it('member names of JavaScript objects are ordinary names', async () => {
   const hostile = ['__proto__', 'constructor', 'toString', 'hasOwnProperty']
   const elements = hostile.flatMap((name): ProfileElement[] => [
     { id: `Patient.identifier:${name}`, max: '0' },
@@ -57,7 +57,7 @@ it('takes names of objects for names', async () => {
   expect(issues.filter(({ severity }) => severity === 'error')).toHaveLength(4)
 })
 
-it('says no value, and no canonical in all its length', async () => {
+it('findings contain no values and shorten long canonical URLs', async () => {
   const find = profileCheckerOf([
     profile([
       { id: 'Patient.name', max: '0' },
@@ -78,7 +78,7 @@ it('says no value, and no canonical in all its length', async () => {
   expect(Math.max(...issues.map(({ text }) => text.length))).toBeLessThan(1_000)
 })
 
-it('ends where value sets go in a circle, and where each holds the next twice', async () => {
+it('the check ends if value sets form a circle or double with each level', async () => {
   const set = (url: string, ...valueSets: string[]): Resource => ({
     resourceType: 'ValueSet',
     url,

@@ -1,4 +1,4 @@
-/** Elements, types and slices of a profile that there are not: told, and none of those that there are. */
+/** Unknown elements, types and slices in a profile are reported, and known ones are not. */
 import { describe, expect, it } from '@jest/globals'
 import type { Profile } from '../../../lambdas/fhir/profile/definition.ts'
 import { findUnknownNames } from '../../../lambdas/fhir/profile/definitions/unknown-names.ts'
@@ -12,8 +12,8 @@ const of = (type: string, elements: readonly object[], more: object = {}): Resou
 const told = (definition: Resource, base?: Profile) =>
   findUnknownNames(definition, base).map(({ expression, text }) => `${expression}: ${text}`)
 
-describe('What a profile names', () => {
-  it('and R4 does not have is told, by place', () => {
+describe('A name in a profile', () => {
+  it('is reported with its path if R4 has no such element', () => {
     const paths = [
       'Patient',
       'Patient.nope',
@@ -42,7 +42,7 @@ describe('What a profile names', () => {
     ).toHaveLength(21)
   })
 
-  it('and R4 has is not told, whatever form it is named in', () => {
+  it('is not reported if R4 has the element, in any form', () => {
     const paths = [
       'Observation', 'Observation.value[x]', 'Observation.valueQuantity', 'Observation.value[x].code', 'Observation.valueQuantity.value',
       'Observation.component.value[x].coding.display', 'Observation.extension.value[x].extension', 'Observation.status.extension.url',
@@ -61,20 +61,20 @@ describe('What a profile names', () => {
     expect(told(of('Extension', [{ path: 'Extension.extension.extension.value[x]', type: [{ code: 'code' }] }]))).toEqual([])
   })
 
-  it('may be a choice within a choice, again and again: each type is looked at once', () => {
+  it('may nest choices deeply, because each type is visited once', () => {
     const path = `Extension${'.value[x].extension'.repeat(31)}`
     expect(told(of('Extension', [{ path }, { path: `${path}.nope` }])).map((each) => each.slice(0, 46))).toEqual([
       'StructureDefinition.differential.element[1]: R',
     ])
   })
 
-  it('as a type and R4 does not have is told', () => {
+  it('is reported if R4 has no such type', () => {
     expect(told(of('Patient', [{ path: 'Patient.name', type: [{ code: 'Foo' }, { code: 'HumanName' }] }]))).toEqual([
       'StructureDefinition.differential.element[0]: R4 has no type Foo: nothing is of it',
     ])
   })
 
-  it('as a slice where nothing tells slices apart is told, unless a base does, or nobody knows it', () => {
+  it('is reported for a slice without slicing, unless a base profile may have it', () => {
     const slice = { path: 'Patient.identifier', sliceName: 'a', min: 1 }
     const profiled = { baseDefinition: 'http://example.org/base' }
     expect(told(of('Patient', [slice]))[0]).toContain('Nothing says what tells slices of Patient.identifier apart')

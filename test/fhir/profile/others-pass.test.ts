@@ -1,4 +1,4 @@
-/** A large resource is checked in pieces, between which others pass, however it is nested and whatever its profiles try on it. */
+/** A large resource is checked in pieces, between which other work runs, whatever its nesting and its profiles. */
 import { afterEach, expect, it, jest } from '@jest/globals'
 import { LoadingLibrary } from '../../../lambdas/fhir/profile/definitions/missing-definitions.ts'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
@@ -33,7 +33,7 @@ const constraint = many(ITEMS / 100, (i) => ({
 }))
 const other = profile([{ id: 'Patient.identifier.system', min: 1 }], 'differential', OTHER)
 
-/** Each look at the clock finds the slice used up. */
+/** Advances the clock by 25 ms at each reading, so that every piece uses up its time. */
 async function everyPieceIsLong(): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve))
   let now = performance.now()
@@ -45,29 +45,29 @@ async function everyPieceIsLong(): Promise<void> {
 
 // biome-ignore format: a table
 it.each<readonly [what: string, resource: Resource, definitions: readonly Resource[], pieces: number]>([
-  ['what is checked on every element', parameters, [], 10],
+  ['every element', parameters, [], 10],
   ['each item of an element', patient, [profile([{ id: 'Patient.identifier.system', maxLength: 9 }])], 20],
-  ['slices told apart by a value', patient, [profile(sliced([{ type: 'value', path: 'system' }]))], 50],
-  ['slices told apart by a profile', { resourceType: 'Patient', identifier: identifiers }, [profile([
+  ['slices by a value', patient, [profile(sliced([{ type: 'value', path: 'system' }]))], 50],
+  ['slices by a profile', { resourceType: 'Patient', identifier: identifiers }, [profile([
     { id: 'Patient.identifier', slicing: { discriminator: [{ type: 'profile', path: '$this' }], rules: 'open' } },
     { id: 'Patient.identifier:a', type: [{ code: 'Identifier', profile: [OTHER] }] },
   ]), profile([{ id: 'Identifier.value', min: 1 }], 'differential', OTHER)], 60],
   ['slices without a discriminator', patient, [profile(sliced([]))], 40],
-  ['a profile of one of its types', entries(patient), [profile([{ id: 'Bundle.entry.resource', type: [{ code: 'Patient', profile: [OTHER] }] }]), other], 30],
-  ['a profile of what is referred to', referring, [profile([{ id: 'Patient.link.other', type: [{ code: 'Reference', targetProfile: [OTHER] }] }]), other], 30],
+  ['a profile of an entry', entries(patient), [profile([{ id: 'Bundle.entry.resource', type: [{ code: 'Patient', profile: [OTHER] }] }]), other], 30],
+  ['a profile of a reference target', referring, [profile([{ id: 'Patient.link.other', type: [{ code: 'Reference', targetProfile: [OTHER] }] }]), other], 30],
   ['rules', { resourceType: 'Patient', identifier: identifiers.slice(0, ITEMS / 10) }, [profile([{ id: 'Patient', constraint }])], 20],
-])('%s', async (_what, resource, definitions, pieces) => {
+])('other work runs during the check of %s', async (_what, resource, definitions, pieces) => {
   await everyPieceIsLong()
   const find = profileCheckerOf(definitions)
   const check = () => find(resource, definitions.length === 0 ? [] : [PROFILE_URL])
-  // What it looks up is loaded.
+  // The first check loads the definitions.
   await check()
   expect(await countTurnsDuring(check)).toBeGreaterThan(pieces)
 })
 
 afterEach(() => void jest.restoreAllMocks())
 
-it('content that is its own is checked once', async () => {
+it('an element with a content reference to itself is checked once', async () => {
   const find = profileCheckerOf([
     profile([
       { id: 'Patient', contentReference: '#Patient' },
@@ -79,7 +79,7 @@ it('content that is its own is checked once', async () => {
   )
 })
 
-it('of several checks at a time each has what it wants loaded, and sees what another has loaded', async () => {
+it('concurrent checks load their own definitions and see those that others loaded', async () => {
   const found = { url: OTHER, include: [] }
   const known = new LoadingLibrary({ profile: async () => undefined, valueSet: async () => found, codeSystem: async () => undefined })
   const [one, other] = [known.forCheck(), known.forCheck()]
@@ -89,12 +89,12 @@ it('of several checks at a time each has what it wants loaded, and sees what ano
   expect([await other.load(), await other.load(), known.isWanting()]).toEqual([1, 0, false])
 })
 
-it('a small one that is checked meanwhile takes nothing from a large one', async () => {
+it('a concurrent small check does not affect a large one', async () => {
   const elements = [{ id: 'Patient.identifier.type', binding: { strength: 'required', valueSet: 'http://example.org/v' } }]
   const include = [{ system: 's', concept: [{ code: 'a' }] }]
   const find = profileCheckerOf([profile(elements), { resourceType: 'ValueSet', url: 'http://example.org/v', compose: { include } }])
   const coded = { type: { coding: [{ system: 's', code: 'b' }] } }
-  // All but the value set is loaded.
+  // Everything except the value set is loaded.
   await find({ resourceType: 'Patient' }, [PROFILE_URL])
   await find({ resourceType: 'Patient', identifier: [coded] }, [])
   await everyPieceIsLong()

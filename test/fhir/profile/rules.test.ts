@@ -1,4 +1,4 @@
-/** Each kind of rule a profile can have: what breaks it is found where it is, what keeps it is not. https://hl7.org/fhir/R4/elementdefinition.html */
+/** Each kind of profile rule: a resource that breaks it gets a finding with its path, others get none. https://hl7.org/fhir/R4/elementdefinition.html */
 import { describe, expect, it } from '@jest/globals'
 import { parseJson } from '../../../lambdas/fhir/json.ts'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
@@ -16,7 +16,7 @@ const observation = (more: object): object => ({ resourceType: 'Observation', ..
 const quantity = (value: number, code: string): object =>
   observation({ valueQuantity: { value, code, system: 'http://unitsofmeasure.org' } })
 
-/** What it is about, what the profile says, resources that break it with what is found, and resources that keep it. */
+/** Subject, elements of the profile, resources that break it with the expected finding, and resources that conform. */
 type Row = readonly [string, readonly ProfileElement[], readonly (readonly [object, string])[], readonly object[]]
 
 const reference = (...names: readonly string[]): object => ({
@@ -102,11 +102,11 @@ describe.each(PROFILE_FORMS.flatMap((form) => ROWS.map(([name, ...row]) => [`${n
   (_name, elements, broken, kept, form) => {
     const find = profileCheckerOf([profile(elements, form)])
 
-    it('is found where it is broken', async () => {
+    it('reports resources that break it', async () => {
       for (const [resource, expected] of broken) expect(await findErrors(find, resource)).toEqual([expected])
     })
 
-    it('is not found where it is kept', async () => {
+    it('does not report resources that conform', async () => {
       for (const resource of kept) expect(await findErrors(find, resource)).toEqual([])
     })
   },
@@ -115,7 +115,7 @@ describe.each(PROFILE_FORMS.flatMap((form) => ROWS.map(([name, ...row]) => [`${n
 describe('profiles that refer to profiles', () => {
   const url = (name: string): string => `http://example.org/${name}`
 
-  it('hold on the types they are said of', async () => {
+  it('apply to the types that name them', async () => {
     const short = profile([{ id: 'HumanName.family', min: 1 }], 'differential', url('name'))
     const whole = profile([{ id: 'Patient.name', type: [{ code: 'HumanName', profile: [url('name')] }] }])
     expect(await findErrors(profileCheckerOf([short, whole]), { resourceType: 'Patient', name: [{ family: 'x' }, {}] })).toEqual([
@@ -123,7 +123,7 @@ describe('profiles that refer to profiles', () => {
     ])
   })
 
-  it('are looked at in what is contained, and in the same Bundle', async () => {
+  it('apply to contained resources, but not to targets that are not available', async () => {
     const named = profile([{ id: 'Patient.name', min: 1 }], 'differential', url('named'))
     const about = profile([{ id: 'Observation.subject', type: [{ code: 'Reference', targetProfile: [url('named')] }] }])
     const find = profileCheckerOf([named, about])
@@ -132,7 +132,7 @@ describe('profiles that refer to profiles', () => {
     expect(await findErrors(find, observation({ subject: { reference: 'Patient/1' } }))).toEqual([])
   })
 
-  it('may come back to themselves', async () => {
+  it('may refer to themselves', async () => {
     const own = profile([
       { id: 'Patient.link.other', type: [{ code: 'Reference', targetProfile: ['http://example.org/profile'] }] },
       { id: 'Patient.name', min: 1 },
@@ -146,7 +146,7 @@ describe('profiles that refer to profiles', () => {
     expect(await findErrors(profileCheckerOf([own]), { ...patient, link: [{ other: { reference: '#p' } }] })).toHaveLength(1)
   })
 
-  it('cannot be used where they differ from themselves, or from what is not loaded', async () => {
+  it('are unusable if they derive from themselves or from a profile that is not loaded', async () => {
     const circle = [
       profile([{ id: 'Patient.name', min: 1 }], 'differential', url('a'), url('b')),
       profile([{ id: 'Patient.name', min: 1 }], 'differential', url('b'), url('a')),
@@ -168,7 +168,7 @@ describe('profiles that refer to profiles', () => {
   })
 })
 
-it('a constraint under the key of one of R4 is the profile’s own, unless it is R4’s', async () => {
+it("a constraint with an R4 key is the profile's own unless R4 is its source", async () => {
   const own = (source?: string) => [
     { key: 'inv-1', severity: 'error', human: 'Own', expression: 'name.exists()', ...(source === undefined ? {} : { source }) },
   ]
@@ -182,7 +182,7 @@ it('a constraint under the key of one of R4 is the profile’s own, unless it is
   expect(await errors('snapshot')).toEqual([])
 })
 
-it('what is contained is not to have narrative', async () => {
+it('a contained resource needs no narrative, unlike an entry of a Bundle', async () => {
   const text = { status: 'generated', div: '<div xmlns="http://www.w3.org/1999/xhtml">x</div>' }
   const bundle = { resourceType: 'Bundle', type: 'collection', entry: [{ resource: { resourceType: 'Patient' } }] }
   const warnings = async (resource: object): Promise<readonly (string | undefined)[]> => {
@@ -194,7 +194,7 @@ it('what is contained is not to have narrative', async () => {
   expect(await warnings(bundle)).toEqual(['Bundle.entry[0].resource'])
 })
 
-describe('limits from now', () => {
+describe('limits relative to now', () => {
   const DAY = 86_400_000
   const UCUM = 'http://unitsofmeasure.org'
   const day = (days: number): string => new Date(FIXED_CLOCK.now() + days * DAY).toISOString().slice(0, 10)
@@ -208,14 +208,14 @@ describe('limits from now', () => {
     ['maxValueQuantity', 0, 'd', [3, '2999'], [0, -1, '1900'], 'birthDate must be at most now + 0 d'],
     ['maxValueQuantity', 2, 'wk', [17], [12], 'birthDate must be at most now + 2 wk'],
     ['minValueQuantity', 3, 'mo', ['2024-02-27', '2024-01'], ['2024-02-29', '2024-02'], 'birthDate must be at least now - 3 mo'],
-  ] as const)('%s of %d %s', async (name, value, code, outs, ins, text) => {
+  ] as const)('apply to dates: %s of %d %s', async (name, value, code, outs, ins, text) => {
     const find = limited('Patient.birthDate', name, { value, system: UCUM, code })
     const dateOf = (each: number | string): string => (typeof each === 'string' ? each : day(each))
     for (const each of outs) expect(await findErrors(find, patient(dateOf(each)))).toEqual([`Patient.birthDate: ${text}`])
     for (const each of ins) expect(await findErrors(find, patient(dateOf(each)))).toEqual([])
   })
 
-  it('are of moments exact, and of days wherever they may be', async () => {
+  it('are exact for instants, and allow every time zone for days', async () => {
     const find = limited('Observation.issued', 'minValueQuantity', { value: 2, system: UCUM, code: 'h' })
     expect(await findErrors(find, observation({ issued: moment(-3) }))).toEqual(['Observation.issued: issued must be at least now - 2 h'])
     expect(await findErrors(find, observation({ issued: moment(-1) }))).toEqual([])
@@ -228,7 +228,7 @@ describe('limits from now', () => {
     { value: 1, system: UCUM, code: 'kg' },
     { value: 1, unit: 'years' },
     { system: UCUM, code: 'a' },
-  ])('that are no duration are told: %j', async (limit) => {
+  ])('are reported if they are no duration: %j', async (limit) => {
     const { issues } = await limited(
       'Patient.birthDate',
       'maxValueQuantity',

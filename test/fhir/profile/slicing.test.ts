@@ -1,4 +1,4 @@
-/** Slicing in all its forms: ten resources that are wrong and ten that are right for each. https://hl7.org/fhir/R4/profiling.html#slicing */
+/** Every form of slicing, each with ten invalid and ten valid resources. https://hl7.org/fhir/R4/profiling.html#slicing */
 import { describe, expect, it } from '@jest/globals'
 import {
   findErrors,
@@ -12,18 +12,18 @@ import { SLICING_SECTIONS } from '../../fixtures/profiles/slicings.ts'
 
 for (const section of SLICING_SECTIONS)
   describe(`slicing: ${section.name}`, () => {
-    it('has ten of each', () => {
+    it('has ten invalid and ten valid resources', () => {
       expect([section.faulty.length, section.valid.length]).toEqual([10, 10])
     })
 
     describe.each(PROFILE_FORMS)('as a %s', (form) => {
       const find = profileCheckerOf([profile(section.elements, form), ...(section.others ?? [])])
 
-      it.each(section.faulty)('%s is wrong', async (words, ...expected) => {
+      it.each(section.faulty)('rejects %s', async (words, ...expected) => {
         expect(await findErrors(find, section.resourceOf(wordsIn(words)))).toEqual(expected)
       })
 
-      it.each(section.valid.map((words) => [words]))('%s is right', async (words) => {
+      it.each(section.valid.map((words) => [words]))('accepts %s', async (words) => {
         expect(await findErrors(find, section.resourceOf(wordsIn(words)))).toEqual([])
       })
     })
@@ -37,14 +37,14 @@ describe('slices without a slicing', () => {
     { id: 'Observation.valueQuantity.code', min: 1 },
   ]
 
-  it('are those of a choice by their types', async () => {
+  it('are assigned by type for a choice', async () => {
     const find = profileCheckerOf([profile(choice)])
     expect(await findErrors(find, { resourceType: 'Observation', valueString: 'x' })).toEqual(['Observation.value: valueQuantity<1'])
     expect(await findErrors(find, { resourceType: 'Observation', valueQuantity: {} })).toEqual(['Observation.value: code is required'])
     expect(await findErrors(find, { resourceType: 'Observation', valueQuantity: { code: 'x' } })).toEqual([])
   })
 
-  it('are those of extensions by their definitions', async () => {
+  it('are assigned by definition for extensions', async () => {
     const elements: readonly ProfileElement[] = [
       { id: 'Patient.extension:own', min: 1, type: [{ code: 'Extension', profile: ['http://example.org/own'] }] },
     ]
@@ -61,7 +61,7 @@ describe('slices without a slicing', () => {
   })
 })
 
-it('a slice is narrowed by a profile that differs from the one that names it', async () => {
+it('a derived profile may narrow a slice of its base profile', async () => {
   const first = profile(SLICING_SECTIONS[0]!.elements, 'differential', 'http://example.org/first')
   const second = profile(
     [{ id: 'Patient.identifier:ssn', min: 1 }],

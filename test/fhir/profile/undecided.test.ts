@@ -1,4 +1,4 @@
-/** What is not loaded, or not at hand, may say either: that is told, and is never an error. https://hl7.org/fhir/R4/profiling.html#discriminator */
+/** A definition or target that is not available leaves a result undecided: that is reported, and is never an error. https://hl7.org/fhir/R4/profiling.html#discriminator */
 import { describe, expect, it } from '@jest/globals'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
 import { PROFILE_URL, type ProfileElement, profile, profileCheckerOf, R4_CANONICAL_BASE } from '../../fixtures/profiles/checking.ts'
@@ -10,7 +10,7 @@ const on = (type: string, path: string) => ({ discriminator: [{ type, path }], r
 const targets = (...targetProfile: readonly string[]) => [{ code: 'Reference', targetProfile }]
 const notLoaded = (canonical: string): string => `the profile ${canonical} is not loaded`
 
-/** Severity, place and text of what is found, but for R4's advice. */
+/** Returns severity, path and text of the findings, without R4's advice. */
 async function told(elements: readonly ProfileElement[], resource: object, others: readonly Resource[] = []): Promise<readonly string[]> {
   const { issues } = await profileCheckerOf([profile(elements), ...others])(resource as Resource, [PROFILE_URL])
   const ours = issues.filter(({ text }) => !text.includes('dom-6') && (text.includes('http://example.org') || text.includes('not at hand')))
@@ -26,7 +26,7 @@ describe('a slice of extensions', () => {
   ]
   const own = { url: NOWHERE, valueString: 'x' }
 
-  it('is told by the canonical of its definition, which need not be loaded', async () => {
+  it('is recognized by the canonical URL of its definition, loaded or not', async () => {
     expect(await told(elements, { resourceType: 'Patient', extension: [own] })).toEqual([])
     expect(await told(elements, { resourceType: 'Patient', extension: [own, own] })).toEqual([
       'error Patient.extension: There may be at most 1 extension:own',
@@ -48,16 +48,16 @@ describe('a slice by a profile that is not loaded', () => {
   const entry = { resource: { resourceType: 'Patient' } }
   const reason = `information Bundle.entry[0]: ${toWhich('entry', `The profile ${NOWHERE} is not loaded: it was not checked`)}`
 
-  it('is neither missing, nor has too many, nor is something else closed out', async () => {
+  it('gives no error about missing, too many or unmatched entries', async () => {
     expect(await told(byProfile, { resourceType: 'Bundle', entry: [entry] })).toEqual([reason])
     expect(await told(byProfile, { resourceType: 'Bundle', entry: [entry, entry] })).toEqual([reason, reason.replace('[0]', '[1]')])
   })
 
-  it('is missing where there is nothing at all', async () => {
+  it('is missing if there are no entries', async () => {
     expect(await told(byProfile, { resourceType: 'Bundle' })).toEqual(['error Bundle: entry:own is required'])
   })
 
-  it('may not be the only one', async () => {
+  it('is decided if another allowed profile matches', async () => {
     const either = byProfile.map((said) =>
       said.id.endsWith('resource') ? { ...said, type: [{ code: 'Patient', profile: [NOWHERE, FITS] }] } : said,
     )
@@ -66,7 +66,7 @@ describe('a slice by a profile that is not loaded', () => {
     expect(await told(either, { resourceType: 'Bundle', entry: [entry] }, [named])).toEqual([reason])
   })
 
-  it('may be told apart by what only that profile says', async () => {
+  it('is undecided if only that profile defines the discriminating value', async () => {
     const within: readonly ProfileElement[] = [
       { id: 'Patient.contact', slicing: on('value', 'name.family') },
       { id: 'Patient.contact:own', min: 1 },
@@ -82,7 +82,7 @@ describe('a slice by a profile that is not loaded', () => {
   })
 })
 
-it('a slice by two elements is not known where one of them fits and nobody knows of the other, and is not meant where one does not', async () => {
+it('a slice by two elements is undecided only if no known element differs', async () => {
   const discriminator = ['gender', 'name.family'].map((path) => ({ type: 'value', path }))
   const elements: readonly ProfileElement[] = [
     { id: 'Patient.contact', slicing: { discriminator, rules: 'open' } },
@@ -95,7 +95,7 @@ it('a slice by two elements is not known where one of them fits and nobody knows
   expect(await told(elements, of('female'))).toEqual([expect.stringMatching(/^error Patient.contact: contact:own is required/)])
 })
 
-describe('a slice by what a reference refers to', () => {
+describe('a slice by the target of a reference', () => {
   const sliced = (type: string, path: string, canonical: string, more: readonly ProfileElement[] = []): readonly ProfileElement[] => [
     { id: 'Patient.generalPractitioner', slicing: on(type, path) },
     { id: 'Patient.generalPractitioner:own', min: 1, max: '1', type: targets(canonical) },
@@ -114,7 +114,7 @@ describe('a slice by what a reference refers to', () => {
     ['profile', 'resolve()', `The profile ${NOWHERE} is not loaded: it was not checked`],
     ['value', 'resolve().active', notLoaded(NOWHERE)],
     ['exists', 'resolve().active', notLoaded(NOWHERE)],
-  ])('of a profile that is not loaded is not known: by %s of %s', async (type, path, reason) => {
+  ])('is undecided if the profile is not loaded: by %s of %s', async (type, path, reason) => {
     const found = await told(sliced(type, path, NOWHERE), patient('#c', { resourceType: 'Practitioner', active: true }))
     expect(found).toEqual([`${place}: ${toWhich(list, reason)}`])
   })
@@ -124,14 +124,14 @@ describe('a slice by what a reference refers to', () => {
     ['profile', 'resolve()', 'Patient/1'],
     ['type', 'resolve()', 'urn:uuid:5d3ab1a3-0d8f-4e0f-8bb5-6a4f1a1b1c1d'],
     ['profile', 'resolve()', 'urn:uuid:5d3ab1a3-0d8f-4e0f-8bb5-6a4f1a1b1c1d'],
-  ])('that is not at hand is not known: by %s of %s', async (type, path, reference) => {
+  ])('is undecided if the target is not available: by %s of %s', async (type, path, reference) => {
     const text = profile([{ id: 'Patient.name.text', min: 1, patternString: 'x' }], 'differential', FITS)
     expect(await told(sliced(type, path, FITS), patient(reference), [text])).toEqual([
       `${place}: ${toWhich(list, 'what it refers to is not at hand')}`,
     ])
   })
 
-  it('that is at hand is known', async () => {
+  it('is decided if the target is available', async () => {
     const missing = 'error Patient.generalPractitioner: generalPractitioner:own is required'
     expect(await told(sliced('profile', 'resolve()', FITS), patient('#c', { resourceType: 'Patient' }), [named])).toEqual([missing])
     expect(await told(sliced('profile', 'resolve()', FITS), patient('Organization/1'), [named])).toEqual([missing])
@@ -139,7 +139,7 @@ describe('a slice by what a reference refers to', () => {
   })
 })
 
-describe('what a reference refers to', () => {
+describe('the target of a reference', () => {
   const about = (...profiles: readonly string[]): readonly ProfileElement[] => [{ id: 'Observation.subject', type: targets(...profiles) }]
   const observation = (contained: object): object => ({
     resourceType: 'Observation',
@@ -148,7 +148,7 @@ describe('what a reference refers to', () => {
   })
   const unknown = [`information Observation.subject: The profile ${NOWHERE} is not loaded: it was not checked`]
 
-  it('may be as a profile that is not loaded', async () => {
+  it('is undecided if an allowed profile is not loaded', async () => {
     expect(await told(about(NOWHERE), observation({ resourceType: 'Patient' }))).toEqual(unknown)
     expect(await told(about(NOWHERE, FITS), observation({ resourceType: 'Patient' }), [named])).toEqual(unknown)
     expect(await told(about(FITS, NOWHERE), observation({ resourceType: 'Group' }), [named])).toEqual(unknown)
@@ -156,7 +156,7 @@ describe('what a reference refers to', () => {
     expect(await told(about(FITS, `${R4_CANONICAL_BASE}Device`), observation({ resourceType: 'Patient' }), [named])).toHaveLength(1)
   })
 
-  it('may name what is not loaded itself', async () => {
+  it('is undecided if its profile names one that is not loaded', async () => {
     const within = profile([{ id: 'Patient.name', type: [{ code: 'HumanName', profile: [NOWHERE] }] }], 'differential', FITS)
     expect(await told(about(FITS), observation({ resourceType: 'Patient', name: [{ text: 'x' }] }), [within])).toEqual(unknown)
   })

@@ -1,4 +1,4 @@
-/** What is asked beyond US Core's own rules: a lab result's unit in UCUM, and when a procedure was performed. Specification 2.2, 2.3 */
+/** Rules beyond US Core: the unit of a lab result is in UCUM, and a procedure has a time. Specification 2.2, 2.3 */
 import { afterEach, expect, it } from '@jest/globals'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
 import { profileChecker } from '../../../lambdas/interactions/validation/profile-findings.ts'
@@ -9,7 +9,7 @@ import { FIXED_CLOCK, PASSING_RUNNER } from '../../fixtures/profiles/checking.ts
 import { US_CORE_EXAMPLES } from '../../fixtures/us-core/examples.ts'
 import { copyExample, profilesOf, US_CORE } from '../../fixtures/us-core/findings.ts'
 
-/** What would have to leave the process. */
+/** Evaluations that would leave the process. */
 const sent: Evaluation[] = []
 const expressions: ExpressionRunner = {
   async evaluate(evaluations, how) {
@@ -25,7 +25,7 @@ afterEach(() => {
   expect(sent.filter(({ expression }) => expression.includes('unitsofmeasure') || expression.includes('performed'))).toEqual([])
 })
 
-/** `severity expression key` of those about these rules, and about us-core-7. */
+/** Returns `severity expression key` of the findings about these rules, and about us-core-7. */
 async function told(resource: Resource, profile: string): Promise<readonly string[]> {
   const { issues } = await find(resource, [`${US_CORE}${profile}`], { tenant: DEFAULT_TENANT })
   return issues.flatMap(({ severity, expression, text }) => {
@@ -43,7 +43,7 @@ const VALUE = 'warning Observation.value beyond-us-core-1'
 
 it.each<readonly [string, Tree, readonly string[]]>([
   ['a code of UCUM', { valueQuantity: { value: 1, unit: 'mmol', system: UCUM, code: 'mmol' } }, []],
-  ['a comparator beside it', { valueQuantity: { value: 1, comparator: '<', system: UCUM, code: '1' } }, []],
+  ['a comparator beside the code', { valueQuantity: { value: 1, comparator: '<', system: UCUM, code: '1' } }, []],
   ['a unit alone', { valueQuantity: { value: 1, unit: 'mmol' } }, [VALUE]],
   ['a system without a code', { valueQuantity: { value: 1, system: UCUM } }, [VALUE]],
   ['a code without a system', { valueQuantity: { value: 1, code: 'mmol' } }, [VALUE]],
@@ -55,19 +55,19 @@ it.each<readonly [string, Tree, readonly string[]]>([
   ['a ratio', { valueRatio: { numerator: { value: 1 }, denominator: { value: 2 } } }, []],
   ['a range', { valueRange: { low: { value: 1 } } }, []],
   ['an integer', { valueInteger: 5 }, []],
-  ['a component with it', { component: [component({ valueQuantity: { value: 1, system: UCUM, code: 'g' } })] }, []],
+  ['a component with a code', { component: [component({ valueQuantity: { value: 1, system: UCUM, code: 'g' } })] }, []],
   [
-    'the second component without it',
+    'a second component without a code',
     { component: [component({ valueString: 'x' }), component({ valueQuantity: { value: 1, unit: 'g' } })] },
     ['warning Observation.component[1].value beyond-us-core-1'],
   ],
-])('a lab result with %s', async (_, value, expected) => {
+])('the unit of a lab result is checked: %s', async (_, value, expected) => {
   const resource: Tree = copyExample('Observation/serum-sodium')
   delete resource.valueQuantity
   expect(await told({ ...resource, ...value } as Resource, 'us-core-observation-lab')).toEqual(expected)
 })
 
-it('another observation may have a unit of any kind', async () => {
+it('an observation that is no lab result may have any unit', async () => {
   const resource = { ...copyExample('Observation/serum-sodium'), valueQuantity: { value: 1, unit: 'mmol' } }
   expect(await told(resource, 'us-core-observation-clinical-result')).toEqual([])
 })
@@ -76,7 +76,7 @@ const MISSING = 'error Procedure us-core-7'
 const UNTOLD = 'warning Procedure beyond-us-core-2'
 const STATUSES = ['preparation', 'in-progress', 'not-done', 'on-hold', 'stopped', 'completed', 'entered-in-error', 'unknown']
 
-it.each(STATUSES)('a procedure that is %s always has a finding when it is not told when it was', async (status) => {
+it.each(STATUSES)('a procedure that is %s gives a finding if it has no performed time', async (status) => {
   const { performedDateTime, performedPeriod, ...untold } = copyExample('Procedure/rehab')
   expect([performedDateTime, performedPeriod].filter((each) => each !== undefined)).toHaveLength(1)
   const expected = status === 'completed' || status === 'in-progress' ? MISSING : UNTOLD
@@ -85,7 +85,7 @@ it.each(STATUSES)('a procedure that is %s always has a finding when it is not to
     expect(await told({ ...untold, ...performed, status } as Resource, 'us-core-procedure')).toEqual([])
 })
 
-it('of the examples of US Core, those have such a finding whose unit has no code', async () => {
+it('only lab results without a unit code give findings among US Core examples', async () => {
   const isLab = (resource: Resource): boolean => profilesOf(resource).includes(`${US_CORE}us-core-observation-lab`)
   const isWithout = ({ valueQuantity }: Tree): boolean => valueQuantity !== undefined && valueQuantity.code === undefined
   const wanted = US_CORE_EXAMPLES.filter((resource) => isLab(resource) && isWithout(resource)).map(({ id }) => id)

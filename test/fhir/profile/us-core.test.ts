@@ -1,4 +1,4 @@
-/** US Core 6.1.0: its own examples hold, and what is wrong is found where it is. https://hl7.org/fhir/us/core/STU6.1/ */
+/** US Core 6.1.0: its own examples conform, and a fault in them is reported at its path. https://hl7.org/fhir/us/core/STU6.1/ */
 import { describe, expect, it } from '@jest/globals'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
 import { checkProfiles, copyExample, findIssueTexts, profilesOf, US_CORE, US_CORE_EXAMPLES } from '../../fixtures/us-core/findings.ts'
@@ -9,14 +9,14 @@ describe('the examples of US Core', () => {
     expect([US_CORE_EXAMPLES.length, named.length]).toEqual([183, 174])
   })
 
-  it('differ from none of the profiles they name', async () => {
+  it('conform to all profiles they name', async () => {
     const differing: string[] = []
     for (const resource of US_CORE_EXAMPLES)
       for (const text of await findIssueTexts(resource, 'error')) differing.push(`${resource.id} ${text}`)
     expect(differing).toEqual([])
   })
 
-  it('name no profile of US Core that is not loaded', async () => {
+  it('name only one profile that is not loaded, and that is none of US Core', async () => {
     const missing = new Set<string>()
     for (const resource of US_CORE_EXAMPLES)
       for (const url of (await checkProfiles(resource, profilesOf(resource))).missing) missing.add(url)
@@ -28,7 +28,7 @@ describe('the examples of US Core', () => {
 type Tree = Record<string, any>
 type Change = (resource: Tree) => void
 
-/** Example, profile, what is done to it, and what is found. */
+/** Example, profile, change, and the expected finding. */
 const FAULTS: readonly (readonly [string, string, Change, string])[] = [
   ['Observation/serum-sodium', 'us-core-observation-lab', (o) => delete o.category, 'Observation category is required'],
   ['Observation/serum-sodium', 'us-core-observation-lab', (o) => (o.category[0].coding[0].code = 'exam'), 'Observation.category category:us-core is required'],
@@ -61,8 +61,8 @@ const FAULTS: readonly (readonly [string, string, Change, string])[] = [
   ['Encounter/example-1', 'us-core-encounter', (e) => delete e.type, 'Encounter type is required'],
 ] // biome-ignore format: a table
 
-describe('what is wrong is told where it is', () => {
-  it.each(FAULTS)('%s as %s (%#)', async (id, profile, change, expected) => {
+describe('an example with one fault', () => {
+  it.each(FAULTS)('gives one finding about it: %s as %s (%#)', async (id, profile, change, expected) => {
     const resource: Tree = copyExample(id)
     expect(await findIssueTexts(resource as Resource, 'error', [`${US_CORE}${profile}`])).toEqual([])
     change(resource)
@@ -71,7 +71,7 @@ describe('what is wrong is told where it is', () => {
   })
 })
 
-it('a profile of another type is one the resource is not as', async () => {
+it('a resource of another type than its profile gives an error', async () => {
   expect(await findIssueTexts(copyExample('Patient/example'), 'error', [`${US_CORE}us-core-procedure`])).toEqual([
     `Patient The profile is about Procedure, and this is a Patient (${US_CORE}us-core-procedure|6.1.0)`,
   ])

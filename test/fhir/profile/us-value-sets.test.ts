@@ -53,7 +53,7 @@ describe('a code', () => {
   }) // biome-ignore format: two rows
 })
 
-it('names the public sources of each value set, and its codes in NOTICE', () => {
+it('each value set names its public sources, and NOTICE names the package', () => {
   for (const { oid, sources } of US_VALUE_SETS)
     expect([oid, sources.filter((source) => /https:|CFR/.test(source)).length > 0]).toEqual([oid, true])
   expect(readFileSync(join(import.meta.dirname, '../../../NOTICE'), 'utf8')).toContain(`${PACKAGES_FOLDER}/us-value-sets-1.0.0`)

@@ -1,4 +1,4 @@
-/** What decides whether a code is in a value set: its letters, the version of its system, and what the value set expands to. https://hl7.org/fhir/R4/valueset.html */
+/** Membership of a code in a value set: case, the version of the code system, and the expansion. https://hl7.org/fhir/R4/valueset.html */
 import { describe, expect, it } from '@jest/globals'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
 import { PROFILE_URL, profile, profileCheckerOf } from '../../fixtures/profiles/checking.ts'
@@ -15,7 +15,7 @@ const coded = (code: string, system = 's'): Resource => ({
   valueCodeableConcept: { coding: [{ system, code }] },
 })
 
-/** Whether what is bound to a value set is in it. */
+/** Returns `in`, `out` or `unknown` for a code that is bound to the value set. */
 async function found(definitions: readonly Resource[], code: string, system = 's'): Promise<string> {
   const bound = profile([{ id: 'Observation.value[x]', binding: { strength: 'required', valueSet: 'bound' } }])
   const { issues } = await profileCheckerOf([bound, ...definitions])(coded(code, system), [PROFILE_URL])
@@ -27,7 +27,7 @@ const CONCEPTS = [{ code: 'Top', concept: [{ code: 'Low' }] }, { code: 'Other' }
 const filtered = (op: string, value: string) => [{ system: 's', filter: [{ property: 'concept', op, value }] }]
 
 /** https://hl7.org/fhir/R4/codesystem-definitions.html#CodeSystem.caseSensitive */
-describe('a code in other letters than those of the value set', () => {
+describe('a code in another case than in the value set', () => {
   const many = Array.from({ length: 20 }, (_, i) => ({ code: `C${i}` }))
   const one = [{ system: 's', concept: [{ code: 'Top' }] }]
   const rows: readonly (readonly [string, object, string, string])[] = [
@@ -49,16 +49,16 @@ describe('a code in other letters than those of the value set', () => {
   })
 
   it.each([
-    ['tells letters apart', [system({ caseSensitive: true })]],
-    ['has codes that differ by nothing else', [system({ concept: [{ code: 'Top' }, { code: 'TOP' }] })]],
+    ['is case-sensitive', [system({ caseSensitive: true })]],
+    ['has codes that differ only by case', [system({ concept: [{ code: 'Top' }, { code: 'TOP' }] })]],
     ['is not loaded', []],
-  ])('is out where the code system %s', async (_what, systems) => {
+  ])('is out if the code system %s', async (_what, systems) => {
     const bound = set('bound', { compose: { include: one } })
     expect(await found([...systems, bound], 'TOP')).toBe('out')
     expect(await found([...systems, bound], 'Top')).toBe('in')
   })
 
-  it('is in, of those that R4 lists', async () => {
+  it('is in for code systems of R4 that ignore case', async () => {
     const emergency = 'http://terminology.hl7.org/CodeSystem/v2-0131'
     const bound = set('bound', { compose: { include: [{ system: emergency, concept: [{ code: 'C' }] }] } })
     expect([await found([bound], 'c', emergency), await found([bound], 'E', emergency)]).toEqual(['in', 'out'])
@@ -69,7 +69,7 @@ describe('a code in other letters than those of the value set', () => {
 })
 
 /** https://hl7.org/fhir/R4/valueset-definitions.html#ValueSet.compose.include.version */
-describe('a value set of a version of a code system', () => {
+describe('a value set with a version of a code system', () => {
   const system: Resource = { ...SYSTEM, version: '2', concept: CONCEPTS }
   const pinned = (version: string) => ({ ...filtered('is-a', 'Top')[0], version })
 
@@ -77,7 +77,7 @@ describe('a value set of a version of a code system', () => {
     ['2', 'in', 'out'],
     ['1', 'unknown', 'unknown'],
     ['*', 'in', 'out'],
-  ])('%s: of that it is decided, or not known', async (version, low, other) => {
+  ])('is decided only if that version is loaded: %s', async (version, low, other) => {
     const bound = set('bound', { compose: { include: [pinned(version)] } })
     expect([await found([system, bound], 'Low'), await found([system, bound], 'Other')]).toEqual([low, other])
     const without = set('bound', { compose: { include: [{ system: 's' }], exclude: [pinned(version)] } })
@@ -85,7 +85,7 @@ describe('a value set of a version of a code system', () => {
     expect([await found([system, without], 'Low'), await found([system, without], 'Other')]).toEqual([turned[low], turned[other]])
   })
 
-  it('tells which version is not there', async () => {
+  it('reports the version that is missing', async () => {
     const bound = set('bound', { compose: { include: [pinned('1')] } })
     const find = profileCheckerOf([
       profile([{ id: 'Observation.value[x]', binding: { strength: 'required', valueSet: 'bound' } }]),
@@ -98,7 +98,7 @@ describe('a value set of a version of a code system', () => {
     )
   })
 
-  it('lists codes and takes whole systems whatever is loaded', async () => {
+  it('needs no loaded version for listed codes and whole systems', async () => {
     const listed = set('bound', { compose: { include: [{ system: 's', version: '1', concept: [{ code: 'Top' }] }] } })
     expect([await found([system, listed], 'Top'), await found([system, listed], 'Low')]).toEqual(['in', 'out'])
     expect(await found([system, set('bound', { compose: { include: [{ system: 's', version: '1' }] } })], 'Low')).toBe('in')
@@ -106,7 +106,7 @@ describe('a value set of a version of a code system', () => {
 })
 
 /** By design: see lambdas/DECISIONS.md. */
-it('a value set that takes a whole system holds any code of it, also one that the system, which is loaded and complete, does not have', async () => {
+it('a value set with a whole system accepts any code of it, even unknown ones', async () => {
   const whole = set('bound', { compose: { include: [{ system: 's' }] } })
   expect([await found([SYSTEM, whole], 'a'), await found([SYSTEM, whole], 'none')]).toEqual(['in', 'in'])
   const interpretation = 'http://terminology.hl7.org/CodeSystem/v3-ObservationInterpretation'
@@ -114,7 +114,7 @@ it('a value set that takes a whole system holds any code of it, also one that th
   expect(await found([own], 'HIGH', interpretation)).toBe('in')
 })
 
-describe('what a value set expands to', () => {
+describe('an expansion', () => {
   const contains = [{ system: 's', code: 'a' }]
   const undecided = [{ system: 's', filter: [{ property: 'colour', op: '=', value: 'red' }] }]
   const extension = (name: string, valueBoolean: boolean) => [
@@ -123,13 +123,13 @@ describe('what a value set expands to', () => {
   it.each([
     ['decides where a filter does not', { include: undecided }, { contains }, ['in', 'out']],
     ['decides where a value set does not', { include: [{ valueSet: ['nowhere'] }] }, { contains }, ['in', 'out']],
-    ['decides where what is excluded does not', { include: [{ system: 's' }], exclude: undecided }, { contains }, ['in', 'out']],
-    ['does not count where filters decide', { include: filtered('=', 'b') }, { contains }, ['out', 'in']],
-    ['tells what is in it where it is a part', { include: undecided }, { total: 9, contains }, ['in', 'unknown']],
-    ['is a part where it is not closed', { include: undecided }, { extension: extension('unclosed', true), contains }, ['in', 'unknown']],
-    ['is a part where it was too costly', { include: undecided }, { extension: extension('toocostly', true), contains }, ['in', 'unknown']],
-    ['is whole where that is denied', { include: undecided }, { extension: extension('unclosed', false), contains }, ['in', 'out']],
-    ['says nothing where it is empty', { include: undecided }, { contains: [] }, ['unknown', 'unknown']],
+    ['decides where an exclusion does not', { include: [{ system: 's' }], exclude: undecided }, { contains }, ['in', 'out']],
+    ['is ignored where filters decide', { include: filtered('=', 'b') }, { contains }, ['out', 'in']],
+    ['decides only the codes in it if it is partial', { include: undecided }, { total: 9, contains }, ['in', 'unknown']],
+    ['is partial if it is unclosed', { include: undecided }, { extension: extension('unclosed', true), contains }, ['in', 'unknown']],
+    ['is partial if it was too costly', { include: undecided }, { extension: extension('toocostly', true), contains }, ['in', 'unknown']],
+    ['is complete if it is not unclosed', { include: undecided }, { extension: extension('unclosed', false), contains }, ['in', 'out']],
+    ['decides nothing if it is empty', { include: undecided }, { contains: [] }, ['unknown', 'unknown']],
   ])('%s', async (_what, compose, expansion, expected) => {
     const bound = set('bound', { compose, expansion })
     expect([await found([SYSTEM, bound], 'a'), await found([SYSTEM, bound], 'b')]).toEqual(expected)

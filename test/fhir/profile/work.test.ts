@@ -1,4 +1,4 @@
-/** What a check takes: it counts what it looks at, so that what is looked at more often than it has to be shows. */
+/** The work of a check is counted, so that elements checked more often than necessary become visible. */
 import { expect, it } from '@jest/globals'
 import { checkProfiles } from '../../../lambdas/fhir/profile/check/profile-check.ts'
 import type { ProfileElement } from '../../../lambdas/fhir/profile/definition.ts'
@@ -29,20 +29,20 @@ const sliced = (count: number, path: string): ProfileTree =>
     ]).flat(),
   ])
 
-it('follows a path once in each item and once in each slice, however many slices and items there are', () => {
+it('a path is followed once per item and once per slice', () => {
   const long = many(100, () => 'assigner').join('.')
   const [short, far] = ['system', long].map((path) => workOf(identified(30), sliced(30, path)))
   expect(far! - short!).toBeLessThan((30 + 30) * 100 * 2)
 })
 
-it('follows a path in a slice once for all resources', () => {
+it('a path in a slice is followed once for all resources', () => {
   const tree = sliced(30, many(100, () => 'assigner').join('.'))
   const [first, second] = [workOf(identified(1), tree), workOf(identified(1), tree)]
   expect(first! - second!).toBeGreaterThanOrEqual(30 * 100)
   expect(workOf(identified(1), tree)).toBe(second)
 })
 
-it('passes over elements of which nothing is said', () => {
+it('elements without rules need no work', () => {
   const named: Resource = { resourceType: 'Patient', name: many(100, () => ({ given: ['a', 'b'], period: { start: '2000' } })) }
   const silent = ['Patient.name', 'Patient.name.given', 'Patient.name.period', 'Patient.name.period.start'].map((id) => ({ id }))
   expect(workOf(named, treeWith([...silent, { id: 'Patient.name', slicing: { discriminators: [], rules: 'open' } }]))).toBe(

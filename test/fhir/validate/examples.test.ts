@@ -1,4 +1,4 @@
-/** The official examples and definitions of R4 through the validator: which are refused, and why. */
+/** The official examples and definitions of R4 in the validator: which are rejected, and why. */
 import { describe, expect, it } from '@jest/globals'
 import { parseJson } from '../../../lambdas/fhir/json.ts'
 import { validate } from '../../../lambdas/fhir/validate/validate.ts'
@@ -6,7 +6,7 @@ import { isFullRun } from '../../fixtures/long-runs.ts'
 import { validatedInPieces } from '../../fixtures/validation/in-pieces.ts'
 import { exampleTextOf, INVALID_EXAMPLES, OFFICIAL_EXAMPLES } from '../../fixtures/validation/official.ts'
 
-/** Definitions are many and alike: a twentieth of them, all other examples, and everything in whole loops. */
+/** A twentieth of the definitions, because they are many and alike, and all other examples. Full runs take all. */
 function isChosen(name: string, index: number): boolean {
   return (
     isFullRun ||
@@ -17,7 +17,7 @@ function isChosen(name: string, index: number): boolean {
 }
 
 describe('the official examples', () => {
-  it('are valid, but for the faults listed here', () => {
+  it('are valid, except for the listed faults', () => {
     const refused = OFFICIAL_EXAMPLES.filter(isChosen).flatMap((name) => {
       const resource = parseJson(exampleTextOf(name))
       const found = validate(resource)

@@ -1,4 +1,4 @@
-/** The validator answers whatever the tree is: resources with parts exchanged, taken away, or replaced by something else. */
+/** The validator returns findings for any tree: resources with parts exchanged, removed or replaced. */
 import { describe, expect, it } from '@jest/globals'
 import { validate } from '../../../lambdas/fhir/validate/validate.ts'
 import { caseCountOf, firstSeed } from '../../fixtures/long-runs.ts'

@@ -1,4 +1,4 @@
-/** Values and resources that are very large are judged like small ones, with as much work as their size asks for. */
+/** Very large values and resources get the same findings as small ones, with work in proportion to their size. */
 import { describe, expect, it } from '@jest/globals'
 import type { Issue } from '../../../lambdas/fhir/outcome.ts'
 import type { Element } from '../../../lambdas/fhir/resource.ts'
@@ -8,7 +8,7 @@ import { validate, validateInPieces } from '../../../lambdas/fhir/validate/valid
 const found = (resource: object): readonly string[] =>
   validate({ resourceType: 'Patient', ...resource }).map(({ code, expression }) => `${code} ${expression}`)
 
-/** Reads of members and items between two pauses, but by the rules of what is large, and all there were. */
+/** Returns the most reads of members and items between two pauses, without those of rules, and the number of all reads. */
 function looksOf(resource: object): { readonly most: number; readonly all: number; readonly issues: readonly Issue[] } {
   const looks = { most: 0, all: 0, now: 0 }
   const pieces = validateInPieces(watched(resource, looks) as Element)
@@ -44,7 +44,7 @@ const chain = (depth: number): object =>
   depth === 0 ? items(1)[0]! : { linkId: `c${depth}`, type: 'group', item: [...items(100, `c${depth}.`), chain(depth - 1)] }
 const large = { resourceType: 'Questionnaire', id: 'q', status: 'draft', item: items(5_000) }
 
-describe('what is large is validated in pieces', () => {
+describe('a large resource', () => {
   it.each<[string, object]>([
     ['items', large],
     ['items below an item', { ...large, item: [{ linkId: 'l', type: 'group', item: items(5_000) }] }],
@@ -59,14 +59,14 @@ describe('what is large is validated in pieces', () => {
     ],
     ['an entry of a Bundle', { resourceType: 'Bundle', type: 'collection', entry: [{ fullUrl: 'urn:uuid:1', resource: large }] }],
     ['values', { resourceType: 'Patient', name: [{ given: many(20_000, () => 'a') }] }],
-  ])('%s', (_, resource) => {
+  ])('is validated in pieces: %s', (_, resource) => {
     const { most, all, issues } = looksOf(resource)
     expect(issues).toEqual([])
     expect(all).toBeGreaterThan(20_000)
     expect(most).toBeLessThan(20_000)
   })
 
-  it('which are as many as its size asks for, and one before each rule', () => {
+  it('has pauses in proportion to its size, and one before each rule', () => {
     const count = (resource: object, kind: string) => [...validateInPieces(resource as Element)].filter((pause) => pause === kind).length
     expect(count({ ...large, item: items(10_000) }, 'piece')).toBeGreaterThanOrEqual((10_000 * 4) / MEMBERS_PER_PIECE)
     expect(count({ ...large, item: items(10_000) }, 'rule')).toBe(count({ resourceType: 'Questionnaire' }, 'rule'))
@@ -96,13 +96,13 @@ describe('what is large is validated in pieces', () => {
         name: [{ given: many(5_000, () => null), _given: many(5_000, (i) => (i % 100 === 0 ? null : { id: 'i' })) }],
       },
     ],
-  ])('and has the same findings in the same order: %s', (_, resource) => {
+  ])('has the same findings in the same order: %s', (_, resource) => {
     const { issues } = looksOf(resource)
     expect(issues).toEqual(validate(resource))
     expect(issues.length).toBeGreaterThan(0)
   })
 
-  it('is more than some thousand members and items', () => {
+  it('has more than some thousand members and items', () => {
     expect([
       isLargeTree(items(MEMBERS_PER_PIECE / 5)),
       isLargeTree(items(MEMBERS_PER_PIECE)),
@@ -112,7 +112,7 @@ describe('what is large is validated in pieces', () => {
   })
 })
 
-/** An element that counts how often it is looked into. */
+/** An element that counts how often its members are listed. */
 function counted(): { readonly item: object; readonly looks: () => number } {
   let looks = 0
   const item = new Proxy(
@@ -127,8 +127,8 @@ function counted(): { readonly item: object; readonly looks: () => number } {
   return { item, looks: () => looks }
 }
 
-describe('a resource of very many faults', () => {
-  it('is looked at until a hundred are found, which says so', () => {
+describe('a resource with very many faults', () => {
+  it('is checked until a hundred are found, and a note says so', () => {
     const { item, looks } = counted()
     const issues = validate({ resourceType: 'Patient', name: Array(100_000).fill(item) })
     expect(issues).toHaveLength(101)
@@ -141,7 +141,7 @@ describe('a resource of very many faults', () => {
     expect(looks()).toBe(101)
   })
 
-  it('of exactly a hundred lists them and says no more', () => {
+  it('gets no note if it has exactly a hundred', () => {
     const issues = validate({ resourceType: 'Patient', name: Array(100).fill({}) })
     expect([issues.length, issues.at(-1)!.severity]).toEqual([100, 'error'])
   })
@@ -161,9 +161,9 @@ describe('millions of characters', () => {
       { photo: [{ contentType: 'image/png', data: `=${'A'.repeat(length - 1)}` }] },
       ['value Patient.photo[0].data'],
     ],
-  ])('%s', (_, resource, expected) => {
+  ])('are validated: %s', (_, resource, expected) => {
     const issues = found(resource).map((issue) => issue.replace(/valueOid/, 'value'))
-    // Whether a code is one of a value set is for other tests.
+    // Other tests check whether a code is in its value set.
     expect(issues.filter((issue) => !issue.startsWith('code-invalid'))).toEqual(expected)
   })
 })
@@ -182,7 +182,9 @@ describe('base64', () => {
     ['AAAŁ', false],
     ['AAA-', false],
     ['AA=\u00a0=', true],
-  ])('%j: %s', (data, isGood) => expect(found({ photo: [{ contentType: 'image/png', data }] }).length === 0).toBe(isGood))
+  ])('is valid in groups of four characters: %j: %s', (data, isGood) =>
+    expect(found({ photo: [{ contentType: 'image/png', data }] }).length === 0).toBe(isGood),
+  )
 })
 
 describe('a code', () => {
@@ -194,5 +196,7 @@ describe('a code', () => {
     ['a\tb', false],
     ['a\u00a0b', false],
     ['\n', false],
-  ])('%j: %s', (code, isGood) => expect(found({ maritalStatus: { coding: [{ code }] } }).length === 0).toBe(isGood))
+  ])('is valid without outer or double spaces: %j: %s', (code, isGood) =>
+    expect(found({ maritalStatus: { coding: [{ code }] } }).length === 0).toBe(isGood),
+  )
 })

@@ -63,7 +63,7 @@ describe('active content', () => {
     '<img src="https://example.org/x.png" alt="x"/>',
     '<img src="data: image/png;base64,iVBORw0KGgo=" alt="x"/>',
     '<p title="javascript: the language" style="background-image: url(data:image/png;base64,iVBORw0KGgo=)">javascript:</p>',
-  ])('is not: %s', (content) => {
+  ])('is not found in harmless content: %s', (content) => {
     expect(found(content)).toEqual([])
   })
 })

@@ -37,7 +37,7 @@ describe('the corpus', () => {
 })
 
 describe('findings', () => {
-  it('names every one of them', () => {
+  it('name every fault', () => {
     const issues = validate(changeSeed('patient', '/gender /birthDate /foo', ['M', '1974-13', 1]))
     expect(issues.map(({ code, expression }) => `${code} ${expression}`).sort()).toEqual([
       'code-invalid Patient.gender',
@@ -46,20 +46,20 @@ describe('findings', () => {
     ])
   })
 
-  it('names the codes of a small value set, and never the value itself', () => {
+  it('name the codes of a small value set and never the value', () => {
     const [issue] = validate(changeSeed('patient', '/gender', 'SECRET'))
     expect(issue?.text).toBe(
       'The code is not in the value set http://hl7.org/fhir/ValueSet/administrative-gender: male, female, other, unknown',
     )
   })
 
-  it('tells a day there is none of from what does not look like one', () => {
+  it('distinguish an impossible day from a malformed date', () => {
     const told = (birthDate: string) => validate(changeSeed('patient', '/birthDate', birthDate)).map(({ text }) => text)
     expect(told('1970-02-30')).toEqual(['There is no such day'])
     expect(told('30.2.1970')).toEqual(['A date looks like 2024, 2024-05 or 2024-05-31'])
   })
 
-  it('stops listing after 100', () => {
+  it('end after 100, with a note', () => {
     const issues = validate({ resourceType: 'Patient', name: Array.from({ length: 500 }, () => ({ foo: 1 })) })
     expect(issues).toHaveLength(101)
     expect(issues.at(-1)).toEqual({
@@ -69,7 +69,7 @@ describe('findings', () => {
     })
   })
 
-  it('says where an own property of a hostile name stands', () => {
+  it('name the path of a property with a hostile name', () => {
     const hostile = JSON.parse('{"resourceType":"Patient","__proto__":{"a":1},"hasOwnProperty":1,"x`y\\\\":2}') as unknown
     expect(validate(hostile).map(({ expression }) => expression)).toEqual([
       'Patient.__proto__',
@@ -87,19 +87,22 @@ describe('references', () => {
   })
 })
 
-describe('input that is no resource', () => {
-  it.each([null, undefined, 1, 'x', true, [], [{}], {}, { resourceType: null }, { resourceType: {} }])('is one finding: %j', (input) => {
-    expect(validate(input)).toEqual([expect.objectContaining({ severity: 'error', code: 'structure' })])
-  })
+describe('hostile input', () => {
+  it.each([null, undefined, 1, 'x', true, [], [{}], {}, { resourceType: null }, { resourceType: {} }])(
+    'gives one finding if it is no resource: %j',
+    (input) => {
+      expect(validate(input)).toEqual([expect.objectContaining({ severity: 'error', code: 'structure' })])
+    },
+  )
 
-  it('may ask for more work than is allowed', () => {
+  it('gives a finding if it needs more work than allowed', () => {
     const coding = Array.from({ length: 2_000 }, (_, index) => ({ code: `c${index}` }))
     const component = Array.from({ length: 2_000 }, () => ({ code: { coding: [{ code: 'x' }] } }))
     const [issue] = validate({ resourceType: 'Observation', status: 'final', code: { coding }, valueString: 'x', component })
     expect(issue).toEqual(expect.objectContaining({ code: 'too-costly', expression: 'Observation' }))
   })
 
-  it.each([99, 100, 101])('may ask for it after %d findings', (count) => {
+  it.each([99, 100, 101])('gives that finding only before 100 others: %d', (count) => {
     const coding = Array.from({ length: 2_000 }, (_, index) => ({ code: `c${index}` }))
     const component = Array.from({ length: 2_000 }, () => ({ code: { coding: [{ code: 'x' }] } }))
     const identifier = Array(count).fill({})
@@ -108,7 +111,7 @@ describe('input that is no resource', () => {
     expect(issues.some(({ code }) => code === 'too-costly')).toBe(count < 100)
   })
 
-  it('may be nested without end', () => {
+  it('gives a finding if it is nested too deep', () => {
     let extension: unknown = { url: 'x', valueCode: 'y' }
     for (let depth = 0; depth < 5_000; depth++) extension = { url: 'x', extension: [extension] }
     expect(validate({ resourceType: 'Patient', extension: [extension] })).toContainEqual(

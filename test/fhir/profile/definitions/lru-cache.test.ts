@@ -1,4 +1,4 @@
-/** What is remembered of definitions is bounded by their size: what was used last stays, and what is gone is looked up again. */
+/** The cache of definitions is bounded by their size: it retains recently used ones, and loads evicted ones again. */
 import { expect, it } from '@jest/globals'
 import { LruCache } from '../../../../lambdas/fhir/profile/definitions/lru-cache.ts'
 import { LoadingLibrary, newCacheCapacity } from '../../../../lambdas/fhir/profile/definitions/missing-definitions.ts'
@@ -6,7 +6,7 @@ import { newFileCache, PackageReader } from '../../../../lambdas/packages/packag
 
 const codes = (url: string, count: number) => ({ url, include: [{ codes: Array.from({ length: count }, (_, i) => `code-${i}`) }] })
 
-it('goes where it was not used since room was last made', () => {
+it('the cache evicts entries that were not used since the last eviction', () => {
   const kept = new LruCache<number>(3)
   const names = ['a', 'b', 'c', 'd', 'e', 'f']
   const add = (...some: readonly string[]) => some.forEach((name) => void kept.set(name, 0, 1))
@@ -21,7 +21,7 @@ it('goes where it was not used since room was last made', () => {
   expect(there()).toBe('bdf')
 })
 
-it('of value sets, whichever tenant looked for them', async () => {
+it('value sets of all tenants share one capacity', async () => {
   const found: string[] = []
   const valueSet = async (url: string) => {
     found.push(url)
@@ -42,7 +42,7 @@ it('of value sets, whichever tenant looked for them', async () => {
   expect([found.slice(5), one.valueSet('large')?.url]).toEqual([['large'], 'large'])
 })
 
-it('of profiles, with those that they differ from', async () => {
+it('cached profiles include their base profiles and are evicted with them', async () => {
   let looked = 0
   const elements = [{ id: 'Patient.name', min: 1 }]
   const profile = async (url: string) => {
@@ -65,7 +65,7 @@ it('of profiles, with those that they differ from', async () => {
   expect(looked).toBe(8)
 })
 
-it('of files of packages, all together', async () => {
+it('files of all packages share one capacity', async () => {
   const read: string[] = []
   const files = newFileCache(1_000)
   const opened = ['one', 'two'].map((name) => {

@@ -1,4 +1,4 @@
-/** The files of a package: a long list is in parts, and who looks something up reads one of them. */
+/** The files of a package: a long list is split into parts, and a lookup reads one of them. */
 import { describe, expect, it } from '@jest/globals'
 import { buildPackage, type Package, packageFilesOf, shardOf } from '../../../../lambdas/fhir/profile/definitions/package-files.ts'
 import type { Resource } from '../../../../lambdas/fhir/resource.ts'
@@ -11,11 +11,11 @@ const urls = Array.from({ length: 200 }, (_, i) => `http://example.org/ValueSet/
 const valueSets = Object.fromEntries(urls.map((url) => [url, { url, include: [{ system: url, codes: ['a'.repeat(50)] }] }]))
 const made: Package = { name: 'a', version: '1', profiles: {}, valueSets, codeSystems: {} }
 
-it('are few where lists are short', () => {
+it('a package with short lists has one file for each list', () => {
   expect([...packageFilesOf(made).keys()]).toEqual(['index.json', 'value-sets.json', 'code-systems.json'])
 })
 
-it('are parts of a long list, of which one lookup reads one', async () => {
+it('a long list is split into parts, and a lookup reads one part', async () => {
   const files = addManifest(made, packageFilesOf(made, 2_000))
   const parts = [...files.keys()].filter((file) => file.startsWith('value-sets-'))
   const whole = [...packageFilesOf(made).get('value-sets.json')!].length
@@ -39,7 +39,7 @@ it('are parts of a long list, of which one lookup reads one', async () => {
   expect(new Set(read).size).toBe(read.length)
 })
 
-it('goes by FNV-1a, so that what was written is found by every version of the server', () => {
+it('the part is chosen by FNV-1a, so every version of the server finds it', () => {
   expect([shardOf('', 1_000), shardOf('a', 1_000), shardOf('foobar', 1_000)]).toEqual([
     0x811c9dc5 % 1_000,
     0xe40c292c % 1_000,
@@ -47,11 +47,11 @@ it('goes by FNV-1a, so that what was written is found by every version of the se
   ])
 })
 
-it.each(['a@1.0', 'a', 'a@', '@1.0', 'a@1.0@2', '../a@1.0', 'a@x'])('%s names a package by its name and version, or none', (text) => {
+it.each(['a@1.0', 'a', 'a@', '@1.0', 'a@1.0@2', '../a@1.0', 'a@x'])('a package label consists of one name and one version: %s', (text) => {
   expect(parseLabel(text)).toEqual(text === 'a@1.0' ? { name: 'a', version: '1.0' } : undefined)
 })
 
-describe('of two definitions of one canonical', () => {
+describe('two definitions of one canonical URL', () => {
   const url = 'http://example.org/twice'
   const valueSet = (more: object) => ({ resourceType: 'ValueSet', url, compose: { include: [{ system: url }] }, ...more }) as Resource
   const profile = (type: string, more: object) =>
@@ -66,7 +66,7 @@ describe('of two definitions of one canonical', () => {
   const both = (...definitions: readonly Resource[]) =>
     [definitions, definitions.toReversed()].map((each) => buildPackage({ name: 'a', version: '1' }, each, () => false, comparePrecedence))
 
-  it('the one that counts is kept, in whatever order they are met, and the other is named', () => {
+  it('are reduced to the preferred version in any order, and the other is reported', () => {
     for (const { made, leftOut } of both(
       valueSet({ version: '1.9.0' }),
       valueSet({ version: '1.10.0' }),
@@ -80,14 +80,14 @@ describe('of two definitions of one canonical', () => {
     }
   })
 
-  it('of profiles too, whatever type they are about', () => {
+  it('are reduced to one even if they are profiles of different types', () => {
     for (const { made, leftOut } of both(profile('Patient', { version: '2' }), profile('Basic', {}))) {
       expect(Object.entries(made.profiles).flatMap(([type, file]) => Object.keys(file).map(() => type))).toEqual(['Patient'])
       expect(leftOut).toEqual([{ url, reason: 'That of no version does not count beside that of version 2' }])
     }
   })
 
-  it('and one version the first counts', () => {
+  it('are reduced to the first if their versions are equal', () => {
     const [first] = both(valueSet({ version: '1' }), valueSet({ version: '1', compose: { include: [{ system: 'other' }] } }))
     expect(first!.made.valueSets[url]?.include).toEqual([{ system: url }])
     expect(first!.leftOut).toEqual([{ url, reason: 'That of version 1 is there more than once: the first counts' }])
