@@ -7,11 +7,11 @@ import { describe, expect, it } from '@jest/globals'
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'lambdas/fhir': ['fast-json-patch', 'fhirpath', 'node:vm'],
   'lambdas/search': ['lambdas/fhir', 'lambdas/ports', 'search-mappings', '@lhncbc/ucum-lhc', 'node:crypto'],
-  // What an address is: nothing is opened.
+  // Parses addresses; opens no connection.
   'lambdas/ports': ['lambdas/fhir', 'node:net'],
-  // Who may do what: scopes, rules, verified tokens.
+  // Access decisions: scopes, rules, verified tokens.
   'lambdas/access': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'aws-jwt-verify', 'node:crypto'],
-  // The authorization server. It knows nothing of searches.
+  // The authorization server. It runs no searches.
   'lambdas/auth': [
     'lambdas/fhir',
     'lambdas/ports',
@@ -33,10 +33,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'node:crypto',
     'node:http',
   ],
-  // Packages of definitions: what counts where several say the same, and what is damaged.
+  // Packages of definitions: precedence among duplicates, and detection of damage.
   'lambdas/packages': ['lambdas/fhir', 'lambdas/ports', 'node:crypto'],
   'lambdas/indexing': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'node:zlib'],
-  // Bulk export: what is asked for, the job, its steps.
+  // Bulk export: the request, the job, its steps.
   'lambdas/export': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'lambdas/access', 'jsonpath-rfc9535', 'node:crypto'],
   'lambdas/http': [
     'lambdas/catalogue',
@@ -55,11 +55,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'node:util',
     'node:zlib',
   ],
-  // Many short texts that are alike, each in few bytes.
+  // Compression of many similar short texts.
   'lambdas/adapters/dictionary-codec': [],
   'lambdas/adapters/sqlite-store': ['lambdas/ports', 'lambdas/adapters/dictionary-codec', 'lambdas/adapters/sqlite-file', 'node:*'],
   'lambdas/adapters/sqlite-index': ['lambdas/ports', 'node:*'],
-  // A small file of SQLite beside the store.
+  // A small SQLite file beside the store.
   'lambdas/adapters/sqlite-file': ['lambdas/ports', 'node:*'],
   'lambdas/adapters/sqlite-grants': ['lambdas/ports', 'lambdas/adapters/sqlite-file', 'node:*'],
   'lambdas/adapters/sqlite-rows': ['lambdas/ports', 'lambdas/adapters/sqlite-file', 'node:*'],
@@ -105,7 +105,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'cdk-nag',
     'esbuild',
     '@aws-cdk/cloudformation-diff',
-    // Who is going to deploy asks the account.
+    // The check before a deployment queries the AWS account.
     ...['api-gateway', 'cloudformation', 'cloudfront', 'dynamodb', 'iam', 'kms', 'lambda', 'opensearch', 's3', 'ssm', 'sts'].map(
       (name) => `@aws-sdk/client-${name}`,
     ),
@@ -255,12 +255,12 @@ const isAllowed = (folder: string, target: string): boolean =>
     allowed.endsWith('*') ? target.startsWith(allowed.slice(0, -1)) : target === allowed || target.startsWith(`${allowed}/`),
   )
 
-describe('the map', () => {
-  it('gives every source file a folder with a rule', () => {
+describe('The source code', () => {
+  it('has an import rule for every file', () => {
     expect(sources.filter((path) => folderOf(path) === undefined && path !== 'test/architecture.test.ts')).toEqual([])
   })
 
-  it('is kept by every import', () => {
+  it('keeps to the import rules', () => {
     const broken = sources
       .filter((path) => folderOf(path) !== undefined)
       .flatMap((path) =>
@@ -271,7 +271,7 @@ describe('the map', () => {
     expect(broken).toEqual([])
   })
 
-  it.each(Object.entries(ROOMS))('is kept by imports between the sub-folders of %s', (folder, rooms) => {
+  it.each(Object.entries(ROOMS))('keeps to the import rules between the sub-folders of %s', (folder, rooms) => {
     const names = Object.keys(rooms).sort((a, b) => b.length - a.length)
     const roomOf = (path: string): string | undefined => {
       if (!path.startsWith(`${folder}/`)) return undefined
@@ -310,19 +310,19 @@ describe('the map', () => {
     ).toEqual([])
   })
 
-  it('loads fhirpath only where it is asked for', () => {
+  it('imports fhirpath lazily, in the interpreter only', () => {
     const eager = sources.filter((path) => !path.startsWith('test/') && /from 'fhirpath/.test(readFileSync(path, 'utf8')))
     expect(eager).toEqual([])
     const knowing = sources.filter((path) => importsOf(path).includes('fhirpath') && !path.startsWith('test/'))
     expect(knowing).toEqual(['lambdas/fhir/path/interpreter.ts'])
   })
 
-  it('knows units of measure in one folder', () => {
+  it('imports the library of units in one folder only', () => {
     const knowing = sources.filter((path) => importsOf(path).includes('@lhncbc/ucum-lhc') && !path.startsWith('test/'))
     expect(knowing).toEqual(['lambdas/search/types/ucum.ts', 'lambdas/search/types/unit-factor.ts'])
   })
 
-  it('has no cycles, not of types either', () => {
+  it('has no import cycle, not even of types', () => {
     const graph = new Map(sources.map((path) => [path, importsOf(path).filter((target) => target.endsWith('.ts'))]))
     const done = new Set<string>()
     const cycles: string[] = []
@@ -347,14 +347,14 @@ describe('the map', () => {
     ).toEqual([])
   })
 
-  it('has no drawers', () => expect(sources.filter((path) => FORBIDDEN_NAMES.test(path))).toEqual([]))
+  it('has no file or folder with a catch-all name', () => expect(sources.filter((path) => FORBIDDEN_NAMES.test(path))).toEqual([]))
 
-  it('reads the environment in one place', () => {
+  it('reads the environment in one file', () => {
     const readers = sources.filter((path) => !path.startsWith('test/') && /process\.env/.test(readFileSync(path, 'utf8')))
     expect(readers).toEqual(['lambdas/runtime/config.ts'])
   })
 
-  it('prints in one place of each home', () => {
+  it('prints in one file', () => {
     const printers = sources.filter(
       (path) =>
         /^(?:bin|lambdas)\//.test(path) && /console\.\w+\(|process\.std(?:out|err)\.|print\w*Sync\(/.test(readFileSync(path, 'utf8')),
@@ -362,7 +362,7 @@ describe('the map', () => {
     expect(printers).toEqual(['lambdas/runtime/aws/log.ts'])
   })
 
-  it('waits by time in fixtures only', () => {
+  it('waits by time only in test folders that may', () => {
     const waiting = sources.filter(
       (path) =>
         path.startsWith('test/') &&
@@ -389,7 +389,7 @@ describe('the map', () => {
     'while (performance.now() < end);',
     'for (const end = Date.now() + 50; Date.now() < end; );',
     'await eventually(() => Date.now() > end)',
-  ])('finds a wait by time in %s', (code) => expect(waitsByTime(code)).toBe(true))
+  ])('is found to wait by time in %s', (code) => expect(waitsByTime(code)).toBe(true))
 
   it.each([
     '// setTimeout of the server',
@@ -399,7 +399,7 @@ describe('the map', () => {
     'Atomics.wait(cell, 0, 0)',
     'for await (const page of store.scan({ asOf: Date.now() }))',
     'const slow = () => void delayed(50).then(answer)',
-  ])('finds no wait by time in %s', (code) => expect(waitsByTime(code)).toBe(false))
+  ])('is found not to wait by time in %s', (code) => expect(waitsByTime(code)).toBe(false))
 
   it('takes time and randomness from the clock', () => {
     const takers = sources.filter(

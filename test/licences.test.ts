@@ -1,4 +1,4 @@
-/** Which licences .ci/licences.ts lets pass. */
+/** The licence expressions that .ci/licences.ts allows. */
 import { expect, it } from '@jest/globals'
 import { isAllowed } from '../.ci/spdx.ts'
 
@@ -29,4 +29,4 @@ it.each([
   ['()', false],
   ['none named', false],
   ['', false],
-])('%s: %s', (expression, expected) => expect(isAllowed(expression, new Set(['MIT', 'ISC']))).toBe(expected))
+])('%s is allowed: %s', (expression, expected) => expect(isAllowed(expression, new Set(['MIT', 'ISC']))).toBe(expected))

@@ -21,7 +21,7 @@ function program(name: string, script: string): void {
   chmodSync(join(folder, name), 0o755)
 }
 
-it('runs whole loops, those of the deployed stacks with a deployment, those of OpenSearch with two nodes', () => {
+it('runs whole loops, with a deployment or two OpenSearch nodes where the tests need them', () => {
   program('npm', `echo "$FHIR_TEST_FULL $*" >> '${folder}/calls'`)
   program('node', `echo "node $*" >> '${folder}/calls'`)
   spawnSync(process.execPath, ['test/night.ts', 'loops'], { env })

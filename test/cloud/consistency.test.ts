@@ -1,6 +1,6 @@
 /**
- * An index that follows the store: what a search sees that waits, what one sees that does not, and what happens when the index stays behind. On
- * a stage that is open to everybody: all others here ask for tokens.
+ * An index that follows the store: results of searches that wait for it, results of searches that do not, and effects of an index lag. This
+ * stage is open to every caller; the other stages of this folder require tokens.
  */
 import { setTimeout as wait } from 'node:timers/promises'
 import { expect, it } from '@jest/globals'
@@ -23,7 +23,7 @@ const MOST_AGAIN = 10
 
 const put = (id: string, family: string, headers: Readonly<Record<string, string>> = {}) =>
   send('PUT', `/Patient/${id}`, patient(id, { family }), headers)
-/** On a busy machine an index that keeps up may need longer than a search waits: it is asked again then, as it asks for. */
+/** On a busy machine the index may need longer than a search waits. Then the search is repeated after Retry-After. */
 async function search(query: string, headers: Readonly<Record<string, string>> = {}): Promise<Tree> {
   for (let again = 0; ; again++) {
     const found = await send('GET', `/Patient?${query}`, undefined, headers)
@@ -37,7 +37,7 @@ const find = async (family: string, headers: Readonly<Record<string, string>> = 
 const tokenOf = ({ headers }: Given): string => headers.get('x-index-token')!
 
 runOnCloud('an index that keeps up', { settings: OPEN_ACCESS }, () => {
-  it('shows a write to a search that carries its token, and forgets what it was before', async () => {
+  it('shows a write to a search with its token, and hides the previous version', async () => {
     const id = newId()
     for (let i = 0; i < 10; i++) {
       const token = { 'x-index-token': tokenOf(await put(id, `${id}-${i}`)) }
@@ -48,7 +48,7 @@ runOnCloud('an index that keeps up', { settings: OPEN_ACCESS }, () => {
     expect(await find(`${id}-9`, gone)).toEqual([])
   })
 
-  it('shows all writes of a transaction to a search that carries its token', async () => {
+  it('shows all writes of a transaction to a search with its token', async () => {
     const mark = newId()
     const entry = Array.from({ length: 150 }, () => {
       const id = newId()
@@ -62,7 +62,7 @@ runOnCloud('an index that keeps up', { settings: OPEN_ACCESS }, () => {
   it('shows a write with X-Consistency: strong to every search after it', async () => {
     const id = newId()
     let visible = 0
-    // It says so where it did not wait long enough.
+    // X-Index-Lag reports a write that did not wait long enough.
     for (let i = 0; i < 5 || (visible < 5 && i < 50); i++) {
       const { status, headers } = await put(id, `${id}-${i}`, { 'x-consistency': 'strong' })
       expect(status).toBe(i === 0 ? 201 : 200)
@@ -75,7 +75,7 @@ runOnCloud('an index that keeps up', { settings: OPEN_ACCESS }, () => {
 })
 
 runOnCloud('an index that stays behind', { settings: OPEN_ACCESS, here: true, follows: false }, () => {
-  it('is no reason to lose or refuse a write, and lets no search that waits for it go on without', async () => {
+  it('loses and rejects no write, and answers 503 to searches that wait', async () => {
     const id = newId()
     const written = await put(id, id)
     expect(written.status).toBe(201)
@@ -90,7 +90,7 @@ runOnCloud('an index that stays behind', { settings: OPEN_ACCESS, here: true, fo
     expect([strong.status, strong.headers.get('x-index-lag')]).toEqual([200, '1 versions'])
   })
 
-  it('does not let conditional creates make a resource twice', async () => {
+  it('does not let a conditional create store a second resource', async () => {
     const value = newId()
     const create = () => send('POST', '/Patient', patient(newId(), { identifier: [{ value }] }), { 'if-none-exist': `identifier=${value}` })
     const [first, second] = [await create(), await create()]

@@ -1,6 +1,6 @@
 /**
- * Exports of the deployed stage: the bundled functions, the deployed state machine, the bucket, and links that the distribution looks at. First
- * with writers that run here, and are killed in the middle of what they do; then all of it on the stand-in.
+ * Exports of the deployed stage: the bundled functions, the deployed state machine, the bucket, and links that the distribution checks. The first
+ * suite runs the writers in this process and kills some of them. The second suite runs everything on the stand-in.
  */
 import { setTimeout as wait } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
@@ -52,7 +52,7 @@ const observation = (id: string, subject: string): Tree => ({
   performer: [{ reference: 'Organization/performer' }],
 })
 
-/** Patients with observations, an Organization they name, one that nobody does, and a Group of the first. */
+/** Returns patients with observations, an Organization that they reference, an unreferenced one, and a Group of the first patients. */
 function someData(mark: string): readonly Tree[] {
   const ids = Array.from({ length: PATIENTS }, (_, i) => `${mark}-${i}`)
   return [
@@ -91,7 +91,7 @@ runOnCloud('an export of the deployed stage', { settings: OPEN_TO_SECRETS, here:
     const own = await ownFunctions(cloud())
     ;[aws, host, machine] = [own.aws, own.host, own.functions.export!.environment.FHIR_EXPORT_WORKFLOW!]
     expect((await post('/', transactionOf(someData('a')))).status).toBe(200)
-    // Each waits until what was written before is there: together they wait once.
+    // Each export waits until earlier writes have settled. Together they wait once.
     ;[ofAll, ofPatients, ofGroup, ofNamed] = await Promise.all([
       exported('/$export'),
       exported('/Patient/$export?_type=Patient,Observation'),
@@ -101,7 +101,7 @@ runOnCloud('an export of the deployed stage', { settings: OPEN_TO_SECRETS, here:
   })
   afterAll(() => host?.close())
 
-  it('of everything has each resource once, by links that last a week', async () => {
+  it('contains each resource of the system once, with links valid for a week', async () => {
     const { manifest, answer } = ofAll
     expect(answer.headers.get('content-type')).toMatch(/^application\/json/)
     expect([manifest.requiresAccessToken, manifest.error]).toEqual([false, []])
@@ -112,7 +112,7 @@ runOnCloud('an export of the deployed stage', { settings: OPEN_TO_SECRETS, here:
     expect(Math.abs(lasts - 604_800)).toBeLessThan(60)
   })
 
-  it('of patients and of a group has theirs', async () => {
+  it('contains the data of all patients, or of the patients of a group', async () => {
     const countsOf = async ({ manifest }: FinishedExport) => {
       const lines = await linesOf(manifest.output)
       return ['Patient', 'Observation'].map((type) => lines.filter(({ resourceType }) => resourceType === type).length)
@@ -121,14 +121,14 @@ runOnCloud('an export of the deployed stage', { settings: OPEN_TO_SECRETS, here:
     expect(await countsOf(ofGroup)).toEqual([IN_GROUP, IN_GROUP * EACH])
   })
 
-  it('of patients by name has theirs, and nobody else', async () => {
+  it('contains the data of the named patients only', async () => {
     const lines = await linesOf(ofNamed.manifest.output)
     const patients = lines.filter(({ resourceType }) => resourceType === 'Patient').map(({ id }) => id)
     expect(patients.sort()).toEqual(['a-0', 'a-3'])
     expect(lines).toHaveLength(2 * (1 + EACH))
   })
 
-  describe('has links', () => {
+  describe('with a link to a file', () => {
     const linkTo = (type: string): string => ofAll.manifest.output.find((file: Tree) => file.type === type).url
     const status = async (link: string, init: RequestInit = {}) => {
       const response = await fetch(link, init)
@@ -136,7 +136,7 @@ runOnCloud('an export of the deployed stage', { settings: OPEN_TO_SECRETS, here:
       return response.status
     }
 
-    it('that open their file in whole and in part, and nothing else', async () => {
+    it('opens the file in whole and in part, and rejects every other request', async () => {
       const url = linkTo('Patient')
       expect(await status(url)).toBe(200)
       expect(await status(url, { headers: { range: 'bytes=0-9' } })).toBe(206)
@@ -151,7 +151,7 @@ runOnCloud('an export of the deployed stage', { settings: OPEN_TO_SECRETS, here:
         expect([String(from), await status(url.replace(from, to))]).toEqual([String(from), 403])
     })
 
-    it('that open for their own client, and not with a token of another, who is told nothing of the job', async () => {
+    it('opens it for its own client only, like the status of the job', async () => {
       const { awsEndpoint, deployment, administrator } = cloud()
       const registry = registryOf(awsEndpoint, deployment)
       const other = await register(registry, { id: 'other', scopes: ['system/*.rs'] })
@@ -166,7 +166,7 @@ runOnCloud('an export of the deployed stage', { settings: OPEN_TO_SECRETS, here:
       expect([(await asOther.get(job)).status, (await asOther.delete(job)).status, (await get(job)).status]).toEqual([403, 403, 200])
     })
 
-    it('signed with the key that CloudFront is told of', async () => {
+    it('signs it with the key that CloudFront trusts', async () => {
       const { functions } = await ownFunctions(cloud())
       const KeyId = functions['export-status']!.environment.FHIR_LINK_KEY!
       const { Pem } = await invokeCustomResource((event) => host.invoke('link-key', event), 'Create', { KeyId })
@@ -175,8 +175,8 @@ runOnCloud('an export of the deployed stage', { settings: OPEN_TO_SECRETS, here:
     })
   })
 
-  describe('beside one another', () => {
-    /** Each waits for a quarter of a minute and more, and hinders no other: all are begun at once. */
+  describe('while other exports run', () => {
+    /** Each waits at least 15 seconds and is independent of the others, so all start at once. */
     const journeys: Readonly<Record<string, () => Promise<void>>> = {
       'tells what was deleted since the one before, and what is new': async () => {
         const since = encodeURIComponent(ofAll.manifest.transactionTime)
@@ -199,7 +199,7 @@ runOnCloud('an export of the deployed stage', { settings: OPEN_TO_SECRETS, here:
         const manifest: Tree = JSON.parse(await copied(`${folder}manifest.json`))
         expect(manifest).toEqual({ ...first.manifest, output: [{ ...first.manifest.output[0], url: `${folder}Patient.ndjson` }] })
         expect(await copied(manifest.output[0].url)).toBe(await (await fetch(first.manifest.output[0].url)).text())
-        // Which would be told of that write, too.
+        // That export would contain the following write, too.
         await under.get('tells what was deleted since the one before, and what is new')
         expect((await put('/Patient/a-7', patient('a-7', { active: true }))).status).toBe(200)
         const { manifest: second } = await pollManifest(client, await runScheduledExport(aws, host, machine, times[1]!))
@@ -226,7 +226,7 @@ runOnCloud('an export of the deployed stage', { settings: OPEN_TO_SECRETS, here:
 
       'shows what was current at its transaction time, once, whatever is written meanwhile and however often its writers are killed':
         async () => {
-          // Whose end is no other export's.
+          // A host of its own: a kill must not end the steps of other exports.
           const { host: writers } = await ownFunctions(cloud())
           let [kills, isOver] = [0, false]
           const until = async (next: (n: number) => Promise<void>) => {
@@ -244,7 +244,7 @@ runOnCloud('an export of the deployed stage', { settings: OPEN_TO_SECRETS, here:
           const job = await kickOff(client, '/$export?_type=Practitioner,Group')
           const killing = until(async (n) => {
             await wait(200 + ((n * 997) % 1_500))
-            // In the end they are let go on.
+            // After the last kill they run undisturbed.
             if (kills++ < MOST_KILLS) writers.kill('export-step')
           })
           await work(job, writers).finally(() => {
@@ -267,7 +267,7 @@ runOnCloud('an export of the deployed stage', { settings: OPEN_TO_SECRETS, here:
       expect((await put('/Patient/a-8', patient('a-8', { active: true }))).status).toBe(200)
       for (const [name, begin] of Object.entries(journeys)) {
         const journey = begin()
-        // Told by its own test.
+        // Its own test reports the failure.
         journey.catch(() => undefined)
         under.set(name, journey)
       }
@@ -276,7 +276,7 @@ runOnCloud('an export of the deployed stage', { settings: OPEN_TO_SECRETS, here:
     it.each(Object.keys(journeys))('%s', (name) => under.get(name)!)
   })
 
-  /** From its history: the version of a practitioner that was current; none where it was deleted or not there yet. */
+  /** Returns from the history the version of a practitioner current at the instant; none if it was deleted or not created yet. */
   async function currentAt(id: string, instant: string): Promise<readonly string[]> {
     const { status, body } = await get(`/Practitioner/${id}/_history?_count=1000`)
     if (status === 404) return []
@@ -291,7 +291,7 @@ const bucketOf = async (described: DeploymentDescription): Promise<string> =>
   (await ownFunctions(described)).functions['export-step']!.environment.FHIR_EXPORT_BUCKET!
 
 runOnCloud('an export whose execution is stopped by hand', { settings: OPEN_TO_SECRETS }, (cloud, client) => {
-  it('is begun again by the sweep, and finished by the machine of the stand-in', async () => {
+  it('is restarted by the sweep, and finished by the state machine of the stand-in', async () => {
     expect((await client.post('/', transactionOf(someData('b')))).status).toBe(200)
     const { aws, functions, host } = await ownFunctions(cloud())
     try {

@@ -1,4 +1,4 @@
-/** The gateway of the tests does what API Gateway does, or its limits would prove nothing. */
+/** The gateway of the tests behaves like API Gateway. Otherwise tests of its limits would prove nothing. */
 import { deflateSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { apiTemplate } from './api-template.ts'
@@ -85,19 +85,19 @@ async function send(path: string, init: RequestInit = {}, answered: InvocationRe
   return { status: response.status, headers: response.headers, bytes, text: bytes.toString() }
 }
 
-describe('a route', () => {
+describe('A route', () => {
   it.each([
     ['GET', '/metadata', 'Capabilities', '/metadata', null],
     ['GET', '/Patient', 'Search', '/{type}', { type: 'Patient' }],
     ['PATCH', '/Patient', 'Fallback', '/{type}', { type: 'Patient' }],
     ['GET', '/Patient/a%20b', 'Read', '/{type}/{id}', { type: 'Patient', id: 'a b' }],
-  ])('%s %s → %s', async (method, path, name, resource, pathParameters) => {
+  ])('sends %s %s to the function %s', async (method, path, name, resource, pathParameters) => {
     expect((await send(path, { method })).status).toBe(200)
     expect(last.name).toBe(name)
     expect(last.event).toMatchObject({ httpMethod: method, resource, pathParameters })
   })
 
-  it('that is not there is answered by the gateway, as the template says', async () => {
+  it('is answered by the gateway from its template if it does not exist', async () => {
     for (const path of ['/a/b/c', '/metadata/x']) {
       const { status, headers, text } = await send(path)
       expect([status, headers.get('x-kind'), JSON.parse(text)]).toEqual([
@@ -110,13 +110,13 @@ describe('a route', () => {
   })
 })
 
-describe('an event', () => {
-  it('keeps values apart and decodes them', async () => {
+describe('An event', () => {
+  it('has each value of a parameter separately and decoded', async () => {
     await send('/Patient?a=1&a=2&b=x%7Cy')
     expect(last.event.multiValueQueryStringParameters).toEqual({ a: ['1', '2'], b: ['x|y'] })
   })
 
-  it('has bytes of the binary types as base64', async () => {
+  it('has the body as base64 if its type is binary', async () => {
     await send('/Patient/1', { method: 'PUT', body: 'é', headers: { 'content-type': 'image/png' } })
     expect([last.event.body, last.event.isBase64Encoded]).toEqual([Buffer.from('é').toString('base64'), true])
     await send('/Patient/1', { method: 'PUT', body: 'é', headers: { 'content-type': 'text/plain' } })
@@ -124,7 +124,7 @@ describe('an event', () => {
   })
 })
 
-describe('a body', () => {
+describe('A body', () => {
   const put = (body: Uint8Array, headers: Record<string, string>) => send('/Patient/1', { method: 'PUT', body: Buffer.from(body), headers })
 
   it('has U+FFFD in place of bytes that are not UTF-8, unless its type is binary', async () => {
@@ -146,19 +146,19 @@ describe('a body', () => {
   it.each([
     ['gzip', 'is not gzip'],
     ['br', 'has an unknown coding'],
-  ])('is 415 if it says %s and %s', async (coding) => {
+  ])('is rejected with 415 if it declares %s and %s', async (coding) => {
     expect((await put(Buffer.from('{}'), { 'content-encoding': coding })).status).toBe(415)
   })
 })
 
-describe('an answer', () => {
-  it('becomes bytes for clients that ask for a binary type first', async () => {
+describe('A response', () => {
+  it('is decoded from base64 if the first type of Accept is binary', async () => {
     const given = result({ statusCode: 200, body: 'AAEC', isBase64Encoded: true })
     expect((await send('/metadata', { headers: { accept: 'image/png' } }, given)).bytes).toEqual(Buffer.from([0, 1, 2]))
     expect((await send('/metadata', { headers: { accept: '*/*, image/png' } }, given)).text).toBe('AAEC')
   })
 
-  it('has some headers under other names', async () => {
+  it('has the headers that API Gateway remaps under other names', async () => {
     const { headers } = await send('/metadata', {}, result({ statusCode: 401, headers: { 'WWW-Authenticate': 'Bearer' }, body: '' }))
     expect([headers.get('www-authenticate'), headers.get('x-amzn-remapped-www-authenticate')]).toEqual([null, 'Bearer'])
   })
@@ -167,31 +167,31 @@ describe('an answer', () => {
     ['nothing in time', undefined, 504],
     ['an error', { kind: 'error', message: 'x' }, 502],
     ['no status', result({ body: 'x' }), 502],
-  ])('%s is a failure of the gateway', async (_, given, expected) => {
+  ])('is an error of the gateway if the function returns %s', async (_, given, expected) => {
     next = given
     const response = await fetch(`${gateway.url}/metadata`)
     expect([response.status, ((await response.json()) as Tree).text]).toEqual([expected, 'failed'])
   })
 })
 
-describe('what is too large', () => {
-  it('is refused: bodies of more than 10 MB', async () => {
+describe('A request that is too large', () => {
+  it('is rejected with 413 if its body exceeds 10 MB', async () => {
     const { status, text } = await send('/Patient/1', { method: 'PUT', body: 'x'.repeat(11_000_000) })
     expect([status, JSON.parse(text).text]).toEqual([413, 'large'])
   })
 
-  it('is refused: headers of more than 10,240 bytes, before the template is asked', async () => {
+  it('is rejected with 400 without the template if its headers exceed 10,240 bytes', async () => {
     const { status, headers } = await send('/metadata', { headers: { 'x-long': 'x'.repeat(10_300) } })
     expect([status, headers.get('x-kind')]).toEqual([400, null])
   })
 
-  it('is refused by the firewall with its own words', async () => {
+  it('is rejected by the firewall with the text of the rule', async () => {
     const { status, text } = await send('/metadata', { headers: { 'x-blocked': 'yes' } })
     expect([status, text]).toEqual([413, '{"text":"wall"}'])
   })
 })
 
-describe('what stands before it', () => {
+describe('The front before the gateway', () => {
   const AS_IT_IS = 'function handler(event) { return event.request }'
   let front: Front
   beforeAll(async () => {
@@ -202,7 +202,7 @@ describe('what stands before it', () => {
   afterAll(() => front.close())
   const ask = (path: string, headers: Record<string, string> = {}) => fetch(`http://127.0.0.1:${front.port}/fhir${path}`, { headers })
 
-  it('passes any names, also those that objects have by nature', async () => {
+  it('passes any names of parameters and headers, even names of inherited properties', async () => {
     next = result({ statusCode: 200, body: '' })
     const names = { toString: ['1'], constructor: ['2', '3'], ['__proto__']: ['4'] }
     const { status } = await ask('/Patient?toString=1&constructor=2&__proto__=4&constructor=3', { constructor: 'a', valueof: 'b' })
@@ -211,7 +211,7 @@ describe('what stands before it', () => {
     expect(last.event.multiValueHeaders).toMatchObject({ constructor: ['a'], valueof: ['b'] })
   })
 
-  it('survives what its function cannot take, and answers the next', async () => {
+  it('answers 502 if its function throws, and serves the next request', async () => {
     next = result({ statusCode: 200, body: '' })
     const failing =
       'function handler(event) { if (event.request.uri === "/fhir/Patient/bad") throw new Error("bad"); return event.request }'

@@ -1,4 +1,4 @@
-/** The parts of a run of the cloud: each is done whatever became of those before it, and what was opened is closed. */
+/** The parts of a run of the cloud tests: each runs even if an earlier one failed, and the deployment is closed at the end. */
 import { beforeEach, expect, it } from '@jest/globals'
 import { runParts, type TestParts } from './in-parts.ts'
 
@@ -53,7 +53,7 @@ const run = (words: readonly string[], parts: TestParts<Home>['parts'], open: ()
 it.each([
   ['fails', fails, 0],
   ['breaks', breaks, 1],
-])('go on after one that %s, and the whole has failed', async (_, first, told) => {
+])('parts run even if an earlier one %s, and the run fails', async (_, first, told) => {
   expect(await run([], { a: part('a', first), b: part('b', passes), c: part('c', fails), d: part('d', passes) })).toBe(1)
   expect(home.done).toEqual(['a', 'b', 'c', 'd'])
   expect(said).toEqual([
@@ -66,13 +66,13 @@ it.each([
   expect(isOpen).toBe(false)
 })
 
-it('have passed when each has', async () => {
+it('the run passes if every part passes', async () => {
   expect(await run([], { a: part('a', passes), b: part('b', passes), extra: part('extra', fails) })).toBe(0)
   expect(home.done).toEqual(['a', 'b'])
   expect(isOpen).toBe(false)
 })
 
-it('are those named, and of files those that can do them', async () => {
+it('the named parts run, or those that can run the named files', async () => {
   const parts = { a: part('a', passes), b: part('b', passes, 'a'), c: part('c', passes) }
   expect(await run(['c', 'b'], parts)).toBe(0)
   expect(await run(['a/1', 'c/2', 'a/3'], parts)).toBe(0)
@@ -80,7 +80,7 @@ it('are those named, and of files those that can do them', async () => {
   expect(home.done).toEqual(['c', 'b', 'a a/1 a/3', 'b a/1 a/3', 'c c/2', 'b a/1'])
 })
 
-it('that are not known, or that do not take a file, are told before anything is opened', async () => {
+it('unknown parts, and files that no part takes, are reported before anything is opened', async () => {
   const parts = { a: part('a', passes), c: part('c', passes) }
   const opened = () => Promise.reject(new Error('opened'))
   expect(await run(['b', 'a'], parts, opened)).toBe(2)
@@ -89,12 +89,12 @@ it('that are not known, or that do not take a file, are told before anything is 
   expect([home.done, failures]).toEqual([[], []])
 })
 
-it('are not begun where nothing can be opened', async () => {
+it('no part starts if the deployment cannot be opened', async () => {
   expect(await run([], { a: part('a', passes) }, breaks)).toBe(1)
   expect([home.done, failures]).toEqual([[], [new Error('broken')]])
 })
 
-it('are not gone on with once it is stopped, and all is closed', async () => {
+it('no further part starts after a stop, and the deployment is closed', async () => {
   const stop = async () => {
     stopping.abort(new Error('ended'))
     return false

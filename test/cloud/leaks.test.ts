@@ -1,6 +1,6 @@
 /**
  * A part of the leak matrix of test/auth on the deployed functions, with tokens: every interaction, form of scopes, context and tenant at least
- * once. And conditions on a parameter that somebody defined, which count for each function.
+ * once. Also scopes with a condition on a custom parameter, which every function applies.
  */
 import { setTimeout as wait } from 'node:timers/promises'
 import { beforeAll, describe, expect, it, jest } from '@jest/globals'
@@ -24,11 +24,11 @@ import { runOnCloud } from './deployed.ts'
 import { hostDeployment } from './hosted.ts'
 import { runRebuild } from './workers.ts'
 
-/** On a machine that does much besides. */
+/** The machine may be busy. */
 jest.setTimeout(5 * 60_000)
 
 const SEED = 14
-/** So many that everything there is to try is tried; all of it with all is test/auth's. */
+/** Enough cases that each value occurs. test/auth tries all combinations. */
 const COUNTS = { reads: 130, searches: 70, writes: 160, worlds: 40 }
 const AT_ONCE = 4
 
@@ -38,7 +38,7 @@ const whos = (seed: number) => spreadOverParts(CALLERS, seed, partsOfWho)
 const shapeOf = ({ target }: Read): string => target.replace(/[\w-]+\.id/, 'id').replace(/(?<=_history\/)\d+/, 'v')
 const partsOfCell = ({ kind, before, as }: WriteCell): readonly string[] => [`${kind} ${before}`, as]
 
-/** Nothing there is to try is left out. */
+/** Expects that each part of all cases occurs among the chosen ones. */
 function expectEvery<T>(chosen: readonly T[], all: readonly T[], partsOf: (each: T) => readonly string[]): void {
   expect(new Set(chosen.flatMap(partsOf))).toEqual(new Set(all.flatMap(partsOf)))
 }
@@ -54,7 +54,7 @@ runOnCloud('the leak matrix', WISH, (cloud) => {
     knownAt = Date.now() + KNOWN_EVERYWHERE
   })
 
-  /** What is wrong with any of them, some at once. */
+  /** Checks all, several at once, and returns the errors. */
   async function wrongOf<T>(all: readonly T[], check: (each: T, at: number) => Promise<readonly string[]>): Promise<readonly string[]> {
     const waiting = [...all.entries()]
     const wrong: string[] = []
@@ -65,13 +65,13 @@ runOnCloud('the leak matrix', WISH, (cloud) => {
     return wrong
   }
 
-  describe('of what two tenants keep', () => {
+  describe('for the data of two tenants', () => {
     let world: PopulatedSite
     beforeAll(async () => {
       world = await populateSite(ask)
     })
 
-    it('shows to everybody what they may see, and tells nothing of anything else', async () => {
+    it('shows each caller the visible resources, and reveals nothing of hidden ones', async () => {
       const reads = spreadOverParts(readsOf(world.population), SEED, (read) => [shapeOf(read)])
       const pairs = pairEvenly(COUNTS.reads, whos(SEED), reads)
       expectEvery(
@@ -92,7 +92,7 @@ runOnCloud('the leak matrix', WISH, (cloud) => {
       expect([...statuses].sort()).toEqual(expect.arrayContaining([200, 403, 404]))
     })
 
-    it('finds for everybody what they may see, and counts nothing else', async () => {
+    it('finds and counts for each caller the visible resources only', async () => {
       const searches = new Map<string, readonly Search[]>(TENANTS.map((tenant) => [tenant, searchesOf(tenant)]))
       const order = spreadOverParts([...searches.get(TENANTS[0])!.keys()], SEED, (each) => [String(each)])
       const pairs = pairEvenly(COUNTS.searches, whos(SEED + 1), order)
@@ -117,7 +117,7 @@ runOnCloud('the leak matrix', WISH, (cloud) => {
     })
   })
 
-  it('nobody writes, or learns by writing, what is not theirs', async () => {
+  it('lets no caller write hidden resources, or learn of them by writing', async () => {
     const world = { ask, population: new Population() }
     const cells = spreadOverParts(CELLS, SEED, partsOfCell)
     const pairs = pairEvenly(COUNTS.writes, whos(SEED + 2), cells)
@@ -144,7 +144,7 @@ runOnCloud('the leak matrix', WISH, (cloud) => {
     for (const tenant of Object.values(WRITTEN)) expect(await findFinalErrors(world, tenant)).toEqual([])
   })
 
-  it('answers a client the same in two tenants that differ only in what it may not see', async () => {
+  it('answers a client alike in two tenants that differ in hidden resources only', async () => {
     const who: Caller = { tenant: TENANTS[0], client: 'app', scopes: 'patient/*.cruds', patient: 'a.id' }
     const [whole, part] = ['whole', 'part'].map((tenant): Caller => ({ ...who, tenant })) as [Caller, Caller]
     const { single, hidden } = requestsOf(who, SEED)
@@ -173,7 +173,7 @@ runOnCloud('the leak matrix', WISH, (cloud) => {
     expect(statuses.size).toBeGreaterThan(4)
   })
 
-  it('answers a tenant the same whether another defines what it names, or not', async () => {
+  it('answers a tenant alike, whether or not another tenant has the definitions it names', async () => {
     const stored = async (tenant: string, resources: readonly Json[]): Promise<void> => {
       for (const body of resources)
         expect((await ask(operatorOf(tenant), 'PUT', `/${body.resourceType}/${body.id}`, { body })).status).toBe(201)
@@ -195,7 +195,7 @@ runOnCloud('the leak matrix', WISH, (cloud) => {
     for (const step of steps) await applyStep(ask, step)
   }
 
-  it('judges by a parameter somebody defined whatever is asked, and nothing by one of another tenant', async () => {
+  it('applies a custom parameter of a scope to every interaction of its tenant only', async () => {
     const [here, elsewhere] = ['own', 'other'].map((tenant): Caller => ({ tenant, client: 'app', scopes: 'system/*.cruds?note-author=me' }))
     for (const who of [here!, elsewhere!])
       for (const [id, author] of Object.entries({ mine: 'me', theirs: 'you' }))
@@ -230,11 +230,11 @@ runOnCloud('the leak matrix', WISH, (cloud) => {
   })
 })
 
-/** But for instants, ids by chance, and what is sealed. */
+/** The response without instants, random ids and sealed cursors. */
 const shown = ({ status, headers: { 'x-index-token': _, 'x-request-id': __, ...headers }, text }: TestResponse): string =>
   `${status} ${JSON.stringify(headers)} ${text}`.replace(UUID, 'uuid').replace(INSTANT, 'then').replace(CURSOR, '_cursor=sealed')
 
-/** What is answered as late as an index or a history follows. */
+/** Requests whose response depends on how far the index or the history has come. */
 const FOLLOWS = /^GET \/(?:\w+\?|\w*\/?_history|\$meta)/
 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/g
@@ -243,10 +243,10 @@ const CURSOR = /_cursor=[^&"]+/g
 
 const noted = (id: string, author: string): Json => observation('laboratory', { id, note: [{ authorString: author, text: 'x' }] })
 
-/** ms: each function looks up what is defined every ten seconds. */
+/** Milliseconds: each function reads the definitions again every ten seconds. */
 const KNOWN_EVERYWHERE = 10_500
 
-/** Nobody runs the state machine of a deployment that runs here. */
+/** Defines a parameter and runs its rebuild, because a deployment in this process has no state machine. */
 async function defineIn(
   tenant: string,
   ask: CallerRequest,
@@ -276,5 +276,5 @@ const NOTE_AUTHOR = {
   ...{ code: 'note-author', base: ['Observation'], type: 'string', expression: 'Observation.note.author.ofType(string)' },
 }
 
-/** Where nothing is kept before: other tenants. */
+/** Tenants without data, for the writes. */
 const WRITTEN: Readonly<Record<string, string>> = { north: 'west', south: 'east' }

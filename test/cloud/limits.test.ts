@@ -1,6 +1,6 @@
 /**
- * What does not fit through API Gateway and Lambda: every refusal is an OperationOutcome. The limits are the gateway's here (gateway.ts), for no
- * emulator has them. https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
+ * Requests above the limits of API Gateway and Lambda: every rejection is an OperationOutcome. gateway.ts has these limits, because no emulator
+ * has them. https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
  */
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { clientOf, newId, type TestResponse, type Tree } from '../api/server.ts'
@@ -12,22 +12,22 @@ import { type HostedDeployment, hostDeployment } from './hosted.ts'
 
 const MB = 1_000_000
 
-/** Of about so many bytes: a string may have a million. */
+/** Returns a patient of about `bytes` bytes in strings of 100,000. A string may have a million. */
 const heavyPatient = (id: string, bytes: number, character = 'x'): Tree => {
   const given = Array.from({ length: bytes / 100_000 }, () => character.repeat(100_000 / JSON.stringify(character).slice(1, -1).length))
   return patient(id, { name: [{ given }] })
 }
 
-/** Status and code of a refusal. */
+/** Status and code of a rejection. */
 const refusal = ({ status, body }: TestResponse): readonly unknown[] => [status, body?.resourceType, body?.issue?.[0]?.code]
 
 runOnCloud('behind API Gateway', { here: true }, (cloud, { get, put, post, send }) => {
-  it('a path that leads nowhere is not found', async () => {
+  it('an unknown path is answered 404, an unknown method 405', async () => {
     expect(refusal(await get('/Patient/1/2/3/4/5'))).toEqual([404, 'OperationOutcome', 'not-found'])
     expect(refusal(await send('PROPFIND', '/Patient'))).toEqual([405, 'OperationOutcome', 'not-supported'])
   })
 
-  it('a body of almost 5 MB is taken, and read again', async () => {
+  it('a body of almost 5 MB is stored, and read again', async () => {
     const entry = Array.from({ length: 49 }, () => {
       const id = newId()
       return { resource: heavyPatient(id, 100_000), request: { method: 'PUT', url: `Patient/${id}` } }
@@ -42,7 +42,7 @@ runOnCloud('behind API Gateway', { here: true }, (cloud, { get, put, post, send 
     expect((await get(`/Patient/${id}`)).body.name[0].given).toHaveLength(49)
   })
 
-  it('a larger body is refused', async () => {
+  it('a larger body is rejected with 413', async () => {
     const id = newId()
     for (const size of [5.1, 7, 11]) {
       expect(refusal(await put(`/Patient/${id}`, heavyPatient(id, size * MB)))).toEqual([413, 'OperationOutcome', 'too-long'])
@@ -50,7 +50,7 @@ runOnCloud('behind API Gateway', { here: true }, (cloud, { get, put, post, send 
     expect((await get(`/Patient/${id}`)).status).toBe(404)
   })
 
-  it('a body that grows too large as a part of an event is refused', async () => {
+  it('a body that is too large inside its event is rejected', async () => {
     const id = newId()
     const quoted = await put(`/Patient/${id}`, heavyPatient(id, 4.8 * MB, '"'))
     expect(quoted.status).toBeGreaterThanOrEqual(400)
@@ -58,7 +58,7 @@ runOnCloud('behind API Gateway', { here: true }, (cloud, { get, put, post, send 
     expect((await get(`/Patient/${id}`)).status).toBe(404)
   })
 
-  it('a page stays small enough, however many matches are asked for', async () => {
+  it('a search page stays below the limit, regardless of _count', async () => {
     const mark = newId()
     for (let i = 0; i < 4; i++) {
       const id = newId()
@@ -74,7 +74,7 @@ runOnCloud('behind API Gateway', { here: true }, (cloud, { get, put, post, send 
     expect(ids.size).toBe(4)
   })
 
-  it('an answer that becomes too large is an error with advice', async () => {
+  it('a response that is too large is replaced by a too-costly error', async () => {
     const id = newId()
     // Indented, each of them is ten characters longer.
     const given = Array.from({ length: 600_000 }, () => 'x')
@@ -83,12 +83,12 @@ runOnCloud('behind API Gateway', { here: true }, (cloud, { get, put, post, send 
     expect((await get(`/Patient/${id}`)).status).toBe(200)
   })
 
-  it('whoever does not come through CloudFront is refused', async () => {
+  it('a request that bypasses CloudFront is rejected with 403', async () => {
     const { direct } = cloud()
     expect(refusal(await clientOf(() => direct!).get('/metadata'))).toEqual([403, 'OperationOutcome', 'forbidden'])
   })
 
-  it('headers of 11 KB are refused', async () => {
+  it('headers of 11 KB are rejected with 431', async () => {
     const answer = await get('/metadata', { 'x-long': 'x'.repeat(11_000) })
     expect(refusal(answer)).toEqual([431, 'OperationOutcome', 'too-long'])
   })
@@ -107,7 +107,7 @@ runOnCloud('a function that takes too long', { here: true }, (cloud) => {
     await home?.host.close()
   })
 
-  it('is an error that says so', async () => {
+  it('is answered 504 with an OperationOutcome', async () => {
     const { get } = clientOf(() => gateway.url)
     expect(refusal(await get('/metadata'))).toEqual([504, 'OperationOutcome', 'timeout'])
   })

@@ -1,4 +1,4 @@
-/** A package of definitions on the deployed functions: from the command line that adds it to answers that go by it, until it is removed. */
+/** A package of definitions on the deployed functions: the command line adds it, responses depend on it, and the command line removes it. */
 import { spawn } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { basicWithColor, GUIDE_NAME, guideCanonicalOf, guideFilesOf, profile, wr
 import { runOnCloud } from './deployed.ts'
 
 const PROGRAM = join(import.meta.dirname, '../../bin/fhir.js')
-/** Seconds within which every function goes by what was done, and a few for a machine that is busy. */
+/** Seconds within which every function applies a change of packages, plus some for a busy machine. */
 const LAG = 10 + 20
 
 runOnCloud('packages of a stage', {}, (cloud, { get, post, put, delete: remove }) => {
@@ -41,7 +41,7 @@ runOnCloud('packages of a stage', {}, (cloud, { get, post, put, delete: remove }
     return body.rest[0].resource.find(({ type }: Tree) => type === 'Basic').supportedProfile ?? []
   }
 
-  it('take part within ten seconds of the command that adds or removes them', async () => {
+  it('take effect within seconds of the command that adds or removes them', async () => {
     mkdirSync(join(folder, '.fhir'))
     writeFileSync(join(folder, '.fhir', 'local.json'), JSON.stringify(cloud().deployment.outputs))
     expect(await validated()).toEqual(['error not-found'])
@@ -58,7 +58,7 @@ runOnCloud('packages of a stage', {}, (cloud, { get, post, put, delete: remove }
     let warned: readonly unknown[] = []
     for (let second = 0; second < LAG && !warned.includes('StructureDefinition.url'); second++, await wait(1_000)) warned = await told()
     expect(warned).toContain('StructureDefinition.url')
-    // It would count when the package is gone.
+    // It would take effect once the package is removed.
     await remove('/StructureDefinition/own')
     expect(await fhir('add', await writeArchiveFile(guideFilesOf('1.0.0')))).toContain('is there already')
     expect(await fhir('remove', `${GUIDE_NAME}@1.0.0`)).toBe(`${GUIDE_NAME} 1.0.0 is removed\n`)

@@ -1,6 +1,6 @@
 /**
- * Logging in on the deployed functions, as a browser does behind the gateway: pages, cookies, forms, redirects; and what the tokens are worth
- * that come of it. Recorded with the files of test/api. @cloud:here
+ * Login on the deployed functions, as a browser does it behind the gateway: pages, cookies, forms, redirects, and the access of the issued tokens.
+ * Recorded with the files of test/api. @cloud:here
  */
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { createLocalJWKSet, jwtVerify } from 'jose'
@@ -16,7 +16,7 @@ import { type Registry, register, registryOf } from './registered.ts'
 const BACK = 'https://app.example/back?of=1'
 const LAB = 'http://terminology.hl7.org/CodeSystem/observation-category|laboratory'
 const SCOPES = ['openid', 'fhirUser', 'launch', 'launch/patient', 'offline_access', 'patient/*.rs', 'user/*.rs']
-/** Lower than usual, as they were once kept. */
+/** A lower cost than usual, as that of old password hashes. */
 const OLD_COST = { N: 2 ** 12, r: 8, p: 1 }
 
 runOnCloud('pages of a deployed authorization server', { here: true }, (cloud, { get, put }) => {
@@ -54,7 +54,7 @@ runOnCloud('pages of a deployed authorization server', { here: true }, (cloud, {
           ...observation(`${id}-${category}`, { subject: `Patient/${id}` }),
           category: [{ coding: [{ system: LAB.split('|')[0], code: category }] }],
         })
-    // Who looks for patients on a page waits for no index: it must be there.
+    // The patient search of a page does not wait for the index, so the patients must be indexed.
     expect((await get('/Patient')).body.total).toBe(2)
   })
   afterAll(() => registry?.close())
@@ -77,7 +77,7 @@ runOnCloud('pages of a deployed authorization server', { here: true }, (cloud, {
   const withToken = (token: string) => clientOf(base, () => token)
   const visit = () => openBrowser(server, base())
 
-  it('lead by way of login and consent back to the app, with all that it asked for', async () => {
+  it('lead through login and consent back to the app, with the allowed scopes', async () => {
     const user = visit()
     const login = await user.open(
       '/auth/authorize',
@@ -111,7 +111,7 @@ runOnCloud('pages of a deployed authorization server', { here: true }, (cloud, {
     expect([(await app.get('/Patient/p1')).status, (await app.get('/Observation/p1-laboratory')).status]).toEqual([200, 403])
   })
 
-  it('take no form from another browser, nor one without the cookie of its page', async () => {
+  it('reject a form from another browser, or without the cookie of its page', async () => {
     const login = await visit().open('/auth/authorize', asked('user/Patient.rs'))
     const other = visit()
     await other.open('/auth/authorize', asked('user/Patient.rs'))
@@ -121,7 +121,7 @@ runOnCloud('pages of a deployed authorization server', { here: true }, (cloud, {
     }
   })
 
-  it('know what stands twice, and take a request as a form too', async () => {
+  it('reject duplicate parameters, and accept an authorization request as a form', async () => {
     const query = new URLSearchParams(asked('user/Patient.rs', { prompt: 'none' }))
     const states = await server.ask('GET', '/auth/authorize', { query: `${query}&state=other` })
     expect(new URL(states.headers.location!).searchParams.get('error')).toBe('invalid_request')
@@ -132,7 +132,7 @@ runOnCloud('pages of a deployed authorization server', { here: true }, (cloud, {
     expect(Object.fromEntries(new URL(next.headers.location!).searchParams)).toMatchObject({ error: 'login_required', state: 'ä & +%2B=?' })
   })
 
-  it('let a user choose a patient, of whom the app sees what it asked for', async () => {
+  it('let a user choose a patient, and limit the app to that patient', async () => {
     const user = visit()
     const scope = `launch/patient patient/Patient.rs patient/Observation.rs?category=${LAB}`
     const picker = await logIn(user, await user.open('/auth/authorize', asked(scope)), 'ann')
@@ -150,7 +150,7 @@ runOnCloud('pages of a deployed authorization server', { here: true }, (cloud, {
     expect(issuesOf(await app.get('/Encounter'))).toEqual(['error forbidden'])
   })
 
-  it('take up what an EHR launched: once; its tokens are renewed, told of, and end', async () => {
+  it('accept an EHR launch once, and revoke its tokens if a refresh token is reused', async () => {
     const ports = { ...registry, clock: { now: Date.now, newId: () => crypto.randomUUID() } }
     const wanted = { client: 'app', user: 'ann', patient: 'p1', encounter: 'e1', banner: false }
     const launch = await makeLaunch(ports, await checkLaunch(registry, wanted, async (each) => each))
@@ -168,7 +168,7 @@ runOnCloud('pages of a deployed authorization server', { here: true }, (cloud, {
     expect([await isActive(second.access_token), (await refresh(second.refresh_token)).status]).toEqual([false, 400])
   })
 
-  it('revocation ends a refresh token with all that came of it', async () => {
+  it('revoke a refresh token together with its access token', async () => {
     const user = visit()
     const query = asked('offline_access user/Patient.rs', { prompt: 'consent' })
     const { sent } = redirectOf(await allowAccess(user, await logIn(user, await user.open('/auth/authorize', query), 'ann')))
@@ -179,7 +179,7 @@ runOnCloud('pages of a deployed authorization server', { here: true }, (cloud, {
     expect((await exchange(sent.code!)).body.error).toBe('invalid_grant')
   })
 
-  it('let a user withdraw what was allowed, and log out', async () => {
+  it('let a user withdraw consent and log out', async () => {
     const user = visit()
     const query = asked('offline_access user/Patient.rs', { prompt: 'consent' })
     const { sent } = redirectOf(await allowAccess(user, await logIn(user, await user.open('/auth/authorize', query), 'ann')))
@@ -200,12 +200,12 @@ runOnCloud('pages of a deployed authorization server', { here: true }, (cloud, {
     expect((await server.ask('GET', '/auth/authorize', { query, headers: { cookie } })).text).toContain('Sign in')
   })
 
-  it('have their style', async () => {
+  it('have a SMART style as JSON', async () => {
     const { status, headers, text } = await server.ask('GET', '/auth/style')
     expect([status, headers['content-type']?.split(';')[0], text.length > 0]).toEqual([200, 'application/json', true])
   })
 
-  it('keep a password anew that was kept at a lower cost', async () => {
+  it('hash a password again at login if its hash has a lower cost', async () => {
     await addUser('old', {}, new Passwords(OLD_COST))
     const before = (await registry.users.get('old'))!.password
     const user = visit()

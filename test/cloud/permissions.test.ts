@@ -1,6 +1,6 @@
 /**
- * The roles of the deployed functions allow what the functions did while test/api ran on them, and nothing of what they never must do. What
- * they did was recorded by the run before (run.ts, `here`).
+ * The roles of the deployed functions allow each call that the functions made while test/api ran on them, and deny calls that they must never
+ * make. The part `here` of run.ts recorded the calls.
  */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
@@ -18,25 +18,25 @@ const templateOf = ({ deployment }: DeploymentDescription): Template =>
     Object.values(Resources as Template['Resources']).some(({ Type }) => Type === 'AWS::Lambda::Function'),
   )
 
-/** `action resource partition`. */
+/** Permissions that no recorded call used, as `action resource partition`. */
 const NOT_SEEN: readonly RegExp[] = [
-  // What the platform does for a function: its log, its stream, and what nobody took of it.
+  // Lambda uses them for a function: its log, its stream, and discarded records.
   ...[/^logs:/, /\/stream\//, /\/aws\/lambda\/\*$/],
-  // What encryption may need besides, by its documentation.
+  // Encryption may need them, by its documentation.
   /^kms:(?:DescribeKey|Encrypt|ReEncryptFrom|ReEncryptTo) \S+:key\/Key$/,
-  // A large transaction that loses to another while it is written is taken back.
+  // The rollback of a large transaction that loses to another while it is written.
   /DeleteItem \S+:table\/ResourceTable$/,
-  // Of a definition that a large transaction is about to replace, and of one that is larger than an item.
+  // Reads of a definition that a large transaction is about to replace, and of one larger than an item.
   ...[/^dynamodb:GetItem \S+ \*#TXN#\*$/, /^s3:GetObject \S+\/overflow\/\*\/(?:StructureDefinition|ValueSet|CodeSystem)\/\*$/],
-  // A person for whom a token acts, at functions that read no other resource: no such token comes there.
+  // The user of a token, at functions that read no other resource: no test sends them such a token.
   ...[/^dynamodb:GetItem \S+ \*#(?:Patient|RelatedPerson)#\*$/, /^s3:GetObject \S+\/overflow\/\*\/(?:Patient|RelatedPerson)\/\*$/],
-  // The lag of gsi1, noted from a second on.
+  // The lag of gsi1, which is stored only from a second on.
   /^dynamodb:PutItem \S+ #LAG$/,
-  // An index of an older release, asked what it has a place for.
+  // The mapping of an index of an older release.
   /^es:ESHttpGet \S+\/fhir-\*\/_mapping$/,
-  // What is copied in parts has more than a GiB.
+  // Only files of more than a GiB are copied in parts.
   /^s3:AbortMultipartUpload s3:::lake\//,
-  // What needs many at once, or a day: audit records, guards of large transactions, bodies nobody refers to any more.
+  // They need many requests at once, or a day: audit records, guards of large transactions, unreferenced bodies.
   ...[/BatchWriteItem \S+ AUDIT#/, /ConditionCheckItem/, /^s3:DeleteObject \S+\/overflow\/\*$/],
 ]
 
@@ -46,7 +46,7 @@ runOnCloud('the permissions of functions', { here: true }, (cloud) => {
 
   const recorded = (): readonly RecordedCall[] => JSON.parse(readFileSync(file!, 'utf8'))
 
-  test('allow every call they made', () => {
+  test('allow every recorded call', () => {
     const calls = recorded()
     const template = templateOf(cloud())
     const needs = new Map(needsOf(calls).map((need) => [shapeOf(need), need]))
@@ -57,7 +57,7 @@ runOnCloud('the permissions of functions', { here: true }, (cloud) => {
     expect([...callers].sort()).toEqual(functionsOfStage('token').toSorted())
   })
 
-  test('are each used by somebody who has it', () => {
+  test('are each used by at least one function', () => {
     const needs = needsOf(recorded())
     const template = templateOf(cloud())
     const used = new Map<string, boolean>()
@@ -68,7 +68,7 @@ runOnCloud('the permissions of functions', { here: true }, (cloud) => {
     expect(left.map(([permission]) => permission).sort()).toEqual([])
   })
 
-  test('of what the authorization server keeps, functions that answer for resources read what proves tokens, and nothing else', () => {
+  test('let FHIR interactions read only signing keys and revocations of the authorization server', () => {
     const used = new Map<string, Set<string>>()
     for (const { functionName, action, context = {} } of needsOf(recorded()))
       for (const key of [context['dynamodb:LeadingKeys'] ?? []].flat()) {
@@ -130,7 +130,7 @@ runOnCloud('the permissions of functions', { here: true }, (cloud) => {
       ['deleting every index', all, { action: 'es:ESHttpDelete', resource: `${ARNS.SearchDomain}/_all` }],
       [
         'searching',
-        // A step of an export asks what filters with chains lead to, $validate what a write would.
+        // An export step resolves filters with chains, and $validate searches as a write does.
         others('search', 'meta', 'everything', 'authorize', 'export-step', 'validate', ...writers),
         { action: 'es:ESHttpPost', resource: `${ARNS.SearchDomain}/fhir-patient/_search` },
       ],

@@ -1,4 +1,4 @@
-/** The pump does what Lambda does with records a function does not take. */
+/** The pump behaves like Lambda with records that a function does not accept. */
 import { describe, expect, it } from '@jest/globals'
 import type { InvocationResult } from './function-host.ts'
 import { type DiscardedBatch, mappingOf, matchesFilters, pump, type StreamMapping, type StreamRecord } from './pump.ts'
@@ -21,7 +21,7 @@ const failing = (...names: readonly string[]): InvocationResult => ({
 })
 const THROWN: InvocationResult = { kind: 'error', message: 'x' }
 
-/** What the function was called with, and what was discarded. `answers`: by call. */
+/** Returns the calls of the function and the discarded batches. `answers`: the result of each call. */
 async function run(
   given: readonly StreamRecord[],
   mapping: Partial<StreamMapping>,
@@ -50,36 +50,36 @@ async function run(
   return { calls, figures, discarded: discarded.map(({ reason, records }) => `${reason} ${records.length}`) }
 }
 
-describe('the pump', () => {
+describe('The pump', () => {
   it('delivers in batches', async () => expect((await run(records(6), {}, [])).calls).toEqual(['1 2 3 4', '5 6']))
 
-  it('makes no batch larger than an event may be', async () => {
+  it('sends no batch larger than an event may be', async () => {
     const large = records(4).map((each) => ({ ...each, text: 'x'.repeat(2_500_000) }))
     expect((await run(large, {}, [])).calls).toEqual(['1 2', '3 4'])
   })
 
-  it('goes on after the lowest failure', async () =>
+  it('continues with the lowest failed record', async () =>
     expect((await run(records(4), {}, [failing('3', '2')])).calls).toEqual(['1 2 3 4', '2 3 4']))
 
-  it('takes a name it does not know for a failure of all', async () =>
+  it('repeats the whole batch if a reported record is unknown', async () =>
     expect((await run(records(2), {}, [failing('nonsense')])).calls).toEqual(['1 2', '1 2']))
 
-  it('ignores what is reported where the mapping does not ask', async () =>
+  it('ignores reported failures if the mapping does not enable them', async () =>
     expect((await run(records(2), { reportsFailures: false }, [failing('1')])).calls).toEqual(['1 2']))
 
   it('halves a batch after an error', async () =>
     expect((await run(records(4), {}, [THROWN, THROWN])).calls).toEqual(['1 2 3 4', '1 2', '1', '2', '3 4']))
 
-  it('repeats the whole batch where it may not be halved', async () =>
+  it('repeats the whole batch if bisecting is off', async () =>
     expect((await run(records(2), { bisects: false }, [THROWN])).calls).toEqual(['1 2', '1 2']))
 
-  it('discards what used up its retries, and goes on', async () => {
+  it('discards a batch without retries left, and continues', async () => {
     const { calls, discarded } = await run(records(5), { retries: 1, bisects: false }, [THROWN, THROWN])
     expect(calls).toEqual(['1 2 3 4', '1 2 3 4', '5'])
     expect(discarded).toEqual(['retries 4'])
   })
 
-  it('discards what is too old', async () => {
+  it('discards records that are too old', async () => {
     let time = 1_000_000
     const { calls, discarded } = await run([record(1), record(2)], { maxAge: 60_000 }, Array(9).fill(failing('1')), () => {
       time += 20_000
@@ -90,9 +90,9 @@ describe('the pump', () => {
   })
 })
 
-describe('filters', () => {
+describe('Filters', () => {
   const heads = [{ dynamodb: { Keys: { sk: { S: ['H'] } } } }]
-  it('pass what fits one of them', () => {
+  it('pass a record that matches one of them', () => {
     expect(matchesFilters({ dynamodb: { Keys: { sk: { S: 'H' } } } }, heads)).toBe(true)
     expect(matchesFilters({ dynamodb: { Keys: { sk: { S: 'V#1' } } } }, heads)).toBe(false)
     expect(matchesFilters({ eventName: 'REMOVE' }, [{ eventName: [{ prefix: 'REM' }] }])).toBe(true)

@@ -1,4 +1,4 @@
-/** A search parameter somebody defines, on the deployed stacks: the stream tells of it, the state machine makes the documents, searches use it. */
+/** A custom search parameter on the deployed stacks: the stream reports it, the state machine rebuilds the documents, searches use it. */
 import { expect, it } from '@jest/globals'
 import { newId, type Tree } from '../api/server.ts'
 import { patient } from '../fixtures/resources.ts'
@@ -27,7 +27,7 @@ runOnCloud('the deployed rebuild', {}, (cloud, { get, put, post }) => {
     return got
   }
 
-  it('makes what is defined searchable, and makes an index again', async () => {
+  it('makes a custom parameter searchable, and rebuilds an index on request', async () => {
     const ids = Array.from({ length: 20 }, newId)
     for (const [i, id] of ids.entries()) await put(`/Patient/${id}`, patient(id, { name: [{ use: 'nickname', given: [`Nick${i % 2}`] }] }))
     const defined = await put('/SearchParameter/nickname', NICKNAME_PARAMETER)
@@ -41,8 +41,8 @@ runOnCloud('the deployed rebuild', {}, (cloud, { get, put, post }) => {
     expect(await found()).toBe(10)
   })
 
-  it('makes an index that was lost again by itself; until then neither searches nor conditional writes take it for empty', async () => {
-    // Of a type whose first document is older than what any function knows.
+  it('rebuilds a lost index by itself; until then searches and conditional writes are 503', async () => {
+    // The first document of the type is older than the state that any function has cached.
     const written = async () => {
       const id = newId()
       return (await put(`/Patient/${id}`, patient(id, { identifier: [{ system: 'urn:lost', value: '1' }] }))).status
@@ -57,15 +57,15 @@ runOnCloud('the deployed rebuild', {}, (cloud, { get, put, post }) => {
     const { status, headers } = await search()
     expect([status, headers.get('retry-after')]).toEqual([503, '5'])
     expect(await unless()).toBe(503)
-    // Who follows the stream finds it out, if the look of every minute does not.
+    // The indexer detects it with the next record, if the check of every minute does not.
     expect(await written()).toBe(201)
     const found = await answered(search, ({ status }) => status === 503)
     expect([found.status, found.body.total]).toEqual([200, 4])
-    // Another function may hear of it some seconds later.
+    // Another function may read the new state some seconds later.
     expect(await answered(unless, (status) => status === 503)).toBe(412)
   })
 
-  it('sends a pulse into each index every minute: one that was set back is made again by itself', async () => {
+  it('sends a heartbeat to each index, and rebuilds an index that lost its heartbeat', async () => {
     const { awsEndpoint, searchEndpoint } = cloud()
     const aws = awsCalls(awsEndpoint)
     const { Functions }: Tree = JSON.parse(await aws.send('lambda', 'GET', '/2015-03-31/functions/'))

@@ -1,8 +1,8 @@
 /**
- * A stage that is set back to an instant, as lib/README.md says, on the deployed stacks: the deployment with `restored` prepares the table, lets
- * all be about it and makes again what was written since; then writes go on. MiniStack knows no instant but now (restored-table.ts), so the table
- * is restored at the instant; its stream begins with the deployment, as that of a restored table does. What it does not show: how long DynamoDB
- * restores, and what it says meanwhile (adapters/dynamodb/restored-table.test.ts); that roles allow all this (infra/restored.test.ts).
+ * A stage that is restored to an earlier instant, as lib/README.md says, on the deployed stacks. The deployment with `restored` prepares the table,
+ * points all functions to it and rebuilds the documents of later writes. Then writes continue. MiniStack restores only the present state
+ * (restored-table.ts), so the table is restored at the instant. Its stream begins with the deployment, as that of a restored table does. Other
+ * tests: the duration and the responses of a restore by DynamoDB (adapters/dynamodb/restored-table.test.ts), the roles (infra/restored.test.ts).
  */
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import type { TestResponse, Tree } from '../api/server.ts'
@@ -18,11 +18,11 @@ runOnCloud('a stage that is set back', {}, (cloud, { get, put, post, patch, dele
   let restores: Restores
   let restored: Tree
   let settings: Readonly<Record<string, string>>
-  /** What was handed out before: a link to a further page, and an X-Index-Token. */
+  /** Issued before the restore: a link to a further page, and an X-Index-Token. */
   const before = { next: '', token: '' }
 
   const family = (id: string, name: string) => put(`/Patient/${id}`, patient(id, { family: name }))
-  /** With no token of before. */
+  /** Sends no X-Index-Token of earlier writes. */
   const search = async (query: string): Promise<TestResponse> => {
     const response = await raw(query)
     const text = await response.text()
@@ -30,7 +30,7 @@ runOnCloud('a stage that is set back', {}, (cloud, { get, put, post, patch, dele
   }
   const versions = ({ body }: TestResponse): readonly string[] =>
     (body.entry ?? []).map(({ resource: { id, meta } }: Tree) => `${id} ${meta.versionId}`).toSorted()
-  /** Once it is answered; until then it asks for patience. */
+  /** Repeats the search while the response is 503 with Retry-After. */
   const found = async (query: string): Promise<readonly string[]> => {
     for (let asked = 0; ; asked++) {
       const answer = await search(query)
@@ -53,7 +53,7 @@ runOnCloud('a stage that is set back', {}, (cloud, { get, put, post, patch, dele
   })
   afterAll(() => restores?.close())
 
-  it('makes the restored table the one that counts, and tells nothing of the time after the instant', async () => {
+  it('uses the restored table, and finds nothing written after the instant', async () => {
     for (const id of ['same', 'back', 'ended', 'risen']) await expectStatus(201, family(id, 'Before'))
     await expectStatus(204, remove('/Patient/risen'))
     await expectStatus(
@@ -86,7 +86,7 @@ runOnCloud('a stage that is set back', {}, (cloud, { get, put, post, patch, dele
     expect(await found('/Basic?subject:Patient.family=After')).toEqual([])
   })
 
-  it('answers reads from it at once, and refuses what was handed out before', async () => {
+  it('answers reads from the restored table at once, and rejects earlier cursors and tokens', async () => {
     expect((await get('/Patient/back')).body.name[0].family).toBe('Before')
     await expectStatus(404, get('/Patient/back/_history/2'))
     await expectStatus(404, get('/Patient/gone'))
@@ -96,7 +96,7 @@ runOnCloud('a stage that is set back', {}, (cloud, { get, put, post, patch, dele
     expect([history.body.entry.length, history.text.includes('After')]).toEqual([5, false])
     await expectStatus(410, search(before.next))
     await expectStatus(410, get('/Patient?family=Before', { 'x-index-token': before.token }))
-    // It names those that are still looked through: types of other tests may be.
+    // It lists the types that are still checked. They may include types of other tests.
     const left = async () => (await get('/$reindex-status')).body.parameter.filter(({ name }: Tree) => name === 'rebuild')
     let some = await left()
     for (let asked = 0; some.length > 0 && asked < MOST_ASKED; asked++) {
@@ -106,7 +106,7 @@ runOnCloud('a stage that is set back', {}, (cloud, { get, put, post, patch, dele
     expect(some).toEqual([])
   })
 
-  it('takes no writes until the setting is taken out', async () => {
+  it('rejects writes with 503 until the setting is removed', async () => {
     const all = [
       family('back', 'Refused'),
       post('/Patient', patient('x', { family: 'Refused' })),
@@ -118,7 +118,7 @@ runOnCloud('a stage that is set back', {}, (cloud, { get, put, post, patch, dele
     expect(await found('/Patient')).toEqual(['back 1', 'ended 1', 'same 1'])
   })
 
-  it('gave the table its stream, expiry, recovery and protection, and has it followed in the place of the one before', async () => {
+  it('gives the table its stream, expiry, recovery and protection, and follows only this table', async () => {
     const asked = (operation: string): Promise<Tree> => aws.json('dynamodb', `DynamoDB_20120810.${operation}`, { TableName: NAME })
     const { Table } = await asked('DescribeTable')
     expect(Table).toMatchObject({ StreamSpecification: { StreamViewType: 'NEW_AND_OLD_IMAGES' }, DeletionProtectionEnabled: true })
@@ -129,7 +129,7 @@ runOnCloud('a stage that is set back', {}, (cloud, { get, put, post, patch, dele
     expect(EventSourceMappings.map(({ EventSourceArn }: Tree) => EventSourceArn)).toEqual([Table.LatestStreamArn, Table.LatestStreamArn])
   })
 
-  it('goes on with writes, which use numbers of versions again, and every search answers from what the store has', async () => {
+  it('accepts writes again, reuses version numbers, and answers every search from the store', async () => {
     await requestDeployment({ settings, onto: { restored } })
     const numberOf = async (answer: Promise<TestResponse>) => (await answer).body.meta.versionId
     expect(await numberOf(family('back', 'Again'))).toBe('2')
@@ -148,5 +148,5 @@ runOnCloud('a stage that is set back', {}, (cloud, { get, put, post, patch, dele
   })
 })
 
-/** 100 ms lie between two. */
+/** Maximum attempts, 100 ms apart. */
 const MOST_ASKED = 1_500

@@ -1,6 +1,6 @@
 /**
- * Every route on the deployed stacks, behind the stand-in's gateway, which is not ours: its function answers, and can do what it is asked. What
- * the functions answer is tested by `here`.
+ * Every route on the deployed stacks, behind the gateway of the stand-in: a function answers, and has the permissions that it needs. The part
+ * `here` tests the content of the responses.
  */
 import { beforeAll, expect, it } from '@jest/globals'
 import { AUTH_ROUTES, ROUTES } from '../../lambdas/catalogue/routes.ts'
@@ -9,7 +9,7 @@ import { patient } from '../fixtures/resources.ts'
 import { runOnCloud } from './deployed.ts'
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
-/** What is asked where there is neither a job nor a file. */
+/** Interactions that are answered 404, because there is neither a job nor a file. */
 const OF_NO_EXPORT = ['export-status', 'export-cancel', 'export-file']
 const ASYNC = { prefer: 'respond-async' }
 

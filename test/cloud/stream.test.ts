@@ -1,6 +1,6 @@
 /**
- * The bundled indexer behind a pump with the settings of its event source mapping, among faults: nothing that was acknowledged is lost, searches
- * catch up, and no record stands in the way of others.
+ * The bundled indexer behind a pump with the settings of its event source mapping, under faults: no acknowledged write is lost, searches catch
+ * up, and no record blocks others.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals'
@@ -14,7 +14,7 @@ import { type HostedDeployment, hostDeployment } from './hosted.ts'
 import { type DiscardedBatch, type Pump, pump, type StreamRecord, streamReader } from './pump.ts'
 
 const ROUNDS = caseCountOf(1, 5)
-/** ms for which OpenSearch is away. */
+/** How long OpenSearch is unavailable, in milliseconds. */
 const OUTAGE = isFullRun ? 60_000 : 5_000
 
 runOnCloud('the indexer', { here: true, follows: false }, (cloud, { put, raw, delete: remove }) => {
@@ -49,7 +49,7 @@ runOnCloud('the indexer', { here: true, follows: false }, (cloud, { put, raw, de
       ...(disturb === undefined ? {} : { disturb }),
     })
 
-  /** Patients of this mark, updated some times and some of them deleted; what is acknowledged, id → version, 0 for a deletion. */
+  /** Writes patients with this mark, updates some and deletes some. Returns the acknowledged versions by id, without deleted patients. */
   async function write(mark: string, count: number): Promise<ReadonlyMap<string, string>> {
     const acknowledged = new Map<string, string>()
     const one = async (i: number): Promise<void> => {
@@ -72,7 +72,7 @@ runOnCloud('the indexer', { here: true, follows: false }, (cloud, { put, raw, de
     return acknowledged
   }
 
-  /** What a search finds that waits for nothing. */
+  /** Returns the versions by id that a search finds which does not wait for the index. */
   async function found(mark: string): Promise<ReadonlyMap<string, string>> {
     await fetch(`${cloud().searchEndpoint}/fhir-*/_refresh`, { method: 'POST' })
     const response = await raw(`/Patient?identifier=urn:mark%7C${mark}&_count=1000`)
@@ -91,7 +91,7 @@ runOnCloud('the indexer', { here: true, follows: false }, (cloud, { put, raw, de
     expect(figures.largest).toBeGreaterThan(1)
   })
 
-  it('gets over throttling', async () => {
+  it('repeats requests that OpenSearch throttles', async () => {
     const mark = newId()
     const acknowledged = await write(mark, 40)
     let asked = 0
@@ -101,7 +101,7 @@ runOnCloud('the indexer', { here: true, follows: false }, (cloud, { put, raw, de
     expect(await found(mark)).toEqual(acknowledged)
   })
 
-  it('waits for an OpenSearch that is away', async () => {
+  it('waits while OpenSearch is unavailable', async () => {
     const mark = newId()
     const acknowledged = await write(mark, 40)
     const until = performance.now() + OUTAGE
@@ -113,11 +113,11 @@ runOnCloud('the indexer', { here: true, follows: false }, (cloud, { put, raw, de
     expect(await found(mark)).toEqual(acknowledged)
   })
 
-  it('may end at any time', async () => {
+  it('loses nothing if it is killed at any time', async () => {
     for (let round = 0; round < ROUNDS; round++) {
       const mark = newId()
       let kills = 0
-      // Once its documents are on their way, and before: every other time they arrive.
+      // Kills the indexer while it sends documents. Every other time they arrive.
       plan = ({ path }) => {
         if (!path.startsWith('/_bulk') || ++kills > 12) return undefined
         home.host.kill('indexer')
@@ -139,7 +139,7 @@ runOnCloud('the indexer', { here: true, follows: false }, (cloud, { put, raw, de
     }
   })
 
-  it('ends at the newest versions, however often and in whatever order records come', async () => {
+  it('indexes the newest versions, even if records are repeated or reordered', async () => {
     for (let round = 0; round < ROUNDS; round++) {
       const mark = newId()
       const acknowledged = await write(mark, 60)
@@ -154,7 +154,7 @@ runOnCloud('the indexer', { here: true, follows: false }, (cloud, { put, raw, de
     }
   })
 
-  it('is stopped neither by a damaged version nor by a document OpenSearch refuses', async () => {
+  it('continues after a damaged version and a document that OpenSearch rejects', async () => {
     const mark = newId()
     const acknowledged = await write(mark, 40)
     const [damaged, refused] = [newId(), newId()]
@@ -175,7 +175,7 @@ runOnCloud('the indexer', { here: true, follows: false }, (cloud, { put, raw, de
     expect(new Map([...all].filter(([id]) => id !== refused))).toEqual(acknowledged)
     expect(figures.failures).toBeLessThan(3)
     expect(discarded).toEqual([])
-    // The head made by hand is no resource: later tests would read it.
+    // The damaged head is no resource, and later tests would read it.
     await aws.json('dynamodb', `${DYNAMODB}.DeleteItem`, { TableName: table, Key: key(damaged) })
   })
 })

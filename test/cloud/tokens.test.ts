@@ -1,4 +1,4 @@
-/** A stage that gives tokens, on the deployed functions: from the command line that registers a client to the answer its token opens. */
+/** A stage that issues tokens, on the deployed functions: from the command line that registers a client to a request with its token. */
 import { spawn } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -52,7 +52,7 @@ runOnCloud('a stage that gives tokens', {}, (cloud) => {
   }
   const bearing = (token: string) => ({ authorization: `Bearer ${token}` })
 
-  it('tells where its tokens are given, and the key they are signed with', async () => {
+  it('names its token endpoint, and publishes the key that signs its tokens', async () => {
     const { body } = await get('/.well-known/smart-configuration')
     expect([body.issuer, body.token_endpoint]).toEqual([base(), `${base()}/auth/token`])
     const { keys } = (await get('/auth/jwks')).body
@@ -60,7 +60,7 @@ runOnCloud('a stage that gives tokens', {}, (cloud) => {
     expect(keys.map(({ kid }: Tree) => kid)).toEqual([JSON.parse(header!).kid])
   })
 
-  it('answers nobody without a token, and who has one within its scopes', async () => {
+  it('answers 401 without a token, and limits a token to its scopes', async () => {
     const id = newId()
     expect((await put(`/Patient/${id}`, patient(id))).status).toBe(401)
     const [mayWrite, mayRead] = [bearing(await given(writer)), bearing(await given(reader))]
@@ -72,19 +72,19 @@ runOnCloud('a stage that gives tokens', {}, (cloud) => {
     expect((await get(`/Patient/${id}`, bearing(`${(await given(reader)).slice(0, -4)}AAAA`))).status).toBe(401)
   })
 
-  it('gives nothing for a wrong secret, and knows what is none of its endpoints', async () => {
+  it('rejects a wrong secret, and answers 404 for an unknown endpoint', async () => {
     const { status, body } = await asked('token', { ...reader, client_secret: 'wrong' }, { grant_type: 'client_credentials' })
     expect([status, body.error]).toEqual([401, 'invalid_client'])
     expect((await get('/auth/other')).status).toBe(404)
   })
 
-  it('tells of a token, and ends it', async () => {
+  it('introspects and revokes a token', async () => {
     const token = await given(reader)
     expect((await asked('introspect', reader, { token })).body).toMatchObject({ active: true, client_id: 'reader' })
     expect((await get('/Patient/none', bearing(token))).status).toBe(404)
     expect((await asked('revoke', reader, { token })).status).toBe(200)
     expect((await asked('introspect', reader, { token })).body).toEqual({ active: false })
-    // It may be remembered for three seconds.
+    // A function may cache the state of the token for three seconds.
     let status = 404
     for (let i = 0; i < 100 && status !== 401; i++) {
       await wait(200)
@@ -93,7 +93,7 @@ runOnCloud('a stage that gives tokens', {}, (cloud) => {
     expect(status).toBe(401)
   })
 
-  it('has its pages', async () => {
+  it('serves its pages as HTML', async () => {
     const response = await fetch(`${base()}/auth/account`)
     expect([response.status, response.headers.get('content-type')]).toEqual([200, expect.stringContaining('text/html')])
   })

@@ -22,7 +22,7 @@ const call = (operation: string, input: Tree, output: Tree = {}): RecordedCall =
 const put = (Item: Tree) => call('PutItem', { TableName: 't', Item })
 const PLACE = { gpk: { S: 'p' }, gsk: { S: '1' } }
 
-describe('the size of an item', () => {
+describe('The size of an item', () => {
   it.each<readonly [Tree, number]>([
     [{ name: { S: 'é' } }, 4 + 2],
     [{ n: { N: '12345' } }, 1 + 4],
@@ -34,34 +34,34 @@ describe('the size of an item', () => {
   ])('%j has %d bytes', (tree, bytes) => expect(itemSizeOf(tree)).toBe(bytes))
 })
 
-describe('units', () => {
-  it('of a read are steps of 4 kB, half of them when it may be late', () => {
+describe('The units', () => {
+  it('are one per 4 kB for a read, and half for an eventually consistent one', () => {
     const read = (bytes: number, ConsistentRead?: boolean) =>
       new UnitMeter().unitsOf(call('GetItem', { TableName: 't', Key: {}, ConsistentRead }, { Item: item(bytes) })).reads
     expect([read(100, true), read(5_000, true), read(5_000)]).toEqual([1, 2, 1])
   })
 
-  it('of a batch count each item, and what is not there', () => {
+  it('count each item of a batch, even a missing one', () => {
     const input = { RequestItems: { t: { Keys: [{}, {}, {}], ConsistentRead: true } } }
     expect(new UnitMeter().unitsOf(call('BatchGetItem', input, { Responses: { t: [item(10), item(5_000)] } })).reads).toBe(4)
   })
 
-  it('of a query are those of all items together', () =>
+  it('are rounded once for all items of a query', () =>
     expect(
       new UnitMeter().unitsOf(call('Query', { TableName: 't', ConsistentRead: true }, { Items: [item(1_000), item(1_000)] })).reads,
     ).toBe(1))
 
-  it('of a query that only counts are those of what it counts', () => {
+  it('include the counted items of a query that only counts', () => {
     const input = { TableName: 't', IndexName: 'i', Select: 'COUNT' }
     expect([0, 1, 1_000].map((Count) => new UnitMeter().unitsOf(call('Query', input, { Count })).reads)).toEqual([0.5, 0.5, 24.5])
   })
 
-  it('of a write are steps of 1 kB of the larger item', () => {
+  it('are one per kB for a write, by the larger of both items', () => {
     const meter = new UnitMeter()
     expect([put(item(3_000)), put(item(10)), put(item(10))].map((each) => meter.unitsOf(each).writes)).toEqual([3, 3, 1])
   })
 
-  it('count the index: once for an item that comes, twice for one that moves, not for one that stays', () => {
+  it('add one for a new or removed index entry, and two for a moved one', () => {
     const meter = new UnitMeter()
     const moved = { ...PLACE, gsk: { S: '2' } }
     const writes = [item(10, PLACE), item(20, PLACE), item(20, moved), item(20)].map((each) => meter.unitsOf(put(each)).writes)
@@ -77,7 +77,7 @@ describe('units', () => {
     expect(meter.unitsOf(call('TransactWriteItems', { TransactItems: parts })).writes).toBe(6)
   })
 
-  it('of an update are those of the item it makes', () => {
+  it('include the resulting item for an update', () => {
     const meter = new UnitMeter()
     meter.unitsOf(put(item(10, { ...PLACE, p: { B: Buffer.alloc(2_000).toString('base64') } })))
     const update = { TableName: 't', Key: { pk: { S: 'a' }, sk: { S: 'H' } }, UpdateExpression: 'SET v = p REMOVE p' }
@@ -85,5 +85,5 @@ describe('units', () => {
     expect(meter.unitsOf(call('DeleteItem', update)).writes).toBe(3)
   })
 
-  it('of what failed are none', () => expect(new UnitMeter().unitsOf({ ...put(item(10)), status: 400 }).writes).toBe(0))
+  it('are zero for a failed call', () => expect(new UnitMeter().unitsOf({ ...put(item(10)), status: 400 }).writes).toBe(0))
 })

@@ -70,7 +70,7 @@ describe('A server with a changed base URL', () => {
     await server.close()
   })
 
-  it('knows every base URL that it had', async () => {
+  it('finds references below every base URL that it had', async () => {
     const folder = await filled()
     for (const base of [SECOND, FIRST]) {
       const server = await served(folder, base)
@@ -81,7 +81,7 @@ describe('A server with a changed base URL', () => {
     expect(readFileSync(join(folder, 'base-urls'), 'utf8')).toBe(`${FIRST}\n${SECOND}\n`)
   })
 
-  it('makes its index again if references outside of parameters count, and says so', async () => {
+  it('rebuilds its index if referential integrity is on, and reports it', async () => {
     const folder = newFolder()
     const settings = { FHIR_REFERENTIAL_INTEGRITY: 'on' }
     const first = await served(folder, FIRST, settings)
@@ -98,7 +98,7 @@ describe('A server with a changed base URL', () => {
     await second.close()
   })
 
-  it('refuses a file of base URLs that holds something else', async () => {
+  it('rejects a file of base URLs with other content', async () => {
     const folder = await filled()
     writeFileSync(join(folder, 'base-urls'), 'no url\n')
     await expect(served(folder, FIRST)).rejects.toThrow('holds something other than base URLs')
@@ -106,7 +106,7 @@ describe('A server with a changed base URL', () => {
 })
 
 describe('A server without a usable index', () => {
-  it('says why it makes one, and when it is complete', async () => {
+  it('reports why it rebuilds the index, and when it is complete', async () => {
     const folder = await filled()
     rmSync(join(folder, 'index.db'))
     const server = await served(folder, FIRST)
@@ -118,7 +118,7 @@ describe('A server without a usable index', () => {
     await server.close()
   })
 
-  it('says nothing if its store is empty, also about the first writes', async () => {
+  it('reports nothing if its store is empty, even after the first writes', async () => {
     const server = await served(newFolder(), FIRST)
     await server.put(patient('p'))
     expect(await server.ids('/Patient')).toEqual(['p'])

@@ -1,4 +1,4 @@
-/** An embedded server whose machine's clock goes wrong: nothing is stamped or swept by it, and a wrong stamp is no other resource's. */
+/** An embedded server with a wrong system clock: it stamps and sweeps nothing, and a wrong time does not affect other resources. */
 import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -39,7 +39,7 @@ async function serverOn(dataFolder: string, times: SetClock) {
   return { warnings, close, send, put }
 }
 
-it('refuses writes under a clock ten years ahead, sweeps no audit record, and goes on once it is right, or accepted', async () => {
+it('rejects writes and sweeps nothing while the clock is ten years ahead and not accepted', async () => {
   const data = newFolder()
   const times = new SetClock('2026-06-01T12:00:00Z')
   const { put, send, close, warnings } = await serverOn(data, times)
@@ -49,7 +49,7 @@ it('refuses writes under a clock ten years ahead, sweeps no audit record, and go
   expect((await put('a', 'male')).status).toBe(201)
   times.set(10 * YEAR)
   const refused = await put('a', 'female')
-  // Its audit record is written, under the day it was before.
+  // Its audit record is written, under the day before the jump.
   await eventually(() => existsSync(join(data, 'audit', '2026-06-01.jsonl')))
   expect(kept.map((file) => existsSync(file))).toEqual([true, true])
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '60'])
@@ -71,7 +71,7 @@ it('starts ten years after its newest version without writing or sweeping', asyn
   const data = newFolder()
   const first = await serverOn(data, new SetClock('2026-06-01T12:00:00Z'))
   for (const id of ['a', 'b']) await first.put(id, 'male')
-  // The links of a long search lead to what is kept of it.
+  // The links of a long search refer to its stored parameters.
   expect((await first.send('GET', `Patient?_count=1&_id=a,b,${'x'.repeat(4_000)}`)).body.link).toHaveLength(3)
   await first.close()
   const sweepable = () => [readdirSync(join(data, 'audit')), readdirSync(join(data, 'blobs', 'objects'))]
@@ -89,7 +89,7 @@ it('starts ten years after its newest version without writing or sweeping', asyn
   for (const [i, left] of sweepable().entries()) expect(left).toEqual(expect.arrayContaining(files[i]!))
 })
 
-it('stamps with its own time after a clock that was ahead; histories give each version once, cursors go on', async () => {
+it('uses the right time after a wrong clock, with complete histories and valid cursors', async () => {
   const data = newFolder()
   const wrong = await serverOn(data, new SetClock('2036-06-01T12:00:00Z'))
   for (const id of ['a', 'b', 'c']) await wrong.put(id, 'male')

@@ -1,4 +1,4 @@
-/** Canonicals of an embedded server. */
+/** Definitions of an embedded server by canonical URL. */
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { IndexedCanonicals } from '../../lambdas/interactions/validation/indexed-canonicals.ts'
@@ -34,7 +34,7 @@ async function create(folder = newFolder()) {
 
 canonicalsContract('SQLite', () => create())
 
-it('have a state where somebody wrote one before the server started', async () => {
+it('canonicals have a state if a definition was stored before the server started', async () => {
   const folder = newFolder()
   const first = await create(folder)
   await first.store.commit([valueSet], [])
@@ -46,7 +46,7 @@ it('have a state where somebody wrote one before the server started', async () =
   await second.close()
 })
 
-it('have another state where a commit fails, which may have taken effect', async () => {
+it('canonicals change their state if a commit fails, because it may have taken effect', async () => {
   const canonicals = new IndexedCanonicals({
     index: { find: async () => ({ hits: [], more: false }), position: 0 },
     resources: { history: async () => ({ versions: [], more: false }) },
@@ -58,7 +58,7 @@ it('have another state where a commit fails, which may have taken effect', async
   expect(await canonicals.state('t')).not.toBe('')
 })
 
-describe('Definitions that the index has not come to', () => {
+describe('Definitions that are not indexed yet', () => {
   /** Returns canonicals whose index and store both stand at `start`. */
   function canonicalsAt(start: number) {
     const index = { position: start, acknowledged: start, asked: [] as (number | undefined)[] }
@@ -80,7 +80,7 @@ describe('Definitions that the index has not come to', () => {
     return { index, canonicals, carrying }
   }
 
-  it('are found all the same, and nobody waits for it but for what was there before; then it is asked for them', async () => {
+  it('are found, while searches wait only for the index position before them', async () => {
     const { index, canonicals, carrying } = canonicalsAt(10)
     const committed = { kind: 'committed' } as const
     const store = canonicals.counting({ commit: async () => committed })
@@ -91,14 +91,14 @@ describe('Definitions that the index has not come to', () => {
     expect([await carrying(), await carrying('other'), index.asked]).toEqual([['a', 'b'], [], [10, 10]])
     index.position = 15
     expect([await carrying(), index.asked.at(-1)]).toEqual([['b'], 15])
-    // A thread that ended begins again where it had committed.
+    // A thread that ended restarts at its last commit.
     index.position = 12
     expect([await carrying(), index.asked.at(-1)]).toEqual([['b'], 15])
     index.position = 20
     expect([await carrying(), index.asked.at(-1)]).toEqual([[], 20])
   })
 
-  it('are waited for where a commit failed, which may have taken effect', async () => {
+  it('are waited for if a commit failed, because it may have taken effect', async () => {
     const { index, canonicals, carrying } = canonicalsAt(20)
     const failing = canonicals.counting({ commit: async () => Promise.reject(new Error('the thread ended')) })
     await expect(failing.commit([{ ...valueSet, tenant: 'doubtful' }], [])).rejects.toThrow('the thread ended')

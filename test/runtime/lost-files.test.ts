@@ -1,4 +1,4 @@
-/** Files of a data folder that are missing or empty beside others that show that they were there. */
+/** Files of a data folder that are missing or empty, beside others that show that they existed. */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
@@ -36,7 +36,7 @@ function put(path: string, content: string): void {
   writeFileSync(path, content)
 }
 
-describe('a lost store', () => {
+describe('A lost store', () => {
   it.each(['store.db-wal', 'index.db', 'exports.db', 'key', 'grants.db', 'signing-keys/a.json', 'audit/2026-01-01.jsonl'])(
     'is reported beside %s',
     (trace) => {
@@ -50,20 +50,20 @@ describe('a lost store', () => {
     },
   )
 
-  it('is not reported in a new folder, or where a start ended before it had made its store', () => {
+  it('is not reported in a new folder, or after a start that created no store', () => {
     const folder = newFolder()
     checkStore(folder)
     for (const name of ['lock.db', 'store.db', 'index.db', 'key']) put(join(folder, name), '')
     checkStore(folder)
   })
 
-  it('refuses a backup, which would be empty', async () => {
+  it('rejects a backup, which would be empty', async () => {
     const folder = await usedFolder()
     for (const end of ['', '-wal']) writeFileSync(join(folder, `store.db${end}`), '')
     await expect(backupStore(folder, join(newFolder(), 'saved.db'), ignore)).rejects.toThrow('is empty, but')
   })
 
-  it('is not replaced by a command that makes the store of a new folder', async () => {
+  it('is not replaced by a command that creates the store of a new folder', async () => {
     const folder = await usedFolder()
     rmSync(join(folder, 'store.db'))
     await (await openAdministration(folder, { isNew: true })).close()
@@ -90,7 +90,7 @@ describe('a lost store', () => {
 it.each([
   ['a client', async (folder: string) => (await openAdministration(folder, { isNew: true })).close()],
   ['a package', async (folder: string) => (await openPackages(folder, true)).close()],
-])('a folder that is begun with %s has a store, and a server starts on it', async (_, begin) => {
+])('a folder created with %s has a store, and a server starts on it', async (_, begin) => {
   const folder = newFolder()
   await begin(folder)
   expect(readFileSync(join(folder, 'store.db')).subarray(0, 6).toString()).toBe('SQLite')
@@ -98,7 +98,7 @@ it.each([
   expect(await restarted(folder)).toEqual([])
 })
 
-it.each(['missing', 'empty'])('a lost key and a lost list of exports are reported, once there was anything beside them: %s', (how) => {
+it.each(['missing', 'empty'])('a %s key or list of exports is reported if the folder was in use', (how) => {
   const folder = newFolder()
   const lost = ['key', 'exports.db'].map((name) => join(folder, name))
   if (how === 'empty') for (const file of lost) put(file, '')
@@ -107,7 +107,7 @@ it.each(['missing', 'empty'])('a lost key and a lost list of exports are reporte
   expect(lostFileWarnings(folder)).toEqual(lost.map((file) => expect.stringContaining(`${file} was lost`)))
 })
 
-it('a server that goes on without its list of exports reports that once', async () => {
+it('a server that continues without its list of exports reports that once', async () => {
   const folder = await usedFolder()
   put(join(folder, 'exports', 'objects', 'a', 'b'), '{}')
   rmSync(join(folder, 'exports.db'))

@@ -1,4 +1,4 @@
-/** The file of grants is lost, and what was revoked in it must not count again; a file that is there is nobody's business. */
+/** A lost file of grants: tokens revoked in it must not become valid again. An intact file changes nothing. */
 import { readdirSync, rmSync, truncateSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { uptime } from 'node:os'
@@ -29,32 +29,29 @@ async function started(dataFolder: string, ahead = 0) {
   return { embedded, reads, lost: () => warned.filter((line) => line.includes('was lost')), failed }
 }
 
-it.each(['missing', 'empty'])(
-  'where it is %s no older token counts, which is told once; until then commands touch nothing',
-  async (how) => {
-    const folder = newFolder()
-    const file = join(folder, 'grants.db')
-    const first = await started(folder)
-    const token = await first.embedded.issue({ isAdministrator: false })
-    expect([await first.reads(token), first.lost()]).toEqual([200, []])
-    await first.embedded.close()
-    const kept = await started(folder)
-    expect([await kept.reads(token), kept.lost()]).toEqual([200, []])
-    await kept.embedded.close()
-    for (const name of readdirSync(folder)) if (name.startsWith('grants.db-')) rmSync(join(folder, name))
-    if (how === 'missing') rmSync(file)
-    else truncateSync(file, 0)
-    await expect(openAdministration(folder, { isNew: false })).rejects.toThrow(`${file} was lost: put it back from a backup`)
-    const again = await started(folder)
-    expect([await again.reads(token), again.lost()]).toEqual([401, [expect.stringContaining(`${file} was lost: no token counts`)]])
-    expect(await again.reads(await again.embedded.issue({ isAdministrator: false }))).toBe(200)
-    await again.embedded.close()
-    const last = await started(folder)
-    expect([last.lost(), last.failed]).toEqual([[], []])
-  },
-)
+it.each(['missing', 'empty'])('a %s file of grants revokes older tokens, is reported once, and stops commands', async (how) => {
+  const folder = newFolder()
+  const file = join(folder, 'grants.db')
+  const first = await started(folder)
+  const token = await first.embedded.issue({ isAdministrator: false })
+  expect([await first.reads(token), first.lost()]).toEqual([200, []])
+  await first.embedded.close()
+  const kept = await started(folder)
+  expect([await kept.reads(token), kept.lost()]).toEqual([200, []])
+  await kept.embedded.close()
+  for (const name of readdirSync(folder)) if (name.startsWith('grants.db-')) rmSync(join(folder, name))
+  if (how === 'missing') rmSync(file)
+  else truncateSync(file, 0)
+  await expect(openAdministration(folder, { isNew: false })).rejects.toThrow(`${file} was lost: put it back from a backup`)
+  const again = await started(folder)
+  expect([await again.reads(token), again.lost()]).toEqual([401, [expect.stringContaining(`${file} was lost: no token counts`)]])
+  expect(await again.reads(await again.embedded.issue({ isAdministrator: false }))).toBe(200)
+  await again.embedded.close()
+  const last = await started(folder)
+  expect([last.lost(), last.failed]).toEqual([[], []])
+})
 
-it('at a start no key is removed, whatever the clock says: it was compared with nothing yet', async () => {
+it('a start removes no signing key, because the clock is not checked yet', async () => {
   const folder = newFolder()
   const keys = new FilesystemSigningKeys(join(folder, 'signing-keys'))
   await (await openAdministration(folder, { isNew: true })).close()

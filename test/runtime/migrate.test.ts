@@ -1,4 +1,4 @@
-/** What runs once in every deployment, on an emulator. */
+/** The migration that runs once in every deployment, on an emulator. */
 import { beforeAll, expect, it } from '@jest/globals'
 import { DynamoDbSharedState } from '../../lambdas/adapters/dynamodb/rows/shared-state.ts'
 import { NO_ADOPTED_STORE } from '../../lambdas/auth/tokens/restored-state.ts'
@@ -29,7 +29,7 @@ await runOnDynamo((engine) => {
     indexState().change((state) => ({ ...state, live: { identity: 'i', types: {}, lacking: [], former: [], ...state.live, epoch } }))
   const DEPLOYED = Date.UTC(2026, 0, 2)
 
-  it('ends what was issued by a table of state once it was adopted, or counts again after another', async () => {
+  it('revokes all tokens of an adopted state table once, and again when it returns', async () => {
     await known(2)
     let now = DEPLOYED
     clock().now = () => now
@@ -46,7 +46,7 @@ await runOnDynamo((engine) => {
     expect((await indexState().read()).value.live?.epoch).toBe(3)
   })
 
-  it('tells who deploys what does not follow from what was there, and ends nothing then', async () => {
+  it('rejects a past restore generation with the reason, and revokes nothing', async () => {
     await known(4)
     await new DynamoDbSharedState(stateTable(), 'ADOPTED', NO_ADOPTED_STORE).change(() => NO_ADOPTED_STORE)
     const before = await ended()

@@ -1,4 +1,4 @@
-/** What never came through the stream, as the function that follows it finds out, on an emulator: by the beats that should have come with it. */
+/** Records that never came through the stream, on an emulator: the indexer detects them by the beats that should have come with them. */
 import { expect, it, jest } from '@jest/globals'
 import { DynamoDbSharedState } from '../../lambdas/adapters/dynamodb/rows/shared-state.ts'
 import { heartbeatItem } from '../../lambdas/adapters/dynamodb/stream/heartbeat.ts'
@@ -33,7 +33,7 @@ await runOnDynamo((engine) => {
   const arrived = async () => (await new DynamoDbSharedState(stateTable(), 'PULSE', NO_HEARTBEAT).read()).value.arrived
   const behind = async () => (await indexState().read()).value.behind ?? {}
 
-  it('is made again from the last beat on that came; not where beats only come again, or behind what failed', async () => {
+  it('an index is rebuilt after a missing beat, but not after repeated or failed records', async () => {
     Object.assign(process.env, {
       ...{ FHIR_TABLE: await engine.newTable(), FHIR_STATE_TABLE: await engine.newTable() },
       ...{ FHIR_SEARCH_ENDPOINT: 'http://127.0.0.1:9', FHIR_SEARCH_SIGNING: 'none', AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint },

@@ -1,4 +1,4 @@
-/** The power goes before each call that changes or flushes a file: what is found afterwards is the old or the new, whole. */
+/** The power fails before each call that changes or flushes a file: afterwards the folder has the old or the new content, complete. */
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -16,7 +16,7 @@ import { caseStepOf } from '../fixtures/long-runs.ts'
 import { patientKeyOf, writeOf } from '../fixtures/versions.ts'
 
 const program = fileURLToPath(new URL('../fixtures/faults/change-files.ts', import.meta.url))
-/** All steps, or every third where time is short; the first ones always. */
+/** Every step in a whole run, else every third, from the first on. */
 const EACH = caseStepOf(3, 1)
 
 type Change = 'restore' | 'backup' | 'key' | 'blob' | 'parts' | 'audit'
@@ -29,7 +29,7 @@ function run(what: Change, folder: string, disk: Record<string, string>): number
   }).status
 }
 
-/** The calls of the whole change, and what `found` says of the folder after each cut. */
+/** Returns the calls of the whole change, and the result of `found` for the folder after each cut. */
 async function cutEverywhere<Found>(what: Change, made: (folder: string) => Promise<void>, found: (folder: string) => Promise<Found>) {
   const root = newFolder()
   const begin = async (name: string): Promise<string> => {
@@ -78,7 +78,7 @@ describe('A power cut', () => {
     ])
   })
 
-  itOnFaultyDisk('leaves a backup that was told of: it is flushed, then its name', async () => {
+  itOnFaultyDisk('leaves a reported backup, because its content and then its name are flushed', async () => {
     const folder = newFolder()
     await storeWithLog(folder)
     const trace = join(newFolder(), 'trace')
@@ -119,7 +119,7 @@ describe('A power cut', () => {
     expect(oldThenNew(states)).toBe('old new')
   })
 
-  itOnFaultyDisk('leaves the old blob or the one made of parts, which are completed again or aborted', async () => {
+  itOnFaultyDisk('leaves the old blob or the one of parts, which can be repeated or aborted', async () => {
     const [contentType, bytes] = ['text/plain', Buffer.alloc(100_000, 'new')]
     const begun = async (folder: string) => {
       const store = new FilesystemBlobStore(folder)
@@ -141,7 +141,7 @@ describe('A power cut', () => {
     const repeated = await cutEverywhere('parts', begun, async (folder) => {
       const state = await stateOf(folder)
       const done = run('parts', folder, {}) === 0
-      // Where it was over already, that is said.
+      // A repetition fails if the change was complete already.
       expect(done || state === 'new').toBe(true)
       return stateOf(folder)
     })

@@ -1,4 +1,4 @@
-/** The parts a home is made of: settings, the gate, paced writes, sealed texts. */
+/** Parts of a deployment: settings, the request gate, retries, sealed texts, the clock. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it, jest } from '@jest/globals'
 import { AesSeal } from '../../lambdas/adapters/in-process/seal.ts'
@@ -9,7 +9,7 @@ import { RequestGate } from '../../lambdas/runtime/embedded/request-gate.ts'
 import { eventually } from '../fixtures/eventually.ts'
 import { waitTurns } from '../fixtures/turns.ts'
 
-describe('settings', () => {
+describe('Settings', () => {
   it('have their defaults', () =>
     expect(readConfig({})).toMatchObject({ clientIds: 'required', versioning: true, maxTransactionEntries: 5000, allowedOrigins: ['*'] }))
   it('are read from the environment', () =>
@@ -44,10 +44,10 @@ describe('settings', () => {
       (claim) => ['FHIR_TENANT_CLAIM', claim, 'the name of a claim that says nothing else'] as const,
     ),
     ['FHIR_TIME_ZONE', 'Mars/Base', 'the name of a time zone, such as Europe/Berlin'],
-  ])('%s=%s is refused by name', (name, value, expected) => {
+  ])('are rejected by name if they are invalid: %s=%s', (name, value, expected) => {
     expect(() => readConfig({ [name]: value })).toThrow(`${name} is "${value}", but must be ${expected}`)
   })
-  it('are told from what only reads like one', () =>
+  it('do not include similar variables, which are reported as unknown', () =>
     expect(
       unknownVariables({
         FHIR_CLIENT_ID: 'optional',
@@ -57,9 +57,9 @@ describe('settings', () => {
         FHIR_STAGE: 'a',
       }),
     ).toEqual(['FHIR_CLIENT_ID', 'FHIR_BASE_URL']))
-  it('are not for the program that evaluates for clients, nor is any secret', () =>
+  it('are hidden from the program that evaluates expressions, as are secrets', () =>
     expect(readProgramEnvironment({ TZ: 'UTC', FHIR_TABLE: 't', AWS_SECRET_ACCESS_KEY: 's', PATH: '/bin' })).toEqual({ TZ: 'UTC' }))
-  it('are all on their page, and nothing else is', () => {
+  it('are all in the README, and no others are', () => {
     const readme = readFileSync('lambdas/runtime/README.md', 'utf8')
     const source = readFileSync('lambdas/runtime/config.ts', 'utf8')
     const meanings = new Map([...source.matchAll(/^ {2}setting\('(\w+)', .*\), \/\/ (.*)$/gm)].map(([, name, meaning]) => [name, meaning]))
@@ -69,8 +69,8 @@ describe('settings', () => {
   })
 })
 
-describe('the gate', () => {
-  it('lets requests end before it exchanges what is inside, and refuses others meanwhile', async () => {
+describe('The request gate', () => {
+  it('waits for running requests before an exchange, and rejects others meanwhile', async () => {
     const gate = new RequestGate('old')
     const log: string[] = []
     let finish = (): void => undefined
@@ -91,7 +91,7 @@ describe('the gate', () => {
     expect(log).toEqual(['old', 'exchange'])
     expect(await gate.pass(async (inside) => inside, refuse)).toBe('new')
   })
-  it('stays shut when an exchange fails, and has nothing to leave', async () => {
+  it('stays closed if an exchange fails, and then has nothing to close', async () => {
     const gate = new RequestGate('old')
     await expect(gate.exchange(() => Promise.reject(new Error('no')))).rejects.toThrow('no')
     const inside = async (inside: string) => inside
@@ -101,7 +101,7 @@ describe('the gate', () => {
     await gate.close(async (inside) => void left.push(inside))
     expect(left).toEqual([])
   })
-  it('is closed when an exchange under way is done, and those inside have left', async () => {
+  it('closes after a running exchange, and then rejects requests', async () => {
     const gate = new RequestGate('old')
     const log: string[] = []
     let exchange = (_: string): void => undefined
@@ -121,7 +121,7 @@ describe('the gate', () => {
   })
 })
 
-describe('what has to work in the end', () => {
+describe('A retried operation', () => {
   const failing = (times: number) => {
     let attempts = 0
     return { attempts: () => attempts, attempt: async () => (++attempts <= times ? Promise.reject(new Error(`no ${attempts}`)) : 'made') }
@@ -131,17 +131,17 @@ describe('what has to work in the end', () => {
     const onFailure = (error: unknown) => void lines.push((error as Error).message)
     return { lines, how: { signal, onFailure, onRecovery: () => void lines.push('recovered'), pause: 1 } }
   }
-  it('is tried until it does; its failure and its recovery are told once', async () => {
+  it('is repeated until it succeeds; its failure and its recovery are reported once', async () => {
     const [{ attempt, attempts }, { lines, how }] = [failing(3), told()]
     expect(await retryUntilSuccess(attempt, how)).toBe('made')
     expect([attempts(), lines]).toEqual([4, ['no 1', 'recovered']])
   })
-  it('is not told of where it works at once', async () => {
+  it('is not reported if it succeeds at once', async () => {
     const { lines, how } = told()
     expect(await retryUntilSuccess(failing(0).attempt, how)).toBe('made')
     expect(lines).toEqual([])
   })
-  it('is not tried any more when nobody wants it', async () => {
+  it('is not repeated after its signal aborts', async () => {
     const ending = new AbortController()
     const [{ attempt, attempts }, { how }] = [failing(100_000), told(ending.signal)]
     const trying = retryUntilSuccess(attempt, { ...how, pause: 3_600_000 })
@@ -153,16 +153,16 @@ describe('what has to work in the end', () => {
   })
 })
 
-describe('a sealed text', () => {
+describe('A sealed text', () => {
   const seal = new AesSeal(new Uint8Array(32).fill(7))
-  it('opens as what it was, with its instant, and shows nothing', () => {
+  it('opens with its text and instant, and reveals nothing', () => {
     const sealed = seal.seal('Chalmers|1970', 1_700_000_000_123)
     expect(seal.open(sealed)).toEqual({ text: 'Chalmers|1970', at: 1_700_000_000_123 })
     expect(sealed).toMatch(/^[A-Za-z0-9_-]+$/)
     expect(Buffer.from(sealed, 'base64url').toString('latin1')).not.toContain('Chalmers')
   })
   it.each(['', 'a', 'ä'.repeat(256), 'ä'.repeat(257), 'x'.repeat(512), 'x'.repeat(513), '\u{1f600}'.repeat(20_000)])(
-    'of any length opens, and is compressed where that is worth it',
+    'opens at any length, and is compressed if that makes it shorter',
     (text) => {
       const sealed = seal.seal(text, 1)
       expect(seal.open(sealed)?.text).toBe(text)

@@ -1,4 +1,4 @@
-/** What the settler and the indexer do, on an emulator: every minute, and with records that cannot be taken. */
+/** The settler and the indexer on an emulator: their run of every minute, and records that they cannot process. */
 import { PutCommand } from '@aws-sdk/lib-dynamodb'
 import { afterEach, beforeAll, expect, it, jest } from '@jest/globals'
 import { DynamoDbSharedState } from '../../lambdas/adapters/dynamodb/rows/shared-state.ts'
@@ -40,13 +40,13 @@ await runOnDynamo((engine) => {
       await engine.client.send(new PutCommand({ TableName: process.env.FHIR_TABLE, Item }))
   })
 
-  it('starts the rebuilds that are wanted though a transaction cannot be settled, and fails all the same', async () => {
+  it('starts the requested rebuilds even if a transaction cannot be settled, and then fails', async () => {
     await indexState().change((state) => requestRebuild(state, 'default', ['Patient']))
     await expect(settleTransactions({ sweep: 'transactions' })).rejects.toThrow('1 of 1 transactions could not be settled')
     expect(started).toEqual([expect.stringMatching(/^rebuild-1-\d+$/)])
   })
 
-  it('follows no record of another table, as come while a deployment exchanges tables', async () => {
+  it('ignores records of another table, which arrive while a deployment exchanges tables', async () => {
     const printed = jest.spyOn(console, 'error').mockReturnValue()
     const record = { sk: { S: 'T' }, state: { S: 'COMMITTED' }, gpk: { S: 'TXN#open' }, tenant: { S: 't' }, id: { S: 'broken' } }
     const head = { pk: { S: 't#Patient#a' }, sk: { S: 'H' }, v: { M: { vid: { N: '1' }, lu: { N: '1' }, del: { BOOL: true } } } }
@@ -63,7 +63,7 @@ await runOnDynamo((engine) => {
     expect(await followHeads(told(process.env.FHIR_TABLE!, head))).toEqual(failed)
   })
 
-  it('takes no pulse for one that has come where a part of its batch is not indexed', async () => {
+  it('accepts no heartbeat from a batch with a version that is not indexed', async () => {
     const printed = jest.spyOn(console, 'log').mockReturnValue()
     jest.spyOn(console, 'error').mockReturnValue()
     const head = { pk: { S: 't#Patient#a' }, sk: { S: 'H' }, v: { M: { vid: { N: '1' }, lu: { N: '1' }, del: { BOOL: true } } } }
@@ -79,7 +79,7 @@ await runOnDynamo((engine) => {
     expect(await pulse()).toEqual(NO_HEARTBEAT)
     expect((await followHeads(told(beats))).batchItemFailures).toEqual([])
     expect(latestHeartbeatOf(await pulse())).toBe(7)
-    // The lag is that of writes.
+    // A heartbeat is no write, so no lag is logged.
     expect(printed).not.toHaveBeenCalled()
   })
 })

@@ -1,4 +1,4 @@
-/** Each entry of a data folder replaced by something else: a start says so in one line with its path, or goes on, and destroys nothing. */
+/** Each entry of a data folder is replaced by something else. A start reports it in one line with its path, or continues, and destroys nothing. */
 import { spawnSync } from 'node:child_process'
 import { hash } from 'node:crypto'
 import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -53,7 +53,7 @@ const PATIENT = { resourceType: 'Patient', id: 'a', active: true }
 const kept = newFolder()
 const whole = opened(kept).then((server) => answersOf(server, ['Patient/a', PATIENT], ['Patient?active=true']))
 
-/** As `kept`, and its own. */
+/** Returns a copy of `kept`. */
 async function aFolder(): Promise<string> {
   expect(await whole).toEqual([201, undefined, 200, 1])
   const folder = newFolder()
@@ -63,7 +63,7 @@ async function aFolder(): Promise<string> {
   return folder
 }
 
-/** All files of a folder, and a digest of what is in them. */
+/** Returns all files of a folder with digests of their content. */
 const contentOf = (folder: string): unknown =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .sort()
@@ -97,9 +97,9 @@ const REFUSED: readonly (readonly [what: string, names: readonly string[], spoil
   ['something else', ['key'], file, 'is not a key of this server'],
 ] // biome-ignore format: a table
 
-describe('A start where an entry of the data folder is', () => {
+describe('A start with a wrong entry in the data folder', () => {
   it.each(REFUSED.flatMap(([what, names, spoil, told]) => names.map((name) => ({ what, name, spoil, told }))))(
-    '$what, of $name, is refused in one line, and changes nothing',
+    'is rejected in one line, and changes nothing: %j',
     async ({ name, spoil, told }) => {
       const data = await aFolder()
       spoil(join(data, name))
@@ -109,7 +109,7 @@ describe('A start where an entry of the data folder is', () => {
     },
   )
 
-  it('something else, of an index or an address, goes on: both are made again', async () => {
+  it('continues if the index or the address is wrong, and creates both again', async () => {
     const data = await aFolder()
     for (const name of ['index.db', 'index.db.next', 'address', 'socket']) file(join(data, name))
     const server = await opened(data)
@@ -117,7 +117,7 @@ describe('A start where an entry of the data folder is', () => {
     expect([server.warnings, server.reported]).toEqual([[expect.stringContaining('it is damaged'), 'The search index is complete'], []])
   })
 
-  it('in the way of a socket goes on, and says that commands cannot reach the server', async () => {
+  it('continues without its socket, and reports that commands cannot reach the server', async () => {
     const data = await aFolder()
     const socket = join(data, 'socket')
     mkdirSync(socket)
@@ -127,25 +127,20 @@ describe('A start where an entry of the data folder is', () => {
     expect(server.warnings.join()).not.toContain('\n')
   })
 
-  it.each(['batched', 'strict'])(
-    "a folder, of the day's audit file, says so in one line, and ends with an error: %s",
-    async (durability) => {
-      const data = await aFolder()
-      const days = [0, 1].map((ahead) =>
-        join(data, 'audit', `${new Date(Date.now() + ahead * 86_400_000).toISOString().slice(0, 10)}.jsonl`),
-      )
-      for (const day of days) folder(day)
-      const server = await opened(data, { FHIR_AUDIT_DURABILITY: durability })
-      const isStrict = durability === 'strict'
-      const answer = answersOf(server, ['Patient/a'])
-      if (isStrict) expect(await answer).toEqual([503, undefined])
-      else await expect(answer).rejects.toThrow('1 audit records are lost, for they cannot be written')
-      expect(server.reported).toEqual([expect.stringMatching(`^EISDIR: .*${join(data, 'audit')}.*$`)])
-      // It was unlocked all the same.
-      for (const day of days) rmSync(day, { recursive: true })
-      expect(await answersOf(await opened(data), ['Patient/a'])).toEqual([200, undefined])
-    },
-  )
+  it.each(['batched', 'strict'])('reports a folder in place of the audit file in one line: %s', async (durability) => {
+    const data = await aFolder()
+    const days = [0, 1].map((ahead) => join(data, 'audit', `${new Date(Date.now() + ahead * 86_400_000).toISOString().slice(0, 10)}.jsonl`))
+    for (const day of days) folder(day)
+    const server = await opened(data, { FHIR_AUDIT_DURABILITY: durability })
+    const isStrict = durability === 'strict'
+    const answer = answersOf(server, ['Patient/a'])
+    if (isStrict) expect(await answer).toEqual([503, undefined])
+    else await expect(answer).rejects.toThrow('1 audit records are lost, for they cannot be written')
+    expect(server.reported).toEqual([expect.stringMatching(`^EISDIR: .*${join(data, 'audit')}.*$`)])
+    // The data folder was unlocked all the same.
+    for (const day of days) rmSync(day, { recursive: true })
+    expect(await answersOf(await opened(data), ['Patient/a'])).toEqual([200, undefined])
+  })
 })
 
 const NOBODY = 65_534
@@ -154,7 +149,7 @@ const asNobody = (...args: readonly string[]) =>
   spawnSync(process.execPath, ['bin/fhir.js', ...args], { encoding: 'utf8', ...(isRoot ? { uid: NOBODY, gid: NOBODY } : {}) })
 const canBeNobody = process.platform !== 'win32' && asNobody('start', '--help').status === 0
 
-itRequiring('a user without rights', canBeNobody)('A command that may not read what it needs says so in one line', async () => {
+itRequiring('a user without rights', canBeNobody)('A command without the right to read a file reports it in one line', async () => {
   const data = await aFolder()
   for (const path of ['', ...readdirSync(data, { recursive: true, encoding: 'utf8' })])
     if (isRoot) chownSync(join(data, path), NOBODY, NOBODY)

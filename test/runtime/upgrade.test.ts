@@ -1,4 +1,4 @@
-/** After an upgrade another extractor makes the index: what the old one made answers meanwhile, and a kill at any moment leaves an index that answers. */
+/** After an upgrade a new extractor rebuilds the index: the old index answers meanwhile, and a kill at any moment leaves an index that answers. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -14,7 +14,7 @@ const KILLS = caseCountOf(4, 40)
 const PATIENTS = 2_000
 /** Milliseconds: each kill has a start, and the machine may be busy. */
 const MOST = 120_000 + KILLS * 15_000
-/** Settings are the same after each start. */
+/** Fixed, so that the settings are the same after each start. */
 const BASE = 'http://127.0.0.1:1/fhir'
 const headers = { 'content-type': 'application/fhir+json' }
 
@@ -26,7 +26,7 @@ const put = async ({ base }: RunningServer, id: string, family: string): Promise
   expect((await fetch(`${base}/Patient/${id}`, { method: 'PUT', headers, body })).status).toBeLessThan(300)
 }
 
-/** The types that are made again; Resource: all. */
+/** Returns the types that are rebuilt; Resource: all. */
 async function rebuilding(server: RunningServer): Promise<readonly string[]> {
   const { parameter } = await get(server, '$reindex-status')
   return parameter.filter(({ name }: Tree) => name === 'rebuild').map(({ part }: Tree) => part[0].valueCode)
@@ -53,16 +53,16 @@ async function filled(data: string): Promise<void> {
   await server.stop()
 }
 
-/** As if another extractor had made it, one that took every F0 for an F9. */
+/** Changes the index as if another extractor, which reads F0 as F9, had made it. */
 function madeByAnother(data: string): void {
   const db = new DatabaseSync(join(data, 'index.db'))
   db.exec("UPDATE about SET value = 'another' WHERE name = 'maker'; UPDATE posting SET value = 'f9' WHERE value = 'f0'")
   db.close()
 }
 
-describe('an upgraded extractor', () => {
+describe('An upgraded extractor', () => {
   it(
-    `makes the index anew behind the old one, whose answers hold meanwhile, and after each of ${KILLS} kills`,
+    `rebuilds the index behind the old one, which answers meanwhile, through ${KILLS} kills`,
     async () => {
       const data = newFolder()
       await filled(data)

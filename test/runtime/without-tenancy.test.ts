@@ -1,4 +1,4 @@
-/** A server that kept tenants is started without: nobody gets at the data of others, and who starts it is told that there are some. */
+/** A server with data of several tenants starts without tenancy: the data of other tenants are inaccessible, and the start warns the operator. */
 import type { AddressInfo } from 'node:net'
 import { expect, it } from '@jest/globals'
 import { readConfig } from '../../lambdas/runtime/config.ts'
@@ -23,7 +23,7 @@ async function started(dataFolder: string, tenancy: 'on' | 'off') {
   return { ...embedded, warned, ask }
 }
 
-it('the data of other tenants are hidden, not lost, and a start says that there are some', async () => {
+it('the data of other tenants are hidden, not lost, and a start warns about them', async () => {
   const folder = newFolder()
   const before = await started(folder, 'on')
   const tokens: string[] = []

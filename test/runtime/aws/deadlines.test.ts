@@ -1,6 +1,6 @@
 /**
- * A function whose time runs out, as Lambda tells it: it answers, has its record written, and what goes on behind that sends nothing any more,
- * also when the process is woken again.
+ * A function whose time runs out, by the remaining time that Lambda reports: it answers and writes its audit record. Work that continues after the
+ * response sends nothing, even if Lambda resumes the process.
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -20,7 +20,7 @@ import { patientKeyOf, writeOf } from '../../fixtures/versions.ts'
 
 type Call = { readonly operation: string; readonly body: { readonly Item?: Readonly<Record<string, object>> } }
 
-/** What DynamoDB was asked. */
+/** The calls that DynamoDB received. */
 let calls: Call[] = []
 const told: string[] = []
 
@@ -60,12 +60,12 @@ const EVENT = {
   requestContext: { identity: { userArn: 'arn:aws:iam::000000000000:user/a' } },
 }
 const FUNCTION_TIME = 29_000
-/** What of it a request may take. */
+/** The part of it that a request may use, in milliseconds. */
 const WORK_TIME = 24_000
 
 const contextOf = (time: number) => ({ getRemainingTimeInMillis: () => time })
 
-/** As API Gateway asks, of a function that has so many milliseconds; `passes`: so many go by once the work has begun. */
+/** Sends a request as API Gateway does. `time`: milliseconds that the function has. `passes`: milliseconds that pass once the work has begun. */
 async function asked(work: () => Promise<FhirResponse>, passes = 0, time = FUNCTION_TIME) {
   const begun = async () => {
     const answer = work()
@@ -81,27 +81,27 @@ const records = () => calls.flatMap(({ operation, body: { Item } }) => (operatio
 const FOUND: FhirResponse = { status: 200, headers: {}, body: new TextEncoder().encode('{}') }
 const never = () => new Promise<never>(() => undefined)
 
-it('answers what takes too long with 504 and when to come back, and records it', async () => {
+it('answers a request that takes too long with 504 and Retry-After, and records it', async () => {
   expect(await asked(never, WORK_TIME)).toMatchObject({ status: 504, retryAfter: '5', issue: { severity: 'error', code: 'timeout' } })
   expect(records()).toEqual([expect.objectContaining({ status: { N: '504' }, key: { S: 'Patient/1' }, interaction: { S: 'read' } })])
   expect(told.map((line) => JSON.parse(line))).toEqual([expect.objectContaining({ level: 'error', at: expect.anything() })])
 })
 
-it('answers as ever what has time', async () => {
+it('answers a request that ends just in time', async () => {
   const slow = Promise.withResolvers<FhirResponse>()
   void waitMs(WORK_TIME - 1).then(() => slow.resolve(FOUND))
   expect((await asked(() => slow.promise, WORK_TIME - 1)).status).toBe(200)
   expect(records()).toEqual([expect.objectContaining({ status: { N: '200' } })])
 })
 
-it('records what took as long as its function lets it', async () => {
+it('lets a request run longer if its function has more time, and records it', async () => {
   const slow = Promise.withResolvers<FhirResponse>()
   void waitMs(2 * FUNCTION_TIME).then(() => slow.resolve(FOUND))
   expect((await asked(() => slow.promise, 2 * FUNCTION_TIME, 3 * FUNCTION_TIME)).status).toBe(200)
   expect(records()).toEqual([expect.objectContaining({ status: { N: '200' } })])
 })
 
-it('sends nothing of what goes on behind its answer, and of the next request all', async () => {
+it('sends nothing for work after its response, and everything for the next request', async () => {
   const woken = Promise.withResolvers<void>()
   const outcomes: string[] = []
   const tell = (what: string) => (work: Promise<unknown>) =>
@@ -136,7 +136,7 @@ it('sends nothing of what goes on behind its answer, and of the next request all
   expect(calls.map(({ operation }) => operation)).toEqual(['GetItem', 'PutItem'])
 })
 
-it('has time left for a record when the work has none', async () => {
+it('writes the audit record even if the work has no time left', async () => {
   const refused = async () => {
     await aws.stateTable().get({ pk: 'a', sk: 'b' })
     return FOUND
@@ -145,10 +145,10 @@ it('has time left for a record when the work has none', async () => {
   expect(calls.map(({ operation }) => operation)).toEqual(['PutItem'])
 })
 
-describe('a batch', () => {
-  /** Ends before the answer to all of it, so that there is one. */
+describe('A batch', () => {
+  /** Entries end earlier than the whole batch, so that it can still be answered. */
   const ENTRIES_TIME = WORK_TIME - 1_000
-  /** But for one, so that the others come one after the other. */
+  /** All concurrent entries but one, so that the others run one after the other. */
   const UNDER_WAY = 31
   const stepsOfBundles = () => {
     const parts: WritingStepParts = {
@@ -167,7 +167,7 @@ describe('a batch', () => {
     return { ...writingSteps(parts), ...searchingSteps(parts) }
   }
 
-  /** Of so many updates, of which the first go on for ever, and one ends when the time of all is over. */
+  /** Sends a batch of `count` updates. The first ones never end. The update `last` ends when the time of the entries is over. */
   async function answers(count: number, last: number) {
     const update = async ({ id = '' }: FhirRequest): Promise<FhirResponse> => {
       if (Number(id) < UNDER_WAY) return never()
@@ -190,7 +190,7 @@ describe('a batch', () => {
       JSON.parse(answer).entry
     return { status: statusCode, retryAfter: answered['retry-after'], entries: entries.map(({ response }) => response) }
   }
-  it('is answered before its time is over: what is done is told, and recorded, apart from what may be and what was not begun', async () => {
+  it('is answered in time, and distinguishes completed, uncertain and not started entries', async () => {
     const { status, retryAfter, entries } = await answers(36, 33)
     const statuses = entries.map((each) => each.status.slice(0, 3))
     expect([status, retryAfter, statuses]).toEqual([200, '5', [...Array(UNDER_WAY).fill('504'), '200', '200', '504', '503', '503']])
@@ -201,7 +201,7 @@ describe('a batch', () => {
     expect(JSON.stringify(records()[0]!.keys).match(/Patient\/\d+/g)).toEqual(['Patient/31', 'Patient/32'])
   })
 
-  it('begins an entry while four seconds are left, and none later; elsewhere always', async () => {
+  it('starts an entry only while four seconds are left, and always outside of Lambda', async () => {
     const begun = (passes: number) =>
       aws.runWithLambdaDeadline(contextOf(FUNCTION_TIME), async () => {
         jest.advanceTimersByTime(passes)
@@ -213,7 +213,7 @@ describe('a batch', () => {
   })
 })
 
-it('tells of a record for which there is no time left, and tries it with the next request', async () => {
+it('logs a record that has no time left, and writes it with the next request', async () => {
   expect((await asked(never, FUNCTION_TIME - 2_400)).status).toBe(503)
   expect(calls).toEqual([])
   const late = told.flatMap((line) => JSON.parse(line).unwritten ?? [])

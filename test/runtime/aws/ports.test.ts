@@ -1,4 +1,4 @@
-/** What every deployed function does, whatever it is for. */
+/** Behavior of every deployed function, regardless of its purpose. */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
@@ -14,8 +14,8 @@ beforeEach(() => {
 })
 afterEach(() => void jest.restoreAllMocks())
 
-describe('the log', () => {
-  it('tells the kind and the place of an error, never its message, which may tell of content', () => {
+describe('The log', () => {
+  it('contains the class and location of an error, but not its message', () => {
     report(new RangeError('Mrs Sentinel\n    at home has gout'), 'request-1')
     expect(printed).toHaveLength(1)
     expect(JSON.parse(printed[0]!)).toMatchObject({ level: 'error', requestId: 'request-1', name: 'RangeError' })
@@ -23,13 +23,13 @@ describe('the log', () => {
     expect(printed[0]).not.toMatch(/Sentinel|gout/)
   })
 
-  it('takes whatever was thrown', () => {
+  it('accepts any thrown value', () => {
     for (const thrown of [undefined, null, 'Sentinel', { message: 'Sentinel' }]) report(thrown, 'r')
     expect(printed).toHaveLength(4)
     expect(printed.join()).not.toMatch(/Sentinel/)
   })
 
-  it('carries every value of a metric, at most 100 in a line', () => {
+  it('contains every value of a metric, at most 100 in a line', () => {
     const values = Array.from({ length: 250 }, (_, n) => 1_000 - n)
     logMetric('IndexLag', 'Milliseconds', values, { stage: 'dev', at: 0 })
     const told = printed.map((line) => JSON.parse(line).IndexLag as readonly number[])
@@ -37,7 +37,7 @@ describe('the log', () => {
     expect(told.flat()).toEqual(values)
   })
 
-  it('carries metrics in the embedded format, and none where there is no value', () => {
+  it('contains metrics in the embedded format, and no line for a metric without values', () => {
     logMetric('IndexLag', 'Milliseconds', [1, 2], { stage: 'dev', at: 1_700_000_000_000 })
     logMetric('IndexLag', 'Milliseconds', [], { stage: 'dev', at: 1_700_000_000_000 })
     const metrics = [{ Namespace: 'FHIR', Dimensions: [['Stage']], Metrics: [{ Name: 'IndexLag', Unit: 'Milliseconds' }] }]
@@ -47,7 +47,7 @@ describe('the log', () => {
   })
 })
 
-describe('a function that is a resource of the stack', () => {
+describe('A function that is a custom resource of the stack', () => {
   let server: Server
   let answers: { readonly method: string; readonly type: string; readonly body: Record<string, unknown> }[] = []
   beforeAll(async () => {
@@ -73,7 +73,7 @@ describe('a function that is a resource of the stack', () => {
     LogicalResourceId: 'Migration',
   })
 
-  it('answers when it is done, and does nothing when the stack goes', async () => {
+  it('responds when it is done, and does nothing when the stack is deleted', async () => {
     let runs = 0
     const handle = customResource(async () => void runs++)
     for (const type of ['Create', 'Update', 'Delete'] as const) await handle(event(type))
@@ -83,23 +83,23 @@ describe('a function that is a resource of the stack', () => {
     )
   })
 
-  it('is told what the template says of it, and tells what others of the stack may refer to', async () => {
+  it('receives the properties of the template, and returns attributes for other resources', async () => {
     await customResource(async ({ KeyId }) => ({ Pem: `of ${KeyId}` }))({ ...event('Create'), ResourceProperties: { KeyId: 'k1' } })
     expect(answers[0]!.body).toMatchObject({ Status: 'SUCCESS', Data: { Pem: 'of k1' } })
   })
 
-  it('answers too when it fails, or the deployment would hang', async () => {
+  it('responds even if it fails, so that the deployment does not hang', async () => {
     await customResource(() => Promise.reject(new TypeError('Sentinel')))(event('Create'))
     expect(answers[0]!.body).toMatchObject({ Status: 'FAILED', Reason: 'TypeError: see the log of the function' })
   })
 
-  it('tells who deploys what is wrong with what is deployed', async () => {
+  it('reports the message of a DeploymentError to the operator', async () => {
     await customResource(() => Promise.reject(new DeploymentError('The table x has other keys')))(event('Create'))
     expect(answers[0]!.body).toMatchObject({ Status: 'FAILED', Reason: 'The table x has other keys' })
   })
 })
 
-it('what is defined is looked up again after a while, not for each request', async () => {
+it('definitions are read again after ten seconds, not for each request', async () => {
   let reads = 0
   const definition = { tenant: 'a', id: 'x', state: 'active', mapping: { base: 'Patient', code: 'x' } }
   const defined = { ...NO_STATE, definitions: [definition] } as unknown as IndexState

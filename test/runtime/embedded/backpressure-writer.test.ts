@@ -5,7 +5,7 @@ import { eventually } from '../../fixtures/eventually.ts'
 
 const LARGE = 50
 const FAR = 2_001
-/** The index follows this tenant at a pace of its own. */
+/** The index follows this tenant separately. */
 const APART = 'apart'
 
 /** A writer over an index that is `delay` milliseconds behind at `position`; `looks`: how often the writer looked at the delay. */
@@ -38,7 +38,7 @@ function paced(delay: number) {
   return { index, commits, write, looked }
 }
 
-describe('a write', () => {
+describe('A write', () => {
   it('is committed at once while the index needs at most two seconds to catch up', async () => {
     const { commits, write, index } = paced(2_000)
     await Promise.all([write(LARGE), write(1)])
@@ -55,7 +55,7 @@ describe('a write', () => {
     expect(await writing).toEqual({ kind: 'committed' })
   })
 
-  it('is committed when the index has taken in as many versions as it has', async () => {
+  it('is committed when the index has processed as many versions as the write has', async () => {
     const { index, commits, write, looked } = paced(FAR)
     const writing = write(LARGE)
     await looked()
@@ -67,7 +67,7 @@ describe('a write', () => {
     expect(commits).toEqual([LARGE])
   })
 
-  it('waits for its turn among large ones, so that together they keep to the pace of the index', async () => {
+  it('waits for earlier large writes, so that all keep to the pace of the index', async () => {
     const { index, commits, write, looked } = paced(FAR)
     const writing = [write(LARGE), write(LARGE + 1)]
     await looked()
@@ -80,7 +80,7 @@ describe('a write', () => {
     expect(commits).toEqual([LARGE, LARGE + 1])
   })
 
-  it('does not wait behind large ones when it is small', async () => {
+  it('does not wait behind large writes if it is small', async () => {
     const { index, commits, write, looked } = paced(FAR)
     const large = write(LARGE)
     const small = write(1)
@@ -93,7 +93,7 @@ describe('a write', () => {
     await large
   })
 
-  it('does not wait for the pace of a tenant that is followed apart', async () => {
+  it('does not wait for a tenant that the index follows separately', async () => {
     const { index, commits, write, looked } = paced(FAR)
     const apart = write(LARGE + 1, APART)
     const shared = write(LARGE)
@@ -109,7 +109,7 @@ describe('a write', () => {
     expect(commits).toEqual([LARGE, LARGE + 1])
   })
 
-  it('has its turn after one that failed since the store could not be read', async () => {
+  it('is committed after a write that failed because the store could not be read', async () => {
     const { index, commits, write, looked } = paced(FAR)
     const { countAfter } = index
     index.countAfter = () => {

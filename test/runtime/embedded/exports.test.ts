@@ -1,4 +1,4 @@
-/** Exports of the embedded home, from a row to files, on the thread that makes them. */
+/** Exports of the embedded deployment, from a row to files, on the export thread. */
 import { copyFileSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
@@ -19,7 +19,7 @@ import { patientKeyOf, writeOf } from '../../fixtures/versions.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 
-/** A folder with so many patients, and what is exported from it; `then`: milliseconds by which its clock is ahead. */
+/** Opens a folder with `patients` patients and its exports. `ahead`: milliseconds by which its clock is ahead. */
 async function homeOf(folder = newFolder(), { patients = 0, ahead = 0, settings = {} } = {}) {
   const path = (name: string): string => join(folder, name)
   const reports: unknown[] = []
@@ -65,14 +65,14 @@ async function keysOf(blobs: BlobStore): Promise<readonly string[]> {
   return keys
 }
 
-describe('An export in the embedded home', () => {
-  it('writes what is there, and goes when it is stopped', async () => {
+describe('An export of the embedded deployment', () => {
+  it('writes every resource, and is removed when it is stopped', async () => {
     const { exports, ids, reports, close } = await homeOf(undefined, { patients: 300 })
     const job = systemJob()
     await kickOff(exports, job)
     await startJob(exports.workflow, job)
     expect(await exported(exports)).toEqual([...ids].sort())
-    // What its writers left goes soon.
+    // The temporary files of its writers are removed soon.
     await eventually(() => keysOf(exports.blobs), { until: ({ length }) => length === 1 })
     expect(await keysOf(exports.blobs)).toEqual(['exports/j/files/Patient.ndjson'])
     await changeJob(exports.rows, 'j', setStopped(Date.now()))
@@ -82,7 +82,7 @@ describe('An export in the embedded home', () => {
     expect(reports).toEqual([])
   })
 
-  it('that a server began goes on with the next one: nothing is missing, nothing there twice', async () => {
+  it('continues after a restart of the server, without missing or duplicate resources', async () => {
     const first = await homeOf(undefined, { patients: 3_000 })
     const job = systemJob()
     await kickOff(first.exports, job)
@@ -95,13 +95,13 @@ describe('An export in the embedded home', () => {
     expect([...first.reports, ...second.reports]).toEqual([])
   })
 
-  it('waits for a clock that was set back, and keeps nobody from writing', async () => {
+  it('waits for a clock that was set back, without blocking writes', async () => {
     const { clock, exports, store, close } = await homeOf(undefined, { ahead: -DAY })
     const job = systemJob()
     await kickOff(exports, job)
     await startJob(exports.workflow, job)
     await eventually(async () => (await readJob(exports, 'j')).began !== undefined)
-    // It asks again whether all that is before its instant is written.
+    // It checks again whether all writes before its instant are complete.
     const looks = clock.looks
     await eventually(() => clock.looks > looks)
     const kinds = new Set<string>()
@@ -115,7 +115,7 @@ describe('An export in the embedded home', () => {
     await close()
   })
 
-  it('is removed when its time is over', async () => {
+  it('is removed when its retention time is over', async () => {
     const first = await homeOf(undefined, { patients: 1 })
     const job = systemJob()
     await kickOff(first.exports, job)
@@ -131,7 +131,7 @@ describe('An export in the embedded home', () => {
     await late.close()
   })
 
-  it('goes with the store it is of when a backup takes the place of that', async () => {
+  it('is removed when a backup replaces its store', async () => {
     const { folder, exports, close } = await homeOf(undefined, { patients: 1 })
     const job = systemJob()
     await kickOff(exports, job)
@@ -146,7 +146,7 @@ describe('An export in the embedded home', () => {
   })
 })
 
-it('A file of jobs that is damaged as a whole is named at the start with what to do, which helps, and stays as it is', async () => {
+it('A damaged file of jobs is reported with a remedy, and stays unchanged', async () => {
   const first = await homeOf(undefined, { patients: 1 })
   const job = systemJob()
   await kickOff(first.exports, job)
@@ -166,21 +166,22 @@ it('A file of jobs that is damaged as a whole is named at the start with what to
   await second.close()
 })
 
-describe('Its settings', () => {
+describe('The settings of exports', () => {
   it.each([
     ['{', 'FHIR_EXPORT_ADDITIONAL_RESOURCES is no JSON'],
     ['/nowhere.json', 'FHIR_EXPORT_ADDITIONAL_RESOURCES: /nowhere.json cannot be read (ENOENT)'],
     ['{"Nobody": []}', 'FHIR_EXPORT_ADDITIONAL_RESOURCES.Nobody is no resource type of R4'],
-  ])('are refused before anything is exported: %s', async (text, reason) => {
+  ])('are rejected before any export: %s', async (text, reason) => {
     await expect(homeOf(undefined, { settings: { FHIR_EXPORT_ADDITIONAL_RESOURCES: text } })).rejects.toThrow(reason)
   })
 
-  it('may stand in a file', async () => {
+  it('may be in a file', async () => {
     const folder = newFolder()
     const file = join(folder, 'rules.json')
     writeFileSync(file, '{"Nobody": []}')
     await expect(homeOf(undefined, { settings: { FHIR_EXPORT_ADDITIONAL_RESOURCES: file } })).rejects.toThrow('Nobody is no resource type')
   })
 
-  it('of groups are types', () => expect(() => readConfig({ FHIR_GROUP_EXPORT_TYPES: 'Patient,Nobody' })).toThrow('resource types of R4'))
+  it('accept only resource types for exports of groups', () =>
+    expect(() => readConfig({ FHIR_GROUP_EXPORT_TYPES: 'Patient,Nobody' })).toThrow('resource types of R4'))
 })

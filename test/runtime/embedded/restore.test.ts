@@ -1,4 +1,4 @@
-/** A restore beside a running server, when what it needs fails: who asked is told what became of it, and requests are answered again. */
+/** A restore beside a running server, when one of its steps fails: the operator learns the outcome, and requests are answered again. */
 import { existsSync, readdirSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import { RequestGate } from '../../../lambdas/runtime/embedded/request-gate.ts'
@@ -50,19 +50,19 @@ function serverWith({ close, commit, opens = 0 }: Faults) {
 const opened = ({ gate }: { readonly gate: { readonly isOpen: boolean } }): Promise<boolean> => eventually(() => gate.isOpen)
 
 describe('A restore', () => {
-  it('closes what was there before it opens what was restored', async () => {
+  it('closes the old store before it opens the restored one', async () => {
     const server = serverWith({})
     await server.restore('backup')
     expect([server.log, await server.ask(), server.warnings]).toEqual([['close old', 'open backup'], 'backup', []])
   })
 
-  it('that is not committed leaves what was there, and says why', async () => {
+  it('keeps the old store if it cannot be committed, and reports why', async () => {
     const server = serverWith({ commit: new Error('ENOSPC') })
     await expect(server.restore('backup')).rejects.toThrow(/^Nothing was restored: ENOSPC$/)
     expect([await server.ask(), server.warnings]).toEqual(['old', []])
   })
 
-  it('exchanges nothing that cannot be closed, and serves it again', async () => {
+  it('keeps the old store if that cannot be closed, and serves it again', async () => {
     const server = serverWith({ close: new Error('EIO') })
     await expect(server.restore('backup')).rejects.toThrow(/^Nothing was restored: EIO$/)
     expect([server.log, await server.ask()]).toEqual([['close old', 'open old'], 'old'])
@@ -71,23 +71,20 @@ describe('A restore', () => {
   it.each([
     [{ opens: 5 }, /^It is restored, but the server cannot open its store \(EMFILE 4\): it tries again/, 'backup'],
     [{ opens: 5, commit: new Error('ENOSPC') }, /^Nothing was restored \(ENOSPC\), but the server cannot open its store/, 'old'],
-  ])(
-    'after which the store cannot be opened is told with what became of it; the server opens it as soon as it can: %j',
-    async (faults, message, then) => {
-      const server = serverWith(faults)
-      const restored = server.restore('backup')
-      expect(await server.ask()).toBe('503')
-      await expect(restored).rejects.toThrow(message)
-      await opened(server)
-      expect(await server.ask()).toBe(then)
-      expect(server.warnings).toEqual([
-        'The store cannot be opened (EMFILE 4): requests are answered 503 until it can',
-        'The store is open again',
-      ])
-    },
-  )
+  ])('reports its outcome if the store cannot be opened, and opens it later: %j', async (faults, message, then) => {
+    const server = serverWith(faults)
+    const restored = server.restore('backup')
+    expect(await server.ask()).toBe('503')
+    await expect(restored).rejects.toThrow(message)
+    await opened(server)
+    expect(await server.ask()).toBe(then)
+    expect(server.warnings).toEqual([
+      'The store cannot be opened (EMFILE 4): requests are answered 503 until it can',
+      'The store is open again',
+    ])
+  })
 
-  it('keeps no server from ending', async () => {
+  it('does not keep a server from stopping', async () => {
     const server = serverWith({ opens: Number.POSITIVE_INFINITY })
     await expect(server.restore('backup')).rejects.toThrow('It is restored, but')
     server.ending.abort()
@@ -96,15 +93,18 @@ describe('A restore', () => {
   })
 })
 
-itRequiring('/proc/self/fd', existsSync('/proc/self/fd'))('Stores that can be opened only in part stay open in no part', async () => {
-  const folder = newFolder()
-  const openFiles = (): number => readdirSync('/proc/self/fd').length
-  const parts = { path: (name: string) => `${folder}/${name}`, now: () => 1, budget: 1_000, report: () => undefined }
-  const reading = { baseUrl: 'http://a' }
-  await (await openStores({ ...parts, reading })).close()
-  const before = openFiles()
-  // What a thread cannot be given.
-  const unclonable = { ...reading, of: () => undefined }
-  await expect(openStores({ ...parts, reading: unclonable })).rejects.toThrow('could not be cloned')
-  expect(openFiles()).toBe(before)
-})
+itRequiring('/proc/self/fd', existsSync('/proc/self/fd'))(
+  'Stores close all their files if one of their parts cannot be opened',
+  async () => {
+    const folder = newFolder()
+    const openFiles = (): number => readdirSync('/proc/self/fd').length
+    const parts = { path: (name: string) => `${folder}/${name}`, now: () => 1, budget: 1_000, report: () => undefined }
+    const reading = { baseUrl: 'http://a' }
+    await (await openStores({ ...parts, reading })).close()
+    const before = openFiles()
+    // A function cannot be sent to a thread.
+    const unclonable = { ...reading, of: () => undefined }
+    await expect(openStores({ ...parts, reading: unclonable })).rejects.toThrow('could not be cloned')
+    expect(openFiles()).toBe(before)
+  },
+)

@@ -1,4 +1,4 @@
-/** What the embedded home opens: an index without documents begins with what all tenants have defined. */
+/** The stores of the embedded deployment: an index without documents starts with the definitions of all tenants. */
 import { join } from 'node:path'
 import { expect, it } from '@jest/globals'
 import { openStores, type Stores } from '../../../lambdas/runtime/embedded/stores.ts'
@@ -14,7 +14,7 @@ const open = (folder: string, index: string): Promise<Stores> =>
     report: () => undefined,
   })
 
-it('The first that is told of a new index is what every tenant defined, searched by already', async () => {
+it('A new index first reports the definitions of every tenant, which are active already', async () => {
   const folder = newFolder()
   const first = await open(folder, 'first.db')
   for (const tenant of ['default', 'another', 'third']) {

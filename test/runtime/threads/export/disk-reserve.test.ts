@@ -1,4 +1,4 @@
-/** What exports leave to others: processors and the disk. */
+/** Processor time and disk space that exports leave to others. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
@@ -13,7 +13,7 @@ import { ExportWorld, jobOf } from '../../../fixtures/exporting.ts'
 import { MemoryRows } from '../../../fixtures/memory/kept-rows.ts'
 
 describe('An export', () => {
-  it('works one part of the time on a small machine while there are requests, and all of it when there are none', () => {
+  it('works part of the time on a small machine while there are requests, else always', () => {
     const room = new CpuShare(2)
     expect(room.pauseAfter(10, 0)).toBe(0)
     expect(room.pauseAfter(10, 3)).toBe(10 * (CPU_SHARE_DIVISOR - 1))
@@ -22,7 +22,7 @@ describe('An export', () => {
     expect(room.pauseAfter(10_000, 5)).toBe(1_000)
   })
 
-  it('works on where there are processors enough', () => {
+  it('never pauses if there are enough processors', () => {
     const room = new CpuShare(8)
     expect([1, 2, 3].map((requests) => room.pauseAfter(10, requests))).toEqual([0, 0, 0])
   })
@@ -48,26 +48,26 @@ describe('A thread of lower priority', () => {
   })
 })
 
-/** Of each thread of this process. https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html */
+/** Returns the nice value of each thread of this process. https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html */
 const nices = (): readonly number[] =>
   readdirSync('/proc/self/task').map((thread) => {
     const stat = readFileSync(`/proc/self/task/${thread}/stat`, 'utf8')
     return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16])
   })
 
-describe('On the disk', () => {
+describe('The disk reserve', () => {
   const GB = 1_000_000_000
   const blobsWith = (room: DiskSpace) => withDiskReserve(new FilesystemBlobStore(newFolder()), async () => room)
   const blob = { bytes: Buffer.alloc(1_000), contentType: 'text/plain' }
 
-  it('a gigabyte stays free, or a tenth of a small one', async () => {
+  it('is a gigabyte, or a tenth of a small disk', async () => {
     await blobsWith({ whole: 100 * GB, free: GB + 1_000 }).put('a', blob)
     await expect(blobsWith({ whole: 100 * GB, free: GB + 999 }).put('a', blob)).rejects.toThrow(ExportFault)
     await blobsWith({ whole: GB, free: GB / 10 + 1_000 }).put('a', blob)
     await expect(blobsWith({ whole: GB, free: GB / 10 + 999 }).put('a', blob)).rejects.toThrow('too little room')
   })
 
-  it('each part is looked at before it is written', async () => {
+  it('is checked before each part is written', async () => {
     const room = { whole: 100 * GB, free: 10 * GB }
     const parts = await withDiskReserve(new FilesystemBlobStore(newFolder()), async () => room).openParts('a', 'text/plain')
     await parts.writePart(1, blob.bytes)
@@ -75,7 +75,7 @@ describe('On the disk', () => {
     await expect(parts.writePart(2, blob.bytes)).rejects.toThrow(ExportFault)
   })
 
-  it('an export that would not leave it fails with the reason, and leaves nothing', async () => {
+  it('fails an export that would use it, with the reason and without files', async () => {
     const world = await ExportWorld.open()
     await world.save(1, { resourceType: 'Patient', id: '1' })
     const [rows, resources, { index, blobs: files }] = [new MemoryRows(), world.store, world]
@@ -87,7 +87,7 @@ describe('On the disk', () => {
     for await (const { key } of files.list('')) expect(key).toBe('nothing')
   })
 
-  it('the room is that of the disk the folder is on', async () => {
+  it('is measured on the disk of the folder', async () => {
     const { whole, free } = await readDiskSpace(join(newFolder(), 'exports'))
     expect(free).toBeGreaterThan(0)
     expect(whole).toBeGreaterThanOrEqual(free)

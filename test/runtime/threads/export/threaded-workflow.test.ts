@@ -1,4 +1,4 @@
-/** The thread of exports: there when it is wanted, begun again when it dies. */
+/** The export thread: it starts with the first export, and again after a crash. */
 import { describe, expect, it } from '@jest/globals'
 import { resumeJobs } from '../../../../lambdas/export/job/job-sweep.ts'
 import { changeJob, setAttemptStart } from '../../../../lambdas/export/job/job-transitions.ts'
@@ -9,7 +9,7 @@ import { jobOf } from '../../../fixtures/exporting.ts'
 import { MemoryBlobs } from '../../../fixtures/memory/blobs.ts'
 import { MemoryRows } from '../../../fixtures/memory/kept-rows.ts'
 
-/** A thread whose program answers calls by the methods of a text; `asks`: what it calls first. */
+/** Returns the program of a thread that answers calls by these methods. They call the serving thread with `ask`. */
 const programOf = (methods: string): URL =>
   new URL(
     `data:text/javascript,${encodeURIComponent(`
@@ -48,8 +48,8 @@ function exporterOf(program: URL, heap = 100) {
   return { exporter, reports, ended, died }
 }
 
-describe('The thread of exports', () => {
-  it('is not there until something is exported: nothing runs, and nothing has to be stopped or closed', async () => {
+describe('The export thread', () => {
+  it('does not run before the first export, and needs no stop or close until then', async () => {
     const { exporter, reports } = exporterOf(new URL('data:text/javascript,throw new Error()'))
     expect(await exporter.isRunning('a-1')).toBe(false)
     await exporter.stop('a-1')
@@ -58,7 +58,7 @@ describe('The thread of exports', () => {
     expect(reports).toEqual([])
   })
 
-  it('is told what to do, and asks what only the one that serves knows', async () => {
+  it('receives calls, and sends questions to the serving thread', async () => {
     const methods = "start: () => ask('settled', 't', 1).then((is) => { settled = is }), isRunning: () => settled"
     const { exporter } = exporterOf(new URL(`${programOf(methods)}${encodeURIComponent('\nlet settled = false')}`))
     await exporter.start('a-1', { job: 'a' })
@@ -66,7 +66,7 @@ describe('The thread of exports', () => {
     await exporter.close()
   })
 
-  it('that dies leaves nobody waiting, is told, and is begun again by the next start', async () => {
+  it('rejects pending calls if it crashes, and restarts with the next export', async () => {
     const { exporter, ended } = exporterOf(programOf("start: (name) => { if (name === 'a-1') process.exit(1) }, isRunning: () => true"))
     await expect(exporter.start('a-1', {})).rejects.toThrow('the thread of exports has ended')
     await ended
@@ -76,7 +76,7 @@ describe('The thread of exports', () => {
     await exporter.close()
   })
 
-  it('that dies tells of which jobs it was at work', async () => {
+  it('reports the jobs that it was running if it crashes', async () => {
     const told = (...of: readonly string[]) => of.map((each) => `parentPort.postMessage(${each});`).join('')
     const steps = told(...['a', 'b', 'a', 'c'].map((job) => `{ kind: 'begins', job: '${job}' }`), "{ kind: 'ends', job: 'c' }")
     const { exporter, died, ended } = exporterOf(
@@ -88,7 +88,7 @@ describe('The thread of exports', () => {
     await exporter.close()
   })
 
-  it('that runs out of memory again and again is told of, and its job given up', async () => {
+  it('reports each time that it runs out of memory, and finally fails the job', async () => {
     const filling = `start: (name, { job }) => {
       parentPort.postMessage({ kind: 'begins', job })
       const all = []
@@ -108,7 +108,7 @@ describe('The thread of exports', () => {
     await exporter.close()
   })
 
-  it('that does not close is ended all the same', async () => {
+  it('is terminated if it does not close', async () => {
     const { exporter } = exporterOf(programOf('start: () => undefined, close: () => { for (;;); }'))
     await exporter.start('a-1', {})
     await exporter.close()

@@ -1,8 +1,8 @@
-/** How long an index that is behind takes to catch up, as far as it can be told. */
+/** The estimate of the time that an index needs to catch up. */
 import { expect, it } from '@jest/globals'
 import { CatchUpRate } from '../../../../lambdas/runtime/threads/search/catch-up-rate.ts'
 
-it('is told by how fast it has come since it fell behind', () => {
+it('estimates the time by the speed since the index fell behind', () => {
   const pace = new CatchUpRate()
   expect(pace.secondsTo(1_000_000)).toBe(1)
   pace.cameTo(0, 10_000, false)
@@ -12,7 +12,7 @@ it('is told by how fast it has come since it fell behind', () => {
   expect(pace.secondsTo(16_000)).toBe(5)
 })
 
-it('counts no time in which there was nothing to do', () => {
+it('ignores times without work', () => {
   const pace = new CatchUpRate()
   pace.cameTo(0, 0, false)
   pace.cameTo(1_000, 1_000, true)
@@ -21,7 +21,7 @@ it('counts no time in which there was nothing to do', () => {
   expect(pace.secondsTo(111_000)).toBe(10)
 })
 
-it('counts what came lately more than what came before', () => {
+it('weights recent progress more than earlier progress', () => {
   const pace = new CatchUpRate()
   pace.cameTo(0, 0, false)
   pace.cameTo(25_000, 5_000, false)
@@ -30,7 +30,7 @@ it('counts what came lately more than what came before', () => {
 })
 
 it.each([
-  ['how fast it comes further is not known', [[0, 0, false]], 10],
+  ['the speed of the index is unknown', [[0, 0, false]], 10],
   [
     'it has caught up',
     [
@@ -48,13 +48,13 @@ it.each([
     ],
     3_001,
   ],
-] as const)('gives no time to wait where %s', (_, steps, now) => {
+] as const)('returns no time to wait if %s', (_, steps, now) => {
   const pace = new CatchUpRate()
   for (const [position, at, isThere] of steps) pace.cameTo(position, at, isThere)
   expect(pace.msTo(5_000, now)).toBe(0)
 })
 
-it('gives the time to wait by how fast it comes further', () => {
+it('estimates the time to wait by the speed of the index', () => {
   const pace = new CatchUpRate()
   pace.cameTo(0, 0, false)
   pace.cameTo(1_000, 1_000, false)

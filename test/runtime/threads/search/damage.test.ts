@@ -1,4 +1,4 @@
-/** The searcher among damaged files: what is true is answered, nothing good is thrown away, and the damage is told once. */
+/** The searcher with damaged files: its results are right, intact files are kept, and the damage is reported once. */
 import { closeSync, openSync, readFileSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from '@jest/globals'
@@ -10,11 +10,11 @@ import { caseCountOf } from '../../../fixtures/long-runs.ts'
 import { incompressibleTextOf } from '../../../fixtures/versions.ts'
 import { exactFamilyPredicate, findHits, openSearchHome, patientWriteOf, planOf, replaceIndexMaker } from './home.ts'
 
-/** Of an index, where each of them begins. */
+/** Number of places in an index file, of which each test damages one. */
 const PARTS = caseCountOf(3, 31)
 const PAGES_DAMAGED = Array.from({ length: PARTS }, (_, n) => (n + 0.5) / PARTS)
 
-describe('The searcher, among damaged files,', () => {
+describe('The searcher with damaged files', () => {
   it.each([
     ['is damaged', (index: string) => writeFileSync(index, 'x'.repeat(100_000))],
     [
@@ -26,7 +26,7 @@ describe('The searcher, among damaged files,', () => {
       },
     ],
     [
-      'knows more than the store',
+      'is ahead of the store',
       (index: string) => {
         const db = new DatabaseSync(index)
         db.exec("UPDATE about SET value = 1000000 WHERE name = 'position'; DELETE FROM posting")
@@ -34,14 +34,14 @@ describe('The searcher, among damaged files,', () => {
       },
     ],
     [
-      'knows more than the store of all tenants but one',
+      'is ahead of the store except for one tenant',
       (index: string) => {
         const db = new DatabaseSync(index)
         db.exec(`INSERT OR REPLACE INTO about VALUES ('apart', '{"all":1000000,"apart":[["other",2]]}'); DELETE FROM posting`)
         db.close()
       },
     ],
-  ])('makes an index anew that %s', async (_, spoil) => {
+  ])('rebuilds an index that %s', async (_, spoil) => {
     const first = await openSearchHome()
     await first.store.commit([patientWriteOf('a', 'X'), patientWriteOf('b', 'X')], [])
     expect(await findHits(first.searcher, exactFamilyPredicate('X'))).toBe('a/1 b/1')
@@ -51,7 +51,7 @@ describe('The searcher, among damaged files,', () => {
     expect(await findHits(second.searcher, exactFamilyPredicate('X'))).toBe('a/1 b/1')
   })
 
-  it('puts what was made of the next index in the place of one that turns out to be damaged', async () => {
+  it('replaces a damaged index by the next one, as far as that was built', async () => {
     const first = await openSearchHome()
     await first.store.commit(
       Array.from({ length: 3_000 }, (_, i) => patientWriteOf(`${i}`, `F${i}`)),
@@ -68,7 +68,7 @@ describe('The searcher, among damaged files,', () => {
     expect(await findHits(third.searcher, exactFamilyPredicate('F1', 'F2999'))).toBe('1/1 2999/1')
   })
 
-  it('throws a file away that turns out to be damaged while it is used, and answers the search all the same', async () => {
+  it('discards an index that a search finds damaged, and answers the search', async () => {
     const first = await openSearchHome()
     const writes = Array.from({ length: 2_000 }, (_, i) => patientWriteOf(`${i}`, `Family ${i}`))
     await first.store.commit(writes, [])
@@ -80,7 +80,7 @@ describe('The searcher, among damaged files,', () => {
     expect(second.reports).toEqual(['Damaged: the search index is damaged: it is made again'])
   })
 
-  it.each(PAGES_DAMAGED)('answers what is true whichever page of its index is damaged (the part at %d)', async (part) => {
+  it.each(PAGES_DAMAGED)('returns right results, whichever page of its index is damaged (the part at %d)', async (part) => {
     const first = await openSearchHome()
     const writes = Array.from({ length: 1_500 }, (_, i) => patientWriteOf(`${i}`, `Family ${i}`))
     await first.store.commit(writes, [])
@@ -99,12 +99,12 @@ describe('The searcher, among damaged files,', () => {
     expect(reports.filter((report) => report !== 'Damaged: the search index is damaged: it is made again')).toEqual([])
   })
 
-  it('says that the store is damaged where it cannot be read, throws no index away, and goes on when it can', async () => {
+  it('reports a damaged store, keeps its index, and continues once the store is readable', async () => {
     const first = await openSearchHome()
     await first.store.commit([patientWriteOf('a', 'X')], [])
     expect(await findHits(first.searcher, exactFamilyPredicate('X'))).toBe('a/1')
     await first.close()
-    // Nobody indexes what comes now.
+    // No searcher indexes these writes yet.
     const writing = await SqliteResourceStore.open({ file: first.file })
     const names = Array.from({ length: 300 }, (_, i) => incompressibleTextOf(`${i}`, 2_000))
     const writes = names.map((name, i) => patientWriteOf(`${i}`, name))
@@ -112,7 +112,7 @@ describe('The searcher, among damaged files,', () => {
     await writing.close()
     const sound = readFileSync(first.file)
     const { ino } = statSync(first.index)
-    // Its log is in the file, and would be read instead.
+    // The log is checkpointed, and would be read in place of the file.
     for (const end of ['-wal', '-shm']) rmSync(first.file + end)
     overwrite(first.file, 0.5)
     const second = await openSearchHome({ name: first.name })
@@ -129,7 +129,7 @@ describe('The searcher, among damaged files,', () => {
     expect(statSync(first.index).ino).toBe(ino)
   })
 
-  it('says that the store is damaged where it does not know which tenants there are', async () => {
+  it('reports a damaged store if it cannot read the list of tenants', async () => {
     const { file, index, store, searcher, close } = await openSearchHome()
     const others = Array.from({ length: 300 }, (_, i) => ({ ...patientWriteOf(`${i}`, 'X'), tenant: 'other' }))
     await store.commit(others, [])
@@ -149,7 +149,7 @@ describe('The searcher, among damaged files,', () => {
     await second.close()
   })
 
-  it('finds a version whose body was changed on the disk by its key alone, and the others as ever', async () => {
+  it('finds a version with a changed body by its key only, and others normally', async () => {
     const first = await openSearchHome()
     await first.store.commit([patientWriteOf('a', 'X'), patientWriteOf('b', 'X')], [])
     await first.close()
@@ -178,7 +178,7 @@ function scramble(file: string, table = 'posting'): void {
   closeSync(fd)
 }
 
-/** A page is noise from now on: the one a part of the file's length after its beginning. */
+/** Overwrites a page with noise. `part`: its offset as a fraction of the file length. */
 function overwrite(file: string, part: number): void {
   const page = 8_192
   const open = openSync(file, 'r+')

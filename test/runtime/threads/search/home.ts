@@ -1,4 +1,4 @@
-/** A store and its searcher in files, for tests that open, spoil and open them again. */
+/** A store and its searcher in files, for tests that open, damage and reopen them. */
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach } from '@jest/globals'
@@ -19,7 +19,7 @@ afterEach(async () => {
   for (const close of open.splice(0)) await close()
 })
 
-/** `ahead`: positions by tenant that searches wait for, whatever was acknowledged. */
+/** `ahead`: positions by tenant that searches wait for, regardless of acknowledged writes. */
 export async function openSearchHome({ name = `${++homes}`, budget = 10_000, ahead = {} as Readonly<Record<string, number>> } = {}) {
   const [file, index] = [join(folder, `${name}.db`), join(folder, `${name}.index.db`)]
   const reports: string[] = []
@@ -59,7 +59,7 @@ export const planOf = (where: Predicate): Plan => ({
 export const findHits = async (searcher: ThreadedIndex, where: Predicate): Promise<string> =>
   (await searcher.find(planOf(where))).hits.map(({ id, version }) => `${id}/${version}`).join(' ')
 
-/** What another extractor put into it is told apart: nothing. */
+/** Marks the index as made by another extractor, and empties its documents, so that its results differ. */
 export function replaceIndexMaker(file: string): void {
   const db = new DatabaseSync(file)
   db.exec("UPDATE about SET value = 'another' WHERE name = 'maker'; DELETE FROM posting; UPDATE document SET held = ''")

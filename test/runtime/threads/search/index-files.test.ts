@@ -1,4 +1,4 @@
-/** The files of the index after an upgrade: which one answers, and that one is there wherever the process ends while they are exchanged. */
+/** The files of the index after an upgrade: one of them answers, even if the process ends at any point of the exchange. */
 import { copyFileSync, existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -23,7 +23,7 @@ const partsIn = (folder: string): IndexFileParts => ({
   isKnown: () => true,
 })
 
-/** A document of this id, in a log that is not in the file yet. */
+/** Writes a document with this id to the log of the file. */
 function put(index: SqliteSearchIndex, id: string): void {
   index.applyNow([extract(versionOf(writeOf(patientKeyOf(id))), { resourceType: 'Patient', id })])
   index.commit()
@@ -47,15 +47,15 @@ function upgraded(mark = 'maker'): IndexFileParts {
   return parts
 }
 
-/** What a process that is killed now leaves. */
+/** Returns a copy of the files, as a process that is killed now leaves them. */
 function killed({ file }: IndexFileParts): IndexFileParts {
   const [from, to] = [join(file, '..'), newFolder()]
   for (const name of readdirSync(from)) if (!name.endsWith('-shm')) copyFileSync(join(from, name), join(to, name))
   return partsIn(to)
 }
 
-describe('the index', () => {
-  it('of this extractor answers alone; what was made beside it goes', () => {
+describe('The index', () => {
+  it('answers alone if this extractor made it, and removes a leftover next index', () => {
     const parts = partsIn(newFolder())
     const first = openIndexFiles(parts)
     put(first.answering, 'a')
@@ -66,14 +66,14 @@ describe('the index', () => {
     answering.close()
   })
 
-  it('of another extractor answers, and another is made beside it', () => {
+  it('answers if another extractor made it, with a new index beside it', () => {
     const { answering, next } = openIndexFiles(upgraded())
     expect([idsIn(answering), idsIn(next!)]).toEqual(['old', ''])
     answering.close()
     next!.close()
   })
 
-  it('that cannot be opened now is kept', () => {
+  it('is kept if it is locked', () => {
     const parts = upgraded()
     const other = new DatabaseSync(parts.file)
     other.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
@@ -85,20 +85,20 @@ describe('the index', () => {
     next!.close()
   })
 
-  it('of another format answers nothing', () => {
+  it('is discarded if its file has another format', () => {
     const { answering, next } = openIndexFiles(upgraded('format'))
     expect([idsIn(answering), next]).toEqual(['', undefined])
     answering.close()
   })
 
-  it('of another store is thrown away', () => {
+  it('is discarded if it belongs to another store', () => {
     const { answering, next } = openIndexFiles({ ...upgraded(), isKnown: () => false })
     expect([idsIn(answering), next]).toEqual(['', undefined])
     answering.close()
   })
 })
 
-it('both indexes go when a restored store takes the place of theirs', async () => {
+it('both indexes are removed when a restored store replaces theirs', async () => {
   const parts = upgraded()
   const { answering, next } = openIndexFiles(parts)
   answering.close()
@@ -109,7 +109,7 @@ it('both indexes go when a restored store takes the place of theirs', async () =
   expect(readdirSync(folder)).toEqual(['store.db'])
 })
 
-describe('taking over', () => {
+describe('The switch to the next index', () => {
   const made = (parts: IndexFileParts): { answering: SqliteSearchIndex; next: SqliteSearchIndex } => {
     const { answering, next } = openIndexFiles(parts)
     put(answering, 'old-written')
@@ -124,7 +124,7 @@ describe('taking over', () => {
     return found
   }
 
-  it('leaves an index that answers, and what was made, wherever the process ends', () => {
+  it('leaves an index that answers and the next one, wherever the process ends', () => {
     const parts = upgraded()
     const files = made(parts)
     const states = [killed(parts)]
@@ -145,7 +145,7 @@ describe('taking over', () => {
     expect(readdirSync(join(parts.file, '..'))).toEqual(['index.db'])
   })
 
-  it('does not happen as long as a file has a log of its own', () => {
+  it('does not happen while a file has a log of its own', () => {
     const parts = upgraded()
     const { answering, next } = made(parts)
     const reader = new DatabaseSync(nextIndexFile(parts.file), { readOnly: true })
@@ -156,7 +156,7 @@ describe('taking over', () => {
     expect(opened(parts)).toEqual(['old old-written', 'later new'])
   })
 
-  it('is done at once where the old index turns out to be of no use', () => {
+  it('is done at once if the old index is unusable', () => {
     const parts = upgraded()
     const { answering, next } = made(parts)
     answering.close()

@@ -1,4 +1,4 @@
-/** The searcher thread of the embedded home: always as new as what was acknowledged, whatever happens to the thread or its file. */
+/** The search thread of the embedded deployment: it finds every acknowledged write, even after failures of the thread or its file. */
 import { existsSync, readdirSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from '@jest/globals'
@@ -10,14 +10,14 @@ import { shortenPauses } from '../../../fixtures/short-pauses.ts'
 import { patientKeyOf, resourceKeyOf, writeOf } from '../../../fixtures/versions.ts'
 import { exactFamilyPredicate, findHits, folder, openSearchHome, patientWriteOf, planOf, replaceIndexMaker } from './home.ts'
 
-/** It takes seconds of what holds long texts. */
+/** Takes seconds on documents with long texts. */
 const COSTLY: Predicate = {
   kind: 'some',
   of: Array.from({ length: 100_000 }, (_, i) => ({ kind: 'contains', field: 'family', text: `x${i}` })),
 }
 
 describe('The searcher', () => {
-  it('sees everything that was acknowledged before the search', async () => {
+  it('finds every write acknowledged before the search', async () => {
     const { store, searcher } = await openSearchHome()
     for (let i = 0; i < 50; i++) {
       await store.commit([patientWriteOf('a', `F${i}`, i)], [])
@@ -26,7 +26,7 @@ describe('The searcher', () => {
     expect(searcher.lag()).toBe(0)
   })
 
-  it('sees all of a flood of writes, during which it works little', async () => {
+  it('finds every acknowledged write during and after a flood of writes', async () => {
     const { store, searcher } = await openSearchHome()
     const flood = Array.from({ length: 40 }, (_, i) =>
       store.commit(
@@ -43,7 +43,7 @@ describe('The searcher', () => {
     expect(searcher.lag()).toBe(0)
   })
 
-  it('lets nobody wait for what others write, and counts nothing of it', async () => {
+  it('does not wait for writes of other tenants, and does not count them', async () => {
     const { store, searcher } = await openSearchHome()
     await store.commit([patientWriteOf('a', 'X')], [])
     await searcher.caughtUp()
@@ -60,7 +60,7 @@ describe('The searcher', () => {
     expect(await findHits(searcher, exactFamilyPredicate('Y'))).toBe('a/2')
   })
 
-  it('lets a tenant that has just written wait for its own versions only', async () => {
+  it('waits only for the own versions of a tenant that has just written', async () => {
     const { store, searcher } = await openSearchHome()
     await store.commit([patientWriteOf('a', 'X')], [])
     await searcher.caughtUp()
@@ -76,7 +76,7 @@ describe('The searcher', () => {
     expect([searcher.lag(), searcher.isApart('t')]).toEqual([0, false])
   })
 
-  it('answers at once who does not wait for all of it, and tells how much is missing', async () => {
+  it('answers an eventual search at once, with the number of missing versions', async () => {
     const { store, searcher } = await openSearchHome({ ahead: { t: 1_000 } })
     await store.commit([patientWriteOf('a', 'X')], [])
     await searcher.caughtUp(['1'])
@@ -90,7 +90,7 @@ describe('The searcher', () => {
     expect(await searcher.distinct(plan, 'family:exact', 10)).toEqual(['X'])
   })
 
-  it('reports to a search that timed out how many versions are left, and when to retry', async () => {
+  it('reports to a timed out search how many versions are left, and when to retry', async () => {
     const searcher = new ThreadedIndex({
       thread: new URL('../../../fixtures/slow-searcher-thread.ts', import.meta.url),
       store: '', index: '', reading: {}, budget: 200, acknowledged: () => 1e6, report: () => undefined,
@@ -104,7 +104,7 @@ describe('The searcher', () => {
     await searcher.close()
   })
 
-  it('tells who waited in vain behind others, and not for the index, to ask for less', async () => {
+  it('rejects as too costly a search that waited for other searches, not the index', async () => {
     const program = `import { parentPort } from 'node:worker_threads'
       parentPort.postMessage({ kind: 'positions', positions: { all: 7, apart: new Map() } })
       parentPort.on('message', ({ kind }) => { if (kind === 'close') process.exit() })`
@@ -117,7 +117,7 @@ describe('The searcher', () => {
     await searcher.close()
   })
 
-  it('answers who waits for less first, though it came later', async () => {
+  it('answers the search that waits for less first, even if it came later', async () => {
     const { store, searcher } = await openSearchHome({ ahead: { loud: 1e9, t: 1 } })
     const loud = searcher.find({ ...planOf(exactFamilyPredicate('X')), tenant: 'loud' }).catch(String)
     const mine = findHits(searcher, exactFamilyPredicate('X'))
@@ -127,13 +127,13 @@ describe('The searcher', () => {
     expect(await loud).toBe('Error: the index is closed')
   })
 
-  it('waits for positions it is told, and for none that never was', async () => {
+  it('waits for the positions of tokens, but not for positions that never existed', async () => {
     const { store, searcher } = await openSearchHome()
     await store.commit([patientWriteOf('a', 'X')], [])
     for (const tokens of [['1'], ['1', '1000000'], []]) expect(await searcher.caughtUp(tokens)).toBe(true)
   })
 
-  it('passes over a version it cannot read, tells which, and takes the next one', async () => {
+  it('skips an unreadable version, reports it, and indexes the next one', async () => {
     const { store, searcher, reports, told } = await openSearchHome()
     const broken = writeOf(patientKeyOf('b'), { body: '{"resourceType":' })
     await store.commit([patientWriteOf('a', 'X'), broken, patientWriteOf('c', 'X')], [])
@@ -146,7 +146,7 @@ describe('The searcher', () => {
     expect(told.at(-1)?.poisoned).toEqual([])
   })
 
-  it('tells what somebody defined once, and then how far it is', async () => {
+  it('reports a new definition once, and then the progress of its rebuild', async () => {
     const { store, searcher, told } = await openSearchHome()
     await store.commit(
       Array.from({ length: 1_000 }, (_, i) => patientWriteOf(`${i}`, 'X')),
@@ -166,7 +166,7 @@ describe('The searcher', () => {
     ).toBe(1_000)
   })
 
-  it('knows what an older one kept of definitions, and keeps of them only what is different', async () => {
+  it('reads definitions that an older release stored, and stores only changed parts of them', async () => {
     const first = await openSearchHome()
     const parameter = { resourceType: 'SearchParameter', id: 'x', url: 'x', status: 'active', code: 'x', base: ['Patient'], type: 'string' }
     await first.store.commit(
@@ -208,7 +208,7 @@ describe('The searcher', () => {
     expect(third.told[0]).toEqual({ ...known, poisoned: [] })
   })
 
-  it('goes on where it was when it is opened again', async () => {
+  it('continues at its position when it is reopened', async () => {
     const first = await openSearchHome()
     await first.store.commit(
       Array.from({ length: 300 }, (_, i) => patientWriteOf(`${i}`, 'X')),
@@ -221,7 +221,7 @@ describe('The searcher', () => {
     expect((await second.searcher.find(planOf(exactFamilyPredicate('X')))).total).toBe(300)
   })
 
-  it('lets an index made by another extractor answer, with what is written meanwhile, until the next one takes over', async () => {
+  it('answers from an outdated index, with new writes, until the next index takes over', async () => {
     const first = await openSearchHome()
     const writes = Array.from({ length: 3_000 }, (_, i) => patientWriteOf(`${i}`, `F${i}`))
     await first.store.commit(writes, [])
@@ -240,7 +240,7 @@ describe('The searcher', () => {
     expect((await searcher.find(planOf(exactFamilyPredicate(...writes.map((_, i) => `F${i}`))))).total).toBe(3_001)
   })
 
-  it('ends a thread that does not close, as in the middle of a pattern, and what waits for it is told', async () => {
+  it('terminates a thread that does not close, and rejects the searches that wait', async () => {
     const program =
       "import { parentPort } from 'node:worker_threads'; parentPort.postMessage({ kind: 'positions', positions: { all: 1, apart: new Map() } }); /^(a+)+$/.test('a'.repeat(60) + '!')"
     const searcher = new ThreadedIndex({
@@ -255,7 +255,7 @@ describe('The searcher', () => {
     expect(await asked).toBe('Error: the index is closed')
   })
 
-  it('waits twice as long before each thread that fails, until one comes further', async () => {
+  it('doubles the pause before each restart of a failing thread, up to a minute', async () => {
     const { pauses, restore } = shortenPauses(500)
     const searcher = new ThreadedIndex({
       thread: new URL('data:text/javascript,throw new Error()'),
@@ -267,7 +267,7 @@ describe('The searcher', () => {
     await searcher.close()
   })
 
-  it('indexes a version that cannot be read by its key, says so without its content, and goes on', async () => {
+  it('indexes an unreadable version by its key, and reports it without its content', async () => {
     const { store, searcher, reports } = await openSearchHome()
     const broken = writeOf(patientKeyOf('broken'), { body: '{"secret": ' })
     await store.commit([broken, patientWriteOf('next', 'X')], [])
@@ -277,7 +277,7 @@ describe('The searcher', () => {
     expect(reports[0]).not.toContain('secret')
   })
 
-  it('answers those that came while a long search ran, begins it again, and gives it up where it costs too much', async () => {
+  it('interrupts a long search for later ones, and rejects it if it is too costly', async () => {
     const { store, searcher } = await openSearchHome({ budget: 2_000 })
     await store.commit(
       Array.from({ length: 500 }, (_, i) => patientWriteOf(`${i}`, `${'y'.repeat(3_000)} ${i}`)),
@@ -291,7 +291,7 @@ describe('The searcher', () => {
     expect(ended).toEqual(['', expect.any(SearchTooCostly)])
   })
 
-  it('goes on with a long search after those that came meanwhile', async () => {
+  it('continues a long search after later ones', async () => {
     const { store, searcher } = await openSearchHome({ budget: 600_000 })
     await store.commit(
       Array.from({ length: 40 }, (_, i) => patientWriteOf(`${i}`, `${'y'.repeat(3_000)} ${i}`)),
@@ -305,7 +305,7 @@ describe('The searcher', () => {
     expect(ended).toEqual(['short', 'long'])
   })
 
-  it('tells its thread which answers nobody waits for any more', async () => {
+  it('reports to its thread which answers are no longer needed', async () => {
     const program = `import { parentPort } from 'node:worker_threads'
       parentPort.on('message', ({ kind, number }) => {
         if (kind === 'forget') parentPort.postMessage({ kind: 'poison', version: { type: 'Search', id: 'a' }, reason: number })
@@ -322,7 +322,7 @@ describe('The searcher', () => {
     await searcher.close()
   })
 
-  it('answers nothing more when it is closed', async () => {
+  it('rejects searches after it is closed', async () => {
     const { searcher, close } = await openSearchHome()
     await close()
     await expect(searcher.find(planOf(exactFamilyPredicate('X')))).rejects.toThrow('closed')
