@@ -16,7 +16,7 @@ import { type ProcessResult, runFhir, runFhirWithInput, startTokenServer } from 
 
 const APP = ['--secret', '--scope', 'system/*.rs']
 
-/** As a server has it open. */
+/** Opens the grants of a data folder as a server does. */
 function opened(data: string): OpenedGrants {
   const grants = openGrants(join(data, 'grants.db'), () => Date.now())
   runAtEnd(() => grants.close())
@@ -26,7 +26,7 @@ function opened(data: string): OpenedGrants {
 const failing = (err: string): ProcessResult => ({ code: 1, out: '', err: `fhir: ${err}\n` })
 
 describe('fhir client', () => {
-  it('registers a client before the first start, shows its secret once, and keeps a digest for the folder’s owner alone', async () => {
+  it('registers a client before the first start, and stores only a digest of its secret', async () => {
     const data = join(newFolder(), 'data')
     const { code, out, err } = await runFhir('client', 'add', 'app', ...APP, '--data', data)
     expect(err).toBe(`fhir: there was no data in ${data}, and it is made, for a server that is started with --data ${data}\n`)
@@ -54,13 +54,13 @@ describe('fhir client', () => {
     ['--scope', 'nonsense'],
     ['--scope', 'system/*.rs', '--redirect-uri', 'http://app.example/back'],
     ['--scope', 'system/*.rs', '--tenant', 'a b'],
-  ])('makes nothing where it cannot register: %s %s %s %s', async (...wrong) => {
+  ])('creates no data folder for an invalid registration: %s %s %s %s', async (...wrong) => {
     const data = join(newFolder(), 'data')
     const { code, out } = await runFhir('client', 'add', 'app', '--secret', ...wrong, '--data', data)
     expect([code, out, existsSync(data)]).toEqual([1, '', false])
   })
 
-  it('says of who is of other tenants when nothing opens, also of a user', async () => {
+  it('warns that a client or user of another tenant needs FHIR_TENANCY=on', async () => {
     const data = newFolder()
     const why = 'is let in only where the server is started with FHIR_TENANCY=on'
     const added = await runFhir('client', 'add', 'app', ...APP, '--tenant', 'north', '--data', data)
@@ -82,7 +82,7 @@ describe('fhir client', () => {
     expect([user.code, user.err]).toEqual([0, expect.stringContaining(`jane ${why}`)])
   })
 
-  it('says where a server would find a wall before the keys of a client', async () => {
+  it('warns that the server will not fetch keys from a private address', async () => {
     const added = await runFhir(
       'client',
       'add',
@@ -98,7 +98,7 @@ describe('fhir client', () => {
     expect([added.code, added.err.split('\n').at(-2)]).toEqual([0, `fhir: ${why}`])
   })
 
-  it('prints one object with --json, of everything that was said', async () => {
+  it('prints one JSON object per client with --json, with all its settings', async () => {
     const data = newFolder()
     const jwks = join(newFolder(), 'jwks.json')
     const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-384' })
@@ -126,7 +126,7 @@ describe('fhir client', () => {
     expect(listed.join('')).not.toContain('client_secret"')
   })
 
-  it('says what is wrong in a line, and registers nothing', async () => {
+  it('reports a wrong argument in one line, and registers nothing', async () => {
     const data = newFolder()
     const missing = join(newFolder(), 'missing.json')
     const text = join(newFolder(), 'text.json')
@@ -173,7 +173,7 @@ describe('fhir client', () => {
     expect((await update('--scope', 'system/Basic.rs')).out).toContain('its previous access and refresh tokens are revoked')
   })
 
-  it('rotates a secret with time to take over, ends the one before, and removes: older tokens are refused', async () => {
+  it('rotates secrets with an overlap; ending one or removing the client revokes its tokens', async () => {
     const data = newFolder()
     const first = JSON.parse((await runFhir('client', 'add', 'app', ...APP, '--json', '--data', data)).out).client_secret
     const next = JSON.parse((await runFhir('client', 'rotate', 'app', '--json', '--data', data)).out).client_secret
@@ -196,7 +196,7 @@ describe('fhir client', () => {
 })
 
 describe('fhir user', () => {
-  it('takes a password from a pipe, keeps its hash, changes it, and removes the user: older tokens are refused', async () => {
+  it('reads a password from a pipe, stores its hash, and revokes tokens when it changes', async () => {
     const data = newFolder()
     const added = await runFhirWithInput(
       'correct horse\n',
@@ -227,14 +227,14 @@ describe('fhir user', () => {
     expect(await runFhir('user', 'remove', 'alice', '--data', data)).toEqual(failing('There is no user alice'))
   })
 
-  it('says what is wrong, and changes nothing', async () => {
+  it('rejects a wrong password, scope, option or name, and changes nothing', async () => {
     const data = newFolder()
     const add = ['user', 'add', 'alice', '--scope', 'user/*.rs', '--data', data]
     expect(await runFhirWithInput('short\n', ...add)).toEqual(failing('A password has 8 to 1000 characters'))
     const none = failing('No password came: type it, or send it through a pipe, as one line')
     for (const input of ['', '\n', '\ncorrect horse\n']) expect(await runFhirWithInput(input, ...add)).toEqual(none)
     expect((await runFhirWithInput('correct horse', ...add, '--password', 'x')).err).toContain("unknown option '--password'")
-    // Before anybody types.
+    // Rejected before the password is read.
     expect((await runFhirWithInput('', 'user', 'add', 'alice', '--scope', 'none', '--data', data)).err).toBe(
       'fhir: "none" is no scope of this server\n',
     )
@@ -242,7 +242,7 @@ describe('fhir user', () => {
     expect((await runFhirWithInput('', 'user', 'password', 'bob', '--data', data)).err).toBe('fhir: There is no user bob\n')
   })
 
-  it('tells of a user and of an app that are good for nothing yet', async () => {
+  it('warns of a user and an app that cannot be used yet', async () => {
     const data = newFolder()
     for (const [name, ...who] of [['bob'], ['per', '--fhir-user', 'Person/1']])
       expect((await runFhirWithInput('correct horse', 'user', 'add', name!, '--scope', 'user/*.rs', ...who, '--data', data)).err).toContain(
@@ -253,18 +253,18 @@ describe('fhir user', () => {
     )
   })
 
-  /** As a person types at a terminal: an answer to each question. */
+  /** Runs a command at a terminal and types an answer to each prompt. */
   const atTerminal = (answers: readonly string[], ...args: readonly string[]): Promise<ProcessResult> => {
     const command = [process.execPath, 'bin/fhir.js', ...args].map((part) => `'${part}'`).join(' ')
     const child = spawn('script', ['-qec', command, '/dev/null'])
     runAtEnd(() => child.kill('SIGKILL'))
-    // Who was interrupted reads no more.
+    // An interrupted command no longer reads its input.
     child.stdin.on('error', () => undefined)
     const left = [...answers]
     let out = ''
     child.stdout.on('data', (data) => {
       out += data
-      // A terminal echoes what is typed before it is told not to.
+      // The terminal echoes input until the command turns the echo off.
       while (asked(out) > answers.length - left.length && left.length > 0) child.stdin.write(left.shift()!)
     })
     return new Promise((resolve) => child.on('close', (code) => resolve({ code, out, err: '' })))
@@ -301,7 +301,7 @@ describe('fhir user', () => {
 })
 
 describe('fhir keys', () => {
-  it('rotates: the first signs at once, the next in ten minutes or seconds', async () => {
+  it('rotates: the first key signs at once, the next after ten minutes or fifteen seconds', async () => {
     const data = newFolder()
     const keys = new FilesystemSigningKeys(join(data, 'signing-keys'))
     expect((await runFhir('client', 'add', 'app', ...APP, '--data', data)).code).toBe(0)
@@ -321,8 +321,8 @@ describe('fhir keys', () => {
   })
 })
 
-describe('What says who may use a server', () => {
-  it('is changed beside a running one, is not in a backup, and stays where one is restored', async () => {
+describe('The registrations and keys of a server', () => {
+  it('change beside a running server, are not in a backup, and survive a restore', async () => {
     const [data, file] = [newFolder(), join(newFolder(), 'saved.db')]
     const server = await startTokenServer('--data', data)
     const published = async (): Promise<readonly string[]> => {
@@ -351,7 +351,7 @@ describe('What says who may use a server', () => {
     expect((await runFhir('client', 'list', '--data', data)).out).toContain('after-it')
   })
 
-  it('counts for a running server as soon as the command has ended, for tokens it issued within seconds', async () => {
+  it('take effect on a running server as soon as the command has ended', async () => {
     const data = newFolder()
     const { base, stop } = await startTokenServer('--data', data)
     const add = ['client', 'add', 'app', '--secret', '--scope', 'system/Patient.rs', '--json', '--data', data]
@@ -383,7 +383,7 @@ describe('What says who may use a server', () => {
   })
 
   const isRoot = process.getuid?.() === 0
-  itRequiring('root', isRoot)('is the owner’s of the folder, also where root made it', async () => {
+  itRequiring('root', isRoot)('belong to the owner of the folder, even if root created them', async () => {
     const data = join(newFolder(), 'data')
     mkdirSync(data)
     chownSync(data, 65_534, 65_534)
@@ -394,7 +394,7 @@ describe('What says who may use a server', () => {
     expect([ours.length >= 3, new Set(ours)]).toEqual([true, new Set([65_534])])
   })
 
-  it('leaves audit records beside those of a server, on disk, which are removed with those', async () => {
+  it('leave audit records on disk beside those of the server, with the same retention', async () => {
     const data = newFolder()
     const { stop } = await startTokenServer('--data', data)
     await Promise.all(['a', 'b', 'c'].map((id) => runFhir('client', 'add', id, ...APP, '--data', data)))
@@ -427,7 +427,7 @@ describe('What says who may use a server', () => {
     expect(await opened(taken).clients.list()).toEqual([])
   })
 
-  it('is not looked for in what is no file', async () => {
+  it('are rejected if grants.db is a folder or not a database', async () => {
     const data = newFolder()
     mkdirSync(join(data, 'grants.db'))
     expect(await runFhir('client', 'list', '--data', data)).toEqual(failing(`${join(data, 'grants.db')} is not a file: move it away`))

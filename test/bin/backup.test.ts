@@ -1,4 +1,4 @@
-/** `fhir backup` and `fhir restore`, beside a server and without one. */
+/** `fhir backup` and `fhir restore`, with a running server and without one. */
 import { spawn } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -19,8 +19,8 @@ const put = ({ base }: RunningServer, id: string, active: boolean) =>
 
 const modeOf = (path: string): number => statSync(path).mode & 0o777
 
-describe('backup and restore', () => {
-  it('of a running server: what was saved is there again, with its history and its searches', async () => {
+describe('fhir backup and fhir restore', () => {
+  it('return a running server to the saved resources, history and searches', async () => {
     const data = newFolder()
     const file = join(newFolder(), 'saved.db')
     const server = await startOpenServer('--data', data)
@@ -29,7 +29,7 @@ describe('backup and restore', () => {
     expect((await runFhir('backup', file, '--data', data)).code).toBe(0)
     await put(server, 'a', true)
     await put(server, 'b', true)
-    // While a backup is being made; what was brought for nothing may be large.
+    // A restore during a backup is refused. It must also remove its copy, which can be large.
     const done = await startServerCommand(data, 'backup', '')
     expect((await runFhir('restore', file, '--data', data)).err).toContain('under way: try again')
     done!()
@@ -52,13 +52,13 @@ describe('backup and restore', () => {
     expect(readdirSync(data).filter((name) => /unfinished|restored|address|socket/.test(name))).toEqual([])
   })
 
-  it('tell that the server cannot open what was restored; it does as soon as it can, also after it was stopped meanwhile', async () => {
+  it('report a restored store that the server cannot open; it retries until it can', async () => {
     const [data, file] = [newFolder(), join(newFolder(), 'saved.db')]
     const server = await startOpenServer('--data', data)
     await put(server, 'a', true)
     expect((await runFhir('backup', file, '--data', data)).code).toBe(0)
     await put(server, 'b', true)
-    // Nobody can put a file there, or take one away.
+    // A folder with this name prevents the server from creating or deleting the file.
     const fault = join(data, 'index.db.next')
     mkdirSync(fault)
     const { code, err } = await runFhir('restore', file, '--data', data)
@@ -83,7 +83,7 @@ describe('backup and restore', () => {
     await again.stop()
   })
 
-  it('leave nothing beside the backup, and refuse a store that has newer versions in its log', async () => {
+  it('leave no extra files, and reject a store with newer versions in its log', async () => {
     const [data, other, saved] = [newFolder(), newFolder(), newFolder()]
     const file = join(saved, 'saved.db')
     const server = await startOpenServer('--data', data)
@@ -103,7 +103,7 @@ describe('backup and restore', () => {
     expect(readdirSync(other).filter((name) => name.includes('restored'))).toEqual([])
   })
 
-  it('in a folder whose name is too long for the address of a socket', async () => {
+  it('work in a folder with a path too long for a socket address', async () => {
     const data = join(newFolder(), 'a'.repeat(60), 'b'.repeat(60))
     const file = join(newFolder(), 'saved.db')
     const server = await startOpenServer('--data', data)
@@ -119,7 +119,7 @@ describe('backup and restore', () => {
     ['a folder', (path: string) => mkdirSync(path)],
     ['no store', (path: string) => writeFileSync(path, 'Dear diary, '.repeat(1_000))],
     ['an empty file', (path: string) => writeFileSync(path, '')],
-  ])('refuse, as the server does, %s in the place of what is restored, and touch nothing', async (_, place) => {
+  ])('refuse, like the server, %s in place of a backup to restore, and change nothing', async (_, place) => {
     const data = newFolder()
     const server = await startOpenServer('--data', data)
     expect((await put(server, 'a', true)).status).toBe(201)
@@ -143,7 +143,7 @@ describe('backup and restore', () => {
     await again.stop()
   })
 
-  it('leave a process alone whose number a lock of an older server has', async () => {
+  it('warn of an unrelated process that an outdated lock names, and leave it alone', async () => {
     const [data, file] = [newFolder(), join(newFolder(), 'saved.db')]
     const server = await startOpenServer('--data', data)
     await put(server, 'a', true)
@@ -162,10 +162,10 @@ describe('backup and restore', () => {
   })
 })
 
-describe('Commands reach the server of a folder', () => {
+describe('Commands to the server of a folder', () => {
   const left = new Promise<void>(() => undefined)
 
-  it('which refuses what would be in the way of another, until that is done', async () => {
+  it('are refused while they conflict with a running one, and accepted afterwards', async () => {
     const gate = { isOpen: true }
     const { backup, restore } = storeCommands(gate, async () => undefined)
     let leave = (): void => undefined
@@ -182,7 +182,7 @@ describe('Commands reach the server of a folder', () => {
     await commands.backup('', left)
   })
 
-  it('until it ends, and it learns when they do', async () => {
+  it('are received until the server ends, and it learns when each command ends', async () => {
     const folder = newFolder()
     let hasLeft = false
     const end = await listenForCommands(folder, {
@@ -205,7 +205,7 @@ describe('Commands reach the server of a folder', () => {
     expect(await startServerCommand(folder, 'hold', '')).toBeUndefined()
   })
 
-  it('and nobody where one was killed', async () => {
+  it('reach no server if it was killed and its socket remains', async () => {
     const folder = newFolder()
     writeFileSync(join(folder, 'address'), join(folder, 'socket'))
     mkdirSync(join(folder, 'socket'))

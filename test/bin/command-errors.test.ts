@@ -11,15 +11,15 @@ import { newFolder } from '../fixtures/at-end.ts'
 import { itRequiring } from '../fixtures/needing.ts'
 import { runFhir, startOpenServer } from './process.ts'
 
-describe('The command fhir', () => {
-  it('says in one line what is wrong', async () => {
+describe('The fhir command', () => {
+  it('reports a wrong argument or state in one line', async () => {
     const port = await freePort()
     const taken = createServer().listen(port, '127.0.0.1')
     const file = join(newFolder(), 'file')
     writeFileSync(file, '')
     const data = newFolder()
     const server = await startOpenServer('--data', data, '--base-url', 'http://[::1]:8080/fhir')
-    // Some shells look for files named as what is in brackets.
+    // The URLs are quoted, because some shells expand brackets as file name patterns.
     expect(
       server
         .out()
@@ -69,18 +69,18 @@ describe('The command fhir', () => {
     'https://h/fhir#x',
     'https://u:p@h/fhir',
     'https://h/my fhir',
-  ])('refuses %s as its base: no path can be put after it', (url) => expect(() => parseBaseUrl(url)).toThrow(InvalidArgumentError))
-  it('takes a base with and without a slash at the end', () =>
+  ])('rejects %s as a base URL: no path can be appended to it', (url) => expect(() => parseBaseUrl(url)).toThrow(InvalidArgumentError))
+  it('accepts a base URL with and without a trailing slash', () =>
     expect([parseBaseUrl('https://h/a/b/'), parseBaseUrl('http://[::1]:8080')]).toEqual(['https://h/a/b', 'http://[::1]:8080']))
   const old = (process.env.PATH ?? '')
     .split(':')
     .map((folder) => join(folder, 'node'))
     .find((node) => /^v(?:1\d|2[0-3])\./.test(spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout ?? ''))
-  itRequiring('a Node older than 24', old !== undefined)('says in one line that Node is too old', () => {
+  itRequiring('a Node older than 24', old !== undefined)('reports in one line that Node is too old', () => {
     const { status, stderr } = spawnSync(old!, ['bin/fhir.js', 'start'], { encoding: 'utf8' })
     expect([status, stderr]).toEqual([1, expect.stringMatching(/^fhir: Node 24 or newer is needed, this is v\d+\..*\n$/)])
   })
-  it('explains every command, and what there is where none is named, or one that is not', async () => {
+  it('explains each command, lists them without one, and suggests a similar name', async () => {
     expect(await runFhir()).toMatchObject({ code: 1, out: '', err: expect.stringContaining('load [options] <paths...>') })
     expect(await runFhir('lod', 'x')).toMatchObject({
       code: 1,

@@ -1,4 +1,4 @@
-/** A server that is killed under load: what it acknowledged is there afterwards, transactions are whole, and its index agrees with its store. */
+/** A server that is killed under load loses no acknowledged write and splits no transaction, and its index matches its store. */
 import { describe, expect, it } from '@jest/globals'
 import type { Tree } from '../api/server.ts'
 import { newFolder } from '../fixtures/at-end.ts'
@@ -15,9 +15,9 @@ const headers = { 'content-type': 'application/fhir+json' }
 describe('SIGKILL under load', () => {
   it(`${ROUNDS} times: every acknowledged write is there, no transaction is half there, searches find exactly what is there`, async () => {
     const data = newFolder()
-    /** id → the highest multipleBirthInteger acknowledged. */
+    /** Patient id → highest acknowledged multipleBirthInteger. */
     const updates = new Map<string, number>()
-    /** Groups of resources one transaction writes → the highest round acknowledged. */
+    /** Group of resources that one transaction writes → highest acknowledged round. */
     const groups = new Map<string, number>()
     let [round, acknowledged] = [0, 0]
     const random = createPrintedRandom('kills of a server under load')

@@ -1,4 +1,4 @@
-/** A server whose disk changes what it wrote: who runs it, and who asks it, are told; all else goes on. */
+/** A server with a disk that changed stored bytes: the log and the responses report the damage, and all other data is served. */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
@@ -6,7 +6,7 @@ import { newFolder } from '../fixtures/at-end.ts'
 import { patient, type Tree } from '../fixtures/resources.ts'
 import { type RunningServer, runFhir, startOpenServer } from './process.ts'
 
-describe('A server whose store has three Patients with changed bytes', () => {
+describe('A server with three damaged Patients in its store', () => {
   const data = newFolder()
   const file = join(data, 'store.db')
   let server: RunningServer
@@ -25,7 +25,7 @@ describe('A server whose store has three Patients with changed bytes', () => {
   })
   afterAll(() => server.stop())
 
-  it('does not serve them, and says so once for each request; others are served, and found', async () => {
+  it('answers 500 for them, logs once per request, and serves all others', async () => {
     const damaged = await send(server, 'GET', 'Patient/changed', undefined, { 'x-request-id': 'read' })
     expect([damaged.status, JSON.stringify(damaged.body)]).toEqual([500, expect.stringContaining('The store is damaged')])
     expect(await statusOf('GET', 'Patient/sound')).toBe(200)
@@ -53,13 +53,13 @@ describe('A server whose store has three Patients with changed bytes', () => {
     expect(told).toEqual(['read', 'batch', 'transaction'].map(tells))
   })
 
-  it('makes no backup', async () => {
+  it('creates no backup', async () => {
     const copy = join(newFolder(), 'backup.db')
     expect(await runFhir('backup', copy, '--data', data)).toMatchObject({ code: 1, err: `fhir: ${file} is damaged: no backup was made\n` })
     expect(existsSync(copy)).toBe(false)
   })
 
-  it('lets one be replaced, whose version stays damaged, but not changed', async () => {
+  it('allows the update of a damaged Patient, but no patch; the old version stays damaged', async () => {
     expect(await statusOf('POST', 'Patient', patient('rotten'))).toBe(409)
     // Another test expects the other lines about damage.
     const id = { 'x-request-id': 'rotten' }
@@ -72,7 +72,7 @@ describe('A server whose store has three Patients with changed bytes', () => {
     for (const path of ['_history/1', '_history']) expect(await statusOf('GET', `Patient/rotten/${path}`, undefined, id)).toBe(500)
   })
 
-  it('lets one be deleted, also by a transaction', async () => {
+  it('allows the deletion of a damaged Patient, also in a transaction', async () => {
     const entry = [{ request: { method: 'DELETE', url: 'Patient/doomed' } }]
     expect(await statusOf('POST', '', { resourceType: 'Bundle', type: 'transaction', entry })).toBe(200)
     expect(await statusOf('GET', 'Patient/doomed')).toBe(404)

@@ -35,7 +35,7 @@ describe('The recipe for DuckDB', () => {
   beforeAll(async () => {
     const data = join(newFolder(), 'data')
     server = await startTokenServer('--sample', '--data', data)
-    // A checkout as the commands see it: npm, the sources, DuckDB.
+    // A checkout as the commands expect it: npm, the sources and DuckDB.
     const bin = join(folder, 'bin')
     mkdirSync(bin)
     const npm = `#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift\nexec '${process.execPath}' '${resolve('bin/fhir.js')}' "$@" --from '${server.base}' --data '${data}'\n`

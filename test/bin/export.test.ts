@@ -1,4 +1,4 @@
-/** What `fhir export` prints, and what it ends with, for who runs it each night. */
+/** Output and exit codes of `fhir export`, for operators that run it each night. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
@@ -28,7 +28,7 @@ const exportFrom = (base: string, ...more: readonly string[]) => {
   return runFhir('export', '--to', folder, '--from', base, '--data', join(folder, 'none'), ...more).then((ended) => ({ ...ended, folder }))
 }
 
-/** `severity`: of what is in its file of errors, where it has one. */
+/** `severity`: severity of the issue in the error file, if the export has one. */
 async function exportOf(answer: PreparedResponse, severity = 'error') {
   const { base } = await startBulkServer({
     'GET /files/patients': rangeResponder(PATIENT, '"a"'),
@@ -39,8 +39,8 @@ async function exportOf(answer: PreparedResponse, severity = 'error') {
   return { base, ...(await exportFrom(base, '--patients')) }
 }
 
-describe('An export that', () => {
-  it('is all there ends with 0', async () => {
+describe('fhir export', () => {
+  it('exits with 0 if the export is complete', async () => {
     const { code, out, err, folder, base } = await exportOf(done([]))
     expect([code, out]).toEqual([0, `1 resource in 1 file as of 2026-11-22T10:00:00.000Z: in ${folder}\n`])
     expect(err).toBe(`${base}/export/1\n0 MB\n`)
@@ -50,12 +50,12 @@ describe('An export that', () => {
     ['error', 4],
     ['warning', 4],
     ['information', 0],
-  ])('is told of something ends with what that is worth: %s, %i', async (severity, code) => {
+  ])('prints an issue of severity %s, and exits with %i', async (severity, code) => {
     const ended = await exportOf(done([{ type: 'OperationOutcome', url: '{base}/files/error' }]), severity)
     expect(ended).toMatchObject({ code, err: expect.stringContaining('Patient/3 is damaged\n') })
   })
 
-  it('omits types by a setting of the server names them and the setting, and ends with 0', async () => {
+  it('names the types that a server setting omits, and exits with 0', async () => {
     const omittedTypes = { types: ['Claim', 'Coverage'], setting: 'FHIR_GROUP_EXPORT_TYPES' }
     const { code, err } = await exportOf(done([], { extension: { omittedTypes } satisfies Manifest['extension'] }))
     const sentence =
@@ -69,29 +69,29 @@ describe('An export that', () => {
     ['no setting', { omittedTypes: { types: ['Claim'] } }],
     ['types that are no names', { omittedTypes: { types: ['\u001b[2J'], setting: 'S' } }],
     ['a setting that is no name', { omittedTypes: { types: ['Claim'], setting: '\u001b[2J' } }],
-  ])('has an extension of another server names no types: %s', async (_, extension) => {
+  ])('names no types for an extension of another server: %s', async (_, extension) => {
     expect((await exportOf(done([], { extension }))).err).not.toContain('omits')
   })
 
-  it('has nothing in it says so', async () => {
+  it('reports that an export has no resources', async () => {
     const nothing = JSON.stringify({ transactionTime: '2026-11-22T10:00:00.000Z', output: [] })
     const { out, folder } = await exportOf({ status: 200, body: nothing })
     expect(out).toBe(`No resources as of 2026-11-22T10:00:00.000Z: ${folder} has the manifest\n`)
   })
 
-  it('finds nobody at the address ends with 5', async () => {
+  it('exits with 5 if no server answers at the address', async () => {
     const nobody = `http://127.0.0.1:${await freePort()}/fhir`
     const { code, err } = await exportFrom(nobody)
     expect([code, err]).toEqual([5, `fhir: ${nobody}/$export cannot be reached (ECONNREFUSED)\n`])
   })
 
-  it('is refused ends with 3, and says that no token was sent', async () => {
+  it('exits with 3 for a 401, and says that no token was sent', async () => {
     const server = await startBulkServer({ 'GET /$export': [{ status: 401 }] })
     const { code, err } = await exportFrom(server.base)
     expect([code, err]).toEqual([3, expect.stringContaining('The export is refused: 401 (no token was sent: no server runs on ')])
   })
 
-  it('is refused for what it asks says nothing of tokens', async () => {
+  it('exits with 3 for a 400, and does not mention tokens', async () => {
     const server = await startBulkServer({ 'GET /$export': [{ status: 400 }] })
     expect(await exportFrom(server.base)).toMatchObject({ code: 3, err: 'fhir: The export is refused: 400\n' })
   })
@@ -101,13 +101,13 @@ describe('An export that', () => {
     [['--to', 'x', '--since', 'yesterday'], 'An instant'],
     [['--to', 'x', '--key', 'missing.json', '--client', 'c'], 'missing.json cannot be read'],
     [['--to', 'x', '--since', '2026-01-01T00:00:00Z', '--since-last'], 'cannot be used with'],
-  ])('is asked for wrongly ends with 2: %j', async (options, reason) => {
+  ])('exits with 2 for wrong options: %j', async (options, reason) => {
     expect(await runFhir('export', ...options)).toMatchObject({ code: 2, err: expect.stringContaining(reason) })
     expect(existsSync('x')).toBe(false)
   })
 })
 
-it('A disk that is full is told with the folder', () => {
+it('A full disk is reported with the folder', () => {
   const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC', syscall: 'write' })
   expect(errorMessageOf(full, 'nightly')).toBe('nightly cannot be written to (ENOSPC, write)')
   expect(errorMessageOf(Object.assign(full, { path: 'a' }), 'nightly')).toBe('a cannot be used (ENOSPC, write)')

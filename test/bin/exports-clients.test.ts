@@ -1,4 +1,4 @@
-/** Clients of Bulk Data that others wrote, against a server of ours. smart-fetch: https://docs.smarthealthit.org/smart-fetch/ (Apache-2.0) */
+/** Third-party Bulk Data clients against this server. smart-fetch: https://docs.smarthealthit.org/smart-fetch/ (Apache-2.0) */
 import { spawn } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -31,7 +31,7 @@ function run(command: string, ...args: readonly string[]): Promise<ProcessResult
 
 const linesOf = (file: string): number => readFileSync(file, 'utf8').trimEnd().split('\n').length
 
-describe('A client that others wrote exports', () => {
+describe('An export by a third-party client', () => {
   const folder = newFolder()
   const [data, key, keys] = [join(folder, 'data'), join(folder, 'key.json'), join(folder, 'keys.jwks')]
   let server: RunningServer
@@ -72,7 +72,7 @@ describe('A client that others wrote exports', () => {
       if (text === '') continue
       const { output } = JSON.parse(text) as { readonly output: readonly { readonly type: string; readonly url: string }[] }
       const { url } = output.find(({ type }) => type === 'Patient')!
-      // Without a token: the link is enough.
+      // No token is needed: the link authorizes the download.
       const { out } = await run('curl', '-sS', url)
       return expect(out.trimEnd().split('\n')).toHaveLength(expected.get('Patient')!)
     }

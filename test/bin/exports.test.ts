@@ -1,4 +1,4 @@
-/** Exports of a server that runs, as a program of a hospital makes them each night: by its key, at each level, and through a death of the server. */
+/** Exports of a running server by a client with a key: at each level, with --since-last, and across a crash of the server. */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
@@ -12,7 +12,7 @@ import { type RunningServer, runFhir, startOpenServer, startTokenServer } from '
 
 const ROUNDS = caseCountOf(2, 50)
 
-/** `Type/id/version` of all lines of the files of a folder. */
+/** Returns `Type/id/version` of every line in the files of a folder. */
 const namesIn = (folder: string): readonly string[] =>
   readdirSync(folder)
     .filter((name) => name.endsWith('.ndjson'))
@@ -38,7 +38,7 @@ async function put(base: string, resources: readonly Tree[], authorization = '')
   if (response.status !== 200) throw new Error(await response.text())
 }
 
-describe('A program with a key', () => {
+describe('A client with a key', () => {
   const folder = newFolder()
   const [data, key] = [join(folder, 'data'), join(folder, 'key.json')]
   const to = (name: string): string => join(folder, name)
@@ -70,12 +70,12 @@ describe('A program with a key', () => {
     ['group', ['--group', 'g'], 'Observation/of-a Observation/of-b Patient/a Patient/b'],
     ['types', ['--type', 'Patient'], 'Patient/a Patient/b Patient/c'],
     ['filtered', ['--type', 'Observation', '--type-filter', 'Observation?subject=Patient/c'], 'Observation/of-c'],
-  ])('gets what is at its level: %s', async (name, options, names) => {
+  ])('exports the resources of its level: %s', async (name, options, names) => {
     expect(await exported(name, ...options)).toMatchObject({ code: 0 })
     expect(namesIn(to(name))).toEqual(names.split(' ').map((each) => `${each}/1`))
   })
 
-  it('is loaded into another server: all is there, and what else is in the folder is told', async () => {
+  it('exports files that another server loads; other files in the folder are reported', async () => {
     await exported('all')
     const another = await startOpenServer('--data', to('another'))
     const loaded = await runFhir('load', to('all'), '--to', another.base, '--data', to('another'))
@@ -87,7 +87,7 @@ describe('A program with a key', () => {
     await another.stop()
   })
 
-  it('has a key for its owner alone, which is never written over', async () => {
+  it('has a key file only for its owner, which is never overwritten', async () => {
     expect(statSync(key).mode & 0o077).toBe(0)
     const again = await runFhir('client', 'add', 'another', '--new-key', key, '--scope', 'system/*.rs', '--data', data)
     expect(again).toMatchObject({ code: 1, err: expect.stringContaining('is there already') })
@@ -95,11 +95,11 @@ describe('A program with a key', () => {
     expect([taken.code, existsSync(to('none.json'))]).toEqual([1, false])
   })
 
-  it('is refused what is not there', async () => {
+  it('is refused with 404 for an unknown Group', async () => {
     expect(await exported('none', '--group', 'nobody')).toMatchObject({ code: 3, err: expect.stringContaining('404') })
   })
 
-  it('reads a part of a file by its link', async () => {
+  it('reads a range of a file by its link, also without a token', async () => {
     await exported('parts', '--type', 'Patient')
     const { output } = JSON.parse(readFileSync(join(to('parts'), 'manifest.json'), 'utf8'))
     const whole = readFileSync(join(to('parts'), 'Patient.ndjson'), 'utf8')
@@ -115,7 +115,7 @@ describe('A program with a key', () => {
     expect([withToken.status, await withToken.text()]).toEqual([200, whole])
   })
 
-  it('gets what was changed since the last time', async () => {
+  it('exports only changes with --since-last', async () => {
     await exported('since', '--since-last')
     const { out } = await runFhir('token', '--data', data)
     const authorization = `Bearer ${out.trim()}`
@@ -124,7 +124,7 @@ describe('A program with a key', () => {
     const runs = readdirSync(to('since')).filter((name) => name !== 'export-state.json')
     expect(runs).toHaveLength(2)
     expect(namesIn(join(to('since'), runs.sort()[1]!))).toEqual(['Patient/d/1'])
-    // Other tests export what was there before.
+    // Other tests expect the resources from before.
     expect((await fetch(`${server.base}/Patient/d`, { method: 'DELETE', headers: { authorization } })).status).toBe(204)
   })
 })
@@ -147,7 +147,7 @@ describe('SIGKILL of the server during an export', () => {
       const kicked = await fetch(`${first.base}/$export`, { headers: { accept: 'application/fhir+json', prefer: 'respond-async' } })
       const expected = [...versions].map(([id, version]) => `Patient/${id}/${version}`).sort()
       const link = kicked.headers.get('content-location')!
-      // What is written meanwhile, acknowledged or not, is in none of the files; a later export would have it.
+      // The files contain no write made after the kick-off, acknowledged or not. A later export contains it.
       const late = put(first.base, [{ resourceType: 'Basic', id: 'late', code: { text: 'x' } }]).catch(() => undefined)
       for (let left = random.below(300); left > 0; left--) await (await fetch(link)).text()
       await first.stop('SIGKILL')

@@ -1,4 +1,4 @@
-/** A server on a disk that is full, or fails: nothing acknowledged is lost, and it goes on when the disk does. */
+/** A server on a full or failing disk loses no acknowledged write, and continues when the disk works again. */
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import { type RunningServer, runFhir, startOpenServer, startOpenServerUnder } fr
 
 const headers = { 'content-type': 'application/fhir+json' }
 
-/** The status of a write, and what its answer says. */
+/** Updates a Basic and returns the status and body of the response. */
 async function put({ base }: RunningServer, id: string, text = 'x'): Promise<{ readonly status: number; readonly body: Tree }> {
   const body = JSON.stringify({ resourceType: 'Basic', id, code: { text } })
   const response = await fetch(`${base}/Basic/${id}`, { method: 'PUT', headers: { ...headers, 'x-request-id': id }, body })
@@ -26,7 +26,7 @@ const recordsIn = (data: string): readonly Tree[] =>
       .map((line) => JSON.parse(line)),
   )
 
-/** Each acknowledged write is there and has one record; no line stands twice. */
+/** Expects each acknowledged write to be stored with one audit record, and no record twice. */
 async function expectKept(server: RunningServer, data: string, acknowledged: readonly string[]): Promise<void> {
   for (const id of acknowledged) expect([id, (await fetch(`${server.base}/Basic/${id}`)).status]).toEqual([id, 200])
   await server.stop()
@@ -44,7 +44,7 @@ describe.each(['strict', 'batched'])('With %s audit records', (durability) => {
   const settings = ['env', `FHIR_AUDIT_DURABILITY=${durability}`]
 
   itOnFaultyDisk.each([['fsync'], ['fsync write']])(
-    `a server whose disk fails to %s acknowledges nothing it may lose, and recovers`,
+    `a server on a disk that fails to %s loses no acknowledged write, and recovers`,
     async (calls) => {
       const data = newFolder()
       const faults = join(newFolder(), 'faults')
@@ -123,19 +123,19 @@ function smallDisk(): string {
   return folder
 }
 
-/** False where one may not mount. */
+/** Mounts a small disk. Returns false if the process may not mount. */
 function mounted(folder: string): boolean {
   const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=4m,mode=700', 'none', folder])
   if (status === 0) runAtEnd(() => spawnSync('umount', ['-l', folder]))
   return status === 0
 }
 
-/** Until not a byte fits any more. */
+/** Fills the disk to the last byte. */
 function fill(disk: string): void {
   for (const size of [100_000, 1_000, 1])
     try {
       for (;;) writeFileSync(join(disk, 'filler'), Buffer.alloc(size), { flag: 'a' })
     } catch {
-      // Full for pieces of this size.
+      // The disk has no space for a piece of this size.
     }
 }

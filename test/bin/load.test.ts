@@ -1,4 +1,4 @@
-/** `fhir load` on a server that runs, and on addresses without one. */
+/** `fhir load` against a running server and against addresses without one. */
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
@@ -10,8 +10,8 @@ import { freePort } from '../engines/engine.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { fetchJson, runFhir, startOpenServer } from './process.ts'
 
-describe('load', () => {
-  it('takes Bundles, resources and NDJSON, each also as .gz, twice, and says what failed', async () => {
+describe('fhir load', () => {
+  it('loads Bundles, resources and NDJSON, also compressed or repeated, and reports failures', async () => {
     const server = await startOpenServer('--memory')
     const folder = newFolder()
     mkdirSync(join(folder, 'below'))
@@ -74,7 +74,7 @@ describe('load', () => {
     expect((await fetchJson(`${server.base}/Basic/ok2`)).id).toBe('ok2')
     await server.stop()
   })
-  it('says that the server cannot be reached, and before that, that failures cannot be written into a file', async () => {
+  it('reports an unreachable server, and first a failures file that cannot be written', async () => {
     const folder = newFolder()
     const file = join(folder, 'one.json')
     writeFileSync(file, '{"resourceType":"Patient","id":"p","active":true}')
@@ -87,7 +87,7 @@ describe('load', () => {
     const { code, err } = await runFhir('load', file, '--to', `http://127.0.0.1:${await freePort()}/fhir`)
     expect([code, err]).toEqual([1, expect.stringContaining('cannot be reached (ECONNREFUSED)')])
   })
-  it('says once that there is no FHIR base, also where everything is answered 200', async () => {
+  it('reports once that an address is not a FHIR base, even if it answers 200', async () => {
     const folder = newFolder()
     for (const id of ['p', 'q']) writeFileSync(join(folder, `${id}.json`), `{"resourceType":"Patient","id":"${id}","active":true}`)
     const site = createHttpServer((_, response) => response.end('<html>Welcome</html>')).listen(0, '127.0.0.1')

@@ -1,4 +1,4 @@
-/** What the command line prints may not reach anybody: that ends nothing. */
+/** A command or server continues even if its output cannot be written. */
 import { spawn } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ const basic = (id: string): string => JSON.stringify({ resourceType: 'Basic', id
 
 const shell = (redirection: string): readonly string[] => ['sh', '-c', `exec "$@" ${redirection}`, 'sh']
 
-/** Each such search fails, and its error is printed: it has a next page, and there is no folder to keep its parameters in. */
+/** Makes two searches fail with a logged error: they have a next page, and the folder that stores their parameters is missing. */
 async function failTwice(data: string, { base }: RunningServer): Promise<void> {
   const headers = { 'content-type': 'application/fhir+json' }
   for (const id of ['a', 'b']) await fetch(`${base}/Basic/${id}`, { method: 'PUT', headers, body: basic(id) })
@@ -23,7 +23,7 @@ async function failTwice(data: string, { base }: RunningServer): Promise<void> {
 }
 
 describe('A server', () => {
-  it('says on standard error, in a line each, what the disk refused', async () => {
+  it('logs each disk error on standard error, in one line', async () => {
     const data = newFolder()
     const server = await startOpenServer('--data', data)
     await failTwice(data, server)
@@ -31,7 +31,7 @@ describe('A server', () => {
     expect(server.err()).toMatch(/^(?:\S+ request \S+: E[A-Z]+: .*blobs.*\n){2}$/)
   })
 
-  it.each([['2>/dev/full'], ['2>&-']])('goes on where standard error is %s', async (redirection) => {
+  it.each([['2>/dev/full'], ['2>&-']])('keeps running if standard error is %s', async (redirection) => {
     const data = newFolder()
     const server = await startOpenServerUnder(shell(redirection), '--data', data)
     await failTwice(data, server)
@@ -39,7 +39,7 @@ describe('A server', () => {
     expect(await server.stop()).toBe(0)
   })
 
-  it('goes on when nobody reads its output any more', async () => {
+  it('keeps running when its output is closed', async () => {
     const data = newFolder()
     const server = await startOpenServer('--data', data)
     server.child.stdout!.destroy()
@@ -50,7 +50,7 @@ describe('A server', () => {
   })
 })
 
-it('A command does what it was asked where its output cannot be written', async () => {
+it('A command completes even if its output cannot be written', async () => {
   const data = newFolder()
   const server = await startOpenServer('--data', data)
   const file = join(newFolder(), 'saved.db')

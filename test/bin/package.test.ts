@@ -1,4 +1,4 @@
-/** `fhir package`, beside a server that runs, and killed, doubled, on a full disk. */
+/** `fhir package` beside a running server, killed, run twice at once, and on a full disk. */
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -29,7 +29,7 @@ describe('A package that is added to a running server', () => {
   const add = async (version: string, more: Readonly<Record<string, unknown>> = {}) =>
     run('add', await writeArchiveFile(guideFilesOf(version, more)))
 
-  /** The status of `$validate` against a profile, and what it says. */
+  /** Returns the status of `$validate` against a profile, and its issues. */
   async function validated(name: string, resource: Tree): Promise<readonly unknown[]> {
     const response = await fetch(`${server.base}/Basic/$validate?profile=${encodeURIComponent(guideCanonicalOf(name))}`, {
       method: 'POST',
@@ -59,7 +59,7 @@ describe('A package that is added to a running server', () => {
       if (name !== 'lock.db') rmSync(join(data, 'packages', name), { recursive: true })
   })
 
-  it('takes part at once, until it is removed', async () => {
+  it('takes effect at once, until it is removed', async () => {
     expect(await validated('with-subject', basicWithColor('red'))).toEqual(NOT_LOADED)
     expect(await add('1.0.0')).toEqual({ code: 0, out: ADDED, err: '' })
     expect(await validated('with-subject', basicWithColor('red'))).toEqual([200, 'error required'])
@@ -68,7 +68,7 @@ describe('A package that is added to a running server', () => {
     expect((await run('remove', `${GUIDE_NAME}@1.0.0`)).err).toContain('is not there')
   })
 
-  it('is removed by its name alone where it is the only one, and never another', async () => {
+  it('can be removed by name alone only if it has one version', async () => {
     const removed = async (text: string) => {
       const { code, out, err } = await run('remove', text)
       return [code, `${out}${err}`]
@@ -85,7 +85,7 @@ describe('A package that is added to a running server', () => {
     expect(await removed(GUIDE_NAME)).toEqual([0, `${GUIDE_NAME} 1.0.0 is removed\n`])
   })
 
-  it('says what of it is retired, which takes no part and is not named by the server', async () => {
+  it('reports its retired resources, which the server neither uses nor names', async () => {
     const retired = { ...profile('retired', '1.0.0', [{ id: 'Basic.subject', path: 'Basic.subject', min: 1 }]), status: 'retired' }
     const { err } = await add('1.0.0', {
       'package/retired.json': retired,
@@ -99,7 +99,7 @@ describe('A package that is added to a running server', () => {
     expect(supportedProfile).toEqual([guideCanonicalOf('with-color'), guideCanonicalOf('with-subject')])
   })
 
-  it('has profiles that the server names, while it is there', async () => {
+  it('adds its profiles to the CapabilityStatement while it is there', async () => {
     const supported = async () => {
       const statement = (await (await fetch(`${server.base}/metadata`)).json()) as Tree
       return statement.rest[0].resource.find(({ type }: Tree) => type === 'Basic').supportedProfile
@@ -111,7 +111,7 @@ describe('A package that is added to a running server', () => {
     expect(await supported()).toBeUndefined()
   })
 
-  it('decides what was unknown by the value sets it brings', async () => {
+  it('decides codes that were unknown before, with the value sets it brings', async () => {
     await add('1.0.0')
     expect(await validated('with-color', basicWithColor('blue'))).toEqual([200, 'information not-supported'])
     const values = { 'package/package.json': { name: 'example.colors', version: '1.0.0' }, 'package/colors.json': COLORS_VALUE_SET }
@@ -120,7 +120,7 @@ describe('A package that is added to a running server', () => {
     expect(await validated('with-color', basicWithColor('red'))).toEqual(NO_ISSUES)
   })
 
-  it('stays beside its other versions: the newest counts, each by its version', async () => {
+  it('coexists with other versions: the newest is the default, each is found by version', async () => {
     const relaxed = {
       'package/StructureDefinition-subject.json': profile('with-subject', '1.10.0', [
         { id: 'Basic.subject', path: 'Basic.subject', short: 'x' },
@@ -136,7 +136,7 @@ describe('A package that is added to a running server', () => {
     )
   })
 
-  it('does not say what R4 says', async () => {
+  it('does not replace definitions of R4', async () => {
     const url = 'http://hl7.org/fhir/ValueSet/administrative-gender'
     const gender = { ...COLORS_VALUE_SET, id: 'gender', url, version: '9.0.0', compose: { include: [{ system: 'http://example.org' }] } }
     const basic = {
@@ -149,7 +149,7 @@ describe('A package that is added to a running server', () => {
     expect(err).toContain(`R4 itself says ${url}: `)
   })
 
-  it('is told what of it is not used, and what it depends on', async () => {
+  it('is added with a list of its unusable resources and missing dependencies', async () => {
     const manifest = { name: GUIDE_NAME, version: '1.0.0', dependencies: { 'hl7.fhir.us.core': '6.1.x', 'example.other': '2.0.0' } }
     const odd = {
       'package/package.json': manifest,
@@ -176,17 +176,17 @@ describe('A package that is added to a running server', () => {
   })
 
   it.each([
-    ['of another FHIR', { name: GUIDE_NAME, version: '1.0.0', fhirVersions: ['5.0.0'] }, 'is of FHIR 5.0.0, and this server of R4'],
-    ['with a name that leads elsewhere', { name: '../../up', version: '1.0.0' }, 'no name and version'],
-    ['with a version that leads elsewhere', { name: GUIDE_NAME, version: '1/../..' }, 'no name and version'],
-    ['that a server has already', { name: 'hl7.fhir.us.core', version: '6.1.0' }, 'hl7.fhir.us.core 6.1.0 is there already'],
+    ['of another FHIR version', { name: GUIDE_NAME, version: '1.0.0', fhirVersions: ['5.0.0'] }, 'is of FHIR 5.0.0, and this server of R4'],
+    ['with a path as its name', { name: '../../up', version: '1.0.0' }, 'no name and version'],
+    ['with a path as its version', { name: GUIDE_NAME, version: '1/../..' }, 'no name and version'],
+    ['that is already there', { name: 'hl7.fhir.us.core', version: '6.1.0' }, 'hl7.fhir.us.core 6.1.0 is there already'],
   ])('is refused: %s', async (_, manifest, text) => {
     const { code, err } = await add('1.0.0', { 'package/package.json': manifest })
     expect([code, err]).toEqual([1, expect.stringContaining(text)])
     expect(readdirSync(join(data, 'packages'))).toEqual(['lock.db'])
   })
 
-  it('comes from a registry', async () => {
+  it('can come from a registry', async () => {
     const fetching = await registryOf({ [GUIDE_NAME]: { '1.0.0': guideFilesOf('1.0.0') } })
     expect(await fetching(`${GUIDE_NAME}@1.0.0`)).toEqual({ code: 0, out: ADDED, err: '' })
     expect((await fetching(`${GUIDE_NAME}@1.0.0`)).err).toContain('is there already')
@@ -195,7 +195,7 @@ describe('A package that is added to a running server', () => {
     expect((await run('remove', 'hl7.fhir.us.core@6.1.0')).err).toContain('is part of the server')
   })
 
-  /** Adds from a registry of these: name → version → files. */
+  /** Returns a function that adds packages from a registry with `packages`: name → version → files. */
   async function registryOf(packages: Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, unknown>>>>>>) {
     const registry = createServer(async ({ url = '' }, response) => {
       const [, name = '', version] = url.split('/')
@@ -217,7 +217,7 @@ describe('A package that is added to a running server', () => {
     'package/package.json': { name, version, dependencies },
   })
 
-  it('brings what it depends on, if that is wanted: the newest of several, circles once, and what cannot come is told', async () => {
+  it('brings its dependencies on request, and reports those that cannot be added', async () => {
     const r5 = { 'package/package.json': { name: 'example.r5', version: '5.0.0', fhirVersions: ['5.0.0'] } }
     const fetching = await registryOf({
       'example.a': {
@@ -246,7 +246,7 @@ describe('A package that is added to a running server', () => {
     expect(await fetching('example.a@latest', '--with-dependencies')).toMatchObject({ code: 0, err: '' })
   })
 
-  it('has search parameters that are searched by when they are created', async () => {
+  it('has search parameters that take effect only when created as resources', async () => {
     const parameter = { resourceType: 'SearchParameter', id: 'p', url: 'http://example.org/p', status: 'active', code: 'own-subject' }
     const meaning = { name: 'p', description: 'p', base: ['Basic'], type: 'reference', expression: 'Basic.subject' }
     const { code, err } = await add('1.0.0', { 'package/SearchParameter-p.json': { ...parameter, ...meaning } })
@@ -256,7 +256,7 @@ describe('A package that is added to a running server', () => {
     expect(basic.searchParam.map(({ name }: Tree) => name)).not.toContain('own-subject')
   })
 
-  it('is recorded where it comes and where it goes, by whom', async () => {
+  it('is recorded with the operator when it is added and removed', async () => {
     const audit = () =>
       readdirSync(join(data, 'audit'))
         .filter((name) => name.endsWith('.commands.jsonl'))
@@ -276,7 +276,7 @@ describe('A package that is added to a running server', () => {
     ])
   })
 
-  it('that is damaged is told by answers, the log and the list, and is mended by removing and adding it', async () => {
+  it('is reported as damaged by responses, log and list, and repaired by adding it again', async () => {
     await add('1.0.0')
     const values = { 'package/package.json': { name: 'example.colors', version: '1.0.0' }, 'package/colors.json': COLORS_VALUE_SET }
     await run('add', await writeArchiveFile(values))
@@ -295,7 +295,7 @@ describe('A package that is added to a running server', () => {
     })
     const { issue } = (await named.json()) as Tree
     expect([named.status, issue.map(({ details }: Tree) => details.text)]).toEqual([200, expect.arrayContaining([damaged])])
-    // Once for each state of the folder, which changes once more two seconds after a package came.
+    // The server logs the damage once for each state of the folder. The state changes again two seconds after a package was added.
     expect(server.err()).toContain(damaged)
     expect((await run('list')).out).toMatch(
       /example\.colors +1\.0\.0 +0 +1 +0\nexample\.guide +1\.0\.0 +damaged: remove it, and add it again\n/,
@@ -306,7 +306,7 @@ describe('A package that is added to a running server', () => {
   })
 })
 
-/** So many definitions that it takes a while to write them. */
+/** Creates an archive with so many definitions that writing them takes a while. */
 async function large(): Promise<string> {
   const types = ['Patient', 'Observation', 'Condition', 'Encounter', 'Procedure', 'Basic', 'Goal', 'Device', 'Group', 'Flag']
   const differential = { element: [{ id: 'x', path: 'x', patternString: 'x'.repeat(200_000), min: 1 }] }
@@ -316,15 +316,15 @@ async function large(): Promise<string> {
 
 const finished = (data: string): readonly string[] => readdirSync(join(data, 'packages')).filter((name) => name === `${GUIDE_NAME}-1.0.0`)
 
-describe('A package is there whole or not at all', () => {
-  it('where the command is killed, wherever it is', async () => {
+describe('A package is complete or absent', () => {
+  it('if the command is killed at any point', async () => {
     const data = newFolder()
     const file = await large()
     let left = 0
     for (let step = 0; step < caseCountOf(3, 20); step++) {
       const child = spawn(process.execPath, ['bin/fhir.js', 'package', 'add', file, '--data', data])
       const ended = new Promise((resolve) => child.on('close', resolve))
-      // It has begun to write: what is there is not finished.
+      // The command has begun to write and has not finished.
       const isWriting = () => {
         try {
           return readdirSync(join(data, 'packages')).some((name) => name.startsWith(GUIDE_NAME))
@@ -347,7 +347,7 @@ describe('A package is there whole or not at all', () => {
     expect(readdirSync(join(data, 'packages')).toSorted()).toEqual([`${GUIDE_NAME}-1.0.0`, 'lock.db'])
   })
 
-  it('where two commands add it at once: one does', async () => {
+  it('if two commands add it at once: one succeeds', async () => {
     const data = newFolder()
     const file = await large()
     const results = await Promise.all([1, 2].map(() => runFhir('package', 'add', file, '--data', data)))
@@ -368,7 +368,7 @@ describe('A package is there whole or not at all', () => {
     expect(readdirSync(join(small, 'packages'))).toEqual(['lock.db'])
   })
 
-  it('and what somebody damaged is told by the list, and can be removed', async () => {
+  it('or, once damaged, is reported by the list and can be removed', async () => {
     const data = newFolder()
     mkdirSync(join(data, 'packages', `${GUIDE_NAME}-1.0.0`), { recursive: true })
     writeFileSync(join(data, 'packages', `${GUIDE_NAME}-1.0.0`, 'index.json'), '{')

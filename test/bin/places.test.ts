@@ -1,4 +1,4 @@
-/** Which server a command means, and what it says where there is none. */
+/** The server that a command addresses, and its messages if there is none. */
 import { spawn } from 'node:child_process'
 import { chmodSync, existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { type ProcessResult, runFhir, runFhirWithInput, startTokenServer } from 
 const ADD = ['client', 'add', 'app', '--secret', '--scope', 'system/*.rs']
 const USER = ['user', 'add', 'ann', '--scope', 'user/*.rs', '--fhir-user', 'Practitioner/1']
 
-/** Each of those that say who may use a server, but those that make the first of something. */
+/** Commands on registrations and keys, except those that create the first one. */
 const CHANGES = [
   ['client', 'list'],
   ['client', 'update', 'app', '--name', 'App'],
@@ -23,7 +23,7 @@ const CHANGES = [
 ]
 
 describe('A command', () => {
-  it('makes nothing where there is no data, and says what to name', async () => {
+  it('creates nothing in a folder without data, and names the options to use', async () => {
     const [empty, nowhere] = [newFolder(), join(newFolder(), 'nowhere')]
     for (const args of CHANGES)
       for (const folder of args[1] === 'list' ? [empty, nowhere] : [empty])
@@ -34,7 +34,7 @@ describe('A command', () => {
     expect([readdirSync(empty), existsSync(nowhere)]).toEqual([[], false])
   })
 
-  it('tells that it made a data folder, once', async () => {
+  it('reports once that it created a data folder', async () => {
     const data = join(newFolder(), 'of', 'nobody')
     const made = `fhir: there was no data in ${data}, and it is made, for a server that is started with --data ${data}\n`
     expect((await runFhir(...ADD, '--data', data)).err).toBe(made)
@@ -42,7 +42,7 @@ describe('A command', () => {
     expect((await runFhir('keys', 'rotate', '--data', data)).err).toBe('')
   })
 
-  it('names the folder that is none, or cannot be made', async () => {
+  it('names the folder that is a file or cannot be created', async () => {
     const file = join(newFolder(), 'file')
     writeFileSync(file, '')
     expect((await runFhir(...ADD, '--data', file)).err).toBe(`fhir: ${file} is not a folder: move it away\n`)
@@ -51,7 +51,7 @@ describe('A command', () => {
     )
   })
 
-  itRequiring('Linux', process.platform === 'linux')('ends where the system makes no folder, and says so', async () => {
+  itRequiring('Linux', process.platform === 'linux')('fails with a message if the system cannot create the folder', async () => {
     for (const folder of ['/proc/nothing', '/proc/nothing/below'])
       expect([(await runFhir(...ADD, '--data', folder)).err, (await runFhir('start', '--data', folder)).err]).toEqual([
         `fhir: The data folder ${folder} cannot be made (ENOENT)\n`,
@@ -59,7 +59,7 @@ describe('A command', () => {
       ])
   })
 
-  it('reaches a server that keeps nothing by its port, and no other', async () => {
+  it('reaches an in-memory server by its port, and no other', async () => {
     const { base, stop } = await startTokenServer('--memory')
     const at = ['--port', new URL(base).port]
     const { client_id, client_secret } = JSON.parse((await runFhir(...ADD, '--json', ...at)).out)
@@ -86,7 +86,7 @@ describe('A command', () => {
     return new Promise((resolve) => child.on('close', (code) => resolve({ code, out, err })))
   }
 
-  itRequiring('root', process.getuid?.() === 0)('says of another user’s folder and server that they are', async () => {
+  itRequiring('root', process.getuid?.() === 0)('reports that the folder or server of another user is not accessible', async () => {
     const data = newFolder()
     const { stop } = await startTokenServer('--data', data)
     for (const mode of [0o700, 0o755]) {
@@ -107,8 +107,8 @@ describe('A command', () => {
   })
 })
 
-describe('load', () => {
-  it('says which file of a secret cannot be read, and that it is for a client', async () => {
+describe('fhir load', () => {
+  it('names a secret file that cannot be read, and requires --client with it', async () => {
     const [nowhere, folder] = [join(newFolder(), 'nowhere'), newFolder()]
     const file = join(folder, 'a.json')
     writeFileSync(file, '{"resourceType":"Patient","id":"a"}')
@@ -123,8 +123,8 @@ describe('load', () => {
   })
 })
 
-describe('export', () => {
-  it('names --key and --secret-file for a client without either', async () => {
+describe('fhir export', () => {
+  it('requires --key or --secret-file with --client', async () => {
     const err = 'fhir: --client needs --key FILE (its private JSON Web Key) or --secret-file FILE (its secret, - for standard input)\n'
     expect(await runFhir('export', '--to', newFolder(), '--from', 'http://127.0.0.1:1/fhir', '--client', 'app')).toEqual({
       code: 2,

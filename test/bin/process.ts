@@ -1,4 +1,4 @@
-/** The command line as a process: started, read, ended. */
+/** Runs the command line as a process. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Tree } from '../api/server.ts'
 import { freePort } from '../engines/engine.ts'
@@ -6,17 +6,17 @@ import { runAtEnd } from '../fixtures/at-end.ts'
 
 export type ProcessResult = { readonly code: number | null; readonly out: string; readonly err: string }
 
-/** Runs to its end. */
+/** Runs a command to its end. */
 export function runFhir(...args: readonly string[]): Promise<ProcessResult> {
   const child = spawn(process.execPath, ['bin/fhir.js', ...args])
   return ended(child)
 }
 
-/** As `fhir`, in another environment. */
+/** Runs a command in another environment. */
 export const runFhirWithEnvironment = (env: NodeJS.ProcessEnv, ...args: readonly string[]): Promise<ProcessResult> =>
   ended(spawn(process.execPath, ['bin/fhir.js', ...args], { env }))
 
-/** As `fhir`, with what is written to its standard input. */
+/** Runs a command with `input` on its standard input. */
 export function runFhirWithInput(input: string, ...args: readonly string[]): Promise<ProcessResult> {
   const child = spawn(process.execPath, ['bin/fhir.js', ...args])
   child.stdin.end(input)
@@ -39,13 +39,13 @@ export type RunningServer = {
   readonly stop: (signal?: NodeJS.Signals) => Promise<number | null>
 }
 
-/** `fhir start --open` on a free port; resolves when it has greeted. */
+/** Runs `fhir start --open` on a free port. Resolves when the server has printed its greeting. */
 export const startOpenServer = (...args: readonly string[]): Promise<RunningServer> => startOpenServerUnder([], ...args)
 
-/** `fhir start`, which asks for tokens. */
+/** Runs `fhir start` with token access on a free port. */
 export const startTokenServer = async (...args: readonly string[]): Promise<RunningServer> => startedOn(await freePort(), [], args)
 
-/** As `started`, by a command that gets the program and its arguments as its last ones. */
+/** Runs `fhir start --open` by `command`, which receives the program and its arguments as its last arguments. */
 export const startOpenServerUnder = async (command: readonly string[], ...args: readonly string[]): Promise<RunningServer> =>
   startedOn(await freePort(), command, ['--open', ...args])
 
@@ -72,5 +72,5 @@ async function startedOn(port: number, command: readonly string[], args: readonl
   return { child, base: `http://127.0.0.1:${port}/fhir`, out: () => out, err: () => err, stop }
 }
 
-/** Returns the body of a response, whatever its status. */
+/** Returns the body of a response with any status. */
 export const fetchJson = async (url: string): Promise<Tree> => (await fetch(url)).json()

@@ -1,4 +1,4 @@
-/** The commands of the pages do what they say, as they stand there; what the pages point to is there. */
+/** The commands of the pages work as printed, and the links of the pages lead to existing targets. */
 import { spawn } from 'node:child_process'
 import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
@@ -10,12 +10,12 @@ import { isProgramUsable, itRequiring } from '../fixtures/needing.ts'
 import { BLOCKS, blockOf, PAGES } from '../fixtures/pages.ts'
 import { type RunningServer, runFhir, startTokenServer } from './process.ts'
 
-/** What stands there for itself is run by .ci/run, by the tests of a deployment, or by stage.test.ts. */
+/** Single commands that .ci/run, the tests of a deployment or stage.test.ts run. */
 const ELSEWHERE = [
   ...['npm ci --omit=dev && npm start -- --sample', 'npm ci && npm test', 'npm ci && npm run deploy', 'curl --aws-sigv4 '],
   ...['npm run fhir -- client add reporting ', 'npm run fhir -- client add admin '],
 ]
-/** They set a stage back, in an account: what templates and engines can show of it is tested there. */
+/** Commands that restore a stage in an AWS account. The tests of templates and engines cover them in part. */
 const IN_AN_ACCOUNT = ['for machine in $(aws cloudformation ', 'before=$(node -p ', 'aws dynamodb describe-table ']
 const HERE = [
   'TOKEN=',
@@ -24,10 +24,10 @@ const HERE = [
   'npm run -s fhir -- client add reporting ',
   'npm run -s fhir -- client add my-app ',
 ]
-/** Several lines, run by duckdb.test.ts. */
+/** Blocks of several lines that duckdb.test.ts runs. */
 const IN_DUCKDB = ['python3 -m venv .duckdb ']
 
-it('each block is run here or elsewhere', () => {
+it('each command block of the pages is run here or elsewhere', () => {
   const beginnings = [...ELSEWHERE, ...IN_AN_ACCOUNT, ...HERE, ...IN_DUCKDB]
   expect(BLOCKS.map(([first]) => beginnings.findIndex((each) => first!.startsWith(each))).toSorted((a, b) => a - b)).toEqual(
     beginnings.map((_, i) => i),
@@ -35,16 +35,16 @@ it('each block is run here or elsewhere', () => {
   for (const each of ELSEWHERE) expect([each, blockOf(each).length]).toEqual([each, 1])
 })
 
-it('the README is short', () => expect(readFileSync('README.md', 'utf8').split('\n').length).toBeLessThan(130))
+it('the README has fewer than 130 lines', () => expect(readFileSync('README.md', 'utf8').split('\n').length).toBeLessThan(130))
 
-/** What a link to a heading calls it. */
+/** Returns the anchor of a heading. */
 const anchorOf = (heading: string): string =>
   heading
     .toLowerCase()
     .replaceAll(/[^\w -]/g, '')
     .replaceAll(' ', '-')
 
-it.each(PAGES)('what %s points to is there', (page) => {
+it.each(PAGES)('the links of %s lead to existing files and headings', (page) => {
   const links = [...readFileSync(page, 'utf8').matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)/g)]
   const dead = links.filter(([, path, anchor]) => {
     const target = path === '' ? page : join(dirname(page), path!)
@@ -55,14 +55,14 @@ it.each(PAGES)('what %s points to is there', (page) => {
   expect(dead.map(([link]) => link)).toEqual([])
 })
 
-it('the map of the README names the folders there are', () => {
+it('the map of the README names all folders', () => {
   const named = [...readFileSync('README.md', 'utf8').matchAll(/^\| `([\w/-]+)` \|/gm)].map(([, folder]) => folder)
   const rooms = readdirSync('lambdas', { withFileTypes: true }).filter((entry) => entry.isDirectory())
   const there = [...rooms.map(({ name }) => `lambdas/${name}`), 'bin', 'lib', 'search-mappings', 'test']
   expect(named.toSorted()).toEqual(there.toSorted())
 })
 
-it('the README says where the right Node comes with the packages', () => {
+it('the README names the platforms for which the packages include Node', () => {
   const { optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
   const brought = Object.keys(optionalDependencies).flatMap((name) => /^node-linux-(\w+)$/.exec(name)?.slice(1) ?? [])
   expect(readFileSync('README.md', 'utf8')).toContain(`Linux (${brought.toSorted().toReversed().join(', ')})`)
@@ -72,7 +72,7 @@ it('the README says where the right Node comes with the packages', () => {
 const SAMPLE = '58c297c4-d684-4677-8024-01131d93835e'
 const itWithCurl = itRequiring('curl', isProgramUsable('curl', '--version'))
 
-describe('Of the pages', () => {
+describe('By the commands of the pages', () => {
   let server: RunningServer
   let path: string
 
@@ -87,7 +87,7 @@ describe('Of the pages', () => {
     chmodSync(path, 0o755)
   })
 
-  /** What the lines print, one after the other in one shell; `input`: what is typed. */
+  /** Returns the output of lines run in one shell. `input`: text typed into it. */
   function printed(lines: readonly string[], input = '', more: Readonly<Record<string, string>> = {}): Promise<string> {
     const text = lines.join('\n').replaceAll('http://127.0.0.1:8080', new URL(server.base).origin).replaceAll('curl ', 'curl -s ')
     const env = { ...process.env, PATH: `${dirname(path)}${delimiter}${process.env.PATH}`, ...more }
@@ -95,7 +95,7 @@ describe('Of the pages', () => {
     let out = ''
     child.stdout.on('data', (data) => (out += data))
     child.stderr.on('data', (data) => (out += data))
-    // A shell that only prints has ended by then.
+    // A shell that only prints can have ended before the input is written.
     child.stdin.on('error', () => undefined).end(input)
     return new Promise((resolve) => child.on('close', () => resolve(out)))
   }
@@ -114,7 +114,7 @@ describe('Of the pages', () => {
     expect(printedStatuses).toEqual(['201', '201'])
   })
 
-  it('everything is exported, and what was changed since', async () => {
+  it('everything is exported, and then only changes', async () => {
     const folder = newFolder()
     const lines = blockOf('npm run -s fhir -- export ').map((line) => line.replaceAll(/(?<=--(?:to|key|new-key) )/g, `${folder}/`))
     const counted = (text: string): readonly number[] =>
@@ -174,18 +174,15 @@ const BELOW = [
   ...['list', 'rotate'].map((each) => ['keys', each]),
 ]
 
-it.each([...COMMANDS.map((each) => [each]), ...BELOW])(
-  'the help of %s %s ends with an example that names options it has',
-  async (...names) => {
-    const command = names.filter((each) => typeof each === 'string')
-    const { code, out } = await runFhir(...command, '--help')
-    const [options = '', examples = ''] = out.split('For example:\n')
-    const own = examples.split('\n').filter((line) => line.includes(` -- ${command.join(' ')}`) || line.includes('npm start '))
-    expect([code, own.length > 0]).toEqual([0, true])
-    for (const [option] of own
-      .join('\n')
-      .replaceAll(/ -- /g, ' ')
-      .matchAll(/--[a-z-]+/g))
-      expect(options).toContain(`${option} `)
-  },
-)
+it.each([...COMMANDS.map((each) => [each]), ...BELOW])('the help of %s %s ends with an example of existing options', async (...names) => {
+  const command = names.filter((each) => typeof each === 'string')
+  const { code, out } = await runFhir(...command, '--help')
+  const [options = '', examples = ''] = out.split('For example:\n')
+  const own = examples.split('\n').filter((line) => line.includes(` -- ${command.join(' ')}`) || line.includes('npm start '))
+  expect([code, own.length > 0]).toEqual([0, true])
+  for (const [option] of own
+    .join('\n')
+    .replaceAll(/ -- /g, ' ')
+    .matchAll(/--[a-z-]+/g))
+    expect(options).toContain(`${option} `)
+})

@@ -1,4 +1,4 @@
-/** `fhir client`, `user`, `keys` and `package` on a deployed stage: its stores on emulators, found by what a deployment writes down. */
+/** `fhir client`, `user`, `keys` and `package` on a deployed stage: emulated stores, located by the outputs of the deployment. */
 import { spawn } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -78,7 +78,7 @@ await runOnDynamo(async (engine) => {
       expect([await clients.list(), (await revocations.revoked(['client:app'])).size]).toEqual([[], 1])
     })
 
-    it('an app is launched, which is recorded; the data are looked at when it comes', async () => {
+    it('an app launch is recorded, without a check that the patient exists', async () => {
       const app = ['client', 'add', 'app', '--public', '--scope', 'launch', '--redirect-uri', 'https://a.example/']
       expect((await fhir('', ...app, '--stage', 'test')).code).toBe(0)
       const launched = await fhir('', 'launch', '--client', 'app', '--patient', 'p', '--stage', 'test')
@@ -106,7 +106,7 @@ await runOnDynamo(async (engine) => {
       expect((await fhir('', 'keys', 'list', '--stage', 'test')).out.trim().split('\n')).toHaveLength(3)
     })
 
-    it('packages are added, listed and removed, whoever else does, and recorded', async () => {
+    it('packages are added concurrently, listed, removed and recorded', async () => {
       const label = `${GUIDE_NAME}@1.0.0`
       const values = { 'package/package.json': { name: 'example.colors', version: '1.0.0' }, 'package/colors.json': COLORS_VALUE_SET }
       const files = [await writeArchiveFile(guideFilesOf('1.0.0')), await writeArchiveFile(values)]
@@ -140,11 +140,11 @@ await runOnDynamo(async (engine) => {
       ['none', 'fhir: There is no .fhir/none.json, which npm run deploy writes: run it, or copy the file from where it was run\n'],
       ['empty', 'fhir: .fhir/empty.json does not name the table of state: deploy the stage again\n'],
       ['../x', 'fhir: "../x" is no stage: a to z, 0 to 9 and -, at most 20\n'],
-    ])('what is not deployed is told: %s', async (stage, err) => {
+    ])('a stage that is not deployed is reported: %s', async (stage, err) => {
       expect(await fhir('', 'client', 'list', '--stage', stage)).toEqual({ code: 1, out: '', err })
     })
 
-    it('is another place than a data folder', async () => {
+    it('--stage cannot be combined with --data', async () => {
       const { code, err } = await fhir('', 'client', 'list', '--stage', 'test', '--data', 'x')
       expect([code, err.includes("option '--stage <name>' cannot be used with option '--data <folder>'")]).toEqual([1, true])
     })

@@ -1,4 +1,4 @@
-/** `fhir start`: the sample, the curl lines that it prints, and how it ends. */
+/** `fhir start`: the sample, the printed curl lines, and the end of the process. */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -12,8 +12,8 @@ import { isProgramUsable, itRequiring } from '../fixtures/needing.ts'
 import { PAGES } from '../fixtures/pages.ts'
 import { fetchJson, startOpenServer, startOpenServerUnder } from './process.ts'
 
-describe('start', () => {
-  itRequiring('curl', isProgramUsable('curl', '--version'))('--sample greets with four curl lines that work when pasted', async () => {
+describe('fhir start', () => {
+  itRequiring('curl', isProgramUsable('curl', '--version'))('--sample prints four curl lines that work when pasted', async () => {
     const server = await startOpenServer('--sample', '--data', newFolder())
     const lines = server
       .out()
@@ -31,7 +31,7 @@ describe('start', () => {
     ])
     expect(await server.stop()).toBe(0)
   })
-  it('keeps everything over a restart, loads the sample once, and shows none that was deleted', async () => {
+  it('keeps its data over a restart, and loads the sample only once', async () => {
     const data = newFolder()
     for (const [versions, deletes] of [
       [1, false],
@@ -49,7 +49,7 @@ describe('start', () => {
     expect(server.out()).not.toContain('58c297c4')
     await server.stop()
   })
-  it('--memory keeps nothing, and greets with calls that work without the sample; a variable that only reads like a setting is told', async () => {
+  it('--memory stores nothing, prints working calls, and warns of an unknown setting', async () => {
     const server = await startOpenServerUnder(['env', 'FHIR_CLIENT_ID=optional'], '--memory')
     expect(server.err()).toBe(
       'fhir: FHIR_CLIENT_ID is no setting of this server (lambdas/runtime/README.md lists them): it changes nothing\n',
@@ -73,7 +73,7 @@ describe('start', () => {
     expect([await statusOf({}), await statusOf({ 'x-forwarded-for': '192.0.2.1' })]).toEqual([200, 403])
     await server.stop()
   })
-  it('ends when npm gets a signal', async () => {
+  it('ends when npm receives a signal', async () => {
     const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Readonly<Record<string, string>> }
     expect(Object.values(scripts).filter((script) => !/(?:^|\s)exec /.test(script))).toEqual([])
     const port = await freePort()
@@ -85,7 +85,7 @@ describe('start', () => {
     await once(npm, 'exit')
     expect(isAlive(-npm.pid!)).toBe(false)
   })
-  it('answers what is under way before it ends', async () => {
+  it('answers running requests before it ends', async () => {
     const server = await startOpenServer('--memory')
     const answers = Array.from({ length: 50 }, (_, i) =>
       fetch(`${server.base}/Patient/${i}`, {
@@ -105,7 +105,7 @@ describe('start', () => {
   })
 })
 
-it('the pages name no command that takes whatever Node is on the path', () => {
+it('the pages name no command that depends on the Node in the path', () => {
   for (const page of PAGES) expect([page, readFileSync(page, 'utf8').match(/(?<!npx )\bnode [\w./-]+\.ts/g)]).toEqual([page, null])
 })
 

@@ -1,4 +1,4 @@
-/** A server that asks for tokens, as a newcomer and an operator meet it: `fhir start`, `fhir token`, `fhir load`. */
+/** A server with token access, used through `fhir start`, `fhir token` and `fhir load`. */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
@@ -20,8 +20,8 @@ async function token(...args: readonly string[]): Promise<string> {
   return out
 }
 
-describe('A server that asks for tokens', () => {
-  itRequiring('curl', isProgramUsable('curl', '--version'))('greets with lines that work when pasted', async () => {
+describe('A server with token access', () => {
+  itRequiring('curl', isProgramUsable('curl', '--version'))('prints commands that work when pasted', async () => {
     const data = newFolder()
     const server = await startTokenServer('--sample', '--data', data)
     const lines = server
@@ -36,7 +36,7 @@ describe('A server that asks for tokens', () => {
     expect(await server.stop()).toBe(0)
   })
 
-  it('lets nobody in without one, and goes on with those it gave when it starts again', async () => {
+  it('rejects requests without a token, without scope, or with another base URL', async () => {
     const data = newFolder()
     const first = await startTokenServer('--sample', '--data', data)
     const patient = (server: RunningServer) => `${server.base}/Patient/${SAMPLE}`
@@ -55,13 +55,13 @@ describe('A server that asks for tokens', () => {
     expect(await statusOf(`${first.base}/SearchParameter/a`, { method: 'PUT', headers, body: JSON.stringify(parameter) })).toBe(403)
     await first.stop()
     const again = await startTokenServer('--data', data)
-    // Its base URL is another, and so are its tokens.
+    // The server has another port and so another base URL. Tokens are bound to the base URL.
     expect(await statusOf(patient(again), bearer(plain))).toBe(401)
     expect(await statusOf(patient(again), bearer(await token('--data', data)))).toBe(200)
     await again.stop()
   })
 
-  it('is found by its port where it keeps nothing; one that is open gives none, and none is not there', async () => {
+  it('issues tokens by its port if in memory, and none if open or stopped', async () => {
     const server = await startTokenServer('--memory')
     const port = new URL(server.base).port
     expect(server.out()).toContain(`token --port ${port})`)
@@ -85,7 +85,7 @@ describe('A server that asks for tokens', () => {
     await open.stop()
   })
 
-  it('is what is loaded and exported where its folder is named, whatever it listens on; without one there nothing is sent anywhere', async () => {
+  it('is found by its data folder for load and export; otherwise nothing is sent', async () => {
     const [data, files, to] = [newFolder(), newFolder(), join(newFolder(), 'exported')]
     mkdirSync(files, { recursive: true })
     writeFileSync(join(files, 'patients.ndjson'), '{"resourceType":"Patient","id":"a"}\n')
@@ -98,7 +98,7 @@ describe('A server that asks for tokens', () => {
     expect(await runFhir('export', '--to', to, '--data', data)).toEqual({ code: 2, out: '', err: nobody })
   })
 
-  it('is loaded with a token of its own, which goes nowhere else', async () => {
+  it('is loaded with its own token, which is sent to no other server', async () => {
     const [data, files] = [newFolder(), newFolder()]
     mkdirSync(files, { recursive: true })
     writeFileSync(join(files, 'patients.ndjson'), '{"resourceType":"Patient","id":"a"}\n{"resourceType":"SearchParameter","id":"b"}\n')
@@ -123,7 +123,7 @@ describe('A server that asks for tokens', () => {
     ]
     for (const [options, reason] of hints)
       expect((await runFhir('reindex', '--to', other.base, ...options)).err).toContain(`(no token was sent: ${reason}${advice}`)
-    // Found by the port it is loaded at.
+    // The command finds this server by the port of its address.
     expect((await runFhir('load', files, '--to', passing.base, '--data', data)).out).toMatch(/^1 resource of 1 file loaded/m)
     const open = await startOpenServer('--memory')
     for (const to of [server.base, open.base]) {
@@ -133,7 +133,7 @@ describe('A server that asks for tokens', () => {
     await Promise.all([server, other, passing, open].map(({ stop }) => stop()))
   })
 
-  it('writes down who was given a token, and launches apps that are there', async () => {
+  it('records issued tokens and app launches, and rejects launches of unknown resources', async () => {
     const data = newFolder()
     const server = await startTokenServer('--data', data)
     const headers = { ...bearer(await token('--data', data, '--admin')).headers, 'content-type': 'application/fhir+json' }
@@ -185,7 +185,7 @@ describe('A server that asks for tokens', () => {
     ])
   })
 
-  it('gives a program a token for what it is registered for, as the README has it', async () => {
+  it('issues a client a token for its registered scopes, as in the README', async () => {
     const data = newFolder()
     const server = await startTokenServer('--sample', '--data', data)
     const { out } = await runFhir('client', 'add', 'reporting', '--secret', '--scope', 'system/Observation.rs', '--json', '--data', data)
@@ -209,7 +209,7 @@ describe('A server that asks for tokens', () => {
     await server.stop()
   })
 
-  it('has keys and clients for its owner alone, and tells its base URL in tokens', async () => {
+  it('names its base URL and scopes in tokens that expire after an hour', async () => {
     const data = newFolder()
     const server = await startTokenServer('--data', data)
     const claims = claimsOf(await token('--data', data))

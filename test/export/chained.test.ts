@@ -1,4 +1,4 @@
-/** Exports that follow each other, each since the time of the one before, together hold what the store holds, deletions included. */
+/** Consecutive exports, each since the transaction time of the previous one, together equal the store, deletions included. */
 import { expect, it } from '@jest/globals'
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
 import { runAtEnd } from '../fixtures/at-end.ts'
@@ -12,7 +12,7 @@ import { expectedOf, Ward, withSmallSegments } from './ward.ts'
 const index = new SqliteSearchIndex(':memory:')
 runAtEnd(() => index.close())
 
-it('a copy that follows exports is the store', async () => {
+it('a copy that applies each export in turn equals the store', async () => {
   await using ward = await Ward.open(3)
   const parts = exportPartsOf({ rows: new MemoryRows(), blobs: new MemoryBlobs(), index, resources: withSmallSegments(ward.store) })
   const copy = new Map<string, string>()

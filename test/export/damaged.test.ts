@@ -1,4 +1,4 @@
-/** Exports of a store of which some is damaged: the rest comes, what may be missing is told once, and nothing of what it held. */
+/** Exports of a partly damaged store contain the rest, report each omission once, and reveal no content of damaged resources. */
 import { describe, expect, it } from '@jest/globals'
 import { type Access, accessOf, WHOLE_ACCESS } from '../../lambdas/access/access.ts'
 import { type Job, segmentRowsOf } from '../../lambdas/export/job/job.ts'
@@ -26,7 +26,7 @@ type Done = {
   readonly calls: number
 }
 
-/** `failing`: the call at which the machine fails once; each step is tried again. */
+/** `failing`: the call at which the machine fails once. Each step is retried. */
 async function exported(world: ExportWorld, asked: Job, more: Partial<ExportParts> = {}, failing = 0): Promise<Done> {
   const reported: unknown[] = []
   const machine = new Machine('fails once, unheard', failing, async () => undefined)
@@ -47,7 +47,7 @@ async function exported(world: ExportWorld, asked: Job, more: Partial<ExportPart
 const damage = (name: string) => `${name} may be missing: what is stored of it is damaged`
 const GROUP = { resourceType: 'Group', id: 'g', member: [{ entity: referenceTo('Patient/a') }, { entity: referenceTo('Patient/b') }] }
 
-/** Some damaged, of each kind; one of it was sound at 5, another since. */
+/** Creates a store with damaged resources of each kind. One was intact at 5, another has been since. */
 async function damagedWorld(): Promise<ExportWorld> {
   const world = await ExportWorld.open()
   await world.save(1, GROUP, patient('a'), patient('b'), patient('c'), observation('sound', { subject: 'Patient/b' }))
@@ -68,7 +68,7 @@ async function damagedWorld(): Promise<ExportWorld> {
 
 const TOLD = ['Observation/before', 'Observation/rotten', 'Patient/b'].map(damage)
 
-describe('An export of a store of which some resources are damaged', () => {
+describe('An export of a store with damaged resources', () => {
   it.each([
     [
       'everything',
@@ -84,7 +84,7 @@ describe('An export of a store of which some resources are damaged', () => {
     ],
     ['a Group', jobOf(5, { group: 'g' }), { Observation: ['later', 'sound'], Patient: ['a'] }, false],
     ['a Group that is looked up', jobOf(5, { group: 'g' }), { Observation: ['later', 'sound'], Patient: ['a'] }, true],
-  ])('of %s has the others, and tells each once, whichever call fails', async (_, job, ids, isLookedUp) => {
+  ])('has the other resources of %s and reports each damaged one once, whichever call fails', async (_, job, ids, isLookedUp) => {
     const world = await damagedWorld()
     const stores = { rows: new MemoryRows(), blobs: world.blobs, resources: world.counted(() => undefined), index: world.index }
     const more = isLookedUp === undefined ? {} : { resources: withLookupChoice(exportPartsOf(stores), isLookedUp).resources }
@@ -97,7 +97,7 @@ describe('An export of a store of which some resources are damaged', () => {
     }
   })
 
-  it.each(['all patients', 'those of a Group'])('names a Patient that others refer to once: %s', async (of) => {
+  it.each(['all patients', 'those of a Group'])('names a damaged Patient that others refer to once: %s', async (of) => {
     const world = await ExportWorld.open()
     await world.save(
       1,
@@ -114,7 +114,7 @@ describe('An export of a store of which some resources are damaged', () => {
     expect([ids.Observation, ids.Patient, told]).toEqual([['1'], ['a'], [damage('Patient/z')]])
   })
 
-  it('names a Patient that others refer to also where only others were asked for', async () => {
+  it('names a damaged Patient that others refer to, even if other types were requested', async () => {
     const world = await ExportWorld.open()
     await world.save(
       1,
@@ -128,11 +128,11 @@ describe('An export of a store of which some resources are damaged', () => {
     expect(told).toEqual([damage('Patient/z')])
   })
 
-  it('tells of a deletion that is damaged who asks for deletions, and nobody else', async () => {
+  it('reports a damaged deletion only if deletions were requested', async () => {
     const world = await ExportWorld.open()
     await world.save(1, patient('a'), patient('b'), observation('gone', { subject: 'Patient/a' }))
     await world.remove(3, 'Observation/gone')
-    // Members since are looked up.
+    // The data of members added after _since is looked up.
     await world.save(4, GROUP)
     await world.save(9, observation('gone', { subject: 'Patient/a' }))
     world.damage('Observation/gone', 2, BROKEN)
@@ -144,7 +144,7 @@ describe('An export of a store of which some resources are damaged', () => {
     expect((await exported(world, jobOf(5, { id: 'all', group: 'g', asked: { types: ['Observation'] } }), more)).told).toEqual([])
   })
 
-  it('exports the data of a damaged Patient that is named to nobody who may not see all Patients', async () => {
+  it('has the data of a damaged Patient only if the client may see all Patients', async () => {
     const world = await damagedWorld()
     const of = (...scopes: readonly string[]) =>
       exported(
@@ -159,7 +159,7 @@ describe('An export of a store of which some resources are damaged', () => {
     expect([ids, told[0]]).toEqual([{}, 'Patient/b is not known'])
   })
 
-  it('names nothing to who may not see all of the type, and tells nothing of what is out of scope, or not asked for', async () => {
+  it('reports damaged resources only in scope, and their ids only with full access', async () => {
     const world = await damagedWorld()
     await world.save(1, { resourceType: 'Binary', id: 'z', contentType: 'text/plain' })
     world.damage('Binary/z', 1, BROKEN)
@@ -175,12 +175,12 @@ describe('An export of a store of which some resources are damaged', () => {
     expect(await toldTo(['system/*.rs'], ['Observation'])).toEqual(TOLD.slice(0, 2))
     expect(await toldTo(['system/Group.rs'])).toEqual([])
     expect(await toldTo(['system/Observation.r', 'system/Observation.s?code=x'])).toEqual([damage('A resource of type Observation')])
-    // Nobody but who sees everything finds one.
+    // Only a client with full access finds a Binary.
     expect([await toldTo(['system/Binary.rs']), await toldTo(['system/*.rs'], ['Binary'])]).toEqual([[], [damage('Binary/z')]])
   })
 
   it.each([{ elements: [{ element: 'status' }] }, { filters: [{ type: 'Observation', query: 'status=final' }] }])(
-    'tells what no checksum told, and is no JSON: %j',
+    'reports invalid JSON that no checksum detected: %j',
     async (asked) => {
       const world = await ExportWorld.open()
       await world.save(1, observation('1'), observation('2'))
@@ -190,7 +190,7 @@ describe('An export of a store of which some resources are damaged', () => {
     },
   )
 
-  it('tells one whose references cannot be read, and what is about something damaged', async () => {
+  it('reports a resource with unreadable references, and one about a damaged resource', async () => {
     const world = await ExportWorld.open()
     const provenance = { resourceType: 'Provenance', id: 'of-2', target: [referenceTo('Observation/2')] }
     await world.save(1, patient('a'), observation('1', { subject: 'Patient/a' }), observation('2', { subject: 'Patient/a' }), provenance)
@@ -208,13 +208,13 @@ describe('An export of a store of which some resources are damaged', () => {
   })
 })
 
-describe('What is left out of an export', () => {
+describe('The number of omissions', () => {
   const lineOf = (n: number): string => `{"resourceType":"OperationOutcome","n":${n}}\n`
 
   it.each([
     [5_000, 'complete'],
     [5_001, 'error'],
-  ])('is counted over all its writers: two with %d each', async (each, state) => {
+  ])('is limited over all writers together: two with %d each', async (each, state) => {
     const world = await ExportWorld.open()
     const parts = exportPartsOf({ rows: new MemoryRows(), blobs: world.blobs, resources: world.store, index: world.index })
     const job = jobOf(5, { level: 'system', asked: { types: ['Patient'] } })
@@ -236,10 +236,10 @@ describe('What is left out of an export', () => {
   })
 })
 
-describe('An export of a store of which nobody can tell what is damaged', () => {
+describe('An export that cannot determine the damaged resources', () => {
   const over = (world: ExportWorld, of: Partial<ExportParts['resources']>) => ({ resources: { ...world.counted(() => undefined), ...of } })
 
-  it('fails, says why, and leaves nothing', async () => {
+  it('fails with the reason, and leaves nothing', async () => {
     const world = await damagedWorld()
     const broken = over(world, {
       async *scan(request) {
@@ -253,14 +253,14 @@ describe('An export of a store of which nobody can tell what is damaged', () => 
     for await (const { key } of world.blobs.list('exports/')) expect(key).toBe('none')
   })
 
-  it('fails where the Group is damaged', async () => {
+  it('fails if the Group is damaged', async () => {
     const world = await damagedWorld()
     world.damage('Group/g', 1, BROKEN)
     const { job } = await exported(world, jobOf(5, { group: 'g' }))
     expect(job).toMatchObject({ state: 'error', reason: expect.stringContaining('What is stored of the Group') })
   })
 
-  it('fails where so much is damaged that it is no export', () => {
+  it('fails if more than 10,000 resources are damaged', () => {
     let count = 0
     const writer = { add: () => void count++, countOf: () => count }
     const job = jobOf(5, { level: 'system' })

@@ -1,4 +1,4 @@
-/** What an export may be asked for, and what is refused, by name. */
+/** Parameters of an export request, and the rejected values of each. */
 import { describe, expect, it } from '@jest/globals'
 import { type ExportLevel, type ExportRequest, type KickOff, parseExportRequest } from '../../lambdas/export/export-request.ts'
 import type { ParameterPairs } from '../../lambdas/search/query/parameter-pairs.ts'
@@ -11,8 +11,8 @@ const asked = (parameters: ParameterPairs, more: Partial<KickOff> = {}): ExportR
   parseExportRequest({ level: 'patient', parameters, posted: true, lenient: false, reading, now: NOW, ...more })
 const one = (name: string, value: string, more: Partial<KickOff> = {}): ExportRequest => asked([[name, value]], more)
 
-describe('An export', () => {
-  it('is of everything where nothing is said', () => expect(asked([])).toEqual(NOTHING))
+describe('An export request', () => {
+  it('asks for everything without parameters', () => expect(asked([])).toEqual(NOTHING))
 
   it.each([
     ['_outputFormat', 'ndjson', {}],
@@ -43,9 +43,9 @@ describe('An export', () => {
         ],
       },
     ],
-  ])('by %s %s is narrowed to it', (name, value, expected) => expect(one(name, value)).toEqual({ ...NOTHING, ...expected }))
+  ])('is narrowed by %s %s', (name, value, expected) => expect(one(name, value)).toEqual({ ...NOTHING, ...expected }))
 
-  it('takes lists and parameters that repeat alike', () => {
+  it('accepts lists and repeated parameters alike', () => {
     const repeated: ParameterPairs = [
       ['_type', 'Patient'],
       ['_type', 'Observation'],
@@ -67,7 +67,7 @@ describe('An export', () => {
     ['patient', 'http://elsewhere.example/Patient/1', 'patient is a reference to a Patient'],
     ['patient', 'http://a.example.org/Patient/1', 'patient is a reference to a Patient'],
     ['patient', 'http://a.example/Group/1', 'patient is a reference to a Patient'],
-  ])('by %s %s is refused, leniently too', (name, value, text) => {
+  ])('is rejected for %s %s, also with lenient handling', (name, value, text) => {
     for (const lenient of [false, true]) expect(() => one(name, value, { lenient })).toThrow(text)
   })
 
@@ -82,7 +82,7 @@ describe('An export', () => {
     ['_typeFilter', 'Observation?_sort=date', '_typeFilter cannot be used'],
     ['_typeFilter', 'Observation?status=final&_count=5', '_typeFilter cannot be used'],
     ['_colour', 'red', '_colour is not a parameter of $export'],
-  ])('by %s %s is refused strictly, and told of leniently', (name, value, text) => {
+  ])('is rejected for %s %s, which lenient handling ignores and reports', (name, value, text) => {
     expect(() => one(name, value)).toThrow(text)
     const { passedOver, ...rest } = one(name, value, { lenient: true })
     expect(passedOver).toEqual([expect.stringContaining(text)])
@@ -95,7 +95,7 @@ describe('An export', () => {
     ['_typeFilter', `Observation?colour=red${',Observation?colour=red'.repeat(100)}`, 'Unknown search parameter colour'],
     ['_elements', 'id,'.repeat(201), '_elements names more than 200 elements'],
     ['_elements', 'id,'.repeat(100_000), 'All that one export asks for has at most 250000 characters'],
-  ])('by a %s that goes on and on is refused soon', (name, value, text) => {
+  ])('is rejected quickly for a %s of excessive length', (name, value, text) => {
     expect(() => one(name, value, { lenient: name !== '_since' })).toThrow(text)
   })
 
@@ -104,18 +104,18 @@ describe('An export', () => {
     expect(asked(named).patients).toEqual(['Patient/1', 'Patient/2'])
   })
 
-  it('of what was left over of types is of those, and of no others', () => {
+  it('keeps only valid types with lenient handling, even if none is left', () => {
     expect(one('_type', 'Patient,Nothing', { lenient: true }).types).toEqual(['Patient'])
     expect(one('_type', 'Nothing', { lenient: true }).types).toEqual([])
   })
 
-  it('is not of nothing where a list is empty', () => {
+  it('is rejected for an empty list; lenient handling ignores an empty _type', () => {
     expect(() => one('_type', ' ,')).toThrow('_type names no type')
     expect(one('_type', '', { lenient: true })).toEqual({ ...NOTHING, passedOver: ['_type names no type'] })
     expect(() => one('_elements', '')).toThrow('_elements names no element')
   })
 
-  it('names patients by POST, and not of everything', () => {
+  it('names patients only by POST, and not at system level', () => {
     expect(() => one('patient', 'Patient/1', { posted: false })).toThrow('patient is sent by POST')
     for (const [level, isFor] of [
       ['system', false],
@@ -126,7 +126,7 @@ describe('An export', () => {
       else expect(() => one('patient', 'Patient/1', { level })).toThrow('patient is for exports of patients or of a group')
   })
 
-  it('is of a time that is one', () => {
+  it('requires _until after _since, and each at most once', () => {
     const [early, late] = ['2026-01-31T12:00:00Z', '2026-02-01T12:00:00Z']
     expect(
       asked([

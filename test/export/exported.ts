@@ -1,4 +1,4 @@
-/** An export as a workflow runs it, one step after the other, and what stands in its files. */
+/** Runs the steps of an export as a workflow does, and reads its files. */
 import { fileKeyOf, JOB_ROWS, type Job } from '../../lambdas/export/job/job.ts'
 import type { ExportParts, PlanOutput, RangePlanOutput, SliceOutput, StepInput } from '../../lambdas/export/step-types.ts'
 import { exportStep } from '../../lambdas/export/workflow/workflow-step.ts'
@@ -27,7 +27,7 @@ export const exportPartsOf = (stores: Stores, more: Partial<ExportParts> = {}): 
 export const kickOff = ({ rows }: Pick<ExportParts, 'rows'>, job: Job): Promise<Job | undefined> =>
   rows.change<Job>(JOB_ROWS, job.id, () => job)
 
-/** As workflow.ts has it. What is thrown ends it, unless steps are tried again. */
+/** Runs the steps in the order of workflow.ts. An error ends the run, unless `again` retries each step. */
 export async function runExportJob(parts: ExportParts, { id, attempt }: Pick<Job, 'id' | 'attempt'>, again = false): Promise<void> {
   const step = exportStep(parts)
   const ofJob = { job: id, attempt }
@@ -53,7 +53,7 @@ async function untilDone(slice: () => Promise<SliceOutput>): Promise<void> {
 
 export const readJob = async ({ rows }: Pick<ExportParts, 'rows'>, id: string): Promise<Job> => (await rows.read<Job>(JOB_ROWS, id))!
 
-/** The lines of each file the job names. */
+/** Returns the lines of each file of a job. */
 export async function readFileLines(
   blobs: Pick<BlobStore, 'get'>,
   { id, files = [] }: Job,

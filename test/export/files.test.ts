@@ -1,6 +1,6 @@
 /**
- * Files of exports by their links, over the network: who gets them, in which parts, and what becomes of a client that is slow, goes or comes
- * back. Reads are counted. https://www.rfc-editor.org/rfc/rfc9110#section-13, #section-14
+ * Downloads of export files by their links, over the network: access, ranges, and clients that are slow, disconnect or resume.
+ * The tests count reads. https://www.rfc-editor.org/rfc/rfc9110#section-13, #section-14
  */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -25,24 +25,24 @@ const BASE = 'http://127.0.0.1'
 const JOB = 'job-1'
 const SMALL = Buffer.from('{"resourceType":"Patient","id":"1"}\n'.repeat(100))
 const LARGE = Buffer.alloc(20 * MiB, '{"resourceType":"Observation","id":"0123456789"}\n')
-/** More than sockets hold. */
+/** More bytes than the socket buffers hold. */
 const ENDLESS = 400 * MiB
-/** Nothing makes it shorter. */
+/** Bytes that cannot be compressed. */
 const NOISE = randomBytes(MiB)
 
 const links = linkSigner(new Uint8Array(32).fill(7), BASE)
 const rows = new MemoryRows()
 let now = NOW
-/** By key; what is in no memory is noise. */
+/** Content by key; a number stands for that many bytes of noise. */
 let stored: Map<string, Buffer | number>
 let reads: (readonly [key: string, from: number, to: number])[]
-/** Reads that succeed. */
+/** Number of reads that succeed. */
 let patience: number
 
 let front: TestServer
 afterEach(() => front.close())
 
-/** Its reads are noted where those of this test are: a download of the test before may still read. */
+/** Records reads in the list of the current test: a download of the previous test may still read. */
 const blobsNoting = (noted: typeof reads) => ({
   async get(key: string, range?: readonly [number, number]) {
     const kept = stored.get(key)
@@ -105,7 +105,7 @@ const textOf = ({ body }: Answer): string => JSON.parse(body.toString()).issue[0
 const VALIDATORS = { etag: '"job-1-Patient"', 'last-modified': new Date(NOW - 6_000).toUTCString(), vary: 'Accept-Encoding' }
 
 describe('A file', () => {
-  it('is sent whole, with what a client needs to go on later', async () => {
+  it('is sent whole, with validators for a later range request', async () => {
     const { status, headers, body } = await ask(await linkTo('Patient'), { accept: 'application/fhir+ndjson' })
     expect([status, body.equals(SMALL)]).toEqual([200, true])
     expect(headers).toMatchObject({
@@ -121,14 +121,14 @@ describe('A file', () => {
     expect(front.audited).toMatchObject([{ interaction: 'export-file', tenant: 'north', client: 'app', job: JOB, status: 200 }])
   })
 
-  it('is read in pieces of 128 KiB, however large', async () => {
+  it('is read in chunks of 128 KiB, whatever its size', async () => {
     const { body } = await ask(await linkTo('Observation'))
     expect(body.equals(LARGE)).toBe(true)
     expect(reads.length).toBe(1 + (8 * LARGE.length) / MiB)
     expect(Math.max(...reads.map(([, from, to]) => to - from))).toBe(MiB / 8)
   })
 
-  it('is asked about by HEAD: nothing of it is read, and a part is none', async () => {
+  it('answers HEAD with the headers of GET, and ignores Range', async () => {
     const whole = await ask(await linkTo('Patient'))
     reads.length = 0
     const { status, headers, body } = await ask(await linkTo('Patient'), { range: 'bytes=0-9' }, 'HEAD')
@@ -136,7 +136,7 @@ describe('A file', () => {
     expect({ ...headers, date: '', connection: '' }).toEqual({ ...whole.headers, date: '', connection: '' })
   })
 
-  it('is compressed where that is asked for, under another ETag', async () => {
+  it('is compressed on request, under another ETag', async () => {
     const { status, headers, body } = await ask(await linkTo('Observation'), { 'accept-encoding': 'gzip' })
     expect([status, headers['content-encoding'], headers.etag, headers['content-length']]).toEqual([
       200,
@@ -151,14 +151,14 @@ describe('A file', () => {
     expect([head.headers['content-encoding'], head.body.length]).toEqual(['gzip', 0])
   })
 
-  it('is read by pages of other origins as other answers are', async () => {
+  it('allows other origins as other responses do', async () => {
     const { headers } = await ask(await linkTo('Patient'), { origin: 'http://localhost' })
     expect(headers).toMatchObject({ 'access-control-allow-origin': '*', vary: 'Origin, Accept-Encoding' })
     expect(headers['access-control-expose-headers']).toMatch(/Content-Range, Accept-Ranges/)
   })
 })
 
-describe('A part', () => {
+describe('A range', () => {
   const size = SMALL.length
   it.each([
     ['bytes=0-9', 0, 10],
@@ -180,7 +180,7 @@ describe('A part', () => {
   })
 
   it.each(['bytes=0-1,3-4', 'bytes=a-b', 'items=0-1', 'bytes=5-2', 'bytes=5-4', 'bytes=-', 'bytes=', '0-1'])(
-    '%s is none: all is sent',
+    '%s is ignored: the whole file is sent',
     async (range) => {
       const { status, headers, body } = await ask(await linkTo('Patient'), { range })
       expect([status, headers['content-range'], body.equals(SMALL)]).toEqual([200, undefined, true])
@@ -194,7 +194,7 @@ describe('A part', () => {
     `bytes=${'0-0,'.repeat(30)}1-1`,
     'bytes=999999999999999-',
     'bytes=-0',
-  ])('%s is beyond it', async (range) => {
+  ])('%s is answered 416', async (range) => {
     const answer = await ask(await linkTo('Patient'), { range })
     expect([answer.status, answer.headers['content-range'], textOf(answer)]).toEqual([
       416,
@@ -211,7 +211,7 @@ describe('A part', () => {
     ['"another"', 200],
     [new Date(NOW).toUTCString(), 200],
     ['nonsense', 200],
-  ])('is sent where If-Range is %s: %i', async (ifRange, expected) => {
+  ])('with If-Range %s is answered %i', async (ifRange, expected) => {
     const { status, body } = await ask(await linkTo('Patient'), { range: 'bytes=0-9', 'if-range': ifRange })
     expect([status, body.length]).toEqual([expected, expected === 206 ? 10 : SMALL.length])
   })
@@ -226,7 +226,7 @@ it.each([
   [{ 'if-modified-since': VALIDATORS['last-modified'] }, 304],
   [{ 'if-modified-since': new Date(NOW - 7_000).toUTCString() }, 200],
   [{ 'if-modified-since': 'yesterday' }, 200],
-])('with %o it is answered %i', async (headers, expected) => {
+])('with %o a file is answered %i', async (headers, expected) => {
   const { status, body, headers: answered } = await ask(await linkTo('Patient'), headers as Record<string, string>)
   expect([status, body.length]).toEqual([expected, expected === 304 ? 0 : SMALL.length])
   expect(answered).toMatchObject(VALIDATORS)
@@ -239,7 +239,7 @@ describe('A link', () => {
     expect([reads, front.audited.at(-1)!.status]).toEqual([[], 403])
   }
 
-  it('that was changed is none, whatever of it', async () => {
+  it('is rejected if any part of it was changed', async () => {
     const link = await linkTo('Patient')
     const signature = /signature=([^&]+)/.exec(link)![1]!
     const changed = [
@@ -264,12 +264,12 @@ describe('A link', () => {
     for (const path of changed) await refused(path, 'none of this server')
   })
 
-  it('of another server, or signed with the key itself, is none', async () => {
+  it('is rejected if it was signed with another key', async () => {
     const other = linkSigner(new Uint8Array(32).fill(8), BASE)
     await refused((await other.sign({ job: JOB, file: 'Patient', client: 'app' }, UNTIL)).slice(BASE.length), 'none of this server')
   })
 
-  it('ends when it says', async () => {
+  it('expires at the time it states', async () => {
     now = UNTIL - 1
     expect((await ask(await linkTo('Patient'))).status).toBe(200)
     now = UNTIL
@@ -277,7 +277,7 @@ describe('A link', () => {
     await refused(await linkTo('Patient'), 'expired')
   })
 
-  it('comes with the token of its client, or none', async () => {
+  it('is accepted with a token of its client, or without one', async () => {
     expect((await ask(await linkTo('Patient'), { authorization: 'mine' })).status).toBe(200)
     reads.length = 0
     await refused(await linkTo('Patient'), 'another client', { authorization: 'others' })
@@ -285,7 +285,7 @@ describe('A link', () => {
     expect(reads).toEqual([])
   })
 
-  it('opens with a token of its user, or without a token', async () => {
+  it('is accepted with a token of its user, or without one', async () => {
     await rows.change<Job>(JOB_ROWS, JOB, (job) => ({ ...job!, user: 'u-1' }))
     for (const headers of [{}, { authorization: 'user' }]) expect((await ask(await linkTo('Patient'), headers)).status).toBe(200)
     reads.length = 0
@@ -298,17 +298,17 @@ describe('A link', () => {
     ['a file that was removed', () => linkTo('Removed')],
     ['a file there never was', () => linkTo('Condition')],
     ['a job there never was', () => linkTo('Patient', { job: 'job-2' })],
-  ])('to %s finds nothing', async (_, link) => {
+  ])('to %s is answered 404', async (_, link) => {
     const answer = await ask(await link())
     expect([answer.status, textOf(answer)]).toEqual([404, expect.stringContaining('removed')])
   })
 
-  it.each(['stopped', 'error', 'in-progress'] as const)('to a file of a job that is %s finds nothing', async (state) => {
+  it.each(['stopped', 'error', 'in-progress'] as const)('to a file of a job that is %s is answered 404', async (state) => {
     await rows.change<Job>(JOB_ROWS, JOB, (job) => ({ ...job!, state }))
     expect((await ask(await linkTo('Patient'))).status).toBe(404)
   })
 
-  it('holds any name of a client', async () => {
+  it('can contain any client name', async () => {
     const client = 'arn:aws:iam::1:user/a&b=c d+"é'
     await rows.change<Job>(JOB_ROWS, JOB, (job) => ({ ...job!, client }))
     expect((await ask(await linkTo('Patient', { client }))).status).toBe(200)
@@ -318,7 +318,7 @@ describe('A link', () => {
 describe('A download', () => {
   const GET = async (file: string) => `GET ${await linkTo(file)} HTTP/1.1\r\nhost: localhost\r\n\r\n`
 
-  it('whose file is removed meanwhile is cut off, told, and goes on where it stood when the file is back', async () => {
+  it('is cut off if its file is removed, and resumes when the file is back', async () => {
     patience = 9
     const line = openConnection(front.port, await GET('Observation'))
     const text = await line.ended
@@ -330,20 +330,20 @@ describe('A download', () => {
     expect([rest.status, Buffer.concat([got, rest.body]).equals(LARGE)]).toEqual([206, true])
   })
 
-  it('that is compressed is cut off as well', async () => {
+  it('is cut off in the same way if it is compressed', async () => {
     patience = 9
     await expect(ask(await linkTo('Observation'), { 'accept-encoding': 'gzip' })).rejects.toThrow('aborted')
     await eventually(() => front.reported.length === 1)
   })
 
-  it.each(['identity', 'gzip'])('nobody takes is not read on, and one whose client goes ends: %s', async (encoding) => {
+  it.each(['identity', 'gzip'])('is not read ahead for a slow client, and ends with its connection: %s', async (encoding) => {
     const connected = once(front.http, 'connection')
     const { socket } = openConnection(front.port)
     socket.pause()
     const [atServer] = (await connected) as [Socket]
     socket.write((await GET('Endless')).replace('\r\n\r\n', `\r\naccept-encoding: ${encoding}\r\n\r\n`))
     const readsOfIt = (): number => reads.filter(([key]) => key === fileKeyOf(JOB, 'Endless')).length
-    /** Each takes several turns of the event loop, in which a download that does not wait reads many pieces. */
+    /** Each request takes several turns of the event loop, in which a download without backpressure reads many chunks. */
     const othersAreAnswered = async (): Promise<void> => {
       for (let i = 0; i < 10; i++) expect((await ask(await linkTo('Patient'))).status).toBe(200)
     }
@@ -358,7 +358,7 @@ describe('A download', () => {
     expect([readsOfIt(), front.reported]).toEqual([after, []])
   })
 
-  it('that waits counts no more than a piece: many wait at once, and others are answered', async () => {
+  it('holds only one chunk while it waits, and others are answered', async () => {
     await front.close()
     await start({ mostAnswers: 12 * MiB })
     const lines = []
@@ -374,7 +374,7 @@ describe('A download', () => {
     for (const { socket } of lines) socket.destroy()
   })
 
-  it('takes no turn of other requests', async () => {
+  it('does not count toward the request limit', async () => {
     await front.close()
     await start({ maxRequests: 1 })
     const { socket } = openConnection(front.port)
@@ -385,7 +385,7 @@ describe('A download', () => {
     socket.destroy()
   })
 
-  it('ends with the server, and goes on at the next one', async () => {
+  it('ends when the server closes', async () => {
     const line = openConnection(front.port, await GET('Endless'))
     await line.until(/200 OK/)
     const closed = new Promise((resolve) => front.http.close(resolve))

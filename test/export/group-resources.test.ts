@@ -37,7 +37,7 @@ beforeAll(async () => {
 
 let jobs = 0
 
-/** The export's lines as `Type/id`, its errors and the extension of its manifest. */
+/** Returns the lines of the export as `Type/id`, its errors and the extension of its manifest. */
 async function exported(fields: Parameters<typeof jobOf>[1], groupTypes = ['all']) {
   const started = jobOf(2, { ...fields, id: `job-${++jobs}` })
   await kickOff(parts, started)
@@ -51,7 +51,7 @@ async function exported(fields: Parameters<typeof jobOf>[1], groupTypes = ['all'
 }
 
 describe('An export of single patients', () => {
-  it('holds no Group, so that no other member of one comes along', async () => {
+  it('holds no Group, which would name other members', async () => {
     const { names } = await exported({ level: 'patient', asked: { patients: ['Patient/a'] } })
     expect(names).toEqual(['Claim/c', 'Observation/o', 'Patient/a'])
   })
@@ -95,7 +95,7 @@ describe('The manifest of a Group export', () => {
     expect(await extensionFor('system/Claim.rs?status=active')).toMatchObject({ omittedTypes: { types: ['Claim'] } })
   })
 
-  it('names types of whole scopes that the index cannot tell, and the export is complete', async () => {
+  it('names types of full scopes if the index cannot answer, and completes', async () => {
     const { index } = parts
     const behind = new IndexBehind()
     const find: typeof index.find = (plan) => (plan.types.includes('Claim') ? Promise.reject(behind) : index.find(plan))

@@ -1,4 +1,4 @@
-/** JSONPath, compiled: what is followed here leads where the library leads. */
+/** Compiled JSONPath returns the same nodes as the library. */
 import { expect, it } from '@jest/globals'
 import { query } from 'jsonpath-rfc9535'
 import { compilePath } from '../../lambdas/export/json-path.ts'

@@ -1,4 +1,4 @@
-/** Kick-off of exports: what is refused before there is a job, and the job there is. Specification 4.5, 3.1, 5.5 */
+/** Kick-off of exports: requests rejected before a job exists, and the job of an accepted one. Specification 4.5, 3.1, 5.5 */
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { removeJobData } from '../../lambdas/export/job/remove-files.ts'
 import { readNamedPatients } from '../../lambdas/export/plan/named-patients.ts'
@@ -29,7 +29,7 @@ describe('A kick-off', () => {
     ['/$export', { level: 'system' }],
     ['/Patient/$export', { level: 'patient' }],
     ['/Group/g-1/$export', { level: 'group', group: 'g-1' }],
-  ])('of %s makes a job, starts its workflow, and answers with its link', async (path, expected) => {
+  ])('creates a job for %s, starts its workflow, and returns its link', async (path, expected) => {
     for (const asking of [{}, { body: parameters() }]) {
       const { status, headers, text } = await site.kickOff(path, asking)
       const [job, ...others] = await site.jobs()
@@ -66,7 +66,7 @@ describe('A kick-off', () => {
     }
   })
 
-  it('by GET and by POST asks for the same', async () => {
+  it('has the same parameters by GET and by POST', async () => {
     const query =
       '_type=Patient,Observation&_since=2030-01-01T00:00:00Z&_typeFilter=Observation%3Fstatus%3Dfinal&_elements=id&_outputFormat=ndjson'
     const sent = parameters(
@@ -85,7 +85,7 @@ describe('A kick-off', () => {
     expect([one!.request, other!.request]).toEqual([`${BASE_URL}/$export?${query}`, `${BASE_URL}/$export`])
   })
 
-  it('by POST takes what its URL says too, and patients as references and as texts', async () => {
+  it('combines URL and body by POST, and takes patients as references or strings', async () => {
     const body = parameters({ name: 'patient', valueReference: { reference: 'Patient/1' } }, { name: 'patient', valueString: '2' })
     expect((await site.kickOff('/Patient/$export?_type=Patient', { body })).status).toBe(202)
     const [job] = await site.jobs()
@@ -93,7 +93,7 @@ describe('A kick-off', () => {
     expect(await readNamedPatients(site.rows, job!, NOW)).toEqual(['Patient/1', 'Patient/2'])
   })
 
-  it('leniently goes on without what is wrong, and notes it', async () => {
+  it('ignores and records invalid parameters with lenient handling', async () => {
     const { status } = await site.kickOff('/$export?_colour=red&_type=Nothing,Patient', {
       headers: { prefer: 'respond-async, handling=lenient' },
     })
@@ -102,18 +102,21 @@ describe('A kick-off', () => {
     expect([types, passedOver.length]).toEqual([['Patient'], 2])
   })
 
-  it('takes elements that one exported type has, also of a type that others refer to', async () => {
+  it('accepts elements of any exported type, including referenced types', async () => {
     const elements = 'Patient.name,code,value[x],Organization.alias,meta'
     expect((await site.kickOff(`/Group/g-1/$export?_elements=${elements}`)).status).toBe(202)
     expect((await site.jobs())[0]!.asked.elements).toHaveLength(5)
   })
 
-  it.each(['/Patient/$export', '/Group/g-1/$export'])('takes elements of Patients that come along without _type at %s', async (path) => {
-    expect((await site.kickOff(`${path}?_type=Observation&_elements=Observation.status,Patient.name`)).status).toBe(202)
-    expect((await site.jobs())[0]!.asked.elements).toHaveLength(2)
-  })
+  it.each(['/Patient/$export', '/Group/g-1/$export'])(
+    'accepts elements of Patients that are included without _type at %s',
+    async (path) => {
+      expect((await site.kickOff(`${path}?_type=Observation&_elements=Observation.status,Patient.name`)).status).toBe(202)
+      expect((await site.jobs())[0]!.asked.elements).toHaveLength(2)
+    },
+  )
 
-  it('leniently ignores elements and types that it does not export, and notes them', async () => {
+  it('ignores and records elements and types it does not export with lenient handling', async () => {
     const headers = { prefer: 'respond-async, handling=lenient' }
     expect((await site.kickOff('/Group/g-1/$export?_type=Claim,Patient&_elements=nmae,Patient.name', { headers })).status).toBe(202)
     expect((await site.jobs())[0]!.asked).toEqual({
@@ -122,7 +125,7 @@ describe('A kick-off', () => {
     })
   })
 
-  it('whose workflow cannot be started is a job all the same, which others begin again', async () => {
+  it('creates a job even if its workflow cannot be started', async () => {
     site.broken = new Error('no workflow')
     expect((await site.kickOff('/$export')).status).toBe(202)
     expect(await site.jobs()).toMatchObject([{ state: 'in-progress', attempt: 1 }])
@@ -284,7 +287,7 @@ describe('A client of another issuer', () => {
   })
 
   it.each([{}, { userExports: true }, { exportNeedsAssertion: false }])(
-    'is rejected otherwise, by the setting that admits it: %j',
+    'is otherwise rejected with the setting that would admit it: %j',
     async (settings) => {
       site = createExportRequests(settings)
       const answer = await site.kickOff('/$export', { who: { client, subject, clientAuth: 'none' } })
@@ -293,34 +296,37 @@ describe('A client of another issuer', () => {
   )
 })
 
-it('names the entry that is wrong', async () => {
+it('an error names the wrong entry of the body', async () => {
   const { body } = await site.kickOff('/$export', { body: parameters({ name: '_type', valueString: 'Patient' }, { name: '_since' }) })
   expect(body.issue[0].expression).toEqual(['Parameters.parameter[1]'])
 })
 
-it('a method that is none of a kick-off says which are', async () => {
+it('an unsupported method is answered 405 with Allow', async () => {
   const { status, headers } = await site.ask('DELETE', '/Patient/$export', { headers: KICK_OFF_HEADERS })
   expect([status, headers.allow]).toEqual([405, 'GET, POST, OPTIONS'])
 })
 
-it.each(['/$export', '/Patient/$export', '/Group/g-1/$export'])('HEAD of %s begins nothing, and says what does', async (path) => {
-  const { status, headers } = await site.ask('HEAD', path, { headers: KICK_OFF_HEADERS })
-  expect([status, headers.allow]).toEqual([405, 'GET, POST, OPTIONS'])
-  expect([await site.jobs(), site.told]).toEqual([[], []])
-  expect((await site.ask('OPTIONS', path)).headers.allow).toBe('GET, POST, OPTIONS')
-})
+it.each(['/$export', '/Patient/$export', '/Group/g-1/$export'])(
+  'HEAD of %s starts no export, and is answered 405 with Allow',
+  async (path) => {
+    const { status, headers } = await site.ask('HEAD', path, { headers: KICK_OFF_HEADERS })
+    expect([status, headers.allow]).toEqual([405, 'GET, POST, OPTIONS'])
+    expect([await site.jobs(), site.told]).toEqual([[], []])
+    expect((await site.ask('OPTIONS', path)).headers.allow).toBe('GET, POST, OPTIONS')
+  },
+)
 
 it.each(['*/*', 'application/*', 'application/json, application/fhir+json;q=0.5', 'application/fhir+json; charset=utf-8'])(
-  'Accept: %s takes what is answered',
+  'Accept: %s is accepted',
   async (accept) => expect((await site.kickOff('/$export', { headers: { accept } })).status).toBe(202),
 )
 
 it.each(['respond-async,handling=lenient', 'handling=strict; respond-async', 'return=minimal, respond-async=true'])(
-  'Prefer: %s prefers it',
+  'Prefer: %s requests an asynchronous response',
   async (prefer) => expect((await site.kickOff('/$export', { headers: { prefer } })).status).toBe(202),
 )
 
-it('a token of a user starts none unless userExports is on, and then the job is that of the user', async () => {
+it('a user token needs userExports, and the job belongs to the user', async () => {
   const refused = await site.kickOff('/$export', { who: { subject: 'u-1' } })
   expect([refused.status, textOf(refused), await site.jobs()]).toEqual([403, expect.stringContaining('FHIR_USER_EXPORTS'), []])
   site = createExportRequests({ userExports: true })
@@ -330,17 +336,17 @@ it('a token of a user starts none unless userExports is on, and then the job is 
   expect((await site.jobs()).filter((job) => 'user' in job)).toHaveLength(1)
 })
 
-it('a token got by a secret begins one where the setting says so', async () => {
+it('a token from a client secret starts an export if the setting allows it', async () => {
   site = createExportRequests({ exportNeedsAssertion: false })
   expect((await site.kickOff('/$export', { who: { clientAuth: 'secret' } })).status).toBe(202)
 })
 
-it('types out of scope are left to be left out', async () => {
+it('types out of scope are accepted, for the export to omit them', async () => {
   expect((await site.kickOff('/$export?_type=Condition', { who: { scopes: ['patient/Observation.read'] } })).status).toBe(202)
   expect(await site.jobs()).toMatchObject([{ asked: { types: ['Condition'] }, access: { clauses: [{ type: 'Observation' }] } }])
 })
 
-it('what asks for more than a row holds is refused', async () => {
+it('a request that is too large for a row is answered 413', async () => {
   const entry = (_: unknown, i: number) => ({ name: '_typeFilter', valueString: `Observation?code=${'c'.repeat(10_000)}-${i}` })
   const answer = await site.kickOff('/Patient/$export', { body: parameters(...Array.from({ length: 25 }, entry)) })
   expect([answer.status, textOf(answer)]).toEqual([413, expect.stringContaining('at most 250000 characters')])
@@ -351,7 +357,7 @@ describe('Ten thousand patients', () => {
   const names = Array.from({ length: 10_000 }, (_, i) => `Patient/${String(i).padStart(64, 'p')}`)
   const entries = names.map((reference) => ({ name: 'patient', valueReference: { reference } }))
 
-  it('may be named in one kick-off, in rows beside the job, and go with it', async () => {
+  it('can be named in one kick-off, and their rows are removed with the job', async () => {
     const body = parameters({ name: '_type', valueString: 'Patient' }, ...entries)
     expect((await site.kickOff('/Patient/$export', { body })).status).toBe(202)
     const [job] = await site.jobs()
@@ -361,16 +367,16 @@ describe('Ten thousand patients', () => {
     expect(await readNamedPatients(site.rows, job!, NOW)).toBeUndefined()
   })
 
-  it('and one more are too many', async () => {
+  it('are the maximum: one more is rejected', async () => {
     const body = parameters(...entries, { name: 'patient', valueString: 'one' })
     const answer = await site.kickOff('/Patient/$export', { body })
     expect([answer.status, textOf(answer)]).toEqual([400, expect.stringContaining('more than 10000 times')])
   })
 
-  it('are read, looked at and kept each in a turn of its own, however many such kick-offs come at once', async () => {
+  it('are processed in separate turns of the event loop, also by concurrent kick-offs', async () => {
     site = createExportRequests({ maxRunningExports: 9 })
     let time = performance.now()
-    // Between any two looks at the clock a slice is used up.
+    // Every reading of the clock uses up a time slice.
     const clock = jest.spyOn(performance, 'now').mockImplementation(() => (time += 50))
     let answers: readonly { readonly status: number }[] = []
     const turns = await countTurnsDuring(async () => {
@@ -379,11 +385,11 @@ describe('Ten thousand patients', () => {
     })
     clock.mockRestore()
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 202))
-    // Two, and one for each of three rows; the first of all waits for none.
+    // Two turns, and one for each of three rows. The first request waits for no turn.
     expect(turns).toBeGreaterThanOrEqual(9 * 5 - 1)
   })
 
-  it('are kept of no kick-off that is refused', async () => {
+  it('are not stored if the kick-off is refused', async () => {
     site = createExportRequests({ maxRunningExports: 1 })
     await site.kickOff('/$export')
     expect((await site.kickOff('/Patient/$export', { body: parameters(...entries) })).status).toBe(429)
@@ -391,8 +397,8 @@ describe('Ten thousand patients', () => {
   })
 })
 
-describe('Of one client', () => {
-  it('as many exports run as the setting says, and one more when one has ended', async () => {
+describe('The exports of one client', () => {
+  it('run up to the limit of the setting, and each that ends admits another', async () => {
     site = createExportRequests({ maxRunningExports: 2 })
     expect([(await site.kickOff('/$export')).status, (await site.kickOff('/$export')).status]).toEqual([202, 202])
     const refused = await site.kickOff('/$export')
@@ -406,14 +412,14 @@ describe('Of one client', () => {
     expect((await site.jobs()).filter(({ state, client }) => state === 'in-progress' && client === 'app')).toHaveLength(2)
   })
 
-  it('those of another tenant are not counted, and not told of', async () => {
+  it('are counted without those of another tenant', async () => {
     site = createExportRequests({ maxRunningExports: 1 })
     expect((await site.kickOff('/$export')).status).toBe(202)
     expect((await site.kickOff('/$export', { who: { tenant: 'south' } })).status).toBe(202)
     for (const tenant of ['north', 'south']) expect((await site.kickOff('/$export', { who: { tenant } })).status).toBe(429)
   })
 
-  it('of many that race exactly as many run, and nothing is left of the others', async () => {
+  it('respect the limit when kick-offs race, and refused ones leave nothing', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => site.kickOff('/$export')))
     expect(answers.filter(({ status }) => status === 202)).toHaveLength(5)
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(15)

@@ -1,4 +1,4 @@
-/** Machines break at every call an export makes, others write all the while, and the files hold what was current at the time of the export. */
+/** Machines fail at every call of an export while other writers continue. The files contain the versions at the transaction time. */
 import { describe, expect, it } from '@jest/globals'
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
 import { resumeJobs } from '../../lambdas/export/job/job-sweep.ts'
@@ -16,7 +16,7 @@ import { expectedOf, randomOf, readExported, WARD_TYPES, Ward, withSmallSegments
 const index = new SqliteSearchIndex(':memory:')
 runAtEnd(() => index.close())
 
-/** Nothing runs: whatever is not finished is begun again. */
+/** A workflow in which nothing runs, so that the sweep restarts each unfinished job. */
 const idle = { start: async () => {}, stop: async () => {}, isRunning: async () => false } satisfies Workflow
 
 const FAULTS: readonly StepFault[] = ['dies before', 'dies after', 'hangs', 'fails once', 'fails once, unheard']
@@ -29,10 +29,10 @@ type Trial = {
   readonly seed: number
 }
 
-/** Before the export. */
+/** Number of changes before the export. */
 const CHANGES = 10
 
-/** The calls of a run without faults. */
+/** Returns the number of calls that the failing machine made. */
 async function tried({ level, hasSince = false, fault, at: call, seed }: Trial): Promise<number> {
   const random = randomOf(seed)
   await using ward = await Ward.open(seed)
@@ -74,7 +74,7 @@ describe.each(['system', 'patient'] as const)('An export at the level %s', (leve
     for (let i = 0; i < caseCountOf(2, 50); i++) await tried({ level, fault: undefined, at: 0, seed: firstSeed() + i })
   })
 
-  it.each(FAULTS)('… where a machine %s', async (fault) => {
+  it.each(FAULTS)('is just as complete if a machine %s', async (fault) => {
     const calls = await tried({ level, fault: undefined, at: 0, seed: 0 })
     const step = Math.ceil(calls / caseCountOf(3, 50))
     for (let call = 1 + ((firstSeed() + (level === 'system' ? 0 : 2)) % step); call <= calls; call += step)

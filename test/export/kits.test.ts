@@ -1,4 +1,4 @@
-/** Each assertion by which BDT and Inferno's Bulk Data kit test servers that export: a row each. See kits/README.md. */
+/** Each assertion by which BDT and Inferno's Bulk Data kit test export servers, one per row. See kits/README.md. */
 import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { BDT } from './kits/bdt.ts'
@@ -19,12 +19,12 @@ describe.each(Object.entries(KITS))('%s', (_, rows) => {
   it.each(rows)('%s: %s', (_by, _holds, check) => check(site))
 })
 
-it('no row stands twice', () => {
+it('each row is unique', () => {
   const names = ROWS.map(([by, holds]) => `${by}: ${holds}`)
   expect(names.filter((name, i) => names.indexOf(name) !== i)).toEqual([])
 })
 
-it('the page says how many rows there are of each kit', () => {
+it('the page states the number of rows of each kit', () => {
   const page = readFileSync(new URL('kits/README.md', import.meta.url), 'utf8')
   for (const [kit, rows] of Object.entries(KITS)) {
     const tests = new Set(rows.map(([by]) => by.replace(/^\w+\/(?:\w+: )?/, '')))
@@ -32,7 +32,7 @@ it('the page says how many rows there are of each kit', () => {
   }
 })
 
-it('each row can fail: of a server that refuses everything, or of one that takes everything', async () => {
+it('each row fails for a server that refuses everything or accepts everything', async () => {
   const cannot: string[] = []
   for (const [by, holds, check] of ROWS) {
     const outcomes = await Promise.allSettled(FAULTY_SITES.map((wrong) => check(wrong())))

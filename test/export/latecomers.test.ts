@@ -1,4 +1,4 @@
-/** Who came to an export late, or left it: through the whole of it, looked up and scanned, by stores in memory and in files. */
+/** Exports after patients joined or left a Group: looked up and scanned, with stores in memory and in files. */
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-store.ts'
@@ -31,7 +31,7 @@ const group = (...members: readonly string[]) => ({
   member: members.map((name) => ({ entity: referenceTo(name) })),
 })
 
-/** `Patient/1 Abt`: each line with its family or status, and each line of what was not done. */
+/** Returns each line with its family or status, such as `Patient/1 Abt`, and each line of omissions. */
 async function exported(parts: ExportParts, job: Job): Promise<readonly string[]> {
   await kickOff(parts, job)
   await runExportJob(parts, job)
@@ -46,7 +46,7 @@ async function exported(parts: ExportParts, job: Job): Promise<readonly string[]
     .sort()
 }
 
-/** Old is what was written at 1 or 2, `_since` is 3, the export is of 6; what comes later is none of it. */
+/** Old data is written at 1 or 2, `_since` is 3 and the export is at 6. Later writes are not part of the export. */
 async function wardOfLatecomers(): Promise<ExportWorld> {
   const world = await ExportWorld.open()
   const all = ['1', '2', 'gone', 'later', 'changed'].map((id) => patient(id, { family: 'Abt' }))
@@ -66,20 +66,20 @@ async function wardOfLatecomers(): Promise<ExportWorld> {
 const REFERRED = ['Patient/1 Abt', 'Patient/changed Abt', 'Patient/later Abt']
 const OF_THE_ADDED = ['Observation/amended final', 'Observation/old-of-2 final', 'Patient/2 Abt']
 
-describe.each(STORES)('Of an export with _since, its stores %s', (_, open) => {
+describe.each(STORES)('An export after membership changes, with stores %s', (_, open) => {
   const asked = { since: instantAt(3) }
 
   it.each([
     ['scanned', false],
     ['looked up', true],
-  ])('of a Group, %s: all of who was added, however old, and whom new data refer to, as of its time', async (_name, isLookedUp) => {
+  ])('includes all data of added members, and Patients that new data refer to: %s', async (_name, isLookedUp) => {
     const world = await wardOfLatecomers()
     const { index } = world
     const parts = withLookupChoice(exportPartsOf({ ...open(), resources: world.counted(() => {}), index }), isLookedUp)
     expect(await exported(parts, jobOf(6, { group: 'g', asked }))).toEqual(['Observation/new final', ...OF_THE_ADDED, ...REFERRED].sort())
   })
 
-  it('of all patients: whom new data refer to, as of its time; of who was deleted before, the deletion', async () => {
+  it('includes Patients that new data refer to, and deletions, at patient level', async () => {
     const { store: resources, index } = await wardOfLatecomers()
     const parts = exportPartsOf({ ...open(), resources, index })
     const deletion = JSON.stringify({ type: 'transaction', entry: [{ request: { method: 'DELETE', url: 'Patient/gone' } }] })
@@ -88,7 +88,7 @@ describe.each(STORES)('Of an export with _since, its stores %s', (_, open) => {
     )
   })
 
-  it('without _since, of a Group: nothing of who was deleted before, and nobody told of it', async () => {
+  it('includes and reports no Patient deleted before, without _since', async () => {
     const { store: resources, index } = await wardOfLatecomers()
     const parts = exportPartsOf({ ...open(), resources, index })
     expect(await exported(parts, jobOf(6, { group: 'g' }))).toEqual(

@@ -1,6 +1,6 @@
 /**
- * A machine that runs an export and breaks at one of its calls to the world: it dies before it, or when it was done and nobody heard of it; or
- * the call hangs, and goes on when another machine has taken over. Between calls others write.
+ * A machine that runs an export and fails at one of its calls to the stores. It dies before the call or after it, without seeing the result,
+ * or the call hangs and continues after another machine has taken over. Other writers write between calls.
  */
 import type { ExportParts } from '../../lambdas/export/step-types.ts'
 import type { BlobParts } from '../../lambdas/ports/blobs/blob-store.ts'
@@ -8,7 +8,7 @@ import type { BlobParts } from '../../lambdas/ports/blobs/blob-store.ts'
 type Stores = Pick<ExportParts, 'rows' | 'blobs' | 'resources'>
 export type CallWatcher = <Output>(call: () => Promise<Output>) => Promise<Output>
 
-/** Each call to the stores, and each step through what they list, is made by `watching`. */
+/** Wraps the stores so that `watching` makes each call and each step through a listing. */
 export function watchStores<Parts extends Stores>(parts: Parts, watching: CallWatcher): Parts {
   const blobs = watchedPort(parts.blobs, watching, {
     openParts: async (...input) => watchedPort<BlobParts>(await parts.blobs.openParts(...input), watching),
@@ -41,9 +41,9 @@ export type StepFault = 'dies before' | 'dies after' | 'hangs' | 'fails once' | 
 
 export class Machine {
   calls = 0
-  /** The call that hung goes on. */
+  /** Lets the call that hung continue. */
   readonly goOn: () => void
-  /** It has come to the call. */
+  /** Resolves when the machine reaches the call. */
   readonly met: Promise<void>
   readonly #fault: StepFault | undefined
   readonly #at: number

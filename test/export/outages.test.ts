@@ -1,4 +1,4 @@
-/** Exports whose stores fail for long, or whose executions end: by the state machine itself, on a clock that only waits move. */
+/** Exports with long store failures or ended executions, run by the state machine with a clock that only waits advance. */
 import { describe, expect, it } from '@jest/globals'
 import { InProcessWorkflow } from '../../lambdas/adapters/in-process/workflow.ts'
 import type { Job } from '../../lambdas/export/job/job.ts'
@@ -24,7 +24,7 @@ const nobody = async (): Promise<never> => {
   throw new Error('the index is not asked')
 }
 
-/** A job whose plan has a segment for nearly each version, and whose references are in as many ranges as there may be. */
+/** A job with a segment for nearly each version, and with references in as many ranges as permitted. */
 class Trial {
   readonly blobs = new MemoryBlobs()
   readonly waits = new Waits()
@@ -47,7 +47,7 @@ class Trial {
     this.parts = exportPartsOf(stores, { budget, elapsed: () => (time += 10) })
   }
 
-  /** `budget`: 0: each step does as little as there is. */
+  /** `budget`: with 0, each step does the minimum of work. */
   static async open({ budget = 1_000_000 } = {}): Promise<Trial> {
     const ward = await Ward.open(1)
     runAtEnd(() => ward[Symbol.asyncDispose]())
@@ -68,7 +68,7 @@ class Trial {
     return readJob(this.parts, this.job.id)
   }
 
-  /** Complete, nothing is lost, nothing is there twice, and no part of a file was written over another. */
+  /** Expects a complete export without lost or repeated resources, and no part of a file written twice. */
   async expectRight(): Promise<void> {
     const done = await this.now()
     expect(done.state).toBe('complete')
@@ -83,7 +83,7 @@ class Trial {
   }
 }
 
-/** A key met counts as a million. */
+/** Reports the lists of found keys a million times larger than they are. */
 function withManyMet(blobs: MemoryBlobs): MemoryBlobs {
   const list: MemoryBlobs['list'] = async function* (prefix) {
     for await (const each of blobs.list(prefix)) yield prefix.endsWith('/met/') ? { ...each, size: each.size * 1_000_000 } : each
@@ -97,7 +97,7 @@ function withManyMet(blobs: MemoryBlobs): MemoryBlobs {
 }
 
 type Outage = {
-  /** It begins in the midst of these, with a call of many to the stores. */
+  /** The outage begins during a step with this action, at the given call to the stores. */
   readonly action: 'write' | 'collect'
   readonly call: number
   readonly minutes: number
@@ -105,7 +105,7 @@ type Outage = {
 }
 const EVERY = ['rows', 'blobs', 'resources'] as const
 
-/** `writers`: whose steps failed, of the action. */
+/** `writers`: number of segments or ranges with failed steps. */
 async function through({ action, call: first, minutes, of }: Outage) {
   const trial = await Trial.open()
   const { parts, waits, job } = trial
@@ -130,8 +130,8 @@ async function through({ action, call: first, minutes, of }: Outage) {
   return { trial, workflow, failures, writers: writers.size, began: from }
 }
 
-describe('An export whose stores fail', () => {
-  it.each(['write', 'collect'] as const)('all of them, for half an hour, in the midst of what 40 writers %s, is right', async (action) => {
+describe('An export during a failure of its stores', () => {
+  it.each(['write', 'collect'] as const)('is complete if all stores fail for half an hour while 40 writers %s', async (action) => {
     const { trial, writers, failures, began } = await through({ action, call: 250, minutes: 30, of: EVERY })
     expect(writers).toBeGreaterThanOrEqual(WRITERS)
     expect([failures > 10 * WRITERS, trial.waits.now >= began + 30 * MINUTE]).toEqual([true, true])
@@ -142,7 +142,7 @@ describe('An export whose stores fail', () => {
   it.each([
     ['write', 50],
     ['collect', 3],
-  ] as const)('that of resources, for ten hours, in the midst of %s, says so and leaves nothing', async (action, call) => {
+  ] as const)('fails and leaves nothing if resources are unavailable for ten hours in %s', async (action, call) => {
     const { trial, began } = await through({ action, call, minutes: 600, of: ['resources'] })
     const failed = await trial.now()
     expect([failed.state, failed.reason, failed.files, failed.attempt]).toEqual(['error', UNAVAILABLE_REASON, undefined, 1])
@@ -150,7 +150,7 @@ describe('An export whose stores fail', () => {
     await trial.expectNothingLeft()
   })
 
-  it('all of them, for ten hours, when nobody can even note it, is begun again and is right', async () => {
+  it('is restarted and completes if all stores fail for ten hours', async () => {
     const { trial, workflow, began } = await through({ action: 'write', call: 250, minutes: 600, of: EVERY })
     const { parts, waits } = trial
     expect([(await trial.now()).state, await workflow.isRunning('j-1')]).toEqual(['in-progress', false])
@@ -166,8 +166,8 @@ describe('An export whose stores fail', () => {
 describe.each([
   ['needs more memory than its function has', 'Runtime.OutOfMemory'],
   ['is never answered', 'States.Timeout'],
-])('An export of which a step %s', (_, name) => {
-  it.each(['write', 'collect', 'gather'] as const)('in %s, is tried some times, then says so and leaves nothing', async (action) => {
+])('An export with a step that %s', (_, name) => {
+  it.each(['write', 'collect', 'gather'] as const)('in %s retries it, then fails with the reason and leaves nothing', async (action) => {
     const trial = await Trial.open()
     const perform = exportStep(trial.parts)
     let [broken, ended] = ['', 0]
@@ -185,9 +185,9 @@ describe.each([
   })
 })
 
-/** The service ends those of 25,000 events. https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html */
-describe('An export whose executions end, again and again, while their steps go on', () => {
-  it('is begun again each time by the sweep, and is right', async () => {
+/** AWS Step Functions ends an execution after 25,000 events. https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html */
+describe('An export with executions that end repeatedly while their steps continue', () => {
+  it('is restarted by the sweep each time, and is complete', async () => {
     const trial = await Trial.open({ budget: 0 })
     const { parts, job } = trial
     const perform = exportStep(parts)

@@ -1,4 +1,4 @@
-/** What writers of an export leave to each other, and to those who were faster. */
+/** Data that concurrent writers of an export leave for each other. */
 import { expect, it } from '@jest/globals'
 import type { Range } from '../../lambdas/export/collect/range.ts'
 import { planRanges } from '../../lambdas/export/collect/range-planner.ts'
@@ -16,7 +16,7 @@ const world = await ExportWorld.open()
 const rows = new MemoryRows()
 const parts = exportPartsOf({ rows, blobs: world.blobs, resources: world.store, index: world.index })
 
-it('a tail that a checkpoint names stays when the next one is refused, and goes when it is kept', async () => {
+it('a tail in a stored checkpoint remains when the next checkpoint is refused', async () => {
   const writer = new FileWriter(parts, { id: 'j' }, NO_WRITTEN_FILES)
   const named: WrittenFiles[] = []
   const checkpoint = (isKept: boolean) => {
@@ -38,7 +38,7 @@ it('a tail that a checkpoint names stays when the next one is refused, and goes 
   expect(await first()).toBeDefined()
 })
 
-it('a range that another made, and has gone on with, stays as it is', async () => {
+it('a range that another step created and advanced stays unchanged', async () => {
   const job = { ...jobOf(5, { id: 'ranges', level: 'patient' }), plan: 'p' }
   await storeJobScope(parts, job, 'p', { patients: ['Patient/a'], added: [], filters: {}, share: 1, told: [] })
   const [name] = await planRanges(parts, job)
@@ -55,7 +55,7 @@ it('a range that another made, and has gone on with, stays as it is', async () =
   expect(await planRanges(parts, job)).not.toContain(name)
 })
 
-it('what refers to itself, or in a circle, is written once', async () => {
+it('resources that refer to themselves or in a cycle are written once', async () => {
   const organization = (id: string, partOf: string) => ({
     ...{ resourceType: 'Organization', id, partOf: { reference: `Organization/${partOf}` } },
   })

@@ -1,4 +1,4 @@
-/** Exports judged by search parameters somebody defined: by one rule from the plan to the end, and what cannot be decided is told. */
+/** Exports with custom search parameters: one definition from the plan to the end. Undecided resources are reported. */
 import { describe, expect, it } from '@jest/globals'
 import { accessOf, WHOLE_ACCESS } from '../../lambdas/access/access.ts'
 import type { Job } from '../../lambdas/export/job/job.ts'
@@ -18,12 +18,12 @@ const parameter = (code: string, expression: string) =>
     't',
   )
 
-/** Interpreted, which fails on who has more than one given name. */
+/** An interpreted expression. It fails on patients with more than one given name. */
 const ONLY = parameter('only', "Patient.name.given + 'x'").map((each) => ({ ...each, values: [], interpreted: true as const }))
 const FIRST = parameter('first', 'Patient.name.given.first()')
 const named = (id: string, ...given: readonly string[]) => patient(id, { name: [{ given }] })
 
-/** `readings`: parameters that are known, one reading after the other. */
+/** `readings`: custom parameters that each reading of the search context returns, in order. */
 async function exported(job: Job, ...readings: readonly (readonly CustomMapping[])[]) {
   const world = await ExportWorld.open()
   await world.save(1, named('ann', 'Ann'), named('bob', 'Bob'), named('two', 'Ann', 'Bob'), patient('nobody'))
@@ -46,28 +46,28 @@ const filtered = (...queries: readonly string[]) =>
   jobOf(5, { level: 'system', asked: { types: ['Patient'], filters: queries.map((query) => ({ type: 'Patient', query })) } })
 const TWO = 'Patient/two may be missing: a search parameter that a _typeFilter looks at fails on it, or takes too long'
 
-describe('A _typeFilter whose parameter fails on a resource', () => {
+describe('A _typeFilter with a parameter that fails on a resource', () => {
   it.each([
     ['only=Ann', ['ann'], [TWO]],
     ['only:missing=true', ['nobody'], [TWO]],
     ['only=Ann&_id=ann,bob', ['ann'], []],
     ['first=Ann', ['ann', 'two'], []],
-  ])('%s has the others, and tells that one where it depends on it', async (query, ids, told) => {
+  ])('%s exports the others, and reports that resource if the result depends on it', async (query, ids, told) => {
     expect(await exported(filtered(query), [...ONLY, ...FIRST])).toEqual({ ids, told })
   })
 
-  it('tells that one only once, and exports it not, where something refers to it', async () => {
+  it('reports that resource once, and omits it, if another resource refers to it', async () => {
     const { asked } = filtered('only=Ann')
     const job = jobOf(5, { level: 'patient', asked: { ...asked, types: ['Observation', 'Patient'] } })
     expect(await exported(job, ONLY)).toEqual({ ids: ['ann'], told: [TWO] })
   })
 
-  it('tells nothing where another one holds', async () => {
+  it('reports nothing if another filter matches the resource', async () => {
     expect(await exported(filtered('only=Bob', '_id=two'), ONLY)).toEqual({ ids: ['bob', 'two'], told: [] })
   })
 })
 
-describe('A parameter that is changed, or goes, under an export', () => {
+describe('A parameter that is changed or deleted during an export', () => {
   const scoped = (query: string) =>
     jobOf(5, {
       level: 'system',
@@ -78,18 +78,18 @@ describe('A parameter that is changed, or goes, under an export', () => {
   it.each([
     ['a filter', filtered('first=Ann')],
     ['a scope', scoped('first=Ann')],
-  ])('stays what it was for %s', async (_, job) => {
+  ])('keeps its first definition for %s', async (_, job) => {
     for (const later of [[], parameter('first', 'Patient.name.given.last()')])
       expect(await exported(job, FIRST, later)).toEqual({ ids: ['ann', 'two'], told: [] })
   })
 
-  it('denies where it is gone when the export is planned', async () => {
+  it('denies access if it is missing when the export is planned', async () => {
     expect(await exported(scoped('first=Ann'), [], FIRST)).toEqual({ ids: [], told: [] })
     expect(await exported({ ...scoped('first=Ann'), access: WHOLE_ACCESS }, [], FIRST)).toMatchObject({ ids: { length: 4 } })
   })
 })
 
-describe('What depends on values that are not known', () => {
+describe('Partial evaluation of a predicate', () => {
   const document = { keys: { a: ['1'], 'f:code': [] }, present: [] } as unknown as IndexDocument
   const [yes, no, open] = [
     { kind: 'key', field: 'a', oneOf: ['1'] },
@@ -108,5 +108,5 @@ describe('What depends on values that are not known', () => {
     [{ kind: 'some', of: [open, no] }, undefined],
     [{ kind: 'some', of: [no, no] }, false],
     [{ kind: 'present', field: 'f' }, undefined],
-  ])('%j: %p', (where, expected) => expect(evaluatePartially(where, document, ['f'])).toBe(expected))
+  ])('returns for %j: %p', (where, expected) => expect(evaluatePartially(where, document, ['f'])).toBe(expected))
 })

@@ -1,4 +1,4 @@
-/** A store that others write into while it is exported, and what must stand in the files: told by loops over everything that was written. */
+/** A store with concurrent writes during an export, and the expected content of the files, computed by loops over all writes. */
 import { DEFAULT_ADDITIONAL_RESOURCES } from '../../lambdas/export/additional-resources.ts'
 import type { Job } from '../../lambdas/export/job/job.ts'
 import type { ExportParts } from '../../lambdas/export/step-types.ts'
@@ -13,7 +13,7 @@ type Written = { readonly when: number; readonly tree?: Tree }
 
 const GROUP_TYPES = ['Patient', 'Observation', 'Encounter', 'Device', 'Provenance']
 
-/** Seconds between two instants of the clock. */
+/** Seconds between two readings of the clock. */
 const TICK = 0.001
 
 export class RacingWorld {
@@ -28,13 +28,13 @@ export class RacingWorld {
     this.#random = randomOf(seed)
   }
 
-  /** Seconds; it rises whenever it is asked. */
+  /** Returns the time in seconds. Each call advances the clock. */
   now(): number {
     this.#clock = Math.round((this.#clock + TICK) * 1_000) / 1_000
     return this.#clock
   }
 
-  /** Patients, and what is about them and around them. */
+  /** Writes patients, the resources they refer to, and other resources about them. */
   async fill(patients: number, others: number): Promise<void> {
     const names = Array.from({ length: patients }, (_, i) => `${i}`)
     await this.#save(...names.map((id) => this.#patient(id)))
@@ -52,7 +52,7 @@ export class RacingWorld {
     }
   }
 
-  /** Something, of one patient or another. */
+  /** Writes or deletes a random resource. */
   async write(patients: number): Promise<void> {
     const id = `${this.#below(30)}`
     const kind = this.#below(9)
@@ -67,7 +67,7 @@ export class RacingWorld {
     return this.#save(this.#observation(id, patients))
   }
 
-  /** With writes around whatever a step asks of the store and of the index. */
+  /** Returns export parts that write before and after each call to the store and the index. */
   parts(patients: number, more: Partial<ExportParts> = {}): ExportParts {
     const { world } = this
     let last: Promise<void> = Promise.resolve()
@@ -160,7 +160,7 @@ export class RacingWorld {
     ...{ resourceType: 'Device', id, lotNumber: this.#mark(), patient: referenceTo(`Patient/${this.#below(patients)}`) },
   })
 
-  /** No two versions are alike. */
+  /** Returns a value that makes each version unique. */
   #mark(): string {
     return `${++this.#number}`
   }
@@ -188,7 +188,7 @@ export class RacingWorld {
   }
 }
 
-/** Looks data up, or scans for it, whatever is cheaper. */
+/** Makes the export look data up or scan for it, regardless of the cost. */
 export const withLookupChoice = (parts: ExportParts, isLookedUp: boolean): ExportParts => ({
   ...parts,
   resources: {
@@ -200,16 +200,16 @@ export const withLookupChoice = (parts: ExportParts, isLookedUp: boolean): Expor
   },
 })
 
-/** All lines of a job's files; of deletions what was deleted. */
+/** Returns all lines of the files of a job, and for deletions the `Type/id` of each deleted resource. */
 export function readAllLines({ deleted = [], error: _, ...files }: Readonly<Record<string, readonly string[]>>): readonly string[] {
   const entries = deleted.flatMap((line) => JSON.parse(line).entry as readonly { readonly request: { readonly url: string } }[])
   return [...entries.map(({ request }) => request.url), ...Object.values(files).flat()].sort()
 }
 
-/** The lines that must stand in the files of a job of a Group, each once: `Type/id` of what was deleted, the JSON of everything else. */
+/** Returns the expected lines of a Group export, each once: `Type/id` for deletions, the JSON of other resources. */
 export function expectedOf(log: RacingWorld['log'], { asked, transactionTime }: Pick<Job, 'asked' | 'transactionTime'>): readonly string[] {
   const asOf = (name: string, instant: number): Written | undefined => log.get(name)?.findLast(({ when }) => instantAt(when) <= instant)
-  /** Of what is deleted, what it was. */
+  /** Returns the resource at the transaction time, or its last version before a deletion. */
   const shownAt = (name: string): Tree =>
     log.get(name)?.findLast(({ when, tree }) => instantAt(when) <= transactionTime && tree !== undefined)?.tree
   const membersAt = (instant: number): readonly string[] =>
@@ -238,7 +238,7 @@ export function expectedOf(log: RacingWorld['log'], { asked, transactionTime }: 
     const type = name.split('/')[0]!
     if (version === undefined || !GROUP_TYPES.includes(type) || !isOfType(type)) continue
     const tree = shownAt(name)
-    // What is gone has no provenance that is there.
+    // An existing Provenance does not belong to the owner of a deleted target. A deleted one does.
     const about = (name: string): Tree => (version.tree === undefined ? shownAt(name) : asOf(name, transactionTime)?.tree)
     const own: readonly string[] =
       type === 'Provenance' ? tree.target.flatMap((each: Tree) => ownersOf(about(each.reference))) : ownersOf(tree)
@@ -257,7 +257,7 @@ export function expectedOf(log: RacingWorld['log'], { asked, transactionTime }: 
   return [...deleted, ...lines.values()].sort()
 }
 
-/** Whose it is. */
+/** Returns the patients that own a resource. */
 const ownersOf = (tree: Tree): readonly string[] =>
   tree?.resourceType === 'Patient'
     ? [`Patient/${tree.id}`]

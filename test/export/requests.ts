@@ -1,4 +1,4 @@
-/** Requests about exports, below the network: rows in memory, and a workflow that notes what it is told. */
+/** Export requests without a network: rows in memory, and a workflow that records its calls. */
 import type { VerifiedToken } from '../../lambdas/access/verification/verified-token.ts'
 import { DEFAULT_ADDITIONAL_RESOURCES } from '../../lambdas/export/additional-resources.ts'
 import { JOB_ROWS, type Job } from '../../lambdas/export/job/job.ts'
@@ -39,19 +39,19 @@ export const KICK_OFF_HEADERS = { accept: 'application/fhir+json', prefer: 'resp
 
 export type ExportRequests = ReturnType<typeof createExportRequests>
 
-/** `groups`: the ids of those there are. */
+/** `groups`: ids of the existing Groups. */
 export function createExportRequests(settings: Partial<Choices> = {}, groups: readonly string[] = []) {
   const rows = new MemoryRows()
   const it = {
     rows,
     clients: new MemoryClients(),
     now: NOW,
-    /** What the workflow was told. */
+    /** Calls of the workflow. */
     told: [] as string[],
     removed: [] as string[],
     audited: [] as AuditRecord[],
     reported: [] as unknown[],
-    /** What the workflow fails with. */
+    /** Error that the workflow throws. */
     broken: undefined as Error | undefined,
     jobs: async () => {
       const jobs: Job[] = []

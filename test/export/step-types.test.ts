@@ -1,4 +1,4 @@
-/** Exports of a store into files, step by step. */
+/** Exports of a store to files, step by step. */
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-store.ts'
@@ -32,7 +32,7 @@ beforeAll(async () => {
 const idsOf = (lines: readonly string[] = []): readonly string[] => lines.map((line) => JSON.parse(line).id).toSorted()
 
 describe('An export of everything', () => {
-  it('has each resource as of its time, one to a line, by type', async () => {
+  it('has each resource as of its time, one per line, by type', async () => {
     await kickOff(parts, jobOf(5, { id: 'all', level: 'system' }))
     await runExportJob(parts, { id: 'all', attempt: 1 })
     const job = await readJob(parts, 'all')
@@ -49,7 +49,7 @@ describe('An export of everything', () => {
     expect(instantAt(5)).toBe(job.transactionTime)
   })
 
-  it('ends where the store has no page of a type that nobody ever wrote', async () => {
+  it('completes if the store has no page of an unused type', async () => {
     const { store } = world
     const resources: ExportParts['resources'] = {
       current: (...asked) => store.current(...asked),
@@ -71,7 +71,7 @@ describe('An export of everything', () => {
   })
 })
 
-describe('A store that was set back', () => {
+describe('A restored store', () => {
   const later = { ...parts, epoch: 2 }
   const blobsNow = async (id: string) => {
     const keys: string[] = []
@@ -80,7 +80,7 @@ describe('A store that was set back', () => {
   }
 
   it.each(['plan', 'write', 'gather', 'collect', 'finish'] as const)(
-    'ends an export at its step %s, and nothing of it stays',
+    'ends an export at its step %s, and removes its data',
     async (action) => {
       const ofJob = { job: `back-${action}`, attempt: 1 } as const
       await kickOff(parts, { ...jobOf(5, { id: ofJob.job, level: 'system' }), epoch: 1 })
@@ -94,7 +94,7 @@ describe('A store that was set back', () => {
     },
   )
 
-  it('ends one that began before it ever was, and none of its own time', async () => {
+  it('ends an export from before the restore, and no later one', async () => {
     await kickOff(parts, jobOf(5, { id: 'before', level: 'system' }))
     await kickOff(parts, { ...jobOf(5, { id: 'since', level: 'system' }), epoch: 2 })
     for (const id of ['before', 'since']) await runExportJob(later, { id, attempt: 1 })
@@ -102,8 +102,8 @@ describe('A store that was set back', () => {
   })
 })
 
-describe('Of two writers of a segment', () => {
-  it('one leaves a checkpoint, and the other, who began at the same one, writes nothing over it', async () => {
+describe('Two writers of a segment', () => {
+  it('store one checkpoint: the later one overwrites nothing', async () => {
     await kickOff(parts, jobOf(5, { id: 'two', level: 'system', asked: { types: ['Patient'] } }))
     const ofJob = { job: 'two', attempt: 1 } as const
     const { segments } = (await exportStep(parts)({ ...ofJob, action: 'plan' })) as PlanOutput

@@ -1,4 +1,4 @@
-/** A store whose resources change all the time, and an oracle that reads what an export has to hold from the history of the store. */
+/** A store that changes continuously, and an oracle that computes the expected export from the history of the store. */
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
@@ -17,7 +17,7 @@ export const WARD_TYPES = { system: [...OF_PATIENTS, 'Organization'], patient: O
 
 const PATIENTS = 6
 const OBSERVATIONS = 40
-/** These are so large that they fill parts of files. */
+/** Number of observations that are large enough to fill parts of files. */
 const LARGE = 14
 const FILLER = 'x'.repeat(1_000_000)
 const DEVICES = 4
@@ -25,7 +25,7 @@ const ORGANIZATIONS = 3
 
 export class Ward {
   readonly store: SqliteResourceStore
-  /** Seconds: each commit has its own. */
+  /** Time in seconds. Each commit advances it. */
   now = 0
   readonly #folder: string
   readonly #random: (below: number) => number
@@ -49,7 +49,7 @@ export class Ward {
     rmSync(this.#folder, { recursive: true })
   }
 
-  /** Somebody creates, updates, deletes or brings back one resource, or five at once; observations and devices change patients. */
+  /** Creates, updates, deletes or restores one resource, or five at once. Observations and devices change patients. */
   change(): Promise<void> {
     this.#last = this.#last.then(() => this.#change())
     return this.#last
@@ -109,7 +109,7 @@ export class Ward {
     ]
   }
 
-  /** What was current at an instant, deletions too, as the history of the store tells. */
+  /** Returns the versions that were current at an instant, deletions included, from the history of the store. */
   async asOf(instant: number): Promise<ReadonlyMap<string, ResourceVersion>> {
     const versions: ResourceVersion[] = []
     for (let more = true; more; ) {
@@ -128,7 +128,7 @@ export class Ward {
 
 const text = ({ body }: ResourceVersion): string => new TextDecoder().decode(body)
 
-/** The lines of the files of an export, and the `Type/id` of its deletions. Patients are there whenever something there refers to them. */
+/** Returns the expected lines and deleted `Type/id`s. A patient-level export includes each Patient that an exported line refers to. */
 export async function expectedOf(ward: Ward, { level, asked, transactionTime }: Job): Promise<ExportedLines> {
   const lines: Record<string, string[]> = {}
   const deleted: string[] = []
@@ -150,7 +150,7 @@ const referredIn = (line: string): readonly string[] => [...line.matchAll(/"refe
 
 export type ExportedLines = { readonly lines: Readonly<Record<string, readonly string[]>>; readonly deleted: readonly string[] }
 
-/** A deletion is of whom the version before it was. */
+/** Whether a patient owns the resource. A deletion has the owners of the version before it. */
 async function isOfSomebody(ward: Ward, version: ResourceVersion): Promise<boolean> {
   if (version.type === 'Patient') return true
   const [shown] = version.deleted ? await ward.store.versions([{ ...version, versionId: version.versionId - 1 }]) : [version]
@@ -158,7 +158,7 @@ async function isOfSomebody(ward: Ward, version: ResourceVersion): Promise<boole
   return [resource.subject, resource.patient].some((reference) => reference?.reference.startsWith('Patient/') === true)
 }
 
-/** The same of the files of a job, as they are. */
+/** Returns the lines and deletions in the files of a job. */
 export async function readExported(blobs: Pick<BlobStore, 'get'>, job: Job): Promise<ExportedLines> {
   const { deleted = [], ...lines } = await readFileLines(blobs, job)
   const entries = deleted.flatMap((line) => JSON.parse(line).entry as readonly { readonly request: { readonly url: string } }[])
@@ -168,7 +168,7 @@ export async function readExported(blobs: Pick<BlobStore, 'get'>, job: Job): Pro
   }
 }
 
-/** As if there were many more places, so that there are many segments, and pages are short. */
+/** Makes the store appear larger, so that there are many segments, and limits its pages. */
 export const withSmallSegments = (store: SqliteResourceStore): ExportParts['resources'] => ({
   current: (...input) => store.current(...input),
   versions: (...input) => store.versions(...input),
@@ -182,7 +182,7 @@ export const withSmallSegments = (store: SqliteResourceStore): ExportParts['reso
   },
 })
 
-/** Of the same seed the same numbers. https://en.wikipedia.org/wiki/Lehmer_random_number_generator */
+/** Returns the same numbers for the same seed. https://en.wikipedia.org/wiki/Lehmer_random_number_generator */
 export function randomOf(seed: number): (below: number) => number {
   let state = seed * 7_919 + 1
   return (below) => {

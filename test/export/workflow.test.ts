@@ -1,4 +1,4 @@
-/** The state machine of exports: a definition that the service takes, and the same way through it in the embedded home. */
+/** The state machine of exports: a definition that AWS accepts and the embedded deployment runs in the same way. */
 import { describe, expect, it } from '@jest/globals'
 import validate from 'asl-validator'
 import { InProcessWorkflow } from '../../lambdas/adapters/in-process/workflow.ts'
@@ -16,7 +16,7 @@ type Steps = Partial<{
   finish: () => void
 }>
 
-/** What was asked of the steps, in order; `n` counts, from 1, how often the same was asked. */
+/** Returns the calls of the steps in order. `n`: how often the same step was called so far, from 1. */
 async function run(steps: Steps) {
   const asked: string[] = []
   const reported: Error[] = []
@@ -51,13 +51,13 @@ async function run(steps: Steps) {
 const counts = (asked: readonly string[]): Readonly<Record<string, number>> =>
   Object.fromEntries(Object.entries(Object.groupBy(asked, (each) => each)).map(([name, all]) => [name, all!.length]))
 
-describe('the workflow of an export', () => {
-  it('is one the service takes', () => {
+describe('The workflow of an export', () => {
+  it('is valid for AWS Step Functions', () => {
     const { isValid, errors } = validate(exportWorkflow(STEP))
     expect([isValid, errors]).toEqual([true, []])
   })
 
-  it('has nothing the embedded home would pass over', () => {
+  it('uses no feature that the embedded workflow lacks', () => {
     const text = JSON.stringify(exportWorkflow(STEP))
     for (const unknown of [
       'QueryLanguage',
@@ -72,12 +72,12 @@ describe('the workflow of an export', () => {
       expect(text).not.toContain(unknown)
   })
 
-  it('waits until all is settled, and without anything to write finishes', async () => {
+  it('waits until writes are settled, and finishes if there is nothing to write', async () => {
     const { asked, reported } = await run({ plan: (n) => ({ wait: n < 4 ? 1 : 0 }) })
     expect([asked, reported]).toEqual([['plan', 'plan', 'plan', 'plan', 'gather', 'finish'], []])
   })
 
-  it('asks each writer until it has no more, then gathers and collects until nothing new comes', async () => {
+  it('repeats each writer, then gathers and collects until there are no new ranges', async () => {
     const segments = Array.from({ length: 120 }, (_, i) => `s${i}`)
     const { asked, reported } = await run({
       plan: () => ({ segments }),
@@ -100,7 +100,7 @@ describe('the workflow of an export', () => {
     expect([third, reported]).toEqual([asked.length - 2, []])
   })
 
-  it.each(['plan', 'write', 'gather', 'collect', 'finish'] as const)('ends with fail where %s fails for half an hour', async (broken) => {
+  it.each(['plan', 'write', 'gather', 'collect', 'finish'] as const)('ends with fail if %s fails for half an hour', async (broken) => {
     const fail = (): never => {
       throw new Error('planted')
     }
@@ -115,11 +115,11 @@ describe('the workflow of an export', () => {
     expect(reported.map(({ cause }) => (cause as Error).name)).toEqual(['ExportFailed'])
   })
 
-  it('waits half an hour and more for a store that fails, whatever chance has in store for any of its writers', () => {
+  it('retries a failing store for at least half an hour, despite random delays', () => {
     const { States } = exportWorkflow(STEP) as { readonly States: Readonly<Record<string, { readonly Retry?: readonly Retry[] }>> }
     const [{ IntervalSeconds, BackoffRate, MaxAttempts, MaxDelaySeconds } = NONE] = States.Plan!.Retry!.slice(-1)
     const waits = Array.from({ length: MaxAttempts }, (_, i) => Math.min(IntervalSeconds * BackoffRate ** i, MaxDelaySeconds))
-    // Each is drawn between none and all of it. The first writer that gives up ends the job: one in millions may.
+    // Each delay is random between zero and its maximum. The first writer that gives up ends the job: one in millions may.
     const mean = waits.reduce((sum, each) => sum + each / 2, 0)
     const deviation = Math.sqrt(waits.reduce((sum, each) => sum + each ** 2 / 12, 0))
     expect(mean - 5 * deviation).toBeGreaterThan(30 * 60)

@@ -1,4 +1,4 @@
-/** Steps of an export that wait, are stopped or doubled, or come to what a file can hold. */
+/** Steps of an export that wait, are cancelled or run twice, or reach the limits of a file. */
 import { describe, expect, it } from '@jest/globals'
 import { newRange, type Range, ROUNDS } from '../../lambdas/export/collect/range.ts'
 import { rangeSliceOf } from '../../lambdas/export/collect/range-slice.ts'
@@ -26,7 +26,7 @@ const changed = (resources: Partial<ExportParts['resources']>, more: Partial<Exp
   resources: { ...world.counted(() => {}), ...resources },
 })
 
-/** A job of Patients that is planned. */
+/** Creates and plans a job of Patients. */
 async function planned(id: string): Promise<{ readonly job: Job; readonly segment: string }> {
   await kickOff(parts, jobOf(5, { id, level: 'system', asked: { types: ['Patient'] } }))
   const { segments } = (await exportStep(parts)({ action: 'plan', job: id, attempt: 1 })) as PlanOutput
@@ -34,7 +34,7 @@ async function planned(id: string): Promise<{ readonly job: Job; readonly segmen
 }
 
 describe('A plan', () => {
-  it('waits until nothing more can be written that was stamped before it', async () => {
+  it('waits until no earlier write can still arrive', async () => {
     await kickOff(parts, jobOf(5, { id: 'early', level: 'system', asked: { types: ['Patient'] } }))
     const asked: unknown[] = []
     const settled = async (...of: unknown[]) => asked.push(of) > 1
@@ -49,7 +49,7 @@ describe('A plan', () => {
     ])
   })
 
-  it('waits longer from time to time, since an execution has a limited number of events', async () => {
+  it('waits longer over time, since an execution has a limited number of events', async () => {
     await kickOff(parts, jobOf(5, { id: 'late', level: 'system', asked: { types: ['Patient'] } }))
     const settled = async () => false
     const waits: number[] = []
@@ -60,7 +60,7 @@ describe('A plan', () => {
     expect(waits).toEqual([1, 1, 10, 120])
   })
 
-  it('made again names what is not written yet, and nothing of a plan that another one was faster than', async () => {
+  it('names only unwritten segments of the current plan when repeated', async () => {
     const { job, segment } = await planned('again')
     const plan = () => exportStep(parts)({ action: 'plan', job: job.id, attempt: 1 })
     await parts.rows.change<Segment>(segmentRowsOf('again'), 'other-0', () => ({ isDone: false }) as Segment)
@@ -69,7 +69,7 @@ describe('A plan', () => {
     expect(await plan()).toMatchObject({ segments: [] })
   })
 
-  it('waits for the names of patients its kick-off still writes, until that can only have died', async () => {
+  it('waits while its kick-off stores patient ids, until the kick-off must have died', async () => {
     const [old, young] = ['dying', 'naming'].map((id, i) => ({
       ...jobOf(5, { id, level: 'patient', patients: 2, asked: { types: ['Patient'] } }),
       transactionTime: Date.now() - (i === 0 ? 120_001 : 1_000),
@@ -86,7 +86,7 @@ describe('A plan', () => {
     expect([patients, told]).toEqual([new Set(['Patient/a']), ['Patient/z is not known']])
   })
 
-  it('that takes longer than its step lasts fails once, and says what to narrow', async () => {
+  it('fails once if it exceeds its time, and advises a narrower request', async () => {
     await kickOff(parts, jobOf(5, { id: 'long', level: 'system' }))
     let [elapsed, readings] = [0, 0]
     const { extent } = changed({}).resources
@@ -106,7 +106,7 @@ describe('A plan', () => {
   it.each([
     ['names', { level: 'patient', asked: { patients: Array.from({ length: 40 }, (_, i) => `Patient/${i}`) } }, 'heads'],
     ['types', { level: 'system' }, 'extent'],
-  ] as const)('ends within a reading when its job is cancelled, however many %s there are', async (id, fields, name) => {
+  ] as const)('ends after the current read when its job is cancelled, for any number of %s', async (id, fields, name) => {
     await kickOff(parts, jobOf(5, { id, ...fields }))
     let [elapsed, readings] = [0, 0]
     const resources = changed({}).resources
@@ -121,7 +121,7 @@ describe('A plan', () => {
 })
 
 describe('A writer', () => {
-  it('ends within a page of its job, and leaves no checkpoint', async () => {
+  it('ends within a page when its job ends, and leaves no checkpoint', async () => {
     const { segment } = await planned('ended')
     let [elapsed, pages] = [0, 0]
     const resources: Partial<ExportParts['resources']> = {
@@ -139,7 +139,7 @@ describe('A writer', () => {
     expect(await parts.rows.read<Segment>(segmentRowsOf('ended'), segment)).toMatchObject({ revision: 0, seen: 0 })
   })
 
-  it('writes nothing while the store shows its latest writes too late, and goes on afterwards', async () => {
+  it('writes nothing until the store shows its latest writes, then continues', async () => {
     const { segment } = await planned('hidden')
     let isShown = false
     const write = (budget: number) =>
@@ -151,7 +151,7 @@ describe('A writer', () => {
     expect(await parts.rows.read<Segment>(segmentRowsOf('hidden'), segment)).toMatchObject({ isDone: true })
   })
 
-  it('leaves a checkpoint when its time is over, also by a clock that is set back', async () => {
+  it('leaves a checkpoint when its time is over, even if the clock runs back', async () => {
     const { segment } = await planned('back')
     let [elapsed, now, pages] = [0, Date.now(), 0]
     const resources: Partial<ExportParts['resources']> = {
@@ -168,7 +168,7 @@ describe('A writer', () => {
     expect(await parts.rows.read<Segment>(segmentRowsOf('back'), segment)).toMatchObject({ revision: 2, cursor: String(pages) })
   })
 
-  it('does nothing over what is written', async () => {
+  it('changes nothing in a finished segment', async () => {
     const { segment } = await planned('done')
     const write = () => exportStep(parts)({ action: 'write', job: 'done', attempt: 1, segment })
     await write()
@@ -177,7 +177,7 @@ describe('A writer', () => {
     expect(await parts.rows.read<Segment>(segmentRowsOf('done'), segment)).toEqual(row)
   })
 
-  it('of a range keeps what no other kept since, and makes none of a job that is gone', async () => {
+  it('stores a range only if no other did, and none of a removed job', async () => {
     const { job } = await planned('ranges')
     const range = newRange(ROUNDS.history, { kind: 'history', from: 1 })
     await parts.rows.change<Range>(rangeRowsOf('ranges'), 'r', () => range)
@@ -191,7 +191,7 @@ describe('A writer', () => {
     expect(await parts.rows.read(rangeRowsOf('ranges'), 'r')).toBeUndefined()
   })
 
-  it('fails for good where a file would have more parts than one can have', async () => {
+  it('fails permanently if a file would exceed the maximum number of parts', async () => {
     const upload = new FileUpload(parts, 'parts', 'Patient')
     const bytes = new Uint8Array(1)
     expect((await upload.write(bytes)).n).toBe(1)
@@ -201,8 +201,8 @@ describe('A writer', () => {
   })
 })
 
-describe('A finish', () => {
-  it('waits for all segments of the plan, and looks at no other', async () => {
+describe('A finish step', () => {
+  it('waits for all segments of the plan, and reads no others', async () => {
     const { segment } = await planned('whole')
     const done = { isDone: true, written: { files: { Ghost: { parts: [], count: 3, size: 9 } }, tails: [] } } as unknown as Segment
     await parts.rows.change<Segment>(segmentRowsOf('whole'), 'other-0', () => done)
@@ -215,7 +215,7 @@ describe('A finish', () => {
     expect(await readJob(parts, 'whole')).toMatchObject({ state: 'complete', files: [{ name: 'Patient', count: 1 }] })
   })
 
-  it('that was overtaken takes nothing from the attempt that goes on', async () => {
+  it('removes nothing from a newer attempt', async () => {
     const { job, segment } = await planned('overtaken')
     await exportStep(parts)({ action: 'write', job: job.id, attempt: 1, segment })
     const rows: ExportParts['rows'] = {
@@ -233,7 +233,7 @@ describe('A finish', () => {
     expect(await readJob(parts, job.id)).toMatchObject({ state: 'complete', attempt: 2, files: [{ name: 'Patient', count: 1 }] })
   })
 
-  it('that broke behind its end is tidied up by the next; so is a fail', async () => {
+  it('cleans up after an earlier finish or fail that broke', async () => {
     const { job, segment } = await planned('tidied')
     const step = exportStep(parts)
     await step({ action: 'write', job: job.id, attempt: 1, segment })
@@ -249,8 +249,8 @@ describe('A finish', () => {
   })
 })
 
-describe('A step of an attempt that is over', () => {
-  it('does nothing, and ends its workflow', async () => {
+describe('A step of an outdated attempt', () => {
+  it('changes nothing, and ends its workflow', async () => {
     const { job, segment } = await planned('older')
     await changeJob(parts.rows, job.id, incrementAttempt(1))
     const before = await readJob(parts, job.id)

@@ -1,4 +1,4 @@
-/** A load whose requests are signed: a server that reckons the signature by itself, from AWS's description, takes them, and no other. */
+/** Loads with signed requests. The test server computes each signature from the description of AWS and rejects any other. */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { createGet, createPost } from '../../../bin/client/http-post.ts'
 import { resolveSafeLink } from '../../../bin/client/safe-link.ts'
@@ -10,8 +10,8 @@ const given = async () => AWS_CREDENTIALS
 const taken = (got: ReceivedRequest) => ({ status: isSigned(got) ? 200 : 403 })
 const scopeOf = ({ headers }: ReceivedRequest): string => /Credential=([^,]+)/.exec(String(headers.authorization))![1]!
 
-describe('Requests that are signed', () => {
-  it('are reckoned here as AWS reckons its own example', () => {
+describe('Signed requests', () => {
+  it('are checked by a verifier that reproduces the example of AWS', () => {
     const authorization =
       'AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, SignedHeaders=host;x-amz-date, Signature='
     const headers = { host: 'example.amazonaws.com', 'x-amz-date': '20150830T123600Z', authorization }
@@ -21,7 +21,7 @@ describe('Requests that are signed', () => {
     )
   })
 
-  it('are taken, with a body and with a query, by credentials of a session too', async () => {
+  it('are accepted with a body, with a query, and with session credentials', async () => {
     const { all, base } = await startRecordingServer(taken)
     const authorize = sigv4Authorizer(base, 'eu-central-1', given)
     const { status } = await createPost(base, authorize)(Buffer.from('{"resourceType":"Bundle","id":"ä"}'))
@@ -32,13 +32,13 @@ describe('Requests that are signed', () => {
     expect(all[0]!.headers['x-amz-security-token']).toBe('session')
   })
 
-  it('are refused where one byte of the body is another', async () => {
+  it('are rejected if one byte of the body differs', async () => {
     const { base } = await startRecordingServer((got) => taken({ ...got, body: Buffer.from('{}') }))
     const { status } = await createPost(base, sigv4Authorizer(base, 'us-east-1', given))(Buffer.from('{ }'))
     expect(status).toBe(403)
   })
 
-  it('are signed anew each time a busy server is asked again', async () => {
+  it('are signed again for each retry against a busy server', async () => {
     const { all, base } = await startRecordingServer((got, number) => (number === 1 ? { status: 503 } : taken(got)))
     let signed = 0
     const counting = async () => {
@@ -52,7 +52,7 @@ describe('Requests that are signed', () => {
     expect(all.map(({ headers }) => headers['x-n'])).toEqual(['1', '2'])
   })
 
-  it('give nothing of who signs to another server they are led to', async () => {
+  it('carry no credentials to a server they are redirected to', async () => {
     const other = await startRecordingServer(() => ({ status: 200 }))
     const { base } = await startRecordingServer(() => ({ status: 307, headers: { location: other.base } }))
     await createPost(base, sigv4Authorizer(base, 'us-east-1', given))(Buffer.from('{}'))
@@ -60,7 +60,7 @@ describe('Requests that are signed', () => {
     expect([headers.authorization, headers['x-amz-security-token']]).toEqual([undefined, undefined])
   })
 
-  it('are sent to no other place than the web, and not at all from where nobody listens to where somebody may', async () => {
+  it('do not follow redirects to FTP or from HTTPS to HTTP', async () => {
     const { base } = await startRecordingServer(() => ({ status: 307, headers: { location: 'ftp://127.0.0.1/fhir' } }))
     expect(await createPost(base)(Buffer.from('{}'))).toMatchObject({ status: 307 })
     expect(resolveSafeLink('http://other.example/fhir', 'https://fhir.example/fhir')).toBeUndefined()
@@ -70,15 +70,15 @@ describe('Requests that are signed', () => {
     ['https://a1b2c3.execute-api.eu-west-1.amazonaws.com/fhir', '', 'eu-west-1'],
     ['https://a1b2c3.execute-api.cn-north-1.amazonaws.com.cn/fhir', 'us-east-1', 'cn-north-1'],
     ['https://fhir.example.org/fhir', 'us-west-2', 'us-west-2'],
-  ])('are for the region of their address, else for that of the environment: %s', async (base, here, region) => {
+  ])('use the region in the host name, otherwise that of the environment: %s', async (base, here, region) => {
     const { authorization } = await sigv4Authorizer(base, here, given)({ method: 'GET', url: base })
     expect(authorization).toContain(`/${region}/execute-api/`)
   })
 
-  it('need a region', () => expect(() => sigv4Authorizer('https://fhir.example.org/fhir', '', given)).toThrow('set AWS_REGION'))
+  it('require a region', () => expect(() => sigv4Authorizer('https://fhir.example.org/fhir', '', given)).toThrow('set AWS_REGION'))
 })
 
-describe('Who loads with --sigv4', () => {
+describe('A load with --sigv4', () => {
   const before = { ...process.env }
   afterEach(() => {
     process.env = { ...before }
@@ -92,5 +92,6 @@ describe('Who loads with --sigv4', () => {
     expect(authorization).toContain('Credential=AKIDOFENV/')
   })
 
-  it('is nobody else besides', () => expect(resolveAuthorization({ ...as, tenant: 'a' })).rejects.toThrow('without --client and --tenant'))
+  it('cannot be combined with --tenant', () =>
+    expect(resolveAuthorization({ ...as, tenant: 'a' })).rejects.toThrow('without --client and --tenant'))
 })

@@ -1,4 +1,4 @@
-/** A load that takes longer than a token lives, and clocks that differ. */
+/** Loads that take longer than the lifetime of a token, with clocks that differ. */
 import { writeFileSync } from 'node:fs'
 import { uptime } from 'node:os'
 import { join } from 'node:path'
@@ -16,11 +16,11 @@ import { failOnReport } from '../../fixtures/never-reports.ts'
 
 const MINUTE = 60_000
 
-/** A token as far as it is read. */
+/** Creates a token with the parts that the client reads. */
 const tokenOf = (claims: object, name: string): string => `h.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.${name}`
 
 describe('A token', () => {
-  /** Which of the tokens is sent at each of these times (ms). */
+  /** Returns the name of the token sent at each of `times`, in milliseconds. */
   async function sent(times: readonly number[], claims: object): Promise<readonly string[]> {
     let [now, made] = [0, 0]
     const authorize = renewingAuthorizer(
@@ -34,13 +34,13 @@ describe('A token', () => {
 
   it.each([
     ['an hour', { iat: 1_000, exp: 4_600 }, [0, 58 * MINUTE, 59 * MINUTE, 60 * MINUTE], ['1', '1', '2', '2']],
-    ['a minute, by a clock far off', { iat: 10 ** 9, exp: 10 ** 9 + 60 }, [0, 29_000, 30_000, 59_000, 60_000], ['1', '1', '2', '2', '3']],
-    ['nobody knows how long', { exp: 'soon' }, [0, 1, 2], ['1', '2', '3']],
-  ])('of %s is asked for before its end', async (_, claims, times, names) => {
+    ['a minute, by a wrong clock', { iat: 10 ** 9, exp: 10 ** 9 + 60 }, [0, 29_000, 30_000, 59_000, 60_000], ['1', '1', '2', '2', '3']],
+    ['unknown', { exp: 'soon' }, [0, 1, 2], ['1', '2', '3']],
+  ])('is requested again before it expires: lifetime %s', async (_, claims, times, names) => {
     expect(await sent(times, claims)).toEqual(names)
   })
 
-  it('is asked for again where it could not be had, and once by many at a time', async () => {
+  it('is requested again after a failure, and only once for concurrent callers', async () => {
     let asked = 0
     const authorize = renewingAuthorizer(async () => {
       if (++asked === 1) throw new Error('not now')
@@ -52,9 +52,9 @@ describe('A token', () => {
   })
 })
 
-describe('A load of hours', () => {
+describe('A load that takes hours', () => {
   const FILES = 6
-  /** By how much this machine's clocks are ahead of the test, milliseconds. */
+  /** Milliseconds by which the server clock is ahead of the test. */
   let ahead = 0
   let base: string
   let secret: string
@@ -82,7 +82,7 @@ describe('A load of hours', () => {
     await new Promise<void>((resolve) => embedded.server.listen(Number(new URL(base).port), '127.0.0.1', resolve))
   })
 
-  /** Half an hour passes with each file. `now`: of who loads. */
+  /** Loads files and advances the server clock by half an hour after each. `now`: clock of the client. */
   async function loadedBy(now: () => number) {
     let asked = 0
     const authorize = renewingAuthorizer(() => {
@@ -104,12 +104,12 @@ describe('A load of hours', () => {
     return { asked, failures }
   }
 
-  it('goes on with tokens it asks for, by a client of another server whose clock is another too', async () => {
+  it('continues with tokens that it renews before they expire', async () => {
     const { asked, failures } = await loadedBy(() => ahead)
     expect([failures, asked]).toEqual([[], FILES / 2])
   })
 
-  it('would fail with the one it began with', async () => {
+  it('fails without renewal once its first token has expired', async () => {
     const { asked, failures } = await loadedBy(() => 0)
     expect([failures.map((reason) => reason.slice(0, 3)), asked]).toEqual([Array(FILES - 2).fill('401'), 1])
   })

@@ -1,4 +1,4 @@
-/** A small server of Bulk Data that does what a test says: what it was asked, and what it answers. */
+/** A small Bulk Data server with prepared responses. It records the requests. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { runAtEnd } from '../../fixtures/at-end.ts'
@@ -11,7 +11,7 @@ export type ReceivedRequest = {
   readonly body: string
 }
 
-/** `breakAfter`: so many bytes of the body are sent, and then the connection is cut. */
+/** `breakAfter`: bytes of the body that are sent before the connection is cut. */
 export type PreparedResponse = {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
@@ -22,11 +22,11 @@ export type PreparedResponse = {
 export type BulkServer = {
   readonly base: string
   readonly asked: ReceivedRequest[]
-  /** Those asked by a method and a path. */
+  /** Number of requests with a method and a path. */
   readonly times: (method: string, path: string) => number
 }
 
-/** `answers`: by method and path; of a list the first is taken away, but for the last. `{base}` in bodies and headers is the base. */
+/** `answers`: responses by method and path; each is used once, the last one repeatedly. `{base}` in them becomes the base URL. */
 export async function startBulkServer(
   answers: Readonly<Record<string, PreparedResponse[] | ((asked: ReceivedRequest) => PreparedResponse)>>,
 ): Promise<BulkServer> {
@@ -54,11 +54,11 @@ function send(response: ServerResponse, { status, headers = {}, body = '', break
   const named = Object.entries(headers).map(([name, value]) => [name, value.replaceAll('{base}', base)])
   response.writeHead(status, { 'content-length': bytes.length, ...Object.fromEntries(named) })
   if (breakAfter === undefined) return void response.end(bytes)
-  // What a client has not taken by then is lost to it.
+  // The client loses any bytes that it has not read when the connection is cut.
   response.write(bytes.subarray(0, breakAfter), () => void waitMs(300).then(() => response.destroy()))
 }
 
-/** A file that knows ranges. */
+/** Returns a responder for a file that supports ranges. */
 export function rangeResponder(text: string, etag: string): (asked: ReceivedRequest) => PreparedResponse {
   return ({ headers }) => {
     const from = Number(/^bytes=(\d+)-$/.exec(headers.range ?? '')?.[1] ?? Number.NaN)

@@ -1,4 +1,4 @@
-/** The client of Bulk Data, against a server that does what a server may do. */
+/** The Bulk Data client, against a server with any behavior that the protocol permits, and some that it does not. */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
@@ -18,7 +18,7 @@ const wantedOf = (base: string, more: Partial<RequestedExport> = {}): RequestedE
 
 type More = Partial<Omit<ExportOptions, 'wanted'>> & { readonly wanted?: Partial<RequestedExport> }
 
-/** Waits for nothing; `waited`: for how long it would have. */
+/** Runs an export without waiting. `waited`: receives the delays it would have waited, in milliseconds. */
 function exported(server: BulkServer, folder: string, { wanted = {}, ...more }: More = {}, waited: number[] = []): Promise<ExportResult> {
   const patience = {
     attempts: 4,
@@ -52,7 +52,7 @@ const faultOf = (promise: Promise<unknown>): Promise<unknown> =>
   )
 
 describe('An export', () => {
-  it('waits for the job, however busy the server is, and takes its files', async () => {
+  it('waits for the job, even on a busy server, and downloads its files', async () => {
     const server = await startBulkServer({
       'GET /$export': [{ status: 429, headers: { 'retry-after': '7' } }, KICKED],
       'GET /export/1': [
@@ -79,11 +79,11 @@ describe('An export', () => {
     expect(readdirSync(folder).toSorted()).toEqual(['Patient.ndjson', 'export-state.json', 'manifest.json'])
     const [first] = server.asked
     expect(first!.headers).toMatchObject({ prefer: 'respond-async', accept: 'application/fhir+json', authorization: 'Bearer x' })
-    // The link is the proof: a token is not for whoever keeps files.
+    // The link authorizes the download. A token must not reach the file server.
     expect(server.asked.at(-1)!.headers.authorization).toBeUndefined()
   })
 
-  it('shows a token to the files of a server that asks for it', async () => {
+  it('sends its token for files if the manifest requires it', async () => {
     const server = await startBulkServer({
       'GET /$export': [KICKED],
       'GET /export/1': [doneWith({ ...PATIENT_FILE, requiresAccessToken: true })],
@@ -93,7 +93,7 @@ describe('An export', () => {
     expect(server.asked.at(-1)!.headers.authorization).toBe('Bearer x')
   })
 
-  it('goes on with a file where it broke off, and begins anew where it is another by then', async () => {
+  it('resumes a broken download, and restarts it if the file has changed', async () => {
     let times = 0
     const ranged = rangeResponder(PATIENTS, '"b"')
     const server = await startBulkServer({
@@ -115,7 +115,7 @@ describe('An export', () => {
     ])
   })
 
-  it('takes no file that is not what the manifest says', async () => {
+  it('rejects a file with another line count than in the manifest', async () => {
     const server = await startBulkServer({
       'GET /$export': [KICKED],
       'GET /export/1': [doneWith({ output: [{ type: 'Patient', url: '{base}/files/Patient.ndjson', count: 3 }] })],
@@ -130,7 +130,7 @@ describe('An export', () => {
     expect(stateOf(folder)).toEqual({})
   })
 
-  it('leaves nothing of the export before that is not in this one, and touches nothing else', async () => {
+  it('removes files of the previous export that the new one lacks', async () => {
     const server = await startBulkServer({
       'GET /$export': [KICKED],
       'GET /export/1': [
@@ -147,48 +147,57 @@ describe('An export', () => {
   })
 })
 
-describe('A server that means ill, or well', () => {
-  it.each(['2020-01-01 (/../../../x)', '../../x 2020', '2020', 'now'])('names no folder by its time %s', async (time) => {
-    const server = await startBulkServer({
-      'GET /$export': [KICKED],
-      'GET /export/1': [doneWith(PATIENT_FILE, time)],
-      'GET /files/Patient.ndjson': rangeResponder(PATIENTS, '"a"'),
-    })
-    const folder = newFolder()
-    await expect(exported(server, join(folder, 'a/b'), { sinceLast: true })).rejects.toThrow('it has no transactionTime')
-    expect(readdirSync(folder, { recursive: true }).toSorted()).toEqual(['a', 'a/b', 'a/b/export-state.json'])
-  })
+describe('A faulty or hostile server', () => {
+  it.each(['2020-01-01 (/../../../x)', '../../x 2020', '2020', 'now'])(
+    'cannot choose a folder with its transactionTime: %s',
+    async (time) => {
+      const server = await startBulkServer({
+        'GET /$export': [KICKED],
+        'GET /export/1': [doneWith(PATIENT_FILE, time)],
+        'GET /files/Patient.ndjson': rangeResponder(PATIENTS, '"a"'),
+      })
+      const folder = newFolder()
+      await expect(exported(server, join(folder, 'a/b'), { sinceLast: true })).rejects.toThrow('it has no transactionTime')
+      expect(readdirSync(folder, { recursive: true }).toSorted()).toEqual(['a', 'a/b', 'a/b/export-state.json'])
+    },
+  )
 
-  it.each(['file:///etc/passwd', 'data:,{}', 'ftp://x/y', 'http://', 7])('leads to no file at %s', async (url) => {
-    const server = await startBulkServer({ 'GET /$export': [KICKED], 'GET /export/1': [doneWith({ output: [{ type: 'Patient', url }] })] })
-    expect(await faultOf(exported(server, newFolder()))).toBe('failed')
-    expect(server.asked).toHaveLength(2)
-  })
+  it.each(['file:///etc/passwd', 'data:,{}', 'ftp://x/y', 'http://', 7])(
+    'cannot send the client to an invalid file URL: %s',
+    async (url) => {
+      const server = await startBulkServer({
+        'GET /$export': [KICKED],
+        'GET /export/1': [doneWith({ output: [{ type: 'Patient', url }] })],
+      })
+      expect(await faultOf(exported(server, newFolder()))).toBe('failed')
+      expect(server.asked).toHaveLength(2)
+    },
+  )
 
-  it.each(['file:///etc/passwd', ''])('leads to no job at "%s"', async (link) => {
+  it.each(['file:///etc/passwd', ''])('cannot send the client to an invalid job URL: "%s"', async (link) => {
     const server = await startBulkServer({
       'GET /$export': [{ status: 202, ...(link === '' ? {} : { headers: { 'content-location': link } }) }],
     })
     await expect(exported(server, newFolder())).rejects.toThrow('leads to no job')
   })
 
-  it('that sends the same beginning again and again is given up', async () => {
+  it('is given up if it repeatedly sends the same beginning of a file', async () => {
     const server = await startBulkServer({
       'GET /$export': [KICKED],
       'GET /export/1': [doneWith(PATIENT_FILE)],
       'GET /files/Patient.ndjson': () => ({ status: 200, body: PATIENTS, breakAfter: 40 }),
     })
     expect(await faultOf(exported(server, newFolder()))).toBe('unreachable')
-    // What the first attempt brought was new.
+    // The bytes of the first attempt were new, so it does not count as a repetition.
     expect(server.times('GET', '/files/Patient.ndjson')).toBe(4)
   })
 
-  it('whose answer has no end is not heard to the end', async () => {
+  it('is given up if its response exceeds 64 MB', async () => {
     const server = await startBulkServer({ 'GET /$export': [KICKED], 'GET /export/1': [{ status: 200, body: ' '.repeat(64_000_001) }] })
     await expect(exported(server, newFolder())).rejects.toThrow('answers with more than 64 MB')
   })
 
-  it.each([{}, 'x', [null, 7], [{ details: null }]])('may tell of errors what means nothing: %j', async (issue) => {
+  it.each([{}, 'x', [null, 7], [{ details: null }]])('may send malformed issues in its error file: %j', async (issue) => {
     const server = await startBulkServer({
       'GET /$export': [KICKED],
       'GET /export/1': [doneWith({ ...PATIENT_FILE, error: [{ type: 'OperationOutcome', url: '{base}/files/error' }] })],
@@ -207,13 +216,13 @@ describe('A link', () => {
     ['http://a/b', 'https://a/', undefined],
     ['file:///a', 'https://x/', undefined],
     [undefined, 'https://x/', undefined],
-  ])('%s told by %s leads to %s', (link, from, to) => {
+  ])('%s in a response from %s resolves to %s', (link, from, to) => {
     expect(resolveSafeLink(link, from)).toBe(to)
   })
 })
 
 describe('A folder', () => {
-  it.each(['Patient.ndjson', 'manifest.json'])('with a %s that is of no export is not touched, and nothing is asked for', async (name) => {
+  it.each(['Patient.ndjson', 'manifest.json'])('is left unchanged if its %s is of no export, and no request is sent', async (name) => {
     const server = await startBulkServer({ 'GET /$export': [KICKED] })
     const folder = newFolder()
     writeFileSync(join(folder, name), 'mine')
@@ -221,7 +230,7 @@ describe('A folder', () => {
     expect([server.asked, readFileSync(join(folder, name), 'utf8')]).toEqual([[], 'mine'])
   })
 
-  it('whose state says nothing is told', async () => {
+  it('is rejected if its state file is not that of an export', async () => {
     const server = await startBulkServer({ 'GET /$export': [KICKED] })
     for (const text of ['null', '[]', '{']) {
       const folder = newFolder()
@@ -231,7 +240,7 @@ describe('A folder', () => {
   })
 })
 
-describe('Since the last one', () => {
+describe('An export with --since-last', () => {
   const later = '2026-11-23T10:00:00.000Z'
   const answers = (second: PreparedResponse) => ({
     'GET /$export': [KICKED],
@@ -245,7 +254,7 @@ describe('Since the last one', () => {
   const sinceOf = ({ asked }: BulkServer): (string | null)[] =>
     asked.filter(({ url }) => url.includes('$export')).map(({ url }) => new URL(url, 'http://x').searchParams.get('_since'))
 
-  it('asks for what was changed after it, and overwrites nothing', async () => {
+  it('exports changes since the previous one into a new folder', async () => {
     const server = await startBulkServer(answers(doneWith(PATIENT_FILE, later)))
     const folder = newFolder()
     for (let i = 0; i < 3; i++) await exported(server, folder, { sinceLast: true })
@@ -254,7 +263,7 @@ describe('Since the last one', () => {
     expect(readdirSync(join(folder, '2026-11-22T100000.000Z')).toSorted()).toEqual(['Patient.ndjson', 'manifest.json'])
   })
 
-  it('asks for all of what the last one was not asked for', async () => {
+  it('exports everything if the previous one requested other types', async () => {
     const server = await startBulkServer(answers(doneWith(PATIENT_FILE, later)))
     const folder = newFolder()
     for (const types of [['Patient'], ['Patient', 'Observation'], ['Patient', 'Observation']])
@@ -264,7 +273,7 @@ describe('Since the last one', () => {
     expect(sinceOf(server)).toEqual([null, null, later, null, later])
   })
 
-  it('asks again for what the server could not export', async () => {
+  it('repeats the period of an export that reported errors', async () => {
     const server = await startBulkServer(
       answers(doneWith({ ...PATIENT_FILE, error: [{ type: 'OperationOutcome', url: '{base}/files/error' }] }, later)),
     )
@@ -281,7 +290,7 @@ describe('Since the last one', () => {
 })
 
 describe('A job', () => {
-  it('that failed is told, and not gone on with', async () => {
+  it('is reported when it failed, and not resumed', async () => {
     const server = await startBulkServer({
       'GET /$export': [KICKED],
       'GET /export/1': [{ status: 500, body: outcome('fatal', 'exception', 'the disk is full') }],
@@ -292,13 +301,13 @@ describe('A job', () => {
     expect(server.times('GET', '/$export')).toBe(2)
   })
 
-  it('that nobody takes is told with the reason', async () => {
+  it('is reported with the reason if the server refuses it', async () => {
     const server = await startBulkServer({ 'GET /$export': [{ status: 400, body: outcome('error', 'value', '_type names no type') }] })
     await expect(exported(server, newFolder())).rejects.toThrow('The export is refused: 400: _type names no type')
     expect(server.asked).toHaveLength(1)
   })
 
-  it('of a server that cannot be reached any more is gone on with by the next run', async () => {
+  it('is resumed by the next run after the server was unreachable', async () => {
     const server = await startBulkServer({
       'GET /$export': [KICKED],
       'GET /export/1': [...Array.from({ length: 4 }, () => ({ status: 502 })), doneWith(PATIENT_FILE)],
@@ -312,7 +321,7 @@ describe('A job', () => {
     expect(server.times('GET', '/$export')).toBe(1)
   })
 
-  it('that the server has forgotten, or that was asked for something else, is begun anew', async () => {
+  it('is started again if the server has lost it or the request differs', async () => {
     const server = await startBulkServer({
       'GET /$export': [KICKED],
       'GET /export/1': [...Array.from({ length: 8 }, () => ({ status: 502 })), { status: 404 }, doneWith({})],
@@ -331,7 +340,7 @@ describe('A job', () => {
   it.each([
     [false, ['DELETE'], {}],
     [true, [], { job: expect.anything() }],
-  ])('is taken back when somebody ends it, unless it is kept: %s', async (keep, deleted, state) => {
+  ])('is deleted when the client is interrupted, unless keep is set: %s', async (keep, deleted, state) => {
     const ending = new AbortController()
     const server = await startBulkServer({
       'GET /$export': [KICKED],
@@ -345,15 +354,15 @@ describe('A job', () => {
   })
 })
 
-describe('Where nobody listens', () => {
-  it('at the beginning, that is told after a few attempts', async () => {
+describe('An unreachable server', () => {
+  it('is reported after a few attempts at the kick-off', async () => {
     const waited: number[] = []
     const nobody = { base: 'http://127.0.0.1:9/fhir', asked: [], times: () => 0 }
     expect(await faultOf(exported(nobody, newFolder(), {}, waited))).toBe('unreachable')
     expect(waited).toEqual([500, 1_000])
   })
 
-  it('while a job runs, it is waited for', async () => {
+  it('is retried with growing delays while a job runs', async () => {
     const server = await startBulkServer({
       'GET /$export': [{ status: 202, headers: { 'content-location': 'http://127.0.0.1:9/export/1' } }],
     })

@@ -8,7 +8,7 @@ import { startBulkServer } from './bulk-server.ts'
 const NOTHING: RequestedExport = { base: 'http://x/fhir', of: 'system', types: [], elements: [], filters: [], patients: [] }
 
 describe('A kick-off', () => {
-  it('goes to the level', () => {
+  it('has the URL of its level', () => {
     expect(kickOffRequestOf(NOTHING)).toEqual({ url: 'http://x/fhir/$export' })
     expect(kickOffRequestOf({ ...NOTHING, of: 'patients' })).toEqual({ url: 'http://x/fhir/Patient/$export' })
     expect(kickOffRequestOf({ ...NOTHING, of: { group: 'a/b' } })).toEqual({ url: 'http://x/fhir/Group/a%2Fb/$export' })
@@ -21,7 +21,7 @@ describe('A kick-off', () => {
     filters: ['Observation?code=a,b', 'Patient?_id=1'],
   }
 
-  it('says what is wanted in the query', () => {
+  it('sends its parameters in the query', () => {
     const { searchParams } = new URL(kickOffRequestOf({ ...all, elements: ['id', 'Patient.name'] }).url)
     expect([...searchParams]).toEqual([
       ['_type', 'Patient,Observation'],
@@ -32,7 +32,7 @@ describe('A kick-off', () => {
     ])
   })
 
-  it('names patients in a body', () => {
+  it('names patients in a Parameters body', () => {
     const { url, body } = kickOffRequestOf({ ...all, of: 'patients', patients: ['Patient/1'] })
     expect(url).toBe('http://x/fhir/Patient/$export')
     expect(JSON.parse(body!)).toEqual({
@@ -48,13 +48,13 @@ describe('A kick-off', () => {
   })
 })
 
-describe('A program that signs', () => {
+describe('A client with a private key', () => {
   const pairs = {
     ES384: generateKeyPairSync('ec', { namedCurve: 'P-384' }),
     RS384: generateKeyPairSync('rsa', { modulusLength: 2048 }),
   }
 
-  it.each(['ES384', 'RS384'] as const)('gets a token for what %s proves', async (alg) => {
+  it.each(['ES384', 'RS384'] as const)('gets a token for an assertion signed with %s', async (alg) => {
     const server = await startBulkServer({
       'GET /.well-known/smart-configuration': [{ status: 200, body: JSON.stringify({ token_endpoint: '{base}/auth/token' }) }],
       'POST /auth/token': [{ status: 200, body: JSON.stringify({ access_token: 't' }) }],
@@ -84,5 +84,5 @@ describe('A program that signs', () => {
     [JSON.stringify(pairs.ES384.privateKey.export({ format: 'jwk' })), 'Its key has no kid'],
     [JSON.stringify({ kty: 'OKP', d: 'x', kid: 'k' }), 'Its key is neither RSA nor EC of the curve P-384'],
     [JSON.stringify({ kty: 'RSA', d: 'x', kid: 'k' }), 'The numbers of its key are wrong'],
-  ])('with another file is told why', (text, reason) => expect(() => parseSigningKey(text)).toThrow(reason))
+  ])('is rejected with the reason for an invalid key file', (text, reason) => expect(() => parseSigningKey(text)).toThrow(reason))
 })

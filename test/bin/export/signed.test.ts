@@ -1,4 +1,4 @@
-/** `fhir export --sigv4`: each request is signed, by who exports and for the server that is asked, and nothing of it goes to another. */
+/** `fhir export --sigv4` signs each request for the server it is sent to, and sends no credentials to another server. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from '@jest/globals'
@@ -9,7 +9,7 @@ import { runFhirWithEnvironment } from '../process.ts'
 const PATIENT = '{"resourceType":"Patient","id":"1"}\n'
 const REFUSED: PreparedResponse = { status: 403 }
 
-/** A stage that lets in who signs, and leads to `files` for what it exported. */
+/** Starts a stage that accepts only signed requests. `files`: base URL of its export files. */
 const stageThat = (files: string, more: (got: ReceivedRequest) => PreparedResponse | undefined = () => undefined) =>
   startRecordingServer((got): PreparedResponse => {
     if (!isSigned(got)) return REFUSED
@@ -29,7 +29,7 @@ const environment = {
 const exporting = (from: string, folder: string, ...more: readonly string[]) =>
   runFhirWithEnvironment(environment, 'export', '--from', from, '--to', folder, '--sigv4', ...more)
 
-it('is taken by a stage that asks for signatures, with a query and with a body, and shows no credentials to where the files are', async () => {
+it('signs requests with query and with body, and sends no credentials to file servers', async () => {
   const files = await startRecordingServer(() => ({ status: 200, body: PATIENT }))
   const { all, base } = await stageThat(files.base)
   for (const more of [
@@ -46,7 +46,7 @@ it('is taken by a stage that asks for signatures, with a query and with a body, 
   for (const { headers } of files.all) expect([headers.authorization, headers['x-amz-security-token']]).toEqual([undefined, undefined])
 })
 
-it('follows nobody to another address with a signature', async () => {
+it('does not follow a redirect to another address', async () => {
   const other = await startRecordingServer(() => ({ status: 200 }))
   const { base } = await stageThat(other.base, ({ url }) =>
     url.includes('$export') ? { status: 307, headers: { location: `${other.base}/$export` } } : undefined,
@@ -59,6 +59,6 @@ it.each([
   ['--client', 'a'],
   ['--tenant', 'a'],
   ['--key', 'a.json'],
-])('is of who signs, and not also of %s %s', async (...more) =>
+])('cannot be combined with %s %s', async (...more) =>
   expect(await exporting('http://127.0.0.1:1/fhir', newFolder(), ...more)).toMatchObject({ code: 2 }),
 )

@@ -1,4 +1,4 @@
-/** What a load makes of the text of a file. */
+/** Resources that a load reads from the text of a file. */
 import { describe, expect, it } from '@jest/globals'
 import { parseLoadEntries } from '../../../bin/load/load-entries.ts'
 import { patchedBufferOf, sizedTextOf } from '../../../bin/load/patched-bytes.ts'
@@ -16,19 +16,19 @@ const sent = (text: string) => entries(text).map(({ text, ...rest }) => ({ ...re
 
 const bundle = (...entry: readonly object[]) => JSON.stringify({ resourceType: 'Bundle', entry }, undefined, 2)
 
-describe('entriesOf', () => {
-  it('takes a single resource as it is', () => {
+describe('parseLoadEntries', () => {
+  it('returns a single resource unchanged', () => {
     const text = '{"id":"a","resourceType":"Basic","code":{"text":"{\\"id\\":\\"x\\"]"}}'
     expect(sent(text)).toEqual([{ key: 'Basic/a', place: 'f', resource: JSON.parse(text) }])
   })
-  it('leaves out white space between values, and nothing else', () => {
+  it('removes white space between values, and nothing else', () => {
     const text =
       '\ufeff{\r\n\t"resourceType" : "Observation",\n  "id":"a" , "valueQuantity": { "value": 1.10 , "unit" :" µg  \\"{ " },"component":[ ] }\n'
     expect(entries(text)).toMatchObject([
       { text: '{"resourceType":"Observation","id":"a","valueQuantity":{"value":1.10,"unit":" µg  \\"{ "},"component":[]}' },
     ])
   })
-  it('leaves what is wrong in numbers, escapes and names to the server', () => {
+  it('leaves faults in numbers, escapes and names to the server', () => {
     for (const text of [
       '{"resourceType":"Basic","id":"a","code":{"x":01e}}',
       '{"resourceType":"Basic","id":"a","x":"\\q"}',
@@ -76,7 +76,7 @@ describe('entriesOf', () => {
     })
     expect(resolved[3]!.resource).toMatchObject({ extension: [{ valueUri: 'Patient/p' }], content: [{ attachment: { url: 'Patient/p' } }] })
   })
-  it('resolves links of narratives, and leaves all else of them as it stands', () => {
+  it('resolves links in narratives, and leaves the rest of them unchanged', () => {
     const div = (to: string, quote = '\\"') =>
       `<div xmlns=\\"http://www.w3.org/1999/xhtml\\">\\u00e9 urn:uuid:p <a href=${quote}${to}${quote}>\\/</a></div>`
     const basic = (text: string) => `{"resourceType":"Basic","id":"b","text":{"div":"${text}"},"subject":{"reference":"urn:uuid:none"}}`
@@ -94,7 +94,7 @@ describe('entriesOf', () => {
       ['urn:uuid:none'],
     ])
   })
-  it('takes a relative reference for one to the server that the fullUrl of its entry names', () => {
+  it('resolves a relative reference against the server in the fullUrl of its entry', () => {
     const text = bundle(
       { fullUrl: 'http://a.example/fhir/Organization/1', resource: { resourceType: 'Organization', id: 'o' } },
       ...['http://a.example/fhir/Basic/1', 'urn:uuid:b'].map((fullUrl, i) => ({
@@ -106,7 +106,7 @@ describe('entriesOf', () => {
     const [other] = [...parseLoadEntries(Buffer.from(text), 'f').entries(new Map([['Organization/o', 'Organization/other']]))]
     expect(JSON.parse(patchedBufferOf(other!.resource).toString()).author).toEqual({ reference: 'Organization/other' })
   })
-  it('takes a reference to the version that an entry says it is, or to any of one that says none, for one to what it will be', () => {
+  it('resolves a reference to a version if the entry has that version or none', () => {
     const focus = ['urn:uuid:p/_history/7', 'urn:uuid:p/_history/6', 'urn:uuid:q/_history/6'].map((reference) => ({ reference }))
     const text = bundle(
       { fullUrl: 'urn:uuid:p', resource: { resourceType: 'Patient', id: 'p', meta: { versionId: '7' } } },
@@ -119,7 +119,7 @@ describe('entriesOf', () => {
       'Patient/q',
     ])
   })
-  it('refuses both of two resources with one fullUrl', () => {
+  it('refuses both of two resources with the same fullUrl', () => {
     const text = bundle(
       ...['a', 'b', 'c'].map((id) => ({ fullUrl: id === 'c' ? 'urn:c' : 'urn:a', resource: { resourceType: 'Basic', id } })),
     )
@@ -127,7 +127,7 @@ describe('entriesOf', () => {
     expect(parseLoadEntries(Buffer.from(text), 'f').refused).toEqual(['a', 'b'].map((id) => ({ place: 'f', key: `Basic/${id}`, reason })))
     expect(entries(text).map(({ key }) => key)).toEqual(['Basic/c'])
   })
-  it('names the references by search, wherever they stand', () => {
+  it('lists references by search in every element that can hold one', () => {
     const search = 'Organization?identifier=urn:x|\\u00e9'
     const text = `{"resourceType":"Basic","id":"b","subject":{"reference":"${search}"},"extension":[{"url":"urn:x","valueUri":"${search}"}]}`
     const wanted = 'Organization?identifier=urn:x|é'
@@ -140,7 +140,7 @@ describe('entriesOf', () => {
     const canonical = '{"resourceType":"Basic","id":"b","extension":[{"url":"Organization?x=1","valueCanonical":"Organization?x=1"}]}'
     expect(searchesOf(canonical)).toEqual([[]])
   })
-  it('names them also where urn: stands in an element url', () => {
+  it('lists them also if another element has a urn: URL', () => {
     const document = {
       resourceType: 'DocumentReference',
       id: 'd',
@@ -156,7 +156,7 @@ describe('entriesOf', () => {
       custodian: { reference: 'Organization/1' },
     })
   })
-  it('leaves the references in the entries of a Bundle in a Bundle as they are', () => {
+  it('leaves references in the entries of a nested Bundle unchanged', () => {
     const inside = {
       resourceType: 'Patient',
       id: 'p',
@@ -179,7 +179,7 @@ describe('entriesOf', () => {
       sent(bundle({ fullUrl: 'urn:uuid:o', resource: { resourceType: 'List', id: 'l', entry: [{ item: { reference: 'urn:uuid:o' } }] } })),
     ).toMatchObject([{ resource: { entry: [{ item: { reference: 'List/l' } }] } }])
   })
-  it('tells what is only to be made when a search finds nothing, and leaves out what has another in its place', () => {
+  it('lists conditional creates, and omits a resource that another replaces', () => {
     const text = bundle(
       {
         fullUrl: 'urn:uuid:1',
@@ -198,7 +198,7 @@ describe('entriesOf', () => {
       ['f#1', { reference: 'Patient/other' }],
     ])
   })
-  it('refuses what a Bundle has several times, as a history has, and what it deletes or patches; the rest keeps its place', () => {
+  it('refuses DELETE, PATCH and repeated resources, and keeps the places of the rest', () => {
     const basic = (id: string, method?: string) => ({ resource: { resourceType: 'Basic', id }, request: { method, url: `Basic/${id}` } })
     const gone = { fullUrl: 'http://a.example/Basic/d', request: { method: 'DELETE', url: 'Basic/d' } }
     const text = bundle(
@@ -222,23 +222,23 @@ describe('entriesOf', () => {
       { key: 'Basic/e', text: expect.stringContaining('"Basic/a"') },
     ])
   })
-  it('sends a resource that cannot be read as it is', () => {
+  it('sends a resource that it cannot parse unchanged', () => {
     const wrong = '{"resourceType":"Basic","id":"a","extension":[{"url":"urn:uuid:a","url":"x"}]}'
     expect(entries(`{"resourceType":"Bundle","entry":[{"fullUrl":"urn:uuid:a","resource":${wrong}}]}`)).toMatchObject([{ text: wrong }])
   })
-  it('takes the id of a resource without one from its fullUrl', () => {
+  it('takes a missing id from the fullUrl', () => {
     const link = { other: { reference: 'urn:uuid:1-2' } }
     expect(entries(bundle({ fullUrl: 'urn:uuid:1-2', resource: { link, resourceType: 'Patient', active: true } }))).toMatchObject([
       { key: 'Patient/1-2', text: '{"link":{"other":{"reference":"Patient/1-2"}},"resourceType":"Patient","id":"1-2","active":true}' },
     ])
   })
-  it('puts that id before the references that follow the type', () => {
+  it('puts that id before references that follow the type', () => {
     const person = { resourceType: 'Patient', link: { other: { reference: 'urn:uuid:1-2' } }, active: true }
     expect(entries(bundle({ fullUrl: 'urn:uuid:1-2', resource: person }))).toMatchObject([
       { text: '{"resourceType":"Patient","id":"1-2","link":{"other":{"reference":"Patient/1-2"}},"active":true}' },
     ])
   })
-  it('opens no other resource that has entries, and no Bundle without any', () => {
+  it('does not open a List, or a Bundle without entries', () => {
     expect(sent('{"entry":[{"item":{"reference":"Patient/1"}}],"resourceType":"List","id":"l"}')).toMatchObject([{ key: 'List/l' }])
     expect(sent('{"resourceType":"Bundle","id":"b","type":"collection"}')).toMatchObject([{ key: 'Bundle/b' }])
     expect(sent(bundle())).toEqual([])
@@ -267,12 +267,12 @@ describe('entriesOf', () => {
   ])('refuses %s', (text, reason) => {
     expect(() => entries(text)).toThrow(reason)
   })
-  it('refuses what is not UTF-8', () => {
+  it('refuses a file that is not UTF-8', () => {
     expect(() => entries(Buffer.from('{"resourceType":"Basic","id":"\xe9"}', 'latin1'))).toThrow('not valid UTF-8')
   })
 })
 
-/** Tokens of JSON: as they stand in the file, and as they are to be sent. */
+/** JSON token as it stands in the file and as the load sends it. */
 type Token = readonly [inFile: string, sent: string]
 
 const same = (...texts: readonly string[]): readonly Token[] => texts.map((text) => [text, text] as const)
@@ -312,8 +312,8 @@ function memberOf(random: Random, depth: number): readonly Token[] {
   return [...same(random.pick(['"reference"', '"valueUri"', '"valueUrl"']), ':'), [reference, TO[reference] ?? reference]]
 }
 
-describe('the JSON that is sent', () => {
-  it('is that of the file but for white space and references, whatever stands in it', () => {
+describe('The JSON that is sent', () => {
+  it('equals that of the file, except for white space and references', () => {
     for (let seed = firstSeed(); seed < firstSeed() + caseCountOf(500, 20_000); seed++) {
       const random = randomOf(seed)
       const inside = Array.from({ length: 1 + random.below(4) }, () => [...same(',', '"x"', ':'), ...jsonOf(random, 0)])

@@ -1,4 +1,4 @@
-/** What a load sends to a server, and what it makes of the answers. */
+/** Requests that a load sends to a server, and its handling of the responses. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -21,7 +21,7 @@ afterEach(() => {
   server = undefined
 })
 
-/** Loads files into a server that answers as it is told; what it was sent, and what the load says. */
+/** Loads files into a server with prepared responses. Returns the requests and the result of the load. */
 async function loaded(
   files: Readonly<Record<string, string | Buffer>>,
   answer: (text: string, path: string, headers: IncomingMessage['headers']) => Answer = () => ({ status: 200 }),
@@ -58,7 +58,7 @@ const put = (id: string): string => `{"resource":${basic(id)},"request":{"method
 const refused: Answer = { status: 400, body: { issue: [{ details: { text: 'no' }, expression: ['Bundle'] }] } }
 
 describe('load', () => {
-  it('sends each file as it is, long after short, short after long, and empty ones as failures', async () => {
+  it('sends each file unchanged, whatever its length, and reports an empty one', async () => {
     const ids = ['s'.repeat(3), 'l'.repeat(60), 'm'.repeat(20)]
     const long = (id: string): string => `{"resourceType":"Basic","id":"${id}","language":"${'x'.repeat(id.length * 5_000)}"}`
     const { seen, failures } = await loaded({
@@ -78,7 +78,7 @@ describe('load', () => {
     )
   })
 
-  it.each([401, 403])('believes a server that shows its metadata to nobody (%d)', async (status) => {
+  it.each([401, 403])('accepts a server that answers %d to a request for its metadata', async (status) => {
     const { seen, resources } = await loaded({ 'a.json': basic('a') }, undefined, { status })
     expect([seen.length, resources]).toEqual([1, 1])
   })
@@ -87,7 +87,7 @@ describe('load', () => {
     [{ status: 404 }, 'answers 404, and no CapabilityStatement'],
     [{ status: 301, headers: { location: 'https://fhir.example.org' } }, 'answers 301, leads to https://fhir.example.org, and no'],
     [{ status: 200, body: { resourceType: 'Patient' } }, 'answers 200, and no CapabilityStatement'],
-  ])('sends nothing to what is no FHIR base: %j', async (metadata, said) => {
+  ])('sends nothing to an address that is not a FHIR base: %j', async (metadata, said) => {
     const asked: string[] = []
     const answer = (_: string, path: string): Answer => {
       asked.push(path)
@@ -97,7 +97,7 @@ describe('load', () => {
     expect(asked).toEqual([])
   })
 
-  it('sends a transaction of compact JSON that does not wait for the index', async () => {
+  it('sends compact JSON in a transaction that does not wait for the index', async () => {
     const { seen, resources, failures } = await loaded({ 'a.ndjson': `${basic('a')}\r\n \n${basic('b')}` })
     expect([resources, failures]).toEqual([2, []])
     expect(seen).toMatchObject([
@@ -113,25 +113,25 @@ describe('load', () => {
       },
     ])
   })
-  it('sends at most 200 resources at once, and none twice', async () => {
+  it('sends at most 200 resources per request, and no id twice in one', async () => {
     const ids = [...Array.from({ length: 201 }, (_, i) => `i${i}`), 'i200']
     const { seen, resources } = await loaded({ 'a.ndjson.gz': gzipSync(ids.map(basic).join('\n')) })
     expect(resources).toBe(202)
     expect(seen.map(({ text }) => JSON.parse(text).entry.length)).toEqual([200, 1, 1])
   })
-  it('takes a line of NDJSON as one, whatever characters are in it and however long it is', async () => {
+  it('reads a long NDJSON line with any characters as one resource', async () => {
     const text = `{"resourceType":"Basic","id":"a","x":"${'\u2028é'.repeat(50_000)}"}`
     const { seen, resources } = await loaded({ 'a.ndjson': `${text}\n${basic('b')}\n` })
     expect([resources, JSON.parse(seen[0]!.text).entry[0].resource]).toEqual([2, JSON.parse(text)])
   })
-  it('says of what is refused in a batch which it is and why', async () => {
+  it('names the resource that a batch refuses, with the reason', async () => {
     const wrong = { status: '400', outcome: { issue: [{ details: { text: 'no' }, expression: ['Bundle.entry[1].resource.code'] }] } }
     const { resources, failures } = await loaded({ 'a.ndjson': `${basic('a')}\n${basic('b')}` }, (text) =>
       text.includes('"transaction"') ? refused : { status: 200, body: { entry: [{ response: { status: '200' } }, { response: wrong }] } },
     )
     expect([resources, failures]).toEqual([1, [{ place: 'a.ndjson:2', key: 'Basic/b', reason: '400 no at Basic.code' }]])
   })
-  it('sends a Bundle that nothing can be read of again without the resource that spoils it', async () => {
+  it('sends a Bundle again without the resource that makes it unreadable', async () => {
     const twice = '{"resourceType":"Basic","id":"b","x":1,"x":1}'
     const { resources, failures } = await loaded({ 'a.ndjson': [basic('a'), twice, basic('c')].join('\n') }, (text) =>
       text.includes(twice) ? refused : { status: 200 },
@@ -147,7 +147,7 @@ describe('load', () => {
       ],
     ])
   })
-  it('lists all resources of a Bundle that is refused as a whole', async () => {
+  it('reports all resources of a Bundle that is refused as a whole', async () => {
     const { resources, failures } = await loaded({ 'a.ndjson': `${basic('a')}\n${basic('b')}` }, () => refused)
     expect(resources).toBe(0)
     expect(failures).toEqual([
@@ -160,13 +160,13 @@ describe('load', () => {
     const { failures } = await loaded({ 'a.json': basic('a') }, () => ({ status: 422, body }))
     expect(failures).toEqual([{ place: 'a.json', key: 'Basic/a', reason: '422 no at Basic.code' }])
   })
-  it('asks a busy server again, and goes where it is sent', async () => {
+  it('retries on a busy server, and follows redirects', async () => {
     const answers: Answer[] = [{ status: 503 }, { status: 429 }, { status: 308, headers: { location: '/elsewhere' } }, { status: 201 }]
     const { seen, resources } = await loaded({ 'a.json': basic('a') }, () => answers.shift()!)
     expect([resources, seen.map(({ path }) => path)]).toEqual([1, ['/fhir', '/fhir', '/fhir', '/elsewhere']])
     expect(new Set(seen.map(({ text }) => text)).size).toBe(1)
   })
-  it('sends in halves what takes the server too long', async () => {
+  it('halves a request that takes the server too long', async () => {
     const sizes: number[] = []
     const { resources, failures } = await loaded({ 'a.ndjson': [...'abcdefgh'].map(basic).join('\n') }, (text) => {
       sizes.push(JSON.parse(text).entry.length)
@@ -174,7 +174,7 @@ describe('load', () => {
     })
     expect([resources, failures, sizes]).toEqual([8, [], [8, 4, 2, 2, 4, 2, 2]])
   })
-  it('gives up what takes the server too long one by one', async () => {
+  it('gives up when even a single resource takes the server too long', async () => {
     const sizes: number[] = []
     const { resources, failures } = await loaded({ 'a.ndjson': [...'abcdefgh'].map(basic).join('\n') }, (text) => {
       sizes.push(JSON.parse(text).entry.length)
@@ -186,7 +186,7 @@ describe('load', () => {
     ])
     expect(sizes).toEqual([8, 4, 2, 1])
   })
-  it('sends again what a batch had no time to begin, as long as some is done', async () => {
+  it('retries entries that a batch did not start, as long as there is progress', async () => {
     const sent: string[][] = []
     const statuses = ['201', '422', '503', '503']
     const { resources, failures } = await loaded({ 'a.ndjson': [...'abcd'].map(basic).join('\n') }, (text) => {
@@ -215,7 +215,7 @@ describe('load', () => {
       ['batch', 'c', 'd'],
     ])
   })
-  it('asks once for what is referred to by search, after all else is there, and sends what it means', async () => {
+  it('looks up each reference by search once, after loading all other resources', async () => {
     const located = (id: string): string =>
       `{"resourceType":"Location","id":"${id}","managingOrganization":{"reference":"Organization?name=X"}}`
     const found = { response: { status: '200' }, resource: { entry: [{ resource: { resourceType: 'Organization', id: 'o' } }] } }
@@ -231,7 +231,7 @@ describe('load', () => {
       ['m', 'Organization/o'],
     ])
   })
-  it('goes on after a file that cannot be read', async () => {
+  it('continues after a file that cannot be read', async () => {
     const { resources, failures } = await loaded({
       'a.json': '{',
       'b.json.gz': 'not gzip',
@@ -246,8 +246,8 @@ const manifestAt = (transactionTime: string): string => JSON.stringify({ transac
 const deletion = '{"resourceType":"Bundle","type":"transaction","entry":[{"request":{"method":"DELETE","url":"Basic/x"}}]}'
 const outcome = '{"resourceType":"OperationOutcome","issue":[{"severity":"warning","code":"processing","details":{"text":"left out"}}]}'
 
-describe('load of what was exported', () => {
-  it('loads resources, and tells what is beside them', async () => {
+describe('load of an export', () => {
+  it('loads resources, and lists the other files of the export', async () => {
     const { seen, resources, failures, beside } = await loaded({
       'Basic.ndjson': `${basic('a')}\n`,
       'deleted.ndjson': `${deletion}\n${deletion}\n`,
@@ -264,7 +264,7 @@ describe('load of what was exported', () => {
     ])
   })
 
-  it('loads what stands behind an outcome that means nothing', async () => {
+  it('loads resources that follow a malformed OperationOutcome', async () => {
     const { resources, failures } = await loaded({
       'Basic.ndjson':
         ['{}', '"x"', '[null]'].map((issue) => `{"resourceType":"OperationOutcome","issue":${issue}}\n`).join('') + basic('a'),
@@ -274,7 +274,7 @@ describe('load of what was exported', () => {
     expect(failures.map(({ reason }) => reason)).toEqual(Array(3).fill('the OperationOutcome has no id'))
   })
 
-  it('loads one export after the other, by their times', async () => {
+  it('loads several exports in the order of their transaction times', async () => {
     const { seen } = await loaded({
       'a/Basic.ndjson': `${basic('later')}\n`,
       'a/manifest.json': manifestAt('2026-11-22T10:00:00Z'),
@@ -285,7 +285,7 @@ describe('load of what was exported', () => {
     expect(seen.map(({ text }) => JSON.parse(text).entry[0].resource.id)).toEqual(['neither', 'sooner', 'later'])
   })
 
-  it('knows it by what is in it: elsewhere the same is told as what cannot be loaded', async () => {
+  it('recognizes an export by its content, and otherwise reports its files as failures', async () => {
     const { resources, failures, beside } = await loaded({
       'deleted.ndjson': deletion,
       'error.ndjson': outcome,
@@ -301,7 +301,7 @@ describe('load of what was exported', () => {
     ])
   })
 
-  it('takes nothing for a deletion that has a resource, and no file for a part of an export by its name', async () => {
+  it('reports a DELETE entry with a resource, and an unrelated .part.json, as failures', async () => {
     const { failures, beside } = await loaded({
       'deleted.ndjson': deletion.replace('}]}', `,"resource":${basic('a')}}]}`),
       'manifest.json': manifestAt('2026-11-22T10:00:00Z'),
@@ -314,12 +314,12 @@ describe('load of what was exported', () => {
     ])
   })
 
-  it('loads a resource whatever its file is called', async () => {
+  it('loads a resource from a file of any name', async () => {
     const { resources } = await loaded({ 'manifest.json': basic('a'), 'export-state.json': basic('b') })
     expect(resources).toBe(2)
   })
 
-  it('loads nothing of an export that is not finished', async () => {
+  it('refuses an export that is not finished', async () => {
     const files = { 'Basic.ndjson': basic('a'), 'Patient.ndjson.part.json': '{"etag":"x","length":3}' }
     await expect(loaded(files)).rejects.toThrow('holds an export that is not finished')
   })
@@ -335,14 +335,14 @@ const bundleOf = (...entry: readonly (readonly [fullUrl: string, resource: strin
     entry: entry.map(([fullUrl, text]) => ({ fullUrl, resource: JSON.parse(text) })),
   })
 
-describe('references by URN to resources of other files', () => {
+describe('References by URN to resources of other files', () => {
   const membersSent = (seen: readonly Seen[]): readonly string[] =>
     seen
       .flatMap(({ text }) => (JSON.parse(text) as Tree).entry)
       .filter(({ resource }) => resource?.resourceType === 'Group')
       .map(({ resource }) => resource.member.map(({ entity }: Tree) => entity.reference).join(' '))
 
-  it('name those resources, whichever file is read first, in Bundles and in NDJSON', async () => {
+  it('resolve to those resources, in Bundles and NDJSON, in any file order', async () => {
     const urns = ['urn:uuid:p', 'urn:oid:1.2.3', `urn:uuid:${UUID(1)}`]
     const { seen, resources, failures } = await loaded({
       'a.json': group('single', ...urns),
@@ -354,7 +354,7 @@ describe('references by URN to resources of other files', () => {
     expect(membersSent(seen)).toEqual(Array.from({ length: 3 }, () => `Basic/p Basic/o Basic/${UUID(1)}`))
   })
 
-  it('name the existing resource that ifNoneExist found', async () => {
+  it('resolve to the existing resource that ifNoneExist found', async () => {
     const practitioner = {
       fullUrl: 'urn:uuid:p',
       resource: JSON.parse(basic('p')),
@@ -371,7 +371,7 @@ describe('references by URN to resources of other files', () => {
     expect(membersSent(seen)).toEqual(['Basic/there'])
   })
 
-  it('are failures if they name several resources or no resource, and the resource with the reference is not sent', async () => {
+  it('are failures unless they match exactly one resource; the referring resource is not sent', async () => {
     const { seen, resources, failures } = await loaded({
       'a.ndjson': `${group('g', 'urn:uuid:p', 'urn:uuid:none', 'urn:uuid:twice', 'urn:uuid:other')}\n${basic('b')}\n`,
       'b.json': bundleOf(['urn:uuid:p', basic('p')], ['urn:uuid:twice', basic('one')]),
@@ -388,15 +388,15 @@ describe('references by URN to resources of other files', () => {
     )
   })
 
-  it('stay where they are no references: a URI may mean anything', async () => {
+  it('stay unchanged in elements that are not references', async () => {
     const text = '{"resourceType":"Basic","id":"b","extension":[{"url":"http://a.example/x","valueUri":"urn:oid:2.16.840.1"}]}'
     const { seen, failures } = await loaded({ 'a.json': text })
     expect([seen.length, seen[0]!.text.includes(text), failures]).toEqual([1, true, []])
   })
 })
 
-describe('until all is searchable', () => {
-  /** Each search that waits is told to come back, `refusals` times; `lags`: what one that does not wait is told. */
+describe('Waiting until all is searchable', () => {
+  /** Waiting searches are answered 503 `refusals` times. `lags`: index lags reported to searches that do not wait. */
   const waited = async (lags: readonly number[], refusals: number, token?: string) => {
     const told: number[] = []
     const tokens: unknown[] = []
@@ -418,19 +418,19 @@ describe('until all is searchable', () => {
     return { isSearchable, told, tokens }
   }
 
-  it('asks with the token of what it wrote until that is answered, and tells how much is missing', async () => {
+  it('polls with the index token until the server answers, and reports the lag', async () => {
     const { isSearchable, told, tokens } = await waited([300], 2, 'token')
     expect([isSearchable, tokens]).toEqual([true, ['token', 'token', 'token']])
     expect([new Set(told), told.at(-1)]).toEqual([new Set([300, 0]), 0])
   })
-  it.each([[[7]], [[]]])('gives up where the index comes no further, though it says how far it is behind: %j', async (lags) => {
+  it.each([[[7]], [[]]])('gives up if the index makes no progress, whatever lag it reports: %j', async (lags) => {
     const { isSearchable, tokens } = await waited(lags, 1_000, 'token')
     expect([isSearchable, tokens.length >= 20]).toEqual([false, true])
   })
-  it('asks a server that gives no tokens nothing', async () => {
+  it('sends no request if the server returned no index token', async () => {
     expect(await waited([], 0)).toEqual({ isSearchable: true, told: [], tokens: [] })
   })
-  it('does not wait unless it is told to', async () => {
+  it('does not happen unless it is requested', async () => {
     expect(
       (await loaded({ 'a.ndjson': basic('a') }, () => ({ status: 200, headers: { 'x-index-token': 't' } }))).isSearchable,
     ).toBeUndefined()

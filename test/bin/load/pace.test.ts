@@ -1,4 +1,4 @@
-/** The rate of a load and its estimate, by a clock that the test sets. */
+/** The rate of a load and its estimate, with a clock that the test sets. */
 import { expect, it } from '@jest/globals'
 import { LoadRate } from '../../../bin/load/pace.ts'
 
@@ -18,7 +18,7 @@ it('returns no estimate before ten seconds of data, and no rate before any', () 
   expect(pace.left(1_000)).toBe('2 min')
 })
 
-it('returns no estimate while no file is read, however long that takes', () => {
+it('returns no estimate while no file is read, regardless of the time', () => {
   const { time, pace } = paced()
   time.now += 60_000
   pace.add(6_000, 0)
@@ -34,7 +34,7 @@ it.each([
   [361_001, '1 h 1 min'],
   [1_000_000, '2 h 47 min'],
   [1_000, '0 s'],
-])('estimates by the pace since the beginning: %d bytes take %s', (total, left) => {
+])('estimates from the average rate since the start: %d bytes take %s', (total, left) => {
   const { time, pace } = paced()
   time.now += 10_000
   pace.add(100, 1_000)

@@ -1,4 +1,4 @@
-/** What a load remembers of the searches it asked for, while several ask at once. */
+/** The cache of searches during a load, with concurrent callers. */
 import { describe, expect, it } from '@jest/globals'
 import type { Post } from '../../../bin/client/http-post.ts'
 import { referenceLookup } from '../../../bin/load/reference-lookup.ts'
@@ -6,7 +6,7 @@ import { waitTurns } from '../../fixtures/turns.ts'
 
 type Asked = { readonly entry: readonly { readonly request: { readonly url: string } }[] }
 
-/** Finds `Patient/X` by `Patient?name=X`, after a while. */
+/** Returns a `post` that finds `Patient/X` by `Patient?name=X` after a delay. */
 function answering(): { readonly post: Post; readonly asked: string[] } {
   const asked: string[] = []
   const post: Post = async (body) => {
@@ -25,8 +25,8 @@ function answering(): { readonly post: Post; readonly asked: string[] } {
 
 const searches = (from: number, to: number): readonly string[] => Array.from({ length: to - from }, (_, i) => `Patient?name=${from + i}`)
 
-describe('looking up', () => {
-  it('asks for each search once', async () => {
+describe('A reference lookup', () => {
+  it('sends each search once', async () => {
     const { post, asked } = answering()
     const { meanings } = referenceLookup(post)
     const [first, second] = await Promise.all([meanings(searches(0, 3)), meanings(searches(2, 5))])
@@ -34,7 +34,7 @@ describe('looking up', () => {
     expect(asked).toEqual(['0', '1', '2', '3', '4'])
   })
 
-  it('answers whoever waits, though so much is known that all of it is forgotten meanwhile', async () => {
+  it('answers all waiting callers even if its cache overflows meanwhile', async () => {
     const { meanings } = referenceLookup(answering().post)
     const [meaningOf] = await Promise.all([meanings(searches(0, 100_001)), meanings(searches(100_001, 100_002))])
     expect(meaningOf!('Patient?name=100000')).toEqual({ keys: ['Patient/100000'] })

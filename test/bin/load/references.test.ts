@@ -1,4 +1,4 @@
-/** Loads what refers to others by search, as Synthea 3.2 writes it, into a server of its own. */
+/** Loads resources with references by search, as Synthea 3.2 writes them, into a server of its own. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -42,7 +42,7 @@ const resources = async (type: string, query = ''): Promise<readonly Tree[]> =>
   ((await client.get(`/${type}?_count=1000${query}`)).body.entry ?? []).map(({ resource }: Tree) => resource)
 const total = async (type: string, query = ''): Promise<number> => (await client.get(`/${type}?_count=0${query}`)).body.total
 
-/** How many references anywhere in the store say a search. */
+/** Returns the number of references in the store that are still searches. */
 async function unresolved(): Promise<number> {
   const all = (await Promise.all(['Encounter', 'Procedure', 'Provenance'].map((type) => resources(type)))).flat()
   expect(all.length).toBeGreaterThan(0)
@@ -51,11 +51,11 @@ async function unresolved(): Promise<number> {
 
 const without = (files: Files, name: string): Files => Object.fromEntries(Object.entries(files).filter(([file]) => !file.startsWith(name)))
 
-describe('a load of what Synthea 3.2 writes', () => {
+describe('A load of Synthea 3.2 files', () => {
   it.each([
     ['Bundles', syntheaBundles(30, { hospitals: 4 })],
     ['NDJSON', syntheaLines(30, { hospitals: 4 })],
-  ])('resolves all references of %s, whatever file comes first', async (_, files) => {
+  ])('resolves all references of %s in any file order', async (_, files) => {
     const first = await loaded(files)
     expect([first.resources, first.present, first.failures]).toEqual([30 * PER_PATIENT + 4 * 4, 0, []])
     expect(await unresolved()).toBe(0)
@@ -64,13 +64,13 @@ describe('a load of what Synthea 3.2 writes', () => {
     expect(await total('Encounter', '&service-provider.name=HOSPITAL 2&participant:Practitioner.family=Doe2')).toBe(8)
     expect(await total('Procedure', '&location.name=HOSPITAL 1')).toBe(7)
   })
-  it('is safe to run again', async () => {
+  it('can be repeated with the same result', async () => {
     const files = syntheaBundles(3, { hospitals: 2 })
     const [first, second] = [await loaded(files), await loaded(files)]
     expect([second.resources, second.present, second.failures]).toEqual([first.resources, 0, []])
     expect([await total('Encounter'), await total('Practitioner'), await unresolved()]).toEqual([3, 2, 0])
   })
-  it('makes nobody twice who comes under another id: neither in one load nor in the next', async () => {
+  it('creates no resource twice under another id, within one load or across loads', async () => {
     const [mine, others] = [syntheaBundles(3, { hospitals: 2 }), practitionerInformation({ hospitals: 3, run: 1 })]
     const first = await loaded({ ...mine, 'practitionerInformation2.json': others })
     expect([first.present, first.failures]).toEqual([2, []])
@@ -79,7 +79,7 @@ describe('a load of what Synthea 3.2 writes', () => {
     expect([second.resources, second.present, second.failures]).toEqual([3, 3, []])
     expect([await total('Practitioner'), await unresolved()]).toEqual([3, 0])
   })
-  it('loads again what is one of several that their ifNoneExist finds', async () => {
+  it('updates its own resource even if ifNoneExist matches several', async () => {
     const files = { 'hospital.json': hospitalInformation({ hospitals: 1 }) }
     const first = await loaded(files)
     const [{ id: _, meta: __, ...again }] = await resources('Organization')
@@ -87,7 +87,7 @@ describe('a load of what Synthea 3.2 writes', () => {
     const second = await loaded(files)
     expect([second.resources, second.present, second.failures]).toEqual([first.resources, 0, []])
   })
-  it('says of what is missing which file refers to it, and loads all else', async () => {
+  it('names the files that refer to a missing resource, and loads all others', async () => {
     const files = without(syntheaBundles(2, { hospitals: 1 }), 'practitioner')
     const { resources: loadedOnes, failures } = await loaded(files)
     const npi = 'Practitioner?identifier=http://hl7.org/fhir/sid/us-npi|9999000001'
@@ -101,7 +101,7 @@ describe('a load of what Synthea 3.2 writes', () => {
     const later = await loaded({ ...files, 'z.json': practitionerInformation({ hospitals: 1 }) })
     expect([later.failures, await unresolved()]).toEqual([[], 0])
   })
-  it('says what matches several, and what is no search, and loads all else', async () => {
+  it('reports ambiguous and invalid searches, and loads all others', async () => {
     for (const id of ['one', 'two'])
       await client.put(`/Organization/${id}`, { ...JSON.parse(hospitalInformation({ hospitals: 1 })).entry[0].resource, id })
     const wrong = { resourceType: 'Procedure', id: 'wrong', status: 'completed', subject: { reference: 'Patient?nonsense=1' } }
@@ -116,7 +116,7 @@ describe('a load of what Synthea 3.2 writes', () => {
     ])
     expect([loadedOnes, await total('Procedure'), await total('Location'), await total('PractitionerRole')]).toEqual([6, 1, 1, 1])
   })
-  it('says of what waited for others that several match what it is only to be made without', async () => {
+  it('reports several matches of ifNoneExist for resources that waited for others', async () => {
     const role = (id: string, value: string, more: object = {}) => ({
       resourceType: 'PractitionerRole',
       id,
@@ -142,7 +142,7 @@ describe('a load of what Synthea 3.2 writes', () => {
       { place: 'b.json', key: 'PractitionerRole/too', reason: reason('2') },
     ])
   })
-  it('follows references by search through as many resources as they lead, and reads only those files again', async () => {
+  it('follows chains of references by search, and reads only those files again', async () => {
     const encounter = (id: string, partOf: object) => ({
       resourceType: 'Encounter',
       id,
@@ -165,7 +165,7 @@ describe('a load of what Synthea 3.2 writes', () => {
   })
 })
 
-it('stores what a transaction of the same Bundle stores', async () => {
+it('stores the same resources as a transaction of the same Bundle', async () => {
   const div = (to: string) => `<div xmlns="http://www.w3.org/1999/xhtml"><a href="${to}">x</a> <img alt="y" src="${to}/_history/1"/></div>`
   const urn = 'urn:uuid:5a7f0b9e-9d0a-4a0e-8d1c-0f6f1f5b2c11'
   const text = { status: 'generated', div: div(urn) }
@@ -204,7 +204,7 @@ it('stores what a transaction of the same Bundle stores', async () => {
   const transaction = await read()
   for (const { request } of entry) await client.delete(`/${request.url}`)
   expect((await loaded({ 'a.json': JSON.stringify(body) })).failures).toEqual([])
-  // Which version it will be, only the server knows.
+  // Only the server knows the version of a resource it will store.
   expect(await read()).toEqual(JSON.parse(JSON.stringify(transaction).replaceAll(/\/_history\/\d+/g, '')))
   expect(JSON.stringify(transaction)).not.toContain(urn)
 })

@@ -1,4 +1,4 @@
-/** `fhir reindex`: of a server that runs here, and of one that wants each request signed. */
+/** `fhir reindex` on a local server and on one that requires signed requests. */
 import { describe, expect, it } from '@jest/globals'
 import { sigv4Authorizer } from '../../../bin/client/sigv4-signing.ts'
 import { type ReindexProgress, reindex } from '../../../bin/load/reindex.ts'
@@ -29,8 +29,8 @@ async function asked(answers: (got: ReceivedRequest, number: number) => Prepared
   return { done, progress, requests: all.map(({ method, url }) => `${method} ${url}`) }
 }
 
-describe('Documents that are made again', () => {
-  it('are asked for and waited for with signed requests, also where the server is busy meanwhile', async () => {
+describe('fhir reindex', () => {
+  it('starts and polls a rebuild with signed requests, also on a busy server', async () => {
     const answers = [
       { status: 202 },
       statusWith(rebuildOf('Patient', 0), rebuildOf('Basic', 0, 9)),
@@ -54,12 +54,12 @@ describe('Documents that are made again', () => {
   it.each<readonly [string, (number: number) => PreparedResponse, string]>([
     ['at once', () => ({ status: 400, body: outcome('X is not a resource type') }), '400 X is not a resource type'],
     ['later', (number) => (number === 1 ? { status: 202 } : { status: 403, body: outcome('Ended') }), '403 Ended'],
-  ])('are not waited for where the server refuses: %s', async (_, answer, text) => {
+  ])('stops waiting if the server refuses: %s', async (_, answer, text) => {
     const { done } = await asked((_, number) => answer(number))
     await expect(done).rejects.toThrow(text)
   })
 
-  it('are those of the server that runs on the folder', async () => {
+  it('rebuilds the documents of the server that runs on the folder', async () => {
     const data = newFolder()
     const server = await startOpenServer('--data', data, '--sample')
     const to = ['--data', data, '--to', server.base]

@@ -1,4 +1,4 @@
-/** Machines break at every call of an export of a Group, whether its patients' data is scanned for or looked up, while others write. */
+/** Machines fail at every call of a Group export, with the patients' data scanned or looked up, while other writers continue. */
 import { describe, expect, it } from '@jest/globals'
 import type { Job } from '../../../lambdas/export/job/job.ts'
 import { resumeJobs } from '../../../lambdas/export/job/job-sweep.ts'
@@ -14,10 +14,10 @@ import { expectedOf, RacingWorld, readAllLines, withLookupChoice } from '../raci
 const FAULTS: readonly StepFault[] = ['dies before', 'dies after', 'hangs', 'fails once', 'fails once, unheard']
 const PATIENTS = 12
 
-/** Nothing runs: whatever is not finished is begun again. */
+/** A workflow in which nothing runs, so that the sweep restarts each unfinished job. */
 const idle = { start: async () => {}, stop: async () => {}, isRunning: async () => false }
 
-/** The calls of the machine that broke. */
+/** Returns the number of calls of the machine that failed. */
 async function tried(racing: RacingWorld, job: Job, isLookedUp: boolean, fault: StepFault | undefined, call: number): Promise<number> {
   const blobs = new MemoryBlobs()
   const report = (error: unknown): void => (error instanceof Error && error.message === fault ? undefined : failOnReport(error))
@@ -44,8 +44,8 @@ async function tried(racing: RacingWorld, job: Job, isLookedUp: boolean, fault: 
 describe.each([
   ['looked up', true],
   ['scanned for', false],
-])('A Group whose data is %s', (_, isLookedUp) => {
-  it.each(FAULTS)('has each line once where a machine %s', async (fault) => {
+])('A Group with data that is %s', (_, isLookedUp) => {
+  it.each(FAULTS)('is exported with each line once if a machine %s', async (fault) => {
     const racing = new RacingWorld(await ExportWorld.open(), 7)
     await racing.fill(PATIENTS, 30)
     const since = instantAt(racing.now())

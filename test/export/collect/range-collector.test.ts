@@ -1,4 +1,4 @@
-/** What is found beyond a scan: what exported resources refer to, and the data of few patients by the index and the history. */
+/** Resources found outside a scan: targets of exported references, and the data of few patients by index and history. */
 import { describe, expect, it } from '@jest/globals'
 import { DEFAULT_ADDITIONAL_RESOURCES } from '../../../lambdas/export/additional-resources.ts'
 import type { Job } from '../../../lambdas/export/job/job.ts'
@@ -23,7 +23,7 @@ async function exportedBy(parts: ExportParts, job: Job): Promise<readonly string
 
 const MANY = caseCountOf(10_000, 100_000)
 
-describe('What many refer to', () => {
+describe('A resource that many others refer to', () => {
   it(`stands once in the files, and is read once: one Organization of ${MANY} resources`, async () => {
     const world = await ExportWorld.open({ isIndexed: false })
     const group = { resourceType: 'Group', id: 'g', member: [{ entity: referenceTo('Patient/1') }] }
@@ -49,35 +49,29 @@ describe('What many refer to', () => {
   })
 })
 
-describe('What is large', () => {
+describe('A page of lookups', () => {
   it.each([
     [16, 4_000_000, [1, 2, 4, 4, 4, 1]],
     [100, 10, [1, 2, 4, 8, 16, 16, 16, 16, 16, 5]],
-  ])(
-    'is looked up in small pages, and what is small in larger ones, as many as could be held of the largest: %i of %i bytes',
-    async (count, size, expected) => {
-      const world = await ExportWorld.open({ isIndexed: false })
-      const group = { resourceType: 'Group', id: 'g', member: [{ entity: referenceTo('Patient/1') }] }
-      const all = Array.from({ length: count }, (_, i) => ({ resourceType: 'Organization', id: `${i}`, name: 'x'.repeat(size) }))
-      const performer = all.map(({ id }) => referenceTo(`Organization/${id}`))
-      await world.save(1, group, patient('1'), ...all, observation('1', { subject: 'Patient/1', performer }))
-      const pages: number[] = []
-      const resources: ExportParts['resources'] = {
-        ...world.counted(() => {}),
-        heads(keys) {
-          if (keys[0]?.type === 'Organization') pages.push(keys.length)
-          return world.store.heads(keys)
-        },
-      }
-      const { blobs, index } = world
-      const parts = exportPartsOf(
-        { rows: new MemoryRows(), blobs, index, resources },
-        { additionalResources: DEFAULT_ADDITIONAL_RESOURCES },
-      )
-      expect(await exportedBy(parts, jobOf(3, { group: 'g' }))).toHaveLength(count + 2)
-      expect(pages).toEqual(expected)
-    },
-  )
+  ])('grows as far as the largest resource allows: %i resources of %i bytes', async (count, size, expected) => {
+    const world = await ExportWorld.open({ isIndexed: false })
+    const group = { resourceType: 'Group', id: 'g', member: [{ entity: referenceTo('Patient/1') }] }
+    const all = Array.from({ length: count }, (_, i) => ({ resourceType: 'Organization', id: `${i}`, name: 'x'.repeat(size) }))
+    const performer = all.map(({ id }) => referenceTo(`Organization/${id}`))
+    await world.save(1, group, patient('1'), ...all, observation('1', { subject: 'Patient/1', performer }))
+    const pages: number[] = []
+    const resources: ExportParts['resources'] = {
+      ...world.counted(() => {}),
+      heads(keys) {
+        if (keys[0]?.type === 'Organization') pages.push(keys.length)
+        return world.store.heads(keys)
+      },
+    }
+    const { blobs, index } = world
+    const parts = exportPartsOf({ rows: new MemoryRows(), blobs, index, resources }, { additionalResources: DEFAULT_ADDITIONAL_RESOURCES })
+    expect(await exportedBy(parts, jobOf(3, { group: 'g' }))).toHaveLength(count + 2)
+    expect(pages).toEqual(expected)
+  })
 })
 
 const ASKED: readonly (readonly [string, (since: number) => Partial<Job['asked']>])[] = [
@@ -90,7 +84,7 @@ const ASKED: readonly (readonly [string, (since: number) => Partial<Job['asked']
 ]
 
 describe.each(Array.from({ length: caseCountOf(2, 50) }, (_, i) => firstSeed() + i + 1))('While others write (seed %i)', (seed) => {
-  it.each(ASKED)('a Group is exported as it was, looked up and scanned alike: %s', async (_, asked) => {
+  it.each(ASKED)('a Group is exported as of its time, by lookup and by scan: %s', async (_, asked) => {
     const racing = new RacingWorld(await ExportWorld.open(), seed)
     await racing.fill(PATIENTS, 80)
     const since = instantAt(racing.now())

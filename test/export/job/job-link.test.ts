@@ -1,4 +1,4 @@
-/** The link of a job: how it is polled, by whom, and how it is ended. Specification 3.1, 4.5 */
+/** The link of a job: polling, cancelling, and the callers that may do so. Specification 3.1, 4.5 */
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { rangeRowsOf, segmentRowsOf } from '../../../lambdas/export/job/job.ts'
 import { BASE_URL, createExportRequests, type ExportRequests, NOW } from '../requests.ts'
@@ -21,7 +21,7 @@ const files = [
 const complete = () => site.change('job-1', { state: 'complete', ended: NOW, files })
 
 describe('A poll', () => {
-  it('of what is under way tells how far it has come, which is what its writers noted', async () => {
+  it('reports progress from the counts that writers store', async () => {
     expect((await poll()).headers).toMatchObject({ 'x-progress': '0% (preparing)', 'retry-after': '1' })
     await site.change('job-1', { total: 10_000 })
     const note = (shelf: string, name: string, seen: number) => site.rows.change(shelf, name, () => ({ seen }))
@@ -35,7 +35,7 @@ describe('A poll', () => {
     expect((await poll()).headers['x-progress']).toBe('99% (54,000 of about 54,000 looked at)')
   })
 
-  it('that meets the end of a job has the manifest, and no progress that goes back', async () => {
+  it('returns the manifest without progress if the job ends meanwhile', async () => {
     await site.change('job-1', { total: 10_000 })
     await site.rows.change(segmentRowsOf('job-1'), 's-1', () => ({ seen: 9_000 }))
     const { rows } = site
@@ -49,14 +49,14 @@ describe('A poll', () => {
     expect([status, headers['x-progress']]).toEqual([200, undefined])
   })
 
-  it('tells who may not see all how far it is, and not how much there is', async () => {
+  it('shows only a percentage to a client without full access', async () => {
     await site.kickOff('/$export', { who: { scopes: ['system/Patient.rs'] } })
     await site.change('job-2', { total: 10_000 })
     await site.rows.change(segmentRowsOf('job-2'), 's-1', () => ({ seen: 1_234 }))
     expect((await site.ask('GET', '/export/job-2')).headers['x-progress']).toBe('12%')
   })
 
-  it('is asked for less and less often', async () => {
+  it('gets a Retry-After that grows with the age of the job', async () => {
     const waits: string[] = []
     for (const age of [0, 20_000, 600_000, 10 * DAY]) {
       site.now = NOW + age
@@ -65,7 +65,7 @@ describe('A poll', () => {
     expect(waits).toEqual(['1', '2', '60', '60'])
   })
 
-  it('of what is complete hands out the manifest, with links for 7 days, and notes that', async () => {
+  it('returns the manifest with links for 7 days, and records the retrieval', async () => {
     await complete()
     site.now = NOW + 3 * DAY
     const { status, headers, body } = await poll()
@@ -82,7 +82,7 @@ describe('A poll', () => {
     expect(site.audited).toMatchObject([{ interaction: 'export-status', job: 'job-1', client: 'app', status: 200 }])
   })
 
-  it('names what was deleted where a since was asked for', async () => {
+  it('lists deletions in the manifest if _since was given', async () => {
     await site.kickOff('/$export?_since=2030-01-01T00:00:00Z')
     const deleted = { name: 'deleted', kind: 'deleted', type: 'Bundle', count: 3, size: 1 } as const
     await site.change('job-2', { state: 'complete', ended: NOW, files: [deleted] })
@@ -92,14 +92,14 @@ describe('A poll', () => {
     expect((await site.ask('GET', '/export/job-2')).body.deleted).toEqual([])
   })
 
-  it('of what failed says why', async () => {
+  it('returns the reason of a failed job', async () => {
     await site.change('job-1', { state: 'error', ended: NOW, reason: 'Group/1 is gone' })
     const { status, body } = await poll()
     expect([status, body.resourceType, body.issue[0].details.text]).toEqual([500, 'OperationOutcome', 'Group/1 is gone'])
     expect(site.reported).toEqual([])
   })
 
-  it('of what ended longer ago than the setting says finds nothing', async () => {
+  it('is answered 404 after the retention time of a finished job', async () => {
     await complete()
     site.now = NOW + 10 * DAY - 1
     expect((await poll()).status).toBe(200)
@@ -112,7 +112,7 @@ it.each([
   ['another client', { client: 'other' }, 403],
   ['the same client in another tenant', { tenant: 'south' }, 404],
   ['another client of another tenant', { client: 'other', tenant: 'south' }, 404],
-])('%s neither polls nor ends it', async (_, who, status) => {
+])('%s can neither poll nor cancel a job', async (_, who, status) => {
   for (const change of [() => undefined, complete]) {
     await change()
     const [polled, ended] = [await poll({ who }), await cancel({ who })]
@@ -142,13 +142,13 @@ it('links in the manifest name the user of the export', async () => {
   expect(body.output[0].url).toContain('for u-1 of app until')
 })
 
-it('the same client has it with another token too, however little that may see', async () => {
+it('the same client can use another token with any scopes', async () => {
   expect((await poll({ who: { scopes: [], clientAuth: 'secret' } })).status).toBe(202)
   expect((await cancel({ who: { scopes: [], clientAuth: 'secret' } })).status).toBe(202)
 })
 
-describe('Its end', () => {
-  it('stops what is under way: it is found no more', async () => {
+describe('Cancelling a job', () => {
+  it('stops a running job, which is then answered 404', async () => {
     const { status, text } = await cancel()
     expect([status, text, site.told]).toEqual([202, '', ['stop job-1-1']])
     expect(await site.job('job-1')).toMatchObject({ state: 'stopped', ended: NOW })
@@ -161,19 +161,19 @@ describe('Its end', () => {
     ])
   })
 
-  it('removes the files of what is complete', async () => {
+  it('removes the files of a complete job', async () => {
     await complete()
     expect((await cancel()).status).toBe(202)
     expect(site.removed).toEqual(['exports/job-1/files/Patient.ndjson', 'exports/job-1/files/error.ndjson'])
     expect((await poll()).status).toBe(404)
   })
 
-  it('is an end although the workflow cannot be reached', async () => {
+  it('succeeds even if the workflow cannot be reached', async () => {
     site.broken = new Error('no workflow')
     expect([(await cancel()).status, (await poll()).status, site.reported]).toEqual([202, 404, [site.broken]])
   })
 })
 
-it.each(['/export/never', '/export/..%2F..%2Fexports', `/export/${'x'.repeat(300)}`, '/export/%00'])('%s is no job', async (path) => {
+it.each(['/export/never', '/export/..%2F..%2Fexports', `/export/${'x'.repeat(300)}`, '/export/%00'])('%s is answered 404', async (path) => {
   expect([(await site.ask('GET', path)).status, (await site.ask('DELETE', path)).status]).toEqual([404, 404])
 })

@@ -1,4 +1,4 @@
-/** The life of a job: its states, its plan, its manifest, how long it lasts, and what is done about it from time to time. */
+/** The life of a job: states, plan, manifest and retention, and the sweep that restarts and removes jobs. */
 import { describe, expect, it } from '@jest/globals'
 import { flattenErrors } from '../../../lambdas/export/job/error-aggregation.ts'
 import { clearOtherAttemptStarts } from '../../../lambdas/export/job/failed-attempts.ts'
@@ -59,7 +59,7 @@ async function keysOf(blobs: MemoryBlobs): Promise<readonly string[]> {
 }
 
 describe('A job', () => {
-  it('comes to its end once, and only by the attempt it is in', () => {
+  it('ends only once, and only by its current attempt', () => {
     expect(complete).toMatchObject({ state: 'complete', files: [], ended: instantAt(2) })
     const broken = setError(1, 'why', instantAt(2))(job)
     expect(broken).toMatchObject({ state: 'error', reason: 'why', ended: instantAt(2) })
@@ -70,14 +70,14 @@ describe('A job', () => {
       expect(change(job)).toBe(job)
   })
 
-  it('is planned once, and begun again under the next attempt', () => {
+  it('is planned once, and restarted under the next attempt', () => {
     const first = setPlan(1, 'first', 10)(job)
     expect(first).toMatchObject({ plan: 'first', total: 10 })
     expect(setPlan(1, 'second', 20)(first)).toBe(first)
     expect(incrementAttempt(1)(first)).toEqual({ ...first, attempt: 2 })
   })
 
-  it('is stopped whatever it came to, and retrieved when it is complete', () => {
+  it('can be stopped in any state, and retrieved only when complete', () => {
     expect(setStopped(instantAt(3))(complete)).toMatchObject({ state: 'stopped', ended: instantAt(3) })
     expect(setRetrievalTime(instantAt(4))(complete)).toMatchObject({ retrieved: instantAt(4) })
     expect(setRetrievalTime(instantAt(4))(job)).toBe(job)
@@ -111,18 +111,18 @@ describe('A job', () => {
     ['after five days', 5, 12],
     ['after ten days', 10, 17],
     ['after twelve days', 12, 17],
-  ])('whose manifest was retrieved %s has files until day %s + …', (_, after, days) => {
+  ])('retains its files longer if its manifest is retrieved late: %s (day %s)', (_, after, days) => {
     const ended = instantAt(2)
     const of = { ended, ...(after === undefined ? {} : { retrieved: ended + after * DAY }) }
     expect(manifestExpiryOf(of, 10)).toBe(ended + 10 * DAY)
     expect(fileExpiryOf(of, 10)).toBe(ended + days * DAY)
   })
 
-  it('that is under way has no end', () => expect([manifestExpiryOf(job, 10), fileExpiryOf(job, 10)]).toEqual([undefined, undefined]))
+  it('has no expiry while it runs', () => expect([manifestExpiryOf(job, 10), fileExpiryOf(job, 10)]).toEqual([undefined, undefined]))
 })
 
-describe('From time to time', () => {
-  it('jobs without a living execution are begun again, and others are left alone', async () => {
+describe('The sweep', () => {
+  it('restarts jobs without a running execution, and no others', async () => {
     const [stores, workflow] = [storesAt(instantAt(5)), new Executions()]
     await kickOff(stores, { ...job, id: 'died', attempt: 3 })
     await kickOff(stores, { ...job, id: 'lives' })
@@ -134,7 +134,7 @@ describe('From time to time', () => {
     expect(await readJob(stores.rows, 'died')).toMatchObject({ attempt: 4, state: 'in-progress' })
   })
 
-  it('a job that cannot be helped keeps no other waiting, and is told of when all were looked at', async () => {
+  it('handles all jobs even if some fail, and reports the failures afterwards', async () => {
     const [stores, workflow] = [storesAt(instantAt(5) + 40 * DAY), new Executions()]
     for (const id of ['a', 'broken', 'c', 'worse']) await kickOff(stores, { ...job, id })
     workflow.isRunning = async (name) => {
@@ -164,7 +164,7 @@ describe('From time to time', () => {
     expect(await readJob(stores.rows, 'stopped')).toBeUndefined()
   })
 
-  it('one that was begun too often is given up, with its files; not one that has come to its end meanwhile', async () => {
+  it('gives up a job after too many attempts, unless it has ended meanwhile', async () => {
     const [stores, workflow] = [storesAt(instantAt(5)), new Executions()]
     for (const id of ['broken', 'done']) {
       await kickOff(stores, { ...job, id, attempt: 1_000 })
@@ -181,7 +181,7 @@ describe('From time to time', () => {
     expect(await keysOf(stores.blobs)).toEqual(['exports/done/files/Patient.ndjson'])
   })
 
-  it('one whose work dies ten times without coming further is given up, with what it asked for as the reason', async () => {
+  it('gives up a job after ten crashes without progress, with advice as the reason', async () => {
     const [stores, workflow] = [storesAt(instantAt(5)), new Executions()]
     await kickOff(stores, job)
     await put(stores.blobs, 'exports/j/files/Patient.ndjson')
@@ -201,12 +201,12 @@ describe('From time to time', () => {
     expect([workflow.running.size, await keysOf(stores.blobs)]).toEqual([0, []])
   })
 
-  it('of two who see that one died the later changes nothing', async () => {
+  it('counts the crash of an attempt only once', async () => {
     const once = countFailedAttempt(1, 0)(setAttemptStart(1)(job))
     expect([once.deaths, countFailedAttempt(1, 0)(once)]).toEqual([{ count: 1, came: 0 }, once])
   })
 
-  it('one that cannot be begun, or others died of, has not died, however often', async () => {
+  it('counts no crash for jobs that did not start or did not cause it', async () => {
     const [stores, workflow] = [storesAt(instantAt(5)), new Executions()]
     for (const id of ['waiting', 'beside']) await kickOff(stores, { ...job, id })
     for (let times = 1; times <= 20; times++) {
@@ -218,7 +218,7 @@ describe('From time to time', () => {
     for (const id of ['waiting', 'beside']) expect(await readJob(stores.rows, id)).toMatchObject({ state: 'in-progress', attempt: 21 })
   })
 
-  it('one that fails in an attempt that is over leaves the files to the next', async () => {
+  it('leaves the files to the next attempt if an outdated attempt fails', async () => {
     const stores = storesAt(instantAt(5))
     await kickOff(stores, { ...job, attempt: 2 })
     await put(stores.blobs, 'exports/j/tails/1')
@@ -226,7 +226,7 @@ describe('From time to time', () => {
     expect([await readJob(stores.rows, 'j'), await keysOf(stores.blobs)]).toMatchObject([{ state: 'in-progress' }, ['exports/j/tails/1']])
   })
 
-  it('what is over is removed, and what is not stays', async () => {
+  it('removes expired jobs, and retains others', async () => {
     const stores = storesAt(instantAt(2) + 10 * DAY)
     await kickOff(stores, { ...complete, id: 'over' })
     await kickOff(stores, { ...complete, id: 'linked', retrieved: instantAt(2) + 5 * DAY })
@@ -240,7 +240,7 @@ describe('From time to time', () => {
     expect(await readJob(stores.rows, 'over')).toBeUndefined()
   })
 
-  it('a job that is stopped is gone with its files, its uploads and its rows, and an hour later with what a late step left', async () => {
+  it('removes a stopped job at once, and leftovers of late steps after an hour', async () => {
     const stores = storesAt(instantAt(5))
     await kickOff(stores, job)
     await put(stores.blobs, 'exports/j/tails/1')
@@ -264,7 +264,7 @@ describe('From time to time', () => {
     expect([await readJob(stores.rows, 'j'), await stores.rows.read('exports/j/files', 'Patient')]).toEqual([undefined, undefined])
   })
 
-  it('what is left of jobs that are no more goes, also where it is an upload alone; not of one that begins meanwhile', async () => {
+  it('removes leftovers and uploads of deleted jobs, but not of a starting job', async () => {
     const stores = storesAt(instantAt(5))
     const upload = await stores.blobs.openParts('exports/gone/files/Patient.ndjson', 'text/plain')
     await put(stores.blobs, 'exports/new/tails/1')
@@ -278,7 +278,7 @@ describe('From time to time', () => {
     expect(await keysOf(stores.blobs)).toEqual(['exports/new/tails/1'])
   })
 
-  it('what a step left of a job that failed goes', async () => {
+  it('removes leftovers of a failed job', async () => {
     const stores = storesAt(instantAt(5))
     await kickOff(stores, setError(1, 'why', instantAt(4))(job))
     await put(stores.blobs, 'exports/j/tails/1')
@@ -286,7 +286,7 @@ describe('From time to time', () => {
     expect([await keysOf(stores.blobs), await readJob(stores.rows, 'j')]).toMatchObject([[], { state: 'error' }])
   })
 
-  it('a job that is cancelled while it is begun again is not started', async () => {
+  it('does not start a job that is cancelled meanwhile', async () => {
     const [stores, workflow] = [storesAt(instantAt(5)), new Executions()]
     await kickOff(stores, job)
     workflow.isRunning = async () => {
@@ -301,7 +301,7 @@ describe('From time to time', () => {
 describe('A plan', () => {
   const cut = (type: string, entries: number, ...ends: readonly number[]) => ({ type, entries, ends: [...ends, 1_000] })
 
-  it('puts small types together, and cuts large ones', () => {
+  it('groups small types, and splits large ones', () => {
     const segments = packSegments([cut('A', 1), cut('B', 2), cut('C', 30, 100, 200), cut('D', 0)], 10, 100)
     expect(segments.map((pieces) => pieces.map(({ type, since, until }) => [type, since, until]))).toEqual([
       ...[
@@ -319,7 +319,7 @@ describe('A plan', () => {
     ])
   })
 
-  it('covers each type once, in about as many segments as may be', () => {
+  it('covers each type once, within the limit of segments', () => {
     const ends = Array.from({ length: 5_000 }, (_, i) => i + 1)
     const segments = packSegments(
       [

@@ -1,4 +1,4 @@
-/** What SMART's Bulk Data Tester asserts. https://github.com/smart-on-fhir/bdt, src/testSuite */
+/** Assertions of SMART's Bulk Data Tester. https://github.com/smart-on-fhir/bdt, src/testSuite */
 import { expect } from '@jest/globals'
 import type { Tree } from '../../fixtures/resources.ts'
 import {
@@ -20,7 +20,7 @@ const FUTURE = '2057-01-01T00:00:00+05:00'
 const NO_DATE = '0000-60-01T30:70:80+05:00'
 const FILTER = 'Patient?status=active'
 
-/** By GET and by POST. */
+/** Returns the requests with a parameter by GET and by POST. */
 const bothWays = (
   name: string,
   value: string,

@@ -1,4 +1,4 @@
-/** What both kits assert of answers. */
+/** Assertions on responses that both kits share. */
 import { expect } from '@jest/globals'
 import type { Tree } from '../../fixtures/resources.ts'
 import type { ExportLevel, RequestContent, Site, TestResponse } from './site.ts'
@@ -10,14 +10,14 @@ export function expectOutcome(answer: TestResponse, ...statuses: readonly number
   expect(answer.body.issue[0]).toMatchObject({ severity: 'error', code: expect.any(String) })
 }
 
-/** It did not begin; should it have, it is ended. */
+/** Expects the kick-off to be rejected. Cancels the export if it started. */
 export async function expectRejected(site: Site, level: ExportLevel, query = {}, asked: RequestContent = {}): Promise<void> {
   const answer = await site.kickOff(level, query, asked)
   if (answer.status === 202) await site.cancel(answer)
   expectOutcome(answer, 400, 401, 403, 406)
 }
 
-/** It began, and is ended. */
+/** Expects the kick-off to be accepted, and cancels the export. */
 export async function expectAccepted(site: Site, level: ExportLevel, query = {}, asked: RequestContent = {}): Promise<void> {
   const answer = await site.kickOff(level, query, asked)
   await site.cancel(answer)
@@ -29,7 +29,7 @@ export function expectStarted({ status, headers, text }: TestResponse): void {
   expect(headers.get('content-location')).toMatch(/^http:\/\/127\.0\.0\.1\/fhir\/export\/[\w-]+$/)
 }
 
-/** The manifest of an export that is made for it, and ended afterwards. */
+/** Runs an export, passes its manifest to `use`, and cancels the export. */
 export async function withExport(
   site: Site,
   level: ExportLevel,
@@ -50,7 +50,7 @@ export async function withExport(
 
 const WHOLE = new WeakMap<Site, Map<ExportLevel, Promise<Tree>>>()
 
-/** The manifest of everything of a level, which is exported once for all who look at it. */
+/** Passes the manifest of a complete export of a level to `use`. All rows share one export per level. */
 export async function withLevelExport(site: Site, level: ExportLevel, use: (manifest: Tree) => Promise<void>): Promise<void> {
   const known = WHOLE.get(site) ?? new Map<ExportLevel, Promise<Tree>>()
   WHOLE.set(site, known)
@@ -66,7 +66,7 @@ export const parametersContent = (...parameter: readonly Tree[]): RequestContent
 export const textParameter = (name: string, valueString: string): Tree => ({ name, valueString })
 export const LENIENT_HANDLING: RequestContent = { headers: { prefer: 'respond-async,handling=lenient' } }
 
-/** One entry of a manifest. */
+/** Expects a valid entry of a manifest. */
 export function expectEntry(item: Tree, type?: string): void {
   expect(item).toEqual({ type: expect.any(String), url: expect.stringMatching(/^https?:\/\//), count: expect.any(Number) })
   expect(item.count).toBeGreaterThan(0)

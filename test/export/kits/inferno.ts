@@ -1,4 +1,4 @@
-/** What Inferno's Bulk Data kit asserts of STU2. https://github.com/inferno-framework/bulk-data-test-kit, lib/bulk_data_test_kit/v2.0.0 */
+/** Assertions of Inferno's Bulk Data kit, STU2. https://github.com/inferno-framework/bulk-data-test-kit, lib/bulk_data_test_kit/v2.0.0 */
 import { expect } from '@jest/globals'
 import { structureIssuesOf } from '../../../lambdas/interactions/validation/structure-findings.ts'
 import type { Tree } from '../../fixtures/resources.ts'
@@ -14,7 +14,7 @@ const operationsOf = async (site: Site, level: ExportLevel): Promise<readonly Tr
   return (type === undefined ? rest : rest.resource.find((each: Tree) => each.type === type)).operation
 }
 
-/** Each line is of its file's type, and R4. */
+/** Expects each line to have the type of its file and to be valid R4. */
 async function conforming(site: Site, manifest: Tree): Promise<void> {
   for (const { type, url, count } of manifest.output) {
     const lines = await site.lines({ output: [{ type, url }] })
@@ -93,7 +93,7 @@ const rowsOf = (level: ExportLevel): readonly KitRow[] => {
   ]
 }
 
-/** What a person attests there, and a server shows. */
+/** Requirements that a person attests in Inferno, tested against the server here. */
 const ATTESTED: readonly KitRow[] = [
   [
     'inferno/bulk_data_kickoff_error_response',

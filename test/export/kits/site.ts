@@ -1,5 +1,5 @@
 /**
- * A server with some records and a Group, and a client of backend services that asks it over the network as BDT and Inferno's Bulk Data kit do.
+ * A server with some records and a Group, and a backend-services client that sends the requests of BDT and Inferno's Bulk Data kit.
  * https://github.com/smart-on-fhir/bdt, https://github.com/inferno-framework/bulk-data-test-kit
  */
 import { addClient, openAdministration } from '../../../lambdas/runtime/control/administration.ts'
@@ -10,10 +10,10 @@ import { newFolder, runAtEnd } from '../../fixtures/at-end.ts'
 import { eventually } from '../../fixtures/eventually.ts'
 import type { Tree } from '../../fixtures/resources.ts'
 
-/** `by`: the kit's test, as kit/test. `holds`: what must. */
+/** `by`: test of the kit, as kit/test. `holds`: the requirement. */
 export type KitRow = readonly [by: string, holds: string, check: (site: Site) => Promise<void>]
 
-/** Where the server says it is: a port of this machine stands behind it. */
+/** Base URL that the server states. The requests go to a local port instead. */
 export const SERVER_URL = 'http://127.0.0.1/fhir'
 
 export type ExportLevel = 'system' | 'patient' | 'group'
@@ -25,13 +25,13 @@ export const EXPORT_PATHS: Readonly<Record<ExportLevel, string>> = {
 
 export type TestResponse = { readonly status: number; readonly headers: Headers; readonly text: string; readonly body: Tree }
 
-/** `headers`: undefined leaves one out. */
+/** `headers`: undefined omits a header. */
 export type RequestContent = { readonly headers?: Readonly<Record<string, string | undefined>>; readonly body?: unknown }
 
 export type Site = {
-  /** `url`: absolute, or below the base. Without a token it asks as nobody. */
+  /** Sends a request. `url`: absolute, or below the base. Without a token the request is anonymous. */
   readonly ask: (method: string, url: string, asked?: RequestContent, token?: string) => Promise<TestResponse>
-  /** As the kits do; what they leave out or change stands in `asked`. By POST where there is a body. */
+  /** Starts an export as the kits do; `asked` changes or omits parts of the request. Uses POST if there is a body. */
   readonly kickOff: (
     level: ExportLevel,
     query?: Readonly<Record<string, string | readonly string[]>>,
@@ -40,13 +40,13 @@ export type Site = {
   /** Polls until the export is no longer under way. */
   readonly finished: (kickOff: TestResponse) => Promise<TestResponse>
   readonly cancel: (kickOff: TestResponse) => Promise<TestResponse>
-  /** All resources of the output of a type; without one of all. */
+  /** Returns the resources of the output files of a type, or of all types. */
   readonly lines: (manifest: Tree, type?: string) => Promise<readonly Tree[]>
-  /** Of the client; with fewer scopes than it is registered for. */
+  /** Returns a token of the client with the given scopes. */
   readonly tokenFor: (scope: string) => Promise<string>
 }
 
-/** What the kits look for beside the record: a document elsewhere on the server, and a Group of both. */
+/** Resources that the kits expect besides the record: a document, its content on the server, and a Group of both patients. */
 const MORE: readonly Tree[] = [
   {
     ...{ resourceType: 'DocumentReference', id: 'scan', status: 'current', subject: { reference: 'Patient/1' } },

@@ -1,4 +1,4 @@
-/** Servers that are wrong throughout: one refuses everything, and one takes everything and exports nothing. A row that holds of both would hold of any. */
+/** Two wrong servers: one refuses everything, one accepts everything and exports nothing. A row both satisfy would prove nothing. */
 import { SERVER_URL, type Site, siteOf, type TestResponse } from './site.ts'
 
 const answerOf = (status: number, body: object | undefined, headers: Record<string, string> = {}): TestResponse => ({
@@ -21,5 +21,5 @@ const taking: Site['ask'] = async (method, url) =>
     ? answerOf(202, undefined, { 'content-location': `${SERVER_URL}/export/any` })
     : answerOf(200, NOTHING)
 
-/** Made anew for each row. */
+/** Creates a new server for each row. */
 export const FAULTY_SITES: readonly (() => Site)[] = [refusing, taking].map((ask) => () => siteOf(ask, async () => 'token', 'token'))

@@ -1,4 +1,4 @@
-/** Whom an export is about: the members of its Group as of its transaction time, and those it is asked for by name. */
+/** Patients of an export: the members of its Group as of the transaction time, and patients requested by id. */
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { accessOf } from '../../../lambdas/access/access.ts'
 import { ExportFault } from '../../../lambdas/export/job/export-fault.ts'
@@ -31,7 +31,7 @@ const membersAt = (when: number, asked: object = {}): Promise<ExportPatients | u
 const patientsAt = async (when: number, asked: object = {}): Promise<readonly string[]> => (await membersAt(when, asked))!.patients
 
 describe('The members of a Group', () => {
-  it('are its Patients of this server, each once', async () => {
+  it('are its Patients on this server, each once', async () => {
     const versioned = 'http://a.example/fhir/Patient/2/_history/3'
     await world.save(1, group('g', member('Patient/1'), member(versioned), member('Patient/1'), member('http://b.example/Patient/3')))
     expect(await membersAt(2)).toEqual({
@@ -41,7 +41,7 @@ describe('The members of a Group', () => {
     })
   })
 
-  it('are told of once, however many are passed over, and those of too many Groups are a fault that lasts', async () => {
+  it('are reported in one text if omitted; too many Groups are a permanent fault', async () => {
     const odd = Array.from({ length: 20_000 }, () => member('Practitioner/1'))
     await world.save(1, { ...group('g'), member: [...odd, member('Patient/1')] })
     const { patients, passedOver } = (await membersAt(2))!
@@ -53,14 +53,14 @@ describe('The members of a Group', () => {
     await expect(membersAt(4)).rejects.toThrow('or are more than 10000 Groups')
   })
 
-  it('are those of the version at the transaction time, whatever came later', async () => {
+  it('are those of the version at the transaction time', async () => {
     await world.save(1, group('g', member('Patient/1')))
     await world.save(3, group('g', member('Patient/2')))
     await world.remove(5, 'Group/g')
     expect([await patientsAt(2), await patientsAt(3), await patientsAt(4)]).toEqual([['Patient/1'], ['Patient/2'], ['Patient/2']])
   })
 
-  it('are none of a Group that was not there, or not any more: a fault that lasts', async () => {
+  it('cannot be resolved if the Group did not exist or was deleted', async () => {
     await world.save(2, group('g'))
     await world.remove(4, 'Group/g')
     await expect(membersAt(1)).rejects.toThrow(ExportFault)
@@ -68,7 +68,7 @@ describe('The members of a Group', () => {
     expect(await patientsAt(3)).toEqual([])
   })
 
-  it('are active, in a period that covers the transaction time', async () => {
+  it('are active, with a period that covers the transaction time', async () => {
     const period = (start?: number, end?: number) => ({
       period: {
         ...(start === undefined ? {} : { start: new Date(instantAt(start)).toISOString() }),
@@ -92,7 +92,7 @@ describe('The members of a Group', () => {
     expect(await patientsAt(5)).toEqual(['Patient/active', 'Patient/begun', 'Patient/ending', 'Patient/of-the-day'])
   })
 
-  it('are those of nested Groups too, four deep, in circles as well', async () => {
+  it('include those of nested Groups, four levels deep, also in cycles', async () => {
     const chain = [1, 2, 3, 4, 5].map((n) => group(`${n}`, member(`Patient/${n}`), member(`Group/${n + 1}`)))
     await world.save(1, group('g', member('Group/1'), member('Group/g'), member('Group/none')), ...chain)
     expect(await membersAt(2)).toEqual({
@@ -102,7 +102,7 @@ describe('The members of a Group', () => {
     })
   })
 
-  it('are counted and named in at most a hundred texts if they have another type or no reference', async () => {
+  it('are counted and named in at most a hundred texts if they are omitted', async () => {
     const odd = Array.from({ length: 12 }, (_, i) => member(`urn:uuid:${i}`))
     await world.save(1, group('g', member('Device/1'), member('Device/1'), { entity: { display: 'Ann' } }, ...odd))
     expect((await membersAt(2))!.passedOver).toEqual([
@@ -116,7 +116,7 @@ describe('The members of a Group', () => {
     expect([passedOver.length, passedOver.at(-1)]).toEqual([101, '50 more were passed over'])
   })
 
-  it('who came after _since are told apart', async () => {
+  it('are marked as added if they joined after _since', async () => {
     await world.save(1, group('g', member('Patient/1'), member('Group/1')), group('1', member('Patient/2')))
     await world.save(3, group('1', member('Patient/2'), member('Patient/3')))
     expect((await membersAt(4, { since: instantAt(2) }))!.added).toEqual(['Patient/3'])
@@ -124,7 +124,7 @@ describe('The members of a Group', () => {
     expect((await membersAt(4, { since: instantAt(0) }))!.added).toEqual(['Patient/1', 'Patient/2', 'Patient/3'])
   })
 
-  it('are narrowed to those asked for; others are named', async () => {
+  it('are limited to the requested patients; others are reported', async () => {
     await world.save(1, group('g', member('Patient/1'), member('Patient/2')))
     expect(await membersAt(2, { patients: ['Patient/2', 'Patient/9'] })).toEqual({
       patients: ['Patient/2'],
@@ -133,7 +133,7 @@ describe('The members of a Group', () => {
     })
   })
 
-  it('may be fifty thousand: the Group is read once, and what is kept is parsed once', async () => {
+  it('can be fifty thousand, with one read of the Group and one parse', async () => {
     await world.save(1, group('g', ...Array.from({ length: 50_000 }, (_, i) => member(`Patient/${i}`))))
     let reads = 0
     const counted = {
@@ -155,7 +155,7 @@ describe('The members of a Group', () => {
 })
 
 describe('A Group out of scope of the token', () => {
-  it('is read, and the Groups in it, by the access to Groups of the job', async () => {
+  it('is read with the access to Groups of the job, and so are nested Groups', async () => {
     await world.save(1, group('g', member('Patient/1'), member('Group/in'), member('Group/other')))
     await world.save(1, group('in', member('Patient/2')), group('other', member('Patient/3')))
     const judge = world.judge(ofClient('system/Observation.rs'))
@@ -170,8 +170,8 @@ describe('A Group out of scope of the token', () => {
   })
 })
 
-describe('Patients that are asked for by name', () => {
-  it('are those that were there; others and hidden ones are named alike', async () => {
+describe('Patients that are requested by id', () => {
+  it('are those that exist; missing and hidden ones are reported alike', async () => {
     await world.save(1, patient('1'), patient('2'), patient('3'))
     await world.remove(2, 'Patient/2')
     const job = jobOf(3, { level: 'patient', asked: { patients: ['Patient/1', 'Patient/2', 'Patient/9'] } })
@@ -187,7 +187,7 @@ describe('Patients that are asked for by name', () => {
     })
   })
 
-  it('are read a few at once: each may be as large as a body', async () => {
+  it('are read at most ten at once, since each can be large', async () => {
     const patients = Array.from({ length: 45 }, (_, i) => `Patient/${i}`)
     const asked: number[] = []
     const heads = async (keys: readonly ResourceKey[]) => {
@@ -199,7 +199,7 @@ describe('Patients that are asked for by name', () => {
     expect([asked.reduce((sum, count) => sum + count), Math.max(...asked)]).toEqual([45, 10])
   })
 
-  it('are all where none is named', async () => {
+  it('are not restricted if none is named', async () => {
     expect(await findExportPatients(world.store, world.judge(), jobOf(3, { level: 'patient' }))).toBeUndefined()
   })
 })

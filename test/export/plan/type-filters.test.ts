@@ -1,4 +1,4 @@
-/** `_typeFilter`: searches as predicates, whose chains are looked up once, by who may look, without a bound. */
+/** `_typeFilter`: searches as predicates. Their chains are resolved once, with the access of the job and without a limit. */
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { accessOf } from '../../../lambdas/access/access.ts'
 import { ExportFault } from '../../../lambdas/export/job/export-fault.ts'
@@ -58,9 +58,9 @@ describe('A _typeFilter', () => {
     [['Patient?_has:Observation:patient:code=b'], ['Patient/2']],
     [['Practitioner?_has:Patient:general-practitioner:_has:Observation:patient:code=a'], ['Practitioner/1']],
     [['Patient?birthdate=ap2024-02-29'], ['Patient/2']],
-  ])('%j is met by %j', async (searches, expected) => expect(await found(...searches)).toEqual(expected))
+  ])('%j matches %j', async (searches, expected) => expect(await found(...searches)).toEqual(expected))
 
-  it('that is about a date is so as of the transaction time', async () => {
+  it('evaluates approximate dates as of the transaction time', async () => {
     const widthAt = async (when: number): Promise<number> => {
       const asked = { filters: filtersOf('Patient?birthdate=ap2000-01-01') }
       const [where] = (await resolveFilters(world.index, TEST_SEARCH_CONTEXT, jobOf(when, { asked }))).Patient!
@@ -71,7 +71,7 @@ describe('A _typeFilter', () => {
     expect((await widthAt(later)) - (await widthAt(0))).toBeCloseTo(2 * 0.1 * later * 1_000, -9)
   })
 
-  it('sees in chains what its access may find, and nothing of a type out of scope', async () => {
+  it('follows chains only through resources that the client may find', async () => {
     const some = ofClient('system/Observation.rs', 'system/Patient.rs?family=B')
     const where = await resolve(['Observation?patient.name=a,b'], some)
     expect(where.Observation).toEqual([{ kind: 'key', field: 'patient', oneOf: ['Patient/2'] }])
@@ -83,13 +83,13 @@ describe('A _typeFilter', () => {
     checkFilters(filtersOf('Observation?patient.name=a'), unrestrictedSearchAccess('t'), TEST_SEARCH_CONTEXT)
   })
 
-  it('that is not understood any more is a fault that lasts', async () => {
+  it('fails permanently if its parameter no longer exists', async () => {
     await expect(resolve(['Observation?retired=1'])).rejects.toThrow(
       'A _typeFilter of Observation cannot be used any more: Unknown search parameter retired',
     )
   })
 
-  it('goes through any number of resources, page by page', async () => {
+  it('reads any number of resources in pages', async () => {
     const index = new ManyPatients(150_000)
     const job = jobOf(2, {
       asked: { filters: filtersOf('Observation?patient.general-practitioner.name=x', 'Patient?_has:Observation:patient:code=a') },
@@ -100,13 +100,13 @@ describe('A _typeFilter', () => {
     expect(index.largest).toBe(10_000)
   })
 
-  it('whose chains lead to more than a writer can hold is a fault that lasts', async () => {
+  it('fails permanently if its chains lead to more than a million resources', async () => {
     const searches = Array.from({ length: 7 }, (_, i) => `Observation?patient.name=${i}`)
     const job = jobOf(2, { asked: { filters: filtersOf(...searches) } })
     await expect(resolveFilters(new ManyPatients(150_000), TEST_SEARCH_CONTEXT, job)).rejects.toThrow('lead to more than 1000000 resources')
   })
 
-  it('judges by a set of what its chains led to', () => {
+  it('looks up the results of its chains in a set', () => {
     const oneOf = Array.from({ length: 100_000 }, (_, i) => `Patient/${i}`)
     oneOf.includes = () => {
       throw new Error('the list was gone through')
@@ -117,7 +117,7 @@ describe('A _typeFilter', () => {
   })
 })
 
-/** So many of each type, of which all match; each Patient has its own Practitioner and its own Observation. */
+/** Index with `count` matching resources of each type. Each Patient has its own Practitioner and Observation. */
 class ManyPatients {
   readonly #ids: readonly string[]
   largest = 0

@@ -1,4 +1,4 @@
-/** Files of scheduled exports in the buckets of others: all of them, the manifest last, once, wherever somebody dies. */
+/** Copies of scheduled exports to other buckets: each file once, the manifest last, even if the process ends at any call. */
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { fileKeyOf, JOB_ROWS, type Job, type JobFile } from '../../../lambdas/export/job/job.ts'
 import { copyExports, folderOf } from '../../../lambdas/export/schedules/bucket-copies.ts'
@@ -33,14 +33,14 @@ function site() {
   const [rows, blobs] = [new MemoryRows(), new MemoryBlobs()]
   const here = {
     ...{ rows, blobs, copier: new MemoryCopier(blobs, EACH, ['lake']), now: NOW, reported: [] as string[] },
-    /** ms each look at the clock takes. */
+    /** Milliseconds that each reading of the clock takes. */
     step: 0,
     parts: () => ({
       ...{ rows, copier: here.copier, budget: MINUTE, report: (error: unknown) => void here.reported.push(String(error)) },
       now: () => (here.now += here.step),
     }),
     copy: () => copyExports(here.parts(), [NIGHTLY]),
-    /** A run that is complete, with its files. */
+    /** Creates a complete run with its files. */
     async run(days: number, bucket: string | null = 'lake'): Promise<Job> {
       const at = NOW + days * DAY
       const { job: id } = (await ensureRun(rows, 'nightly', { at, now: at }))!
@@ -79,8 +79,8 @@ function expectWhole(folder = FOLDER): void {
   ])
 }
 
-describe('The files of a run that is complete', () => {
-  it('are copied into a folder that tells tenant, schedule and transaction time, the manifest last', async () => {
+describe('The files of a complete run', () => {
+  it('are copied to a folder by tenant, schedule and time, with the manifest last', async () => {
     const job = await here.run(0)
     expect([folderOf(job, 'nightly'), await here.last()]).toEqual([FOLDER, undefined])
     await here.copy()
@@ -89,7 +89,7 @@ describe('The files of a run that is complete', () => {
     expect([await here.last(), await here.states()]).toEqual([NOW, ['complete']])
   })
 
-  it('are copied once, however often somebody looks', async () => {
+  it('are copied once, however often the copy runs', async () => {
     await here.run(0)
     for (let n = 0; n < 3; n++) await here.copy()
     const { read } = here.rows
@@ -100,7 +100,7 @@ describe('The files of a run that is complete', () => {
     }) as typeof read
     await here.copy()
     expect(reads).toBe(1)
-    // Begun, three parts, joined.
+    // A copy in parts: one call to begin, three parts, one call to join them.
     expect(here.copier.calls).toEqual([
       'copy Condition.ndjson',
       ...Array.from({ length: 5 }, () => 'copy Observation.ndjson'),
@@ -108,7 +108,7 @@ describe('The files of a run that is complete', () => {
     ])
   })
 
-  it('are copied in slices, no call of them twice', async () => {
+  it('are copied in slices, with no call twice', async () => {
     await here.run(0)
     here.step = MINUTE / 2
     for (let n = 0; n < 20; n++) {
@@ -120,14 +120,14 @@ describe('The files of a run that is complete', () => {
     expect(here.copier.calls).toHaveLength(8)
   })
 
-  it('may be none: then the manifest says so', async () => {
+  it('can be none: then only the manifest is copied', async () => {
     const { id } = await here.run(0)
     await here.rows.change<Job>(JOB_ROWS, id, (job) => ({ ...job!, files: [] }))
     await here.copy()
     expect([keysThere(), await here.states(), await here.last()]).toEqual([[`lake/${FOLDER}manifest.json`], ['complete'], NOW])
   })
 
-  it('of several are copied in turn, the oldest first', async () => {
+  it('are copied run by run, the oldest first', async () => {
     for (const days of [0, 1]) await here.run(days)
     await here.copy()
     expect(keysThere().filter((key) => key.endsWith('Condition.ndjson'))).toEqual([
@@ -137,7 +137,7 @@ describe('The files of a run that is complete', () => {
     expect([await here.states(), await here.last()]).toEqual([['complete', 'complete'], NOW + DAY])
   })
 
-  it('are not copied while the job is under way, nor where none was asked for, nor to another bucket than the one that is set', async () => {
+  it('are not copied for a running job, without a bucket, or to another bucket', async () => {
     const { id } = await here.run(0)
     await here.rows.change<Job>(JOB_ROWS, id, (job) => ({ ...job!, state: 'in-progress' }))
     await here.run(1, null)
@@ -147,8 +147,8 @@ describe('The files of a run that is complete', () => {
   })
 })
 
-describe('A copy whose process ends', () => {
-  it('at any call, before it or after it, is gone on with by a later one, when nobody can be at it any more', async () => {
+describe('A copy with a process that ends', () => {
+  it('before or after any call is continued by a later one after a pause', async () => {
     for (let call = 1; call <= 8; call++)
       for (const isAfter of [false, true]) {
         here = site()
@@ -180,7 +180,7 @@ describe('A copy whose process ends', () => {
 })
 
 describe('A copy that fails', () => {
-  it('is told of, tried again, and leaves the files of the job and where the next goes on', async () => {
+  it('is reported and retried, and keeps the files of the job and the next start', async () => {
     await here.run(0)
     here.copier.buckets.clear()
     await here.copy()
@@ -196,7 +196,7 @@ describe('A copy that fails', () => {
     for (const name of Object.keys(SIZES)) expect(await here.blobs.get(fileKeyOf('nightly-20310101T030000Z', name))).toBeDefined()
   })
 
-  it('keeps no other schedule waiting', async () => {
+  it('does not delay other schedules', async () => {
     await here.run(0)
     await here.rows.change<StoredSchedule>(SCHEDULE_ROWS, 'weekly', () => ({ known: 0, runs: [] }))
     const { read } = here.rows
@@ -206,7 +206,7 @@ describe('A copy that fails', () => {
     expectWhole()
   })
 
-  it('leaves no parts of a job that is no more', async () => {
+  it('leaves no parts of a stopped job', async () => {
     const { id } = await here.run(0)
     here.step = MINUTE / 4
     await here.copy()
@@ -219,7 +219,7 @@ describe('A copy that fails', () => {
     expect(keysThere().filter((key) => key.endsWith('manifest.json'))).toEqual([])
   })
 
-  it('leaves parts to who may be at them', async () => {
+  it('leaves parts alone while another process may use them', async () => {
     const { id } = await here.run(0)
     here.step = MINUTE / 4
     await here.copy()
@@ -234,7 +234,7 @@ describe('A copy that fails', () => {
     expect(here.copier.uploads.size).toBe(0)
   })
 
-  it('of one run keeps none of the others from being copied', async () => {
+  it('does not prevent the copies of other runs', async () => {
     const { id } = await here.run(0)
     here.step = MINUTE / 4
     await here.copy()
@@ -246,7 +246,7 @@ describe('A copy that fails', () => {
     expectWhole('north/nightly/20310102T030000.000Z/')
   })
 
-  it('is not told of any more when another bucket is set, where everything is exported anew', async () => {
+  it('is no longer reported when another bucket is set', async () => {
     await here.run(0)
     here.copier.buckets.clear()
     await here.copy()

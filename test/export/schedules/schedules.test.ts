@@ -1,4 +1,4 @@
-/** Exports that begin on schedules: as whom, once, from where they go on, and what is said of those that do not. Specification 4.5, 5.2 */
+/** Scheduled exports: their caller, their start, their _since, and the report of failed ones. Specification 4.5, 5.2 */
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { WHOLE_ACCESS } from '../../../lambdas/access/access.ts'
 import { JOB_ROWS, type Job } from '../../../lambdas/export/job/job.ts'
@@ -40,14 +40,14 @@ function site(environment: Record<string, string> = {}) {
     now: NOW,
     client: ETL as Client | undefined,
     epoch: 0,
-    /** ms that go by whenever somebody looks at the clock. */
+    /** Milliseconds that each reading of the clock takes. */
     step: 0,
     told: [] as string[],
-    /** What those who look a client up wait for, one after the other. */
+    /** Promises that consecutive lookups of the client wait for. */
     waits: [] as Promise<void>[],
     audited: [] as AuditRecord[],
     broken: undefined as Error | undefined,
-    /** As the schedule calls, so many hours later. */
+    /** Calls the schedule at `hours` after the start. */
     call: (hours: number, schedule: ScheduledExport = DAILY, only: Pick<ScheduleEvent, 'only'> = {}) => {
       it.now = Math.max(it.now, NOW + hours * HOUR + 5_000)
       return begin({ schedule, time: new Date(NOW + hours * HOUR).toISOString().replace('.000', ''), ...only })
@@ -104,7 +104,7 @@ beforeEach(() => {
 const FIRST = 'nightly-20310101T030000Z'
 
 describe('A schedule', () => {
-  it('begins the export its client would have asked for, under a name that can be told before', async () => {
+  it('starts the export that its client would request, under a predictable name', async () => {
     await here.call(3)
     const [job, ...others] = await here.jobs()
     expect(others).toEqual([])
@@ -117,14 +117,14 @@ describe('A schedule', () => {
     expect(here.told).toEqual([`${FIRST}-1 {"job":"${FIRST}","attempt":1}`])
   })
 
-  it('is recorded as a request of that client', async () => {
+  it('is audited as a request of that client', async () => {
     await here.call(3)
     expect(here.audited).toMatchObject([
       { tenant: 'north', client: 'etl', subject: 'etl', scopes: 'system/*.rs', interaction: 'export', job: FIRST, status: 202 },
     ])
   })
 
-  it('asks for types, for patients, for a group', async () => {
+  it('can request types, patients or a group', async () => {
     await here.call(3, { ...DAILY, level: 'patient', types: ['Patient', 'Observation'] })
     expect((await here.jobs())[0]).toMatchObject({ level: 'patient', asked: { types: ['Patient', 'Observation'] } })
     await expect(here.call(4, { ...DAILY, level: 'group', group: 'g-1' })).rejects.toThrow(
@@ -132,7 +132,7 @@ describe('A schedule', () => {
     )
   })
 
-  it('sees what scopes and the patient of its client open, and no administration', async () => {
+  it('sees only data within the scopes and patient of its client, without administration', async () => {
     here.client = { ...ETL, scopes: ['patient/Observation.rs', 'system/admin', 'user/*.cruds', 'openid'], patient: 'Patient/1' }
     await here.call(3)
     const { access } = (await here.jobs())[0]!
@@ -141,12 +141,12 @@ describe('A schedule', () => {
   })
 })
 
-describe('A run that was ended because the store was set back', () => {
+describe('A run that ended because the store was restored', () => {
   const AGAIN = { only: 'set-back' } as const
   const ended = (id: string, reason: string) =>
     here.rows.change<Job>(JOB_ROWS, id, (job) => ({ ...job!, state: 'error', reason, ended: here.now }))
 
-  it('is begun anew, once, with everything', async () => {
+  it('is restarted once, with everything', async () => {
     await here.call(3)
     await here.end(FIRST, 'complete')
     await here.call(27)
@@ -159,7 +159,7 @@ describe('A run that was ended because the store was set back', () => {
     expect(begun.map(({ id, asked, epoch }) => [id, asked.since, epoch])).toEqual([['nightly-20310102T040000Z', undefined, 1]])
   })
 
-  it('is begun anew also where that was refused at first', async () => {
+  it('is restarted even if the first restart was refused', async () => {
     await here.call(3)
     await ended(FIRST, RESTORED_STORE_REASON)
     here.client = undefined
@@ -169,7 +169,7 @@ describe('A run that was ended because the store was set back', () => {
     expect((await here.jobs()).map(({ id }) => id).toSorted()).toEqual([FIRST, 'nightly-20310101T060000Z'])
   })
 
-  it('is another than one that failed, is complete or goes on, and than none', async () => {
+  it('is distinguished from failed, complete, running and missing runs', async () => {
     await here.call(2, DAILY, AGAIN)
     expect(await here.jobs()).toEqual([])
     await here.call(3)
@@ -183,7 +183,7 @@ describe('A run that was ended because the store was set back', () => {
 })
 
 describe('A run that ends after a later one', () => {
-  it('does not lead the next one back', async () => {
+  it('does not move the next _since back', async () => {
     for (const hours of [3, 27]) await here.call(hours)
     const [first, second] = (await here.jobs()).toSorted((a, b) => a.transactionTime - b.transactionTime) as [Job, Job]
     for (const { id } of [second, first]) {
@@ -195,8 +195,8 @@ describe('A run that ends after a later one', () => {
   })
 })
 
-describe('A call that comes twice', () => {
-  it('begins one job', async () => {
+describe('A repeated call', () => {
+  it('starts one job', async () => {
     await here.call(3)
     await here.end(FIRST, 'complete')
     const before = await here.jobs()
@@ -205,13 +205,13 @@ describe('A call that comes twice', () => {
     expect([here.told.length, here.audited.length]).toEqual([1, 1])
   })
 
-  it('begins one job at the same time', async () => {
+  it('starts one job when calls are concurrent', async () => {
     await Promise.all([here.call(3), here.call(3), here.call(3)])
     expect((await here.jobs()).map(({ id }) => id)).toEqual([FIRST])
     expect(new Set(here.told).size).toBe(1)
   })
 
-  it('leaves a job as it is that another began meanwhile', async () => {
+  it('leaves a job unchanged that another call started meanwhile', async () => {
     here.step = 1
     const first = here.call(3)
     here.waits.push(Promise.resolve(), first)
@@ -223,7 +223,7 @@ describe('A call that comes twice', () => {
     expect(await here.jobs()).toEqual(before)
   })
 
-  it('begins none after its job was removed, and none after a later one', async () => {
+  it('starts no job after its removal, or after a later one', async () => {
     await here.call(3)
     await here.rows.remove(JOB_ROWS, FIRST)
     await here.call(3)
@@ -233,7 +233,7 @@ describe('A call that comes twice', () => {
     expect((await here.jobs()).map(({ id }) => id)).toEqual(['nightly-20310102T030000Z'])
   })
 
-  it('goes on with what the first began, and what the first could not begin', async () => {
+  it('completes a start that was interrupted, and repeats one that failed', async () => {
     await here.call(3)
     await here.rows.change<StoredSchedule>(SCHEDULE_ROWS, 'nightly', (kept) => ({
       ...kept!,
@@ -249,7 +249,7 @@ describe('A call that comes twice', () => {
     expect(here.told).toHaveLength(2)
   })
 
-  it('counts once among the exports of its client', async () => {
+  it('counts once toward the export limit of its client', async () => {
     here = site({ FHIR_MAX_RUNNING_EXPORTS: '2' })
     await Promise.all([here.call(3), here.call(3)])
     await here.call(4)
@@ -258,12 +258,12 @@ describe('A call that comes twice', () => {
   })
 })
 
-describe('A schedule goes on from the last export that is complete', () => {
+describe('The _since of a scheduled export', () => {
   const sinceOf = async (id: string) => (await here.jobs()).find((job) => job.id === id)!.asked.since
   const SECOND = 'nightly-20310102T030000Z'
   const THIRD = 'nightly-20310103T030000Z'
 
-  it('and at its first run, or without being told to, exports everything', async () => {
+  it('is absent at the first run, or without sinceLast', async () => {
     await here.call(3)
     expect(await sinceOf(FIRST)).toBeUndefined()
     await here.end(FIRST, 'complete')
@@ -271,7 +271,7 @@ describe('A schedule goes on from the last export that is complete', () => {
     expect(await sinceOf(SECOND)).toBeUndefined()
   })
 
-  it('by its transaction time', async () => {
+  it('is the transaction time of the last complete export', async () => {
     await here.call(3)
     const { transactionTime } = (await here.jobs())[0]!
     await here.end(FIRST, 'complete')
@@ -279,7 +279,7 @@ describe('A schedule goes on from the last export that is complete', () => {
     expect(await sinceOf(SECOND)).toBe(transactionTime)
   })
 
-  it.each<Job['state']>(['in-progress', 'error', 'stopped'])('not from one that is %s, but from the one before', async (state) => {
+  it.each<Job['state']>(['in-progress', 'error', 'stopped'])('skips an export that is %s, and uses the one before', async (state) => {
     await here.call(3)
     const { transactionTime } = (await here.jobs())[0]!
     await here.end(FIRST, 'complete')
@@ -289,7 +289,7 @@ describe('A schedule goes on from the last export that is complete', () => {
     expect(await sinceOf(THIRD)).toBe(transactionTime)
   })
 
-  it('also when that one ended after the next was begun', async () => {
+  it('uses an export that ended after the next one started', async () => {
     await here.call(3)
     const { transactionTime } = (await here.jobs())[0]!
     await here.call(27)
@@ -298,7 +298,7 @@ describe('A schedule goes on from the last export that is complete', () => {
     expect([await sinceOf(SECOND), await sinceOf(THIRD)]).toEqual([undefined, transactionTime])
   })
 
-  it('also when its job was removed, once somebody looked', async () => {
+  it('survives the removal of the job, once its end was noticed', async () => {
     await here.call(3)
     const { transactionTime } = (await here.jobs())[0]!
     await here.end(FIRST, 'complete')
@@ -310,13 +310,13 @@ describe('A schedule goes on from the last export that is complete', () => {
 
   it.each<[string, Partial<ScheduledExport>, Partial<Client>]>([
     ['the client may see more', {}, { scopes: ['system/*.rs', 'patient/*.cruds'] }],
-    ['the store was set back', { epoch: 1 }, {}],
+    ['the store was restored', { epoch: 1 }, {}],
     ['the client is another of that name', {}, { registeredAt: 2 }],
     ['other types are asked for', { types: ['Patient'] }, {}],
     ['another level is asked for', { level: 'patient' }, {}],
     ['another bucket is asked for', { bucket: 'lake' }, {}],
     ['another tenant is asked for', { tenant: 'south' }, { tenants: ['north', 'south'] }],
-  ])('but with everything where %s', async (_, schedule, client) => {
+  ])('is absent if %s', async (_, schedule, client) => {
     await here.call(3)
     await here.end(FIRST, 'complete')
     here.client = { ...ETL, ...client }
@@ -325,7 +325,7 @@ describe('A schedule goes on from the last export that is complete', () => {
   })
 })
 
-describe('A schedule is refused', () => {
+describe('The call of a schedule', () => {
   it.each<[RegExp, Partial<Client>]>([
     [/the client "etl" is not of the tenant "north"/, { tenants: ['south'] }],
     [/A public client cannot ask for itself/, { authentication: { kind: 'public' } }],
@@ -334,34 +334,34 @@ describe('A schedule is refused', () => {
     [/None of these scopes/, { scopes: ['openid'] }],
     [/condition/, { scopes: ['system/Observation.rs?subject.name=x'] }],
     [/several tenants/, { tenants: ['north', 'south'], patient: 'Patient/1' }],
-  ])('with %s', async (why, client) => {
+  ])('is refused with %s', async (why, client) => {
     here.client = { ...ETL, ...client }
     await expect(here.call(3)).rejects.toThrow(why)
     expect([await here.jobs(), here.told]).toEqual([[], []])
     expect(await here.watch()).toEqual({ failed: ['nightly'], late: [] })
   })
 
-  it('of a secret where tokens of one may begin exports not', async () => {
+  it('succeeds with a client secret if the setting allows it', async () => {
     here = site({ FHIR_EXPORT_NEEDS_ASSERTION: 'off' })
     here.client = { ...ETL, authentication: { kind: 'secret', hashes: [] } }
     await here.call(3)
     expect(await here.jobs()).toHaveLength(1)
   })
 
-  it('of another tenant where there are none', async () => {
+  it('is refused for another tenant if tenancy is off', async () => {
     here = site({ FHIR_TENANCY: 'off' })
     await expect(here.call(3)).rejects.toThrow('no tenants but "default"')
   })
 
-  it('not where its workflow cannot be started: the sweep does', async () => {
+  it('creates the job even if its workflow cannot be started', async () => {
     here.broken = new Error('throttled')
     await here.call(3)
     expect(await here.jobs()).toMatchObject([{ id: FIRST, state: 'in-progress' }])
   })
 })
 
-describe('What is said of a schedule', () => {
-  it('is nothing while it goes well', async () => {
+describe('The reported problems of a schedule', () => {
+  it('are none while it succeeds', async () => {
     expect(await here.watch()).toEqual({ failed: [], late: [] })
     await here.call(3)
     expect(await here.watch()).toEqual({ failed: [], late: [] })
@@ -370,7 +370,7 @@ describe('What is said of a schedule', () => {
     expect(await here.watch()).toEqual({ failed: [], late: [] })
   })
 
-  it('is that it failed, until one is begun again', async () => {
+  it('include its failure until another run starts', async () => {
     await here.call(3)
     await here.end(FIRST, 'error')
     expect(await here.watch()).toEqual({ failed: ['nightly'], late: [] })
@@ -383,9 +383,9 @@ describe('What is said of a schedule', () => {
   it.each<[string, (site: Site) => Promise<unknown>]>([
     ['was never called', async () => undefined],
     ['failed', (site) => site.call(3).then(() => site.end(FIRST, 'error'))],
-    ['was taken back', (site) => site.call(3).then(() => site.rows.remove(JOB_ROWS, FIRST))],
+    ['was removed', (site) => site.call(3).then(() => site.rows.remove(JOB_ROWS, FIRST))],
     ['does not end', (site) => site.call(3)],
-  ])('is that it is late where it %s for longer than it may', async (_, happens) => {
+  ])('include lateness if it %s for longer than allowed', async (_, happens) => {
     await here.watch()
     await happens(here)
     here.now = NOW + 48 * HOUR
@@ -395,11 +395,11 @@ describe('What is said of a schedule', () => {
   })
 })
 
-describe('A schedule that is set no more', () => {
+describe('A schedule that is no longer set', () => {
   const forget = (names?: readonly string[]) => removeObsoleteSchedules({ rows: here.rows, now: () => here.now }, names)
   const kept = async () => (await here.rows.read(SCHEDULE_ROWS, 'nightly')) !== undefined
 
-  it('is forgotten, and begins with everything when it is set again', async () => {
+  it('is removed, and starts with everything when it is set again', async () => {
     await here.call(3)
     await here.end(FIRST, 'complete')
     expect((await here.watch()).failed).toEqual([])
@@ -410,7 +410,7 @@ describe('A schedule that is set no more', () => {
     expect((await here.jobs()).find(({ id }) => id !== FIRST)!.asked.since).toBeUndefined()
   })
 
-  it('stays while it is set, where nobody says what is, and for an hour after its last call', async () => {
+  it('is retained while it is set, while settings are unknown, and for an hour', async () => {
     await here.call(3)
     await forget(['weekly'])
     here.now += DAY
@@ -420,7 +420,7 @@ describe('A schedule that is set no more', () => {
   })
 })
 
-it('A schedule with a bucket says so of its runs, which are complete when somebody has copied them', async () => {
+it('A schedule with a bucket does not complete a run before it is copied', async () => {
   await here.call(3, { ...DAILY, bucket: 'lake' })
   await here.end(FIRST, 'complete')
   await here.watch()

@@ -1,4 +1,4 @@
-/** What an exported resource takes along because it refers to it. Specification 2.8, 4.5 rule 1. */
+/** Resources that an export includes because an exported resource refers to them. Specification 2.8, 4.5 rule 1. */
 import { describe, expect, it } from '@jest/globals'
 import {
   type AdditionalResources,
@@ -36,15 +36,15 @@ const encounter = {
   location: [{ location: referenceTo('Location/1') }, { location: referenceTo('#contained') }],
 }
 
-describe('A resource takes along', () => {
-  it('by default in exports of groups: Medication, Location, Organization and Practitioner, in exports of patients none', () => {
+describe('References of an exported resource', () => {
+  it('add four types in exports of groups by default, and none in exports of patients', () => {
     const patients = ['Patient/1']
     expect(found(encounter)).toEqual([...patients, 'Location/1', 'Practitioner/1', 'Organization/1'])
     expect(found(encounter, 'patient')).toEqual(patients)
     expect(found(encounter, 'system')).toEqual([])
   })
 
-  it('Patients, wherever a reference stands, and nothing that only looks like one', () => {
+  it('include Patients in any element, and no text that only looks like one', () => {
     const narrative = { status: 'generated', div: '<div>{"reference":"Patient/9"} Patient/9</div>' }
     const fields = { text: narrative, note: [{ text: '\\"reference":"Patient/9"' }], valueString: 'Patient/9' }
     const contained = [{ resourceType: 'Specimen', id: 's', subject: referenceTo(`${BASE}/Patient/4/_history/1`) }]
@@ -60,7 +60,7 @@ describe('A resource takes along', () => {
     ])
   })
 
-  it('nothing, of a deletion', () => {
+  it('are none for a deletion', () => {
     expect(referenceFinder('group', DEFAULT_ADDITIONAL_RESOURCES, { baseUrl: BASE })({ ...version(encounter), deleted: true })).toEqual([])
   })
 
@@ -68,11 +68,11 @@ describe('A resource takes along', () => {
     ['texts', '$.performer[*].reference', ['Organization/1', 'Organization/2']],
     ['References', '$.performer[*]', ['Organization/1', 'Organization/2']],
     ['some of a list', '$.performer[1]', ['Organization/2']],
-    ['what a filter says', "$.performer[?@.type=='Organization']", ['Organization/1']],
-    ['whatever is below', '$..reference', ['Organization/1', 'Organization/2']],
+    ['a filter', "$.performer[?@.type=='Organization']", ['Organization/1']],
+    ['descendants', '$..reference', ['Organization/1', 'Organization/2']],
     ['nothing', '$.nothing[*].reference', []],
-    ['what is no reference', '$.status', []],
-  ])('what a path leads to: %s', (_, path, expected) => {
+    ['an element that is no reference', '$.status', []],
+  ])('follow a configured path: %s', (_, path, expected) => {
     const performer = [
       { ...referenceTo('Organization/1'), type: 'Organization' },
       referenceTo('Organization/2'),
@@ -81,13 +81,13 @@ describe('A resource takes along', () => {
     expect(found(observation('o', { performer }), 'patient', ruled(path, 'Organization'))).toEqual(expected)
   })
 
-  it('is found without parsing what refers to nothing of interest', () => {
+  it('are found without parsing a body that has no others of interest', () => {
     const one = version(observation('o', { subject: 'Patient/1', performer: [referenceTo('PractitionerRole/1')] }))
     const broken = { ...one, body: Buffer.concat([one.body, Buffer.from('{')]) }
     expect(referenceFinder('group', DEFAULT_ADDITIONAL_RESOURCES, { baseUrl: BASE })(broken)).toEqual(['Patient/1'])
   })
 
-  it('of real records, what loops over the raw JSON find', () => {
+  it('equal those found by a walk through the JSON of real records', () => {
     const { all } = readData('test/fixtures/sample')
     const types = ['Medication', 'Location', 'Organization', 'Practitioner', 'Patient']
     const referred = (tree: Tree): readonly string[] =>
@@ -107,7 +107,7 @@ describe('A resource takes along', () => {
 describe('The configuration of additional resources', () => {
   const rule = { allowedForGroupExport: true, allowedForPatientExport: false, path: '$.subject', resourceTypes: ['Patient'] }
 
-  it('is taken as it is', () => {
+  it('is accepted unchanged', () => {
     expect(parseAdditionalResources({ Observation: [rule], Patient: [] }, 's')).toEqual({ Observation: [rule], Patient: [] })
     expect(parseAdditionalResources(DEFAULT_ADDITIONAL_RESOURCES, 's')).toBe(DEFAULT_ADDITIONAL_RESOURCES)
   })
@@ -126,12 +126,12 @@ describe('The configuration of additional resources', () => {
     [{ Patient: [{ ...rule, path: '$.a[' }] }, 's.Patient[0].path is no JSONPath: '],
     [{ Patient: [{ ...rule, resourceTypes: [] }] }, 's.Patient[0].resourceTypes must be an array of resource types'],
     [{ Patient: [{ ...rule, resourceTypes: ['Patient', 'Nobody'] }] }, 's.Patient[0].resourceTypes[1] is no resource type of R4'],
-  ])('%j is refused with its place', (value, message) => {
+  ])('%j is rejected with its location', (value, message) => {
     expect(() => parseAdditionalResources(value, 's')).toThrow(RangeError)
     expect(() => parseAdditionalResources(value, 's')).toThrow(message)
   })
 
-  it('has by default no rule of another type than the four', () => {
+  it('has default rules only for four types', () => {
     const rules = Object.values(DEFAULT_ADDITIONAL_RESOURCES).flat()
     expect([...new Set(rules.flatMap(({ resourceTypes }) => resourceTypes))].sort()).toEqual([
       'Location',

@@ -1,4 +1,4 @@
-/** Which versions an export holds, rule by rule. */
+/** Versions that an export contains, rule by rule. */
 import { describe, expect, it } from '@jest/globals'
 import { type Access, accessOf, WHOLE_ACCESS } from '../../../lambdas/access/access.ts'
 import type { ExportLevel } from '../../../lambdas/export/export-request.ts'
@@ -65,38 +65,39 @@ const accessBy = (...scopes: readonly string[]): Access =>
   accessOf({ scopes, isKnown: true, isOfClient: true, patientScopesWithoutContext: 'all' })
 
 describe('An export', () => {
-  it('of everything holds everything', async () => expect(await exported({})).toEqual(['a', 'b', 'of-a', 'of-b', 'of-nobody', 'd']))
+  it('holds everything at system level', async () => expect(await exported({})).toEqual(['a', 'b', 'of-a', 'of-b', 'of-nobody', 'd']))
 
-  it('of patients holds what is about some patient', async () =>
+  it('holds the data of all patients at patient level', async () =>
     expect(await exported({ level: 'patient' })).toEqual(['a', 'b', 'of-a', 'of-b', 'd']))
 
-  it('of members holds them and what is about them', async () => {
+  it('holds members and their data at group level', async () => {
     expect(await exported({ level: 'group', patients: ['Patient/a'] })).toEqual(['a', 'of-a', 'd'])
     expect(await exported({ level: 'group', patients: ['Patient/b'] })).toEqual(['b', 'of-b'])
     expect(await exported({ level: 'group', patients: [] })).toEqual([])
   })
 
-  it('of members holds no other Patient that is linked to one', async () => {
+  it('omits other Patients that are linked to a member', async () => {
     const linked = versionAt(1, patient('c', { link: [{ other: { reference: 'Patient/a' }, type: 'seealso' }] }))
     expect(linked.compartments).toContain('Patient/a')
     expect(await exported({ level: 'group', patients: ['Patient/a'] }, [linked])).toEqual([])
   })
 
-  it('is of the types asked for', async () => expect(await exported({ asked: { types: ['Device', 'Patient'] } })).toEqual(['a', 'b', 'd']))
+  it('holds only the requested types', async () =>
+    expect(await exported({ asked: { types: ['Device', 'Patient'] } })).toEqual(['a', 'b', 'd']))
 
-  it('is of what was written after an instant, and before one', async () => {
+  it('holds versions written after _since and before _until', async () => {
     expect(await exported({ asked: { since: instantAt(2) } })).toEqual(['b', 'of-b'])
     expect(await exported({ asked: { until: instantAt(2) } })).toEqual(['a'])
     expect(await exported({ asked: { since: instantAt(1), until: instantAt(4) } })).toEqual(['b', 'of-a', 'of-nobody', 'd'])
     expect(await exported({}, [versionAt(6, patient('late'))])).toEqual([])
   })
 
-  it('has all data of who became a member since', async () =>
+  it('holds all data of members added after _since', async () =>
     expect(
       await exported({ level: 'group', patients: ['Patient/a', 'Patient/b'], added: ['Patient/a'], asked: { since: instantAt(3) } }),
     ).toEqual([...['a', 'of-a', 'of-b', 'd']]))
 
-  it('tells of deletions where it is of a time, by compartments and types, whatever its filters say', async () => {
+  it('holds deletions after _since by compartment and type, regardless of filters', async () => {
     const gone = [A, OF_A, OF_B, OF_NOBODY, DEVICE].map((version) => deletionAt(4, version))
     const never = { kind: 'some', of: [] } as const
     expect(await exported({}, gone)).toEqual([])
@@ -110,7 +111,7 @@ describe('An export', () => {
     expect(await exported({ asked: { since }, access: accessBy('system/Patient.rs') }, gone)).toEqual(['-a'])
   })
 
-  it('tells of a deletion whoever could see what was deleted, and nobody else', async () => {
+  it('holds a deletion only if the client could see the deleted resource', async () => {
     const context = { securityContext: { reference: 'Observation/of-b' }, contentType: 'text/plain' }
     const binary = versionAt(2, { resourceType: 'Binary', id: 'binary', ...context })
     const all = [OF_A, OF_B, binary]
@@ -122,13 +123,13 @@ describe('An export', () => {
     expect(await told('system/*.rs')).toEqual(['-of-a', '-of-b', '-binary'])
   })
 
-  it('is narrowed by filters of a type, and other types are not', async () => {
+  it('applies filters only to resources of their type', async () => {
     const coded = { kind: 'key', field: 'code:code', oneOf: ['x'] } as const
     const held = await exported({ filters: new Map([['Observation', coded]]) })
     expect(held).toEqual(['a', 'b', 'of-a', 'd'])
   })
 
-  it('is of what its client may both read and find', async () => {
+  it('holds only resources the client may both read and search', async () => {
     expect(await exported({ access: accessBy('system/Observation.rs') })).toEqual(['of-a', 'of-b', 'of-nobody'])
     expect(await exported({ access: accessBy('system/Observation.r', 'system/Patient.s') })).toEqual([])
     expect(await exported({ access: accessBy('system/Observation.rs?code=x') })).toEqual(['of-a'])
@@ -137,7 +138,7 @@ describe('An export', () => {
 })
 
 describe('The types of an export', () => {
-  it('are those of its level, and what is left out of those asked for is told', () => {
+  it('are those of its level; omitted requested types are reported', () => {
     const of = (level: ExportLevel, types?: readonly string[], access = WHOLE_ACCESS) =>
       exportTypesOf(jobOf(5, { level, access, ...(types === undefined ? {} : { asked: { types } }) }), {
         ...SETTINGS,
@@ -177,7 +178,7 @@ describe('The types of an export', () => {
     })
   })
 
-  it('name those that a setting keeps out, as far as they are in scope and no types were requested', () => {
+  it('list those that a setting omits, if in scope and no types were requested', () => {
     const of = (groupTypes: readonly string[], fields: Parameters<typeof jobOf>[1] = {}) =>
       exportTypesOf(jobOf(5, { level: 'group', ...fields }), { ...SETTINGS, groupTypes }).omittedTypes
     expect(of(['Patient'])).toEqual(expect.arrayContaining(['Claim', 'Coverage', 'Device', 'Observation']))

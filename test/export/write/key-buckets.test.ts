@@ -1,4 +1,4 @@
-/** What writers meet and others look for: keys in blobs, of which each collector reads its buckets. */
+/** Keys that writers store in blobs, divided into buckets. Each collector reads its buckets. */
 import { describe, expect, it } from '@jest/globals'
 import { BUCKET_COUNT, type BucketRange, putKeys, readKeys } from '../../../lambdas/export/write/key-buckets.ts'
 import { MemoryBlobs } from '../../fixtures/memory/blobs.ts'
@@ -7,21 +7,21 @@ const keys = (count: number): readonly string[] => Array.from({ length: count },
 const cut = (parts: number): readonly BucketRange[] =>
   Array.from({ length: parts }, (_, i): BucketRange => [(i * BUCKET_COUNT) / parts, ((i + 1) * BUCKET_COUNT) / parts])
 
-describe('Keys that were met', () => {
+describe('Keys of references', () => {
   it.each([
     [0, 1],
     [1, 64],
     [100, 4],
     [20_000, 1],
     [20_000, 64],
-  ])('%i of them come back, each once, in %i parts', async (count, parts) => {
+  ])('%i of them are read back, each once, in %i parts', async (count, parts) => {
     const blobs = new MemoryBlobs()
     await putKeys(blobs, 'b', new Set(keys(count)))
     const read = await Promise.all(cut(parts).map((buckets) => readKeys(blobs, 'b', buckets)))
     expect(read.flat().sort()).toEqual([...keys(count)].sort())
   })
 
-  it('are in the same buckets whoever met them, about as many in each', async () => {
+  it('are in the same buckets in every blob, in about equal numbers', async () => {
     const blobs = new MemoryBlobs()
     await putKeys(blobs, 'one', keys(6_400))
     await putKeys(blobs, 'other', [...keys(6_400), ...keys(100).map((key) => `${key}x`)].reverse())
@@ -34,7 +34,7 @@ describe('Keys that were met', () => {
     }
   })
 
-  it('take one read of a small blob, two of a large one', async () => {
+  it('need one read of a small blob, two of a large one', async () => {
     const blobs = new MemoryBlobs()
     await putKeys(blobs, 'small', keys(1_000))
     await putKeys(blobs, 'large', keys(100_000))
@@ -44,7 +44,7 @@ describe('Keys that were met', () => {
     expect(blobs.gets).toBe(3)
   })
 
-  it('that are not there are an error', async () => {
+  it('are an error if their blob does not exist', async () => {
     await expect(readKeys(new MemoryBlobs(), 'b', [0, 64])).rejects.toThrow('is not there')
   })
 })

@@ -1,4 +1,4 @@
-/** Versions as lines: their bytes as they are, attachments that find the way back, and elements that were asked for. */
+/** Versions as lines: unchanged bytes, absolute attachment URLs, and requested elements. */
 import { describe, expect, it } from '@jest/globals'
 import { deletionLineOf, lineOf, lineOptionsOf } from '../../../lambdas/export/write/ndjson-lines.ts'
 import { observation, patient } from '../../fixtures/resources.ts'
@@ -12,7 +12,7 @@ const lined = (body: string | object, lines = ALL): string =>
   text(lineOf(versionOf(writeOf(resourceKeyOf('t', 'Any', 'a'), { body })), lines))
 
 describe('A line', () => {
-  it('is the body, byte for byte', () => {
+  it('equals the body, byte for byte', () => {
     const body = '{"resourceType":"Observation","id":"a","valueQuantity":{"value":1.10},"url":"http://a","note":"\\n"}'
     expect(lined(body)).toBe(body)
   })
@@ -26,7 +26,7 @@ describe('A line', () => {
     ['http://b.example/1', 'http://b.example/1'],
     ['urn:oid:1.2.3', 'urn:oid:1.2.3'],
     ['#contained', '#contained'],
-  ])('has the URL %s of an attachment as %s', (url, expected) => {
+  ])('has the attachment URL %s as %s', (url, expected) => {
     expect(JSON.parse(lined(patient('a', { photo: [{ url }] }))).photo).toEqual([{ url: expected }])
     const inside = { resourceType: 'DocumentReference', id: 'a', content: [{ attachment: { url } }] }
     expect(JSON.parse(lined(inside)).content[0].attachment.url).toBe(expected)
@@ -35,14 +35,14 @@ describe('A line', () => {
     expect(JSON.parse(lined(patient('a', { extension: [answer] }))).extension[0]).toEqual({ url: 'x', valueAttachment: { url: expected } })
   })
 
-  it('keeps the text of decimals, and URLs that are no attachment’s', () => {
+  it('keeps the text of decimals and of other URLs', () => {
     const body = '{"resourceType":"Observation","id":"a","valueQuantity":{"value":1.10},"extension":[{"url":"race","valueString":"x"}]}'
     expect(lined(body)).toBe(body)
     const attached = '{"resourceType":"Patient","id":"a","photo":[{"url":"1"}],"extension":[{"url":"e","valueDecimal":1.10}]}'
     expect(lined(attached)).toBe(attached.replace('"url":"1"', `"url":"${baseUrl}/1"`))
   })
 
-  it('has the elements that were asked for, what must be there, and says so', () => {
+  it('has the requested and mandatory elements, and the tag SUBSETTED', () => {
     const lines = lineOptionsOf({ baseUrl, asked: { elements: [{ type: 'Patient', element: 'gender' }, { element: 'value[x]' }] } })
     const shown = JSON.parse(lined(patient('a', { family: 'Abt', gender: 'female' }), lines))
     expect(Object.keys(shown).toSorted()).toEqual(['gender', 'id', 'meta', 'resourceType'])
@@ -51,7 +51,7 @@ describe('A line', () => {
     expect(Object.keys(seen).toSorted()).toEqual(['code', 'id', 'meta', 'resourceType', 'status', 'valueQuantity'])
   })
 
-  it('of deletions is a transaction that deletes', () =>
+  it('for deletions is a transaction that deletes', () =>
     expect(JSON.parse(text(deletionLineOf([versionOf(writeOf(patientKeyOf('a')))])))).toEqual({
       resourceType: 'Bundle',
       type: 'transaction',
