@@ -275,7 +275,7 @@ describe('fhir user', () => {
   const isPassword = async (data: string, typed: string) =>
     new Passwords().check(typed, (await opened(data).users.get('alice'))?.password ?? 'none')
 
-  itAtTerminal('asks twice at a terminal, and shows nothing of what is typed', async () => {
+  itAtTerminal('prompts twice at a terminal, and does not echo the password', async () => {
     const data = newFolder()
     const differing = await atTerminal(['correct horse\r', 'correct house\r'], ...add(data))
     expect([differing.code, differing.out.includes('That was another password')]).toEqual([1, true])
@@ -284,13 +284,13 @@ describe('fhir user', () => {
     expect(await isPassword(data, 'correct horse')).toBe(true)
   })
 
-  itAtTerminal('takes what is pasted at once, as both answers', async () => {
+  itAtTerminal('accepts a password that is pasted together with its repetition', async () => {
     const data = newFolder()
     const pasted = await atTerminal(['pasted horse\rpasted horse\r'], ...add(data))
     expect([pasted.code, await isPassword(data, 'pasted horse')]).toEqual([0, true])
   })
 
-  itAtTerminal('changes nothing where it is interrupted, at either question', async () => {
+  itAtTerminal('changes nothing if it is interrupted at either prompt', async () => {
     const data = newFolder()
     for (const answers of [['\u0003'], ['correct horse\r', '\u0003']]) {
       const interrupted = await atTerminal(answers, ...add(data))

@@ -13,7 +13,7 @@ const ENTRIES = 25
 const headers = { 'content-type': 'application/fhir+json' }
 
 describe('SIGKILL under load', () => {
-  it(`${ROUNDS} times: every acknowledged write is there, no transaction is half there, searches find exactly what is there`, async () => {
+  it(`loses no acknowledged write, splits no transaction, and leaves searches exact: ${ROUNDS} times`, async () => {
     const data = newFolder()
     /** Patient id → highest acknowledged multipleBirthInteger. */
     const updates = new Map<string, number>()

@@ -132,7 +132,7 @@ describe('A client with a key', () => {
 describe('SIGKILL of the server during an export', () => {
   const PATIENTS = 3_000
 
-  it(`${ROUNDS} times: the next server goes on by itself, and the files hold what was current at the kick-off, each once`, async () => {
+  it(`lets the next server complete it as of the kick-off, each resource once: ${ROUNDS} times`, async () => {
     const data = newFolder()
     const versions = new Map<string, number>()
     const random = createPrintedRandom('kills of a server during an export')

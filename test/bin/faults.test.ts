@@ -77,7 +77,7 @@ describe.each(['strict', 'batched'])('With %s audit records', (durability) => {
     },
   )
 
-  itOnSmallDisk('a server whose disk gets full loses nothing it acknowledged, and goes on when there is room', async () => {
+  itOnSmallDisk('a server on a full disk loses no acknowledged write, and recovers', async () => {
     const disk = smallDisk()
     const data = join(disk, 'data')
     const server = await startOpenServerUnder(settings, '--data', data)
@@ -99,7 +99,7 @@ describe.each(['strict', 'batched'])('With %s audit records', (durability) => {
   })
 })
 
-itOnSmallDisk('A first start on a full disk is refused in one line, and is a first start when there is room; so is a backup', async () => {
+itOnSmallDisk('A full disk refuses a first start and a backup in one line', async () => {
   const disk = smallDisk()
   const data = join(disk, 'data')
   fill(disk)

@@ -141,7 +141,7 @@ describe('By the commands of the pages', () => {
     },
   }
 
-  itWithCurl('an app and a user get to a token, by the app itself and from a health record', async () => {
+  itWithCurl('an app and a user get a token, from the app or a health record', async () => {
     const [add = '', user = '', app = '', standalone = '', exchange = '', launch = '', opened = ''] = blockOf(
       'npm run -s fhir -- client add my-app ',
     )
