@@ -14,6 +14,6 @@ export type Mapping = {
 }
 
 export type ComponentMapping = Omit<Mapping, 'values' | 'components'> & {
-  /** Compiled values, by the type of the composite's own values. */
+  /** Compiled expression of the component, by the type of the element at which it starts. */
   readonly values: Readonly<Record<string, readonly Branch[]>>
 }

@@ -183,7 +183,7 @@ function tell({ failures, told }: Run, found: readonly LoadFailure[]): void {
  */
 type Told = { readonly missing: readonly LoadFailure[]; readonly wrong: readonly LoadFailure[] }
 
-/** Resolves the references of the entries, in place. All files must have been read before. */
+/** Resolves the references of the entries, in place. Returns the unresolved ones of each entry. All files must have been read before. */
 async function resolved({ lookUp, fullUrls }: Run, entries: readonly LoadEntry[]): Promise<readonly Told[]> {
   const all = entries.flatMap(({ searches }) => searches.map(({ to }) => to))
   const found = await lookUp.meanings(all.filter(isConditionalReference))

@@ -78,7 +78,10 @@ class Machine {
   }
 }
 
-/** Returns a function that runs tasks, at most `atOnce` at a time. Others wait in order, and reject after a machine fault. */
+/**
+ * Returns a function that runs tasks, at most `atOnce` at a time. Others wait in order. After a machine fault, the function starts no more
+ * tasks: waiting and new ones reject with that fault.
+ */
 export function limitConcurrency(atOnce: number = AT_ONCE): <T>(task: () => Promise<T>) => Promise<T> {
   let running = 0
   const machine = new Machine()

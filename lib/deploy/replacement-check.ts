@@ -19,7 +19,10 @@ const IN_PLACE: readonly string[] = [
 ]
 const ADDRESSES = ['AWS::ApiGateway::RestApi', 'AWS::CloudFront::Distribution']
 
-/** Returns one line for each such resource, for example `ResourceTable: WILL_REPLACE`. */
+/**
+ * Returns one line for each resource with data or an address that CloudFormation would delete or replace, for example
+ * `ResourceTable: WILL_REPLACE`. Also for a domain whose move into or out of a VPC is rejected.
+ */
 export function findReplacements(before: StackTemplate, after: StackTemplate): readonly string[] {
   const matters = (id: string): boolean => {
     const { Type = '', DeletionPolicy = 'Delete' } = before.Resources[id] ?? {}

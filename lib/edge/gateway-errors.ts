@@ -40,7 +40,7 @@ export function addGatewayErrors(api: RestApi, settings: Settings): void {
   }
 }
 
-/** Returns the error for an unknown path. API Gateway returns the same error for a request without a signature. */
+/** Returns the error for an unknown path: 404. With `iam` it is 401, because API Gateway uses the same type for unsigned requests. */
 const withoutRoute = ({ access }: Settings): Answer =>
   access === 'iam'
     ? { type: ResponseType.MISSING_AUTHENTICATION_TOKEN, status: 401, code: 'login', text: `The request is not signed, or: ${UNKNOWN}` }

@@ -22,7 +22,7 @@ export async function readOwners(
   bases: BaseUrls,
 ): Promise<readonly string[]> {
   const { type, body } = version
-  // Parse a Binary only if it may have a security context, because it may be large.
+  // Parse a Binary only if it may have a security context, because it may be large. Without one, its own compartments are its owners.
   if (type !== 'Binary' || !Buffer.from(body.buffer, body.byteOffset, body.length).includes('"securityContext"'))
     return ownersOf(version, bases)
   const context = securityContextOf(version, bases)

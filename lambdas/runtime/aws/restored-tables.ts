@@ -4,8 +4,9 @@ import { DeploymentError, type ResourceProperties } from './custom-resource.ts'
 
 /**
  * Prepares restored tables and returns the ARN of the stream to follow. `Resources`, `State`: table names; without `State` the state table
- * stays. `Key`: ARN of their encryption key. `Most`, `Warm`: units per second of the resource table, as `READS WRITES`. `Former`: name of
- * the previous table. `Instant`: time to which it was restored.
+ * stays. `Key`: ARN of their encryption key. `Most`: maximum throughput of the resource table. `Warm`: throughput that it accepts
+ * immediately. Both are units per second, as `READS WRITES`. `Former`: name of the previous resource table. `Instant`: time to which it was
+ * restored.
  */
 export async function adoptTables(properties: ResourceProperties): Promise<{ readonly StreamArn: string }> {
   const { Resources = '', State, Key: key = '', Most, Warm, Former, Instant = '' } = properties

@@ -34,7 +34,7 @@ export class CatchUpRate {
     if (this.#work.ms > 0) this.#rate = this.#work.versions / this.#work.ms
   }
 
-  /** Returns the seconds until the index reaches the position, rounded up. */
+  /** Returns the seconds until the index reaches the position, rounded up and within TOLD. Returns the minimum if the rate is unknown. */
   secondsTo(position: number): number {
     if (this.#rate === undefined) return TOLD.least
     const seconds = Math.ceil((position - this.#position) / this.#rate / 1_000)

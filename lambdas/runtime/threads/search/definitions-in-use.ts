@@ -16,7 +16,7 @@ export class DefinitionsInUse {
     return this.#now ?? NO_DEFINITIONS
   }
 
-  /** Runs `work` after the first report. Before it, a search would treat custom parameters as unknown. */
+  /** Runs `work` after the first report, or after `silent`. Before the report, a search treats custom parameters as unknown. */
   whenKnown<Result>(work: () => Promise<Result>): Promise<Result> {
     return this.#now === undefined ? this.#known.then(work) : work()
   }
