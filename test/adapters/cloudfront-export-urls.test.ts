@@ -1,4 +1,4 @@
-/** Links to export files, judged as CloudFront judges them: test/fixtures/cloudfront.ts. */
+/** Links to export files, verified as CloudFront verifies them: test/fixtures/cloudfront.ts. */
 import { CreateKeyCommand, KMSClient } from '@aws-sdk/client-kms'
 import { describe, expect, it } from '@jest/globals'
 import { CloudFrontExportUrls } from '../../lambdas/adapters/cloudfront/export-urls.ts'
@@ -16,7 +16,7 @@ const client = new KMSClient({ region: 'us-east-1' })
 async function newKey() {
   const { KeyMetadata } = await client.send(new CreateKeyCommand({ KeySpec: 'RSA_2048', KeyUsage: 'SIGN_VERIFY' }))
   const keyId = KeyMetadata!.KeyId!
-  // The first question comes before the key is known everywhere.
+  // KMS is eventually consistent: the first read of a new key may fail.
   await readPublicKeyPem(keyId, client).catch(() => undefined)
   return { keyId, pem: await readPublicKeyPem(keyId, client) }
 }
@@ -33,7 +33,7 @@ const PASSED: UrlDecision = { kind: 'passed' }
 const file = (client: string) => ({ job: 'job-1', file: 'Patient', client })
 
 describe('a link to an export file', () => {
-  it('names the object of the bucket, its client and the instant it ends, and opens the file until then', async () => {
+  it('names the object, its client and its expiry, and opens the file until then', async () => {
     const { urls, keys } = await linking()
     const url = await urls.sign(file('reporting'), NOW + 7 * DAY + 999)
     const { pathname, searchParams } = new URL(url)
@@ -44,7 +44,7 @@ describe('a link to an export file', () => {
     expect(at(NOW + 7 * DAY)).toEqual({ kind: 'refused', why: 'expired' })
   })
 
-  it('names its user, and is invalid with another', async () => {
+  it('names its user and is invalid with another', async () => {
     const { urls, keys } = await linking()
     const url = await urls.sign({ ...file('app'), user: 'u@auth.example.org/a b' }, NOW + DAY)
     expect(new URL(url).searchParams.get('user')).toBe('u@auth.example.org/a b')
@@ -54,13 +54,13 @@ describe('a link to an export file', () => {
   })
 
   it.each(['arn:aws:sts::1:assumed-role/a/b+c', 'app@auth.example.org/realms/a', 'a client & more=1'])(
-    'is for a client whose id is %s',
+    'accepts the client id %s',
     async (id) => {
       const { urls, keys } = await linking()
       const url = await urls.sign(file(id), NOW + DAY)
       expect(checkSignedUrl(url, { keys, now: () => NOW })).toEqual(PASSED)
       expect(new URL(url).searchParams.get('client')).toBe(id)
-      // As clients send it that take addresses apart and put them together.
+      // Clients that parse and serialize the URL send it in this form.
       expect(checkSignedUrl(new URL(url).href, { keys, now: () => NOW })).toEqual(PASSED)
     },
   )
@@ -72,17 +72,17 @@ describe('a link to an export file', () => {
     ['no client', (url) => url.replace('client=reporting&', '')],
     ['a second client', (url) => url.replace('&Expires', '&client=other&Expires')],
     ['another time', (url) => url.replace(/Expires=(\d+)/, (_, seconds) => `Expires=${Number(seconds) + 1}`)],
-    ['another place', (url) => url.replace('d1.', 'd2.')],
+    ['another origin', (url) => url.replace('d1.', 'd2.')],
     ['another signature', (url) => url.replace(/Signature=(.)/, (_, first) => `Signature=${first === 'A' ? 'B' : 'A'}`)],
     ['another algorithm', (url) => url.replace('Hash-Algorithm=SHA256', 'Hash-Algorithm=SHA1')],
-  ])('does not open %s', async (_, tamper) => {
+  ])('is refused with %s', async (_, tamper) => {
     const { urls, keys } = await linking()
     const url = await urls.sign(file('reporting'), NOW + DAY)
     expect(tamper(url)).not.toBe(url)
     expect(checkSignedUrl(tamper(url), { keys, now: () => NOW }).kind).toBe('refused')
   })
 
-  it('that another key signed opens nothing, also under the name of this one', async () => {
+  it('is refused if another key signed it, also under the id of this key', async () => {
     const [{ keys }, { urls }] = [await linking(), await linking()]
     expect(checkSignedUrl(await urls.sign(file('a'), NOW + DAY), { keys, now: () => NOW })).toEqual({
       kind: 'refused',
@@ -90,7 +90,7 @@ describe('a link to an export file', () => {
     })
   })
 
-  it('goes on opening while its key is one of two, and no longer', async () => {
+  it('stays valid while its key is one of two, and is refused without it', async () => {
     const [before, after] = [await linking('K1'), await linking('K2')]
     const [old, young] = [await before.urls.sign(file('a'), NOW + DAY), await after.urls.sign(file('a'), NOW + DAY)]
     const within = (keys: Readonly<Record<string, string>>) => [old, young].map((url) => checkSignedUrl(url, { keys, now: () => NOW }).kind)

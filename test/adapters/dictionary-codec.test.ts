@@ -1,4 +1,4 @@
-/** Bytes packed by a dictionary: they come back as they were, whatever they are, and what is damaged is told or is other bytes, never more. */
+/** Bytes packed with a dictionary: all bytes are restored; damaged bytes throw or unpack to a limited length. */
 import { describe, expect, it } from '@jest/globals'
 import { MAX_UNPACKED_BYTES } from '../../lambdas/adapters/dictionary-codec/format.ts'
 import { Packer } from '../../lambdas/adapters/dictionary-codec/packer.ts'
@@ -11,7 +11,7 @@ const UUID = '0f8fad5b-d9cb-469f-a165-70867728950e'
 const DICTIONARY = bytesOf(`{"resourceType":"Observation","id":"${UUID}","status":"final","code":{"text":"Body Height"}}`)
 const packer = new Packer(DICTIONARY)
 
-/** Numbers below `below` that look random, the same in each run. */
+/** Pseudorandom numbers less than `below`, the same in each run. */
 function numbers(seed: number): (below: number) => number {
   let state = seed
   return (below) => {
@@ -20,13 +20,13 @@ function numbers(seed: number): (below: number) => number {
   }
 }
 
-/** Printable, so that no match is in it. */
+/** Printable characters that contain no match. */
 function noise(length: number): string {
   const next = numbers(7)
   return Array.from({ length }, () => String.fromCharCode(33 + next(90))).join('')
 }
 
-/** What is packed comes back as it was. */
+/** Packs the text, checks that it unpacks to the same text, and returns the packed bytes. */
 function back(text: string): Uint8Array {
   const packed = packer.pack(bytesOf(text))
   if (packed === undefined) throw new Error('it was not packed')
@@ -34,8 +34,8 @@ function back(text: string): Uint8Array {
   return packed
 }
 
-describe('What is packed', () => {
-  it('has the format that stands in format.ts: files are full of it', () => {
+describe('Packed bytes', () => {
+  it('keep the format that format.ts describes, because stored files use it', () => {
     const another = '7c9e6679-7425-40de-944b-e07fc1f90ae7'
     const text = `{"resourceType":"Observation","id":"${another}","status":"final","code":{"text":"Body Weight"}},"Body Weight"`
     const packed = '87010f110000007c9e6679742540de944be07fc1f90ae70f154800a9576569676874227d7d2ce300'
@@ -55,11 +55,11 @@ describe('What is packed', () => {
       `${'7c9e6679-7425-40de-944b-e07fc1f90ae7'.repeat(2)}"status":"final"6ba7b810-9dad-11d1-80b4-00c04fd430c8`,
     ],
     ['letters that are not ASCII', `"status":"final" ${'Größe'.repeat(9)}`],
-  ])('comes back: %s', (_, text) => {
+  ])('unpack to the same text: %s', (_, text) => {
     expect(back(text).length).toBeLessThan(bytesOf(text).length)
   })
 
-  it('is what is seldom packed as well: a UUID in capitals, one that is too short, one with a letter that is no digit', () => {
+  it('restore text that resembles a UUID: in capitals, too short, with a wrong digit', () => {
     const almost = [
       UUID.toUpperCase(),
       '6ba7b810-9dad-11d1-80b4-00c04fd430c',
@@ -69,13 +69,13 @@ describe('What is packed', () => {
     for (const each of almost) back(`"status":"final""status":"final"${each}`)
   })
 
-  it('reaches back to the positions that two bytes can tell, and to no others', () => {
+  it('refer back as far as two bytes can address, and no further', () => {
     const twice = noise(300).repeat(2)
     expect(back('a'.repeat(60_000) + twice).length).toBeLessThan(400)
     expect(back('a'.repeat(66_000) + twice).length).toBeGreaterThan(600)
   })
 
-  it('comes back, made of pieces of the dictionary, of itself, of UUIDs and of noise', () => {
+  it('restore random mixes of dictionary, repeats, UUIDs and noise', () => {
     const next = numbers(1)
     const digits = (length: number) => Array.from({ length }, () => next(16).toString(16)).join('')
     for (let round = 0; round < 500; round++) {
@@ -95,18 +95,18 @@ describe('What is packed', () => {
     }
   })
 
-  it('needs no dictionary', () => {
+  it('need no dictionary', () => {
     const text = 'once more and '.repeat(30)
     const packed = new Packer(new Uint8Array()).pack(bytesOf(text))
     expect(textOf(unpack(packed!, new Uint8Array()))).toBe(text)
   })
 })
 
-describe('What stays as it is', () => {
+describe('Bytes that are not packed', () => {
   it.each([
-    ['nothing', new Uint8Array()],
+    ['an empty array', new Uint8Array()],
     ['a few bytes', bytesOf('abc')],
-    ['what would be hardly smaller', bytesOf(`"status":"final"${noise(300)}`)],
+    ['text that would hardly shrink', bytesOf(`"status":"final"${noise(300)}`)],
     [
       'noise',
       Uint8Array.from(
@@ -117,27 +117,27 @@ describe('What stays as it is', () => {
         )(numbers(3)),
       ),
     ],
-    ['more than is packed', new Uint8Array(MAX_UNPACKED_BYTES + 1)],
-  ])('is %s', (_, bytes) => {
+    ['more bytes than the maximum', new Uint8Array(MAX_UNPACKED_BYTES + 1)],
+  ])('include %s', (_, bytes) => {
     expect(packer.pack(bytes)).toBeUndefined()
   })
 
-  it('is not what is as large as can be', () => {
+  it('do not include an array of exactly the maximum size', () => {
     const bytes = new Uint8Array(MAX_UNPACKED_BYTES)
     expect(Buffer.compare(unpack(packer.pack(bytes)!, DICTIONARY), bytes)).toBe(0)
   })
 })
 
-describe('What is damaged', () => {
+describe('Damaged bytes', () => {
   const packed = back(
     `{"resourceType":"Observation","id":"${UUID.replaceAll('0', '1')}","note":"${'as before, '.repeat(20)}","status":"final"}`,
   )
 
-  it('ends early', () => {
+  it('throw an UnpackError if they end early', () => {
     for (let end = 0; end < packed.length; end++) expect(() => unpack(packed.subarray(0, end), DICTIONARY)).toThrow(UnpackError)
   })
 
-  it('is told, or becomes no more bytes than may be packed', () => {
+  it('throw an UnpackError or unpack to at most the maximum size', () => {
     let told = 0
     for (let at = 0; at < packed.length; at++)
       for (let byte = 0; byte < 256; byte++) {
@@ -155,7 +155,7 @@ describe('What is damaged', () => {
 
   const position = (at: number): string => Buffer.of(at & 255, at >> 8).toString('hex')
 
-  it('is not told where it is as long as may be', () => {
+  it('do not include bytes that unpack to exactly the maximum size', () => {
     const packed = Buffer.from(`80d00f1f61eccf0f${position(DICTIONARY.length)}`, 'hex')
     expect(unpack(packed, DICTIONARY).length).toBe(MAX_UNPACKED_BYTES)
   })
@@ -167,8 +167,8 @@ describe('What is damaged', () => {
     ['a UUID beyond the end', '0200'.padEnd(80, '0')],
     ['a match beyond the end', '02010000'],
     ['a match beyond the dictionary', `0602${position(DICTIONARY.length - 1)}`],
-    ['a match of what is not there yet', `0602${position(DICTIONARY.length)}`],
-  ])('is told: %s', (_, hex) => {
+    ['a match of bytes that do not exist yet', `0602${position(DICTIONARY.length)}`],
+  ])('throw an UnpackError: %s', (_, hex) => {
     expect(() => unpack(Buffer.from(hex, 'hex'), DICTIONARY)).toThrow(UnpackError)
   })
 })

@@ -1,4 +1,4 @@
-/** Documents of others: over https, from the public internet, small and soon, or not at all. A server on loopback is let in by the tests alone. */
+/** Documents of other servers: over HTTPS, from public addresses, limited in size and time. Only tests allow loopback. */
 import { readFileSync } from 'node:fs'
 import { createServer as createPlain, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
@@ -78,7 +78,7 @@ describe('A document', () => {
     ['max-age=60, no-cache', undefined, 0],
     ['public', undefined, undefined],
     ['max-age=soon', undefined, undefined],
-  ])('says how long it may be kept: %s, %s', async (control, age, maxAge) => {
+  ])('states its cache lifetime: %s, %s', async (control, age, maxAge) => {
     said = { 'cache-control': control, ...(age === undefined ? {} : { age }) }
     expect((await fetched(here('/said'))).maxAge).toBe(maxAge)
   })
@@ -87,7 +87,7 @@ describe('A document', () => {
     await expect(fetched(here(path))).rejects.toThrow('longer than 262144 bytes')
   })
 
-  it('is not looked for elsewhere', async () => {
+  it('is not fetched from a redirect target', async () => {
     asked.length = 0
     await expect(fetched(here('/moved'))).rejects.toThrow('answered by 302')
     expect(asked).toEqual(['/moved'])
@@ -98,13 +98,15 @@ describe('A document', () => {
     ['/empty', 'answered by 204'],
     ['/packed', 'compressed'],
     ['/cut', 'aborted'],
-  ])('is there, whole and as it is: not %s', async (path, why) => expect(fetched(here(path))).rejects.toThrow(why))
+  ])('is rejected unless it is present, complete and uncompressed: %s', async (path, why) =>
+    expect(fetched(here(path))).rejects.toThrow(why),
+  )
 
-  it.each(['/never', '/slow'])('comes soon: not %s', async (path) => {
+  it.each(['/never', '/slow'])('is rejected if it takes too long: %s', async (path) => {
     await expect(soon(here(path))).rejects.toThrow(/aborted/)
   })
 
-  it('comes over https alone, from who is who it says', async () => {
+  it('is fetched over HTTPS only, from a server with a trusted certificate', async () => {
     asked.length = 0
     await expect(fetched(`http://127.0.0.1:${portOf(plain)}/keys`)).rejects.toThrow('only https')
     await expect(fetched('file:///etc/passwd')).rejects.toThrow('only https')
@@ -115,7 +117,7 @@ describe('A document', () => {
   })
 })
 
-describe('What is behind our own walls', () => {
+describe('A private address', () => {
   const guarded = fetchDocument({ ca: cert })
   it.each([
     '127.0.0.1',
@@ -134,7 +136,7 @@ describe('What is behind our own walls', () => {
     expect(asked).toEqual([])
   })
 
-  it('is not reached by a name that stands for others, too', async () => {
+  it('is not reached if it is one of several addresses of a name', async () => {
     const looked: string[] = []
     const oneOfSeveral = fetchDocument({ ca: cert, mayReach: (address) => looked.push(address) > 1 })
     await expect(oneOfSeveral(here('/keys', 'localhost'))).rejects.toThrow(/address .* is private; see FHIR_PRIVATE_HOSTS/)
@@ -166,7 +168,7 @@ describe('What is behind our own walls', () => {
       '2002:7f00:1::',
     ],
     ...['2001::1', 'localhost', ''],
-  ])('%p is not public', (address) => expect(isPublic(address)).toBe(false))
+  ])('includes %p', (address) => expect(isPublic(address)).toBe(false))
 
   it.each([
     '8.8.8.8',
@@ -177,17 +179,17 @@ describe('What is behind our own walls', () => {
     '169.253.0.1',
     '2606:4700::1111',
     '2a00:1450:4001::200e',
-  ])('%p is', (address) => expect(isPublic(address)).toBe(true))
+  ])('does not include %p', (address) => expect(isPublic(address)).toBe(true))
 })
 
-describe('What is behind our own walls, and written down', () => {
+describe('A private address that FHIR_PRIVATE_HOSTS lists', () => {
   const reaching = (written: string) => fetchDocument({ ca: cert, mayReach: addressFilterOf(hostsOf(written)!) })
   it.each([
     ['127.0.0.1', '127.0.0.1'],
     ['10.0.0.0/8, 127.0.0.0/8', '127.0.0.1'],
     ['::1/128,127.0.0.0/8', 'localhost'],
     [' LOCALHOST ', 'localhost'],
-  ])('%p is reached as %s', async (written, host) => {
+  ])('is reached: %p allows %s', async (written, host) => {
     expect(new TextDecoder().decode((await reaching(written)(here('/keys', host))).bytes)).toBe('{"keys":[]}')
   })
 
@@ -195,10 +197,10 @@ describe('What is behind our own walls, and written down', () => {
     ['', '127.0.0.1', 'address 127.0.0.1 is private; see FHIR_PRIVATE_HOSTS'],
     ['10.0.0.0/8', '127.0.0.1', 'address 127.0.0.1 is private; see FHIR_PRIVATE_HOSTS'],
     ['host', 'localhost', /^address (?:127\.0\.0\.1|::1) of localhost is private; see FHIR_PRIVATE_HOSTS$/],
-    // A name stands for itself, not for what it leads to.
+    // A name permits itself, not the address it resolves to.
     ['localhost', '127.0.0.1', 'address 127.0.0.1 is private; see FHIR_PRIVATE_HOSTS'],
     ['127.0.0.2', '127.0.0.1', 'address 127.0.0.1 is private; see FHIR_PRIVATE_HOSTS'],
-  ])('%p does not open %s, and the log says why', async (written, host, why) => {
+  ])('is not reached, and the log says why: %p does not allow %s', async (written, host, why) => {
     const said = await reaching(written)(here('/keys', host)).catch(logTextOf)
     expect(said).toMatch(why)
     expect(await fetchBlockReason(here('/keys', host), addressFilterOf(hostsOf(written)!))).toBe(said)
@@ -208,7 +210,7 @@ describe('What is behind our own walls, and written down', () => {
     expect(reported.map(logTextOf)).toEqual([`the keys of ${here('/keys', host)} cannot be fetched: ${said}`])
   })
 
-  it('is named by the setting that is said', () => {
+  it('is set in the variable that the message names', () => {
     expect(readConfig({}).privateHosts).toEqual([])
     expect(readConfig({ [variableOf('privateHosts')]: 'keycloak.lan, 10.1.0.0/16,fd00::/8' }).privateHosts).toEqual([
       ...['keycloak.lan', '10.1.0.0/16', 'fd00::/8'],
@@ -218,7 +220,7 @@ describe('What is behind our own walls, and written down', () => {
       expect(() => readConfig({ FHIR_PRIVATE_HOSTS: wrong })).toThrow(`FHIR_PRIVATE_HOSTS is "${wrong}", but must be names of hosts`)
   })
 
-  it('nothing is said of what is public, or of a name that nobody knows', async () => {
+  it('is not reported for public addresses and names that do not resolve', async () => {
     for (const url of ['https://8.8.8.8/keys', 'https://nowhere.invalid/keys'])
       expect(await fetchBlockReason(url, addressFilterOf([]))).toBeUndefined()
   })

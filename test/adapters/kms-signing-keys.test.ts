@@ -1,4 +1,4 @@
-/** Signing keys in KMS: with its own, where an engine is given that has one, and with a double that really signs. */
+/** Signing keys in KMS: on the engine of KMS_ENDPOINT if it is set, else with a double that signs. */
 import { CreateKeyCommand, DescribeKeyCommand, KMSClient, ListResourceTagsCommand, ScheduleKeyDeletionCommand } from '@aws-sdk/client-kms'
 import { describe, expect, it } from '@jest/globals'
 import { type KmsKey, publishedKeys } from '../../lambdas/adapters/kms/published-keys.ts'
@@ -7,7 +7,7 @@ import type { SharedState } from '../../lambdas/ports/rows/shared-state.ts'
 import { isSignedWith, signingKeysContract } from '../contracts/signing-keys.contract.ts'
 import { createMemoryKms } from '../fixtures/kms.ts'
 
-/** Several share it; now and then a change is asked for twice, as where an answer was lost. */
+/** A shared state. Each change runs twice, as a retry after a lost answer does. */
 function keptInMemory(): SharedState<readonly KmsKey[]> {
   let kept = { number: 0, value: '[]' }
   const read = async () => ({ number: kept.number, value: JSON.parse(kept.value) as readonly KmsKey[] })
@@ -36,7 +36,7 @@ if (endpoint !== undefined) {
     return { open: async () => new KmsSigningKeys({ kept, tags, client }) }
   })
 
-  it('a key of KMS is one for signing, is marked as ours, and is to be forgotten in a week once it is removed', async () => {
+  it('A key of KMS is for signing, tagged, and scheduled for deletion on removal', async () => {
     const kept = keptInMemory()
     const keys = new KmsSigningKeys({ kept, tags, client })
     const { key } = await keys.make(1)
@@ -57,7 +57,7 @@ if (endpoint !== undefined) {
   })
 
   describe('A key of KMS', () => {
-    it('is marked as ours, kept once, and told to who verifies without its id', async () => {
+    it('is tagged, stored once, and published to verifiers without its id', async () => {
       const kept = keptInMemory()
       const made = await open(kept).make(5)
       expect(mock.commandCalls(CreateKeyCommand).at(-1)?.args[0].input.Tags).toEqual([{ TagKey: 'fhir-stage', TagValue: 'test' }])
@@ -66,7 +66,7 @@ if (endpoint !== undefined) {
       expect(await publishedKeys(kept).list()).toEqual([made])
     })
 
-    it('is to be forgotten in a week once it is removed, also by who was killed before the list was changed', async () => {
+    it('is scheduled for deletion on removal, also if an earlier removal was interrupted', async () => {
       const kept = keptInMemory()
       const { key } = await open(kept).make(5)
       const { id } = (await kept.read()).value[0]!
@@ -78,7 +78,7 @@ if (endpoint !== undefined) {
       expect(mock.commandCalls(ScheduleKeyDeletionCommand).at(-1)?.args[0].input).toEqual({ KeyId: id, PendingWindowInDays: 7 })
     })
 
-    it('that is in no list is to be forgotten an hour after it was made, whoever’s the others are', async () => {
+    it('is scheduled for deletion if unlisted for an hour; foreign keys stay', async () => {
       held.clear()
       const kept = keptInMemory()
       const killed = open({ ...kept, change: () => Promise.reject(new Error('killed')) })
@@ -96,7 +96,7 @@ if (endpoint !== undefined) {
       expect(pending()).toEqual([lost])
     })
 
-    it('signs what is longer than KMS takes', async () => {
+    it('signs data longer than KMS accepts', async () => {
       const keys = open(keptInMemory())
       const made = await keys.make(5)
       const data = Buffer.alloc(9_000, 'a')

@@ -1,4 +1,4 @@
-/** A registry of packages on this machine, and such as lead elsewhere. */
+/** A registry of packages on this machine, and addresses that lead elsewhere. */
 import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -51,7 +51,7 @@ beforeAll(async () => {
 
 const fetched = (name: string, version: string) => fetchArchive(name, version, { registry, mayReach: addressFilterOf([]) })
 
-it.each([['1.0.0'], ['1.1.0']])('gives the archive that is listed: %s', async (version) => {
+it.each([['1.0.0'], ['1.1.0']])('A registry returns the listed archive: %s', async (version) => {
   const { archive, version: found } = await fetched('guide', version)
   expect([Buffer.from(archive), found]).toEqual([ARCHIVE, version])
 })
@@ -62,11 +62,11 @@ it.each([
   ['4.0.x', '4.0.10'],
   ['5.0.x', '5.0.0-ballot'],
   ['latest', '1.1.0'],
-])('gives the newest of several: %s is %s', async (asked, version) => {
+])('A registry returns the newest match: %s is %s', async (asked, version) => {
   expect((await fetched('guide', asked)).version).toBe(version)
 })
 
-it('gives the newest there is as the latest, where the registry names none', async () => {
+it('A registry without tags returns the newest version as the latest', async () => {
   expect((await fetched('untagged', 'latest')).version).toBe('4.0.10')
 })
 
@@ -84,11 +84,11 @@ it.each([
   ['guide', 'constructor', 'has no guide constructor'],
   ['unknown', '1.0.0', '/unknown is answered by 404'],
   ['broken', '1.0.0', 'is not JSON'],
-])('says why not: %s %s: %s', async (name, version, text) => {
+])('A failed fetch names the reason: %s %s: %s', async (name, version, text) => {
   await expect(fetched(name, version)).rejects.toThrow(text)
 })
 
-it('elsewhere leads to nothing on this machine', async () => {
+it('A registry elsewhere is used only over https and at public addresses', async () => {
   const elsewhere = { registry: 'https://packages.example.org', mayReach: addressFilterOf([]) }
   const port = new URL(registry).port
   await expect(fetchArchive('guide', '1.0.0', { ...elsewhere, registry: `https://10.0.0.1:${port}` })).rejects.toThrow('is private')

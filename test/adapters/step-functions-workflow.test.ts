@@ -1,4 +1,4 @@
-/** Executions of a state machine. What the engine does with them is tested where it runs: test/cloud. */
+/** Executions of a state machine. The behaviour of the engine is tested where it runs: test/cloud. */
 import {
   DescribeExecutionCommand,
   ExecutionAlreadyExists,
@@ -29,17 +29,17 @@ describe('an execution', () => {
     ])
   })
 
-  it('that was started before is started', async () => {
+  it('starts without an error if it was started before', async () => {
     client.on(StartExecutionCommand).rejects(new ExecutionAlreadyExists(failure))
     await expect(workflow.start('rebuild-7', {})).resolves.toBeUndefined()
   })
 
-  it('that cannot be started fails', async () => {
+  it('fails if it cannot be started', async () => {
     client.on(StartExecutionCommand).rejects(new ExecutionLimitExceeded(failure))
     await expect(workflow.start('rebuild-7', {})).rejects.toBeInstanceOf(ExecutionLimitExceeded)
   })
 
-  it('is stopped by its ARN; one that is not there has been', async () => {
+  it('is stopped by its ARN; a missing one counts as stopped', async () => {
     client.on(StopExecutionCommand).resolvesOnce({}).rejectsOnce(new ExecutionDoesNotExist(failure))
     await workflow.stop('rebuild-7')
     await workflow.stop('rebuild-7')
@@ -56,24 +56,24 @@ describe('an execution', () => {
     ['FAILED', false],
     ['TIMED_OUT', false],
     ['ABORTED', false],
-  ] as const)('that is %s is running: %p', async (status, isRunning) => {
+  ] as const)('in the state %s is running: %p', async (status, isRunning) => {
     client.on(DescribeExecutionCommand, { executionArn: EXECUTION }).resolves({ status })
     expect(await workflow.isRunning('rebuild-7')).toBe(isRunning)
   })
 
-  it('that is not there is not running', async () => {
+  it('is not running if it does not exist', async () => {
     client.on(DescribeExecutionCommand).rejects(new ExecutionDoesNotExist(failure))
     expect(await workflow.isRunning('rebuild-7')).toBe(false)
   })
 
-  it('that cannot be stopped or looked at fails', async () => {
+  it('fails if it cannot be stopped or described', async () => {
     client.on(StopExecutionCommand).rejects(new Error('down'))
     client.on(DescribeExecutionCommand).rejects(new Error('down'))
     await expect(workflow.stop('rebuild-7')).rejects.toThrow('down')
     await expect(workflow.isRunning('rebuild-7')).rejects.toThrow('down')
   })
 
-  it.each(['', 'a b', 'a/b', 'a:b', 'n'.repeat(81)])('has no name %j', async (name) => {
+  it.each(['', 'a b', 'a/b', 'a:b', 'n'.repeat(81)])('rejects the name %j', async (name) => {
     await expect(workflow.start(name, {})).rejects.toThrow(RangeError)
     await expect(workflow.stop(name)).rejects.toThrow(RangeError)
     await expect(workflow.isRunning(name)).rejects.toThrow(RangeError)

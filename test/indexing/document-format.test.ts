@@ -1,4 +1,4 @@
-/** What documents are made with, and what of it may change without their being made again. */
+/** The document format: inputs that change documents, and inputs that may change without a rebuild. */
 import { expect, it } from '@jest/globals'
 import { documentFormatOf } from '../../lambdas/indexing/document-format.ts'
 import { extract } from '../../lambdas/search/documents/extract.ts'
@@ -9,7 +9,7 @@ import { resourceKeyOf, versionOf, writeOf } from '../fixtures/versions.ts'
 const API = 'https://api.example/fhir'
 const NAMED = 'https://fhir.example.org/fhir'
 
-it('the extraction depends on the first address and the time zone, not on other addresses', () => {
+it('the document format depends on the first base URL and the time zone only', () => {
   const extraction = documentFormatOf({ baseUrl: API })
   expect(documentFormatOf({ baseUrl: API, otherBases: [NAMED] })).toBe(extraction)
   expect(documentFormatOf({ baseUrl: API, otherBases: [] })).toBe(extraction)
@@ -17,7 +17,7 @@ it('the extraction depends on the first address and the time zone, not on other 
   expect(documentFormatOf({ baseUrl: API, otherBases: [NAMED], timeZone: 'Europe/Berlin' })).not.toBe(extraction)
 })
 
-it('a reference is found by any address of the server and without one', () => {
+it('a reference is found by any base URL of the server and without one', () => {
   const reading = { baseUrl: API, otherBases: [NAMED], allReferences: true }
   const keysOf = (reference: string) => {
     const body = observation('o', { subject: reference })

@@ -1,4 +1,4 @@
-/** How far the indices have come for certain, where a stream is many, each in order for itself. */
+/** Certain progress of the indices behind a stream of many shards, each in its own order. */
 import { describe, expect, it } from '@jest/globals'
 import {
   BEATS_PER_HEARTBEAT,
@@ -19,8 +19,8 @@ const neverMissed = (since: number): Promise<void> => Promise.reject(new Error(`
 const one = (sent: number) => ({ identity: 'one', sent })
 const live: ServingIndices = { identity: 'one', types: { Patient: 'one', Basic: 'one' }, lacking: [], former: [] }
 
-describe('a pulse', () => {
-  it('has arrived when its last beat has; later ones count where they are, earlier ones and those that come again change nothing', () => {
+describe('a heartbeat', () => {
+  it('arrives with its last beat; later beats count, earlier and repeated ones do not', () => {
     const [last, ...others] = all(10)
     const missing = withBeats(NO_HEARTBEAT, others)
     expect(latestHeartbeatOf(missing)).toBeUndefined()
@@ -31,9 +31,9 @@ describe('a pulse', () => {
     expect(latestHeartbeatOf(withBeats(withBeats(whole, all(20).slice(1)), [{ place: 0, sent: 15 }, { place: 0, sent: 12 }]))).toBe(15) // biome-ignore format: one line
   })
 
-  it('is never told of before what was acknowledged ahead of it, by whatever part of the stream and however late each is', async () => {
+  it('never covers an acknowledged write that is not applied, in any order of shards', async () => {
     const PARTS = 5
-    // Each part in its order; which part goes on next is anybody's guess, of which these are some.
+    // Each part keeps its order. The seeds choose which part continues.
     for (let seed = 1; seed <= 40; seed++) {
       const state = memoryState(NO_HEARTBEAT)
       const told: number[] = []
@@ -67,7 +67,7 @@ describe('a pulse', () => {
     }
   })
 
-  it('is told of once, by whoever brings its last beat; again where it could not be', async () => {
+  it('is written to the indices once, by its last beat, and again after a failure', async () => {
     const state = memoryState(NO_HEARTBEAT)
     const told: (readonly [number, IndexHeartbeats])[] = []
     const tell = async (sent: number, held: IndexHeartbeats) => {
@@ -88,7 +88,7 @@ describe('a pulse', () => {
     ])
   })
 
-  it('that is not the one which came before it in its place tells since when something is missing, until somebody knows, and then goes on', async () => {
+  it('with a gap reports missed versions until that succeeds, and then continues', async () => {
     const [HOUR, MINUTE] = [3_600_000, 60_000]
     const state = memoryState(NO_HEARTBEAT)
     const [told, missing]: [number[], number[]] = [[], []]
@@ -119,7 +119,7 @@ describe('a pulse', () => {
     expect([told.slice(2), missing.length]).toEqual([[8 * HOUR + 2], 2])
   })
 
-  it('is held by an index until another one takes its place', () => {
+  it('is held by an index until another index replaces it', () => {
     const before = withIndexHeartbeats(NO_HEARTBEAT, { Patient: one(10), Basic: one(10) })
     expect(withIndexHeartbeats(before, { Patient: one(9) })).toBe(before)
     expect(withIndexHeartbeats(before, { Patient: { identity: 'two', sent: 5 }, Basic: one(20) }).held).toEqual({
@@ -129,8 +129,8 @@ describe('a pulse', () => {
   })
 })
 
-describe('the age of the pulse', () => {
-  it('is that of the oldest that an index has, of those that are there; of the first one sent, where none has arrived', async () => {
+describe('the age of the heartbeat', () => {
+  it('is that of the oldest serving index, or of the first heartbeat sent', async () => {
     const state = memoryState(NO_HEARTBEAT)
     const sends: (readonly ShardHeartbeat[])[] = []
     const send = async (beats: readonly ShardHeartbeat[]) => void sends.push(beats)

@@ -1,7 +1,4 @@
-/**
- * Upgrades, and going back: what the documents of each type are made with in the end is what runs, nothing that was written meanwhile is missing, and
- * an index that is kept needs only what came since.
- */
+/** Upgrades and rollbacks: all documents end in the running format, no write is lost, and a retained index needs only later writes. */
 import { describe, expect, it } from '@jest/globals'
 import {
   changeFormat,
@@ -21,20 +18,20 @@ import { createRebuildWorld, type RebuildWorld, TENANT } from './rebuilt-world.t
 
 const SEEDS = caseCountOf(20, 200)
 
-/** Patients, indexed by release 1. */
+/** A world with patients, indexed by release 1. */
 async function deployed(seed: number, patients = 40): Promise<RebuildWorld> {
   const made = await createRebuildWorld(seed, patients)
   await made.state.change((state) => ({ ...addIndices(withIdentity(state, 'first'), ['Patient'], 'first'), extraction: '1' }))
   return made
 }
 
-/** The functions first, then who migrates. */
+/** Deploys the functions first, then migrates. */
 async function deploy(it: RebuildWorld, release: number): Promise<void> {
   it.release = release
   await migrate(it)
 }
 
-/** Of all types there are, two. */
+/** Migrates two of all types. */
 const migrate = (it: RebuildWorld) =>
   it.state.change((before) => {
     const after = changeFormat(before, String(it.release), it.now + 1)
@@ -52,7 +49,7 @@ const copies = ({ indices: { live, next, kept } }: RebuildWorld): number =>
   new Set([live, ...kept, ...(next === undefined ? [] : [next])]).size
 
 describe('An upgrade', () => {
-  it('keeps the index of before; going back takes it and makes only what came since, deletions too', async () => {
+  it('retains the previous index; a rollback uses it and indexes only later writes and deletions', async () => {
     const it = await upgraded(1)
     await it.expectWhole()
     expect([it.indices.live.name, it.indices.kept.map(({ name }) => name)]).toEqual(['v2', ['v1']])
@@ -67,7 +64,7 @@ describe('An upgrade', () => {
     await it.expectWhole()
   })
 
-  it('that is made again after going back takes its index, too', async () => {
+  it('repeated after a rollback uses its own index again', async () => {
     const it = await upgraded(2)
     await deploy(it, 1)
     await it.run('b')
@@ -79,7 +76,7 @@ describe('An upgrade', () => {
     await it.expectWhole()
   })
 
-  it('that is given up before its index answers has what came meanwhile made again where it is', async () => {
+  it('abandoned before the switch indexes later writes again in place', async () => {
     const it = await deployed(3)
     await deploy(it, 2)
     await it.write('p1', 'changed')
@@ -91,29 +88,26 @@ describe('An upgrade', () => {
     await it.expectWhole()
   })
 
-  it.each([1, 2])(
-    'of no other code, where some of what was written never came through the stream: it is made again where it is, and what is kept has it when it is taken back (release %i)',
-    async (last) => {
-      const it = await deployed(14)
-      it.hold()
-      await it.write('p1', 'lost')
-      const since = it.now
-      await it.delete('p2')
-      it.held = undefined
-      await it.write('between', 'came')
-      await deploy(it, 2)
-      await it.run('a')
-      it.made.length = 0
-      await it.write('p3', 'came')
-      await it.state.change((state) => requestOutdatedRebuilds(recordMissedVersions(state, since), '2'))
-      if (last === 1) await deploy(it, 1)
-      await it.run('b')
-      expect([it.indices.live.name, it.made.toSorted()]).toEqual([last === 1 ? 'v1' : 'v2', ['between', 'p1', 'p2', 'p3']])
-      await it.expectWhole()
-    },
-  )
+  it.each([1, 2])('without new code indexes missed versions again, also in a retained index (release %i)', async (last) => {
+    const it = await deployed(14)
+    it.hold()
+    await it.write('p1', 'lost')
+    const since = it.now
+    await it.delete('p2')
+    it.held = undefined
+    await it.write('between', 'came')
+    await deploy(it, 2)
+    await it.run('a')
+    it.made.length = 0
+    await it.write('p3', 'came')
+    await it.state.change((state) => requestOutdatedRebuilds(recordMissedVersions(state, since), '2'))
+    if (last === 1) await deploy(it, 1)
+    await it.run('b')
+    expect([it.indices.live.name, it.made.toSorted()]).toEqual([last === 1 ? 'v1' : 'v2', ['between', 'p1', 'p2', 'p3']])
+    await it.expectWhole()
+  })
 
-  it('is begun anew where something that was to come to both indices never came', async () => {
+  it('starts again if a version for both indices was missed', async () => {
     const it = await deployed(15)
     await deploy(it, 2)
     let hasCome = false
@@ -128,14 +122,14 @@ describe('An upgrade', () => {
     await it.expectWhole()
   })
 
-  it('is told of the oldest of what came together, by type', async () => {
+  it('records the oldest version of a batch, by type', async () => {
     const { state } = await deployed(1)
     const came = [30, 10, 20].map((lastUpdated) => versionOf(writeOf(patientKeyOf(`${lastUpdated}`, TENANT), { lastUpdated })))
     const { value } = await state.change((each) => recordFollowedVersions(each, came, '2'))
     expect(value.behind).toEqual({ Patient: { extraction: '1', since: 10 } })
   })
 
-  it('that fails before anybody migrates is mended likewise', async () => {
+  it('is repaired in the same way if it fails before the migration', async () => {
     const it = await deployed(4)
     it.release = 2
     await it.write('p1', 'changed')
@@ -149,7 +143,7 @@ describe('An upgrade', () => {
     expect((await it.state.read()).value).toBe((await it.state.change((state) => requestOutdatedRebuilds(state, '1'))).value)
   })
 
-  it('has what the stream brings late made again, too, however long ago it was written', async () => {
+  it('also indexes late versions of the stream again, however old they are', async () => {
     const it = await deployed(5)
     it.hold()
     await it.write('p1', 'before the upgrade')
@@ -166,7 +160,7 @@ describe('An upgrade', () => {
     await it.expectWhole()
   })
 
-  it('after another keeps the index of that one alone, and there are never more than two', async () => {
+  it('after another retains only the index of that one, at most two in total', async () => {
     const it = await upgraded(6)
     await deploy(it, 3)
     const most: number[] = []
@@ -181,7 +175,7 @@ describe('An upgrade', () => {
     await it.expectWhole()
   })
 
-  it('makes all of it anew where somebody removed what was kept', async () => {
+  it('rebuilds all documents if the retained index was removed', async () => {
     const it = await upgraded(7)
     it.indices.kept = []
     await deploy(it, 1)
@@ -190,7 +184,7 @@ describe('An upgrade', () => {
     await it.expectWhole()
   })
 
-  it('makes all of it anew where the store was set back since', async () => {
+  it('rebuilds all documents if the store was restored since', async () => {
     const it = await upgraded(7)
     it.epoch = 1
     await it.state.change((state) => ({ ...state, live: { ...state.live!, epoch: 1 } }))
@@ -200,7 +194,7 @@ describe('An upgrade', () => {
     await it.expectWhole()
   })
 
-  it('keeps nothing where nothing is to be kept', async () => {
+  it('retains no index if retention is off', async () => {
     const it = await deployed(8)
     it.keepFor = 0
     await deploy(it, 2)
@@ -208,7 +202,7 @@ describe('An upgrade', () => {
     expect([it.indices.live.name, (await it.state.read()).value.kept ?? {}]).toEqual(['v2', {}])
   })
 
-  it('keeps nothing of what is taken back when nothing is to be kept any more', async () => {
+  it('retains no index after a rollback if retention was turned off', async () => {
     const it = await upgraded(8)
     await deploy(it, 1)
     it.keepFor = 0
@@ -220,7 +214,7 @@ describe('An upgrade', () => {
     await it.expectWhole()
   })
 
-  it('gives a type that has an index and no resources another one, which may take what comes', async () => {
+  it('gives a type without resources another index, too', async () => {
     const it = await deployed(8, 0)
     await deploy(it, 2)
     await it.run('a')
@@ -228,14 +222,14 @@ describe('An upgrade', () => {
     await it.expectWhole()
   })
 
-  it('says nothing any more of an index that was lost', async () => {
+  it('forgets the retained and outdated state of a lost index', async () => {
     const it = await upgraded(8)
     await deploy(it, 3)
     const { value } = await it.state.change((state) => markLost(state as IdentifiedState, { Patient: 'first' }, 'second'))
     expect([value.behind, value.kept]).toEqual([{}, {}])
   })
 
-  it('takes nothing back in the place of an index that is lost', async () => {
+  it('does not restore a retained index in place of a lost one', async () => {
     const it = await upgraded(8)
     const { value } = await it.state.change((state) => changeFormat(state, '1', it.now))
     const ways = [value, { ...value, live: { ...value.live!, lacking: ['Patient'] } }].map(
@@ -244,7 +238,7 @@ describe('An upgrade', () => {
     expect(ways).toEqual(['back', 'anew'])
   })
 
-  it('that another overtook before its index answers is made again', async () => {
+  it('stays outdated if another upgrade overtakes it before the switch', async () => {
     const it = await deployed(8)
     await deploy(it, 2)
     const { value } = await it.state.change((state) => changeFormat(state, '3', it.now))
@@ -253,7 +247,7 @@ describe('An upgrade', () => {
     expect(replaceIndex(value, 'Patient', { extraction: '3', index: undefined, at: it.now, epoch: 0 }).behind).toEqual({})
   })
 
-  it('keeps it for its time, and not while something is made again', async () => {
+  it('removes the retained index after its time, but not during a rebuild', async () => {
     const it = await upgraded(9)
     const { at } = (await it.state.read()).value.kept!.Patient!
     expect(hasExpiredIndex((await it.state.read()).value, at - 1)).toBe(false)
@@ -268,10 +262,10 @@ describe('An upgrade', () => {
   })
 
   it.each<readonly [string, (it: RebuildWorld) => Promise<unknown>]>([
-    ['defined meanwhile', (it) => it.define('nick', 'Patient.name.family')],
-    ['asked for by $reindex meanwhile', (it) => it.state.change((state) => requestRebuild(state, TENANT, ['Patient']))],
-    ['lost meanwhile', (it) => it.state.change((state) => markLost(state as IdentifiedState, { Patient: 'first' }, 'first'))],
-  ])('forgets what it kept where what is there now was %s: that lacks it', async (_, change) => {
+    ['extended by a definition', (it) => it.define('nick', 'Patient.name.family')],
+    ['rebuilt by $reindex', (it) => it.state.change((state) => requestRebuild(state, TENANT, ['Patient']))],
+    ['lost', (it) => it.state.change((state) => markLost(state as IdentifiedState, { Patient: 'first' }, 'first'))],
+  ])('discards the retained index if the serving one was %s', async (_, change) => {
     const it = await upgraded(10)
     await change(it)
     await it.run('b')
@@ -282,7 +276,7 @@ describe('An upgrade', () => {
     expect([it.indices.live.name === 'v1', it.indices.live.name === name]).toEqual([false, false])
   })
 
-  it('together with a definition keeps nothing: what answered before lacks what is defined', async () => {
+  it('together with a definition retains no index, which would lack the definition', async () => {
     const it = await deployed(11)
     await it.define('nick', 'Patient.name.family')
     await deploy(it, 2)
@@ -291,7 +285,7 @@ describe('An upgrade', () => {
     await it.expectWhole('nick')
   })
 
-  it('of one function is not taken up by the steps of another release', async () => {
+  it('is not continued by steps of another release', async () => {
     const it = await deployed(12)
     await it.define('nick', 'Patient.name.family')
     it.release = 2
@@ -302,7 +296,7 @@ describe('An upgrade', () => {
     await it.expectWhole('nick')
   })
 
-  it('of one function lets the steps of another release catch up with nothing, after a restore', async () => {
+  it('lets steps of another release do no catch-up after a restore', async () => {
     const it = await deployed(12)
     const back = { former: 'before', since: 0, at: it.now }
     const { value } = await it.state.change((state) => ({ ...state, live: { ...state.live!, ahead: ['Patient'] }, setBack: back }))
@@ -311,7 +305,7 @@ describe('An upgrade', () => {
     expect([it.steps, (await it.state.read()).value]).toEqual([['take'], value])
   })
 
-  it('in the middle of the steps of another leaves nothing half done', async () => {
+  it('during the steps of another leaves nothing half done', async () => {
     for (const action of ['open', 'fill', 'swap'] as const)
       for (const isAfter of [false, true]) {
         const it = await deployed(13)
@@ -329,7 +323,7 @@ describe('An upgrade', () => {
       }
   })
 
-  it('and another, back and forth while writes go on, steps fail and the stream is late, ends whole', async () => {
+  it('back and forth during writes, failed steps and a late stream ends complete', async () => {
     for (let seed = firstSeed() + 1; seed <= firstSeed() + SEEDS; seed++) {
       const it = await deployed(seed)
       const random = randomOf(seed * 7)

@@ -1,4 +1,4 @@
-/** What the processes of a deployment share has an end: whoever defines or asks for too much is told, and nobody else loses by it. */
+/** The shared state of a deployment is limited: excessive definitions and requests are reported, and other tenants lose nothing. */
 import { randomBytes } from 'node:crypto'
 import { deflateRawSync } from 'node:zlib'
 import { describe, expect, it } from '@jest/globals'
@@ -16,7 +16,7 @@ import { deletionOf, resourceKeyOf, versionOf, writeOf } from '../fixtures/versi
 const MOST_OF_AN_ITEM = 400_000
 const sizeOf = (state: IndexState) => deflateRawSync(JSON.stringify(state)).length
 
-/** One whose expression cannot be made shorter. */
+/** A parameter with an incompressible expression. */
 const parameter = (tenant: string, id: string) =>
   versionOf(
     writeOf(resourceKeyOf(tenant, 'SearchParameter', id), {
@@ -33,14 +33,14 @@ const countOf = ({ definitions }: IndexState, tenant: string) => definitions.fil
 describe('the state of an index', () => {
   const full = definedBy(definedBy(definedBy(NO_STATE, 'a', 50), 'b', 50), 'c', 50)
 
-  it("keeps room for each tenant's definitions and stays within the size of an item", () => {
+  it('reserves space for the definitions of each tenant and fits into an item', () => {
     expect(countOf(full, 'a')).toBeLessThan(50)
     expect(countOf(full, 'b')).toBeGreaterThan(countOf(full, 'a') / 2)
     expect(sizeOf(full)).toBeLessThan(MOST_OF_AN_ITEM)
     expect(full.poisoned.at(-1)).toMatchObject({ tenant: 'c', type: 'SearchParameter', id: 'c49', reason: 'TooManyParameters' })
   })
 
-  it('accepts deletions when full, and then has room again', () => {
+  it('accepts deletions when full, and then new definitions again', () => {
     const gone = ['a0', 'a1'].map((id) => versionOf(deletionOf(resourceKeyOf('a', 'SearchParameter', id), { expected: 1 })))
     const after = gone.reduce(applySearchParameter, full)
     expect(countOf(after, 'a')).toBe(countOf(full, 'a') - 2)
@@ -59,7 +59,7 @@ describe('the state of an index', () => {
     expect(requestRebuild(requestRebuild(NO_STATE, 'a', ['Patient']), 'a', ['Patient']).rebuilds.length).toBe(1)
   })
 
-  it('leaves a rebuild to its worker until the worker counts as gone', () => {
+  it('leaves a rebuild to its worker until the worker times out', () => {
     const begun = takeRebuilds(requestRebuild(NO_STATE, 'a', ['Patient']), 'one', 7)
     expect(takeRebuilds(begun, 'two', 7 + WORKER_TIMEOUT_MS)).toBe(begun)
     expect(takeRebuilds(begun, 'two', 8 + WORKER_TIMEOUT_MS).worker).toEqual({ execution: 'two', at: 8 + WORKER_TIMEOUT_MS })

@@ -1,4 +1,4 @@
-/** The indexer of the cloud home: versions out of stream records, failures named, and in the end the index of the embedded home. */
+/** The indexer on AWS: versions from stream records, reported failures, and finally the same index as the embedded one. */
 import { describe, expect, it } from '@jest/globals'
 import { type StreamRecord, versionOfRecord } from '../../lambdas/adapters/dynamodb/stream/stream.ts'
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
@@ -20,12 +20,12 @@ describe('a record', () => {
   const image = (more: object) => ({ dynamodb: { SequenceNumber: '7', NewImage: { pk: { S: 't#Patient#a' }, sk: { S: 'H' }, ...more } } }) as StreamRecord
   const none = {} as BlobStore
 
-  it('of a copy, a guard, a removal or a staged write yields no version', async () => {
+  it('yields no version for a copy, a guard, a removal or a staged write', async () => {
     for (const record of [image({ sk: { S: 'V#000000001' } }), image({ ptx: { S: 'x' } }), image({}), { dynamodb: { SequenceNumber: '1' } }])
       expect(await versionOfRecord(record, none)).toBeUndefined()
   })
 
-  it('yields the new version, also where an old one was there before', async () => {
+  it('yields the new version, also if it replaces an old one', async () => {
     const gone = { get: async () => undefined } as unknown as BlobStore
     const versionOf = (vid: string) => ({ M: { vid: { N: vid }, lu: { N: '1' }, blob: { S: 'overflow/a' }, sha: { B: 'AAAA' } } })
     const { dynamodb: { NewImage: before } = {} } = image({ v: versionOf('1') })
@@ -47,13 +47,13 @@ describe('a record', () => {
     return { ...(await handle({ Records: [record] })), told }
   }
 
-  it('that cannot be read now is reported and retried', async () => {
+  it('is reported and retried if it cannot be read now', async () => {
     const blobs = { get: () => Promise.reject(new Error('throttled')) } as unknown as BlobStore
     const record = image({ v: { M: { vid: { N: '1' }, lu: { N: '1' }, blob: { S: 'overflow/a' }, sha: { B: 'AAAA' } } } })
     expect(await following(record, blobs)).toEqual({ batchItemFailures: [{ itemIdentifier: '7' }], told: ['again 7'] })
   })
 
-  it('that is damaged is reported and indexed under its id, without blocking', async () => {
+  it('is reported if damaged and indexed under its id, without blocking others', async () => {
     for (const content of [{ z: { B: 'AAAA' } }, { z: { B: 'Af//' } }, { blob: { S: 'overflow/a' }, sha: { B: 'AAAA' } }]) {
       const record = image({ v: { M: { vid: { N: '1' }, lu: { N: '1' }, ...content } } })
       const blobs = { get: async () => undefined } as unknown as BlobStore

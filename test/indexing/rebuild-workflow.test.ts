@@ -1,7 +1,4 @@
-/**
- * The rebuild on AWS as its state machine runs it, while writes go on, steps fail and are repeated, and definitions change: in the end every
- * resource is in the live index in its newest version, made with what is defined, and what was defined is searched by.
- */
+/** The rebuild on AWS during writes, repeated steps and new definitions: in the end every resource is indexed in its newest version. */
 import { describe, expect, it } from '@jest/globals'
 import validate from 'asl-validator'
 import { type IndexState, NO_STATE, requestNewIndices, requestRebuild, statusOf, takeRebuilds } from '../../lambdas/indexing/index-state.ts'
@@ -15,9 +12,9 @@ import { patientKeyOf } from '../fixtures/versions.ts'
 import { createRebuildWorld, type RebuildWorld, STEP_FUNCTION_ARN, TENANT } from './rebuilt-world.ts'
 
 const OTHER = 'other'
-/** Of the runs among faults. */
+/** Number of runs with faults. */
 const SEEDS = caseCountOf(4, 40)
-/** A state that has just found out that the type's index is gone; what is made in its place is the first. */
+/** A state that has just detected the loss of the index of the type. The identity of its replacement is `first`. */
 const lostBy = (state: IndexState, type: string): IndexState =>
   markLost(addIndices(withIdentity(state, 'before'), [type], 'before'), { [type]: 'before' }, 'first')
 
@@ -27,22 +24,21 @@ type Definition = {
 }
 
 describe('the rebuild', () => {
-  it('is a state machine the service takes', () => {
+  it('is a state machine that the service accepts', () => {
     const { isValid, errors } = validate(rebuildWorkflow(STEP_FUNCTION_ARN))
     expect([isValid, errors]).toEqual([true, []])
   })
 
-  it.each([1, 2, 3, 10, 16, 32])('takes no more functions than it is allowed, and most of them: %i', (width) => {
+  it.each([1, 2, 3, 10, 16, 32])('uses at most the allowed number of functions, and most of them: %i', (width) => {
     const { EachType } = (rebuildWorkflow(STEP_FUNCTION_ARN, width) as Definition).States
     const atOnce = EachType.MaxConcurrency * EachType.ItemProcessor.States.EachSegment.MaxConcurrency
     expect(atOnce).toBeLessThanOrEqual(width)
     expect(atOnce).toBeGreaterThan(width / 2)
   })
 
-  it('takes two of them unless it is told otherwise', () =>
-    expect(rebuildWorkflow(STEP_FUNCTION_ARN)).toEqual(rebuildWorkflow(STEP_FUNCTION_ARN, 2)))
+  it('uses two of them by default', () => expect(rebuildWorkflow(STEP_FUNCTION_ARN)).toEqual(rebuildWorkflow(STEP_FUNCTION_ARN, 2)))
 
-  it('makes what is defined searchable, and tells how far it is', async () => {
+  it('makes definitions searchable, and reports its progress', async () => {
     const it = await createRebuildWorld(1)
     await it.define('nick', 'Patient.name.family')
     const seen: number[] = []
@@ -53,14 +49,14 @@ describe('the rebuild', () => {
     await it.expectWhole('nick')
   })
 
-  it('tells which definitions carry which canonicals, of all there are', async () => {
+  it('announces the canonical URLs of all resources that it indexes', async () => {
     const it = await createRebuildWorld(1)
     await it.state.change((state) => requestRebuild(state, TENANT, ['Patient']))
     await it.run('a')
     expect(it.defined.size).toBe(40)
   })
 
-  it('makes nothing of a segment that is no longer wanted', async () => {
+  it('indexes nothing of a segment that is no longer wanted', async () => {
     const it = await createRebuildWorld(1)
     await it.state.change((state) => requestRebuild(state, TENANT, ['Patient']))
     const segment = { type: 'Patient', attempt: 'before', next: '', tenant: TENANT }
@@ -72,13 +68,13 @@ describe('the rebuild', () => {
     expect(it.made).toEqual([])
   })
 
-  it('with nothing to do ends at once', async () => {
+  it('ends at once if there is nothing to do', async () => {
     const it = await createRebuildWorld(1)
     await it.run('a')
     expect(it.steps).toEqual(['take'])
   })
 
-  it('of a type without resources makes no index', async () => {
+  it('creates no index for a type without resources', async () => {
     const it = await createRebuildWorld(1, 0)
     await it.state.change((state) => requestRebuild(state, TENANT, ['Observation']))
     await it.run('a')
@@ -87,7 +83,7 @@ describe('the rebuild', () => {
     await it.expectWhole()
   })
 
-  it('of a type that lacks its index waits for writers, and makes one though nothing may be in it', async () => {
+  it('waits for writers of a lost type, and creates its index even if empty', async () => {
     const it = await createRebuildWorld(1, 0)
     await it.state.change((state) => lostBy(state, 'Patient'))
     await it.run('a')
@@ -97,7 +93,7 @@ describe('the rebuild', () => {
     await it.expectWhole()
   })
 
-  it('of a type that loses its index meanwhile is begun anew, and what was begun ends', async () => {
+  it('starts again if the index of its type is lost meanwhile; the old attempt ends', async () => {
     const it = await createRebuildWorld(9)
     await it.define('nick', 'Patient.name.family')
     let fills = 0
@@ -111,7 +107,7 @@ describe('the rebuild', () => {
     await it.expectWhole('nick')
   })
 
-  it.each(['fill', 'swap'])('of a type whose next index is removed by hand before a %s is begun anew at once', async (before) => {
+  it.each(['fill', 'swap'])('starts again at once if its next index is removed before a %s', async (before) => {
     const it = await createRebuildWorld(11)
     await it.define('nick', 'Patient.name.family')
     let isRemoved = false
@@ -124,7 +120,7 @@ describe('the rebuild', () => {
     await it.expectWhole('nick')
   })
 
-  it('of a type whose next index was missed by one fill is not swapped in, though it is there again', async () => {
+  it('does not switch to a next index that one fill missed, even if it returned', async () => {
     const it = await createRebuildWorld(13)
     await it.define('nick', 'Patient.name.family')
     let isMissed = false
@@ -146,7 +142,7 @@ describe('the rebuild', () => {
     await it.expectWhole('nick')
   })
 
-  it('that fails while its next index is there goes on with that one', async () => {
+  it('continues with its next index after a failure if that index still exists', async () => {
     const it = await createRebuildWorld(12)
     await it.define('nick', 'Patient.name.family')
     const { isThere } = it.indices
@@ -170,7 +166,7 @@ describe('the rebuild', () => {
     await it.expectWhole('nick')
   })
 
-  it('of a type that is lost again makes only the last of its indices count', async () => {
+  it('makes only the last index count if the type is lost again', async () => {
     const it = await createRebuildWorld(10)
     await it.state.change((state) => lostBy(state, 'Patient'))
     const lacking: unknown[] = []
@@ -186,7 +182,7 @@ describe('the rebuild', () => {
     expect(markServing(again.value, 'Patient', 'second').live!.lacking).toEqual([])
   })
 
-  it('of a type whose latest versions are deletions is none of a type without resources', async () => {
+  it('indexes a type with deletions as its latest versions', async () => {
     for (const deletions of [1, 7]) {
       const it = await createRebuildWorld(2, 12)
       for (let i = 0; i < deletions; i++) await it.delete(`p${i}`)
@@ -199,8 +195,8 @@ describe('the rebuild', () => {
 
   it.each([
     ['in a new index', (state: IndexState) => requestNewIndices(state, ['Patient'])],
-    ['where documents are', (state: IndexState) => requestRebuild(state, TENANT, ['Patient'])],
-  ])('makes deletions again, too, %s: what comes late, or again, of before them is never found', async (_, asked) => {
+    ['in place', (state: IndexState) => requestRebuild(state, TENANT, ['Patient'])],
+  ])('also indexes deletions %s: late or repeated earlier versions are never found', async (_, asked) => {
     const it = await createRebuildWorld(4)
     const before = it.heads.get(nameOf(patientKeyOf('p3', TENANT)))!
     it.hold()
@@ -213,7 +209,7 @@ describe('the rebuild', () => {
     await it.expectWhole()
   })
 
-  it('loses no write that comes while it runs, whatever fails and is repeated', async () => {
+  it('loses no concurrent write, even if steps fail and are repeated', async () => {
     for (let seed = firstSeed() + 1; seed <= firstSeed() + SEEDS; seed++) {
       const it = await createRebuildWorld(seed)
       await it.define('nick', 'Patient.name.family')
@@ -226,7 +222,7 @@ describe('the rebuild', () => {
     }
   })
 
-  it('reads each segment as of one instant, though writes go on between its pages', async () => {
+  it('reads each segment as of one instant, despite writes between its pages', async () => {
     const it = await createRebuildWorld(7)
     await it.define('nick', 'Patient.name.family')
     let fills = 0
@@ -238,7 +234,7 @@ describe('the rebuild', () => {
     await it.expectWhole('nick')
   })
 
-  it('of an attempt that was overtaken swaps nothing in, and activates nothing', async () => {
+  it('switches and activates nothing in an overtaken attempt', async () => {
     const it = await createRebuildWorld(8)
     await it.define('nick', 'Patient.name.family')
     const live = it.indices.live.name
@@ -255,7 +251,7 @@ describe('the rebuild', () => {
     await it.expectWhole('nick', 'second')
   })
 
-  it('takes up what is defined meanwhile, and never searches by what is half made', async () => {
+  it('includes later definitions, and never searches by a half-built one', async () => {
     const it = await createRebuildWorld(3)
     await it.define('nick', 'Patient.name.family')
     let fills = 0
@@ -267,7 +263,7 @@ describe('the rebuild', () => {
     await it.expectWhole('nick', 'second')
   })
 
-  it('is not kept from anything by versions that are damaged: they are told of, and found by their keys', async () => {
+  it('continues despite damaged versions, which are reported and found by their keys', async () => {
     const it = await createRebuildWorld(6)
     it.damaged.add('p3 1').add('p39 1')
     it.beforeHistory = async (id) => {
@@ -282,7 +278,7 @@ describe('the rebuild', () => {
     expect([familyOf('p3'), familyOf('p39')]).toEqual([false, true])
   })
 
-  it('names the versions it cannot read, until it can', async () => {
+  it('reports versions that it cannot read until it can', async () => {
     const it = await createRebuildWorld(6)
     const unreadable = async () =>
       statusOf((await it.state.read()).value, TENANT).unreadable.map(({ id, versionId }) => `${id} ${versionId}`)
@@ -306,7 +302,7 @@ describe('the rebuild', () => {
     const documentsOf = ({ indices }: RebuildWorld, tenant: string) =>
       [...indices.live.documents.values()].filter((each) => each.tenant === tenant)
 
-    it('for one that defines something loses nobody’s documents, and makes each by what its tenant defined', async () => {
+    it('loses no documents, and indexes each by the definitions of its tenant', async () => {
       for (let seed = firstSeed() + 1; seed <= firstSeed() + SEEDS; seed++) {
         const it = await several(seed)
         await it.define('nick', 'Patient.name.family')
@@ -321,7 +317,7 @@ describe('the rebuild', () => {
       }
     })
 
-    it('in new indices makes the documents of all', async () => {
+    it('in new indices creates the documents of all', async () => {
       const it = await several(2)
       const before = [...documentsOf(it, TENANT), ...documentsOf(it, OTHER)]
       await it.state.change((state) => requestNewIndices(state, ['Patient']))
@@ -330,7 +326,7 @@ describe('the rebuild', () => {
       for (const document of [...documentsOf(it, TENANT), ...documentsOf(it, OTHER)]) expect(before).not.toContain(document)
     })
 
-    it('on request of one touches that one’s documents only, where they are', async () => {
+    it('on request of one tenant updates only its documents, in place', async () => {
       for (let seed = firstSeed() + 1; seed <= firstSeed() + SEEDS; seed++) {
         const it = await several(seed)
         const [mine, others] = [documentsOf(it, TENANT), documentsOf(it, OTHER)]
@@ -351,7 +347,7 @@ describe('the rebuild', () => {
       }
     })
 
-    it('on request finds no more what was deleted while nobody followed', async () => {
+    it('on request removes documents of deletions that no function followed', async () => {
       const it = await createRebuildWorld(1, 12)
       it.hold()
       await it.delete('p3')
@@ -363,7 +359,7 @@ describe('the rebuild', () => {
       await it.expectWhole()
     })
 
-    it('tells each how far it is with its own, and nothing of others', async () => {
+    it('reports to each tenant its own progress only', async () => {
       const it = await several(3)
       await it.define('nick', 'Patient.name.family')
       await it.state.change((state) => requestRebuild(state, OTHER, ['Patient']))
@@ -376,19 +372,19 @@ describe('the rebuild', () => {
       await it.expectWhole('nick')
     })
 
-    it('takes turns: who wants many types made again lets others’ come between', () => {
+    it('takes turns: a tenant with many types lets others in between', () => {
       const asked = requestRebuild(requestRebuild(NO_STATE, TENANT, ['A', 'B', 'C']), OTHER, ['D', 'E'])
       expect(asked.rebuilds.map(({ type }) => type)).toEqual(['A', 'D', 'B', 'E', 'C'])
     })
 
-    it('together tells nobody how many documents there are', () => {
+    it('in common reveals no number of documents to a tenant', () => {
       const rebuild = { tenant: '', type: 'Resource', done: 1_234, total: 5_000 }
       const status = (more: object) => statusOf({ ...NO_STATE, rebuilds: [{ ...rebuild, ...more }] }, TENANT).rebuilds
       expect(status({})).toEqual([{ type: 'Resource', done: 24, total: 100 }])
       expect(status({ total: -1 })).toEqual([{ type: 'Resource', done: 0, total: -1 }])
     })
 
-    it('on request of one that has defined something meanwhile still makes an index anew', async () => {
+    it('on request of one with a new definition still creates an index', async () => {
       const it = await several(4)
       await it.define('nick', 'Patient.name.family')
       await it.state.change((state) => requestRebuild(state, TENANT, ['Patient']))
@@ -399,7 +395,7 @@ describe('the rebuild', () => {
   })
 
   describe('in place, while a page of it is read', () => {
-    /** What happens between the state that is read first and the documents. */
+    /** Applies `happens` after the state is read and before the documents are. */
     const filled = async (it: RebuildWorld, happens: (state: IndexState) => IndexState): Promise<unknown> => {
       const parts = it.parts()
       const { scan } = parts.resources
@@ -418,7 +414,7 @@ describe('the rebuild', () => {
     }
     const indexed = (state: IndexState): IndexState => ({ ...addIndices(withIdentity(state, 'one'), ['Patient'], 'one'), extraction: '1' })
 
-    it('is tried again where it fails, and not begun anew: no index is missed', async () => {
+    it('is retried after a failure and does not start again', async () => {
       const it = await createRebuildWorld(1)
       const parts = it.parts()
       const index = { ...parts.index, applyAgain: () => Promise.reject(new Error('planted')) }
@@ -428,7 +424,7 @@ describe('the rebuild', () => {
       expect((await it.state.read()).value.rebuilds).toEqual(value.rebuilds)
     })
 
-    it('makes nothing once the store is set back: what was read may be of the one before', async () => {
+    it('indexes nothing once the store is restored, because its reads may be outdated', async () => {
       const it = await createRebuildWorld(1)
       await it.state.change(indexed)
       const setBackNow = (state: IndexState) => ({ ...state, live: { ...state.live!, epoch: 1 } })
@@ -436,7 +432,7 @@ describe('the rebuild', () => {
       expect(it.made).toEqual([])
     })
 
-    it('tells of which age the documents are that it brings into the index of another release', async () => {
+    it('records the age of documents that it writes into the index of another release', async () => {
       const it = await createRebuildWorld(1)
       await it.state.change(indexed)
       await filled(it, ({ behind: _, ...state }) => ({ ...state, extraction: '2' }))
@@ -447,7 +443,7 @@ describe('the rebuild', () => {
     })
   })
 
-  it('is done by one execution of those that were started', async () => {
+  it('is done by one of several executions started together', async () => {
     const it = await createRebuildWorld(4)
     await it.define('nick', 'Patient.name.family')
     await Promise.all(['a', 'b', 'c'].map((execution) => it.run(execution)))
@@ -455,7 +451,7 @@ describe('the rebuild', () => {
     await it.expectWhole('nick')
   })
 
-  it('is begun anew by another execution when its own is gone', async () => {
+  it('starts again in another execution when its own is gone', async () => {
     const it = await createRebuildWorld(5)
     await it.define('nick', 'Patient.name.family')
     await expect(

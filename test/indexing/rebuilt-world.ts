@@ -1,4 +1,4 @@
-/** A store, an index and the rebuild of it in memory: the steps as the state machine runs them, by one release of the code or another. */
+/** A store, an index and its rebuild in memory: the steps as the state machine runs them, by one release or another. */
 import { expect } from '@jest/globals'
 import { InProcessWorkflow } from '../../lambdas/adapters/in-process/workflow.ts'
 import { recordFollowedVersions } from '../../lambdas/indexing/index-retention.ts'
@@ -23,10 +23,7 @@ export const TENANT = 'one'
 const DAMAGE = new Damaged('store', 'a body is gone')
 export const STEP_FUNCTION_ARN = 'arn:aws:lambda:us-east-1:000000000000:function:step'
 
-/**
- * A live index, at most one next one, and what is kept, with versions of their own as OpenSearch has them: what is there already in that version
- * stays.
- */
+/** A serving index, at most one next one, and retained ones. As in OpenSearch, a document that already has the version stays. */
 class Indices {
   #count = 1
   live = { name: 'v1', documents: new Map<string, IndexDocument>() }
@@ -110,16 +107,16 @@ export class RebuildWorld {
   readonly indices = new Indices()
   readonly heads = new Map<string, ResourceVersion>()
   readonly steps: string[] = []
-  /** Ids of what the steps made documents of. */
+  /** Ids of the documents that the steps created. */
   readonly made: string[] = []
-  /** Of which it was told which canonicals they carry. */
+  /** Ids of versions with announced canonical URLs. */
   readonly defined = new Set<string>()
-  /** Where a segment begins → the instants it was read as of. */
+  /** Start of a segment → the instants of its reads. */
   readonly instants = new Map<number, Set<number>>()
   readonly #random: Random
-  /** What runs. Documents tell which made them by the number of their registry. */
+  /** The running release. Documents carry it as the number of their registry. */
   release = 1
-  /** ms. */
+  /** Retention of a replaced index, in milliseconds. */
   keepFor = 1_000_000
   epoch = 0
   #now = 1_000
@@ -132,7 +129,7 @@ export class RebuildWorld {
     this.#random = random
   }
 
-  /** A patient is written, and comes through the stream. */
+  /** Writes a patient and delivers it through the stream. */
   write(id: string, family: string, tenant = TENANT): Promise<void> {
     return this.writeText(id, JSON.stringify(patient(id, { family })), tenant)
   }
@@ -156,12 +153,12 @@ export class RebuildWorld {
     this.held.push(version)
   }
 
-  /** What is written comes through the stream only later, in its order. */
+  /** Holds back later writes, in their order. */
   hold(): void {
     this.held ??= []
   }
 
-  /** What was held back comes now, to what runs now. */
+  /** Delivers the held writes to the running release. */
   async letGo(): Promise<void> {
     const held = this.held ?? []
     this.held = undefined
@@ -234,7 +231,7 @@ export class RebuildWorld {
           const cuts = [10, 20, 30].map((n) => instants.at(-n)).filter((cut) => cut !== undefined)
           return { entries: instants.length, cuts: [...new Set(cuts)] }
         },
-        // Newest first, and looks at no more places than may be given: pages where deletions stand have fewer versions, or none.
+        // Newest first, with limited reads per page: pages with deletions have fewer versions, or none.
         scan: async function* ({ tenant, type, asOf, since = 0, until = asOf, deletions, tellsDamaged, cursor, limit }: ScanRequest) {
           if (limit > 1) it.instants.set(since, (it.instants.get(since) ?? new Set()).add(asOf))
           for (let after = Number(cursor ?? Number.POSITIVE_INFINITY); ; ) {
@@ -256,13 +253,13 @@ export class RebuildWorld {
     }
   }
 
-  /** Of a tenant's resources of a type, newest first. */
+  /** Latest versions of a type of a tenant, newest first. */
   #placesOf(tenant: string, type: string): readonly ResourceVersion[] {
     const mine = [...this.heads.values()].filter((head) => head.tenant === tenant && head.type === type)
     return mine.toSorted((a, b) => b.lastUpdated - a.lastUpdated)
   }
 
-  /** `around` stands before and after each step, and may throw: then the step is repeated. */
+  /** Calls `around` before and after each step. If it throws, the step is repeated. */
   async run(execution: string, around: (input: RebuildStepInput, isDone: boolean) => Promise<void> = async () => undefined): Promise<void> {
     const failures: unknown[] = []
     const workflow = new InProcessWorkflow({
@@ -283,7 +280,7 @@ export class RebuildWorld {
     for (const failure of failures) throw failure
   }
 
-  /** The order by family is what every document has; the rest are the fields of parameters somebody defined. */
+  /** Checks that every resource is indexed by the running release, with the fields of these custom parameters. */
   async expectWhole(...parameters: readonly string[]): Promise<void> {
     const { definitions, rebuilds, worker } = (await this.state.read()).value
     expect(definitions.map(({ id, state }) => `${id} ${state}`).toSorted()).toEqual(parameters.map((id) => `${id} active`).toSorted())

@@ -36,7 +36,7 @@ describe('A new base URL', () => {
     expect([types(NEW).toSorted(), types('http://none.example/fhir')]).toEqual([['Observation', 'Patient'], []])
   })
 
-  it('makes documents again that refer to something below it, and no others', () => {
+  it('rebuilds only documents that refer to a URL below it', () => {
     const { index, versions } = indexed()
     const rebuilt = (type: string) => {
       const rebuild = { tenant: 't', type, done: 0, total: -1, under: [NEW] }
@@ -55,7 +55,7 @@ describe('A new base URL', () => {
     ])
   })
 
-  it('adds nothing to a rebuild of all documents of the type, and goes with other base URLs into one', () => {
+  it('adds nothing to a full rebuild of the type, and joins other base URLs', () => {
     const all = addRebuild(NO_DEFINITIONS, 't', ['Observation'])
     expect(addReferenceRebuild(all, 't', 'Observation', NEW)).toBe(all)
     const both = addReferenceRebuild(addReferenceRebuild(NO_DEFINITIONS, 't', 'Observation', OWN), 't', 'Observation', NEW)

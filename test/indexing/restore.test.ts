@@ -1,6 +1,6 @@
 /**
- * A store that is set back to an earlier time, and written to again: the index ends with what the store has, whatever it knew before, by making
- * again what was written since and nothing else. On an emulator of DynamoDB, and, where there is one, on OpenSearch.
+ * A store after a point-in-time restore and new writes: in the end the index equals the store, and only versions written since the
+ * restored instant are indexed again. On an emulator of DynamoDB, and on OpenSearch if an engine is given.
  */
 import { BatchWriteCommand, ScanCommand } from '@aws-sdk/lib-dynamodb'
 import { beforeEach, describe, expect, it } from '@jest/globals'
@@ -43,25 +43,25 @@ import { deletionOf, patientKeyOf, resourceKeyOf, versionOf, writeOf } from '../
 
 const DAY = 24 * 60 * 60_000
 const NOW = Date.now()
-/** The index is told that the store was set back: long enough ago that the one of before shows all that was written to it. */
+/** Time of the restore: long enough ago that the previous store shows all its writes. */
 const AT = NOW - 2 * 60_000
-/** The store is set back to here: some days ago, so that a margin of a day brings nothing from before. */
+/** The restored instant: some days ago, so that a margin of one day includes no earlier writes. */
 const INSTANT = NOW - 5 * DAY
 
-/** An index as functions of an epoch see it. */
+/** An index as the functions of an epoch see it. */
 type Epoch = Pick<RebuildParts['index'], 'applyAgain' | 'show'> & { readonly apply: (documents: readonly IndexDocument[]) => Promise<void> }
 type Indices = {
   readonly state: SharedIndexState
   readonly of: (epoch: number) => Epoch
-  /** What functions of an epoch find of a type of a tenant: `ID VERSION`. */
+  /** Resources of a type of a tenant that functions of an epoch find: `ID VERSION`. */
   readonly found: (epoch: number, tenant: string, type: string) => Promise<readonly string[]>
 }
 
-/** With versions as OpenSearch has them. */
+/** An index with external versions as in OpenSearch. */
 function inMemory(): Indices {
   const state = memoryState<IndexState>(NO_STATE)
   const documents = new Map<string, { readonly document: IndexDocument; readonly version: number }>()
-  /** Types of which searches do not see what was made again. */
+  /** Types with new documents that searches do not see yet. */
   const unseen = new Set<string>()
   const applying = (epoch: number, least: number) => async (some: readonly IndexDocument[]) => {
     await state.change((each) => addIndices(withIdentity(each, 'first'), [...new Set(some.map(({ type }) => type))], 'first'))
@@ -120,7 +120,7 @@ const parameterOf = (id: string): ResourceKey => resourceKeyOf('t', 'SearchParam
 await runOnDynamo((engine) => {
   runAtEnd(() => engine.stop())
 
-  describe.each(kinds)('an index %s whose store is set back', (_, open) => {
+  describe.each(kinds)('an index %s of a restored store', (_, open) => {
     let indices: Indices
     let table: TestTable
     let store: DynamoDbResourceStore
@@ -128,7 +128,7 @@ await runOnDynamo((engine) => {
     let time: number
     const remade: string[] = []
 
-    /** It comes through the stream. */
+    /** Writes to the store and delivers the versions through the stream. */
     const write = async (to: DynamoDbResourceStore, epoch: number, ...writes: readonly Write[]) => {
       expect(await to.commit(writes, [])).toEqual({ kind: 'committed' })
       const versions = writes.map(versionOf)
@@ -142,7 +142,7 @@ await runOnDynamo((engine) => {
       writeOf(key, { expected, body, lastUpdated: ++time })
     const end = (key: ResourceKey, expected: number): Write => deletionOf(key, { expected, lastUpdated: ++time })
 
-    /** What DynamoDB does when it restores a table: all items as they are now, in another. */
+    /** Restores like DynamoDB: copies all current items into another table. */
     const copyOf = async (from: TestTable): Promise<DynamoDbResourceStore> => {
       const to = await TestTable.create(engine)
       const { Items: items = [] } = await engine.client.send(new ScanCommand({ TableName: from.name, ConsistentRead: true }))
@@ -173,9 +173,9 @@ await runOnDynamo((engine) => {
     })
 
     let [underWay, mostAtOnce] = [0, 0]
-    /** Until when the store of before shows what was written. */
+    /** The previous store shows writes until this time. */
     let shown: number | undefined
-    /** Stands before a page is read. */
+    /** Runs before a page is read. */
     let reading: () => Promise<void> = async () => undefined
     const former: Pick<DynamoDbResourceStore, 'tenants' | 'history'> = {
       tenants: () => store.tenants(),
@@ -187,7 +187,7 @@ await runOnDynamo((engine) => {
       },
     }
 
-    /** As the function does that runs in every deployment. */
+    /** Migrates like the function that runs in every deployment. */
     const migrate = async (restore: Restore, at = AT): Promise<void> => {
       const parameters = await readSearchParameters((await indices.state.read()).value, { resources: restored, now: NOW })
       await indices.state.change((kept) => {
@@ -221,7 +221,7 @@ await runOnDynamo((engine) => {
         define: async () => undefined,
       } as unknown as RebuildParts)
 
-    /** Slice by slice, as long as there is more of it to do than indices that are made anew. How many slices. */
+    /** Catches up slice by slice until only rebuilds are left. Returns the number of slices. */
     const caughtUp = async (epoch: number): Promise<number> => {
       for (let slices = 1; slices < 100; slices++) {
         const { pending, types } = (await step(epoch)({ action: 'take', execution: 'e' })) as { pending: boolean; types: readonly object[] }
@@ -248,7 +248,7 @@ await runOnDynamo((engine) => {
 
     const RESTORE = { epoch: 1, store: 'restored', instant: INSTANT, former: 'former' }
 
-    it('makes again what was written since, and nothing else, and goes on from there', async () => {
+    it('indexes only later versions again, and continues from there', async () => {
       await migrate(RESTORE)
       for (const type of ['Patient', 'Basic']) await expect(indices.found(1, 't', type)).rejects.toThrow(Unavailable)
       await caughtUp(1)
@@ -268,7 +268,7 @@ await runOnDynamo((engine) => {
       await expectWhole(1)
     })
 
-    it('waits for what the store of before does not show yet', async () => {
+    it('waits for writes that the previous store does not show yet', async () => {
       await migrate(RESTORE, NOW)
       shown = NOW - 1
       for (let asked = 0; asked < 9; asked++)
@@ -280,7 +280,7 @@ await runOnDynamo((engine) => {
       await expectWhole(1)
     })
 
-    it('is not searched by functions of another epoch, before or after', async () => {
+    it('is not searched by functions of another epoch', async () => {
       await expect(indices.found(1, 't', 'Patient')).rejects.toThrow(Unavailable)
       await migrate(RESTORE)
       await caughtUp(1)
@@ -296,7 +296,7 @@ await runOnDynamo((engine) => {
       return step(epoch)({ action: 'take', execution: 'e' })
     }
 
-    it('takes writes of its epoch while it catches up, whichever comes first', async () => {
+    it('accepts writes of its epoch while it catches up, in any order', async () => {
       await migrate(RESTORE)
       time = NOW
       await write(restored, 1, change(patientKeyOf('back'), 1), change(patientKeyOf('gone'), 0))
@@ -304,7 +304,7 @@ await runOnDynamo((engine) => {
       await expectWhole(1)
     })
 
-    it('knows by what the store has what is defined, and forgets what it could not read of versions that are no more', async () => {
+    it('takes definitions from the store, and forgets unindexable versions that no longer exist', async () => {
       await indices.state.change((state) => recordUnindexable(state, { ...patientKeyOf('back'), versionId: 4 }, 'TypeError'))
       const defined = async () => (await indices.state.read()).value.definitions.map(({ id }) => id)
       expect(await defined()).toEqual(['lost'])
@@ -314,7 +314,7 @@ await runOnDynamo((engine) => {
       expect((await indices.state.read()).value.poisoned).toEqual([])
     })
 
-    it('goes on where it was, page by page', async () => {
+    it('continues at its position, page by page', async () => {
       const many = Array.from({ length: 520 }, (_, i) => change(patientKeyOf(`m${i}`), 0))
       for (let at = 0; at < many.length; at += 65) await write(store, 0, ...many.slice(at, at + 65))
       await migrate(RESTORE)
@@ -323,7 +323,7 @@ await runOnDynamo((engine) => {
       await expectWhole(1)
     })
 
-    it('is worked on by one alone, and by nobody any more for a restore that another one came after', async () => {
+    it('is handled by one execution, and by none after another restore', async () => {
       await migrate(RESTORE)
       await step(1)({ action: 'take', execution: 'e' })
       const before = remade.length
@@ -339,7 +339,7 @@ await runOnDynamo((engine) => {
       expect([left, live!.ahead]).toEqual([{ ...known.setBack, at: NOW + 1, reached: {} }, known.live!.ahead])
     })
 
-    it('tells what an upgrade left that it brings something to', async () => {
+    it('moves back the start of the outdated period that an upgrade left', async () => {
       await migrate(RESTORE)
       const of = (since: number) => ({ Patient: { extraction: 'before', since } })
       await indices.state.change((state) => ({ ...state, extraction: 'now', behind: of(NOW) }))
@@ -347,7 +347,7 @@ await runOnDynamo((engine) => {
       expect((await indices.state.read()).value.behind!.Patient!.since).toBeLessThan(INSTANT)
     })
 
-    it('goes through several types side by side, and tells how far each is, and that it is not searched', async () => {
+    it('catches up with several types at once, and reports each as not searched', async () => {
       const types = ['Basic', 'Patient'] as const
       for (const resourceType of types) {
         const many = Array.from({ length: 520 }, (_, i) => change(resourceKeyOf('t', resourceType, `m${i}`), 0, { resourceType }))
@@ -368,7 +368,7 @@ await runOnDynamo((engine) => {
         expect(await told()).toEqual(unsearched(both))
         shares.push(both)
       }
-      // A page of each in each slice.
+      // One page of each type in each slice.
       expect(shares).toHaveLength(3)
       for (const [i, both] of shares.entries())
         for (const [n, done] of both.entries()) expect(done).toBeGreaterThan(shares[i - 1]?.[n] ?? 0)
@@ -377,7 +377,7 @@ await runOnDynamo((engine) => {
       await expectWhole(1)
     })
 
-    it('is made anew where the former store may hide something, or is gone', async () => {
+    it('is rebuilt if the previous store may hide versions, or is gone', async () => {
       const open = {
         sk: 'T',
         state: 'PENDING',
@@ -406,11 +406,11 @@ await runOnDynamo((engine) => {
   })
 })
 
-describe('what another store may know of', () => {
+describe('The period that another store may know of', () => {
   const HOUR = 60 * 60_000
   const first = withIdentity(NO_STATE, 'a')
 
-  it('is nothing before the store was ever set back, and then what was written until an hour after', () => {
+  it('is empty before the first restore, and then ends an hour after it', () => {
     expect(exclusiveInstantOf(NO_STATE, 0)).toBe(0)
     const back = applyRestore(first, { epoch: 1, store: 'restored', instant: INSTANT, former: 'former' }, 'b', NOW)
     expect(exclusiveInstantOf(back, 1)).toBe(NOW + HOUR)
@@ -418,7 +418,7 @@ describe('what another store may know of', () => {
     expect(exclusiveInstantOf(again, 2)).toBe(NOW + DAY + HOUR)
   })
 
-  it('is everything for a function of another epoch, and where nobody remembers when', () => {
+  it('is unlimited for another epoch and for an unknown time of restore', () => {
     const back = applyRestore(first, { epoch: 1, store: 'restored', instant: INSTANT }, 'b', NOW)
     const { setBackAt: _, ...forgotten } = back
     expect([exclusiveInstantOf(NO_STATE, 1), exclusiveInstantOf(back, 0), exclusiveInstantOf(forgotten, 1)]).toEqual([
@@ -429,14 +429,14 @@ describe('what another store may know of', () => {
   })
 })
 
-describe('a state of no index, behind a store that was set back', () => {
-  it('takes all types to lack theirs', () => {
+describe('a state without an index behind a restored store', () => {
+  it('treats all types as lost', () => {
     const { live, rebuilds } = withRestoredIdentity(1, NO_STATE, 'a')
     expect([live.lacking.includes('Patient'), rebuilds.some(({ type }) => type === 'Patient')]).toEqual([true, true])
     expect(withRestoredIdentity(0, NO_STATE, 'a').live.lacking).toEqual([])
   })
 
-  it('keeps what a SearchParameter defines that cannot be read any more', async () => {
+  it('retains the definition of a SearchParameter that cannot be read', async () => {
     const key = parameterOf('kept')
     const damage = new Damaged('store', 'a body is gone')
     const { definitions } = applySearchParameter(NO_STATE, versionOf(writeOf(key, { body: parameter('kept') })))
@@ -452,7 +452,7 @@ describe('a state of no index, behind a store that was set back', () => {
     expect([definitions.length, await readSearchParameters({ definitions }, { resources, now: NOW })]).toEqual([1, []])
   })
 
-  it('makes anew what it had not caught up with when the store is set back once more', () => {
+  it('rebuilds types it had not caught up with at the next restore', () => {
     const before = addIndices(withIdentity(NO_STATE, 'a'), ['Patient', 'Basic'], 'a')
     const once = applyRestore(before, { epoch: 1, store: 'g', instant: INSTANT, former: 'f' }, 'b', NOW)
     const half = { ...once, live: { ...once.live, ahead: ['Basic'] } }
@@ -460,7 +460,7 @@ describe('a state of no index, behind a store that was set back', () => {
     expect([live.epoch, live.lacking, live.ahead, left!.former]).toEqual([2, ['Basic'], ['Patient'], 'g'])
   })
 
-  it('ends what somebody is at, who began it with what there was before', () => {
+  it('stops the work that an execution began before the restore', () => {
     const busy = { ...addIndices(withIdentity(NO_STATE, 'a'), ['Patient'], 'a'), worker: { execution: 'e', at: NOW } }
     const rebuilds = [{ tenant: 't', type: 'Patient', done: 3, total: 9, taken: 'e' }]
     const after = applyRestore({ ...busy, rebuilds }, { epoch: 1, store: 'g', instant: INSTANT, former: 'f' }, 'b', NOW)
@@ -468,17 +468,17 @@ describe('a state of no index, behind a store that was set back', () => {
     expect(after.setBack).toEqual({ former: 'f', since: INSTANT - 3_600_000, at: NOW })
     expect(applyRestore(after, { epoch: 1, store: 'g', instant: 0 }, 'c', NOW)).toBe(after)
   })
-  describe('knows whose documents it has', () => {
+  describe('with the name of its store', () => {
     const known = applyRestore(withIdentity(NO_STATE, 'a'), { epoch: 0, store: 'f', instant: 0 }, 'b', NOW)
     const once = applyRestore(known, { epoch: 1, store: 'g', instant: INSTANT, former: 'f' }, 'b', NOW)
     const again = (restore: Partial<Restore>) => () => applyRestore(once, { epoch: 1, store: 'g', instant: INSTANT, ...restore }, 'c', NOW)
 
-    it('and takes no other for it in the same epoch', () => {
+    it('rejects another table in the same epoch', () => {
       expect([known.store, once.store]).toEqual(['f', 'g'])
       expect(again({ store: 'h', former: 'g' })).toThrow('the index is of g in epoch 1: h is another table, and has one more')
     })
 
-    it('and asks none what was written since but that one', () => {
+    it('accepts only that store as the previous one', () => {
       expect(again({ epoch: 2, store: 'h', former: 'f' })).toThrow('the index is of g, and not of f: without restored.former')
       expect(again({ epoch: 2, store: 'h', former: 'g' })()).toMatchObject({ store: 'h', setBack: { former: 'g' } })
       expect(again({ epoch: 2, store: 'h' })()).toMatchObject({ store: 'h', live: { epoch: 2, ahead: [] } })

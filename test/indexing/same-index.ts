@@ -1,6 +1,6 @@
 /**
- * One history of random writes through both ways into an index: the change feed of the embedded home, and stream events of the cloud's
- * table, where records come twice, batches fail in part and the function dies between them. Both must answer every search alike.
+ * One history of random writes through both paths into an index: the change feed of the embedded server, and stream events of the
+ * table on AWS, with repeated records, partial failures and crashes. Both must answer every search alike.
  */
 import { expect } from '@jest/globals'
 import type { EventValue } from '../../lambdas/adapters/dynamodb/attributes.ts'
@@ -69,7 +69,7 @@ const QUERIES = [
   'Observation?patient.birthdate=lt1990&code=c2', 'Observation?subject=Patient/p1', 'Observation?status=final&_sort=-date', 'Observation?_sort=value-quantity',
 ] as const // biome-ignore format: a list
 
-/** In the order they were acknowledged. */
+/** Writes in the order of their acknowledgement. */
 function historyOf(random: Random, writes: number): readonly Write[] {
   const heads = new Map<string, number>()
   return Array.from({ length: writes }, (_, i) => {
@@ -105,7 +105,7 @@ function followed(history: readonly Write[], index: SqliteSearchIndex): void {
   }
 }
 
-/** Batches as Lambda hands them out: from the lowest failed record on everything comes again. */
+/** Batches as Lambda delivers them: everything from the lowest failed record on is repeated. */
 async function delivered(random: Random, history: readonly Write[], index: SearchIndex): Promise<void> {
   const records = await Promise.all(history.map(recordOf))
   const reports: unknown[] = []
@@ -127,7 +127,7 @@ async function delivered(random: Random, history: readonly Write[], index: Searc
   expect(reports).toEqual([])
 }
 
-/** Takes only some of what it is given, all of it and dies before it says so, or nothing at all. */
+/** Applies only some documents, or all and then fails, or none. */
 const failing = (random: Random, index: SearchIndex): Pick<SearchIndex, 'apply'> => ({
   async apply(documents: readonly IndexDocument[]) {
     const fate = random.below(8)

@@ -1,4 +1,4 @@
-/** What the state says about which index answers for a type: nobody's news of an index that no longer counts changes anything. */
+/** The serving index of each type: reports about an index that no longer serves change nothing. */
 import { describe, expect, it } from '@jest/globals'
 import { resourceTypes } from '../../lambdas/fhir/resource-types.ts'
 import { NO_STATE, rebuildsOfAttempt, takeRebuilds } from '../../lambdas/indexing/index-state.ts'
@@ -9,34 +9,34 @@ const BEGUN = addIndices(FIRST, ['Patient', 'Basic'], 'a')
 const LOST = markLost(BEGUN, { Patient: 'a' }, 'b')
 const wanted = ({ rebuilds }: IdentifiedState) => rebuilds.map(({ type, tenant }) => `${tenant}${type}`)
 
-describe('which index answers', () => {
+describe('the serving index', () => {
   it('has an identity from the first deployment on, and keeps it', () => {
     expect(FIRST.live).toMatchObject({ identity: 'a', types: {}, lacking: [] })
     expect(wanted(FIRST)).toEqual([])
     expect(withIdentity(FIRST, 'b')).toBe(FIRST)
   })
 
-  it('of a stage that had none yet is made again: all types lack theirs', () => {
+  it('is rebuilt for a stage without one: all types count as lost', () => {
     const { live, rebuilds } = withIdentity({ ...NO_STATE, extraction: '1' }, 'a')
     expect([live.lacking, rebuilds.map(({ type }) => type).toSorted()]).toEqual([resourceTypes, resourceTypes.toSorted()])
   })
 
-  it('is told once that a type has one', () => {
+  it('is recorded once per type', () => {
     expect(BEGUN.live.types).toEqual({ Patient: 'a', Basic: 'a' })
     expect(addIndices(BEGUN, ['Patient'], 'b')).toBe(BEGUN)
   })
 
-  it('that was missed is wanted under another identity, which types to come get, too', () => {
+  it('is wanted under another identity after a loss, also for later types', () => {
     expect(LOST.live).toEqual({ identity: 'b', types: { Patient: 'b', Basic: 'a' }, lacking: ['Patient'], former: ['a'] })
     expect(wanted(LOST)).toEqual(['Patient'])
   })
 
-  it('is not missed by an identity nobody goes by, nor while it is made again, nor where there never was one', () => {
+  it('is not lost under an unknown identity, during a rebuild, or if it never existed', () => {
     for (const missing of [{ Patient: 'a' }, { Patient: 'b' }, { Basic: 'b' }, { Observation: 'a' }, { Observation: 'b' }])
       expect(markLost(LOST, missing, 'c')).toBe(LOST)
   })
 
-  it('is whole when the one that is wanted is', () => {
+  it('is complete only once the wanted one is', () => {
     expect(markServing(LOST, 'Patient', 'a')).toBe(LOST)
     const made = markServing(LOST, 'Patient', 'b') as IdentifiedState
     expect([made.live.lacking, made.live.types.Patient]).toEqual([[], 'b'])
@@ -44,7 +44,7 @@ describe('which index answers', () => {
     expect(markLost(made, { Patient: 'b' }, 'c').live).toMatchObject({ lacking: ['Patient'], types: { Patient: 'c' }, former: ['a', 'b'] })
   })
 
-  it('that was missed takes from who is at it whatever is wanted of its type', () => {
+  it('takes all rebuilds of its type from the worker if it is lost', () => {
     const busy = takeRebuilds({ ...LOST, rebuilds: [...LOST.rebuilds, { tenant: 'one', type: 'Patient', done: 0, total: -1 }] }, 'x', 1)
     const attempt = busy.rebuilds[0]!.taken!
     expect(rebuildsOfAttempt(busy, attempt)).toHaveLength(2)
@@ -52,7 +52,7 @@ describe('which index answers', () => {
     expect(rebuildsOfAttempt(markLost(made, { Patient: 'b' }, 'c'), attempt)).toEqual([])
   })
 
-  it('remembers a few of the identities it had', () => {
+  it('remembers a few of its earlier identities', () => {
     let state = BEGUN
     for (let i = 0; i < 50; i++)
       state = markLost(markServing(state, 'Basic', `${i}`) as IdentifiedState, { Basic: i === 0 ? 'a' : `${i}` }, `${i + 1}`)

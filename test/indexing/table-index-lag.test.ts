@@ -1,10 +1,10 @@
-/** How late the index of the table shows the beats of a pulse. */
+/** The lag with which the table index shows the beats of a heartbeat. */
 import { describe, expect, it } from '@jest/globals'
 import { beatsOf } from '../../lambdas/indexing/heartbeat.ts'
 import { measureTableIndexLag } from '../../lambdas/indexing/table-index-lag.ts'
 import type { ShardHeartbeat } from '../../lambdas/ports/search/heartbeat.ts'
 
-/** The beat of a place is shown after `lagOf` the place, in ms. */
+/** Measures with the beat of each place shown after `lagOf` the place, in milliseconds. */
 async function measured(lagOf: (place: number) => number) {
   const [notes, looks] = [[] as number[], [] as number[]]
   let now = 1_000_000

@@ -1,4 +1,4 @@
-/** How texts are read where several tenants have defined parameters: each by its own, in searches and in documents. */
+/** Search contexts of tenants with custom parameters: each tenant has its own, in searches and in documents. */
 import { describe, expect, it } from '@jest/globals'
 import { type Definitions, NO_DEFINITIONS, withSearchParameter } from '../../lambdas/indexing/custom-definitions.ts'
 import { indexChanges } from '../../lambdas/indexing/feed/indexing.ts'
@@ -19,10 +19,10 @@ const parameter = (tenant: string, code: string, expression: string) =>
   )
 
 const COMPILED = 'Patient.name.family'
-/** Evaluated elsewhere, before the documents are made. */
+/** Evaluated in the separate process, before the documents are created. */
 const INTERPRETED = 'Patient.name.repeat(family)'
 
-/** `state`: of all that is defined. */
+/** `state`: state of all definitions. */
 const definitionsOf = (state: 'building' | 'active', expression = COMPILED): Definitions => {
   const made = [parameter('a', 'of-a', expression), parameter('b', 'of-b', expression)].reduce(withSearchParameter, NO_DEFINITIONS)
   return { ...made, definitions: made.definitions.map((each) => ({ ...each, state })) }
@@ -31,19 +31,19 @@ const definitionsOf = (state: 'building' | 'active', expression = COMPILED): Def
 const codesOf = (readings: TenantSearchContexts, state: Definitions, tenant: string) =>
   readings.of(state, tenant).custom?.map(({ code }) => code)
 
-describe('room', () => {
+describe('the quota of definitions', () => {
   const definedBy = (state: Definitions, tenant: string, count: number, names = `${tenant}-`) =>
     Array.from({ length: count }, (_, i) => parameter(tenant, `${names}${i}`, COMPILED)).reduce(withSearchParameter, state)
   const reasons = ({ poisoned }: Definitions) => poisoned.map(({ tenant, reason }) => `${tenant} ${reason}`)
 
-  it('is a tenant’s own, and one that fills it takes none of others', () => {
+  it('belongs to one tenant: a full one takes nothing from others', () => {
     const full = definedBy(NO_DEFINITIONS, 'a', 201)
     expect([full.definitions.length, reasons(full)]).toEqual([200, ['a TooManyParameters']])
     const both = definedBy(full, 'b', 200)
     expect([both.definitions.length, reasons(both)]).toEqual([400, ['a TooManyParameters']])
   })
 
-  it('ends where an index would have too many fields; tenants that mean the same share theirs', () => {
+  it('ends at the field limit of an index; tenants with equal definitions share fields', () => {
     const shared = ['a', 'b', 'c', 'd'].reduce((state, tenant) => definedBy(state, tenant, 150, 'same-'), NO_DEFINITIONS)
     expect([shared.definitions.length, new Set(shared.definitions.map(({ mapping }) => mapping.field)).size]).toEqual([600, 150])
     const own = ['e', 'f', 'g'].reduce((state, tenant) => definedBy(state, tenant, 150), shared)
@@ -53,19 +53,19 @@ describe('room', () => {
 })
 
 describe('a tenant', () => {
-  it('is read by its own parameters alone, and nobody by none', () => {
+  it('has its own parameters only; a request without a tenant has none', () => {
     const readings = new TenantSearchContexts({}, 'searches')
     const state = definitionsOf('active')
     expect(['a', 'b', 'c', ''].map((tenant) => codesOf(readings, state, tenant))).toEqual([['of-a'], ['of-b'], undefined, undefined])
   })
 
-  it('is searched by what is built, and has documents by what is building, too', () => {
+  it('searches by active definitions, and has documents by building ones, too', () => {
     const state = definitionsOf('building')
     expect(codesOf(new TenantSearchContexts({}, 'searches'), state, 'a')).toBeUndefined()
     expect(codesOf(new TenantSearchContexts({}, 'documents'), state, 'a')).toEqual(['of-a'])
   })
 
-  it('keeps its reading while others define, also where what is defined was sent here anew; and its mappings while it defines more', () => {
+  it('keeps its search context while others define, and its mappings while it defines more', () => {
     const readings = new TenantSearchContexts({}, 'searches')
     const state = definitionsOf('active')
     const before = readings.of(state, 'a')
@@ -98,14 +98,14 @@ describe.each([COMPILED, INTERPRETED])('a document, by %s', (expression) => {
       ['c', []],
     ])
 
-  it('from the stream has the values of its own tenant’s parameters', async () => {
+  it('from the stream has the values of the parameters of its own tenant', async () => {
     const index = { apply: async (documents: readonly IndexDocument[]) => void made.push(...documents) }
     const changes = versions.map((version, i) => ({ sequence: `${i}`, version }))
     expect(await indexStream(changes, { index, reading, expressions: EXPRESSIONS, onPoison: () => undefined })).toEqual([])
     expectOwn()
   })
 
-  it('from the feed, too', async () => {
+  it('from the feed has them, too', async () => {
     const changes = versions.map((version, i) => ({ position: i + 1, version }))
     const index = {
       *applying(documents: readonly IndexDocument[]) {

@@ -1,4 +1,4 @@
-/** Which versions are listed as unreadable: what failed, until the same version or a later one is read. */
+/** Unindexable versions: a failed version is listed until the same or a later version is read. */
 import { describe, expect, it } from '@jest/globals'
 import { clearUnindexable, type IndexState, NO_STATE, recordUnindexable, statusOf } from '../../lambdas/indexing/index-state.ts'
 import { UnindexableVersions } from '../../lambdas/indexing/unindexable-versions.ts'
@@ -10,7 +10,7 @@ const version = (versionId: number, key: Partial<ResourceVersion> = {}): Resourc
   ...key,
 })
 
-/** `meanwhile`: while a change is under way. */
+/** `meanwhile` runs during each change. */
 function shared(meanwhile = () => {}) {
   let kept: VersionedValue<IndexState> = { number: 0, value: NO_STATE }
   return {
@@ -23,11 +23,11 @@ function shared(meanwhile = () => {}) {
   }
 }
 
-describe('A version that could not be read', () => {
+describe('An unindexable version', () => {
   const listed = (...read: readonly ResourceVersion[]) =>
     read.reduce(clearUnindexable, recordUnindexable(NO_STATE, version(2), 'TypeError')).poisoned
 
-  it('is listed until that version is read after all, or a later one', () => {
+  it('is listed until the same or a later version is read', () => {
     expect(listed()).toMatchObject([{ id: 'p', versionId: 2, reason: 'TypeError' }])
     expect(listed(version(2))).toEqual([])
     expect(listed(version(3))).toEqual([])
@@ -40,7 +40,7 @@ describe('A version that could not be read', () => {
 })
 
 describe('The list', () => {
-  it('has each reason of a version, until another one of the resource fails, or that is read', () => {
+  it('holds each reason of a version until it is read, or a later version fails', () => {
     const reasons = (state: IndexState) => state.poisoned.map(({ versionId, reason }) => `${versionId} ${reason}`)
     const both = ['parameter a: X', 'parameter b: X', 'parameter a: X'].reduce(
       (state, reason) => recordUnindexable(state, version(1), reason),
@@ -51,7 +51,7 @@ describe('The list', () => {
     expect(reasons(clearUnindexable(both, version(1)))).toEqual([])
   })
 
-  it('has the last thousand, and nobody’s push out those of others; each is told of its own', () => {
+  it('holds the last thousand; no tenant displaces or sees entries of another', () => {
     const few = [1, 2].map((n) => version(1, { tenant: 'few', id: `f${n}` }))
     const many = Array.from({ length: 1_100 }, (_, n) => version(1, { id: `m${n}` }))
     const state = [...few, ...many].reduce((before, each) => recordUnindexable(before, each, 'TypeError'), NO_STATE)
@@ -62,7 +62,7 @@ describe('The list', () => {
     expect(told('another')).toEqual([])
   })
 
-  it('tells of a failure once: what was read since does not come back', async () => {
+  it('saves a failure once: entries cleared since do not return', async () => {
     const state = shared()
     const list = new UnindexableVersions(state)
     list.addVersion(version(1), new TypeError('content'))
@@ -75,7 +75,7 @@ describe('The list', () => {
     expect(state.names()).toEqual(['q 1 string'])
   })
 
-  it('keeps what is found while it is saved', async () => {
+  it('retains entries that are added while it is saved', async () => {
     let later = () => list.addVersion(version(5, { id: 'later' }), new RangeError())
     const state = shared(() => {
       later()
@@ -88,7 +88,7 @@ describe('The list', () => {
     expect(state.names()).toEqual(['p 1 TypeError', 'later 5 RangeError'])
   })
 
-  it('keeps what is found while several save', async () => {
+  it('retains entries that are added during concurrent saves', async () => {
     let later = () => list.addVersion(version(5, { id: 'later' }), new RangeError())
     const state = shared(() => {
       later()

@@ -1,4 +1,4 @@
-/** Canonicals of the cloud home, on an emulator. */
+/** Canonical URLs in DynamoDB, on an emulator. */
 import { randomUUID } from 'node:crypto'
 import { expect, it } from '@jest/globals'
 import { DynamoDbCanonicals } from '../../../lambdas/adapters/dynamodb/store/canonicals.ts'
@@ -45,7 +45,7 @@ await runOnDynamo((engine) => {
     body: Buffer.from(JSON.stringify({ resourceType: 'ValueSet', url })),
   })
 
-  it('are read consistently, and stand before the commit, which may not come', async () => {
+  it('Canonical URLs are read consistently and are written before the commit, which may fail', async () => {
     const calls: string[] = []
     const { canonicals, store } = await create({
       seen({ name, text }) {
@@ -66,7 +66,7 @@ await runOnDynamo((engine) => {
     expect(await store.current([{ tenant: 't', type: 'ValueSet', id: 'lost' }])).toEqual([undefined])
   })
 
-  it('are found of what was written before anybody told, when it is told from what is stored', async () => {
+  it('Canonical URLs of earlier writes are found after they are announced from the store', async () => {
     const { canonicals, plain } = await create()
     await plain.commit([valueSet('a')], [])
     await plain.commit([{ ...valueSet('b'), type: 'Basic' }], [])
@@ -83,7 +83,7 @@ await runOnDynamo((engine) => {
     body: of === undefined ? new Uint8Array() : Buffer.from(JSON.stringify({ resourceType: 'ValueSet', url: of })),
   })
 
-  it('are forgotten where a commit takes them away: another url, a deletion; what is carried on stays', async () => {
+  it('Canonical URLs are removed when a commit changes or deletes them, and stay otherwise', async () => {
     const { canonicals, store, reported } = await create()
     await store.commit(['a', 'b', 'c', 'd'].map(valueSet), [])
     await store.commit([update('a', 1, `${url}/other`), update('b', 1, undefined), update('c', 1, url)], [])
@@ -93,7 +93,7 @@ await runOnDynamo((engine) => {
     expect([await ids(canonicals), await ids(canonicals, `${url}/other`), reported]).toEqual([['a', 'b', 'c', 'd'], [], []])
   })
 
-  it('are not asked for, nor taken away, where a definition is new or goes on to carry what it did', async () => {
+  it('Canonical URLs are neither read nor removed for new definitions and unchanged URLs', async () => {
     const calls: string[] = []
     const seen = ({ name, text }: ClientCall) => {
       if (text.includes('#CANONICAL#')) calls.push(name)
@@ -106,7 +106,7 @@ await runOnDynamo((engine) => {
     expect(await ids(canonicals)).toEqual(['a'])
   })
 
-  it('are left where the commit did not come, or somebody announced them meanwhile', async () => {
+  it('Canonical URLs stay if the commit fails or another writer announces them meanwhile', async () => {
     const { canonicals, store, plain } = await create()
     await store.commit([valueSet('a'), valueSet('b')], [])
     expect((await store.commit([update('a', 7, undefined)], [])).kind).not.toBe('committed')
@@ -124,7 +124,7 @@ await runOnDynamo((engine) => {
     expect(await ids(canonicals)).toEqual(['a'])
   })
 
-  it('are forgotten that were noted before there were marks; where that fails it is told, and the commit stands', async () => {
+  it('Canonical URLs without a mark are removed; a failure is reported and keeps the commit', async () => {
     const refused = new Error('refused')
     let isRefused = true
     let partition = ''
@@ -143,7 +143,7 @@ await runOnDynamo((engine) => {
     expect(await ids(canonicals)).toEqual(['a'])
   })
 
-  it('have a state that is as old as it may be', async () => {
+  it('The state of canonical URLs is cached for the configured time', async () => {
     let now = 1_000
     const { canonicals, store } = await create({ keptFor: 10_000, now: () => now })
     const tenant = randomUUID()

@@ -1,4 +1,4 @@
-/** What the interactions cost on DynamoDB, in capacity units counted from the requests that are sent, the index included. */
+/** Cost of the interactions on DynamoDB, in capacity units of the requests sent, including the index. */
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import type { ResourceKey } from '../../../lambdas/ports/store/resource-store.ts'
@@ -13,7 +13,7 @@ import { deletionOf, instantAt, patientKeyOf, writeOf } from '../../fixtures/ver
 await runOnTable(suite)
 
 function suite(engine: DynamoEngine, table: TestTable): void {
-  /** Bodies are deflated: random bytes stay as large as they are. */
+  /** Random bytes: bodies are deflated, and these do not shrink. */
   const body = randomBytes(700)
 
   async function measured(tenant = newTenant()) {
@@ -50,7 +50,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       expect(meter.take()).toEqual({ read: 0, write: 30 })
     })
 
-    it('is looked at once by the parts of a scan, in whatever pages', async () => {
+    it('is read once by the parts of a scan, for any page size', async () => {
       const { tenant, store, meter, key } = await measured()
       const some = [...Array(60).keys()]
       await store.commit(
@@ -60,14 +60,14 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       const scan = { tenant, type: 'Patient', asOf: instantAt(100), since: instantAt(9) }
       meter.take()
       const { entries, cuts } = await store.extent(scan, 20)
-      // Which partitions there are, and three pages of the index.
+      // The list of partitions, and three pages of the index.
       expect([entries, cuts.length, meter.take()]).toEqual([60, 2, { read: 1 + 3 * 0.5 + 0.5, write: 0 }])
       for (const limit of [2, 60])
         for (const [n, until] of [...cuts, instantAt(100)].entries()) {
           const since = cuts[n - 1] ?? instantAt(9)
           expect(await readAllVersions(store, { ...scan, since, until, limit })).toHaveLength(20)
           const { read } = meter.take()
-          // Windows of the index beside the versions.
+          // Windows of the index, besides the versions.
           expect([limit, read - 20 <= 6]).toEqual([limit, true])
         }
     })
@@ -75,7 +75,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     it.each([
       [7, 9],
       [100, 2],
-    ])('is read with others of its page, in scans of %d for a page in %d calls', async (limit, batches) => {
+    ])('shares the reads of its page: a scan with limit %d takes %d calls', async (limit, batches) => {
       const calls: string[] = []
       const { tenant, store, key } = await measured()
       const some = [...Array(60).keys()]
@@ -89,7 +89,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       expect(calls.filter((name) => /Get$/.test(name))).toHaveLength(batches)
     })
 
-    it('costs 1 unit in a page of history or of a scan, apart from what the page costs', async () => {
+    it('adds 1 unit to the cost of a page of history or of a scan', async () => {
       const { tenant, store, meter, key } = await measured()
       for (let n = 0; n < 10; n++) await store.commit([writeOf(key(`p${n}`), { body, lastUpdated: instantAt(1) })], [])
       meter.take()

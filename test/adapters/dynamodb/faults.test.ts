@@ -1,4 +1,4 @@
-/** What the DynamoDB store does when calls fail or others come between: each commit takes effect once, or not and says so. */
+/** Failed calls and concurrent writers of the DynamoDB store: each commit takes effect once, or reports that it did not. */
 import { randomBytes } from 'node:crypto'
 import { GetCommand } from '@aws-sdk/lib-dynamodb'
 import { describe, expect, it, jest } from '@jest/globals'
@@ -16,7 +16,7 @@ import { instantAt, patientKeyOf, writeOf } from '../../fixtures/versions.ts'
 
 const isFull = process.env.DYNAMODB_ENDPOINT !== undefined || isFullRun
 
-/** The first call counts. */
+/** Runs `work` on the first call only. */
 function once<T>(work: () => Promise<T>): () => Promise<T> {
   let done: Promise<T> | undefined
   return () => {
@@ -38,7 +38,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
   describe('A call that fails', () => {
     const faults = ['throttled', 'lost answer', 'conflict'] as const
     const [one, several, many] = [1, 3, TestTable.most + 1]
-    /** And the sizes of commits that send it. */
+    /** Commands, with the sizes of commits that send them. */
     const commands = { Put: one, Get: one, BatchGet: several, BatchWrite: several, TransactWrite: several, Update: many }
     for (const fault of faults)
       for (const [command, usual] of Object.entries(commands))
@@ -59,7 +59,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
           }
         })
 
-    it('leaves no resource of a tenant that nobody knows, wherever the process that makes it dies', async () => {
+    it('leaves no resource in an unlisted tenant, at whichever step the process dies', async () => {
       for (const size of [one, several, many])
         for (let last = 0, isDone = false; !isDone; last++) {
           const tenant = newTenant()
@@ -101,7 +101,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
         expect(left).toBeLessThan(2)
       })
 
-    it('(no answer) is given up in time and tried again', async () => {
+    it('(no answer) is abandoned in time and retried', async () => {
       const key = patientKeyOf('a', newTenant())
       let silent = 0
       const store = storeWith(({ name }) => (name === 'Put' && silent++ === 0 ? 'silence' : undefined), { patience: 1_000 })
@@ -109,14 +109,14 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       expect(silent).toBe(2)
     })
 
-    it('to the end, refused each time, is an Overloaded: nothing was done', async () => {
+    it('throws Overloaded without effect if every attempt is throttled', async () => {
       const key = patientKeyOf('a', newTenant())
       const store = storeWith(({ name }) => (name === 'Put' ? 'throttled' : undefined), { attempts: 3 })
       await expect(store.commit([writeOf(key, { body: 'one' })], [])).rejects.toThrow(Overloaded)
       expect(await table.store().current([key])).toEqual([undefined])
     })
 
-    it('to the end, after it may have had an effect, is neither a success nor a conflict', async () => {
+    it('throws another error than Overloaded if one attempt may have had an effect', async () => {
       const key = patientKeyOf('a', newTenant())
       let puts = 0
       const store = storeWith(({ name }) => (name !== 'Put' ? undefined : puts++ === 0 ? 'lost answer' : 'throttled'), { attempts: 3 })
@@ -125,7 +125,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       await expect(commit).rejects.not.toThrow(Overloaded)
     })
 
-    it('to the end, a reading, is something that is unavailable: nothing was done', async () => {
+    it('reports unavailable if every attempt of a read fails', async () => {
       const tenant = newTenant()
       const keys = [patientKeyOf('a', tenant), patientKeyOf('b', tenant)]
       await table.store().commit(
@@ -143,7 +143,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       }
     })
 
-    it('of another kind is told as it is, at once', async () => {
+    it('throws an error of any other kind unchanged', async () => {
       const client = { send: async () => Promise.reject(Object.assign(new Error('no'), { name: 'AccessDeniedException' })) } as never
       const store = table.store({ client })
       await expect(store.commit([writeOf(patientKeyOf('a', newTenant()), { body: 'one' })], [])).rejects.toThrow('no')
@@ -155,7 +155,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     const [one, several, many] = [1, 3, TestTable.most + 1]
     const stampTime = 10_000
 
-    it('is sent for ten seconds, and not any more: nothing was done', async () => {
+    it('is sent for ten seconds; a commit with an older one throws Overloaded', async () => {
       for (const size of [one, several, many]) {
         const tenant = newTenant()
         const keys = [...Array(size).keys()].map((n) => patientKeyOf(`p${n}`, tenant))
@@ -172,7 +172,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       }
     })
 
-    it('is not sent again when it has become too old meanwhile, refused or unanswered', async () => {
+    it('is not sent again once it is too old, whether refused or unanswered', async () => {
       for (const size of [one, several, many])
         for (const fault of ['throttled', 'lost answer'] as const) {
           const tenant = newTenant()
@@ -197,8 +197,8 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     })
   })
 
-  describe('An answer that is lost', () => {
-    it('does not make a commit a conflict, though others wrote on before it was asked again', async () => {
+  describe('A lost answer', () => {
+    it('does not turn a commit into a conflict if other writers commit before the retry', async () => {
       for (const size of [1, 2]) {
         const tenant = newTenant()
         const keys = ['a', 'b'].slice(0, size).map((id) => patientKeyOf(id, tenant))
@@ -225,7 +225,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       }
     })
 
-    it.each(['throttled', 'lost answer'] as const)('is not told as nothing when what became of it cannot be read (%s)', async (fault) => {
+    it.each(['throttled', 'lost answer'] as const)('is not reported as no effect if its outcome is unreadable (%s)', async (fault) => {
       const key = patientKeyOf('a', newTenant())
       await table.store().commit([writeOf(key)], [])
       let lost = 0
@@ -243,7 +243,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       expect([told instanceof Error, told instanceof MachineFault]).toEqual([true, false])
     })
 
-    it('does not make two equal creates of one moment both successful', async () => {
+    it('does not let two equal concurrent creates both succeed', async () => {
       const key = patientKeyOf('a', newTenant())
       const write = writeOf(key, { body: 'the same' })
       let losses = 0
@@ -276,7 +276,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     expect(withheld).toBeGreaterThan(4)
   })
 
-  describe('A reading that others write into', () => {
+  describe('A read with concurrent writes', () => {
     const readOneByOne = async (keys: ItemKeys) => {
       const found: unknown[] = []
       for (const Key of keys) {
@@ -286,7 +286,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       return found
     }
 
-    /** Reads the keys of a batch one after the other, and lets others write after the first `n`. */
+    /** Reads the keys of a batch one after the other, and runs `meanwhile` after the first `n`. */
     const slowly = (n: number, meanwhile: () => Promise<unknown>, isFirst: (sk: string) => boolean = () => true) => {
       let interrupted = false
       const oneByOne = async (keys: ItemKeys) => {
@@ -302,7 +302,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       })
     }
 
-    it('finds a version that was the head when its copy was looked for, and a copy when its head was', async () => {
+    it('finds a version that moves from head to copy during the read', async () => {
       const key = patientKeyOf('a', newTenant())
       await table.store().commit([writeOf(key, { body: 'one' })], [])
       const reader = slowly(
@@ -314,7 +314,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       expect(found.map((version) => decodeText(version?.body))).toEqual(['one'])
     })
 
-    it('of what names a large body misses none that moves from head to copy meanwhile', async () => {
+    it('lets no sweep remove a large body that moves from head to copy meanwhile', async () => {
       const large = randomBytes(400_000)
       for (const [when, isCopyFirst] of [
         ['in one batch, the copies first', true],
@@ -341,7 +341,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       }
     })
 
-    it('of several heads shows one moment, whatever the size of the commit', async () => {
+    it('returns several heads as of one moment, for every size of commit', async () => {
       for (const size of [TestTable.most, TestTable.most + 1]) {
         const tenant = newTenant()
         const keys = [...Array(size).keys()].map((n) => patientKeyOf(`p${n}`, tenant))
@@ -362,7 +362,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     })
   })
 
-  it('A writer that lost a race leaves its own instant in the copy: what was current is decided by the versions', async () => {
+  it('The versions decide which one was current, despite the instant a losing writer leaves', async () => {
     const key = patientKeyOf('a', newTenant())
     await table.store().commit([writeOf(key, { body: 'one', lastUpdated: instantAt(0) })], [])
     // The loser reads the head, then the winner writes, then the loser copies the head it read.
@@ -380,10 +380,10 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     expect(versions.map(({ body }) => decodeText(body))).toEqual(['winner'])
   })
 
-  describe('Bodies that no item can hold', () => {
+  describe('Bodies too large for an item', () => {
     const large = randomBytes(400_000)
 
-    it('lie in the blob store under keys of their own, with checksums', async () => {
+    it('are stored in the blob store under their own keys, with checksums', async () => {
       const key = patientKeyOf('..', newTenant())
       await table.store().commit([writeOf(key, { body: large })], [])
       await table.store().commit([writeOf(key, { expected: 1, body: 'small' })], [])
@@ -394,7 +394,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       await expect(table.store().versions([{ ...key, versionId: 1 }])).rejects.toThrow('damaged')
     })
 
-    it('are read from the blob store eight at a time until the room is used up', async () => {
+    it('are read eight at a time until the byte limit is reached', async () => {
       const tenant = newTenant()
       const keys = [...Array(40).keys()].map((n) => patientKeyOf(`p${n}`, tenant))
       await table.store().commit(
@@ -407,7 +407,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       read.mockRestore()
     })
 
-    it('leave nothing behind when the commit is a conflict', async () => {
+    it('leave nothing behind if the commit is a conflict', async () => {
       for (const size of [1, 2, TestTable.most + 1]) {
         const tenant = newTenant()
         const keys = [...Array(size).keys()].map((n) => patientKeyOf(`p${n}`, tenant))
@@ -421,7 +421,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       }
     })
 
-    it('that no version names are swept away, and no other', async () => {
+    it('are swept if no version names them, and only then', async () => {
       const tenant = newTenant()
       const key = patientKeyOf('p', tenant)
       await table.store().commit([writeOf(key, { body: large })], [])
@@ -437,7 +437,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       expect(mine()).toEqual(named)
     })
 
-    it('are kept while a transaction has staged them, decided or not', async () => {
+    it('are retained while a staged transaction names them, decided or not', async () => {
       for (const isDecided of [false, true]) {
         const tenant = newTenant()
         const keys = [...Array(TestTable.most + 1).keys()].map((n) => patientKeyOf(`p${n}`, tenant))
@@ -459,7 +459,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       }
     })
 
-    it('may be in any number of compartments', async () => {
+    it('may belong to any number of compartments', async () => {
       const write = writeOf(patientKeyOf('group', newTenant()), { body: 'members' })
       const compartments = [...Array(20_000).keys()].map(() => `Patient/${crypto.randomUUID()}`)
       await table.store().commit([{ ...write, compartments }], [])
@@ -467,7 +467,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     })
   })
 
-  it('Partitions of the index may be added: histories and scans stay complete, each version once', async () => {
+  it('Partitions of the index can be added: histories and scans return each version once', async () => {
     const tenant = newTenant()
     const keys = [...Array(12).keys()].map((n) => patientKeyOf(`p${n}`, tenant))
     const commitAll = (shards: number, expected: number) =>

@@ -1,4 +1,4 @@
-/** What a deployed authorization server keeps, on an emulator: the contracts, and answers that are lost. */
+/** Rows of a deployed authorization server, on an emulator: the contracts, and lost answers. */
 import { ScanCommand } from '@aws-sdk/lib-dynamodb'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { DynamoDbGrants } from '../../../lambdas/adapters/dynamodb/rows/grants.ts'
@@ -18,7 +18,7 @@ const LIMITS = { attempts: 8, patience: 60_000 }
 await runOnDynamo((engine) => {
   afterAll(() => engine.stop())
 
-  /** A table with a clock; `writes`: of those that were not refused by their condition. */
+  /** A table with a clock. `written`: number of write calls. */
   async function tableUnderTest() {
     const table = await engine.newTable()
     const clock = { now: 0 }
@@ -60,7 +60,7 @@ await runOnDynamo((engine) => {
     const itemsIn = async (TableName: string): Promise<readonly Record<string, unknown>[]> =>
       (await engine.client.send(new ScanCommand({ TableName }))).Items ?? []
 
-    /** The first write of each has its effect, and nobody hears of it. */
+    /** Loses the answer of the first write, which takes effect. */
     const losing = (table: string): TableClient => {
       let isLost = false
       const plan = ({ name }: { readonly name: string }): ClientFault | undefined => {
@@ -71,7 +71,7 @@ await runOnDynamo((engine) => {
       return new TableClient(withFaults(engine.client, plan), table, LIMITS)
     }
 
-    it('knows what it did where the answer was lost', async () => {
+    it('finds out that a write took effect although its answer was lost', async () => {
       const { table, now } = await tableUnderTest()
       const client = { id: 'a', scopes: [] } as unknown as Client
       const added = new DynamoDbClients(losing(table)).change('a', (known) => {
@@ -90,7 +90,7 @@ await runOnDynamo((engine) => {
       expect(await revocations.revoked(['sid:a'])).toEqual(new Map([['sid:a', 1]]))
     })
 
-    it('leaves what expires to the table, and never earlier than it may go; what stays has no end', async () => {
+    it('lets the table delete expired rows, never early, and keeps rows without expiry', async () => {
       const { table, dynamo, now } = await tableUnderTest()
       const grants = new DynamoDbGrants(dynamo(), now)
       await grants.add('code', 'k', { owner: 'o', value: 1, expires: 10_001 })
@@ -106,7 +106,7 @@ await runOnDynamo((engine) => {
       ])
     })
 
-    it('leaves nothing behind of a grant that is removed, or is another owner’s', async () => {
+    it('removes every item of a grant that is removed or changes its owner', async () => {
       const { table, dynamo, now } = await tableUnderTest()
       const grants = new DynamoDbGrants(dynamo(), now)
       await grants.add('session', 'k', { owner: 'before', value: 1 })
@@ -116,7 +116,7 @@ await runOnDynamo((engine) => {
       expect(await itemsIn(table)).toEqual([])
     })
 
-    it('asks for all marks of a token in one consistent reading', async () => {
+    it('reads all revocation keys of a token in one consistent call', async () => {
       const { table, now } = await tableUnderTest()
       const calls: string[] = []
       const plan = ({ name, text }: { readonly name: string; readonly text: string }): ClientFault | undefined => {

@@ -1,4 +1,4 @@
-/** The index of the table shows writes late: what reads it waits for as long as was measured, or says that it cannot. */
+/** The table index shows writes late: readers wait for the measured lag, or report that they cannot. */
 import { describe, expect, it } from '@jest/globals'
 import { noteLag, readGreatestLag } from '../../../lambdas/adapters/dynamodb/store/index-lag.ts'
 import { TableClient } from '../../../lambdas/adapters/dynamodb/table-client.ts'
@@ -31,7 +31,7 @@ function suite(engine: DynamoEngine, shared: TestTable): void {
       [30, 'one key of heads', HEADS],
       [120, 'one key of heads', HEADS],
       [120, 'one key of copies', COPIES],
-    ] as const)('hides no version from polls with _since and from exports when it is %d s late in %s', async (lag, _, of) => {
+    ] as const)('hides no version from _since polls and exports at %d s lag in %s', async (lag, _, of) => {
       const isThrottled = of !== ALL
       const world = new LaggingWorld(await TestTable.create(engine), { lag: lag * SECOND, of, isThrottled, seed: lag })
       const { missed, different, committed, exported, refused } = await world.run(ROUNDS)
@@ -44,7 +44,7 @@ function suite(engine: DynamoEngine, shared: TestTable): void {
 
   const dynamo = new TableClient(engine.client, shared.name, { attempts: 3, patience: MINUTE })
 
-  describe('A lag that was noted', () => {
+  describe('A recorded lag', () => {
     const start = instantAt(1_000_000)
     const world = (lag: number, of?: string) => {
       const [clock, waited, tenant] = [new TestClock(start), [] as number[], newTenant()]
@@ -59,7 +59,7 @@ function suite(engine: DynamoEngine, shared: TestTable): void {
       return { clock, waited, tenant, store, note, recent }
     }
 
-    it('delays histories since an instant by three times as much, behind the last try of a stamp, and no others', async () => {
+    it('delays histories since an instant by three times its length, and no others', async () => {
       const { clock, tenant, store, note } = world(20 * SECOND, 'Patient')
       await store.commit([writeOf(patientKeyOf('p', tenant), { lastUpdated: start })], [])
       const seen = async (window: object) => (await store.history({ tenant }, window, undefined, 10)).versions.length
@@ -72,7 +72,7 @@ function suite(engine: DynamoEngine, shared: TestTable): void {
       expect([await seen({ since: 0 }), await store.settled(tenant, start)]).toEqual([1, true])
     })
 
-    it('above 60 s refuses histories since an instant and latest writes, and settles nothing, for ten minutes', async () => {
+    it('above 60 s blocks histories since an instant and latest writes for ten minutes', async () => {
       const { clock, tenant, store, note, recent } = world(61 * SECOND, 'Patient')
       const since = () => store.history({ tenant, type: 'Patient' }, { since: 0 }, undefined, 10)
       const scan = () => readAllVersions(store, { tenant, type: 'Patient', asOf: start, limit: 10 })
@@ -86,7 +86,7 @@ function suite(engine: DynamoEngine, shared: TestTable): void {
       expect([await recent('Patient'), await store.settled(tenant, start), (await since()).versions.length]).toEqual([['p'], true, 1])
     })
 
-    it('is waited for by latest writes and by scans; from 2 s on latest writes are refused', async () => {
+    it('delays latest writes and scans; from 2 s on, latest writes are refused', async () => {
       const { waited, tenant, store, note, recent } = world(1.5 * SECOND, 'Patient')
       await store.commit([writeOf(patientKeyOf('p', tenant), { lastUpdated: start })], [])
       await recent('Patient')
@@ -100,7 +100,7 @@ function suite(engine: DynamoEngine, shared: TestTable): void {
     })
   })
 
-  it('A write that the index refuses counts as lag of its type, before it is acknowledged', async () => {
+  it('A write throttled by the index records a lag of its type before its acknowledgement', async () => {
     const [clock, tenant] = [new TestClock(instantAt(2_000_000)), newTenant()]
     const refusals = [
       { name: 'ThrottlingException', ThrottlingReasons: [{ reason: 'IndexWriteKeyRangeThroughputExceeded' }] },

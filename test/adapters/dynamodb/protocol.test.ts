@@ -1,4 +1,4 @@
-/** Large transactions on DynamoDB: coordinators that die at any step, writers that race, readers that look: nothing torn, lost or twice. */
+/** Large transactions on DynamoDB: crashing coordinators, racing writers, concurrent readers. No commit is torn, lost or applied twice. */
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import { describe, expect, it } from '@jest/globals'
 import { Overloaded } from '../../../lambdas/ports/faults/overloaded.ts'
@@ -27,7 +27,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       return error
     })
 
-  /** A commit of six: three updates, three creates, and two guards. */
+  /** A commit of six writes, three updates and three creates, with two guards. */
   async function sixOf(
     tenant: string,
   ): Promise<{ readonly keys: readonly ResourceKey[]; readonly writes: readonly Write[]; readonly guards: readonly UniquenessGuard[] }> {
@@ -43,7 +43,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
   const AFTER = Array(6).fill('after')
 
   describe('A coordinator that dies', () => {
-    it('at any step leaves all of its transaction or none, hinders nobody for long, and leaves no trace', async () => {
+    it('at any step commits all or nothing, blocks others briefly, and leaves no trace', async () => {
       let outcomes = 0
       for (let step = 1 + (isFull ? 0 : seed % 3), wasDone = false; !wasDone; step += isFull ? 1 : 3) {
         const tenant = newTenant()
@@ -60,7 +60,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
         if (!(result instanceof ClientCrash)) expect([result, seen]).toEqual([COMMITTED, AFTER])
         outcomes |= seen[0] === 'after' ? 1 : 2
         table.clock.ahead += 31_000
-        // Half of the time the sweeper comes first, else a writer that meets what was left.
+        // Half of the time the sweeper comes first, otherwise a writer that finds the remains.
         if (step % 2 === 0) await table.store().sweep()
         const next = patientKeyOf('next', tenant)
         const isTaken = seen[0] === 'after'
@@ -85,10 +85,10 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       expect(outcomes).toBe(3)
     }, 120_000)
 
-    it('is waited for until its time is over, by a writer that then tells of a conflict, or goes on', async () => {
+    it('blocks a conflicting writer only until its transaction times out', async () => {
       const { keys, writes } = await sixOf(newTenant())
       await ended(table.store({ client: clientWith(({ text }) => (text.includes('COMMITTED') ? 'crash' : undefined)) }).commit(writes, []))
-      // The writer reads the record of the transaction each time it tries.
+      // The writer reads the transaction record at each attempt.
       let tries = 0
       const waits = ({ text }: ClientCall): ClientFault | undefined =>
         text.includes('#TXN#') && ++tries === 5 ? { before: async () => (table.clock.ahead += 31_000) } : undefined
@@ -98,7 +98,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       expect(await bodies(keys)).toEqual(['plain', ...BEFORE.slice(1)])
     })
 
-    it('and wakes up after it was aborted cannot commit any more', async () => {
+    it('cannot commit any more if it wakes up after an abort', async () => {
       const { keys, writes } = await sixOf(newTenant())
       let woken = 0
       const others = async () => {
@@ -117,7 +117,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
   })
 
   describe('A large transaction', () => {
-    it('whose commit was not answered is found out to have been committed', async () => {
+    it('reports committed if the answer of its commit is lost', async () => {
       const { keys, writes, guards } = await sixOf(newTenant())
       let lost = 0
       const plan = ({ text }: ClientCall): ClientFault | undefined => (text.includes('COMMITTED') && lost++ < 3 ? 'lost answer' : undefined)
@@ -125,7 +125,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       expect([await bodies(keys), lost > 1]).toEqual([AFTER, true])
     })
 
-    it('that cannot be staged because the service refuses is taken back at once', async () => {
+    it('is rolled back at once if the service refuses to stage it', async () => {
       const { keys, writes, guards } = await sixOf(newTenant())
       const plan = ({ name, text }: ClientCall): ClientFault | undefined =>
         name === 'Update' && text.includes('p4') && !text.includes('T#') ? 'throttled' : undefined
@@ -137,7 +137,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       expect([await table.unsettled(keys[0]!.tenant), await bodies(keys)]).toEqual([[], BEFORE])
     })
 
-    it('that is not staged when its time is over is given up: nothing was done', async () => {
+    it('is abandoned without effect if it is not staged in time', async () => {
       const { keys, writes, guards } = await sixOf(newTenant())
       const stagings: string[] = []
       const plan = ({ name, text }: ClientCall): ClientFault | undefined => {
@@ -151,7 +151,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       expect([await table.unsettled(keys[0]!.tenant), await bodies(keys)]).toEqual([[], BEFORE])
     })
 
-    it('is finished by the function that follows the stream, once it is decided', async () => {
+    it('is finished by the stream function once it is decided', async () => {
       const { keys, writes, guards } = await sixOf(newTenant())
       const { tenant } = keys[0]!
       let id = ''
@@ -166,7 +166,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       expect(await table.store().settleTransaction(tenant, id)).toBe(true)
     })
 
-    it('that is staged, decided or settled while a writer is between its reading and its writing loses nothing to it', async () => {
+    it('loses nothing to a writer that reads before it and writes after it', async () => {
       for (const dying of ['COMMITTED', 'SET v = p', undefined])
         for (const others of [0, 2]) {
           const { keys, writes } = await sixOf(newTenant())
@@ -192,7 +192,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
         }
     })
 
-    it('leaves guards that expire, those it bound and those it had to leave', async () => {
+    it('gives an expiry to guards it binds and guards it leaves behind', async () => {
       const { keys, guards, writes } = await sixOf(newTenant())
       const { tenant } = keys[0]!
       const hours = async () => {
@@ -212,7 +212,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       expect(await hours()).toEqual([2, 2])
     })
 
-    it('that goes on staging after it was aborted, and dies, leaves nothing for good', async () => {
+    it('leaves nothing permanent if its coordinator stages after the abort and then dies', async () => {
       const { keys, writes, guards } = await sixOf(newTenant())
       const { tenant } = keys[0]!
       const behind = new TestClock(table.clock.now() - 5_000)
@@ -223,7 +223,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
         expect(
           await table.store({ clock: behind }).commit([writeOf(keys[5]!, { body: 'older', lastUpdated: instantAt(2) }), ...others], []),
         ).toEqual(COMMITTED)
-        // As the function does that follows the stream.
+        // The function that follows the stream does the same.
         expect(await table.store().settleTransaction(tenant, id)).toBe(true)
         expect((await table.items(tenant)).filter(({ ptx }) => ptx !== undefined)).toEqual([])
       }
@@ -239,7 +239,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       expect([await table.unsettled(tenant), await bodies(keys)]).toEqual([[], [...BEFORE.slice(0, 5), 'older']])
     })
 
-    it('that nobody can settle keeps no other from being settled', async () => {
+    it('does not keep others from being settled if it cannot be settled', async () => {
       const worlds = [await sixOf(newTenant()), await sixOf(newTenant()), await sixOf(newTenant())]
       for (const { writes } of worlds) {
         const plan = ({ text }: ClientCall): ClientFault | undefined => (/SET v = p/.test(text) ? 'crash' : undefined)
@@ -258,7 +258,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       expect(await Promise.all(worlds.map(staged))).toEqual([0, 0, 0])
     })
 
-    it('that is under way is left alone by the sweeper and the settler', async () => {
+    it('is left alone by the sweeper and the settler while it runs', async () => {
       const { keys, writes, guards } = await sixOf(newTenant())
       let id = ''
       const look = async () => {
@@ -272,7 +272,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       expect(await table.store({ client: clientWith(plan) }).commit(writes, guards)).toEqual(COMMITTED)
     })
 
-    it('of several that need the same resources ends: the one that began first goes on', async () => {
+    it('ends with one winner if several need the same resources', async () => {
       const tenant = newTenant()
       const keys = [...Array(12).keys()].map((n) => patientKeyOf(`p${n}`, tenant))
       const commitOf = (body: string) =>
@@ -294,7 +294,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       return found.toSorted()
     }
 
-    it('show a large transaction from its commit on, whatever its stamps and whether or not it is settled', async () => {
+    it('show a large transaction from its commit on, settled or not', async () => {
       const { keys, writes, guards } = await sixOf(newTenant())
       const { tenant } = keys[0]!
       let moved = 0
@@ -309,7 +309,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       expect([...seen, await recent(tenant)]).toEqual([[], after, after])
     })
 
-    it('show what is written beside one that is committed and not settled', async () => {
+    it('show writes next to a transaction that is committed but not settled', async () => {
       const { keys, writes } = await sixOf(newTenant())
       const { tenant } = keys[0]!
       const dies = ({ text }: ClientCall): ClientFault | undefined => (/SET v = p/.test(text) ? 'crash' : undefined)
@@ -319,7 +319,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       expect(await recent(tenant)).toEqual(['later/1', 'p0/3', 'p1/2', 'p2/2', 'p3/1', 'p4/1', 'p5/1'])
     })
 
-    it('show nothing of one that was aborted', async () => {
+    it('show nothing of an aborted transaction', async () => {
       const { keys, writes } = await sixOf(newTenant())
       const dies = ({ text }: ClientCall): ClientFault | undefined => (text.includes('COMMITTED') ? 'crash' : undefined)
       await ended(table.store({ client: clientWith(dies) }).commit(writes, []))
@@ -329,7 +329,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       expect(await recent(keys[0]!.tenant)).toEqual([])
     })
 
-    it('still show what was brought in late, for the index may hear of it later', async () => {
+    it('still show versions settled late, because the index may receive them later', async () => {
       const { keys, writes } = await sixOf(newTenant())
       const { tenant } = keys[0]!
       const dies = ({ text }: ClientCall): ClientFault | undefined => (/SET v = p/.test(text) ? 'crash' : undefined)
@@ -348,7 +348,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
   })
 
   describe('Histories', () => {
-    it('of types show nothing of a transaction that is committed and on its way in, and all of it afterwards', async () => {
+    it('at type level show a committed transaction only when it is fully settled', async () => {
       const { keys, writes, guards } = await sixOf(newTenant())
       const { tenant } = keys[0]!
       let moved = 0
@@ -366,7 +366,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       expect(await seen()).toEqual(['later', ...AFTER, 'before', 'before', 'before'])
     })
 
-    it('since an instant stay behind what may still be committed with an earlier one, and behind the index', async () => {
+    it('since an instant end before transactions that may still commit, and before the index lag', async () => {
       const { keys, writes } = await sixOf(newTenant())
       const { tenant } = keys[0]!
       const clock = new TestClock(table.clock.now())
@@ -395,7 +395,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
   })
 
   describe('Histories since an instant', () => {
-    it('stay behind a large transaction that was settled late until the index shows all of it', async () => {
+    it('end before a transaction settled late until the index shows all of it', async () => {
       const { keys, writes } = await sixOf(newTenant())
       const { tenant } = keys[0]!
       const until = async () => (await table.store().history({ tenant }, { since: instantAt(0) }, undefined, 100)).until
@@ -418,7 +418,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     for (const count of [acknowledged, died, readings]) expect(count).toBeGreaterThan(0)
   }, 300_000)
 
-  /** A test that finds nothing in a broken store would find nothing in ours. */
+  /** The race must find the faults of a broken store; otherwise it proves nothing. */
   const mutants: readonly (readonly [keyof RaceFindings, string, (call: ClientCall) => ClientFault | undefined])[] = [
     [
       'torn',
@@ -443,7 +443,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     it(`The race finds ${mutant}`, async () => {
       const size = { groups: 2, coordinators: 6, transactions: 20, plain: 60 }
       let found = 0
-      // A race may miss it once.
+      // A single race may miss the fault.
       for (let round = 0; round < 6 && found === 0; round++) {
         const { findings } = await runRace(table, { seed: seed + round, ...size }, clientWith(plan))
         found = findings[finding].length

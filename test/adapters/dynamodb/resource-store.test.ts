@@ -1,4 +1,4 @@
-/** The resource store of the cloud home, on an emulator. */
+/** The DynamoDB resource store, on an emulator. */
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { type DynamoDBDocumentClient, GetCommand, PutCommand } from '@aws-sdk/lib-dynamodb'
 import { DynamoDbResourceStore } from '../../../lambdas/adapters/dynamodb/store/resource-store.ts'
@@ -59,7 +59,7 @@ await runOnDynamo((engine) => {
   )
 })
 
-/** `idle`: when nothing is sent. */
+/** `idle`: resolves when no call is in flight. */
 function watched(client: DynamoDBDocumentClient) {
   const sent = new Set<Promise<unknown>>()
   const send = (...call: Parameters<typeof client.send>) => {
@@ -74,7 +74,7 @@ function watched(client: DynamoDBDocumentClient) {
   return { client: { send } as unknown as DynamoDBDocumentClient, idle }
 }
 
-/** Of the head: its last byte becomes another, in what still inflates. */
+/** Changes the last byte of the body in the head item, which still inflates. */
 async function damageBody(client: DynamoDBDocumentClient, TableName: string, key: ResourceKey): Promise<void> {
   const place = { TableName, Key: { pk: primaryKey(key), sk: HEAD_SORT_KEY } }
   const { Item: item } = await client.send(new GetCommand(place))

@@ -1,4 +1,4 @@
-/** A table that was restored gets what a restore leaves behind: with a double that is as slow as DynamoDB, and on an emulator. */
+/** A restored table gets the settings that a restore drops: with a double as slow as DynamoDB, and on an emulator. */
 import {
   CreateTableCommand,
   DescribeContinuousBackupsCommand,
@@ -21,7 +21,7 @@ const STREAM = 'arn:aws:dynamodb:us-east-1:111111111111:table/restored/stream/1'
 const WANTED: TableRequirements = { name: 'restored', key: KEY, isFollowed: true }
 const STATE: TableRequirements = { name: 'restored', key: KEY, isFollowed: false }
 
-/** As DynamoDB leaves it behind. */
+/** A table as DynamoDB restores it. */
 const RESTORED: TableDescription = {
   TableStatus: 'ACTIVE',
   KeySchema: [...TABLE_DEFINITION.KeySchema] as NonNullable<TableDescription['KeySchema']>,
@@ -38,7 +38,7 @@ const ORIGIN = {
 
 const failing = (name: string): Error => Object.assign(new Error(name), { name })
 
-/** A table that takes one change at a time, and for a look after each is not there. `expires`: the attribute it lets items expire by. */
+/** A table that accepts one change at a time and is UPDATING for one read after each. `expires`: attribute of its expiry. */
 function tableOf(
   described: TableDescription,
   { expires, noBackupsYet = 0, isCreated = true }: { expires?: string; noBackupsYet?: number; isCreated?: boolean } = {},
@@ -89,15 +89,15 @@ const PROTECTED = { DeletionProtectionEnabled: true }
 const EXPIRING = { AttributeName: 'expires', Enabled: true }
 const RECOVERABLE = { PointInTimeRecoveryEnabled: true }
 
-describe('A table that was restored', () => {
-  it('gets its stream, protection, expiry and recovery, one after the other, and tells the stream', async () => {
+describe('A restored table', () => {
+  it('gets its stream, protection, expiry and recovery in order, and returns the stream', async () => {
     const { adopt, made, pauses } = tableOf(RESTORED)
     expect(await adopt(WANTED)).toBe(STREAM)
     expect(made).toEqual([STREAMED, PROTECTED, EXPIRING, RECOVERABLE])
     expect(pauses()).toBe(2)
   })
 
-  it('gets nothing twice', async () => {
+  it('is not changed by a second adoption', async () => {
     const { adopt, made } = tableOf(RESTORED)
     await adopt(WANTED)
     const before = [...made]
@@ -105,14 +105,14 @@ describe('A table that was restored', () => {
     expect(made).toEqual(before)
   })
 
-  it('that is the table of state has no stream, and needs no index', async () => {
+  it('has no stream and needs no index if it is the state table', async () => {
     const { GlobalSecondaryIndexes: _, ...plain } = RESTORED
     const { adopt, made } = tableOf(plain)
     expect(await adopt(STATE)).toBe('')
     expect(made).toEqual([PROTECTED, EXPIRING, RECOVERABLE])
   })
 
-  it('has the limits of the stage, and is never made colder', async () => {
+  it('gets the limits of the stage, and its warm throughput is never lowered', async () => {
     const units = { reads: 20_000, writes: 8_000 }
     const cold = tableOf({ ...RESTORED, WarmThroughput: { ReadUnitsPerSecond: 30_000, WriteUnitsPerSecond: 4_000 } })
     await cold.adopt({ ...WANTED, most: units, warm: units })
@@ -129,14 +129,14 @@ describe('A table that was restored', () => {
     expect(cold.made).toHaveLength(before)
   })
 
-  it('is waited for while it is restored, and while its backups have not begun', async () => {
+  it('is awaited until its restore is done and its backups have started', async () => {
     const { adopt, made, pauses } = tableOf(RESTORED, { noBackupsYet: 3, isCreated: false })
     expect(await adopt(STATE)).toBe('')
     expect(made).toEqual([PROTECTED, EXPIRING, RECOVERABLE])
     expect(pauses()).toBe(1 + 1 + 3)
   })
 
-  it('is not waited for without end: the deployment is told before its function is stopped', async () => {
+  it('is awaited for a limited time: the deployment fails before its function is stopped', async () => {
     const { adopt, made, pauses } = tableOf({ ...RESTORED, TableStatus: 'CREATING' })
     await expect(adopt(WANTED)).rejects.toThrow('still being restored')
     expect(made).toEqual([])
@@ -151,25 +151,25 @@ describe('A table that was restored', () => {
     ['was not restored from before', {}],
     ['was not restored from before', { RestoreSummary: { ...ORIGIN, SourceTableArn: `${ORIGIN.SourceTableArn}-2` } }],
     ['was restored to 2031-01-01T02:59:59.000Z', { RestoreSummary: { ...ORIGIN, RestoreDateTime: new Date(INSTANT - 1_000) } }],
-  ])('is left as it is where it %s', async (why, other) => {
+  ])('is left unchanged if it %s', async (why, other) => {
     const { adopt, made } = tableOf({ ...RESTORED, ...other })
     await expect(adopt({ ...WANTED, former: { name: 'before', instant: INSTANT } })).rejects.toThrow(why)
     expect(made).toEqual([])
   })
 
-  it('from the table before is taken, if not before the instant; without one its origin does not matter', async () => {
+  it('is adopted if restored from the previous table; without one its origin is ignored', async () => {
     const former = { name: 'before', instant: INSTANT }
     expect(await tableOf({ ...RESTORED, RestoreSummary: ORIGIN }).adopt({ ...WANTED, former })).toBe(STREAM)
     expect(await tableOf({ ...RESTORED, RestoreSummary: ORIGIN }).adopt(WANTED)).toBe(STREAM)
   })
 
-  it('that lets items expire by something else is not taken', async () => {
+  it('is not adopted if it expires items by another attribute', async () => {
     const { adopt, made } = tableOf(RESTORED, { expires: 'other' })
     await expect(adopt(WANTED)).rejects.toThrow('ValidationException')
     expect(made).not.toContainEqual(RECOVERABLE)
   })
 
-  it('is not taken where backups fail for another reason', async () => {
+  it('is not adopted if backups fail for another reason', async () => {
     const { adopt, mock } = tableOf(RESTORED)
     mock.on(UpdateContinuousBackupsCommand).rejects(failing('AccessDeniedException'))
     await expect(adopt(WANTED)).rejects.toThrow('AccessDeniedException')
@@ -179,7 +179,7 @@ describe('A table that was restored', () => {
 await runOnDynamo(async (engine) => {
   afterAll(() => engine.stop())
 
-  /** What the emulator does not know is answered in its place: which key encrypts a table, and recovery. */
+  /** Answers in place of the emulator: the encryption key of a table, and recovery. */
   function withoutWhatIsUnknown(): DynamoDBClient {
     let status = 'DISABLED'
     const send = async (command: object) => {
@@ -195,7 +195,7 @@ await runOnDynamo(async (engine) => {
     return { send } as unknown as DynamoDBClient
   }
 
-  it('A table of an emulator has a stream of both images then, and items that expire, and is adopted again as it is', async () => {
+  it('An adopted table of an emulator has a stream, protection and expiry, and stays adopted', async () => {
     const name = `restored-${crypto.randomUUID()}`
     await engine.client.send(new CreateTableCommand({ TableName: name, ...TABLE_DEFINITION }) as never)
     const client = withoutWhatIsUnknown()

@@ -1,4 +1,4 @@
-/** The rows of a deployment, on an emulator: the contract, answers that are lost, pages. */
+/** The rows of a deployment, on an emulator: the contract, lost answers, pages. */
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { DynamoDbRows } from '../../../lambdas/adapters/dynamodb/rows/rows.ts'
 import { TableClient } from '../../../lambdas/adapters/dynamodb/table-client.ts'
@@ -24,7 +24,7 @@ await runOnDynamo(async (engine) => {
   })
 
   describe('Rows in a table', () => {
-    it.each(['Put', 'BatchWrite'])('are changed once where the answer of a %s was lost', async (lost) => {
+    it.each(['Put', 'BatchWrite'])('are changed once if the answer of a %s is lost', async (lost) => {
       const table = await engine.newTable()
       let isLost = false
       const rows = rowsWith(table, ({ name }) => {
@@ -48,7 +48,7 @@ await runOnDynamo(async (engine) => {
         calls.push(`${name} ${text.includes('"ConsistentRead":true')}`)
         return undefined
       })
-      // Not to be made smaller: more than a page of 1 MB.
+      // Random, so that it does not compress: more than a page of 1 MB.
       const random = () => Buffer.from(crypto.getRandomValues(new Uint8Array(60_000))).toString('base64url')
       for (let i = 0; i < 25; i++) await rows.change('s', `${i}`, random)
       calls.length = 0
@@ -59,7 +59,7 @@ await runOnDynamo(async (engine) => {
       expect(new Set(calls)).toEqual(new Set(['Query true']))
     })
 
-    it('are removed where the table does not take all of a batch at once', async () => {
+    it('are all removed if the table leaves part of a batch unprocessed', async () => {
       const table = await engine.newTable()
       const rows = rowsWith(table, () => undefined)
       for (let i = 0; i < 30; i++) await rows.change('s', `${i}`, () => i)

@@ -1,4 +1,4 @@
-/** What the functions of a deployment share beside the resources: states, the key of seals, audit records. On an emulator. */
+/** State that the functions of a deployment share besides resources: values, the sealing key, audit records. On an emulator. */
 import { ScanCommand } from '@aws-sdk/lib-dynamodb'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { DynamoDbAuditLog } from '../../../lambdas/adapters/dynamodb/rows/audit-log.ts'
@@ -15,30 +15,30 @@ await runOnDynamo(async (engine) => {
   const dynamo = new TableClient(engine.client, table, limits)
   afterAll(() => engine.stop())
 
-  describe('a state several processes share', () => {
+  describe('A state that several processes share', () => {
     const open = (name: string) => new DynamoDbSharedState<readonly number[]>(dynamo, name, [])
 
-    it('begins as it was given, and is read as it was changed', async () => {
+    it('starts with its initial value and returns each change', async () => {
       const state = open('begins')
       expect(await state.read()).toEqual({ number: 0, value: [] })
       expect(await state.change((value) => [...value, 1])).toEqual({ number: 1, value: [1] })
       expect(await open('begins').read()).toEqual({ number: 1, value: [1] })
     })
 
-    it('loses no change of many that race', async () => {
+    it('loses none of many concurrent changes', async () => {
       const racers = Array.from({ length: 12 }, (_, i) => i)
       await Promise.all(racers.map((i) => open('races').change((value) => [...value, i])))
       const { number, value } = await open('races').read()
       expect([number, value.toSorted((a, b) => a - b)]).toEqual([racers.length, racers])
     })
 
-    it('is not written where nothing changes', async () => {
+    it('is not written if nothing changes', async () => {
       await open('same').change(() => [1])
       expect(await open('same').change((value) => value)).toEqual({ number: 1, value: [1] })
     })
   })
 
-  it('a key of seals is made once, whoever makes it, and is missed loudly', async () => {
+  it('A sealing key is created once despite concurrent callers; a missing key is an error', async () => {
     const own = new TableClient(engine.client, await engine.newTable(), limits)
     await expect(readSecretKey(own)).rejects.toThrow('has no key')
     await Promise.all([makeSecretKey(own), makeSecretKey(own)])
@@ -91,7 +91,7 @@ await runOnDynamo(async (engine) => {
       expect(await kept(table)).toMatchObject([{ key: 'Patient/1', status: 200, expires: at / 1000 + 2 * 24 * 60 * 60 }])
     })
 
-    it('take one write unit for a search that shows one patient', async () => {
+    it('take one write unit for a search that returns one patient', async () => {
       const own = new TableClient(engine.client, await engine.newTable(), limits)
       const log = new DynamoDbAuditLog({
         dynamo: own,
@@ -107,7 +107,7 @@ await runOnDynamo(async (engine) => {
         ...{ parameters: ['patient', 'code', '_sort', '_count'], queries: ['x'.repeat(22)], patients: [`Patient/${crypto.randomUUID()}`] },
         ...{ status: 200, duration: 123 },
       })
-      // The text is longer than the item.
+      // Its JSON text is longer than the stored item.
       const [item] = await kept(own.table)
       expect(Buffer.byteLength(JSON.stringify(item))).toBeLessThan(1024)
     })

@@ -1,4 +1,4 @@
-/** Tokens as deployed functions verify them: what proves them is in the table of state, and is asked for seldom. On an emulator. */
+/** Token verification in deployed functions: keys and revocations are in the state table and read rarely. On an emulator. */
 import { afterAll, expect, it } from '@jest/globals'
 import { DynamoDbRevocations } from '../../../lambdas/adapters/dynamodb/rows/revocations.ts'
 import { DynamoDbSharedState } from '../../../lambdas/adapters/dynamodb/rows/shared-state.ts'
@@ -11,7 +11,7 @@ import { runOnDynamo } from '../../fixtures/dynamodb/on-dynamo.ts'
 await runOnDynamo((engine) => {
   afterAll(() => engine.stop())
 
-  it('a function asks for keys once in ten seconds, for revocations once in three, in one read each, and answers 503 where it cannot', async () => {
+  it('A function caches keys for ten seconds, revocations for three, and reports failed reads', async () => {
     const table = await engine.newTable()
     const calls: string[] = []
     let fault: ClientFault | undefined

@@ -1,4 +1,4 @@
-/** Audit records in files: the contract, a file a day, and what disks do to lines. */
+/** Audit records in files: the contract, daily files, and disk failures. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { type FileHandle, open as openHandle } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { auditLogContract } from '../../contracts/audit-log.contract.ts'
 import { newFolder, runAtEnd } from '../../fixtures/at-end.ts'
 import { eventually } from '../../fixtures/eventually.ts'
 
-/** Whole lines: while a write fails, half a line may stand at the end. */
+/** Complete lines: a failed write may leave half a line at the end. */
 const linesOf = (path: string): readonly string[] =>
   existsSync(path) ? readFileSync(path, 'utf8').split('\n').slice(0, -1).filter((line) => line !== '') : [] // biome-ignore format: one line
 
@@ -19,7 +19,7 @@ const handles = Object.getPrototypeOf(probe) as FileHandle
 const write = handles.write as (...given: readonly unknown[]) => Promise<unknown>
 await probe.close()
 
-/** A disk that gets full in the middle of every write. */
+/** Makes every write fail halfway, as on a full disk. */
 const fail = (): void => {
   handles.write = async function (this: FileHandle, bytes: Uint8Array, offset: number, length: number, position: number) {
     await write.call(this, bytes, offset, Math.floor(length / 2), position)
@@ -51,14 +51,14 @@ auditLogContract('files', async (durability) => {
 describe('Audit records in files', () => {
   const entry = { requestId: 'r', tenant: 'default', interaction: 'read', status: 200, duration: 1 }
 
-  it('have a file a day, in order; those past their retention are removed', async () => {
+  it('are written in order to a file per day; expired files are removed', async () => {
     const folder = newFolder()
     const log = new FilesystemAuditLog({ folder, retentionDays: 2, durability: 'batched', onError: () => undefined })
     writeFileSync(join(folder, '2024-02-25.jsonl'), '')
     writeFileSync(join(folder, 'other.txt'), '')
     log.record({ ...entry, at: Date.parse('2024-02-27T23:59:59.999Z') })
     for (let i = 0; i < 3; i++) log.record({ ...entry, at: Date.parse('2024-02-28T00:00:00Z'), requestId: `r${i}` })
-    // The timer of the log has written them.
+    // The timer of the log writes them.
     await eventually(() => linesOf(join(folder, '2024-02-28.jsonl')).length === 3)
     log.record({ ...entry, at: Date.parse('2024-02-28T00:00:01Z'), requestId: 'last' })
     await log.close()
@@ -68,12 +68,12 @@ describe('Audit records in files', () => {
   })
 
   it.each<AuditDurability>(['batched', 'strict'])(
-    'are all there, %s, where an old file cannot be removed, which is told',
+    'are complete (%s) if an old file cannot be removed, which is reported',
     async (durability) => {
       const folder = newFolder()
       const told: unknown[] = []
       const log = new FilesystemAuditLog({ folder, retentionDays: 2, durability, onError: (error) => told.push(error) })
-      // No file, so it is not removed as one.
+      // A folder, so it cannot be removed as a file.
       mkdirSync(join(folder, '2024-02-01.jsonl'))
       const days = ['2024-02-27', '2024-02-28', '2024-02-29']
       await Promise.all(days.map((day) => log.record({ ...entry, at: Date.parse(day) })))
@@ -83,7 +83,7 @@ describe('Audit records in files', () => {
     },
   )
 
-  it('are kept that come while others cannot be written', async () => {
+  it('are retained if they arrive while earlier ones cannot be written', async () => {
     const folder = newFolder()
     const log = new FilesystemAuditLog({ folder, retentionDays: 2, durability: 'strict', onError: () => undefined })
     const at = Date.parse('2024-02-28')
@@ -101,7 +101,7 @@ describe('Audit records in files', () => {
     expect(linesOf(join(folder, '2024-02-28.jsonl')).map((line) => JSON.parse(line).requestId)).toEqual(['first', 'later'])
   })
 
-  it('are held, 100,000 of them, while the disk refuses them; how many are lost is told, also at the end', async () => {
+  it('are held up to 100,000 on a disk failure; losses are counted and reported', async () => {
     const folder = join(newFolder(), 'audit')
     writeFileSync(folder, 'in the way')
     const told: string[] = []
@@ -113,7 +113,7 @@ describe('Audit records in files', () => {
     expect(told.filter((line) => line.includes('are lost'))).toEqual(['Error: 3 audit records are lost: the disk takes none'])
   })
 
-  it('strict, have the room that was reserved for them, however many are under way', async () => {
+  it('fit into their reserved space in strict mode, however many are in flight', async () => {
     const folder = newFolder()
     const at = Date.parse('2024-02-28')
     const longest = (interaction: string, requestId: string): AuditRecord => {
@@ -130,7 +130,7 @@ describe('Audit records in files', () => {
       return write.call(this, bytes, offset, length, position)
     } as unknown as FileHandle['write']
     const first = log.record(longest('read', 'r0'))
-    // There is no room for one more before those that were promised it are in.
+    // No more space is granted until the records with reserved space are written.
     const refused: unknown[] = []
     for (let i = 0; i < 20; i++) await Promise.resolve(log.prepare(at, 'bundle')).catch((error) => refused.push(error))
     await first
@@ -141,7 +141,7 @@ describe('Audit records in files', () => {
     expect(linesOf(join(folder, '2024-02-28.jsonl')).map((line) => JSON.parse(line).requestId)).toEqual(['r0', 'r1', 'r2', 'r3', 'r4'])
   })
 
-  it('strict, take no room of others if they need more than was reserved, and are stored once there is room', async () => {
+  it('leave the reserved space of others alone in strict mode, and are stored later', async () => {
     const folder = newFolder()
     const at = Date.parse('2024-02-28')
     const log = new FilesystemAuditLog({ folder, retentionDays: 2, durability: 'strict', onError: () => undefined })
@@ -155,7 +155,7 @@ describe('Audit records in files', () => {
     const records = (id: string, parts: number) =>
       Array.from({ length: parts }, (_, i): AuditRecord => ({ ...entry, at, requestId: id, scopes: 'x'.repeat(4_000), part: i, parts }))
     const [first, ...others] = records('large', 100)
-    // The small record is written with the room that it has, while the large one asks for more.
+    // The small record uses its reserved space while the large one requests more.
     const large = expect(log.record(first!, ...others)).rejects.toThrow('no room')
     await log.record({ ...entry, at, requestId: 'small' })
     await large
@@ -165,7 +165,7 @@ describe('Audit records in files', () => {
     expect(kept).toEqual(['small', ...Array(100).fill('large')])
   })
 
-  it('go on in a new file where somebody took away the one that was full', async () => {
+  it('continue in a new file if the full one was removed', async () => {
     const folder = newFolder()
     const log = new FilesystemAuditLog({ folder, retentionDays: 2, durability: 'strict', onError: () => undefined })
     const at = Date.parse('2024-02-28')
@@ -189,21 +189,21 @@ describe('A file of lines', () => {
   it.each([
     ['nothing', ''],
     ['a torn line', '{"n":3,"s'],
-    ['reserved room', '\n'.repeat(300_000)],
-    ['a torn line in reserved room', `{"n":3,"s${'\n'.repeat(300_000)}`],
-    ['what a disk did not get before its power was cut', `${'\0'.repeat(5_000)}\n${'\0'.repeat(100)}`],
-  ])('goes on behind its last whole line where a process left %s', async (_, left) => {
+    ['reserved space', '\n'.repeat(300_000)],
+    ['a torn line in reserved space', `{"n":3,"s${'\n'.repeat(300_000)}`],
+    ['zeros after a power failure', `${'\0'.repeat(5_000)}\n${'\0'.repeat(100)}`],
+  ])('continues after its last complete line where a process left %s', async (_, left) => {
     const path = join(newFolder(), 'lines')
     writeFileSync(path, whole + left)
     const file = await AuditFile.open(path)
     await file.append('{"n":4}\n', false)
-    // Before it is closed: the process may be killed.
+    // Before close(): the process may be killed.
     expect(readFileSync(path, 'utf8')).toBe(`${whole}{"n":4}\n`)
     await file.close()
     expect(readFileSync(path, 'utf8')).toBe(`${whole}{"n":4}\n`)
   })
 
-  it('is begun again where there is no whole line', async () => {
+  it('starts again if it has no complete line', async () => {
     const path = join(newFolder(), 'lines')
     writeFileSync(path, '{"n":')
     const file = await AuditFile.open(path)
@@ -214,7 +214,7 @@ describe('A file of lines', () => {
     expect(readFileSync(path, 'utf8')).toBe('{"n":1}\n')
   })
 
-  it('gets no half line where the disk is full', async () => {
+  it('gets no partial line on a full disk', async () => {
     const folder = newFolder()
     symlinkSync('/dev/full', join(folder, 'full'))
     const file = await AuditFile.open(join(folder, 'full'))

@@ -1,4 +1,4 @@
-/** The blob store of the embedded home: the contract, and what only a folder can go through. */
+/** The filesystem blob store: the contract, and cases specific to a folder. */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
@@ -19,7 +19,7 @@ blobStoreContract('files', async () => ({ store: new FilesystemBlobStore(join(ro
 describe('A folder of blobs', () => {
   const bytes = new TextEncoder().encode('content')
 
-  it('is read by the next process', async () => {
+  it('is readable by the next process', async () => {
     const folder = join(root, 'next')
     await new FilesystemBlobStore(folder).put('a/b', { bytes, contentType: 'text/plain' })
     const parts = await new FilesystemBlobStore(folder).openParts('c', 'text/plain')
@@ -29,7 +29,7 @@ describe('A folder of blobs', () => {
     for (const key of ['a/b', 'c']) expect((await next.get(key))?.bytes).toEqual(Buffer.from(bytes))
   })
 
-  it('keeps the old object and nothing else when the new one could not be written whole', async () => {
+  it('keeps only the old object if the new one could not be written', async () => {
     const folder = join(root, 'broken')
     await new FilesystemBlobStore(folder).put('a', { bytes, contentType: 'text/plain' })
     const [file] = readdirSync(join(folder, 'objects'))
@@ -50,7 +50,7 @@ describe('A folder of blobs', () => {
     expect(readdirSync(join(root, 'no-room'))).toEqual([])
   })
 
-  it('does not list what a process that ended left unfinished', async () => {
+  it('does not list unfinished objects', async () => {
     const folder = join(root, 'left')
     const store = new FilesystemBlobStore(folder)
     await store.put('a', { bytes, contentType: 'text/plain' })
@@ -68,7 +68,7 @@ describe('A folder of blobs', () => {
     await writing
   })
 
-  it('leaves nothing of parts that were aborted, or left out, or whose object is removed or replaced', async () => {
+  it('keeps no parts that are aborted, unused, or of a replaced object', async () => {
     const folder = join(root, 'parts')
     const store = new FilesystemBlobStore(folder)
     const left = () =>
@@ -88,7 +88,7 @@ describe('A folder of blobs', () => {
     expect(left()).toEqual([])
   })
 
-  it('copies no part when they are complete, and reads no others than it needs', async () => {
+  it('copies no part on completion, and reads only the parts it needs', async () => {
     const folder = join(root, 'large')
     const store = new FilesystemBlobStore(folder)
     const parts = await store.openParts('a', 'text/plain')
@@ -111,7 +111,7 @@ describe('A folder of blobs', () => {
     expect([readdirSync(join(folder, 'objects')), readdirSync(join(folder, 'parts'))]).toEqual([[], []])
   })
 
-  it('opens objects of a server before this one', async () => {
+  it('reads objects in the format of an earlier server', async () => {
     const folder = join(root, 'old')
     mkdirSync(join(folder, 'objects'), { recursive: true })
     const name = createHash('sha256').update('a/b').digest('hex')
@@ -122,7 +122,7 @@ describe('A folder of blobs', () => {
     expect(readdirSync(join(folder, 'objects'))).toEqual([])
   })
 
-  it('is completed by who comes after a process that ended half-way, also by two at once', async () => {
+  it('completes an object that a crashed process half completed, also twice at once', async () => {
     const folder = join(root, 'half')
     const store = new FilesystemBlobStore(folder)
     const parts = await store.openParts('a', 'text/plain')
@@ -134,7 +134,7 @@ describe('A folder of blobs', () => {
     expect(readdirSync(join(folder, 'parts', parts.id)).sort()).toEqual(['1', 'of'])
   })
 
-  it('keeps the parts of an object whose process ended before it said that they are complete, and takes parts of none away', async () => {
+  it('keeps parts of objects completed before a crash, and removes parts without an object', async () => {
     const folder = join(root, 'ended')
     const store = new FilesystemBlobStore(folder)
     const made = async (key: string) => {
@@ -155,7 +155,7 @@ describe('A folder of blobs', () => {
     expect([readdirSync(said).sort(), existsSync(orphan)]).toEqual([['1', 'of'], false])
   })
 
-  it('sweeps what a process that ended left half written, once that is a day old', async () => {
+  it('removes half-written files of a previous process after one day', async () => {
     const folder = join(root, 'swept')
     const store = new FilesystemBlobStore(folder)
     await store.put('a', { bytes, contentType: 'text/plain' })
@@ -174,7 +174,7 @@ describe('A folder of blobs', () => {
   })
 
   itRequiring('ulimit', isProgramUsable('sh', '-c', 'ulimit -S -f 1000'))(
-    'on a full disk refuses, and has nothing of what did not fit',
+    'refuses writes on a full disk and keeps nothing of them',
     async () => {
       const folder = join(root, 'full')
       const program = fileURLToPath(new URL('../../fixtures/crash/blobs-until-full.ts', import.meta.url))
@@ -188,7 +188,7 @@ describe('A folder of blobs', () => {
     },
   )
 
-  it('continues only parts by their ids', async () => {
+  it('continues parts only by a valid id', async () => {
     const store = new FilesystemBlobStore(join(root, 'ids'))
     await expect(store.openParts('a', 'text/plain', '../../etc')).rejects.toThrow(RangeError)
     const unknown = await store.openParts('a', 'text/plain', '00000000-0000-4000-8000-000000000000')

@@ -1,4 +1,4 @@
-/** The folder of an embedded server: one process has it, nobody else may look into it, and its key is there whole. */
+/** The folder of an embedded server: one process locks it, other users cannot read it, and its key is complete. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -21,12 +21,12 @@ runAtEnd(() => {
   for (const child of children) child.kill('SIGKILL')
 })
 
-/** Below a new one: it is not there yet. */
+/** A path in a new folder that does not exist yet. */
 const unmade = (): string => join(newFolder(), 'data')
 
 const program = fileURLToPath(new URL('../../fixtures/crash/take-lock.ts', import.meta.url))
 
-/** `told`: the lines it says, one after the other. */
+/** Starts a process that takes the lock. `told`: its next line of output. */
 function taker(folder: string): { readonly child: ChildProcess; readonly told: () => Promise<string> } {
   const child = spawn(process.execPath, [program, join(folder, 'lock.db')], { stdio: ['pipe', 'pipe', 'inherit'] })
   children.add(child)
@@ -61,7 +61,7 @@ describe('The lock of a folder', () => {
     await once(child, 'exit')
   }
 
-  it('is given once in a process, too, and goes back', async () => {
+  it('is granted once, also within a process, and can be released', async () => {
     const folder = unmade()
     const { unlock } = await openDataFolder(folder)
     for (let i = 0; i < 2; i++)
@@ -75,7 +75,7 @@ describe('The lock of a folder', () => {
     again.unlock()
   })
 
-  it('is not given up where nobody remembers how', () => {
+  it('stays held after a garbage collection', () => {
     const file = join(newFolder(), 'lock.db')
     expect(takeLock(file)).toBeDefined()
     setFlagsFromString('--expose-gc')
@@ -83,7 +83,7 @@ describe('The lock of a folder', () => {
     expect(takeLock(file)).toBeUndefined()
   })
 
-  it('warns of a living process that an old lock names, which may be a server of then or a bystander, and leaves both alone', async () => {
+  it('warns about a running process that an old lock names, and leaves both alone', async () => {
     const folder = newFolder()
     const bystander = spawn('sleep', ['60'])
     children.add(bystander)
@@ -108,7 +108,7 @@ describe('The lock of a folder', () => {
     expect([warnings, readdirSync(folder)]).toEqual([[], ['lock.db']])
   })
 
-  it('leaves what is called as an old lock, and is none', async () => {
+  it('leaves a file that has the name of an old lock but other content', async () => {
     const folder = newFolder()
     writeFileSync(join(folder, 'lock'), 'of my bicycle: 4711')
     const { warnings, unlock } = await openDataFolder(folder)
@@ -116,7 +116,7 @@ describe('The lock of a folder', () => {
     expect([warnings, readFileSync(join(folder, 'lock'), 'utf8')]).toEqual([[], 'of my bicycle: 4711'])
   })
 
-  it('cannot be had where it cannot be written', async () => {
+  it('cannot be taken in a folder that is not writable', async () => {
     const file = unmade()
     writeFileSync(file, '')
     await expect(openDataFolder(join(file, 'below'))).rejects.toThrow(/is not writable \(ENOTDIR\)/)
@@ -124,7 +124,7 @@ describe('The lock of a folder', () => {
 })
 
 describe('The key of a folder', () => {
-  it('is made once', async () => {
+  it('is created once', async () => {
     const data = await openDataFolder(newFolder())
     const key = await data.key()
     expect(key).toHaveLength(32)
@@ -132,7 +132,7 @@ describe('The key of a folder', () => {
     data.unlock()
   })
 
-  it('is made where a full disk left an empty one, and refused where it is another file', async () => {
+  it('replaces the empty file of a full disk, and rejects any other file', async () => {
     const data = await openDataFolder(newFolder())
     writeFileSync(data.path('key'), '')
     const key = await data.key()
@@ -146,7 +146,7 @@ describe('The key of a folder', () => {
 describe('A folder', () => {
   const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8)
 
-  it('is taken from others, with what an older server left in it, and nobody reaches what is deeper; one somebody shared is told of', async () => {
+  it('becomes private with the files of an older server; a shared one causes a warning', async () => {
     const folder = join(newFolder(), 'my data')
     mkdirSync(folder)
     for (const path of ['audit', 'blobs', 'blobs/objects', 'exports', 'signing-keys']) mkdirSync(join(folder, path))
@@ -189,19 +189,19 @@ describe('A folder', () => {
     ])
   })
 
-  it('that is made is private from the beginning', async () => {
+  it('is private from its creation', async () => {
     const before = process.umask(0)
     const folder = unmade()
     const { warnings, unlock, key } = await openDataFolder(folder)
     await key()
     process.umask(before)
-    // The lock itself writes nothing, so that it needs no room on the disk, and leaves nothing to a crash.
+    // The lock writes nothing, so it needs no disk space and leaves nothing behind after a crash.
     expect(readdirSync(folder).sort()).toEqual(['key', 'lock.db'])
     unlock()
     expect([warnings, modeOf(folder), modeOf(join(folder, 'key')), modeOf(join(folder, 'lock.db'))]).toEqual([[], '700', '600', '600'])
   })
 
-  it('that is elsewhere in part is told of where others can look into that', async () => {
+  it('warns about linked folders that other users can read', async () => {
     const [folder, shared, own] = [newFolder(), newFolder(), newFolder()]
     chmodSync(shared, 0o755)
     symlinkSync(shared, join(folder, 'audit'))
@@ -211,7 +211,7 @@ describe('A folder', () => {
     expect([warnings, modeOf(shared)]).toEqual([[`${join(folder, 'audit')} leads to what can be read by other users`], '755'])
   })
 
-  it('that holds other things, as a home does, leaves them as they are', async () => {
+  it('leaves unrelated files unchanged', async () => {
     const folder = newFolder()
     for (const name of ['notes.txt', 'novel.unfinished', 'keys', 'store.txt']) {
       writeFileSync(join(folder, name), 'mine')
@@ -232,7 +232,7 @@ describe('A folder', () => {
     ])
   })
 
-  it('loses what a process that ended had not finished', async () => {
+  it('loses the unfinished files of a previous process', async () => {
     const folder = newFolder()
     writeFileSync(join(folder, 'key.1.unfinished'), '')
     mkdirSync(join(folder, 'my.unfinished'))

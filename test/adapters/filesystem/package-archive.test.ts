@@ -1,4 +1,4 @@
-/** Archives of packages that nobody vouches for. */
+/** Package archives from untrusted sources. */
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from '@jest/globals'
 import { ArchiveError, type ArchiveLimits, type JsonObject, readArchive } from '../../../lambdas/adapters/filesystem/package-archive.ts'
@@ -17,7 +17,7 @@ async function read(bytes: Uint8Array, bounds?: ArchiveLimits): Promise<readonly
 const MANIFEST = { 'package/package.json': { name: 'a', version: '1.0.0' } }
 
 describe('An archive', () => {
-  it('gives its package.json and the JSON beside it, of no other folder', async () => {
+  it('yields its package.json and the JSON files beside it, from no other folder', async () => {
     const files = {
       'package/a.json': { a: 1 },
       'package/example/b.json': { b: 1 },
@@ -30,7 +30,7 @@ describe('An archive', () => {
     expect(await readArchive(chunksOf(bytes), () => undefined)).toEqual(MANIFEST['package/package.json'])
   })
 
-  it('is read without the files of attributes that a Mac adds', async () => {
+  it('is read without the attribute files that macOS adds', async () => {
     const bytes = await packArchive({
       '._package': 'x',
       'package/._package.json': '\u0000\u0005',
@@ -42,13 +42,13 @@ describe('An archive', () => {
   })
 
   it.each([
-    ['nothing', async () => new Uint8Array(0), 'cannot be read'],
-    ['what is not compressed', async () => Buffer.from('{"a":1}'), 'cannot be read'],
-    ['what is no tar', async () => gzipSync('x'.repeat(2_000)), 'cannot be read'],
-    ['what is cut off', async () => (await packArchive(guideFilesOf('1.0.0'))).subarray(0, 300), 'cannot be read'],
-    ['what is damaged', async () => (await packArchive(guideFilesOf('1.0.0'))).map((byte, i) => (i === 200 ? byte ^ 0xff : byte)), ''],
-    ['none of a package', () => packArchive({ 'package/a.json': {} }), 'It has no package/package.json'],
-    ['what is no JSON', () => packArchive({ ...MANIFEST, 'package/a.json': '{"a"' }), 'package/a.json is not a JSON object'],
+    ['an empty file', async () => new Uint8Array(0), 'cannot be read'],
+    ['uncompressed text', async () => Buffer.from('{"a":1}'), 'cannot be read'],
+    ['no tar archive', async () => gzipSync('x'.repeat(2_000)), 'cannot be read'],
+    ['a truncated archive', async () => (await packArchive(guideFilesOf('1.0.0'))).subarray(0, 300), 'cannot be read'],
+    ['a damaged archive', async () => (await packArchive(guideFilesOf('1.0.0'))).map((byte, i) => (i === 200 ? byte ^ 0xff : byte)), ''],
+    ['no package', () => packArchive({ 'package/a.json': {} }), 'It has no package/package.json'],
+    ['invalid JSON', () => packArchive({ ...MANIFEST, 'package/a.json': '{"a"' }), 'package/a.json is not a JSON object'],
     ['a list', () => packArchive({ ...MANIFEST, 'package/a.json': [] }), 'package/a.json is not a JSON object'],
     [
       'a link',
@@ -56,13 +56,13 @@ describe('An archive', () => {
       'It holds a link (package/a.json)',
     ],
     ['a hard link', () => packArchive(MANIFEST, { name: 'package/a.json', type: 'link', linkname: '/etc/passwd' }), 'It holds a link'],
-  ])('is refused: %s', async (_, make, text) => {
+  ])('is rejected: %s', async (_, make, text) => {
     const refused = read(await make())
     await expect(refused).rejects.toBeInstanceOf(ArchiveError)
     await expect(refused).rejects.toThrow(text)
   })
 
-  it('is bounded: all of it unpacked, each file, how many', async () => {
+  it('is limited in unpacked size, size of each file and number of files', async () => {
     const bytes = await packArchive({ ...MANIFEST, 'package/a.json': { a: '0'.repeat(100_000) }, 'package/b.json': {} })
     const wide: ArchiveLimits = { all: 1_000_000, each: 200_000, files: 3 }
     expect(bytes.length).toBeLessThan(2_000)

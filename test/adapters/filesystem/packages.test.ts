@@ -1,4 +1,4 @@
-/** Packages in folders, and the definitions in them. */
+/** Packages in folders, and their definitions. */
 import { mkdirSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, expect, it } from '@jest/globals'
@@ -11,7 +11,7 @@ import { newFolder } from '../../fixtures/at-end.ts'
 import { eventually } from '../../fixtures/eventually.ts'
 import { packageLoader } from '../../fixtures/packages.ts'
 
-/** Waits until the clock of the file system has moved on: it stands still for some milliseconds. */
+/** Waits until the clock of the file system advances: its resolution is some milliseconds. */
 async function tick(): Promise<void> {
   const file = join(newFolder(), 'clock')
   const now = (): bigint => {
@@ -52,7 +52,7 @@ conformanceContract('Folders', async () => {
 const URL = 'http://example.org/ValueSet/a'
 type Said = { readonly version: string; readonly from: string }
 
-/** As one that was added before packages told of their files. */
+/** Writes a package in the form from before packages listed their files. */
 function put(folder: string, said: Said | undefined): string {
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'old', version: '1.0.0' }))
@@ -70,19 +70,19 @@ const over = (folder: string, ...own: readonly string[]) =>
 const from = async (packages: PackagedDefinitions): Promise<unknown> =>
   ((await packages.valueSet(URL)) as unknown as Said | undefined)?.from
 
-it('what a server has before what is added, where both are of one version', async () => {
+it('A definition of the server wins over an added one of the same version', async () => {
   const own = [put(newFolder(), undefined), put(newFolder(), { version: '1.0.0', from: 'own' })]
   put(join(added, 'a'), { version: '1.0.0', from: 'a' })
   expect(await from(over(added, ...own))).toBe('own')
 })
 
-it('has another state after each change, however soon it follows, and reads again what took the place of another', async () => {
+it('The state changes after each addition, even if the folder time stays the same', async () => {
   const packages = over(added)
   const states = [await packages.state()]
   for (let i = 0; i < 20; i++) {
     put(join(added, `p${i}.unfinished`), { version: `1.${i}.0`, from: `p${i}` })
     renameSync(join(added, `p${i}.unfinished`), join(added, `p${i}`))
-    // As where the clock of the file system stands still.
+    // Simulates a file system clock that stands still.
     const now = new Date(Math.floor(Date.now() / 1_000) * 1_000)
     utimesSync(added, now, now)
     states.push(await packages.state())
@@ -92,14 +92,14 @@ it('has another state after each change, however soon it follows, and reads agai
   expect(await packages.state()).toBe(states.at(-1))
 })
 
-it('has none of what is not finished, is no folder, or was removed', async () => {
+it('Unfinished packages, plain files and missing folders provide no definitions', async () => {
   put(join(added, 'a.unfinished'), { version: '1.0.0', from: 'unfinished' })
   writeFileSync(join(added, 'lock.db'), '')
   expect(await from(over(added))).toBeUndefined()
   expect(await from(over(join(added, 'missing')))).toBeUndefined()
 })
 
-it('goes by what a package says it is called, where its name may end as a version begins', async () => {
+it('The name in package.json decides if it matches the folder', async () => {
   const label = { name: 'example.rules-2x', version: '1.0.0' }
   const store = new FilesystemPackages(added)
   await store.add(label, new Map([['package.json', JSON.stringify(label)]]))
@@ -108,7 +108,7 @@ it('goes by what a package says it is called, where its name may end as a versio
   expect((await new FilesystemPackages(added).now()).packages.map(({ name }) => name)).toEqual(['example.rules'])
 })
 
-it('two packages whose names and versions are alike, put together, are both there, and each goes alone', async () => {
+it('Two packages with the same joined name and version coexist and are removed separately', async () => {
   const [one, other] = [
     { name: 'example.one', version: '2-3.0.0' },
     { name: 'example.one-2', version: '3.0.0' },
@@ -121,14 +121,14 @@ it('two packages whose names and versions are alike, put together, are both ther
   expect(await labels()).toEqual([one, other])
   expect(await store.remove(one)).toBe(true)
   expect([await labels(), await store.remove(one)]).toEqual([[other], false])
-  // The one that is left stands under the other name.
+  // The remaining package is stored under the alternative folder name.
   expect(await store.add(other, files(other))).toBe(false)
   expect(await store.add(one, files(one))).toBe(true)
   expect(await store.remove(other)).toBe(true)
   expect(await labels()).toEqual([one])
 })
 
-it('what every server has is built in, what is added is not', async () => {
+it('Definitions of the server are built in; definitions of added packages are not', async () => {
   const PROFILE = 'http://example.org/StructureDefinition/a'
   const first = newFolder()
   for (const [folder, version] of [

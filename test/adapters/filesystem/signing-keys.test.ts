@@ -1,4 +1,4 @@
-/** The signing keys of the embedded authorization server, as files. */
+/** The signing keys of the embedded authorization server, in files. */
 import { mkdirSync, readdirSync, readFileSync, renameSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
@@ -14,7 +14,7 @@ signingKeysContract('files', async () => {
 describe('The files of signing keys', () => {
   const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8)
 
-  it('are their owner’s alone, and hold what is secret, which no listing tells', async () => {
+  it('are readable by their owner only, and no listing reveals the secrets', async () => {
     const before = process.umask(0)
     const folder = join(newFolder(), 'data', 'signing-keys')
     const keys = new FilesystemSigningKeys(folder)
@@ -28,7 +28,7 @@ describe('The files of signing keys', () => {
     for (const name of ['d', 'p', 'q', 'dp', 'dq', 'qi']) expect(JSON.stringify(await keys.list())).not.toContain(secret[name])
   })
 
-  it('that a killed process had not finished are no keys, and go when nobody writes them any more', async () => {
+  it('are no keys while unfinished, and are removed once they are old', async () => {
     const folder = newFolder()
     const keys = new FilesystemSigningKeys(folder)
     const [old, young, other] = ['a.json.1.unfinished', 'b.json.2.unfinished', 'notes.txt'].map((name) => join(folder, name))
@@ -40,7 +40,7 @@ describe('The files of signing keys', () => {
     expect(await keys.list()).toHaveLength(1)
   })
 
-  it('that are something else, or another key, are told by their name and nothing of what they hold', async () => {
+  it('are reported by name, without content, if they hold no key or another key', async () => {
     for (const change of ['text', 'other', 'folder'] as const) {
       const folder = newFolder()
       const keys = new FilesystemSigningKeys(folder)

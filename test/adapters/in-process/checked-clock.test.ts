@@ -1,4 +1,4 @@
-/** The clock of the embedded home: when it is believed, and when not. */
+/** The clock of the embedded server: when it is trusted, and when not. */
 import { describe, expect, it } from '@jest/globals'
 import { CheckedClock } from '../../../lambdas/adapters/in-process/checked-clock.ts'
 import { DAY, MINUTE, SetClock, YEAR } from '../../fixtures/set-clock.ts'
@@ -15,8 +15,8 @@ function clockAt(iso = NOW, newest = 0) {
   return { machine, clock, told, said, may: () => [clock.mayStamp(), clock.maySweep()] }
 }
 
-describe('A clock that runs', () => {
-  it('is believed, however long, and when it is corrected by minutes', () => {
+describe('A running clock', () => {
+  it('is trusted for any time, also when it is corrected by minutes', () => {
     const { machine, may, told, said } = clockAt()
     for (let day = 0; day < 800; day++) {
       machine.pass(DAY)
@@ -27,7 +27,7 @@ describe('A clock that runs', () => {
     expect(told).toEqual([])
   })
 
-  it('never goes back by itself', () => {
+  it('never goes back', () => {
     const { machine, said } = clockAt()
     expect(said()).toBe(NOW)
     machine.set(-MINUTE)
@@ -36,7 +36,7 @@ describe('A clock that runs', () => {
     expect(said()).toBe('2026-06-01T12:01:00.000Z')
   })
 
-  it.each([HOUR, 30 * DAY, 3 * YEAR])('is believed after a sleep of %d ms', (ms) => {
+  it.each([HOUR, 30 * DAY, 3 * YEAR])('is trusted after a sleep of %d ms', (ms) => {
     const { machine, clock, may, told } = clockAt()
     machine.pass(HOUR)
     machine.suspend(ms)
@@ -47,7 +47,7 @@ describe('A clock that runs', () => {
 })
 
 describe.each([10 * YEAR, -10 * YEAR, HOUR, -HOUR, 6 * MINUTE, -6 * MINUTE])('A clock that is set by %d ms', (by) => {
-  it('is not believed until it is set back; meanwhile time goes on from before', () => {
+  it('is not trusted until it is set back; meanwhile its time continues', () => {
     const { machine, may, told, said } = clockAt()
     machine.set(by)
     expect(may()).toEqual([false, false])
@@ -62,7 +62,7 @@ describe.each([10 * YEAR, -10 * YEAR, HOUR, -HOUR, 6 * MINUTE, -6 * MINUTE])('A 
     expect(told).toEqual([expect.stringContaining('The clock jumped from 2026-06-01T12:00:00.000Z to ')])
   })
 
-  it('is believed once it is accepted, and watched from there', () => {
+  it('is trusted once accepted, and checked from there on', () => {
     const { machine, clock, may } = clockAt()
     machine.set(by)
     expect(may()).toEqual([false, false])
@@ -81,14 +81,14 @@ describe('A clock at the start', () => {
     [10 * YEAR, [false, false]],
     [-MINUTE, [true, true]],
     [-10 * YEAR, [true, true]],
-  ])('that is %d ms after the newest version: may it stamp and sweep?', (after, wanted) => {
+  ])('allows stamps and sweeps by its distance from the newest version: %d ms', (after, wanted) => {
     const { clock, may } = clockAt(NOW, Date.parse(NOW) - after)
     expect(may()).toEqual(wanted)
     clock.accept()
     expect(may()).toEqual([true, true])
   })
 
-  it('that is behind the newest version says so, and its own time', () => {
+  it('reports that it is behind the newest version, and returns its own time', () => {
     const { told, said } = clockAt(NOW, Date.parse(NOW) + 10 * YEAR)
     expect(told).toEqual([
       'The clock says 2026-06-01T12:00:00.000Z, but there is a version of 2036-05-29T12:00:00.000Z: one of the two is wrong',
@@ -107,16 +107,16 @@ describe('A clock at the start', () => {
       ],
     ],
     [366 * DAY, [expect.stringContaining('nothing is swept until it is accepted')]],
-  ])('that is %d ms after the newest version says what it does not do', (after, wanted) => {
+  ])('reports blocked sweeps if it is far after the newest version: %d ms', (after, wanted) => {
     expect(clockAt(NOW, Date.parse(NOW) - after).told).toEqual(wanted)
   })
 
-  it('that is years after the newest version says so', () => {
+  it('reports refused writes if it is years after the newest version', () => {
     const { told } = clockAt(NOW, Date.parse(NOW) - 10 * YEAR)
     expect(told).toEqual([expect.stringMatching(/^The clock says 2026.* the newest version is of 2016.*: writes are refused/)])
   })
 
-  it('is not doubted for a store that takes the place of another, unless it was already', () => {
+  it('stays trusted when the store is replaced; a distrusted one becomes trusted', () => {
     const believed = clockAt(NOW, Date.parse(NOW) - DAY)
     believed.clock.compareWith(Date.parse(NOW) - 10 * YEAR)
     believed.clock.compareWith(Date.parse(NOW) + 10 * YEAR)
@@ -126,7 +126,7 @@ describe('A clock at the start', () => {
     expect(doubted.may()).toEqual([true, true])
   })
 
-  it('that was behind it is set right by a jump to after it, once, and not by one of years', () => {
+  it('accepts one jump forward past the newest version, but not of years', () => {
     const late = clockAt('2020-01-01T00:00:00.000Z', Date.parse(NOW))
     late.machine.set(Date.parse(NOW) - Date.parse('2020-01-01T00:00:00.000Z') + DAY)
     expect(late.may()).toEqual([true, true])

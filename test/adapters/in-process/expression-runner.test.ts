@@ -1,4 +1,4 @@
-/** Expressions of clients on a process that can be ended: whatever they do costs them alone. http://hl7.org/fhirpath/N1/ */
+/** Client expressions run in a process that can be ended: a costly one affects only itself. http://hl7.org/fhirpath/N1/ */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -36,7 +36,7 @@ const evaluated = (...expressions: readonly string[]): Promise<readonly Evaluati
 const shown = (outcome: EvaluationResult): unknown => ('values' in outcome ? outcome.values : outcome.failure)
 const computed = (found: FoundValue | undefined): unknown => (found !== undefined && 'value' in found ? found.value : found)
 
-/** What no count of items sees, and no clock stops: one operation of fhirpath.js on very long texts. */
+/** Expressions that no item count and no clock stops: one operation of fhirpath.js on very long texts. */
 const POISONS: readonly (readonly [string, string])[] = [
   ['a text that is doubled and split', `Patient.id${'.select($this & $this)'.repeat(26)}.toChars().count()`],
   ['a text that is replaced by more', `'a'${".replace('a', 'aaaaaaaaaa')".repeat(9)}.upper().length()`],
@@ -46,7 +46,7 @@ const POISONS: readonly (readonly [string, string])[] = [
 ]
 
 describe('an expression', () => {
-  it('has its values with their types, elements by the way to them', async () => {
+  it('returns typed values, and elements by their path', async () => {
     const [outcome] = await evaluated("Patient.repeat(name) | Patient.name.given.join('') | 5.5 'mg'")
     expect(shown(outcome!)).toEqual([
       { type: 'HumanName', from: 'resource', at: ['name', 0] },
@@ -67,11 +67,11 @@ describe('an expression', () => {
     ['name.unheardOf()', 'unheardOf'],
     ['%unheardOf', 'unheardOf'],
     ['Patient.name.where(now() > @2020)', 'now( is nothing an index can keep'],
-  ])('%s is refused with the reason', async (expression, reason) => {
+  ])('is refused with a reason: %s', async (expression, reason) => {
     expect(await findExpressionProblem(runner, expression, 'Patient')).toEqual({ text: expect.stringContaining(reason) })
   })
 
-  it('that takes too long on no elements at all is refused', async () => {
+  it('is refused if it takes too long even without elements', async () => {
     expect(await findExpressionProblem(runner, `'${'a'.repeat(40)}b'.matches('^(a+)+$')`, 'Patient')).toBe('too-costly')
   })
 })
@@ -82,36 +82,39 @@ describe('conformsTo()', () => {
     (await runner.evaluate([{ expression, type: 'Bundle', resource: bundle, isShown: true, conformance }], PLENTY))[0]!
   const at = (i: number): ConformanceQuestion => ({ at: ['entry', i, 'resource'], canonical: 'http://x' })
 
-  it('asks about all resources at once and takes the answers', async () => {
+  it('asks about all resources at once and uses the answers', async () => {
     const expression = "entry.resource.where(conformsTo('http://x')).single().id"
     expect(await asked(expression)).toMatchObject({ failure: 'unanswered', questions: [at(0), at(1)] })
     expect(await asked(expression, { ...at(0), conforms: false })).toMatchObject({ failure: 'unanswered', questions: [at(1)] })
     const answered = await asked(expression, { ...at(0), conforms: false }, { ...at(1), conforms: true })
     expect(shown(answered)).toEqual([{ type: 'string', from: 'resource', at: ['entry', 1, 'resource', 'id'] }])
   })
-  it('fails where no answers are given', async () => {
+  it('fails if no answers are given', async () => {
     const [outcome] = await runner.evaluate([{ expression: "conformsTo('x')", type: 'Bundle', resource: bundle, isShown: true }], PLENTY)
     expect(outcome).toMatchObject({ failure: 'failed', reason: 'conformsTo() is not available in this place' })
   })
 })
 
 describe('an expression that costs too much', () => {
-  it.each(isFullRun ? POISONS : POISONS.slice(0, 2))('is told so, and those around it have their values: %s', async (_, poison) => {
-    const [before, costly, after] = await evaluated('Patient.id', poison, 'Patient.id')
-    expect([before, costly, after].map((each) => shown(each!))).toEqual([
-      [{ type: 'string', value: 'p' }],
-      'too-costly',
-      [{ type: 'string', value: 'p' }],
-    ])
-  })
+  it.each(isFullRun ? POISONS : POISONS.slice(0, 2))(
+    'is reported as too costly, and expressions around it return values: %s',
+    async (_, poison) => {
+      const [before, costly, after] = await evaluated('Patient.id', poison, 'Patient.id')
+      expect([before, costly, after].map((each) => shown(each!))).toEqual([
+        [{ type: 'string', value: 'p' }],
+        'too-costly',
+        [{ type: 'string', value: 'p' }],
+      ])
+    },
+  )
 
-  it('is so however long it may take: no list is that long', async () => {
+  it('is too costly under any time limit, because lists are limited', async () => {
     const [, doubled] = POISONS[2]!
     const [outcome] = await runner.evaluate([{ expression: doubled, type: 'Patient', resource }], { ...PLENTY, each: 20_000 })
     expect(shown(outcome!)).toBe('too-costly')
   })
 
-  it('costs no more than its share however many there are', async () => {
+  it('costs at most its share, however many there are', async () => {
     const pattern = "Patient.name.repeat(family).matches('^(a+)+$')"
     const evaluations = Array.from({ length: 50 }, (_, i) => ({ expression: `${pattern} or id = '${i}'`, type: 'Patient', resource }))
     const outcomes = await runner.evaluate(evaluations, { each: 250, all: 500, overruns: 60 })
@@ -120,7 +123,7 @@ describe('an expression that costs too much', () => {
     expect(shown((await evaluated('Patient.id'))[0]!)).toEqual([{ type: 'string', value: 'p' }])
   })
 
-  it('waits in a line that ends somewhere', async () => {
+  it('waits in a queue of limited length', async () => {
     const all = await Promise.allSettled(Array.from({ length: 80 }, () => evaluated('Patient.id')))
     const refused = all.filter((each) => each.status === 'rejected')
     expect(refused.length).toBe(16)
@@ -128,12 +131,12 @@ describe('an expression that costs too much', () => {
   })
 })
 
-it('where its program cannot be started nothing waits for it', async () => {
+it('A program that cannot be started fails its evaluations', async () => {
   const broken = new ForkedExpressionRunner({ program: join(import.meta.dirname, 'no-such-program.ts') })
   await expect(broken.evaluate([{ expression: 'id', type: 'Patient', resource }], PLENTY)).rejects.toThrow('does not start')
 })
 
-describe('its process', () => {
+describe('The process of expressions', () => {
   const folder = mkdtempSync(join(tmpdir(), 'expressions-'))
   let runners: ForkedExpressionRunner[] = []
   let count = 0
@@ -143,7 +146,7 @@ describe('its process', () => {
   })
   afterAll(() => rmSync(folder, { recursive: true }))
 
-  /** `processes`: the numbers of those that were started. */
+  /** `processes`: ids of the started processes. */
   function stub(idle = 3_600_000) {
     const started = join(folder, `${++count}`)
     const program = join(import.meta.dirname, '../../fixtures', 'expression-stub.mjs')
@@ -161,14 +164,14 @@ describe('its process', () => {
 
   const value = (text: string) => [{ type: 'string', value: text }]
 
-  it('sees no variables but those it is given', async () => {
+  it('sees only the environment variables it is given', async () => {
     process.env.FHIR_TEST_SECRET = 'secret'
     const { evaluated } = stub()
     expect(await evaluated(['environment'])).toEqual([value('STARTED')])
     delete process.env.FHIR_TEST_SECRET
   })
 
-  it('is ended when nothing was evaluated for a while, and started when something is', async () => {
+  it('is ended when idle, and started with the next evaluation', async () => {
     const { evaluated, processes } = stub(10)
     for (const runs of [1, 2]) {
       expect(await evaluated(['diesAfterCostly'])).toEqual([value('alive')])
@@ -177,7 +180,7 @@ describe('its process', () => {
     }
   })
 
-  it('is ended after an evaluation that was stopped, when nobody waits: what that left in its memory is freed', async () => {
+  it('is ended after a stopped evaluation if none is waiting, which frees its memory', async () => {
     const { evaluated, processes } = stub()
     expect(await evaluated(['costly'])).toEqual(['too-costly'])
     await eventually(() => !isAlive(processes()[0]!))
@@ -185,15 +188,15 @@ describe('its process', () => {
     expect(processes().length).toBe(2)
   })
 
-  it('is not too slow where it had no processor', async () => {
+  it('does not count time without a processor as slow', async () => {
     const { evaluated, processes } = stub()
-    // Elsewhere nobody tells how much it had.
+    // Other platforms do not report the processor time of a process.
     const expected = process.platform === 'linux' ? value('waited') : 'too-costly'
     expect(await evaluated(['waits'], { each: 10, all: 10, overruns: 1 })).toEqual([expected])
     expect(processes().length).toBe(1)
   })
 
-  it('has turns for all who wait: many evaluations of one hold nobody else', async () => {
+  it('takes turns between owners: many evaluations of one do not delay others', async () => {
     const { evaluated } = stub()
     const order: string[] = []
     const asking = (whose: string, count: number) =>
@@ -202,7 +205,7 @@ describe('its process', () => {
     expect(order).toEqual(['one', 'other', 'many', 'many'])
   })
 
-  it('has turns for all callers of a tenant: many calls of one do not hold the others', async () => {
+  it('takes turns between callers of a tenant: many calls of one delay no other', async () => {
     const { evaluated } = stub()
     const order: string[] = []
     const asking = (caller: string, count: number, whose = 'tenant') =>
@@ -212,26 +215,26 @@ describe('its process', () => {
     expect(order).toEqual(['elsewhere', 'one', 'other', ...many.map(() => 'many')])
   })
 
-  it('is waited for by so many of one, and by others then', async () => {
+  it('limits the queue of one owner, and still accepts others', async () => {
     const { evaluated } = stub()
     const all = Promise.allSettled(Array.from({ length: 70 }, () => evaluated(['diesAfterCostly'], { ...PLENTY, whose: 'one' })))
     expect(await evaluated(['diesAfterCostly'], { ...PLENTY, whose: 'other' })).toEqual([value('alive')])
     expect((await all).filter(({ status }) => status === 'rejected')).toHaveLength(6)
   })
 
-  it('goes on after an evaluation that was stopped, however many there are', async () => {
+  it('continues after stopped evaluations, however many', async () => {
     const { evaluated, processes } = stub()
     expect(await evaluated(Array(40).fill('costly'))).toEqual(Array(40).fill('too-costly'))
     expect(processes().length).toBe(1)
   })
 
-  it('where it ends, may do so for what was stopped before: the next is not blamed at once', async () => {
+  it('may end because of an earlier evaluation, so the next is retried', async () => {
     const { evaluated, processes } = stub()
     expect(await evaluated(['costly', 'diesAfterCostly'])).toEqual(['too-costly', value('alive')])
     expect(processes().length).toBe(2)
   })
 
-  it('where it ends, says what was lost, and blames no definition for that', async () => {
+  it('reports lost time when it ends, and blames no definition for it', async () => {
     const { runner, evaluated } = stub()
     for (const before of ['environment', 'costly']) {
       const asked = [before, 'diesAfterCostly'].map((expression) => ({ expression, type: 'Patient', resource }))
@@ -242,20 +245,20 @@ describe('its process', () => {
     expect(unusable).toBeUndefined()
   })
 
-  it('counts, with its start, for the evaluation that ends it', async () => {
+  it('charges its restart to the evaluation that ends it', async () => {
     const { evaluated, processes } = stub()
     expect(await evaluated(Array(40).fill('dies'), { each: 10, all: 50, overruns: 60 })).toEqual(Array(40).fill('too-costly'))
     expect(processes().length).toBe(1)
   })
 
-  it('is not started for more that ends it than may', async () => {
+  it('is restarted at most as often as the budget allows', async () => {
     const { evaluated, processes } = stub()
     expect(await evaluated(Array(40).fill('dies'), { ...PLENTY, overruns: 2 })).toEqual(Array(40).fill('too-costly'))
     expect(processes().length).toBe(2)
   })
 })
 
-describe('on official examples', () => {
+describe('Official examples', () => {
   beforeAll(loadInterpreter)
 
   it.each([
@@ -264,7 +267,7 @@ describe('on official examples', () => {
     'Encounter-f203',
     'MedicationRequest-medrx0301',
     'ValueSet-example-extensional',
-  ])('%s: every search parameter has the values it has on this thread', async (name) => {
+  ])('give the same values for every search parameter as on this thread: %s', async (name) => {
     const text = readFileSync(join(PACKAGE_FOLDER, `${name}.json`), 'utf8')
     const tree = parseJson(text) as { resourceType: string }
     const expressions = parametersOf(tree.resourceType).map(({ expression }) => expression)
@@ -293,12 +296,12 @@ describe('on official examples', () => {
   const at = (tree: unknown, way: readonly (string | number)[]): unknown =>
     way.reduce((each, step) => (each as Readonly<Record<string | number, unknown>>)[step], tree)
 
-  /** Decimals that are preserved, as the numbers they are. */
+  /** Converts preserved decimals to numbers. */
   const plain = (value: unknown): unknown =>
     JSON.parse(JSON.stringify(value), (_, each) => (typeof each === 'string' && each[0] === '\u0000' ? Number(each.slice(1)) : each))
 })
 
-it('values are those of the resource, with its decimals', async () => {
+it('Values keep the decimals of the resource', async () => {
   const tree = parseJson('{"resourceType":"Patient","extension":[{"url":"d","valueQuantity":{"value":1.10}}]}') as { resourceType: string }
   const custom = [{ base: 'Patient', field: 'f', code: 'c', type: 'quantity', url: '', expression: 'Patient.repeat(extension).value', values: [], interpreted: true } as const] // biome-ignore format: one parameter
   await evaluateAhead([tree], { custom }, runner)

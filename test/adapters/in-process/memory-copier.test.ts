@@ -1,4 +1,4 @@
-/** The copier of tests keeps what the port promises. */
+/** The copier of the tests fulfills the port. */
 import { blobCopierContract } from '../../contracts/blob-copier.contract.ts'
 import { MemoryBlobs } from '../../fixtures/memory/blobs.ts'
 import { MemoryCopier } from '../../fixtures/memory/copier.ts'

@@ -1,4 +1,4 @@
-/** What tests have in the place of the authorization server's stores keeps the same promises as those. */
+/** The in-memory doubles of the authorization server stores fulfill the same contracts. */
 import { clientsContract } from '../../contracts/clients.contract.ts'
 import { grantsContract, PAGE_UNDER_TEST } from '../../contracts/grants.contract.ts'
 import { revocationsContract } from '../../contracts/revocations.contract.ts'

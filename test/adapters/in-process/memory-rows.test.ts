@@ -1,4 +1,4 @@
-/** The rows tests of the export keep in memory keep what the port promises. */
+/** The in-memory rows of the export tests fulfill the port. */
 import { rowsContract } from '../../contracts/kept-rows.contract.ts'
 import { MemoryRows } from '../../fixtures/memory/kept-rows.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { type CallMessage, ThreadCalls } from '../../../lambdas/adapters/in-process/thread-calls.ts'
 
-/** Two sides; what one posts the other gets a little later, as a copy. */
+/** Two sides. Each receives a copy of a posted message a little later. */
 function pair() {
   const sides: ThreadCalls[] = []
   const to = (other: number) => (message: CallMessage) => setImmediate(() => sides[other]!.receive(structuredClone(message)))
@@ -17,18 +17,18 @@ function pair() {
 }
 
 describe('Calls between two threads', () => {
-  it('go both ways, also one within another', async () => {
+  it('go both ways, also nested', async () => {
     const [, there] = pair()
     expect(await Promise.all([there.call('twice', 'a'), there.call('twice', 'b')])).toEqual(['a!', 'b!'])
   })
 
-  it('tell what fails, also what nobody knows', async () => {
+  it('report a failed call and an unknown procedure', async () => {
     const [here] = pair()
     await expect(here.call('fail')).rejects.toMatchObject({ name: 'RangeError', message: 'no' })
     await expect(here.call('unheard')).rejects.toMatchObject({ name: 'TypeError' })
   })
 
-  it('end with the other side', async () => {
+  it('fail when the other side ends', async () => {
     const [here] = pair()
     const waiting = here.call('never')
     here.end(new Error('gone'))

@@ -1,4 +1,4 @@
-/** Workflows of the embedded home: the contract, how many writers there are, what is reported, how they are closed. */
+/** Workflows of the embedded server: the contract, the number of writers, reports, and closing. */
 import { describe, expect, it } from '@jest/globals'
 import { InProcessWorkflow, type InProcessWorkflowOptions } from '../../../lambdas/adapters/in-process/workflow.ts'
 import { type StepsInput, TEST_STATE_MACHINE, workflowContract } from '../../contracts/workflow.contract.ts'
@@ -22,9 +22,9 @@ describe('Workflows in this process', () => {
   it.each([
     [1, 1],
     [2, 2],
-    // Of two executions, each of three at once.
+    // Two executions, each with three at once.
     [40, 6],
-  ])('with %i writers have %i steps of maps at once', async (writers, most) => {
+  ])('with %i writers run %i map steps at once', async (writers, most) => {
     let [now, seen, written] = [0, 0, 0]
     const { workflow } = opened({
       writers,
@@ -43,7 +43,7 @@ describe('Workflows in this process', () => {
     expect([seen, written]).toEqual([most, 18])
   })
 
-  it('report once why one failed, and nothing of one that was stopped', async () => {
+  it('report the cause of a failure once, and nothing for a stopped execution', async () => {
     const { workflow, reported } = opened({
       step: async ({ action, job }: StepsInput) => {
         if (action === 'plan') throw new Error(`planted in ${job}`)
@@ -59,7 +59,7 @@ describe('Workflows in this process', () => {
     expect(reported).toHaveLength(1)
   })
 
-  it('wait longer from attempt to attempt, and never longer than they may', async () => {
+  it('wait longer before each attempt, up to the maximum', async () => {
     const waited: number[] = []
     const { workflow } = opened({
       definition: retrying({ MaxAttempts: 4, MaxDelaySeconds: 5 }),
@@ -71,7 +71,7 @@ describe('Workflows in this process', () => {
     expect(waited).toEqual([1_000, 2_000, 4_000, 5_000])
   })
 
-  it('try only what their definition says again', async () => {
+  it('retry only the errors that their definition names', async () => {
     let asked = 0
     const { workflow } = opened({
       definition: retrying({ ErrorEquals: ['RangeError'] }),
@@ -85,7 +85,7 @@ describe('Workflows in this process', () => {
     expect(asked).toBe(1)
   })
 
-  it('end where more comes out of a step than the service would carry', async () => {
+  it('fail if a step returns more than the service carries', async () => {
     const asked: string[] = []
     const { workflow, reported } = opened({
       step: async ({ action, job }: StepsInput) => {
@@ -100,7 +100,7 @@ describe('Workflows in this process', () => {
     expect(await workflow.isRunning('two')).toBe(false)
   })
 
-  it('are closed when the steps that run have ended, and take nothing afterwards', async () => {
+  it('close after their running steps, and accept nothing afterwards', async () => {
     const ended: string[] = []
     let begun: () => void = () => undefined
     const isBegun = new Promise<void>((resolve) => {

@@ -1,4 +1,4 @@
-/** The time that a search has, with a client and a clock that the test sets. */
+/** The time budget of a search, with a client and a clock that the test controls. */
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { type Client, errors } from '@opensearch-project/opensearch'
 import { OpenSearchIndex } from '../../../lambdas/adapters/opensearch/search-index.ts'
@@ -9,7 +9,7 @@ const BUDGET = 10_000
 const PLAN: Plan = { tenant: 'one', types: ['Patient'], where: and(), access: 'everything', order: [], limit: 10, total: 'none' }
 const MANY = Array.from({ length: 31 }, (_, i) => `Type${i}`)
 
-/** `patience`: ms that the client waits. `left`: ms after which the engine cancels the search. */
+/** `patience`: milliseconds that the client waits. `left`: milliseconds after which the engine cancels the search. */
 type Attempt = { readonly patience: number; readonly left: number }
 /** Returns the answer after `takes` ms, or throws the error then. */
 type Answering = {
@@ -23,7 +23,7 @@ type Parameters = { readonly path: string; readonly querystring: { readonly canc
 
 let now: number
 let attempts: Attempt[]
-/** Answer to each attempt, by its number from 0. */
+/** Answer to each attempt, numbered from 0. */
 let answers: (attempt: number) => Answering
 let index: OpenSearchIndex
 
@@ -69,7 +69,7 @@ describe.each([
     ['cancels it', { takes: BUDGET, status: 500, type: 'task_cancelled_exception' }],
     ['answers 408', { takes: 1, status: 408 }],
     ['answers 504', { takes: 1, status: 504 }],
-  ])('is sent once where the engine %s, and is too costly', async (_, answer) => {
+  ])('is sent once and is too costly if the engine %s', async (_, answer) => {
     answers = () => answer
     await expect(index.find(plan)).rejects.toThrow(SearchTooCostly)
     expect(attempts).toHaveLength(1)
@@ -86,7 +86,7 @@ describe.each([
     ['429', { status: 429 }],
     ['502', { status: 502 }],
     ['503', { status: 503 }],
-  ])('is sent again after %s, with the time that is left', async (_, fault) => {
+  ])('is sent again after %s, with the remaining time', async (_, fault) => {
     answers = (attempt) => (attempt < 2 ? { takes: 3_000, ...fault } : { takes: 1 })
     await index.find(plan)
     expect(attempts).toHaveLength(3)
@@ -103,7 +103,7 @@ describe.each([
   })
 })
 
-it('has one budget for all requests of a search', async () => {
+it('One budget covers all requests of a search', async () => {
   answers = () => ({ takes: 6_000, hits: 10_000 })
   await expect(index.find({ ...PLAN, limit: 40_000 })).rejects.toThrow(SearchTooCostly)
   expect(attempts.map(({ left }) => left)).toEqual([BUDGET, 4_000])

@@ -85,7 +85,7 @@ runOnTwoNodes('OpenSearch on two nodes', (endpoint) => {
   }
 
   it('keeps every document and heartbeat in every copy', async () => {
-    // A new index gets its replica while its first documents come.
+    // A new index gets its replica while its first documents arrive.
     for (let batch = 0; batch < 10; batch++) await writing.write()
     await expectAlike(2, 'none')
     for (let round = 0; round < caseCountOf(3, 20); round++) {
@@ -104,7 +104,7 @@ type Line = { readonly id: string; readonly version: number; readonly lastUpdate
 
 const lineOf = ({ id, version, lastUpdated, key = '', body }: Line): string => [id, version, lastUpdated, key, body].join(' ')
 
-/** Writes documents and heartbeats as the indexer does, and knows what an index must hold of them. */
+/** Writes documents and heartbeats as the indexer does, and lists the content that an index must hold. */
 class Writing {
   readonly #open: TestIndex
   readonly #random
@@ -134,7 +134,7 @@ class Writing {
   async write(): Promise<void> {
     const ids = new Set(Array.from({ length: 40 }, () => `${this.#random.below(400)}`))
     const batch = [...ids].map((id) => this.#next(id))
-    // The stream delivers again what was not applied.
+    // The stream redelivers versions that were not applied.
     await eventually(() => isDone(this.#open.index.apply(batch), NotApplied))
     for (const each of batch) this.#newest.set(each.id, each)
     const sent = this.#sent + 1

@@ -1,4 +1,4 @@
-/** An index whose store was set back: numbers of versions are used again, and what is from before is older than all that comes after. */
+/** An index after a point-in-time restore: version numbers are used again, and all later versions count as newer. */
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { externalVersion } from '../../../lambdas/adapters/opensearch/external-version.ts'
 import { hitOf } from '../../../lambdas/adapters/opensearch/search-requests.ts'
@@ -9,7 +9,7 @@ import type { IndexDocument, SearchIndex } from '../../../lambdas/ports/search/s
 import { document } from '../../contracts/index-document.ts'
 import { createTestIndex, runOnOpenSearch, type TestIndex } from '../../engines/opensearch-index.ts'
 
-it('a hit has the version of its resource, in any epoch up to the millionth', () => {
+it('A hit has the version of its resource in every epoch up to a million', () => {
   for (const epoch of [0, 1, 1_000_000])
     for (const version of [0, 1, 4_294_967_295])
       expect(hitOf({ _version: externalVersion(epoch, version), sort: ['Basic', 'a'] }).version).toBe(version)
@@ -24,7 +24,7 @@ runOnOpenSearch('OpenSearch behind a store that was set back', (endpoint) => {
   })
   afterEach(() => open.close())
 
-  /** Functions of the epoch, and the state that says it is theirs. */
+  /** Returns an index of the epoch, after the state has moved to it. */
   const next = async (epoch: number) => {
     await open.state.change((each) => ({ ...each, live: { ...each.live!, epoch } }))
     return open.another({ epoch })
@@ -35,7 +35,7 @@ runOnOpenSearch('OpenSearch behind a store that was set back', (endpoint) => {
   const plan: Plan = { tenant: 'one', types: ['Basic'], where: and(), access: 'everything', order: [], limit: 9, total: 'accurate' }
   const found = async (index: SearchIndex) => (await index.find(plan)).hits.map(({ id, version }) => `${id} ${version}`)
 
-  it('takes lower versions of the next epoch, and goes on from there', async () => {
+  it('accepts lower versions in the next epoch, and continues from there', async () => {
     await open.index.apply([basic('back', 5), basic('gone', 2), basic('same', 3)])
     const after = await next(1)
     await after.apply([basic('back', 3), basic('gone', 0, { deleted: true })])
@@ -47,7 +47,7 @@ runOnOpenSearch('OpenSearch behind a store that was set back', (endpoint) => {
     expect(grouped.groups[0]!.hits.map(({ version }) => version)).toEqual([4, 1, 4])
   })
 
-  it('takes nothing of the epoch before any more, and waits for what is of this one', async () => {
+  it('rejects writes of the previous epoch, and waits for versions of this one', async () => {
     await open.index.apply([basic('a', 5)])
     const after = await next(1)
     expect(await after.caughtUp([tokenOf(basic('a', 3))], 0)).toBe(false)

@@ -1,4 +1,4 @@
-/** What the OpenSearch index does when the engine is overloaded, out of reach or refuses a document, and while it is rebuilt. */
+/** The OpenSearch index while the engine is overloaded, unreachable or refuses a document, and while it is rebuilt. */
 import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { indexDefinition } from '../../../lambdas/adapters/opensearch/index-definition.ts'
@@ -13,7 +13,7 @@ import { createTestIndex, runOnOpenSearch, TEST_SETTINGS, type TestIndex } from 
 import { type FaultyEngine, type ProxiedRequest, type ProxyFault, startFaultyProxy } from '../../engines/opensearch-proxy.ts'
 import { eventually } from '../../fixtures/eventually.ts'
 
-/** Milliseconds for which an engine that says nothing is waited for; one that answers has as long as it takes on a busy machine. */
+/** Milliseconds to wait for a silent engine. An engine that answers may take longer on a busy machine. */
 const SILENT = 2_000
 const patienceFor = ({ kind }: ProxyFault) => (kind === 'silence' ? { patience: SILENT } : {})
 
@@ -39,7 +39,7 @@ runOnOpenSearch('OpenSearch among faults', (endpoint) => {
       proxy.endpoint,
     )
   }
-  /** The faults of the first requests to a path. */
+  /** Faults of the first requests to a path. */
   const first = (path: string, ...faults: readonly ProxyFault[]) => {
     const left = [...faults]
     return (request: ProxiedRequest) => (request.path.includes(path) ? left.shift() : undefined)
@@ -65,7 +65,7 @@ runOnOpenSearch('OpenSearch among faults', (endpoint) => {
     return (error as NotApplied).documents.map(({ id }) => id).join(' ')
   }
 
-  describe('what passes is tried again', () => {
+  describe('A temporary fault', () => {
     const FAULTS: readonly ProxyFault[] = [
       { kind: 'status', status: 429 },
       { kind: 'status', status: 503 },
@@ -76,7 +76,7 @@ runOnOpenSearch('OpenSearch among faults', (endpoint) => {
       { kind: 'refuse', ids: ['1', '2'], status: 429 },
       { kind: 'refuse', ids: ['0'], status: 503 },
     ]
-    it.each(FAULTS)('%o, writing', async (fault) => {
+    it.each(FAULTS)('is retried when writing: %o', async (fault) => {
       await open.index.apply(some(0, 1))
       const index = await through(first('/_bulk', fault, fault), patienceFor(fault))
       await index.apply(some(0, 4))
@@ -84,13 +84,13 @@ runOnOpenSearch('OpenSearch among faults', (endpoint) => {
       expect(told).toEqual([])
     })
 
-    it.each(FAULTS.slice(0, 5))('%o, searching', async (fault) => {
+    it.each(FAULTS.slice(0, 5))('is retried when searching: %o', async (fault) => {
       await open.index.apply(some(0, 3))
       const index = await through(first('_search', fault, fault))
       expect(await ids(and(), index)).toBe('0 1 2')
     })
 
-    it.each(['_search', '_refresh'])('a copy of a shard that did not do its part: %s', async (path) => {
+    it.each(['_search', '_refresh'])('is retried if a copy of a shard fails: %s', async (path) => {
       await open.index.apply(some(0, 1))
       let asked = 0
       const isSeenAfter = async (faults: number): Promise<boolean> => {
@@ -106,7 +106,7 @@ runOnOpenSearch('OpenSearch among faults', (endpoint) => {
       await expect(isSeenAfter(4)).rejects.toMatchObject({ fault: 'unavailable' })
     })
 
-    it.each(FAULTS.slice(0, 6))('%o, making an index', async (fault) => {
+    it.each(FAULTS.slice(0, 6))('does not prevent a later creation of the index: %o', async (fault) => {
       const index = await through((request) => (request.method === 'PUT' ? fault : undefined), { ...patienceFor(fault), attempts: 2 })
       if (fault.kind === 'status' || (fault.kind === 'drop' && fault.when === 'before'))
         expect(await notApplied(index, some(0, 2))).toBe('0 1')
@@ -116,8 +116,8 @@ runOnOpenSearch('OpenSearch among faults', (endpoint) => {
     })
   })
 
-  describe('what does not pass in time', () => {
-    it('names exactly the documents that are not indexed; all others are', async () => {
+  describe('A lasting fault', () => {
+    it('reports exactly the documents that are not indexed', async () => {
       const index = await through(({ path }) => (path.includes('/_bulk') ? { kind: 'refuse', ids: ['3', '5'], status: 503 } : undefined))
       expect(await notApplied(index, some(0, 7))).toBe('3 5')
       expect(await ids()).toBe('0 1 2 4 6')
@@ -125,26 +125,26 @@ runOnOpenSearch('OpenSearch among faults', (endpoint) => {
       expect(await ids()).toBe('0 1 2 3 4 5 6')
     })
 
-    it('names the documents of the requests that failed, not those of the others', async () => {
+    it('reports the documents of failed requests only', async () => {
       const isThird = ({ path, body }: ProxiedRequest) => path.includes('/_bulk') && body.includes('~3"')
       const index = await through((request) => (isThird(request) ? { kind: 'drop', when: 'before' } : undefined), { mostBytes: 1 })
       expect(await notApplied(index, some(0, 5))).toBe('3')
       expect(await ids()).toBe('0 1 2 4')
     })
 
-    it('names all versions of a resource whose newest is not indexed', async () => {
+    it('reports all versions of a resource if its newest is not indexed', async () => {
       const index = await through(({ path }) => (path.includes('/_bulk') ? { kind: 'refuse', ids: ['1'], status: 429 } : undefined))
       expect(await notApplied(index, [...some(0, 2), ...some(1, 3, { version: 2 })])).toBe('1 1')
       expect(await ids()).toBe('0 2v2')
     })
 
-    it('names all when the engine is out of reach, and a search fails', async () => {
+    it('reports all documents if the engine is unreachable, and fails searches', async () => {
       const index = await through(() => ({ kind: 'drop', when: 'before' }))
       expect(await notApplied(index, some(0, 3))).toBe('0 1 2')
       await expect(index.find(plan())).rejects.toThrow('no answer')
     })
 
-    it('an error that is printed shows nothing of resources or searches', async () => {
+    it('prints errors without content of resources or searches', async () => {
       const index = await through(({ path }) => (path.includes('/_bulk') ? { kind: 'status', status: 503 } : undefined))
       const secret = document({ id: '1', keys: { b: ['sentinel'] }, body: new TextEncoder().encode('sentinel') })
       const written = await index.apply([secret]).catch((error: unknown) => error)
@@ -156,12 +156,12 @@ runOnOpenSearch('OpenSearch among faults', (endpoint) => {
       for (const error of [written, searched]) expect(inspect(error, { depth: 20, showHidden: true })).not.toContain('sentinel')
     })
 
-    it('a search that is refused to the end is Overloaded', async () => {
+    it('fails a search with Overloaded if it is refused to the end', async () => {
       const index = await through(() => ({ kind: 'status', status: 429 }))
       await expect(index.find(plan())).rejects.toThrow(Overloaded)
     })
 
-    it.each(['closed', 'shut for reading', 'shut for writing'])('an index that somebody has %s, until it is open again', async (how) => {
+    it.each(['closed', 'shut for reading', 'shut for writing'])('blocks an index that is %s until it is open again', async (how) => {
       const index = await through(() => undefined, { attempts: 2 })
       await index.apply(some(0, 2))
       const [name] = Object.keys((await open.client.indices.get({ index: `${open.prefix}-observation-v*` })).body)
@@ -183,7 +183,7 @@ runOnOpenSearch('OpenSearch among faults', (endpoint) => {
       expect(await ids()).toBe('0 1v2 2v2')
     })
 
-    it('a request that is forbidden is not repeated', async () => {
+    it('is not retried if the request is forbidden', async () => {
       let requests = 0
       const index = await through(({ path }) => {
         if (!path.includes('/_bulk')) return undefined
@@ -206,7 +206,7 @@ runOnOpenSearch('OpenSearch among faults', (endpoint) => {
         ...fields,
       })
 
-    it('does not stop the others, is told of, and is still found by its id and its time', async () => {
+    it('does not stop others, is reported, and is still found by id and time', async () => {
       const index = await through(() => undefined)
       await index.apply([...some(0, 2), poison('bad'), ...some(2, 4)])
       expect(told).toEqual(['bad: illegal_argument_exception'])
@@ -217,8 +217,8 @@ runOnOpenSearch('OpenSearch among faults', (endpoint) => {
       expect(await ids({ kind: 'present', field: 'p' })).toBe('')
     })
 
-    it('is not applied where the index takes no stub of it either, and stops no other', async () => {
-      // The mapping has so many fields of its own that one document's fit in beside them, and no others.
+    it('is not applied if the index takes no stub either, and stops no other', async () => {
+      // The mapping has space for the fields of one more document, and for no others.
       const full = open.another({
         onPoison: ({ id }, reason) => void told.push(`${id}: ${reason}`),
         settings: { 'index.mapping.total_fields.limit': 27 },
@@ -230,7 +230,7 @@ runOnOpenSearch('OpenSearch among faults', (endpoint) => {
       expect(await ids(and(), full)).toBe('1 3')
     })
 
-    it('takes the place of its older version, and gives it to a newer one', async () => {
+    it('replaces its older version, and is replaced by a newer one', async () => {
       const index = await through(() => undefined)
       await index.apply(some(0, 1))
       await index.apply([poison('0', { version: 2 })])
@@ -240,7 +240,7 @@ runOnOpenSearch('OpenSearch among faults', (endpoint) => {
       expect(await ids(key('b', 'x'))).toBe('0v3')
     })
 
-    it('may have an id that is too long, a point that is nowhere, an interval that ends before it begins', async () => {
+    it('may have an overlong id, an impossible point, or an interval that ends early', async () => {
       const index = await through(() => undefined)
       await index.apply([
         document({ id: 'i'.repeat(600) }),
@@ -253,7 +253,7 @@ runOnOpenSearch('OpenSearch among faults', (endpoint) => {
       expect(await ids()).toBe('0 ends nowhere wide')
     })
 
-    it('may be too large for a request, which is then halved until the others are through', async () => {
+    it('may exceed a request, which is then halved until the others succeed', async () => {
       const index = await through(({ body }) => (body.length > 3_000 ? { kind: 'status', status: 413 } : undefined))
       await index.apply([
         ...some(0, 20),
@@ -267,7 +267,7 @@ runOnOpenSearch('OpenSearch among faults', (endpoint) => {
   })
 
   describe('an index made by an older release', () => {
-    /** Without a folder of fields that this code writes. */
+    /** Creates an index without one folder of fields that this code writes. */
     const older = async (folder: string) => {
       await open.index.tend()
       const { identity } = (await open.state.read()).value.live!
@@ -278,7 +278,7 @@ runOnOpenSearch('OpenSearch among faults', (endpoint) => {
       await open.client.transport.request({ method: 'PUT', path: `/${open.prefix}-observation-v1-${identity}`, body })
     }
 
-    it('gets what it knows of a document, and the next one all of it', async () => {
+    it('gets the fields that its mapping has; the next index gets all', async () => {
       await older('numbers')
       const index = await through(() => undefined, { knownFor: 0 })
       const known = some(0, 3, { numbers: { n: [[1, 2]] } })
@@ -292,7 +292,7 @@ runOnOpenSearch('OpenSearch among faults', (endpoint) => {
       expect([await ids(number), await ids(key('b', 'x')), told]).toEqual(['0 1 2 4', '0 1 2 4', []])
     })
 
-    it('takes a stub of what it refuses besides', async () => {
+    it('stores a stub of a document that it refuses', async () => {
       await older('numbers')
       const index = await through(() => undefined)
       await index.apply([document({ id: 'bad', keys: { b: ['y'.repeat(40_000)], '_id:code': ['bad'] } }), ...some(0, 1)])
@@ -300,7 +300,7 @@ runOnOpenSearch('OpenSearch among faults', (endpoint) => {
     })
   })
 
-  it('a first document of a type hinders no search of the type: they find nothing until they find it', async () => {
+  it('The first document of a type disturbs no search of that type', async () => {
     const wrong: unknown[] = []
     const searching = open.another({ attempts: 1 })
     let found = 0
@@ -323,7 +323,7 @@ runOnOpenSearch('OpenSearch among faults', (endpoint) => {
     expect(wrong).toEqual([])
   })
 
-  it('an index whose maker is gone before searches see it is finished by who comes next', async () => {
+  it('An index that a crashed process left half created is finished by the next writer', async () => {
     const dies = await through(
       (request) => (request.path.includes('/_alias/') && request.method === 'PUT' ? { kind: 'drop', when: 'before' } : undefined),
       {
@@ -345,7 +345,7 @@ runOnOpenSearch('OpenSearch among faults', (endpoint) => {
     }
     const NEW = some(0, 200, { keys: { b: ['new'] } })
 
-    it('goes on while the old index answers: no search sees less, or both', async () => {
+    it('continues while the old index answers: no search sees fewer or duplicate documents', async () => {
       await open.index.apply(some(0, 200))
       let isOver = false
       let searches = 0
@@ -374,7 +374,7 @@ runOnOpenSearch('OpenSearch among faults', (endpoint) => {
       expect(await total(key('b', 'new'))).toBe(200)
     })
 
-    it('has what is written meanwhile, by this process and others, whatever comes first', async () => {
+    it('includes concurrent writes of this process and others, in any order', async () => {
       await open.index.apply(some(0, 4))
       const other = open.another({ knownFor: 0 })
       const rebuild = await open.index.rebuild('Observation')
@@ -386,7 +386,7 @@ runOnOpenSearch('OpenSearch among faults', (endpoint) => {
       expect(await ids()).toBe('0v2 2v2 3 new')
     })
 
-    it('can be gone on with by another process, and swapped twice', async () => {
+    it('can be continued by another process and swapped twice', async () => {
       await open.index.apply(some(0, 2))
       const begun = await open.index.rebuild('Observation')
       await begun.apply(some(0, 1, { keys: { b: ['new'] } }))
@@ -398,7 +398,7 @@ runOnOpenSearch('OpenSearch among faults', (endpoint) => {
       expect(await indices()).toEqual(['observation-v2'])
     })
 
-    it('can be given up, and then leaves nothing', async () => {
+    it('can be abandoned and then leaves nothing', async () => {
       await open.index.apply(some(0, 2))
       const writer = open.another({ knownFor: 1e9 })
       const rebuild = await open.index.rebuild('Observation')
@@ -411,7 +411,7 @@ runOnOpenSearch('OpenSearch among faults', (endpoint) => {
       await expect(rebuild.swap()).rejects.toThrow('no longer built')
     })
 
-    it('in place makes documents again in the version they have, never an older one, and shows them', async () => {
+    it('in place updates documents in their current version only, and shows them', async () => {
       await open.index.apply(some(0, 3))
       await open.index.apply([document({ id: '1', version: 2 }), document({ id: '2', version: 2, deleted: true })])
       const index = open.another({ refresh: 'none' })
@@ -424,7 +424,7 @@ runOnOpenSearch('OpenSearch among faults', (endpoint) => {
       await index.show('Patient')
     })
 
-    it('in place goes to the next index, too', async () => {
+    it('in place also writes to the next index', async () => {
       await open.index.apply(some(0, 2))
       const rebuild = await open.index.rebuild('Observation')
       await rebuild.apply(some(0, 2))
@@ -433,7 +433,7 @@ runOnOpenSearch('OpenSearch among faults', (endpoint) => {
       expect(await ids(key('b', 'new'))).toBe('0')
     })
 
-    it('of a type that had no index yet', async () => {
+    it('works for a type without an index', async () => {
       const rebuild = await open.index.rebuild('Observation')
       await rebuild.apply(some(0, 1))
       expect(await ids()).toBe('')

@@ -1,4 +1,4 @@
-/** The pulse in an index: what searches know by it, that they never find it, and that an index which is set back is made again. */
+/** The heartbeat in an index: searches read its time but never find it, and an index that was set back is rebuilt. */
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import type { OpenSearchIndex } from '../../../lambdas/adapters/opensearch/search-index.ts'
 import { and, type GroupPlan, matchingOf, not, type Plan } from '../../../lambdas/ports/search/plan.ts'
@@ -31,7 +31,7 @@ runOnOpenSearch('OpenSearch and its pulse', (endpoint) => {
     const found = (await ask('GET', `/_alias/${open.prefix}-${type}-${await identity()}`)) as Readonly<Record<string, unknown>>
     return Object.keys(found)[0]!
   }
-  /** The index is as it was when `at` was called: the files of its parts are. */
+  /** Copies the index. The returned function restores it from the copy. */
   const keep = async (type: string, to: string) => {
     const index = await liveIndex(type)
     const copied = async (from: string, into: string, aliases = {}) => {
@@ -47,7 +47,7 @@ runOnOpenSearch('OpenSearch and its pulse', (endpoint) => {
     }
   }
 
-  it('is read with a search, in one request: that of the index that is furthest behind, or none', async () => {
+  it('is read within the search request: the oldest of all indices, or none', async () => {
     await open.index.apply([...some('Patient', 2), ...some('Basic', 1)])
     expect(await shown('Patient')).toBeUndefined()
     expect(Object.keys(await open.index.pulse(1_000, {}))).toEqual(['Patient', 'Basic'])
@@ -74,7 +74,7 @@ runOnOpenSearch('OpenSearch and its pulse', (endpoint) => {
     await proxy.close()
   })
 
-  it('is no document: no search, count, group or key knows of it', async () => {
+  it('is no document: no search, count, group or key includes it', async () => {
     await open.index.apply(some('Patient', 2))
     await open.index.pulse(1_000, {})
     await ask('POST', `/${open.prefix}-*/_refresh`)
@@ -102,7 +102,7 @@ runOnOpenSearch('OpenSearch and its pulse', (endpoint) => {
     expect([await shown('Patient'), await open.index.tend(held)]).toEqual([1_000, []])
   })
 
-  it('stays with a type whose documents are made again, also where that takes less than a minute', async () => {
+  it('survives a rebuild of the type, also one shorter than a minute', async () => {
     await open.index.apply(some('Patient', 2))
     const held = await open.index.pulse(1_000, {})
     const quick = await open.index.rebuild('Patient')
@@ -127,25 +127,25 @@ runOnOpenSearch('OpenSearch and its pulse', (endpoint) => {
     return held
   }
 
-  it('tells a search at once that the index was set back, and who looks after it, who has it made again', async () => {
+  it('shows a search that the index was set back, and causes a rebuild', async () => {
     const held = await setBack()
     const { total, pulse } = await open.index.find(plan('Patient'))
     expect([total, pulse]).toEqual([1, 1_000])
     expect(await open.index.tend(held)).toEqual(['Patient'])
     expect([await lacking(), (await open.state.read()).value.rebuilds.map(({ type }) => type)]).toEqual([['Patient'], ['Patient']])
-    // Once: what is held goes by the identity of before.
+    // Only once, because the held state names the previous identity.
     expect(await open.index.tend(held)).toEqual(['Patient'])
     expect((await open.state.read()).value.live!.former).toHaveLength(1)
   })
 
-  it('is not told to an index that was set back, as if it had all that came before: that is made again', async () => {
+  it('is not written to an index that was set back, which is rebuilt', async () => {
     const held = await setBack()
     const told = await open.index.pulse(3_000, held)
     expect(Object.keys(told)).toEqual(['Basic'])
     expect(await lacking()).toEqual(['Patient'])
   })
 
-  it('is not told to an index that is not there, which is no reason not to tell others', async () => {
+  it('is not written to a missing index, but to all others', async () => {
     await open.index.apply([...some('Patient', 1), ...some('Basic', 1)])
     const held = await open.index.pulse(1_000, {})
     await ask('DELETE', `/${await liveIndex('patient')}`)

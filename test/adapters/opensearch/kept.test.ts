@@ -1,4 +1,4 @@
-/** What becomes of an index that another took the place of: it is kept, taken back with what came since, or goes, and searches never see less. */
+/** A replaced index is retained, restored with later writes, or removed, and searches never see fewer documents. */
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { indexDefinition } from '../../../lambdas/adapters/opensearch/index-definition.ts'
 import { and, type Plan, type Predicate } from '../../../lambdas/ports/search/plan.ts'
@@ -36,14 +36,14 @@ runOnOpenSearch('A kept index of OpenSearch', (endpoint) => {
       .sort()
       .join(', ')
   }
-  /** Its name. */
+  /** Returns the name of the replaced index. */
   const replacedBy = async (documents: readonly IndexDocument[]): Promise<string> => {
     const rebuild = await open.index.rebuild('Observation')
     await rebuild.apply(documents)
     return (await rebuild.swap(true))!
   }
 
-  it('is taken back: what came since is written to it, also in a version that it has, and the one that was live is kept', async () => {
+  it('receives later writes when it is taken back, and the replaced one is retained', async () => {
     await open.index.apply(some(4))
     const kept = await replacedBy(some(4, NEW))
     expect([await indices(), await ids(by('new'))]).toEqual(['v1 kept, v2 live', '0 1 2 3'])
@@ -65,7 +65,7 @@ runOnOpenSearch('A kept index of OpenSearch', (endpoint) => {
     expect([await ids(), await ids(by('old')), await ids(by('again'))]).toEqual(['0 1v2 3 born', '1v2 3 born', '0'])
   })
 
-  it('gets what its mapping knows of what is written while it is taken back', async () => {
+  it('gets the fields that its mapping has while it is taken back', async () => {
     await open.index.tend()
     const { identity } = (await open.state.read()).value.live!
     const { settings, mappings } = indexDefinition(TEST_SETTINGS)
@@ -81,7 +81,7 @@ runOnOpenSearch('A kept index of OpenSearch', (endpoint) => {
     expect([await indices(), await ids(by('old'))]).toEqual(['v1 live, v2 kept', '0 1 new'])
   })
 
-  it('is the last one alone; without being asked for none is kept', async () => {
+  it('is only the last one, and is retained only on request', async () => {
     await open.index.apply(some(1))
     await replacedBy(some(1))
     await open.index.abandon('Observation')
@@ -93,7 +93,7 @@ runOnOpenSearch('A kept index of OpenSearch', (endpoint) => {
     expect(await indices()).toBe('v4 live')
   })
 
-  it('has its name also where the answer that it is kept is lost, or it is asked again', async () => {
+  it('has the same name after a lost answer and a repeated swap', async () => {
     await open.index.apply(some(2))
     const faults: ProxyFault[] = [{ kind: 'drop', when: 'after' }]
     proxy = await startFaultyProxy(endpoint, ({ path }) => (path === '/_aliases' ? faults.shift() : undefined))
@@ -105,7 +105,7 @@ runOnOpenSearch('A kept index of OpenSearch', (endpoint) => {
     expect(await indices()).toBe('v1 kept, v2 live')
   })
 
-  it('that is not built any more is only kept, and what else is built goes', async () => {
+  it('stays retained after an abandoned rebuild, and other unfinished indices are removed', async () => {
     await open.index.apply(some(1))
     const kept = await replacedBy(some(1))
     await open.index.takeBack('Observation', kept)
@@ -119,7 +119,7 @@ runOnOpenSearch('A kept index of OpenSearch', (endpoint) => {
     expect(await indices()).toBe('v2 live')
   })
 
-  it('is not taken back once it is gone', async () => {
+  it('is not taken back once it is removed', async () => {
     await open.index.apply(some(1))
     const kept = await replacedBy(some(1))
     await open.index.abandon('Observation')
@@ -127,7 +127,7 @@ runOnOpenSearch('A kept index of OpenSearch', (endpoint) => {
     expect(await indices()).toBe('v2 live')
   })
 
-  it('goes unless it is named, and never one that answers by then, or is another’s', async () => {
+  it('is removed unless it is named, is serving by then, or is foreign', async () => {
     await open.index.apply(some(1))
     const kept = await replacedBy(some(1))
     const foreign = `${open.prefix}-observation-v9-0123456789ab`

@@ -27,7 +27,7 @@ runOnOpenSearch('OpenSearch', (endpoint) => {
   })
   const ids = async (type: string, where: Predicate) => (await open.index.find(plan(type, { where }))).hits.map(({ id }) => id).join(' ')
 
-  it('pages as far as one likes: beyond the window of 10,000 by skipping, in large pages, and with a position', async () => {
+  it('pages beyond 10,000: by skipping, in large pages, and from a position', async () => {
     const numbered = (i: number) => document({ type: 'Basic', id: `${100_000 + i}`, order: { p: { low: -i, high: -i } } })
     await open.index.apply(Array.from({ length: 10_030 }, (_, i) => numbered(i)))
     const found = async (rest: Partial<Plan>) => {
@@ -50,14 +50,14 @@ runOnOpenSearch('OpenSearch', (endpoint) => {
     expect(await found({ limit: 0, skip: 20_000, total: 'accurate' })).toEqual([0, undefined, undefined, false, 10_030])
   })
 
-  it('finds by more keys than a query takes', async () => {
+  it('finds by more keys than one query accepts', async () => {
     await open.index.apply([document({ type: 'Flag', id: '1', keys: { b: ['k140000'] } }), document({ type: 'Flag', id: '2' })])
     const key: Predicate = { kind: 'key', field: 'b', oneOf: Array.from({ length: 140_001 }, (_, i) => `k${i}`) }
     expect(await ids('Flag', key)).toBe('1')
     expect(await ids('Flag', not(key))).toBe('2')
   })
 
-  it('finds long texts in longer ones, exactly', async () => {
+  it('finds long texts within longer ones, exactly', async () => {
     const text = 'ab*?\\\u{1f600}'.repeat(300)
     const withKey = (id: string, key: string) => document({ type: 'Goal', id, keys: { b: [key, 'other'] } })
     await open.index.apply([withKey('1', `x${text}x`), withKey('2', text), withKey('3', `${text.slice(0, 1_000)}-${text.slice(1_000)}`)])
@@ -68,7 +68,7 @@ runOnOpenSearch('OpenSearch', (endpoint) => {
     expect(await ids('Goal', contains('x'.repeat(1_000)))).toBe('')
   })
 
-  it('measures to the last digit: a circle that ends at a point has it in it, the next smaller one has not', async () => {
+  it('measures exactly: a point on the edge of a circle is inside it', async () => {
     const random = randomOf(7)
     const degrees = (most: number) => (random.below(2_000_001) / 1_000_000 - 1) * most
     const points = Array.from({ length: 40 }, () => [degrees(90), degrees(180)] as const)
@@ -89,7 +89,7 @@ runOnOpenSearch('OpenSearch', (endpoint) => {
     expect((await open.index.find(plan('', { types: [], total: 'accurate' }))).total).toBe(0)
   })
 
-  it('counts 65,535 groups, and refuses more', async () => {
+  it('counts 65,535 groups, and rejects more', async () => {
     const grouped = (id: number, many: number) =>
       document({ type: 'Media', id: `${id}`, groups: { 'g:code': Array.from({ length: many }, (_, i) => `${id}-${i}`) } })
     await open.index.apply([...Array.from({ length: 13 }, (_, i) => grouped(i, 5_000)), grouped(13, 535)])
@@ -110,7 +110,7 @@ runOnOpenSearch('OpenSearch', (endpoint) => {
     await expect(groups()).rejects.toThrow(TooManyGroups)
   })
 
-  it('a search with too many conditions, or that takes too long, is SearchTooCostly', async () => {
+  it('throws SearchTooCostly for too many conditions and for too long searches', async () => {
     const keys = (i: number) => Array.from({ length: 50 }, (_, j) => `${'y'.repeat(200)}${i}-${j}`)
     await open.index.apply(Array.from({ length: 2_000 }, (_, i) => document({ type: 'Claim', id: `${i}`, keys: { b: keys(i) } })))
     const each = (many: number, text: string): Predicate => ({
@@ -124,7 +124,7 @@ runOnOpenSearch('OpenSearch', (endpoint) => {
       return undefined
     })
     const hasty = open.another({ budget: 1 }, proxy.endpoint)
-    // A busy machine may use the budget up before anything is sent.
+    // A busy machine may use up the budget before anything is sent.
     while (sent.length === 0) await expect(hasty.find(plan('Claim', { where: each(500, 'y-y') }))).rejects.toThrow(SearchTooCostly)
     await proxy.close()
     expect(sent).toHaveLength(1)
@@ -134,7 +134,7 @@ runOnOpenSearch('OpenSearch', (endpoint) => {
     expect(await ids('Claim', { kind: 'contains', field: 'b', text: 'y7-4' })).toBe('7')
   })
 
-  it('keeps infinities, both zeros and the last digit of numbers', async () => {
+  it('preserves infinities, both zeros and the last digit of numbers', async () => {
     const sorted = (id: string, low: number) =>
       document({ type: 'List', id, order: { p: { low, high: low } }, numbers: { n: [[low, low]] } })
     await open.index.apply([
@@ -160,7 +160,7 @@ runOnOpenSearch('OpenSearch', (endpoint) => {
     expect(await ids('List', number(-1, 0))).toBe('6')
   })
 
-  it('stores the resources if it is set to, and returns them with hits and groups', async () => {
+  it('stores resources if configured, and returns them with hits and groups', async () => {
     const keeping = open.another({ keepsBodies: true })
     const body = new TextEncoder().encode('{"resourceType":"Substance"}')
     await keeping.apply([document({ type: 'Substance', id: '1', groups: { 'g:code': ['x'] }, body })])
@@ -179,7 +179,7 @@ runOnOpenSearch('OpenSearch', (endpoint) => {
     expect((await keeping.groups(grouping)).groups[0]!.hits).toEqual(found.hits)
   })
 
-  it('has caught up with a version when searches see it, and with none before it is there', async () => {
+  it('reports a version as caught up once searches see it, and not before', async () => {
     const lazy = open.another({ refresh: 'none', settings: { refresh_interval: -1 } })
     const [first, second] = [1, 2].map((version) => document({ type: 'Task', id: '1', version }))
     await lazy.apply([first!])

@@ -1,4 +1,4 @@
-/** What searches and writes do on an index that is lost, put back, or another's: nothing is found missing, and it is made again. */
+/** Searches and writes on an index that is lost, restored or foreign: no result is incomplete, and the index is rebuilt. */
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { tokenOf } from '../../../lambdas/adapters/opensearch/visibility.ts'
 import { NotApplied } from '../../../lambdas/ports/faults/not-applied.ts'
@@ -35,7 +35,7 @@ runOnOpenSearch('OpenSearch without an index', (endpoint) => {
     await open.madeWhole(type, rebuild.identity)
   }
 
-  it('no search of its type is answered, in any form, and others are', async () => {
+  it('answers no search of the lost type in any form, but answers others', async () => {
     await open.index.apply([...some('Patient', 2), ...some('Basic', 3)])
     await drop('patient-*')
     const grouping: GroupPlan = {
@@ -62,7 +62,7 @@ runOnOpenSearch('OpenSearch without an index', (endpoint) => {
     expect(await open.index.caughtUp([tokenOf(some('Patient', 1)[0]!)], 0)).toBe(false)
   })
 
-  it('a search that finds it out asks the engine once, and once it is known none does', async () => {
+  it('asks the engine once to detect the loss, and not once it is recorded', async () => {
     await open.index.apply(some('Patient', 1))
     await drop('patient-*')
     const asked: string[] = []
@@ -79,7 +79,7 @@ runOnOpenSearch('OpenSearch without an index', (endpoint) => {
     await proxy.close()
   })
 
-  it('a type without documents is no lost one, before its first and after its last', async () => {
+  it('does not treat a type without documents as lost', async () => {
     expect(await found('Patient')).toBe(0)
     await open.index.tend()
     await open.index.apply(some('Patient', 1))
@@ -89,7 +89,7 @@ runOnOpenSearch('OpenSearch without an index', (endpoint) => {
     expect([await lacking(), await wanted()]).toEqual([[], []])
   })
 
-  it('the first document of a type is found by who has not heard of the type', async () => {
+  it('finds the first document of a type even with an outdated list of types', async () => {
     await open.index.tend()
     const before = (await open.state.read()).value.live!
     await open.index.apply(some('Patient', 1))
@@ -97,7 +97,7 @@ runOnOpenSearch('OpenSearch without an index', (endpoint) => {
     expect((await late.find(plan('Patient'))).total).toBe(1)
   })
 
-  it('it is looked after: whoever lost what is made again, once', async () => {
+  it('rebuilds every lost type once', async () => {
     await open.index.apply([...some('Patient', 2), ...some('Basic', 3)])
     await drop('patient-*')
     await Promise.all([open.index.tend(), open.another().tend()])
@@ -110,7 +110,7 @@ runOnOpenSearch('OpenSearch without an index', (endpoint) => {
     expect(await open.index.tend()).toEqual(['Patient'])
   })
 
-  it('a write that finds it out is not applied, tells it, and makes no index of one document', async () => {
+  it('rejects a write that detects the loss, records it, and creates no index', async () => {
     await open.index.apply([...some('Patient', 2), ...some('Basic', 1)])
     await drop('patient-*')
     const newer = some('Patient', 1, { version: 2 })
@@ -118,12 +118,12 @@ runOnOpenSearch('OpenSearch without an index', (endpoint) => {
     expect(error).toBeInstanceOf(NotApplied)
     expect((error as NotApplied).documents).toMatchObject([{ type: 'Patient', id: '0' }])
     expect([await lacking(), await wanted(), await found('Basic')]).toEqual([['Patient'], ['Patient'], 2])
-    // It comes again: it is among what is made again.
+    // It is delivered again: the rebuild includes it.
     await open.index.apply(newer)
     await expect(found('Patient')).rejects.toThrow(Unavailable)
   })
 
-  it('what is built is known to be there, also once it is live, and not when it was removed', async () => {
+  it('finds an index in rebuild until it is removed, also once it is serving', async () => {
     await open.index.apply(some('Patient', 3))
     const removed = await open.index.rebuild('Patient')
     const isThere = (name: string) => open.index.isThere('Patient', name)
@@ -137,7 +137,7 @@ runOnOpenSearch('OpenSearch without an index', (endpoint) => {
     expect([await isThere(next.name), await found('Patient')]).toEqual([true, 3])
   })
 
-  it('while it is made again writes go to the next index, also where that takes over between look and write', async () => {
+  it('writes to the next index during a rebuild, also across the switch', async () => {
     await open.index.apply(some('Patient', 3))
     await drop('patient-*')
     await open.index.tend()
@@ -156,12 +156,12 @@ runOnOpenSearch('OpenSearch without an index', (endpoint) => {
     expect(hits.map(({ version }) => version)).toEqual([4, 1, 1])
   })
 
-  it('one that comes back from before, and one of another stage, is not searched; ours goes with the next', async () => {
+  it('searches no restored or foreign index, and replaces only its own', async () => {
     await open.index.apply(some('Patient', 2))
     const { types } = (await open.state.read()).value.live!
     await drop('patient-*')
     await open.index.tend()
-    // A snapshot of before is put back; and there is one of another stage by the same name.
+    // A snapshot is restored, and another stage has an index of the same name.
     const back = `${open.prefix}-patient-v1-${types.Patient}`
     const foreign = `${open.prefix}-patient-v1-0123456789ab`
     for (const [index, identity] of [

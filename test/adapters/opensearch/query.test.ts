@@ -1,4 +1,4 @@
-/** What the OpenSearch index asks for each form of a predicate. Needs no engine. */
+/** Requests of the OpenSearch index for each form of predicate. Needs no engine. */
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { Client } from '@opensearch-project/opensearch'
@@ -16,7 +16,7 @@ const index = new OpenSearchIndex(new Client({ node: 'http://127.0.0.1:1' }), {
 })
 const PLAN: Plan = { tenant: 'one', types: ['Observation'], where: and(), access: 'everything', order: [], limit: 20, total: 'none' }
 
-/** The conditions beside those of every search. */
+/** Returns the conditions besides those of every search. */
 async function asked(where: Predicate): Promise<unknown> {
   const [, request] = await index.explain({ ...PLAN, where })
   const { query } = JSON.parse(request!) as { readonly query: { readonly bool: { readonly filter: readonly unknown[] } } }
@@ -92,7 +92,7 @@ describe('The OpenSearch index asks for', () => {
     expect(await asked(where)).toEqual(query)
   })
 
-  it('an order with missing values last and ties by type and id, one hit more than is shown, in the indices of the types and what may come to be one', async () => {
+  it('an order with missing values last, one extra hit, and the indices of the types', async () => {
     const [line, request] = await index.explain({
       ...PLAN,
       types: ['Observation', 'Patient'],
@@ -121,7 +121,7 @@ describe('Numbers as text', () => {
     Number.POSITIVE_INFINITY,
   ]
 
-  it('stand in the order of their values, and come back as they were', () => {
+  it('sort in the order of their values and decode to the same value', () => {
     expect(NUMBERS.map(encodeDouble).sort(compareText).map(decodeDouble)).toEqual(NUMBERS)
     expect(encodeDouble(-0)).toBe(encodeDouble(0))
     for (const value of [...NUMBERS, '', 'n1', '\u{1f600}']) expect(sortValue(sortText(value))).toBe(value)
@@ -129,7 +129,7 @@ describe('Numbers as text', () => {
 
   it('have a neighbour on both sides, except for infinities', () => {
     for (const value of NUMBERS.filter(Number.isFinite)) {
-      // The text of -0 is that of 0.
+      // The texts of -0 and 0 are equal.
       const step = value === -Number.MIN_VALUE ? 2n : 1n
       expect(BigInt(`0x${encodeDouble(nextDoubleAbove(value))}`) - BigInt(`0x${encodeDouble(value)}`)).toBe(step)
       expect(nextDoubleBelow(nextDoubleAbove(value))).toBe(value)
@@ -141,7 +141,7 @@ describe('Numbers as text', () => {
   })
 })
 
-it('another mapping comes with another number of the extractor, so that every index is made again', () => {
+it('Another mapping requires another extractor version, which rebuilds every index', () => {
   const { mappings } = indexDefinition({})
   const digest = createHash('sha256').update(JSON.stringify(mappings)).digest('hex').slice(0, 12)
   expect(`${EXTRACTOR_VERSION} ${digest}`).toBe('11 bd6eaf6d4f1d')

@@ -1,4 +1,4 @@
-/** This code and the next release of it on one OpenSearch, up and down while writes go on: every search that is answered as whole is. */
+/** Two releases on one OpenSearch, up and down during writes: an answer that is not marked as outdated is complete. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -50,10 +50,10 @@ runOnOpenSearch('Two releases on OpenSearch', (endpoint) => {
   const deploy = async (release: Release) => {
     runs = release
     await migrate()
-    // Of all types there are, the one that has resources.
+    // Of all types, only the one that has resources.
     await open.state.change((state) => ({ ...state, rebuilds: state.rebuilds.filter(({ type }) => type === 'Patient') }))
   }
-  /** `during`: after each step, until the index is made. */
+  /** `during` runs after each step until the index is built. */
   const rebuild = async (execution: string, during: () => Promise<void>): Promise<readonly string[]> => {
     const made: string[] = []
     const failures: unknown[] = []
@@ -102,7 +102,7 @@ runOnOpenSearch('Two releases on OpenSearch', (endpoint) => {
       .filter(({ deleted, body }) => !deleted && new TextDecoder().decode(body).includes(`"${family}`))
       .map(({ id, versionId }) => `${id} ${versionId}`)
       .toSorted()
-  /** What is not said to be outdated is whole; without a criterion all is found in any case. */
+  /** An answer not marked as outdated is complete. A search without criteria always is. */
   const expectAnswers = async (): Promise<boolean> => {
     for (const family of ['Old', 'Later']) {
       const { isOutdated, ids } = await found(family)
@@ -120,7 +120,7 @@ runOnOpenSearch('Two releases on OpenSearch', (endpoint) => {
     if (n % 4 === 0) await store.delete(`p${(n + 5) % 12}`).catch(() => undefined)
   }
 
-  it('go up and down while writes go on: an index that is kept is taken back, and nothing is missed silently', async () => {
+  it('switch up and down during writes: a retained index is restored, no result is missing', async () => {
     const [now, next] = releases
     const live = async () => (await open.state.read()).value.kept?.Patient?.index.match(/v\d+/)?.[0]
     expect(await expectAnswers()).toBe(false)
@@ -141,7 +141,7 @@ runOnOpenSearch('Two releases on OpenSearch', (endpoint) => {
       })
       expect([seen.includes(true), await expectAnswers(), await live()]).toEqual([true, false, kept])
     }
-    // Given up before the switch: what came meanwhile is made again where it is.
+    // Abandoned before the switch: later writes are indexed again in place.
     await deploy(now)
     await goOn()
     await deploy(next)

@@ -1,4 +1,4 @@
-/** The search index of the cloud home, on the engine of OPENSEARCH_ENDPOINT: the contracts. */
+/** The OpenSearch search index, on the engine of OPENSEARCH_ENDPOINT: the contracts. */
 import { afterAll, beforeAll, describe } from '@jest/globals'
 import { exactValuesContract, executorOf } from '../../contracts/exact-values.contract.ts'
 import { searchIndexContract } from '../../contracts/search-index.contract.ts'

@@ -1,4 +1,4 @@
-/** What the OpenSearch index makes of 200 where not every copy of a shard did what was asked: an engine that answers as it is told. */
+/** The OpenSearch index with answers of 200 in which copies of shards failed, from a scripted engine. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { Client } from '@opensearch-project/opensearch'
 import { OpenSearchIndex } from '../../../lambdas/adapters/opensearch/search-index.ts'
@@ -11,7 +11,7 @@ type Shards = { readonly total: number; readonly successful: number; readonly fa
 
 const WHOLE: readonly Shards[] = [
   { total: 2, successful: 2, failed: 0 },
-  // A copy that has no node is none that searches ask.
+  // Searches do not use a copy that has no node.
   { total: 2, successful: 1, failed: 0 },
   // No index.
   { total: 0, successful: 0, failed: 0 },
@@ -19,7 +19,7 @@ const WHOLE: readonly Shards[] = [
 const PARTIAL: readonly Shards[] = [
   { total: 2, successful: 1, failed: 1 },
   { total: 2, successful: 0, failed: 2 },
-  // Its primary is on no node.
+  // Its primary has no node.
   { total: 2, successful: 0, failed: 0 },
 ]
 const TYPES = ['Observation', 'Patient']
@@ -30,7 +30,7 @@ const PLAN: Plan = { tenant: 'one', types: ['Patient'], where: and(), access: 'e
 let engine: AnsweringEngine
 let client: Client
 let index: OpenSearchIndex
-/** Of each request that answers about shards, by the last word of its path and the name in it. */
+/** Shards in the answer to each request, by the last word of its path and its index name. */
 let shards: (action: string, name: string) => Shards
 
 beforeEach(async () => {
@@ -59,29 +59,29 @@ const asked = (word: string): readonly string[] =>
   engine.requests.filter(({ path }) => path.includes(word)).map(({ path }) => path.split('?')[0]!)
 const UNAVAILABLE = { fault: 'unavailable' satisfies FaultKind, kind: 'shards_failed' }
 
-describe('that each index was refreshed', () => {
-  it.each(WHOLE)('is told by %o', async (each) => {
+describe('A refresh of each index', () => {
+  it.each(WHOLE)('is complete with %o', async (each) => {
     shards = () => each
     expect(await index.caughtUp(tokens, 0)).toBe(true)
     expect([...asked('_refresh')].sort()).toEqual(NAMES.map((name) => `/${name}/_refresh`))
     await index.show('Patient')
   })
 
-  it.each(PARTIAL)('is not told by %o of one of them: what is asked for is not said to be visible', async (each) => {
+  it.each(PARTIAL)('fails if one of them answers %o, and nothing counts as visible', async (each) => {
     shards = (_, name) => (name === 'fhir-patient-id' ? each : WHOLE[0]!)
     await expect(index.caughtUp(tokens, 0)).rejects.toMatchObject(UNAVAILABLE)
     await expect(index.show('Patient')).rejects.toMatchObject(UNAVAILABLE)
     await index.show('Observation')
   })
 
-  it('is asked again where it was not', async () => {
+  it('is repeated if it was incomplete', async () => {
     const answers = [PARTIAL[0]!]
     shards = () => answers.shift() ?? WHOLE[0]!
     expect(await index.caughtUp(tokens, 0)).toBe(true)
     expect(asked('_refresh')).toHaveLength(3)
   })
 
-  it.each(PARTIAL)('is waited for by a swap: after %o nothing takes the place of the live index', async (each) => {
+  it.each(PARTIAL)('is required for a swap: after %o the serving index stays', async (each) => {
     shards = () => each
     const rebuild = await index.rebuild('Patient', NEXT)
     await expect(rebuild.swap()).rejects.toMatchObject(UNAVAILABLE)
@@ -90,12 +90,12 @@ describe('that each index was refreshed', () => {
 })
 
 describe('a search', () => {
-  it.each(PARTIAL)('that %o of an index answered is none', async (each) => {
+  it.each(PARTIAL)('fails if %o of an index answered', async (each) => {
     shards = () => each
     await expect(index.find(PLAN)).rejects.toMatchObject(UNAVAILABLE)
   })
 
-  it.each(PARTIAL)('beside others, of more types than a path takes, too: %o', async (each) => {
+  it.each(PARTIAL)('also fails within a request for many types: %o', async (each) => {
     shards = () => each
     const many = Array.from({ length: 31 }, (_, i) => `Type${i}`)
     await expect(index.find({ ...PLAN, types: many })).rejects.toMatchObject(UNAVAILABLE)

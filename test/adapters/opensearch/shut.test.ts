@@ -1,4 +1,4 @@
-/** An index that somebody has closed, or shut, says nothing of what is sent to it or asked of it: both wait until it is open again. */
+/** An index that an operator closed or blocked: writes and searches wait until it is open again. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { Client } from '@opensearch-project/opensearch'
 import { OpenSearchIndex } from '../../../lambdas/adapters/opensearch/search-index.ts'
@@ -47,7 +47,7 @@ describe.each<Shut>([
     expect(await index.find(PLAN)).toMatchObject({ hits: [] })
   })
 
-  it('makes no stub of a document, and nothing is told of that: it comes again', async () => {
+  it('stores and reports no stub of a document, which is delivered again', async () => {
     shut = answer
     const some = [document({ type: 'Patient', id: '1' })]
     await expect(index.apply(some)).rejects.toMatchObject({ fault: 'not-applied' })

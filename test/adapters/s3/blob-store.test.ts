@@ -1,4 +1,4 @@
-/** Blobs of the cloud home, on the engine of S3_ENDPOINT (credentials S3_ACCESS_KEY, S3_SECRET_KEY). */
+/** The S3 blob store, on the engine of S3_ENDPOINT (credentials S3_ACCESS_KEY, S3_SECRET_KEY). */
 import {
   AbortMultipartUploadCommand,
   CompleteMultipartUploadCommand,
@@ -43,11 +43,11 @@ if (endpoint === undefined) {
 
 async function bucketWithStore(endpoint: string) {
   const bucket = await createBucketOn(endpoint)
-  // MinIO lists unfinished uploads of one key alone; by what keys begin with they are looked for below, page by page.
+  // MinIO lists unfinished uploads by exact key only. The tests below list them by prefix, page by page.
   return { ...bucket, store: new S3BlobStore(bucket.client, bucket.name), listsUploads: false }
 }
 
-it('An object is kept by who downloads it as the last segment of its key', async () => {
+it('An object is downloaded under the last segment of its key', async () => {
   const client = mockClient(new S3Client({ region: 'us-east-1' }))
   client.on(CreateMultipartUploadCommand).resolves({ UploadId: 'u' })
   const store = new S3BlobStore(client as unknown as S3Client, 'b')
@@ -59,7 +59,7 @@ it('An object is kept by who downloads it as the last segment of its key', async
   ])
 })
 
-it('A list goes on with the next page', async () => {
+it('A list continues with the next page', async () => {
   const client = mockClient(new S3Client({ region: 'us-east-1' }))
   const asked = { Bucket: 'b', Prefix: 'exports/1/' }
   const object = (Key: string) => ({ Key, Size: 1, LastModified: new Date(0) })
@@ -74,7 +74,7 @@ it('A list goes on with the next page', async () => {
 })
 
 describe('Unfinished uploads', () => {
-  it('are found and aborted page by page, also where somebody else was faster', async () => {
+  it('are found and aborted page by page, also if another caller was faster', async () => {
     const client = mockClient(new S3Client({ region: 'us-east-1' }))
     const asked = { Bucket: 'b', Prefix: 'exports/1/' }
     client
@@ -99,13 +99,13 @@ describe('Unfinished uploads', () => {
   })
 })
 
-describe('A copy into a bucket of others', () => {
+describe('A copy into a foreign bucket', () => {
   const GiB = 1024 ** 3
   const to = { bucket: 'lake', key: 'north/nightly/1/Patient.ndjson' }
   const place = { Bucket: 'lake', Key: to.key }
   const blob = (size: number) => ({ key: 'exports/1/files/Patient.ndjson', size, contentType: 'application/fhir+ndjson' })
 
-  it('is one call up to a GiB, and above parts of as many bytes, which cover it', async () => {
+  it('is one call up to 1 GiB, and else consists of parts of 1 GiB', async () => {
     const client = mockClient(new S3Client({ region: 'us-east-1' }))
     client
       .on(CopyObjectCommand)

@@ -1,4 +1,4 @@
-/** Packages of the cloud home: on a bucket in memory, and on the engine of S3_ENDPOINT (credentials S3_ACCESS_KEY, S3_SECRET_KEY). */
+/** Packages in S3: on a bucket in memory, and on the engine of S3_ENDPOINT (credentials S3_ACCESS_KEY, S3_SECRET_KEY). */
 import { DeleteObjectCommand, ListObjectsV2Command, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3'
 import { describe, expect, it } from '@jest/globals'
 import { S3Packages } from '../../../lambdas/adapters/s3/packages.ts'
@@ -74,7 +74,7 @@ describe('Packages in a bucket', () => {
   }
   const namesIn = async (packages: S3Packages) => (await packages.now()).packages.map(({ name }) => name)
 
-  it('are asked for once in ten seconds, by whoever asks, and not sent again where nothing has changed', async () => {
+  it('are requested once in ten seconds for all callers, and transferred only after a change', async () => {
     const { asked, packages } = opened()
     const [server, operator] = [packages(), packages()]
     await operator.add(label, files)
@@ -91,11 +91,11 @@ describe('Packages in a bucket', () => {
     expect(await namesIn(server)).toEqual([])
   })
 
-  it('are no more than they were where the bucket refuses, and are there for who asks again', async () => {
+  it('are unchanged if the bucket refuses a write, and are added by a retry', async () => {
     const { failing, objects, packages } = opened()
     const operator = packages()
     const broken = () => new Error('refused')
-    // The index is read, a file is put, the index read again, and put.
+    // An addition reads the index, puts a file, reads the index again, and puts it.
     for (const before of [0, 1, 2, 3]) {
       failing.push(...Array.from({ length: before }, () => undefined), broken())
       await expect(operator.add(label, files)).rejects.toThrow('refused')
@@ -103,13 +103,13 @@ describe('Packages in a bucket', () => {
     }
     expect(await operator.add(label, files)).toBe(true)
     expect(await namesIn(operator)).toEqual(['example.a'])
-    // What a command only tidies up does not make it fail.
+    // A failed cleanup does not make the command fail.
     failing.push(undefined, undefined, broken())
     expect([await operator.remove(label), await namesIn(operator)]).toEqual([true, []])
     expect(objects.size).toBeGreaterThan(1)
   })
 
-  it('are those that were there last while the bucket is out of reach, for an hour, which is told once, and when it is over', async () => {
+  it('are served from the cache during an outage of up to an hour, with warnings', async () => {
     const { asked, failing, packages, client } = opened()
     await packages().add(label, files)
     const told: string[] = []
@@ -132,7 +132,7 @@ describe('Packages in a bucket', () => {
     expect([(await server.now()).state, told.slice(1)]).toEqual([state, ['The packages of definitions can be read again']])
   })
 
-  it('forget files that nobody finished to add, after a day', async () => {
+  it('lose the unfinished files of failed additions after a day', async () => {
     const { objects, packages } = opened()
     const operator = packages()
     for (let i = 0; i < 12; i++) objects.set(`packages/example.b-1.0.0/x/${i}.json`, { text: '{}', written: time })
@@ -144,7 +144,7 @@ describe('Packages in a bucket', () => {
     expect(objects.size).toBe(3)
   })
 
-  it('are told to be out of reach where what names them is damaged', async () => {
+  it('are reported as damaged if their index cannot be parsed', async () => {
     const { objects, packages } = opened()
     await packages().add(label, files)
     for (const text of ['', '{}', '{"packages":[]}', '{"change":"a","packages":[null]}']) {
@@ -154,11 +154,11 @@ describe('Packages in a bucket', () => {
     }
   })
 
-  it('are added where the first answer was lost, though the request that was sent again is refused', async () => {
+  it('are added although the first answer is lost and the retry is refused', async () => {
     const { objects, packages } = opened()
     const operator = packages()
     const lost = objects.set.bind(objects)
-    // What is put counts, and the answer says that the condition does not hold.
+    // The put takes effect, but the answer says that the condition does not hold.
     let isLost = true
     objects.set = (key, value) => {
       lost(key, value)

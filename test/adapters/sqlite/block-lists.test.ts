@@ -1,4 +1,4 @@
-/** What the SQLite index knows by heart of its lists: as they are written, in bounded memory. */
+/** The cache of lists in the SQLite index: as current as the table, in limited memory. */
 import { describe, expect, it } from '@jest/globals'
 import { type Block, BlockLists, blocksAmong } from '../../../lambdas/adapters/sqlite-index/lists/block-lists.ts'
 import { toBits } from '../../../lambdas/adapters/sqlite-index/lists/document-sets.ts'
@@ -11,7 +11,7 @@ const block = (first: number, last = first, n = 1): TestBlock => ({ first, last,
 const parts = (blocks: readonly TestBlock[] | undefined) => blocks?.map(({ first, last, n }) => [first, last, n])
 
 describe('Lists of blocks', () => {
-  it('are known as they were written since', () => {
+  it('include the writes since they were cached', () => {
     const known = lists(100_000)
     const list = known.add('a', [block(10, 19, 5), block(30, 39, 5)])
     known.put('a', block(20, 25, 2))
@@ -29,7 +29,7 @@ describe('Lists of blocks', () => {
     expect(known.get('b')).toBeUndefined()
   })
 
-  it('forget what was decoded of a block that is written again', () => {
+  it('forget the decoded form of a block that is written again', () => {
     const known = lists(100_000)
     const list = known.add('a', [block(10)])
     known.keep('a', list, list.blocks[0]!, { bytes: 50 })
@@ -38,7 +38,7 @@ describe('Lists of blocks', () => {
     expect([list.blocks[0]!.entries, list.bytes]).toEqual([undefined, bytes - 50])
   })
 
-  it('take no more memory than they may: what was asked for lately stays', () => {
+  it('stay within their memory limit and keep the recently used ones', () => {
     const most = 50_000
     const known = lists(most)
     const random = randomOf(7)
@@ -55,7 +55,7 @@ describe('Lists of blocks', () => {
     }
   })
 
-  it('keep nothing that is larger than half of that', () => {
+  it('cache nothing larger than half of the limit', () => {
     const known = lists(10_000)
     const list = known.add('a', [block(1), block(2)])
     known.keep('a', list, list.blocks[0]!, { bytes: 4_000 })
@@ -68,7 +68,7 @@ describe('Lists of blocks', () => {
     expect(known.get('b')).toBeUndefined()
   })
 
-  it('give the blocks in which documents may be', () => {
+  it('return the blocks that may contain documents', () => {
     const list = lists(100_000).add('a', [block(10, 19), block(30, 39), block(50, 59), block(70, 79)])
     const firsts = (docs: readonly number[]) => blocksAmong(list, Uint32Array.from(docs)).map(({ first }) => first)
     expect(firsts([1, 20, 45, 80])).toEqual([])

@@ -1,4 +1,4 @@
-/** A store whose file is damaged, page by page: what is answered is what was written, or says that the store is damaged. */
+/** A store with a damaged file, page by page: each answer is correct or reports the damage. */
 import { closeSync, copyFileSync, existsSync, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -16,7 +16,7 @@ import { readAllVersions } from '../../fixtures/scans.ts'
 import { incompressibleTextOf, patientKeyOf, versionOf as version, writeOf as write } from '../../fixtures/versions.ts'
 
 const PAGE = 8_192
-/** Every so many pages one is damaged: a number without common parts with what files are made of. */
+/** Distance between damaged pages: coprime to the structure of the files. */
 const STEP = caseStepOf(11, 1)
 const RESOURCES = 250
 
@@ -27,7 +27,7 @@ const pages = (): number => statSync(sound).size / PAGE
 const type = { tenant: 't', type: 'Patient' }
 const keys = Array.from({ length: RESOURCES }, (_, n) => patientKeyOf(`p${(n * 7919) % 10_007}`))
 
-/** Two versions of each but one, keys of the first in their table, those of the second recent. One body is larger than many pages. */
+/** Two versions of each resource but one. Keys of the first are in their table, those of the second are recent. One body is large. */
 beforeAll(async () => {
   const first = await SqliteResourceStore.open({ file: sound, mostRecent: 1 })
   await first.commit(writesOf(0), [])
@@ -45,8 +45,8 @@ beforeAll(async () => {
 describe.each([
   ['zeros', () => Buffer.alloc(PAGE)],
   ['noise', () => Buffer.from(Array.from({ length: PAGE }, (_, n) => (n * 167 + (n >> 3)) % 251))],
-])('A store with %s in the place of a page', (name, contents) => {
-  it('answers what was written, or that it is damaged; its backup is refused', async () => {
+])('A store with a page of %s', (name, contents) => {
+  it('answers correctly or reports damage; its backup is refused', async () => {
     const answers = { sound: 0, damaged: 0 }
     let refused = 0
     let tried = 0
@@ -77,15 +77,15 @@ describe.each([
   }, 300_000)
 })
 
-describe('A version of which somebody else changed', () => {
+describe('A changed version', () => {
   it.each([
     ['the body', "UPDATE version SET body = x'00'"],
     ['the compartments', "UPDATE version SET compartments = 'Patient/another'"],
     ['the instant', 'UPDATE version SET lastUpdated = lastUpdated + 1'],
-    ['whether it is deleted', 'UPDATE version SET deleted = 1'],
-    ['how it was made', 'UPDATE version SET made = 2'],
-    ['everything, so that it is gone', 'DELETE FROM version'],
-  ])('%s is damaged', async (_, change) => {
+    ['the deletion flag', 'UPDATE version SET deleted = 1'],
+    ['the write kind', 'UPDATE version SET made = 2'],
+    ['the whole row', 'DELETE FROM version'],
+  ])('is damaged by a change of %s', async (_, change) => {
     const file = join(folder, 'changed.db')
     copyFileSync(sound, file)
     const [key, other] = [keys[7]!, keys[8]!]
@@ -105,29 +105,26 @@ describe('A version of which somebody else changed', () => {
     for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true })
   })
 
-  it.each(['vid', 'lastUpdated', 'deleted', 'sum', 'made', 'dictionary'])(
-    'a number, %s, to one that is too large, is damaged',
-    async (column) => {
-      const file = join(folder, 'too-large.db')
-      copyFileSync(sound, file)
-      const [key, other] = [keys[7]!, keys[8]!]
-      const db = new DatabaseSync(file)
-      db.prepare(`UPDATE version SET ${column} = ${2n ** 53n} WHERE id = ?`).run(key.id)
-      db.close()
-      const store = await SqliteResourceStore.open({ file })
-      await expect(store.current([key])).rejects.toBeInstanceOf(Damaged)
-      expect(told(await store.current([other]))).toBe(told([versionOf(other.id, 2)]))
-      expect(store.newest()).toBe((await store.current([other]))[0]!.lastUpdated)
-      await store.close()
-      const feed = new SqliteChangeFeed(file)
-      const changes = feed.changes(0, 10_000).map(({ version }) => [version.id, version.body.length > 0])
-      expect(changes).toEqual(expect.arrayContaining([[key.id, false], [other.id, true]])) // biome-ignore format: two
-      feed.close()
-      for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true })
-    },
-  )
+  it.each(['vid', 'lastUpdated', 'deleted', 'sum', 'made', 'dictionary'])('is damaged by too large a number in %s', async (column) => {
+    const file = join(folder, 'too-large.db')
+    copyFileSync(sound, file)
+    const [key, other] = [keys[7]!, keys[8]!]
+    const db = new DatabaseSync(file)
+    db.prepare(`UPDATE version SET ${column} = ${2n ** 53n} WHERE id = ?`).run(key.id)
+    db.close()
+    const store = await SqliteResourceStore.open({ file })
+    await expect(store.current([key])).rejects.toBeInstanceOf(Damaged)
+    expect(told(await store.current([other]))).toBe(told([versionOf(other.id, 2)]))
+    expect(store.newest()).toBe((await store.current([other]))[0]!.lastUpdated)
+    await store.close()
+    const feed = new SqliteChangeFeed(file)
+    const changes = feed.changes(0, 10_000).map(({ version }) => [version.id, version.body.length > 0])
+    expect(changes).toEqual(expect.arrayContaining([[key.id, false], [other.id, true]])) // biome-ignore format: two
+    feed.close()
+    for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true })
+  })
 
-  it('all, though its key is an old one, is damaged, and can be replaced', async () => {
+  it('is damaged and replaceable if its row is gone but an old key remains', async () => {
     const file = join(folder, 'gone.db')
     copyFileSync(sound, file)
     const db = new DatabaseSync(file)
@@ -145,7 +142,7 @@ describe('A version of which somebody else changed', () => {
 })
 
 describe('A backup', () => {
-  it('is not made of a store that lost half a page, whichever that is', async () => {
+  it('is refused for a store that lost half of any page', async () => {
     const made: number[] = []
     let tried = 0
     for (let page = 1; page < pages(); page += STEP) {
@@ -164,7 +161,7 @@ describe('A backup', () => {
   })
 })
 
-/** Of each way of reading, and of a commit: `sound` where it is the truth, `damaged` where it says so, else what it is. */
+/** Results of each kind of read and of a commit: `sound` if correct, `damaged` if reported as such, else the wrong answer. */
 async function answersOf(store: SqliteResourceStore, file: string): Promise<readonly string[]> {
   const found: Promise<string>[] = keys.flatMap((key) => [
     answerOf(async () => told(await store.current([key])) === told([versionOf(key.id, 2)])),
@@ -190,7 +187,7 @@ async function answersOf(store: SqliteResourceStore, file: string): Promise<read
       const feed = new SqliteChangeFeed(file)
       try {
         const changes = feed.changes(0, 1_000).map(({ version }) => version)
-        // A version whose body is damaged comes without one.
+        // A version with a damaged body comes without it.
         return (
           same(
             changes.filter(({ body }) => body.length > 0),
@@ -224,7 +221,7 @@ const answerOf = async (isTrue: () => Promise<boolean>): Promise<string> => {
   }
 }
 
-/** What a scan tells of what it cannot show. */
+/** Ids that a scan reports as damaged. */
 async function damagedIn(store: SqliteResourceStore): Promise<readonly string[]> {
   const ids: string[] = []
   for await (const { damaged = [] } of store.scan({ ...type, asOf: 10, limit: 100, tellsDamaged: true }))
@@ -242,7 +239,7 @@ const told = (versions: readonly (ResourceVersion | undefined)[]): string => ver
 const partsOf = ({ tenant, type, id, versionId, lastUpdated, deleted, compartments, body }: ResourceVersion): string =>
   [tenant, type, id, versionId, lastUpdated, deleted, compartments, Buffer.from(body)].join(' ')
 
-/** Of some of them text that is packed, of the others, and of a large one, text that takes its place in the file. */
+/** Compressible text for some of the resources, incompressible text for the others and for a large one. */
 function textOf(id: string, version: number): string {
   const n = keys.findIndex((key) => key.id === id)
   return n % 5 === 4 ? `${id} ${version} `.repeat(90) : incompressibleTextOf(`${id} ${version}`, n === 5 ? 90_000 : 900)

@@ -1,4 +1,4 @@
-/** Versions packed by dictionaries in the store's file: which are, what the file says of it, and what becomes of them where it is damaged. */
+/** Versions packed with dictionaries in the store file: which are packed, how they are stored, and how damage shows. */
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -24,7 +24,7 @@ const newFile = (): string => join(folder, `${++files}.db`)
 
 const observationOf = (id: string, tenant = 't'): ResourceKey => resourceKeyOf(tenant, 'Observation', id)
 
-/** Bodies as clients send them: alike, with a UUID each. */
+/** Bodies as clients send them: similar, with one UUID each. */
 const uuidOf = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
 const observation = (n: number, { tenant = 't', expected = 0 } = {}): Write =>
   writeOf(observationOf(`o${n}`, tenant), {
@@ -77,7 +77,7 @@ const readAll = (store: SqliteResourceStore, writes: readonly Write[]) =>
   Promise.all(writes.map(async (write) => (await store.current([write]))[0]))
 
 describe('A version', () => {
-  it('is packed, with its compartments, once those of its type before it are a dictionary', async () => {
+  it('is packed with its compartments once earlier versions of its type form a dictionary', async () => {
     const rows = rowsIn(await packedFile())
     expect(rows[0]).toMatchObject({ dictionary: null, compartments: `Patient/${uuidOf(0)}`, size: observation(0).body.length })
     for (const row of rows.slice(5)) {
@@ -86,7 +86,7 @@ describe('A version', () => {
     }
   })
 
-  it('is read as it was written, in each of the ways', async () => {
+  it('is read as written by every kind of read', async () => {
     const file = await packedFile()
     const writes = observations(0, 10)
     const versions = writes.map(versionOf)
@@ -103,7 +103,7 @@ describe('A version', () => {
     feed.close()
   })
 
-  it('of another type waits for a dictionary of its own; tenants share them', async () => {
+  it('needs a dictionary of its own type; tenants share dictionaries', async () => {
     const file = await packedFile()
     await withStore(file, async (store) => {
       await store.commit([writeOf(patientKeyOf('p'), { body: observation(1).body })], [])
@@ -113,7 +113,7 @@ describe('A version', () => {
     expect(rowsIn(file).slice(10)).toMatchObject([{ dictionary: null }, { dictionary: 1 }])
   })
 
-  it('that is large is half of a dictionary at most: another one is the rest', async () => {
+  it('fills at most half of a dictionary if it is large', async () => {
     const file = newFile()
     const large = (letter: string) => writeOf(patientKeyOf(letter), { body: Buffer.alloc(3 * SIZE, letter) })
     await withStore(file, async (store) => {
@@ -126,7 +126,7 @@ describe('A version', () => {
     expect([text.length, text.includes('a'.repeat(SIZE / 4)), text.includes('b'.repeat(SIZE / 4))]).toEqual([SIZE, true, true])
   })
 
-  it('stays as it is where it would hardly be smaller: compressed data, and what is very large', async () => {
+  it('is stored unpacked if packing hardly helps: compressed or very large data', async () => {
     const file = await packedFile()
     const noise = incompressibleTextOf('compressed', 5_000)
     const large = new Uint8Array(300_000).fill(65)
@@ -141,7 +141,7 @@ describe('A version', () => {
     ])
   })
 
-  it('is one byte that no codec reads as text, or none, and still what was written', async () => {
+  it('is restored even if it is empty or not valid text', async () => {
     const file = await packedFile()
     const writes = [new Uint8Array(), Uint8Array.of(10), Uint8Array.of(255, 10, 10)].map((body, n) =>
       writeOf(observationOf(`odd${n}`), { body, compartments: observation(1).compartments }),
@@ -154,14 +154,14 @@ describe('A version', () => {
 })
 
 describe('A dictionary', () => {
-  it('is used on by who opens the store again', async () => {
+  it('is used again after the store is reopened', async () => {
     const file = await packedFile()
     await withStore(file, (store) => store.commit(observations(10, 1), []))
     expect(rowsIn(file).at(-1)).toMatchObject({ dictionary: 1 })
     expect(dictionariesIn(file)).toEqual([{ dictionary: 1, type: 'Observation', size: SIZE }])
   })
 
-  it('follows another twice, when much more was written of the type; what was packed before is read on', async () => {
+  it('is followed by two more as the type grows; older versions stay readable', async () => {
     const file = newFile()
     const writes = observations(0, 2_200)
     const inParts = async (store: SqliteResourceStore) => {
@@ -185,7 +185,7 @@ describe('A dictionary', () => {
     checkStoreFile(file)
   })
 
-  it('is made anew where the commit that made it failed', () => {
+  it('is created again if the commit that created it failed', () => {
     const db = openForWriting(newFile())
     const log = new LogWriter(db, new KeyFilter(), SIZE)
     const commit = (...writes: readonly Write[]) => commitAll(log, [unpackCommit(packCommit(1, writes, [], 1))])
@@ -203,7 +203,7 @@ describe('A dictionary', () => {
   })
 })
 
-describe('A file of which somebody else changed', () => {
+describe('A changed file', () => {
   const changed = async (...changes: readonly string[]): Promise<string> => {
     const file = newFile()
     copyFileSync(await packedFile(), file)
@@ -219,7 +219,7 @@ describe('A file of which somebody else changed', () => {
     ['a dictionary', spoilt('dictionary')],
     ['the copy of a dictionary', spoilt('dictionary_copy')],
     ['one of the tables of dictionaries', 'DELETE FROM dictionary'],
-  ])('%s goes on by the other one; no backup is made of it', async (_, change) => {
+  ])('uses the other copy, but allows no backup, after a change of %s', async (_, change) => {
     const file = await changed(change)
     await withStore(file, async (store) => {
       expect(await store.current([packed])).toEqual([versionOf(packed)])
@@ -231,9 +231,9 @@ describe('A file of which somebody else changed', () => {
   })
 
   it.each([
-    ['both of a dictionary', [spoilt('dictionary'), spoilt('dictionary_copy')]],
-    ['that it has a dictionary', ['DELETE FROM dictionary', 'DELETE FROM dictionary_copy']],
-  ])('%s tells what was packed by it as damaged, serves the rest, and takes what comes', async (_, changes) => {
+    ['both copies of a dictionary are changed', [spoilt('dictionary'), spoilt('dictionary_copy')]],
+    ['both copies of a dictionary are missing', ['DELETE FROM dictionary', 'DELETE FROM dictionary_copy']],
+  ])('reports versions as damaged, serves the rest and accepts writes: %s', async (_, changes) => {
     const file = await changed(...changes)
     await withStore(file, async (store) => {
       await expect(store.current([packed])).rejects.toBeInstanceOf(Damaged)
@@ -250,12 +250,12 @@ describe('A file of which somebody else changed', () => {
   })
 
   it.each([
-    ['what is packed', "UPDATE version SET body = x'00' WHERE id = 'o9'"],
-    ['its end', "UPDATE version SET body = substr(body, 1, length(body) - 1) WHERE id = 'o9'"],
-    ['by what it is packed', "UPDATE version SET dictionary = 7 WHERE id = 'o9'"],
-    ['that it is packed', "UPDATE version SET dictionary = NULL WHERE id = 'o9'"],
-    ['compartments that are packed', "UPDATE version SET compartments = 'Patient/another' WHERE id = 'o9'"],
-  ])('%s has a damaged version', async (_, change) => {
+    ['the packed bytes', "UPDATE version SET body = x'00' WHERE id = 'o9'"],
+    ['the last packed byte', "UPDATE version SET body = substr(body, 1, length(body) - 1) WHERE id = 'o9'"],
+    ['the dictionary number', "UPDATE version SET dictionary = 7 WHERE id = 'o9'"],
+    ['the dictionary number to none', "UPDATE version SET dictionary = NULL WHERE id = 'o9'"],
+    ['the compartments of a packed version', "UPDATE version SET compartments = 'Patient/another' WHERE id = 'o9'"],
+  ])('has a damaged version after a change of %s', async (_, change) => {
     await withStore(await changed(change), async (store) => {
       await expect(store.current([packed])).rejects.toBeInstanceOf(Damaged)
       expect(await store.current([observation(8)])).toEqual([versionOf(observation(8))])
@@ -264,7 +264,7 @@ describe('A file of which somebody else changed', () => {
 })
 
 describe('A store from before versions were packed', () => {
-  it('opens as it is, and packs what comes; a program from then refuses it afterwards', async () => {
+  it('opens unchanged and packs new versions; its format version then rises', async () => {
     const file = newFile()
     const before = await SqliteResourceStore.open({ file, dictionarySize: 1_000_000 })
     await before.commit(observations(0, 10), [])

@@ -1,4 +1,4 @@
-/** Sets of documents, as lists and as bits: the same as sets of numbers, wherever they begin and however dense they are. */
+/** Sets of documents, as lists and as bits: equal to sets of numbers, for every range and density. */
 import { describe, expect, it } from '@jest/globals'
 import {
   compact,
@@ -16,7 +16,7 @@ import { caseCountOf, firstSeed } from '../../fixtures/long-runs.ts'
 
 const ROUNDS = caseCountOf(400, 4_000)
 
-/** Few or many numbers of a range that begins somewhere. */
+/** Few or many numbers of a range with a random start. */
 function numbersOf(random: Random): readonly number[] {
   const from = 1 + random.below(3) * random.below(5_000)
   const range = 1 + random.below(2) * random.below(100) + random.below(2) * random.below(20_000)
@@ -29,13 +29,13 @@ describe('sets of documents', () => {
   const seed = firstSeed()
   const random = randomOf(seed)
 
-  /** In either form, or the one that takes less. */
+  /** In either form, or in the smaller one. */
   const setOf = (numbers: readonly number[]): DocSet => {
     const list = docListOf(Uint32Array.from(numbers))
     return list.length === 0 ? list : [list, toBits(list), compact(list)][random.below(3)]!
   }
 
-  it('are united, cut and subtracted like sets of numbers', () => {
+  it('have the unions, intersections and differences of sets of numbers', () => {
     for (let round = 0; round < ROUNDS; round++) {
       const [a, b, c] = [numbersOf(random), numbersOf(random), numbersOf(random)]
       const [one, other] = [setOf(a), setOf(b)]
@@ -48,7 +48,7 @@ describe('sets of documents', () => {
     }
   })
 
-  it('as bits tell of every number whether it is in them', () => {
+  it('contain exactly the numbers they were made of, as bits', () => {
     for (let round = 0; round < ROUNDS / 4; round++) {
       const numbers = [1 + random.below(500), ...numbersOf(random)]
       const bits = toBits(docListOf(Uint32Array.from(numbers)))

@@ -1,4 +1,4 @@
-/** What the store of the embedded home keeps when the process dies, the disk is full, or the log is torn. */
+/** The embedded store after a killed process, on a full disk, and with a torn log. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFileSync, copyFileSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ import { isProgramUsable, itRequiring } from '../../fixtures/needing.ts'
 
 const KILLS = caseCountOf(3, 30)
 const SEED = firstSeed()
-/** Most acknowledged commits before a kill. From the 305th on some commits are written in slices. */
+/** Maximum number of acknowledged commits before a kill. From the 305th on, some commits are written in slices. */
 const LATEST_KILL = 400
 
 const folder = newFolder()
@@ -24,7 +24,7 @@ const folder = newFolder()
 const program = (name: string): string => fileURLToPath(new URL(`../../fixtures/crash/${name}`, import.meta.url))
 
 describe('A process that is killed', () => {
-  it('leaves every acknowledged commit, also of the processes before it, and none in part', async () => {
+  it('leaves every acknowledged commit, also of earlier processes, and none in part', async () => {
     const file = join(folder, 'killed.db')
     const acknowledged = new Map<string, ReadonlySet<string>>()
     const random = randomOf(SEED)
@@ -49,7 +49,7 @@ describe('A process that is killed', () => {
 })
 
 describe('A commit', () => {
-  it('is on disk when it is acknowledged: SQLite is told to flush', () => {
+  it('is on disk when it is acknowledged: SQLite is set to flush', () => {
     const db = openForWriting(join(folder, 'flush.db'))
     expect(db.prepare('PRAGMA synchronous').get()).toEqual({ synchronous: 2 })
     expect(db.prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'wal' })
@@ -57,7 +57,7 @@ describe('A commit', () => {
   })
 
   const traces = isProgramUsable('strace', '-o', join(folder, 'true'), 'true')
-  itRequiring('strace', traces)('is acknowledged only after a flush that began after it was asked for', () => {
+  itRequiring('strace', traces)('is acknowledged only after a flush that began after the request', () => {
     const trace = join(folder, 'trace')
     const options = ['-f', '-s', '40', '-e', 'trace=fsync,fdatasync,write', '-o', trace]
     const run = spawnSync('strace', [...options, process.execPath, program('commit-and-tell.ts'), join(folder, 'traced.db')])
@@ -138,7 +138,7 @@ describe('A torn log', () => {
   }
 })
 
-/** Kills the process after that many acknowledged commits, and returns the names of all that it acknowledged. */
+/** Kills the process after that many acknowledged commits, and returns the names of all acknowledged commits. */
 async function commitUntilKilled(file: string, tenant: string, after: number): Promise<ReadonlySet<string>> {
   const child = spawn(process.execPath, [program('commit-until-killed.ts'), file, tenant], { stdio: ['ignore', 'pipe', 'inherit'] })
   let output = ''
@@ -164,7 +164,7 @@ async function everyVersion(store: SqliteResourceStore, tenant: string): Promise
   }
 }
 
-/** What is wrong with what a killed process left; each body is the name of its commit and the number of its entries. */
+/** Faults in the versions that a killed process left. Each body holds the name of its commit and the number of its entries. */
 function faultsOf(versions: readonly ResourceVersion[], acknowledged: ReadonlySet<string>): readonly string[] {
   const commits = Map.groupBy(versions, ({ body }) => new TextDecoder().decode(body).trimEnd())
   const lost = [...acknowledged].filter((name) => !commits.has(name)).map((name) => `lost ${name}`)
@@ -174,7 +174,7 @@ function faultsOf(versions: readonly ResourceVersion[], acknowledged: ReadonlySe
   return [...lost, ...torn, ...gaps]
 }
 
-/** Acknowledgements in a trace of system calls without a whole flush between them and what asked for them. */
+/** Returns acknowledgements in a trace of system calls without a complete flush since their request. */
 function unflushed(lines: readonly string[]): { readonly unflushed: readonly string[]; readonly acknowledged: number } {
   const begun = new Map<string, number>()
   const asked = new Map<string, number>()

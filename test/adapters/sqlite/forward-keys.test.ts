@@ -1,4 +1,4 @@
-/** What the SQLite index remembers of a document, read in part: the same as read as a whole. */
+/** Stored keys of a document in the SQLite index: reading a part gives the same as reading the whole. */
 import { describe, expect, it } from '@jest/globals'
 import type { ForwardEntry } from '../../../lambdas/adapters/sqlite-index/forward-entry.ts'
 import { explicitGroupKeys, keysIn } from '../../../lambdas/adapters/sqlite-index/forward-keys.ts'
@@ -13,7 +13,7 @@ describe('The keys of a document', () => {
   const random = randomOf(seed)
   const textOf = (): string => Array.from({ length: random.below(5) }, () => random.pick(PIECES)).join('')
 
-  it('are found whatever is in them', () => {
+  it('are found for any characters in them', () => {
     for (let round = 0; round < ROUNDS; round++) {
       const pairs = Array.from({ length: random.below(6) }, () => [random.below(20), textOf()] as const)
       const own = random.below(2) === 0 ? [] : [[7 + random.below(3), [textOf()]] as const]

@@ -1,4 +1,4 @@
-/** What the embedded authorization server keeps: its promises, two processes on one file, a process that is killed, a file that is something else. */
+/** Grants of the embedded authorization server: the contracts, two processes on one file, a killed process, a foreign file. */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
@@ -22,7 +22,7 @@ const KILLS = caseCountOf(3, 30)
 const fixture = (name: string): string => fileURLToPath(new URL(`../../fixtures/crash/${name}`, import.meta.url))
 const program = fixture('add-grants.ts')
 
-/** A new file, each opening of which reads the same clock. */
+/** A new file. All openings read the same clock. */
 function fileUnderTest() {
   const file = join(newFolder(), 'grants.db')
   const clock = { now: 0 }
@@ -66,7 +66,7 @@ revocationsContract('sqlite', async () => {
   return { open: async () => (await open()).revocations, setTime, taken: async () => query('SELECT count(*) FROM revocation') }
 })
 
-/** A process that adds codes k0, k1 … to the file, and says of each whether it was this one's to add. */
+/** A process that adds the codes k0, k1 … to the file, and prints for each whether it added it. */
 function adder(file: string, count: number) {
   const child = spawn(process.execPath, [program, file, String(count)], { stdio: ['ignore', 'pipe', 'inherit'] })
   runAtEnd(() => child.kill('SIGKILL'))
@@ -74,10 +74,10 @@ function adder(file: string, count: number) {
 }
 
 describe('Two processes on one file of grants', () => {
-  it('add each grant once, whoever is first, and see what the other was told', async () => {
+  it('add each grant once, in either order, and see the grants of the other', async () => {
     const file = join(newFolder(), 'grants.db')
     const { grants, close } = openGrants(file, () => 0)
-    // Each is first once: on a busy machine one may be done before the other comes to anything.
+    // Each process is first at least once: on a busy machine one may finish before the other starts.
     let mine = Number(await grants.add('code', 'k299', { owner: 'mine', value: 299 }))
     const { lines } = adder(file, 300)
     expect([(await lines.next()).value, (await lines.next()).value]).toEqual(['ready', 'k0 true'])
@@ -93,7 +93,7 @@ describe('Two processes on one file of grants', () => {
     await close()
   })
 
-  it('wait for each other without holding up who reads', async () => {
+  it('wait for each other without blocking reads', async () => {
     const file = join(newFolder(), 'grants.db')
     const { clients, grants, close } = openGrants(file, () => 0)
     await grants.add('code', 'a', { owner: 'o', value: 1 })
@@ -113,7 +113,7 @@ describe('Two processes on one file of grants', () => {
 })
 
 describe('A process that is killed', () => {
-  it.each(Array.from({ length: KILLS }, (_, i) => [i + 1]))('leaves every grant that was acknowledged (kill %i)', async (kill) => {
+  it.each(Array.from({ length: KILLS }, (_, i) => [i + 1]))('leaves every acknowledged grant (kill %i)', async (kill) => {
     const file = join(newFolder(), 'grants.db')
     const { child, lines } = adder(file, 100_000)
     const acknowledged: string[] = []
@@ -131,7 +131,7 @@ describe('A process that is killed', () => {
 
 describe('A full disk', () => {
   itRequiring('prlimit', isProgramUsable('prlimit', '--fsize=unlimited', 'true'))(
-    'takes nothing in, says so in one way, loses nothing, and is over when there is room again',
+    'rejects grants with one fault, loses none, and accepts them once space is free',
     async () => {
       const file = join(newFolder(), 'grants.db')
       const limited = ['-c', 'ulimit -S -f 3000; exec "$@"', 'sh', process.execPath, fixture('add-until-full.ts'), file]
@@ -147,7 +147,7 @@ describe('A full disk', () => {
     },
   )
 
-  it('is known by what SQLite says of it', () => {
+  it('is detected by the error codes of SQLite', () => {
     const said = (errcode: number) => toGrantsFault(Object.assign(new Error('said'), { errcode }), 'grants.db')
     expect([13, 778, 4_874, 10, 5, 11, 1].map((code) => (said(code) as Error).constructor.name)).toEqual([
       ...['DiskFull', 'DiskFull', 'DiskFull', 'Error', 'Overloaded', 'Damaged', 'Error'],
@@ -156,7 +156,7 @@ describe('A full disk', () => {
 })
 
 describe('The file of grants', () => {
-  it('is its owner’s alone, whatever the process’s umask is, and is flushed at every commit', async () => {
+  it('is private to its owner for any umask, and is flushed at every commit', async () => {
     const folder = newFolder()
     const before = process.umask(0)
     const { grants, close } = openGrants(join(folder, 'grants.db'), () => 0)
@@ -177,7 +177,7 @@ describe('The file of grants', () => {
     db.close()
   })
 
-  it('is refused where it is something else, of a newer version, or damaged, and stays as it is', async () => {
+  it('is rejected unchanged if it is foreign or of a newer version', async () => {
     const folder = newFolder()
     const store = new DatabaseSync(join(folder, 'store.db'))
     store.exec('PRAGMA application_id = 1178093906; CREATE TABLE version (seq)')
@@ -198,7 +198,7 @@ describe('The file of grants', () => {
     }
   })
 
-  it('is told of as damaged where its pages are, and what cannot be written is no one’s', async () => {
+  it('is reported as damaged if its pages are', async () => {
     const { file, open } = fileUnderTest()
     const { grants } = await open()
     for (let i = 0; i < 300; i++) await grants.add('session', `k${i}`, { owner: 'o', value: 'x'.repeat(500) })
@@ -214,7 +214,7 @@ describe('The file of grants', () => {
     await damaged.close()
   })
 
-  it('takes so many changes at once, refuses others, and goes on', async () => {
+  it('accepts a limited number of concurrent changes, rejects others, and continues', async () => {
     const { open } = fileUnderTest()
     const { grants } = await open()
     const added = Array.from({ length: 6_000 }, (_, i) => grants.add('attempts', `k${i}`, { owner: '', value: 1 }))
@@ -224,7 +224,7 @@ describe('The file of grants', () => {
     expect(await grants.add('attempts', 'k5999', { owner: '', value: 1 })).toBe(true)
   })
 
-  it('is closed after what was asked for is done, and takes nothing afterwards', async () => {
+  it('closes after pending changes, and accepts none afterwards', async () => {
     const { file, open } = fileUnderTest()
     const { grants, close } = await open()
     const added = grants.add('code', 'k', { owner: 'o', value: 1 })

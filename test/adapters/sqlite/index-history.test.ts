@@ -1,4 +1,4 @@
-/** The SQLite index after many updates, deletions and kills: the same answers as one made freshly, and nothing left behind in its tables. */
+/** The SQLite index after many updates, deletions and kills: it answers like a fresh one, and its tables hold no remains. */
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -14,11 +14,11 @@ import { newFolder } from '../../fixtures/at-end.ts'
 import { caseCountOf, firstSeed } from '../../fixtures/long-runs.ts'
 
 const ROUNDS = caseCountOf(1, 12)
-/** A key of many of them fills several chunks. */
+/** Number of documents: a frequent key fills several chunks. */
 const DOCUMENTS = 2_000
 const PLANS = caseCountOf(6, 1_000)
 
-/** Plans that are asked again and again. */
+/** Plans that the test repeats. */
 const USUAL = Array.from({ length: 4 }, (_, i) => planOf(randomOf(i)))
 
 const folder = newFolder()
@@ -46,7 +46,7 @@ function historyOf(random: Random): readonly IndexDocument[] {
 
 type PackedBlock = { readonly first: number; readonly last: number; readonly n: number; readonly docs: Uint8Array | null }
 
-/** The documents of a list, chunk by chunk, with the broken rules of its form. `isTold`: the first is packed as well. */
+/** The documents of a list, chunk by chunk, with violated rules of its form. `isTold`: the first is packed as well. */
 function documentsIn(
   chunks: readonly PackedBlock[],
   isTold: boolean,
@@ -70,7 +70,7 @@ type Lists = {
   readonly longest: number
 }
 
-/** What stands in the lists, and what the documents remember. */
+/** The content of the lists, and the stored keys of the documents. */
 function listsOf(file: string): Lists {
   const db = new DatabaseSync(file, { readOnly: true })
   const all = <Row>(query: string): readonly Row[] => db.prepare(query).all() as unknown as Row[]
@@ -114,7 +114,7 @@ function heldRows(doc: number, text: string): readonly string[] {
   ]
 }
 
-/** The same to every question, whether it is still in memory or written. */
+/** Checks that both indices answer every question alike, for documents in memory and on disk. */
 async function agree(one: SqliteSearchIndex, other: SqliteSearchIndex, seed: number): Promise<void> {
   const random = randomOf(seed)
   for (let round = 0; round < PLANS; round++) {
@@ -127,7 +127,7 @@ async function agree(one: SqliteSearchIndex, other: SqliteSearchIndex, seed: num
   }
 }
 
-/** Has the index keep what it reads and finds: of any searches, then of the usual ones. */
+/** Makes the index cache reads and results, of random searches and then of the usual ones. */
 function search(index: SqliteSearchIndex, random: Random): void {
   for (const plan of [planOf(random), planOf(random), ...USUAL]) {
     const asked = { ...plan, tenant: 'one', types: ['Observation'] }
@@ -136,7 +136,7 @@ function search(index: SqliteSearchIndex, random: Random): void {
   }
 }
 
-/** Part of it is applied, then nothing: it is thrown back to its last commit. */
+/** Applies documents and a broken one: the index returns to its last commit. */
 function fail(index: SqliteSearchIndex, documents: readonly IndexDocument[]): void {
   const broken = document({ id: 'broken', keys: { z: ['frequent'] }, points: { p: undefined as unknown as [] } })
   expect(() => index.applyNow([...documents, broken])).toThrow()
@@ -150,7 +150,7 @@ describe('an index of many versions', () => {
   const fresh = new SqliteSearchIndex(':memory:')
   fresh.applyNow([...newest.values()])
 
-  it('answers as one of the newest versions alone, and its lists hold what its documents remember', async () => {
+  it('answers like an index of the newest versions, and its lists match its documents', async () => {
     const file = join(folder, 'index.db')
     const index = new SqliteSearchIndex(file)
     for (let at = 0; at < history.length; ) {
@@ -168,7 +168,7 @@ describe('an index of many versions', () => {
     index.close()
   })
 
-  it('goes on after an error from what it had committed, whatever it has read since', async () => {
+  it('continues from its last commit after an error, despite later reads', async () => {
     const index = new SqliteSearchIndex(join(folder, 'failed.db'))
     for (let at = 0; at < history.length; at = Number(index.note('position') ?? 0)) {
       for (const end = Math.min(at + 700 + random.below(900), history.length); at < end; at += 100)
@@ -187,7 +187,7 @@ describe('an index of many versions', () => {
     index.close()
   })
 
-  it('goes on after a kill from what it had committed', async () => {
+  it('continues from its last commit after a kill', async () => {
     let file = join(folder, 'killed.db')
     let index = new SqliteSearchIndex(file)
     for (let kill = 0, at = 0; at < history.length; kill++) {
@@ -211,7 +211,7 @@ describe('an index of many versions', () => {
   })
 })
 
-it('The keys of documents are told as they are, written or not, and after an error as they were', () => {
+it('The keys of documents are current before and after a write, and after an error', () => {
   const index = new SqliteSearchIndex(':memory:')
   const put = (version: number, id: string, key: string): void => index.applyNow([document({ id, version, keys: { c: [key] } })])
   const keys = (): readonly string[] =>

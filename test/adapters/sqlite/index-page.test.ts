@@ -1,4 +1,4 @@
-/** The page that leads into the embedded index shows what the index writes. */
+/** The README of the embedded index shows rows that the index writes. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ const PAGE = readFileSync('lambdas/adapters/sqlite-index/README.md', 'utf8')
 const [, observation] = PAGE.match(/```json\n([^`]+)```/)!
 const SHOWN = [...PAGE.matchAll(/^\| `(\w+)` \| `(\[.+\])` \|/gm)].map(([, table, row]) => ({ table: table!, row: row! }))
 
-it('shows rows that its Observation leaves', async () => {
+it('The README shows rows that its Observation produces', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'page-'))
   const file = join(folder, 'index.db')
   const index = new SqliteSearchIndex(file)

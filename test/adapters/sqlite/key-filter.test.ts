@@ -1,4 +1,4 @@
-/** The filter of keys: it never misses one, seldom names one too many, and until it is whole says nothing. */
+/** The key filter: it misses no key, seldom reports an absent one, and decides nothing until it is complete. */
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from '@jest/globals'
@@ -22,7 +22,7 @@ const KINDS_OF_IDS: Readonly<Record<string, (n: number) => string>> = {
 
 describe('A filter of keys', () => {
   for (const [name, idOf] of Object.entries(KINDS_OF_IDS))
-    it(`may have what it was told of, and next to nothing else (${name})`, () => {
+    it(`has all added keys and almost no others (${name})`, () => {
       const filter = filledFrom(tableOf([]))
       const ids = [...new Set([...Array(200_000).keys()].map(idOf))]
       const told = ids.slice(0, ids.length / 2)
@@ -32,7 +32,7 @@ describe('A filter of keys', () => {
       expect(told.filter((id) => filter.mayHave(4, id)).length).toBeLessThan(ids.length / 1000)
     })
 
-  it('may have everything until it has taken in the whole table, and then what is there', () => {
+  it('admits every key until it has read the whole table', () => {
     const ids = [...Array(25_000).keys()].map((n) => `p${n}`)
     const table = tableOf(ids)
     const filter = new KeyFilter()
@@ -50,7 +50,7 @@ describe('A filter of keys', () => {
     table.close()
   })
 
-  it('is asked before the file is: what only the table knows is not found once the filter is whole', async () => {
+  it('is used before the file: keys added directly to the table are not found', async () => {
     const file = join(folder, 'store.db')
     const first = await SqliteResourceStore.open({ file })
     await first.commit([writeOf(patientKeyOf('a'))], [])
@@ -59,7 +59,7 @@ describe('A filter of keys', () => {
     const db = new DatabaseSync(file)
     const isSeen = async (id: string) => {
       db.exec(`INSERT INTO key VALUES (1, '${id}', 1, 1)`)
-      // What the key leads to is of another resource, and is refused.
+      // The key leads to another resource, which is rejected.
       return store.current([patientKeyOf(id)]).then(
         ([found]) => found !== undefined,
         (error) => error instanceof Damaged,

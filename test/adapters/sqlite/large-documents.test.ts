@@ -1,4 +1,4 @@
-/** A document of very many values goes into the SQLite index in pieces: between two of them it is found as it was before, or as it is. */
+/** A document of very many values is indexed in pieces: between them, searches find its previous or its new state. */
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, it } from '@jest/globals'
@@ -26,20 +26,20 @@ const small = (id: string, version = 1) => document({ id, version, keys: { c: ['
 const key = (...oneOf: readonly string[]): Predicate => ({ kind: 'key', field: 'c', oneOf })
 const number = (low: number): Predicate => ({ kind: 'number', field: 'n', relation: 'intersects', low: low - 0.5, high: low + 0.5 })
 
-/** How many there are, and those that are shown, with their versions. */
+/** Returns the total, and the hits shown with their versions. */
 function found(index: SqliteSearchIndex, where: Predicate): string {
   const plan = { tenant: 'one', types: ['Observation'], where, access: 'everything', order: [], limit: 10, total: 'accurate' } as const
   const { hits, total } = index.findNow(plan)
   return `${total}: ${hits.map(({ id, version }) => `${id}/${version}`)}`
 }
 
-/** What is found by values of before, of now, by both, and by what has neither. */
+/** Returns the hits for previous values, for new values, for both, and for documents without a certain key. */
 const seen = (index: SqliteSearchIndex, before: string, now: string): readonly string[] =>
   [key(`${before}7`), key(`${now}7`), and(key(`${before}7`), key(`${now}7`)), { kind: 'not', of: key('small') } as const, and()].map(
     (where) => found(index, where),
   )
 
-/** What is seen after each piece, each time it is different. */
+/** Returns each different result seen between pieces. */
 function seenWhile(index: SqliteSearchIndex, documents: readonly IndexDocument[], before: string, now: string, isWritten: boolean) {
   const all: (readonly string[])[] = [seen(index, before, now)]
   let pieces = 0
@@ -58,7 +58,7 @@ function seenWhile(index: SqliteSearchIndex, documents: readonly IndexDocument[]
   return { all, pieces }
 }
 
-/** The lists without the numbers of documents. */
+/** The lists without document numbers. */
 function rowsOf(index: SqliteSearchIndex, file: string): readonly unknown[] {
   index.commit()
   const db = new DatabaseSync(file, { readOnly: true })
@@ -77,7 +77,7 @@ function rowsOf(index: SqliteSearchIndex, file: string): readonly unknown[] {
   return told
 }
 
-it.each([false, true])('it is found as it was, then as it is, and leaves nothing behind (written between pieces: %s)', (isWritten) => {
+it.each([false, true])('A large document is found as before, then as new, without remains (written between: %s)', (isWritten) => {
   const file = join(folder, `large-${isWritten}.db`)
   const index = new SqliteSearchIndex(file)
   const none = ['0: ', '0: ', '0: ', '0: ', '0: ']
@@ -103,7 +103,7 @@ it.each([false, true])('it is found as it was, then as it is, and leaves nothing
   fresh.close()
 })
 
-it('one that is half in when the index is closed is taken back, and goes in again', () => {
+it('A document half indexed at a close is rolled back, and can be indexed again', () => {
   const file = join(folder, 'closed.db')
   const index = new SqliteSearchIndex(file)
   index.applyNow([small('a'), valued('x', 1)])
@@ -119,7 +119,7 @@ it('one that is half in when the index is closed is taken back, and goes in agai
   again.close()
 })
 
-it('an error in the middle takes it back, and what is put next is found', () => {
+it('An error in the middle rolls the document back, and later documents are found', () => {
   const index = new SqliteSearchIndex(':memory:')
   index.applyNow([valued('x', 1)])
   index.commit()
@@ -130,7 +130,7 @@ it('an error in the middle takes it back, and what is put next is found', () => 
   index.close()
 })
 
-it('of an update that changes little, little is compared and touched', () => {
+it('A small change of a large document compares and writes little', () => {
   const rows = (...values: readonly number[]) => values.flatMap((value) => [1, `v${value}`])
   const many = Array.from({ length: MANY }, (_, i) => i)
   const compared = postingChangesOf(rows(...many, 1e6), rows(...many.slice(0, 5), -1, ...many.slice(5), 1e6))
@@ -144,7 +144,7 @@ it('of an update that changes little, little is compared and touched', () => {
   expect(runToEnd(postingChangesOf(rows(1, 1), rows(1)))).toEqual({ added: [], removed: rows(1) })
 })
 
-it('many texts are sorted in pieces as at once', () => {
+it('Texts sorted in pieces have the order of a full sort', () => {
   for (const count of [0, 1, 5_000, 5_001, 23_456]) {
     const texts = Array.from({ length: count }, (_, i) => `${(i * 7_919) % count}`)
     expect(runToEnd(sortInPieces(texts))).toEqual(texts.toSorted())

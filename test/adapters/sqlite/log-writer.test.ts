@@ -1,4 +1,4 @@
-/** The writing connection of the store on its own: what it remembers is what is in the file. */
+/** The write connection of the store alone: its state equals the content of the file. */
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { expect, it } from '@jest/globals'
@@ -24,10 +24,10 @@ function newLog(): { readonly db: DatabaseSync; readonly log: LogWriter } {
 const commitOf = (writes: readonly Write[], guards: readonly UniquenessGuard[] = [], at = 1): Commit =>
   unpackCommit(packCommit(1, writes, guards, at))
 
-/** No file takes it. */
+/** A write that no file accepts. */
 const impossible = (type: string): Write => writeOf(resourceKeyOf('t', type, 'impossible'), { lastUpdated: null as unknown as number })
 
-it('a type whose first commit failed is not taken for the next one', () => {
+it('A type is not mistaken for the next one if its first commit failed', () => {
   const { db, log } = newLog()
   expect(commitAll(log, [commitOf([impossible('Observation')])])).toMatchObject([{ failed: expect.any(String) }])
   for (const type of ['Patient', 'Observation'])
@@ -39,7 +39,7 @@ it('a type whose first commit failed is not taken for the next one', () => {
   db.close()
 })
 
-it('a commit that fails leaves its positions to the next', () => {
+it('A failed commit leaves its positions to the next', () => {
   const { db, log } = newLog()
   log.commit = () => {
     throw new Error('the disk is full')
@@ -55,7 +55,7 @@ it('a commit that fails leaves its positions to the next', () => {
   db.close()
 })
 
-it('what passes a large commit stops before its first position', () => {
+it('Commits that pass a large one stop before its first position', () => {
   const { db, log } = newLog()
   const staging = new Staging(log, commitOf([writeOf(patientKeyOf('a'))]))
   const passing = commitOf([writeOf(patientKeyOf('b')), writeOf(patientKeyOf('c'))])
@@ -71,7 +71,7 @@ it('what passes a large commit stops before its first position', () => {
   db.close()
 })
 
-it('a guard is forgotten an hour after it was bound, by the time of the commits, not by their stamps', () => {
+it('A guard expires an hour after it was bound, by commit time, not by lastUpdated', () => {
   const { db, log } = newLog()
   const guards = [{ tenant: 't', guard: 'g', holder: patientKeyOf('a') }]
   const start = 1_000 * HOUR

@@ -1,4 +1,4 @@
-/** What is known by heart of sort values: every document of a page stays, few others do, and each value is read once. */
+/** Cached sort values: every document of a page stays, few others do, and each value is read once. */
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from '@jest/globals'
 import { listOf } from '../../../lambdas/adapters/sqlite-index/lists/document-sets.ts'
@@ -12,7 +12,7 @@ import { document } from '../../contracts/index-document.ts'
 
 type Value = string | number | null
 
-/** Documents from 1 on with these values in the column `d.value`. `read`: how many rows were read since it was last asked. */
+/** Documents numbered from 1 with these values in the column `d.value`. `read`: number of rows read since its last call. */
 function table(values: readonly Value[], room?: number) {
   const db = new DatabaseSync(':memory:')
   let rows = 0
@@ -35,7 +35,7 @@ const docs = (from: number, to: number) => Uint32Array.from({ length: to - from 
 const BY: CandidateOrder = { column: 'd.value', descending: false }
 
 describe('Sort values', () => {
-  it('are read once, also those of documents that come later, and again where the document has changed', () => {
+  it('are read once, also of later documents, and again if the document has changed', () => {
     const { leading, read } = table(Array.from({ length: 1_000 }, (_, i) => (i * 7_919) % 1_000))
     const few = (to: number) => leading.of(docs(1, to), BY, 3).length
     expect([few(100), read()]).toEqual([3, 100])
@@ -48,7 +48,7 @@ describe('Sort values', () => {
     expect([few(10), read()]).toEqual([3, 10])
   })
 
-  it('are kept of as many columns as there is room for, those of the one that was used last', () => {
+  it('are cached for as many columns as fit; the last used column stays', () => {
     const { leading, read } = table(
       Array.from({ length: 100 }, (_, i) => i),
       1_500,
@@ -63,7 +63,7 @@ describe('Sort values', () => {
     expect(read()).toBe(100)
   })
 
-  it('are not looked at where there is no room for them, or the page holds all documents', () => {
+  it('are not read if they do not fit, or the page holds all documents', () => {
     const values = Array.from({ length: 100 }, (_, i) => i)
     const { leading, read } = table(values, 500)
     expect([leading.of(docs(1, 100), BY, 3).length, read()]).toEqual([100, 0])
@@ -71,7 +71,7 @@ describe('Sort values', () => {
     expect([roomy.of(docs(1, 100), BY, 100).length, readOfIt()]).toEqual([100, 0])
   })
 
-  it('of any kind leave all documents that a page may have, in either direction, after any position', () => {
+  it('keep every document that a page may have, in either direction, after any position', () => {
     for (let seed = 1; seed <= 4; seed++) {
       const random = randomOf(seed)
       const values = Array.from({ length: 200 }, () => anyValue(random))
@@ -89,7 +89,7 @@ describe('Sort values', () => {
   })
 })
 
-/** Values that share what they begin with, are as large as numbers get, or end in the middle of a character where few bytes are looked at. */
+/** Values that share a prefix, are very large numbers, or end within a character if cut after few bytes. */
 function anyValue({ below, pick }: Random): Value {
   switch (below(4)) {
     case 0:
@@ -103,7 +103,7 @@ function anyValue({ below, pick }: Random): Value {
   }
 }
 
-/** As SQLite orders them: those as the position, and the first `wanted` beyond it, with all that are as the last of these. */
+/** The page in the order of SQLite: documents equal to the position, and the first `wanted` after it, with all ties of the last one. */
 function pageOf(db: DatabaseSync, some: Uint32Array, descending: boolean, after: Value | undefined, wanted: number): readonly number[] {
   const order = `value ${descending ? 'DESC' : 'ASC'} NULLS LAST`
   const rows = db
@@ -117,7 +117,7 @@ function pageOf(db: DatabaseSync, some: Uint32Array, descending: boolean, after:
 
 const PLAN = { tenant: 'one', types: ['Observation'], where: ALWAYS_TRUE, access: 'everything', total: 'none' } as const
 
-/** A document whose date is one number, and whose name another text. */
+/** A document with one number as its date and another text as its name. */
 const dated = (id: string, date: number | undefined, version = 1): IndexDocument =>
   document({
     ...{ id, version },
@@ -128,7 +128,7 @@ const dated = (id: string, date: number | undefined, version = 1): IndexDocument
 const idsOf = (index: SqliteSearchIndex, plan: Pick<Plan, 'order' | 'limit' | 'after'>) => index.findNow({ ...PLAN, ...plan }).hits
 
 describe('A page of an index', () => {
-  it('begins with what was updated to stand first, and has nothing of what was rolled back', () => {
+  it('starts with documents updated to be first, and ignores writes that were rolled back', () => {
     const index = new SqliteSearchIndex(':memory:')
     const first = () => idsOf(index, { order: [{ field: 'date', descending: false }], limit: 1 }).map(({ id }) => id)
     const firstId = () => idsOf(index, { order: [], limit: 1 }).map(({ id }) => id)
@@ -147,7 +147,7 @@ describe('A page of an index', () => {
     index.close()
   })
 
-  it('is the same with sort values in memory as without, after any writes', () => {
+  it('is the same with and without cached sort values, after any writes', () => {
     for (let seed = 1; seed <= 3; seed++) {
       const random = randomOf(seed)
       const [known, unknown] = [new SqliteSearchIndex(':memory:'), new SqliteSearchIndex(':memory:', { leading: 0 })]

@@ -1,4 +1,4 @@
-/** Keys of the newest versions: found wherever they are, by threads that look often or seldom, whatever became of the taking over. */
+/** Keys of the newest versions: every thread finds them, whether it reads often or seldom, at any state of the merge. */
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from '@jest/globals'
@@ -19,17 +19,17 @@ const folder = newFolder()
 
 let files = 0
 const newFile = (): string => join(folder, `${++files}.db`)
-/** As the writer thread gets it. */
+/** A write as the writer thread receives it. */
 const packed = (id: string, expected: number) => ({
   ...writeOf(patientKeyOf(id), { expected, body: `${id}/${expected + 1}` }),
   compartments: '',
   made: null,
 })
 
-/** A writer as the writer thread has it, without the thread: every step can be told apart. */
+/** A writer like the writer thread, but without a thread: the test controls every step. */
 class Bench {
   readonly file: string
-  /** How many versions each resource has. */
+  /** Number of versions of each resource. */
   readonly versions = new Map<string, number>()
   #db: DatabaseSync
   log: LogWriter
@@ -44,7 +44,7 @@ class Bench {
     this.#filling = this.filter.fill(this.#db)
   }
 
-  /** As a new thread of the same process does it: the filter stays. */
+  /** Reopens like a new thread of the same process: the filter stays. */
   reopen(): void {
     this.#db.close()
     this.#db = openForWriting(this.file)
@@ -76,7 +76,7 @@ class Bench {
     for (const [i, id] of ids.entries()) this.versions.set(id, expected[i]! + 1)
   }
 
-  /** True: a merge ended. */
+  /** Returns true if a merge ended. */
   mergeStep(): boolean {
     this.#merge ??= new KeyMerge(this.log)
     if (!this.#merge.step()) return false
@@ -109,7 +109,7 @@ class Reader {
     this.#reader = new VersionReader(this.#db, this.recent, { old: new KeyFilter(filter.shared) })
   }
 
-  /** What it finds of the versions there are, and of one more. */
+  /** Results for the versions that exist, and for one more. */
   found(versions: ReadonlyMap<string, number>): readonly string[] {
     return runInSnapshot(this.#db, () => {
       this.recent.refresh()
@@ -160,7 +160,7 @@ describe('Recent keys', () => {
       bench.close()
     })
 
-  it('are forgotten by a thread that did not look while they were replaced and taken over', () => {
+  it('are dropped by a thread that did not read while they were replaced and merged', () => {
     const bench = new Bench()
     bench.commit(['a', 'b'])
     const reader = new Reader(bench)
@@ -173,7 +173,7 @@ describe('Recent keys', () => {
     bench.close()
   })
 
-  it('of a commit that failed are never taken over, even when a merge was under way', () => {
+  it('are never merged if their commit failed, even during a merge', () => {
     const bench = new Bench()
     bench.commit([...Array(2_500).keys()].map((n) => `p${n}`))
     expect(bench.mergeStep()).toBe(false)
@@ -188,7 +188,7 @@ describe('Recent keys', () => {
     bench.close()
   })
 
-  it('stay as many when more come during a merge than one of its least parts has', () => {
+  it('stay limited when many arrive during a merge', () => {
     const bench = new Bench()
     for (let n = 0; n < 20; n++) bench.commit([...Array(1_000).keys()].map((k) => `${n}-${k}`))
     for (let merge = 0, step = 0; merge < 3; step++) {
@@ -200,7 +200,7 @@ describe('Recent keys', () => {
     bench.close()
   })
 
-  it('are taken over even when every commit makes a checkpoint due, and go on to be when nobody asks for anything', async () => {
+  it('are merged although every commit makes a checkpoint due, and later while idle', async () => {
     const file = newFile()
     const store = await SqliteResourceStore.open({ file, mostRecent: 1_000 })
     const body = new Uint8Array(4_000)
@@ -221,7 +221,7 @@ describe('Recent keys', () => {
     await store.close()
   })
 
-  it('of a commit that is not acknowledged yet are found as soon as somebody can know of it', async () => {
+  it('are found before their commit is acknowledged', async () => {
     const file = newFile()
     const store = await SqliteResourceStore.open({ file })
     const write = writeOf(patientKeyOf('a'))
@@ -237,7 +237,7 @@ describe('Recent keys', () => {
     await store.close()
   })
 
-  it('are known again when a store is opened that was left in the middle of a merge', async () => {
+  it('are restored when a store is opened that was closed during a merge', async () => {
     const bench = new Bench()
     bench.commit([...Array(2_500).keys()].map((n) => `p${n}`))
     bench.mergeStep()

@@ -1,4 +1,4 @@
-/** A reader on another connection than the writer's, while the keys of new versions are taken over all the time. */
+/** A reader on its own connection, while the keys of new versions are merged all the time. */
 import { join } from 'node:path'
 import { expect, it } from '@jest/globals'
 import { SqliteResourceReader } from '../../../lambdas/adapters/sqlite-store/resource-reader.ts'
@@ -25,7 +25,7 @@ resourceStoreContract("A reader of SQLite on another connection than the writer'
   return { reader, writer: store, close, damage: async (key) => damageBody(file, key) }
 })
 
-it('A scan on another connection finds each resource once as of its instant, while keys of racing writes are taken over', async () => {
+it('A scan on another connection finds each resource once as of its instant, during merges', async () => {
   const file = newFile()
   const store = await SqliteResourceStore.open({ file, mostRecent: 20 })
   const ids = Array.from({ length: 60 }, (_, i) => `r${i}`)

@@ -1,4 +1,4 @@
-/** The resource store of the embedded home: the contract, and what only a file can go through. */
+/** The SQLite resource store: the contract, and cases specific to a file. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -64,8 +64,8 @@ it('The tenants of a SQLite store are looked up in an index, one by one', () => 
   db.close()
 })
 
-describe('A reading of several resources in SQLite', () => {
-  it('sees one state: no commit of another thread falls into it', async () => {
+describe('A read of several resources in SQLite', () => {
+  it('sees one state, without parts of concurrent commits', async () => {
     const store = await SqliteResourceStore.open({ file: newFile() })
     const ids = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
     const writer = (async () => {
@@ -85,7 +85,7 @@ describe('A reading of several resources in SQLite', () => {
     await store.close()
   })
 
-  it('gives each resource of a scan once, even when late commits carry instants of before it', async () => {
+  it('returns each resource of a scan once, even if late commits carry earlier instants', async () => {
     const store = await SqliteResourceStore.open({ file: newFile() })
     const ids = [...Array(20).keys()].map((n) => `p${n}`)
     await store.commit(writesOf(ids, 0), [])
@@ -103,20 +103,20 @@ describe('A reading of several resources in SQLite', () => {
 })
 
 describe('A page in SQLite', () => {
-  it('of a scan has nothing of what was committed after the first one, so that no resource is in two', async () => {
+  it('in a scan excludes later commits, so that no resource is in two pages', async () => {
     const store = await SqliteResourceStore.open({ file: newFile() })
     const [early] = writesOf(['early'], 0)
     await store.commit([early!, ...writesOf(['a', 'b', 'c'], 0).map((write) => ({ ...write, lastUpdated: 100 }))], [])
     const request = { tenant: 't', type: 'Patient', asOf: 1000, limit: 2 }
     const first = await readFirstPage(store, request)
-    // Clocks may stand behind what they said before.
+    // Clocks may go back.
     await store.commit([{ ...early!, expected: 1, lastUpdated: 2 }, ...writesOf(['late'], 0)], [])
     const rest = await readFirstPage(store, { ...request, limit: 10, cursor: first.cursor! })
     expect([...first.versions, ...rest.versions].map(({ id, versionId }) => `${id}/${versionId}`)).toEqual(['a/1', 'b/1', 'c/1', 'early/1'])
     await store.close()
   })
 
-  it('of a history ends early when its versions are large, and the next goes on', async () => {
+  it('in a history ends early if its versions are large, and the next continues', async () => {
     const store = await SqliteResourceStore.open({ file: newFile() })
     const large = writesOf(['a', 'b', 'c', 'd'], 0, new Uint8Array(6_000_000))
     for (const write of large) await store.commit([write], [])
@@ -130,7 +130,7 @@ describe('A page in SQLite', () => {
 })
 
 describe('The change feed of SQLite', () => {
-  it('gives every version in the order of the commits, a commit in one piece, from any position on', async () => {
+  it('returns versions in commit order, each commit in one piece, from any position', async () => {
     const file = newFile()
     const store = await SqliteResourceStore.open({ file })
     await Promise.all([...Array(30).keys()].map((n) => store.commit(writesOf([`a${n}`, `b${n}`, `c${n}`], 0), [])))
@@ -190,7 +190,7 @@ describe('The change feed of SQLite', () => {
     await store.close()
   })
 
-  it('gives few versions at once when they are large', async () => {
+  it('returns few versions at once if they are large', async () => {
     const file = newFile()
     const store = await SqliteResourceStore.open({ file })
     await store.commit(writesOf(['a', 'b', 'c', 'd', 'e', 'f'], 0, new Uint8Array(400_000)), [])
@@ -202,7 +202,7 @@ describe('The change feed of SQLite', () => {
   })
 })
 
-describe('A store of SQLite that is opened again', () => {
+describe('A reopened store of SQLite', () => {
   it('has its versions, guards, last position and newest instant', async () => {
     const file = newFile()
     const first = await SqliteResourceStore.open({ file })
@@ -219,7 +219,7 @@ describe('A store of SQLite that is opened again', () => {
     await second.close()
   })
 
-  it('was closed only after what was asked of it was done; then it refuses', async () => {
+  it('was closed only after its pending commits, and then rejects new ones', async () => {
     const store = await SqliteResourceStore.open({ file: newFile() })
     const asked = [...Array(50).keys()].map((n) => store.commit(writesOf([`p${n}`], 0), []))
     await store.close()
@@ -229,8 +229,8 @@ describe('A store of SQLite that is opened again', () => {
   })
 })
 
-describe('A store of SQLite from before there were checksums', () => {
-  it('opens without its rows being read; its versions are served as they are, those that follow are checked', async () => {
+describe('A store of SQLite from before checksums', () => {
+  it('serves earlier versions unchecked, and checks later ones', async () => {
     const file = newFile()
     const first = await SqliteResourceStore.open({ file })
     await first.commit(writesOf(['a', 'b'], 0), [])
@@ -252,8 +252,8 @@ describe('A store of SQLite from before there were checksums', () => {
   })
 })
 
-describe('A store of SQLite from before versions told how they were made', () => {
-  it('opens without its rows being read; its versions are served and checked as they are, those that follow tell it', async () => {
+describe('A store of SQLite from before write kinds were stored', () => {
+  it('serves and checks earlier versions, and stores the write kind of later ones', async () => {
     const file = newFile()
     const first = await SqliteResourceStore.open({ file })
     const [a, b] = writesOf(['a', 'b'], 0)
@@ -276,7 +276,7 @@ describe('A store of SQLite from before versions told how they were made', () =>
 })
 
 describe('A file that is no store', () => {
-  it('is refused and left alone', async () => {
+  it('is rejected and left unchanged', async () => {
     const text = newFile()
     writeFileSync(text, 'Dear diary, '.repeat(1000))
     const other = newFile()
@@ -291,7 +291,7 @@ describe('A file that is no store', () => {
     }
   })
 
-  it('is refused with the reason when a newer version of the server wrote it', async () => {
+  it('is rejected with the reason if a newer server version wrote it', async () => {
     const file = newFile()
     await (await SqliteResourceStore.open({ file })).close()
     const db = new DatabaseSync(file)
@@ -300,14 +300,14 @@ describe('A file that is no store', () => {
     await expect(SqliteResourceStore.open({ file })).rejects.toThrow('newer version')
   })
 
-  it('is an error when its folder does not exist', async () => {
+  it('is an error if its folder does not exist', async () => {
     await expect(SqliteResourceStore.open({ file: join(folder, 'nowhere', 'store.db') })).rejects.toThrow()
     expect(() => checkStoreFile(join(folder, 'nowhere', 'store.db'))).toThrow('does not exist')
   })
 })
 
 describe('A backup of SQLite', () => {
-  it('is one state of a store that goes on being written, and a store itself', async () => {
+  it('is one consistent state of a store under writes, and a store itself', async () => {
     const [file, copy] = [newFile(), newFile()]
     const store = await SqliteResourceStore.open({ file })
     for (let expected = 0; expected < 20; expected++) await store.commit(writesOf(['a', 'b'], expected, new Uint8Array(20_000)), [])
@@ -332,7 +332,7 @@ describe('A backup of SQLite', () => {
     await store.close()
   })
 
-  it('is noticed when it is damaged', async () => {
+  it('is recognized as damaged', async () => {
     const [file, copy] = [newFile(), newFile()]
     const store = await SqliteResourceStore.open({ file })
     await store.commit(writesOf([...Array(500).keys()].map(String), 0), [])
@@ -344,7 +344,7 @@ describe('A backup of SQLite', () => {
     expect(() => checkStoreFile(copy)).toThrow('damaged')
   })
 
-  it('leaves nothing behind when it fails', async () => {
+  it('leaves nothing behind if it fails', async () => {
     const file = newFile()
     const store = await SqliteResourceStore.open({ file })
     await expect(store.backup(join(folder, 'nowhere', 'copy.db'))).rejects.toThrow()
@@ -356,8 +356,8 @@ describe('A backup of SQLite', () => {
   })
 })
 
-describe('A broken machine under SQLite', () => {
-  it('fails the commits that waited for a writer that died, and a later commit finds a new one', async () => {
+describe('A fault under SQLite', () => {
+  it('fails the commits that wait for a dead writer; later commits get a new one', async () => {
     const file = join(folder, 'not-yet', 'store.db')
     const writer = new CommitWriter({ data: { file }, position: 0, old: new KeyFilter() })
     const asked = [0, 1, 2].map((n) => writer.commit(writesOf([`p${n}`], 0), []))
@@ -368,7 +368,7 @@ describe('A broken machine under SQLite', () => {
     await writer.close()
   })
 
-  it('fails the commits to a file that is damaged under it, and is told so when it opens it', async () => {
+  it('fails commits to a file damaged while open, and its next opening', async () => {
     const file = newFile()
     const first = await SqliteResourceStore.open({ file })
     await first.commit(writesOf([...Array(2000).keys()].map(String), 0), [])
@@ -382,7 +382,7 @@ describe('A broken machine under SQLite', () => {
     await expect(SqliteResourceStore.open({ file })).rejects.toThrow(StoreFileError)
   })
 
-  it('that is given more than it can take refuses what is too much and does the rest', async () => {
+  it('rejects only the excess commits of an overload', async () => {
     const store = await SqliteResourceStore.open({ file: newFile() })
     const commits = [...Array(8).keys()].map((c) =>
       writesOf(

@@ -1,4 +1,4 @@
-/** The rows of an embedded server: their promises, several processes and threads on one file, one that is killed, a file that is something else. */
+/** Rows of an embedded server: the contract, several processes and threads on one file, a killed process, a foreign file. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
@@ -34,7 +34,7 @@ rowsContract('sqlite', async () => {
   return { open: async () => opened(file), written: () => Object.values(db.prepare('PRAGMA data_version').get()!)[0] as number }
 })
 
-/** What a process counts; `lines` without the first, which comes when it begins. */
+/** Starts a process that counts. `lines`: its output after the first line, which reports the start. */
 async function counter(command: string, ...args: readonly string[]) {
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   runAtEnd(() => child.kill('SIGKILL'))
@@ -49,8 +49,8 @@ const namesOn = async (rows: SqliteRows, shelf: string): Promise<number> => {
   return count
 }
 
-describe('Several on one file of rows', () => {
-  it('lose no change, whether they are processes or threads', async () => {
+describe('Several writers on one file of rows', () => {
+  it('lose no change, as processes or as threads', async () => {
     const file = newFile()
     const rows = opened(file)
     const { child, lines } = await counter(process.execPath, program, file, 'process', '150')
@@ -65,7 +65,7 @@ describe('Several on one file of rows', () => {
     ])
   })
 
-  it('wait for each other, and hold up nobody who reads', async () => {
+  it('wait for each other without blocking reads', async () => {
     const file = newFile()
     const [rows, other] = [opened(file), new DatabaseSync(file)]
     await rows.change('exports', 'a', () => 1)
@@ -88,7 +88,7 @@ describe('Several on one file of rows', () => {
 })
 
 describe('A process that is killed', () => {
-  it.each(Array.from({ length: KILLS }, (_, i) => [i + 1]))('leaves every row that was acknowledged (kill %i)', async (kill) => {
+  it.each(Array.from({ length: KILLS }, (_, i) => [i + 1]))('leaves every acknowledged row (kill %i)', async (kill) => {
     const file = newFile()
     const { child, lines } = await counter(process.execPath, program, file, 'killed', '100000')
     let told = 0
@@ -108,24 +108,21 @@ describe('A process that is killed', () => {
 })
 
 describe('A full disk', () => {
-  itRequiring('ulimit', isProgramUsable('sh', '-c', 'ulimit -S -f 3000'))(
-    'takes nothing in, says so in one way, and loses nothing',
-    async () => {
-      const file = newFile()
-      const limited = ['-c', 'ulimit -S -f 3000; exec "$@"', 'sh', process.execPath, program, file, 'full', '1000', '50000']
-      const { lines } = await counter('sh', ...limited)
-      const said: string[] = []
-      for await (const line of lines) said.push(line)
-      expect([said.length > 5, said.at(-1)]).toEqual([true, 'disk-full'])
-      const rows = opened(file)
-      expect(await rows.read('exports', 'count')).toBe(said.length - 1)
-      expect(await rows.change<number>('exports', 'count', (n = 0) => n + 1)).toBe(said.length)
-    },
-  )
+  itRequiring('ulimit', isProgramUsable('sh', '-c', 'ulimit -S -f 3000'))('rejects rows with one fault and loses none', async () => {
+    const file = newFile()
+    const limited = ['-c', 'ulimit -S -f 3000; exec "$@"', 'sh', process.execPath, program, file, 'full', '1000', '50000']
+    const { lines } = await counter('sh', ...limited)
+    const said: string[] = []
+    for await (const line of lines) said.push(line)
+    expect([said.length > 5, said.at(-1)]).toEqual([true, 'disk-full'])
+    const rows = opened(file)
+    expect(await rows.read('exports', 'count')).toBe(said.length - 1)
+    expect(await rows.change<number>('exports', 'count', (n = 0) => n + 1)).toBe(said.length)
+  })
 })
 
 describe('The file of rows', () => {
-  it('is its owner’s alone, whatever the process’s umask is, and is flushed at every commit', async () => {
+  it('is private to its owner for any umask', async () => {
     const folder = newFolder()
     const before = process.umask(0)
     const rows = new SqliteRows(join(folder, 'exports.db'))
@@ -141,7 +138,7 @@ describe('The file of rows', () => {
     expect(readdirSync(folder)).toEqual(['exports.db'])
   })
 
-  it('is refused where it is something else, of a newer version, or text, and stays as it is', async () => {
+  it('is rejected unchanged if it is foreign, of a newer version, or text', async () => {
     const folder = newFolder()
     await openGrants(join(folder, 'grants.db'), () => 0).close()
     new SqliteRows(join(folder, 'newer.db')).close()
@@ -160,7 +157,7 @@ describe('The file of rows', () => {
     }
   })
 
-  it('is told of as damaged, with its path, where its pages or its values are', async () => {
+  it('is reported as damaged, with its path, if its pages or values are', async () => {
     const file = newFile()
     const rows = opened(file)
     for (let i = 0; i < 300; i++) await rows.change('s', `k${i}`, () => 'x'.repeat(500))

@@ -1,4 +1,4 @@
-/** The search index of the embedded home: the contract, sorting every page and walking every page in order; and its budget. */
+/** The SQLite search index: the contract with sorted pages and with ordered walks, and the budget. */
 import { expect, it } from '@jest/globals'
 import { SearchPreempted } from '../../../lambdas/adapters/sqlite-index/reading/budget.ts'
 import { SqliteSearchIndex } from '../../../lambdas/adapters/sqlite-index/search-index.ts'
@@ -19,7 +19,7 @@ for (const [name, options] of [
 
 exactValuesContract('SQLite', 2, () => executorOf(new SqliteSearchIndex(':memory:')))
 
-it('The SQLite index finds tuples by more labels than it knows by heart, and those of a newer version alone', async () => {
+it('The SQLite index finds tuples by uncached labels, and only those of the newest version', async () => {
   const index = new SqliteSearchIndex(':memory:')
   const labelled = (id: number, version: number, label: string) =>
     document({ id: `${id}`, version, tuples: { t: [{ key: 'k', labels: ['all', label], ranges: [[id, id]] }] } })
@@ -57,7 +57,7 @@ it('The SQLite index finds tuples by more labels than it knows by heart, and tho
   index.close()
 })
 
-it('The SQLite index tells the keys of matches as they are after each write, in memory and written', async () => {
+it('The SQLite index returns the current keys of matches after each write, committed or not', async () => {
   const index = new SqliteSearchIndex(':memory:')
   const keyed = (id: number, version: number, key: string) => document({ id: `${id}`, version, keys: { a: ['x'], c: [key] } })
   const where: Predicate = { kind: 'key', field: 'a', oneOf: ['x'] }
@@ -78,7 +78,7 @@ it('The SQLite index tells the keys of matches as they are after each write, in 
   index.close()
 })
 
-it('A search of the SQLite index ends when its budget is used up, and the next one is answered', async () => {
+it('A search of the SQLite index ends with its budget; the next one is answered', async () => {
   const index = new SqliteSearchIndex(':memory:', { budget: 20 })
   await index.apply(Array.from({ length: 5_000 }, (_, i) => document({ id: `${i}`, keys: { b: [`${'y'.repeat(50)}${i}`] } })))
   const contains: Predicate = {
@@ -101,7 +101,7 @@ it('A search of the SQLite index ends when its budget is used up, and the next o
   index.close()
 })
 
-it('The SQLite index answers a search, and groups, that gave way before', async () => {
+it('The SQLite index answers a search, and groups, after they were preempted', async () => {
   let others = true
   const index = new SqliteSearchIndex(':memory:', { gathered: 0, givesWay: () => others })
   index.applyNow(

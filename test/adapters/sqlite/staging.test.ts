@@ -1,4 +1,4 @@
-/** Large commits in the store of the embedded home: written in slices, while others pass, and seen all at once. */
+/** Large commits in the SQLite store: written in slices while others pass, and visible all at once. */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { copyFileSync } from 'node:fs'
@@ -15,7 +15,7 @@ import { readAllVersions, readFirstPage } from '../../fixtures/scans.ts'
 import { waitOneTurn } from '../../fixtures/turns.ts'
 import { patientKeyOf, resourceKeyOf, writeOf } from '../../fixtures/versions.ts'
 
-/** Writes of a large commit. */
+/** Number of writes in a large commit. */
 const LARGE = 3000
 const committed: CommitResult = { kind: 'committed' }
 
@@ -25,14 +25,14 @@ let files = 0
 const newFile = (): string => join(folder, `${++files}.db`)
 
 describe('A large commit in SQLite', () => {
-  it('lets small ones pass that are asked for after it', async () => {
+  it('lets later small commits pass', async () => {
     const { store, commit, acknowledged } = await newStore()
     await Promise.all([commit('large', largeOf(0)), ...['a', 'b', 'c'].map((id) => commit(id, [writeOf(patientKeyOf(id))]))])
     expect(acknowledged).toEqual(['a', 'b', 'c', 'large'])
     await store.close()
   })
 
-  it('is seen by no reader before it is there as a whole', async () => {
+  it('is visible to no reader before it is complete', async () => {
     const { store, file } = await newStore()
     const feed = new SqliteChangeFeed(file)
     const readings = readingsOf(store, feed)
@@ -59,8 +59,8 @@ describe('A large commit in SQLite', () => {
     await store.close()
   })
 
-  it('is seen by no way of reading as long as it is marked as staged', async () => {
-    // Nothing is acknowledged to it but its first commit: until then, its own thread opens the file, and removes what is staged.
+  it('is invisible to every kind of read while it is marked as staged', async () => {
+    // One commit first: by then, the writer thread of this store has opened the file and removed staged versions.
     const { store: reader, file } = await newStore()
     await reader.commit([other('first')], [])
     const feed = new SqliteChangeFeed(file)
@@ -86,7 +86,7 @@ describe('A large commit in SQLite', () => {
     await store.close()
   })
 
-  it('is in the change feed after what passed it, in one piece', async () => {
+  it('is in the change feed in one piece, after the commits that passed it', async () => {
     const { store, file } = await newStore()
     const passing = ['a', 'b', 'c', 'd']
     await Promise.all([store.commit(largeOf(0), []), ...passing.map((id) => store.commit([writeOf(patientKeyOf(id))], []))])
@@ -101,7 +101,7 @@ describe('A large commit in SQLite', () => {
     await store.close()
   })
 
-  it('that meets another head writes nothing and names the entry', async () => {
+  it('writes nothing on a conflict, and names the entry', async () => {
     const { store, file } = await newStore()
     await store.commit([writeOf(patientKeyOf('p2345'))], [])
     const result = await store.commit(largeOf(0), [])
@@ -111,7 +111,7 @@ describe('A large commit in SQLite', () => {
     expect(rowsOf(file)).toEqual({ versions: 2, keys: 2, staged: 0 })
   })
 
-  it('that meets a guard writes nothing and names it; otherwise its guards are bound with it', async () => {
+  it('writes nothing if a guard is taken, and names it; otherwise binds its guards', async () => {
     const { store } = await newStore()
     const holder = patientKeyOf('holder')
     const guardOf = (guard: string, id = 'holder'): UniquenessGuard => ({ tenant: 't', guard, holder: patientKeyOf(id) })
@@ -128,7 +128,7 @@ describe('A large commit in SQLite', () => {
     await store.close()
   })
 
-  it('is waited for by who writes what it writes, or guards what it guards', async () => {
+  it('delays commits that write the same resources or use the same guards', async () => {
     const { store, commit, acknowledged } = await newStore()
     const guard = { tenant: 't', guard: 'g', holder: patientKeyOf('p0') }
     const large = commit('large', largeOf(0), [guard])
@@ -147,7 +147,7 @@ describe('A large commit in SQLite', () => {
     await store.close()
   })
 
-  it('waits for the one before it, and a store that closes for both', async () => {
+  it('waits for the previous one, and closing the store waits for both', async () => {
     const { store, file } = await newStore()
     const asked = [0, 1].map((expected) => store.commit(largeOf(expected), []))
     await store.close()
@@ -155,7 +155,7 @@ describe('A large commit in SQLite', () => {
     expect(rowsOf(file)).toEqual({ versions: 2 * LARGE, keys: 2 * LARGE, staged: 0 })
   })
 
-  it('is in a backup as a whole or not at all, whenever that is made', async () => {
+  it('is complete or absent in a backup made at any time', async () => {
     const { store } = await newStore()
     const writing = store.commit(largeOf(0), [])
     const copies: string[] = []
@@ -179,7 +179,7 @@ describe('A large commit in SQLite', () => {
   })
 })
 
-describe('A process that is killed while a large commit is written', () => {
+describe('A process killed during a large commit', () => {
   const program = fileURLToPath(new URL('../../fixtures/crash/commit-large-until-killed.ts', import.meta.url))
   const killedAfter = [2, 5, 7, 9]
   const killed = (after: number) => {
@@ -208,13 +208,13 @@ describe('A process that is killed while a large commit is written', () => {
       await store.close()
     })
 
-  it('was killed in the middle of it', () => {
+  it('dies in the middle of the commit in at least one run', () => {
     expect([...runs.values()].map(({ staged }) => staged)).toContain(1)
   })
 })
 
 describe('A store of SQLite of the first version', () => {
-  it('opens, and takes in large commits', async () => {
+  it('opens and accepts large commits', async () => {
     const { store, file } = await newStore()
     await store.commit([writeOf(patientKeyOf('old'))], [])
     await store.close()
@@ -242,7 +242,7 @@ async function newStore() {
   return { file, store, commit, acknowledged }
 }
 
-/** What each way of reading finds of the Patients. */
+/** Patients found by each kind of read. */
 function readingsOf(store: SqliteResourceStore, feed: SqliteChangeFeed): readonly (() => Promise<string>)[] {
   const keys = largeOf(0)
   const told = (versions: readonly (ResourceVersion | undefined)[]) =>
@@ -262,7 +262,7 @@ function readingsOf(store: SqliteResourceStore, feed: SqliteChangeFeed): readonl
 
 const digest = (found: readonly string[]): string => `${found.length} ${createHash('sha256').update(found.join(' ')).digest('hex')}`
 
-/** All rows, those that readers do not see included. */
+/** All rows, including those that readers do not see. */
 function rowsOf(file: string): { readonly versions: number; readonly keys: number; readonly staged: number } {
   const db = new DatabaseSync(file)
   const count = (table: string) => Object.values(db.prepare(`SELECT count(*) FROM ${table}`).get()!)[0] as number

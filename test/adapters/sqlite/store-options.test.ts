@@ -1,4 +1,4 @@
-/** SQLite keeps the contract of the resource store with unusual options too. */
+/** SQLite fulfills the contract of the resource store with unusual options, too. */
 import { join } from 'node:path'
 import { SqliteResourceStore } from '../../../lambdas/adapters/sqlite-store/resource-store.ts'
 import { resourceStoreContract } from '../../contracts/resource-store.contract.ts'

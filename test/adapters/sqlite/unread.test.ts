@@ -1,4 +1,4 @@
-/** A disk that fails to read for a moment: nobody takes that for damage, and who asks again is answered. */
+/** A disk that fails to read once: the failure does not count as damage, and a retry succeeds. */
 import { join } from 'node:path'
 import { StatementSync } from 'node:sqlite'
 import { describe, expect, it, jest } from '@jest/globals'
@@ -44,8 +44,8 @@ const READINGS: readonly (readonly [string, () => Promise<unknown>])[] = [
   ['countAfter', async () => reader.countAfter(0, 't', 10)],
 ]
 
-describe('Where a disk fails to read once', () => {
-  it.each(READINGS)('%s fails so that it may be asked again, whichever reading it was, and then answers as before', async (_, read) => {
+describe('A disk that fails to read once', () => {
+  it.each(READINGS)('makes %s fail as unavailable at any statement; a retry then succeeds', async (_, read) => {
     const sound = await read()
     let [calls, failing] = [0, 0]
     const spies = (['get', 'iterate'] as const).map((name) => {

@@ -1,4 +1,4 @@
-/** How many documents are in memory while an index follows a store. */
+/** Number of documents in memory while an index follows a store. */
 import { expect, it } from '@jest/globals'
 import { SqliteSearchIndex } from '../../../lambdas/adapters/sqlite-index/search-index.ts'
 import { FeedFollower, type FollowedFeed } from '../../../lambdas/indexing/feed/follower.ts'
@@ -14,7 +14,7 @@ function* inOnePiece(work: () => void): Generator<undefined, void> {
   yield
 }
 
-/** Documents the index gets at once. */
+/** Number of documents that the index receives at once. */
 function appliedOf(texts: readonly string[]): readonly number[] {
   const applied: number[] = []
   const changes = texts.map((text, i) => ({

@@ -27,7 +27,7 @@ describe('positions', () => {
     expect(readPositions(index)).toEqual({ all: 7, apart: new Map([['behind', 3]]) })
   })
 
-  it('are noted so that an earlier version of the server does not take an index with documents for an empty one', () => {
+  it('are noted so that an earlier server version sees that the index has documents', () => {
     const index = notesOf()
     writePositions(index, linesAt(0).positions)
     expect(index.notes.get('position')).toBe(0)
@@ -36,7 +36,7 @@ describe('positions', () => {
     expect(readPositions(index)).toEqual({ all: 7, apart: new Map([['behind', 0]]) })
   })
 
-  it('are at least where an earlier version of the server has followed to', () => {
+  it('are at least as far as an earlier version of the server has followed', () => {
     const index = notesOf()
     writePositions(index, linesAt(7, [['behind', 3]]).positions)
     index.setNote('position', 5)
@@ -57,7 +57,7 @@ describe('positions', () => {
 })
 
 describe('lines', () => {
-  it('are due where versions may be missing, the one with the oldest turn first', () => {
+  it('are due if versions may be missing, the oldest turn first', () => {
     const lines = linesAt(5, [['idle', 5]])
     expect(lines.due(5)).toEqual([])
     expect(lines.due(9)).toEqual([undefined])
@@ -73,7 +73,7 @@ describe('lines', () => {
     expect(lines.due(12)).toEqual([undefined])
   })
 
-  it('join where they meet, except those that are kept', () => {
+  it('join where they meet, except for retained ones', () => {
     const lines = linesAt(5, [
       ['costly', 5],
       ['done', 5],
@@ -84,7 +84,7 @@ describe('lines', () => {
     expect([lines.positionOf('done'), lines.positionOf('behind')]).toEqual([5, 4])
   })
 
-  it('move with the shared line where their tenants have no versions', () => {
+  it('move with the shared line if their tenants have no versions', () => {
     const lines = linesAt(5, [
       ['behind', 4],
       ['same', 5],
@@ -108,7 +108,7 @@ describe('lines', () => {
     expect(lines.tenants).toEqual([])
   })
 
-  it('begin where the shared line is, and only once', () => {
+  it('start at the shared line, and only once', () => {
     const lines = linesAt(5)
     lines.separate('a')
     lines.advance(undefined, 8)

@@ -12,13 +12,13 @@ import { patientKeyOf, resourceKeyOf, versionOf, writeOf } from '../../fixtures/
 const person = (tenant: string, id: string, family: string, expected = 0): ResourceVersion =>
   versionOf(writeOf(patientKeyOf(id, tenant), { expected, body: patient(id, { family }) }))
 
-/** It is indexed in pieces. */
+/** A person that is indexed in pieces. */
 const heavyPerson = (tenant: string, id: string): ResourceVersion => {
   const names = Array.from({ length: 5_000 }, (_, i) => ({ family: i === 0 ? 'F' : `Family ${i}` }))
   return versionOf(writeOf(patientKeyOf(id, tenant), { body: patient(id, { name: names }) }))
 }
 
-/** `expression`: one that is interpreted is evaluated ahead. */
+/** `expression`: an interpreted one is evaluated ahead. */
 const parameter = (tenant: string, code: string, expression: string, expected = 0): ResourceVersion => {
   const body = {
     resourceType: 'SearchParameter',
@@ -69,7 +69,7 @@ function followed(versions: readonly ResourceVersion[], { index = new SqliteSear
     onChange: () => undefined,
   })
   const running = new Set<Promise<unknown>>()
-  /** Works until something has to be evaluated, or there is nothing left. */
+  /** Works until an evaluation is needed, or nothing is left. */
   const work = (limit = 4): void => {
     for (;;) {
       for (const each of follower.evaluate(limit, versions.length)) {
@@ -173,7 +173,7 @@ describe('A tenant with slow parameters', () => {
     expect(evaluated).toEqual(['0', '1', '2', '0', '1', '2'])
   })
 
-  it('is one of a few at the same time, each with turns of its own', async () => {
+  it('is one of a few evaluated at the same time, each with its own turns', async () => {
     const tenants = Array.from({ length: 70 }, (_, i) => `slow-${i}`)
     const all = tenants.flatMap((tenant) => [parameter(tenant, 'own', INTERPRETED), person(tenant, 'a', 'F')])
     const { follower, index, held, callers, work, finish } = followed(all)
@@ -202,7 +202,7 @@ describe('A tenant with slow parameters', () => {
     expect(found(index, 'slow')).toBe(`F: ${[...Array(10).keys()].map((i) => `${i}/1`).join(' ')}, G: , H: `)
   })
 
-  it('hides no parameter of another tenant that came before a restart', async () => {
+  it('hides no parameter that another tenant defined before a restart', async () => {
     const index = new SqliteSearchIndex(':memory:')
     const [slow, own] = [parameter('slow', 'own', INTERPRETED), parameter('fast', 'own', COMPILED)]
     const before = [slow, person('fast', 'a', 'F')]
@@ -216,7 +216,7 @@ describe('A tenant with slow parameters', () => {
     expect(found(index, 'fast', `${mapping.field}:exact`)).toBe('F: a/1, G: , H: ')
   })
 
-  it('shares the line of the others again when it has no such parameters any more', async () => {
+  it('joins the shared line again after its last such parameter', async () => {
     const { follower, finish } = followed([...versions, parameter('slow', 'own', COMPILED, 1), person('slow', 'z', 'F')])
     await finish()
     expect(follower.positions).toEqual({ all: 15, apart: new Map() })
@@ -238,7 +238,7 @@ describe('A search that waits', () => {
     expect(follower.positions).toEqual({ all: 1_001, apart: new Map() })
   })
 
-  it('waits no longer because a search of its tenant waits for less', () => {
+  it('waits no longer because another search of its tenant waits for less', () => {
     const { follower, index } = followed([
       ...backlog.slice(500),
       person('mine', 'a', 'F'),
@@ -254,7 +254,7 @@ describe('A search that waits', () => {
   it.each([
     ['little is to be indexed before it', versions.slice(-100), 100],
     ['the store has no other tenant', backlog, 1_000],
-  ])('needs no line of its own where %s', (_, all, end) => {
+  ])('needs no line of its own if %s', (_, all, end) => {
     const { follower } = followed(all)
     follower.hasten(all[0] === backlog[0] ? 'loud' : 'mine', end)
     follower.follow(16, end)
@@ -262,7 +262,7 @@ describe('A search that waits', () => {
   })
 })
 
-/** Versions of three tenants, with parameters that come, change and go. */
+/** Versions of three tenants, with parameters that are added and changed. */
 function historyOf(random: Random): readonly ResourceVersion[] {
   const versions = new Map<string, number>()
   return Array.from({ length: 60 + random.below(400) }, () => {
