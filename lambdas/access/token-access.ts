@@ -17,7 +17,8 @@ export function accessOfToken(token: VerifiedToken, bases: BaseUrls): Access {
 }
 
 /**
- * Returns the access of a read. The scopes `openid fhirUser` let a user read the resource that `fhirUser` names, whatever its type.
+ * Returns the access of a read. With the scopes `openid fhirUser`, a user may also read the resource that `fhirUser` names, even if no
+ * other scope allows its type. This applies to the types in `OF_PERSONS` only.
  * https://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html#scopes-for-requesting-identity-data
  */
 export function readAccessOf(

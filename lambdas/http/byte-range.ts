@@ -9,7 +9,10 @@ export type ByteRange = readonly [from: number, to: number] | 'beyond' | undefin
 /** Maximum characters of the header. A longer header is answered 416. */
 const LONGEST = 100
 
-/** Returns the range of the header. Returns undefined for several ranges and for other text, so that the whole file is sent. */
+/**
+ * Returns the range of the header, or `beyond` if it lies outside the file. Returns undefined for several ranges and for other text, so
+ * that the whole file is sent.
+ */
 export function parseByteRange(range: string | undefined, size: number): ByteRange {
   if (range !== undefined && (range.length > LONGEST || /\d{16}/.test(range))) return 'beyond'
   const [, first = '', last = ''] = /^bytes\s*=\s*(\d{0,15})\s*-\s*(\d{0,15})\s*$/i.exec(range ?? '') ?? []

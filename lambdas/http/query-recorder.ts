@@ -52,7 +52,7 @@ function postedText(value: Element): string {
   return typeof text === 'string' && more.length === 0 ? text : JSON.stringify(value)
 }
 
-/** Returns the recorder of requests whose parameters may be criteria. */
+/** Returns a function that collects the names in a request with criteria, for the audit record. Queries are recorded as digests only. */
 export const queryRecorder =
   (digests: QueryDigest): QueryRecorder =>
   (exchange) => {

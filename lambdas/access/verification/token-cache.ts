@@ -28,7 +28,10 @@ export class CachedToken {
     this.#generation = issuer.generation
   }
 
-  /** Returns the token for a tenant. The same tenant gets the same object, so that values cached by this object are found again. */
+  /**
+   * Returns the token for a tenant. Consecutive calls for one tenant return the same object, so that values cached by this object are found
+   * again. A call for another tenant creates a new object.
+   */
   in(tenant: string): VerifiedToken {
     if (this.#lastIn?.tenant !== tenant) this.#lastIn = { ...this.token.known, tenant }
     return this.#lastIn

@@ -17,7 +17,7 @@ export type ParsedToken = {
   readonly marks: readonly RevocationKey[]
 }
 
-/** Tolerated difference between clocks, in seconds. */
+/** How far `iat` and `nbf` may lie in the future, in seconds, because clocks differ. The expiry has no tolerance. */
 const LEEWAY = 60
 
 /**

@@ -37,7 +37,7 @@ export class FilesystemAuditLog implements AuditLog {
   #open: { readonly day: string; readonly file: AuditFile } | undefined
   /** End of the lines in files that were closed, by day. A reopened file is cut off there. */
   readonly #ends = new Map<string, number>()
-  /** Bytes for records that were prepared but have not arrived yet. */
+  /** Bytes reserved in the file for records that were prepared but are not written yet. */
   #prepared = 0
   #isFailing = false
   #swept = ''

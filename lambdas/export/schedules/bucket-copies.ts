@@ -119,7 +119,10 @@ async function copyOne({ copier }: CopyParts, { schedule, run, job, bucket }: Co
   return parts === undefined ? { done: done + 1, ...of } : { done, open: { key, parts }, ...of }
 }
 
-/** Removes the copied parts of a run whose job was cancelled or failed. */
+/**
+ * Discards the unfinished copy of one file if the job of the run was cancelled or failed. Files that were copied completely stay in the
+ * bucket. Does nothing while another slice has reserved the copy.
+ */
 async function abandon(parts: CopyParts, schedule: string, run: ScheduledRun): Promise<void> {
   const { bucket, copy } = run
   if (bucket === undefined || copy?.open === undefined || (copy.until ?? 0) > parts.now()) return

@@ -66,8 +66,8 @@ export async function selectReferencedVersions(
 }
 
 /**
- * Whether the resource is a Patient of the job that is exported even if nothing refers to it. No type, time or filter of the request can
- * exclude such a Patient. Access still can.
+ * Whether the resource is a Patient of the job that is exported even if nothing refers to it. False if the request omits the type, limits
+ * the time or filters Patients, because each of them may exclude the Patient. Does not check the caller's access.
  */
 export const isAlwaysExported = ({ types, narrowed: { patients, filters }, job: { asked } }: Selection, name: string): boolean =>
   name.startsWith('Patient/') &&

@@ -92,7 +92,7 @@ async function perform(parts: ExportParts, job: Job, input: StepInput): Promise<
   }
 }
 
-/** Returns the output that ends the workflow earliest. */
+/** Returns an output that leaves no work to the workflow, for an attempt that is not current or a job that has ended. */
 function nothing({ job, attempt, ...input }: StepInput): StepOutput {
   switch (input.action) {
     case 'plan':

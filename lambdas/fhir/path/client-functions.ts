@@ -1,4 +1,4 @@
-/** Functions that fhirpath.js lacks, for expressions with results that the author sees. */
+/** Functions that fhirpath.js lacks. They exist only in evaluations for the client that sent the resource (`isShown`). */
 import { isResource, type Resource } from '../resource.ts'
 
 /** Elements of the resource, by the copies that fhirpath.js evaluates. */

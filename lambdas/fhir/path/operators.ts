@@ -96,7 +96,10 @@ function replaced(value: string, part: string, by: string): string {
   return value.replaceAll(part, () => by)
 }
 
-/** Replaces all matches. `$1` in `by` is a group of the match. References to the text before and after the match are not supported. */
+/**
+ * Replaces all matches. In `by`, `$1` is a group, `$&` the match and `$$` a dollar sign. References to the text before and after the match
+ * stay as they are written. Throws TooCostly if the result could exceed the limit.
+ */
 function replacedMatches(value: string, pattern: RegExp, by: string): string {
   let grown = value.length * by.split('$').length
   // Count the matches only if a match at each character could exceed the limit.

@@ -128,8 +128,8 @@ export class FeedFollower {
   }
 
   /**
-   * Indexes up to `limit` versions of the feed, or does one step of that or of a commit. Returns false if there was nothing to do. `end`:
-   * the position that the shared line is to reach.
+   * Does one piece of work: of indexing up to `limit` versions of one line (see lines.ts), or of a commit. Returns false if there was
+   * nothing to do. `end`: position that the shared line is to reach.
    */
   follow(limit: number, end = Number.POSITIVE_INFINITY): boolean {
     if (this.#goesOn()) return true

@@ -93,7 +93,10 @@ export class FeedRebuilds {
     return ready.toSorted(([, a], [, b]) => a.turn - b.turn)[0]?.[0]
   }
 
-  /** Takes the next slice of a tenant that is ready. */
+  /**
+   * Takes the next slice of the tenant's rebuild. `tenant`: the tenant that `ready` returned. Omits versions that the feed has overtaken
+   * since the slice was read.
+   */
   take(tenant: string, limit: number): PrefetchedSlice {
     const work = this.#works.get(tenant)!
     const ahead = this.#aheadOf(work)

@@ -10,7 +10,7 @@ const SLICE = { least: 1_000, parts: 20 }
 
 export class KeyMerge {
   readonly #log: LogWriter
-  /** Position at the start: all keys up to it will be merged. */
+  /** Position of the log when the merge started. The merge covers the keys up to it. */
   readonly #end: number
   readonly #steps: Iterator<void>
 

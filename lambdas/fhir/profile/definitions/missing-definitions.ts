@@ -172,7 +172,7 @@ class Shelf<Definition> {
   }
 }
 
-/** Creates a cache capacity for several libraries, which evict each other's entries. */
+/** Creates a cache capacity that several libraries share: they evict each other's entries. `most`: maximum characters of all entries. */
 export const newCacheCapacity = (most = MOST): CacheCapacity => new CacheCapacity(most)
 
 /** Sizes of definitions in characters. The size of a tree includes its bases. */
