@@ -84,7 +84,7 @@ function outputsOf(stage: string): Readonly<Record<string, string>> {
 export async function warnOfTenants({ stage }: ServerLocationOptions, who: string, tenants: readonly string[]): Promise<void> {
   if (tenants.some((tenant) => tenant === 'default' || tenant === '*')) return
   const { tenancy } = stage === undefined ? readConfig() : (await settingsOfStage(stage)).config
-  if (!tenancy) warn(`${who} is let in only where the server is started with FHIR_TENANCY=on: else there is no tenant but "default"`)
+  if (!tenancy) warn(`${who} is accepted only by a server with FHIR_TENANCY=on: without it the only tenant is "default"`)
 }
 
 /** Returns the rows as lines. Each column is as wide as its widest cell. */

@@ -37,7 +37,7 @@ export const withServerAccessOptions = (
   command
     .option('--to <url>', BASE_URL_HELP, parseBaseUrl)
     .addOption(dataOption('data folder of the server, where it runs here: it gives the token'))
-    .option('--tenant <name>', `whose ${whose}, where each tenant has its own (default: "default")`)
+    .option('--tenant <name>', `tenant of ${whose}, if the server has tenants (default: "default")`)
     .option('--client <id>', `a client that is registered with the server, for ${scopes}`)
     .option('--secret-file <file>', 'the secret of the client; - for standard input')
     .addOption(sigv4Option())
@@ -64,7 +64,8 @@ export async function resolveAuthorization({
   sigv4,
 }: AuthorizationOptions): Promise<ResolvedAuthorization> {
   if (sigv4 === true) {
-    if (client !== undefined || tenant !== undefined) throw new Error('--sigv4 is of who signs: without --client and --tenant')
+    if (client !== undefined || tenant !== undefined)
+      throw new Error('--sigv4 signs as the AWS identity of the operator: give neither --client nor --tenant')
     const { sigv4Authorizer: signedFor } = await import('../client/sigv4-signing.ts')
     return { authorize: signedFor(to) }
   }

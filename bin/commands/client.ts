@@ -62,8 +62,8 @@ const idMeaning = '1 to 64 letters, digits, ".", "_" and "-"'
 /** Adds the options of registered properties. `usual`: notes on the defaults, for the help. */
 const registering = (command: Command, usual = { name: '', tenant: '' }): Command =>
   command
-    .option('--name <text>', `what users are shown${usual.name}`)
-    .option('--scope <scopes>', 'what it may ask for, as "system/*.rs"; several times, or several between spaces', collectOption)
+    .option('--name <text>', `name that users see${usual.name}`)
+    .option('--scope <scopes>', 'scopes the client may request, as "system/*.rs" (repeatable; separate several by spaces)', collectOption)
     .option(
       '--redirect-uri <uri>',
       'where users come back to: https, com.example.app:/…, or a loopback address; without a port http://127.0.0.1/callback and http://[::1]/callback stand for each port; several times',
@@ -108,7 +108,7 @@ const add = registering(adding, { name: ' (default: the id)', tenant: ' (default
       throw error
     })
     printClient(added, options, `The client ${clientId} is registered`)
-    if (options.public && options.redirectUri === undefined) warn(`nobody can log in with ${clientId} without a --redirect-uri`)
+    if (options.public && options.redirectUri === undefined) warn(`no user can log in with ${clientId} without a --redirect-uri`)
     await warnOfTenants(options, clientId, added.client.tenants)
     await warnOfWall(added)
   },
@@ -118,7 +118,7 @@ const updating = new Command('update')
   .description(
     'change what a client is registered with; an option that is not given changes nothing. Its tokens stay valid, with the scopes they have, unless a scope, a tenant or a redirect URI is taken from it, or its patient changes: then all of them are revoked. Keys and secrets are changed by rotate',
   )
-  .argument(id, 'of the client')
+  .argument(id, 'id of the client')
 
 const update = registering(updating)
   .option('--no-patient', 'no patient in context of the tokens it gets for itself')
@@ -145,7 +145,7 @@ const list = new Command('list')
 
 const rotate = new Command('rotate')
   .description('give a client a second secret, which takes over from the first; or other keys')
-  .argument(id, 'of the client')
+  .argument(id, 'id of the client')
   .addOption(new Option('--now', 'the secrets before, and what they were given for, count no more').conflicts(['end', 'jwks', 'jwksUri']))
   .addOption(
     new Option(
@@ -173,7 +173,7 @@ function outcomeOf(rotation: CredentialRotation): string {
 
 const remove = new Command('remove')
   .description('remove a client; its tokens count no more')
-  .argument(id, 'of the client')
+  .argument(id, 'id of the client')
   .action(async (clientId: string, options: ServerLocationOptions) => {
     await withAdministration(options, (ports) => removeClient(ports, clientId))
     print(`The client ${clientId} is removed, and within three seconds its tokens count no more\n`)

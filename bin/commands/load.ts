@@ -16,7 +16,7 @@ const loading = withServerAccessOptions(
   new Command('load')
     .description('load Bundles, resources and NDJSON, each also as .gz, into a server; safe to run again')
     .argument('<paths...>', 'files, and folders with .json, .ndjson, .json.gz and .ndjson.gz files'),
-  { whose: 'the resources are', scopes: 'system/*.cruds, and system/admin where it is to define search parameters' },
+  { whose: 'the resources', scopes: 'system/*.cruds, and system/admin where it is to define search parameters' },
 )
   .option('--concurrency <number>', 'Bundles under way at once, 1 to 99', concurrency, 4)
   .option('--failures <file>', 'writes all that failed into a file, one JSON object a line: place, key, reason')

@@ -9,7 +9,7 @@ const command = withServerAccessOptions(
   new Command('reindex')
     .description('rebuild the search index and wait until it is complete; searches continue meanwhile')
     .argument('[types...]', 'resource types; all without one'),
-  { whose: 'documents', scopes: 'system/admin' },
+  { whose: 'the documents', scopes: 'system/admin' },
 ).action(run)
 
 export const reindexCommand = withExamples(command, [

@@ -34,7 +34,7 @@ const add = new Command('add')
     print(`The user ${user.name} is added\n`)
     await warnOfTenants(place, user.name, user.tenants)
     if (fhirUser === undefined || fhirUser.startsWith('Person/'))
-      warn(`tokens of ${user.name} open nothing: --fhir-user says who the user is, as Practitioner/1`)
+      warn(`tokens of ${user.name} give access to nothing: name the resource of the user with --fhir-user, as Practitioner/1`)
   })
 
 const list = new Command('list')

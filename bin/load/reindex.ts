@@ -32,7 +32,7 @@ export async function reindex({ base, types, authorize, onProgress }: ReindexOpt
   for (let left = PATIENCE; ; await wait(BETWEEN)) {
     const answer = await ask(`${base}/$reindex-status`, {}).catch(() => undefined)
     if (answer === undefined || answer.status === 429 || answer.status >= 500) {
-      if (--left === 0) throw new Error('The server no longer says how far it is: it goes on by itself, and $reindex-status tells')
+      if (--left === 0) throw new Error('The server no longer reports its progress. The rebuild continues; $reindex-status shows it')
       continue
     }
     if (!isSuccess(answer)) throw refused(answer)

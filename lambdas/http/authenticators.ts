@@ -19,7 +19,7 @@ function inOnlyTenant(token: VerifiedToken, headers: HttpRequest['headers']): Ve
 
 /** Accepts the identity whose signature the gateway has verified. Throws FhirError 403 if the gateway names none. */
 export const gatewayAuthenticator: Authenticator = ({ arn, headers }) => {
-  if (arn === undefined) throw fhirError(403, 'forbidden', 'The gateway does not say who asks')
+  if (arn === undefined) throw fhirError(403, 'forbidden', 'The gateway did not name the caller')
   return inOnlyTenant(implicitToken(arn), headers)
 }
 

@@ -62,7 +62,7 @@ describe('fhir client', () => {
 
   it('warns that a client or user of another tenant needs FHIR_TENANCY=on', async () => {
     const data = newFolder()
-    const why = 'is let in only where the server is started with FHIR_TENANCY=on'
+    const why = 'is accepted only by a server with FHIR_TENANCY=on'
     const added = await runFhir('client', 'add', 'app', ...APP, '--tenant', 'north', '--data', data)
     expect([added.code, added.err.split('\n').at(-2)]).toEqual([0, expect.stringContaining(`app ${why}`)])
     const both = await runFhir('client', 'add', 'both', ...APP, '--tenant', 'north', '--tenant', 'default', '--data', data)
@@ -246,10 +246,10 @@ describe('fhir user', () => {
     const data = newFolder()
     for (const [name, ...who] of [['bob'], ['per', '--fhir-user', 'Person/1']])
       expect((await runFhirWithInput('correct horse', 'user', 'add', name!, '--scope', 'user/*.rs', ...who, '--data', data)).err).toContain(
-        `fhir: tokens of ${name} open nothing: --fhir-user says who the user is, as Practitioner/1\n`,
+        `fhir: tokens of ${name} give access to nothing: name the resource of the user with --fhir-user, as Practitioner/1\n`,
       )
     expect((await runFhir('client', 'add', 'app', '--public', '--scope', 'launch', '--data', data)).err).toBe(
-      'fhir: nobody can log in with app without a --redirect-uri\n',
+      'fhir: no user can log in with app without a --redirect-uri\n',
     )
   })
 

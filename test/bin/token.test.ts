@@ -81,7 +81,7 @@ describe('A server with token access', () => {
     const data = newFolder()
     const open = await startOpenServer('--data', data)
     const refused = await runFhir('token', '--data', data)
-    expect([refused.code, refused.err]).toEqual([1, 'fhir: The server asks nobody for a token: it was started with --open\n'])
+    expect([refused.code, refused.err]).toEqual([1, 'fhir: The server needs no tokens: it was started with --open\n'])
     await open.stop()
   })
 

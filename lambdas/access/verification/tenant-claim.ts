@@ -41,7 +41,11 @@ export function checkPersonTenant(
 ): void {
   if (!isSeveral(claim)) return
   if (patient !== undefined || actsFor !== undefined || isTenantBoundUser(fhirUser))
-    throw fhirError(403, 'forbidden', 'The token is about a patient, and opens several tenants: in each that is somebody else')
+    throw fhirError(
+      403,
+      'forbidden',
+      'The token is about a patient and opens several tenants, but a patient id names another person in each tenant',
+    )
 }
 
 /** End of error messages about other tenants, if tenancy is off. */

@@ -70,7 +70,7 @@ function parsed(bytes: Uint8Array, registry: string): Listing {
   try {
     return Object(JSON.parse(Buffer.from(bytes).toString('utf8')))
   } catch {
-    throw new Error(`What ${registry} answers is not JSON`)
+    throw new Error(`The response of ${registry} is not JSON`)
   }
 }
 

@@ -56,7 +56,7 @@ function queryOf(p: Predicate, resolved: ResolvedQueries): Query {
     case 'tuple':
       return tupleQuery(p)
     case 'near':
-      throw new Error('what is near must be resolved')
+      throw new Error('a distance condition must be resolved before')
   }
 }
 

@@ -268,5 +268,5 @@ export class OpenSearchIndex implements SearchIndex {
   }
 }
 
-const onlyWriters = () => Promise.reject(new Error('who only searches makes no index'))
+const onlyWriters = () => Promise.reject(new Error('a function that only searches creates no index'))
 const NOBODY: IndexRegister = { begun: onlyWriters, lost: onlyWriters }

@@ -92,7 +92,7 @@ function checkedPerson(reference: string, types: readonly string[], tenants: rea
   const [type = '', id = '', ...rest] = reference.split('/')
   if (!types.includes(type) || !isId(id) || rest.length > 0) throw new RangeError(`${shown(reference)} is none of ${types.join(', ')}/ID`)
   if (tenantsOfPerson([...new Set(tenants)], reference).length === 0)
-    throw new RangeError(`${reference} is somebody else in each tenant: name the one it is of`)
+    throw new RangeError(`${reference} names another person in each tenant: register one tenant`)
   return reference
 }
 

@@ -23,7 +23,10 @@ export async function grantToClient(
   if (tenants.length === 0) throw new OAuthError('unauthorized_client', `The client is of other tenants: ${TENANCY_OFF_TEXT}`)
   await checkScopeConditions(ports, scopes, tenants)
   if (tenantsOfPerson(tenants, client.patient).length === 0)
-    throw new OAuthError('unauthorized_client', 'The client has a patient, and several tenants: in each that is somebody else')
+    throw new OAuthError(
+      'unauthorized_client',
+      'The client has a patient and several tenants, but a patient id names another person in each tenant',
+    )
   const patient = client.patient?.replace(/^Patient\//, '')
   return { scopes, tenants, ...(patient === undefined ? {} : { patient }) }
 }

@@ -47,7 +47,7 @@ async function launchedBy(ports: ContextPorts, { launch, scopes, client }: Autho
   if (found === undefined) throw new OAuthError('invalid_request', 'launch is not known, or was used')
   // guard: launch-user-matches-login
   if ((found.user ?? user.name) !== user.name || (found.subject ?? user.subject) !== user.subject)
-    throw new OAuthError('access_denied', 'Somebody else launched the app')
+    throw new OAuthError('access_denied', 'Another user launched the app')
   return found
 }
 

@@ -122,7 +122,7 @@ const mustLogIn = ({ prompt, maxAge }: AuthorizationRequest, { authTime }: Sessi
 
 function showLogin(ports: AuthorizePorts, asked: AuthorizationRequest, request: AuthRequest): AuthResponse {
   const { prompt, client, redirectUri, loginHint } = asked
-  if (prompt.includes('none')) throw new OAuthError('login_required', 'Nobody is logged in')
+  if (prompt.includes('none')) throw new OAuthError('login_required', 'No user is logged in')
   const form = formOf(ports, request, 'login', queryOf(request.query, []), redirectUri)
   return loginPage({ form, app: client.name, ...(loginHint === undefined ? {} : { name: loginHint }) })
 }

@@ -142,7 +142,7 @@ class Collector {
 /** Returns the distinct keys of the buckets, without the keys of earlier rounds. */
 async function newKeys({ blobs }: ExportParts, job: Job, round: number, buckets: BucketRange): Promise<ReadonlySet<string>> {
   const blob = await blobs.get(roundSourceKeyOf(job, round))
-  if (blob === undefined) throw new Error('what writers of an export have met is not there')
+  if (blob === undefined) throw new Error('the referenced keys of an export are missing')
   const { met, before } = JSON.parse(new TextDecoder().decode(blob.bytes)) as RoundSource
   const keys = new Set<string>()
   for (const each of met) for (const key of await readKeys(blobs, each, buckets)) keys.add(key)

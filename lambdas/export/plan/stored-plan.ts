@@ -33,7 +33,7 @@ export function readPlan<Kept, Needed>(blobs: Pick<BlobStore, 'get'>, plan: Plan
 
 async function parsed<Kept>(blobs: Pick<BlobStore, 'get'>, key: string): Promise<Kept> {
   const blob = await blobs.get(key)
-  if (blob === undefined) throw new Error('what an export has planned is not there')
+  if (blob === undefined) throw new Error('the plan of an export is missing')
   return JSON.parse(new TextDecoder().decode(blob.bytes), (_, each) => (isInfinite(each) ? each[INFINITE] * Infinity : each))
 }
 

@@ -97,7 +97,7 @@ async function leftOutIn(
 
 async function bytesOf(blobs: ExportParts['blobs'], { key, range }: Rest): Promise<Buffer> {
   const blob = await blobs.get(key, range)
-  if (blob === undefined) throw new Error('What a writer of an export left is gone')
+  if (blob === undefined) throw new Error('the remaining bytes of a writer are missing')
   return Buffer.from(blob.bytes)
 }
 

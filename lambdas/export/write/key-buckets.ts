@@ -42,7 +42,7 @@ export async function readKeys(blobs: Pick<BlobStore, 'get'>, blob: string, [fro
 
 async function bytesOf(blobs: Pick<BlobStore, 'get'>, key: string, range: readonly [number, number]): Promise<Buffer> {
   const blob = await blobs.get(key, range)
-  if (blob === undefined) throw new Error('what writers of an export have met is not there')
+  if (blob === undefined) throw new Error('the referenced keys of an export are missing')
   return Buffer.from(blob.bytes.buffer, blob.bytes.byteOffset, blob.bytes.length)
 }
 

@@ -124,6 +124,6 @@ async function opened({ seal, blobs }: TokenParts, tenant: string, token: string
     )
   if (typeof named !== 'string') return named
   const kept = await blobs.get(`${FOLDER}/${named}`)
-  if (kept === undefined) throw fhirError(410, 'not-found', 'What the X-Index-Token names is no longer kept')
+  if (kept === undefined) throw fhirError(410, 'not-found', 'The content of the X-Index-Token is no longer stored')
   return JSON.parse(new TextDecoder().decode(kept.bytes)) as readonly string[]
 }

@@ -63,7 +63,7 @@ export class LinkedResources {
   static async resumed(record: PatientRecord, key: string): Promise<LinkedResources> {
     const kept = await readStoredQuery<Kept>(record.ports.blobs, record.request, key)
     if (kept === undefined)
-      throw fhirError(410, 'not-found', 'What the paging link goes on with is no longer kept: start again from the first page')
+      throw fhirError(410, 'not-found', 'The state of the paging link is no longer stored: start again from the first page')
     return new LinkedResources(record, kept)
   }
 

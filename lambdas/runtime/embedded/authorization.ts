@@ -122,7 +122,7 @@ function opening<Opened>(file: string, open: (file: string) => Opened): Opened {
   }
 }
 
-const refuseOpen = () => Promise.reject(new Error('The server asks nobody for a token: it was started with --open'))
+const refuseOpen = () => Promise.reject(new Error('The server needs no tokens: it was started with --open'))
 
 const OPEN: Authorization = {
   authenticator: openAuthenticator,

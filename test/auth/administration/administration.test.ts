@@ -170,7 +170,7 @@ describe('A client that is updated', () => {
     const { ports, client, records } = await added()
     const before = records.length
     await expect(updateClient(ports, 'app', { scopes: ['nonsense'] })).rejects.toThrow('is no scope of this server')
-    await expect(updateClient(ports, 'app', { patient: 'p' })).rejects.toThrow('is somebody else in each tenant')
+    await expect(updateClient(ports, 'app', { patient: 'p' })).rejects.toThrow('names another person in each tenant')
     await expect(updateClient(ports, 'gone', { name: 'Gone' })).rejects.toThrow('There is no client gone')
     expect([await ports.clients.get('app'), ports.revocations.size, records.length]).toEqual([client, 0, before])
   })

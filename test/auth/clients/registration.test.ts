@@ -139,8 +139,8 @@ describe('A client', () => {
     ['is none of Patient', { patient: 'Practitioner/1' }],
     ['is none of Patient', { patient: 'Patient/1/2' }],
     ['is none of Patient', { patient: 'a b' }],
-    ['Patient/p1 is somebody else in each tenant', { patient: 'p1', tenants: ['*'] }],
-    ['Patient/p1 is somebody else in each tenant', { patient: 'p1', tenants: ['a', 'b'] }],
+    ['Patient/p1 names another person in each tenant', { patient: 'p1', tenants: ['*'] }],
+    ['Patient/p1 names another person in each tenant', { patient: 'p1', tenants: ['a', 'b'] }],
     ['https URL', { authentication: { kind: 'uri', uri: 'http://a.example/jwks' } }],
     ['https URL', { authentication: { kind: 'uri', uri: 'jwks' } }],
     ['https URL', { authentication: { kind: 'uri', uri: 'https://u:p@a.example/jwks' } }],
@@ -165,7 +165,7 @@ describe('A user', () => {
     ['no tenant', { tenants: [] }],
     ['is none of', { fhirUser: 'Group/1' }],
     ['is none of', { fhirUser: 'Practitioner' }],
-    ['Patient/1 is somebody else in each tenant', { fhirUser: 'Patient/1', tenants: ['*'] }],
-    ['RelatedPerson/1 is somebody else in each tenant', { fhirUser: 'RelatedPerson/1', tenants: ['a', 'b'] }],
+    ['Patient/1 names another person in each tenant', { fhirUser: 'Patient/1', tenants: ['*'] }],
+    ['RelatedPerson/1 names another person in each tenant', { fhirUser: 'RelatedPerson/1', tenants: ['a', 'b'] }],
   ])('is rejected: %s', (reason, change) => expect(() => toUser({ ...request, ...change }, kept)).toThrow(reason))
 })

@@ -45,6 +45,6 @@ describe('Keys of references', () => {
   })
 
   it('are an error if their blob does not exist', async () => {
-    await expect(readKeys(new MemoryBlobs(), 'b', [0, 64])).rejects.toThrow('is not there')
+    await expect(readKeys(new MemoryBlobs(), 'b', [0, 64])).rejects.toThrow('are missing')
   })
 })

@@ -41,7 +41,7 @@ export async function checkConflict(
 
 async function opOf(dynamo: TableClient, pk: string, versionId: number): Promise<string | undefined> {
   const copy = await dynamo.get({ pk, sk: versionSortKey(versionId) }).catch((cause: unknown) => {
-    throw new Error('it cannot be told whether a write took effect', { cause })
+    throw new Error('it is unknown whether a write took effect', { cause })
   })
   return (copy as HeadItem | undefined)?.v?.op
 }
