@@ -93,5 +93,5 @@ describe('A load with --sigv4', () => {
   })
 
   it('cannot be combined with --tenant', () =>
-    expect(resolveAuthorization({ ...as, tenant: 'a' })).rejects.toThrow('without --client and --tenant'))
+    expect(resolveAuthorization({ ...as, tenant: 'a' })).rejects.toThrow('give neither --client nor --tenant'))
 })
