@@ -29,8 +29,8 @@ export type CountedVersions = {
  * the index has nearly caught up.
  */
 export function backpressureWriter(writer: ResourceWriter, index: IndexCatchUp, versions: CountedVersions): ResourceWriter {
-  let sharedTurn = Promise.resolve()
-  const ownTurns = new Map<string, Promise<void>>()
+  /** Last turns, by tenant that the index follows apart. undefined: turn of all other tenants. */
+  const turns = new Map<string | undefined, Promise<void>>()
   const hold = async (tenant: string, count: number): Promise<void> => {
     let [position, taken] = [index.positionOf(tenant), 0]
     while (index.delay(tenant) > LONGEST_DELAY && taken < count) {
@@ -51,14 +51,11 @@ export function backpressureWriter(writer: ResourceWriter, index: IndexCatchUp, 
    * pace.
    */
   const inTurn = (tenant: string, count: number): Promise<void> => {
-    if (!index.isApart(tenant)) {
-      sharedTurn = sharedTurn.then(() => hold(tenant, count))
-      return sharedTurn
-    }
-    const turn = (ownTurns.get(tenant) ?? Promise.resolve()).then(() => hold(tenant, count))
+    const line = index.isApart(tenant) ? tenant : undefined
+    const turn = (turns.get(line) ?? Promise.resolve()).then(() => hold(tenant, count))
     // If the store could not be read, the next write still gets its turn.
-    ownTurns.set(
-      tenant,
+    turns.set(
+      line,
       turn.catch(() => undefined),
     )
     return turn

@@ -12,7 +12,7 @@ const APART = 'apart'
 function paced(delay: number) {
   /** Every second version is the tenant's. */
   const countAfter = (position: number, _: string, most: number) => Math.floor((position + most) / 2) - Math.floor(position / 2)
-  const index = { position: 0, apart: 0, milliseconds: delay, looks: 0, countAfter }
+  const index = { position: 0, apart: 0, milliseconds: delay, looks: 0, isSplit: false, countAfter }
   const commits: number[] = []
   const commit = async (writes: readonly unknown[]) => {
     commits.push(writes.length)
@@ -26,7 +26,7 @@ function paced(delay: number) {
         index.looks++
         return index.milliseconds
       },
-      isApart: (tenant) => tenant === APART,
+      isApart: (tenant) => tenant === APART || index.isSplit,
     },
     { countAfter: (...asked) => index.countAfter(...asked) },
   )
@@ -109,15 +109,19 @@ describe('A write', () => {
     expect(commits).toEqual([LARGE, LARGE + 1])
   })
 
-  it('is committed after a write that failed because the store could not be read', async () => {
+  it.each([
+    ['apart from others', APART],
+    ['with others', 't'],
+  ])('is committed after a write that failed because the store could not be read: %s', async (_, tenant) => {
     const { index, commits, write, looked } = paced(FAR)
     const { countAfter } = index
     index.countAfter = () => {
       throw new Error('not read')
     }
-    const [first, second] = [write(LARGE, APART), write(LARGE + 1, APART)]
+    const [first, second] = [write(LARGE, tenant), write(LARGE + 1, tenant)]
     await looked(1)
-    index.apart = 2
+    index.isSplit = true
+    index.position = index.apart = 2
     await expect(first).rejects.toThrow('not read')
     index.countAfter = countAfter
     index.milliseconds = 0
