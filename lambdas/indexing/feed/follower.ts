@@ -214,8 +214,10 @@ export class FeedFollower {
     if (!this.#rebuilds.isCurrent(rebuild)) return
     this.#rebuilds.advance(rebuild, progress)
     const isDone = progress.after === undefined
-    if (isDone) this.#become(finishRebuild(this.#definitions, rebuild))
-    if (isDone) this.#arrangeLines()
+    if (isDone) {
+      this.#become(finishRebuild(this.#definitions, rebuild))
+      this.#arrangeLines()
+    }
     this.#keep()
     if (isDone) this.commit()
     else onChange({ rebuilds: this.rebuilds })

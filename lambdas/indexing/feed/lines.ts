@@ -7,9 +7,9 @@ import type { FollowingIndex } from './indexing.ts'
 /** Positions of an index in a feed. `all`: position of the shared line. `apart`: positions of the separate lines, by tenant. */
 export type FeedPositions = { readonly all: number; readonly apart: ReadonlyMap<string, number> }
 
-const NOBODY: FeedPositions['apart'] = new Map()
+const NO_LINES: FeedPositions['apart'] = new Map()
 
-export const FEED_START: FeedPositions = { all: 0, apart: NOBODY }
+export const FEED_START: FeedPositions = { all: 0, apart: NO_LINES }
 
 /** Returns the position up to which the versions of a tenant are indexed. Without a tenant, returns the position for all tenants. */
 export const positionOf = ({ all, apart }: FeedPositions, tenant?: string): number =>
@@ -36,7 +36,7 @@ export class FeedLines {
   }
 
   get positions(): FeedPositions {
-    if (this.#apart.size === 0) return { all: this.#all, apart: NOBODY }
+    if (this.#apart.size === 0) return { all: this.#all, apart: NO_LINES }
     return { all: this.#all, apart: new Map([...this.#apart].map(([tenant, { position }]) => [tenant, position])) }
   }
 
