@@ -20,24 +20,26 @@ const WORDS =
 
 type Comment = { readonly line: number; readonly text: string }
 
+/** Returns a line without the marks of a comment. */
+const bare = (line: string): string => line.replace(/\*\/.*/, '').replace(/^\s*(?:\/\*\*|\*|\/\/)/, '')
+
 /** Returns the comments that stand on lines of their own. Lines of one comment are joined, and code in backticks is left out. */
 function commentsOf(source: string): readonly Comment[] {
   const found: { readonly line: number; readonly lines: string[]; readonly isBlock: boolean }[] = []
   let isOpen = false
   for (const [at, line] of source.split('\n').entries()) {
     const last = found.at(-1)
-    if (isOpen) last!.lines.push(line.replace(/\*\/.*/, '').replace(/^\s*\*/, ''))
-    else if (/^\s*\/\*\*/.test(line)) found.push({ line: at + 1, lines: [line.replace(/^\s*\/\*\*/, '')], isBlock: true })
+    if (isOpen) last!.lines.push(bare(line))
+    else if (/^\s*\/\*\*/.test(line)) found.push({ line: at + 1, lines: [bare(line)], isBlock: true })
     else if (!/^\s*\/\//.test(line)) continue
-    else if (last !== undefined && !last.isBlock && last.line + last.lines.length === at + 1) last.lines.push(line.replace(/^\s*\/\//, ''))
-    else found.push({ line: at + 1, lines: [line.replace(/^\s*\/\//, '')], isBlock: false })
+    else if (last !== undefined && !last.isBlock && last.line + last.lines.length === at + 1) last.lines.push(bare(line))
+    else found.push({ line: at + 1, lines: [bare(line)], isBlock: false })
     isOpen = found.at(-1)!.isBlock && (isOpen || /^\s*\/\*\*/.test(line)) && !line.includes('*/')
   }
   return found.map(({ line, lines }) => ({
     line,
     text: lines
       .join(' ')
-      .replace(/\*\/.*/, '')
       .replaceAll(/`[^`]*`/g, '`')
       .replaceAll(/\s+/g, ' ')
       .trim(),
