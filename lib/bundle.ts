@@ -41,9 +41,7 @@ const LATER: Readonly<Record<string, { readonly entry: string; readonly imported
  * each file had its own copy of a class, a handler would not recognize errors from another file.
  */
 const ONCE: readonly string[] = [
-  'ports/faults/machine-error',
-  'ports/faults/unavailable',
-  'ports/faults/overloaded',
+  'ports/faults',
   'ports/security/fetch-document',
   'fhir/outcome',
   'fhir/path/work-budget',

@@ -162,9 +162,8 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
   'lambdas/search': { '.': [], types: [], query: ['types'], documents: ['types'], custom: [] },
   'lambdas/ports': {
     '.': [],
-    faults: ['search'],
     search: [],
-    store: ['faults'],
+    store: [],
     definitions: ['store'],
     blobs: [],
     rows: [],

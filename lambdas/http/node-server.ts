@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { fhirError } from '../fhir/outcome.ts'
-import { Overloaded } from '../ports/faults/overloaded.ts'
+import { MachineFault } from '../ports/faults.ts'
 import { pathBelowBase } from './base-path.ts'
 import { answerConnection, connectionErrorOf } from './broken-connection.ts'
 import { Connections } from './connections.ts'
@@ -75,7 +75,7 @@ export function nodeServer(serve: Serve, settings: NodeServerSettings): Server {
 }
 
 const UNEXPECTED = fhirError(417, 'not-supported', 'The only expectation that is met is 100-continue')
-const TOO_MANY_HEADS = new Overloaded('too many bytes of heads')
+const TOO_MANY_HEADS = new MachineFault('overloaded', 'too many bytes of heads')
 const NO_TUNNEL = fhirError(405, 'not-supported', 'CONNECT is not possible here')
 
 class Front {
@@ -201,7 +201,7 @@ class Front {
     const isBusy = this.#underWay >= this.#settings.maxRequests
     this.#underWay++
     try {
-      const response = await (isBusy ? this.#refuse(request, requestId, new Overloaded()) : this.#serve(request, requestId))
+      const response = await (isBusy ? this.#refuse(request, requestId, new MachineFault('overloaded')) : this.#serve(request, requestId))
       await this.#send(incoming, outgoing, response)
     } finally {
       this.#underWay--

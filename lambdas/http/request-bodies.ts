@@ -6,7 +6,7 @@
 import type { IncomingMessage } from 'node:http'
 import { ChunkBuffer } from '../fhir/chunk-buffer.ts'
 import { fhirError } from '../fhir/outcome.ts'
-import { Overloaded } from '../ports/faults/overloaded.ts'
+import { MachineFault } from '../ports/faults.ts'
 
 /** `most`: maximum bytes of bodies being read or processed. `tick`: milliseconds between two checks, 1,000 except in tests. */
 export type BodyLimits = { readonly most: number; readonly tick: number }
@@ -98,7 +98,7 @@ export class BodyReader {
     let heaviest: Reading | undefined
     for (const each of this.#readings) if (heaviest === undefined || weightOf(each) > weightOf(heaviest)) heaviest = each
     if (heaviest === undefined || heaviest.gathered.size === 0) return false
-    this.#end(heaviest, { kind: 'refused', error: new Overloaded('too many bytes of bodies'), isCut: false })
+    this.#end(heaviest, { kind: 'refused', error: new MachineFault('overloaded', 'too many bytes of bodies'), isCut: false })
     return true
   }
 

@@ -3,7 +3,7 @@
  * change is lost (ports/rows/shared-state.ts).
  */
 import { deflateRawSync } from 'node:zlib'
-import { Overloaded } from '../ports/faults/overloaded.ts'
+import { MachineFault } from '../ports/faults.ts'
 import type { SharedState } from '../ports/rows/shared-state.ts'
 import type { IndexStatus } from '../ports/search/index-status.ts'
 import type { ServingIndices } from '../ports/search/serving-indices.ts'
@@ -105,10 +105,14 @@ export const recordUnindexable = (state: IndexState, version: VersionKey, reason
 export const clearUnindexable = (state: IndexState, version: ResourceVersion): IndexState =>
   on(state, (each) => withoutUnindexable(each, version))
 
-/** Requests a rebuild of the tenant's documents in the serving indices. Throws Overloaded if the state has no room for more rebuilds. */
+/**
+ * Requests a rebuild of the tenant's documents in the serving indices. Throws the fault `overloaded` if the state has no room for more
+ * rebuilds.
+ */
 export function requestRebuild(state: IndexState, tenant: string, types: readonly string[]): IndexState {
   const after = on(state, (each) => addRebuild(each, tenant, types, true))
-  if (after.rebuilds.length > state.rebuilds.length && !isRoomFor(after)) throw new Overloaded('too many rebuilds are waiting')
+  if (after.rebuilds.length > state.rebuilds.length && !isRoomFor(after))
+    throw new MachineFault('overloaded', 'too many rebuilds are waiting')
   return after
 }
 

@@ -1,6 +1,6 @@
 /** Feeds an index from a stream that delivers at least once, in order for each resource. Names the records to deliver again. */
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
-import { NotApplied } from '../ports/faults/not-applied.ts'
+import { isFault } from '../ports/faults.ts'
 import type { SearchIndex } from '../ports/search/search-index.ts'
 import { nameOf, newestVersionsOf } from '../ports/store/newest-versions.ts'
 import type { ResourceVersion } from '../ports/store/resource-store.ts'
@@ -35,7 +35,7 @@ export async function indexStream(
     await index.apply(documentsOf(newest, reading, onPoison, read))
     return []
   } catch (error) {
-    const failed = error instanceof NotApplied ? new Set(error.documents.map(nameOf)) : undefined
+    const failed = isFault(error, 'not-applied') ? new Set(error.documents.map(nameOf)) : undefined
     return changes.filter(({ version }) => failed === undefined || failed.has(nameOf(version))).map(({ sequence }) => sequence)
   }
 }

@@ -1,7 +1,6 @@
 /** Log texts of errors. They never hold content of requests or resources. */
 import { NotIndexed } from '../indexing/unindexable-versions.ts'
-import { Damaged } from '../ports/faults/damaged.ts'
-import { DiskFull } from '../ports/faults/disk-full.ts'
+import { isFault } from '../ports/faults.ts'
 import { NotFetched } from '../ports/security/fetch-document.ts'
 
 /**
@@ -9,7 +8,7 @@ import { NotFetched } from '../ports/security/fetch-document.ts'
  * messages may hold content, so the text is the name and the stack locations.
  */
 export function logTextOf(error: unknown): string {
-  if (error instanceof Damaged || error instanceof DiskFull || error instanceof NotFetched || error instanceof NotIndexed)
+  if (isFault(error, 'store-damaged', 'index-damaged', 'disk-full') || error instanceof NotFetched || error instanceof NotIndexed)
     return error.message
   if (isOfSystem(error) || isOutOfMemory(error)) return error.message
   if (!(error instanceof Error)) return typeof error

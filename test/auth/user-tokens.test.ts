@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import { fingerprintOf } from '../../lambdas/auth/random-secret.ts'
-import { Unavailable } from '../../lambdas/ports/faults/unavailable.ts'
+import { MachineFault } from '../../lambdas/ports/faults.ts'
 import {
   type AuthorizationSettings,
   BASE_URL,
@@ -374,7 +374,7 @@ describe('a refresh token', () => {
     const { code } = await codeFor('offline_access user/*.rs')
     const failing = async (work: () => Promise<TestResponse>) => {
       const { add, replace } = auth.grants
-      const fail = async () => Promise.reject(new Unavailable('full'))
+      const fail = async () => Promise.reject(new MachineFault('unavailable', 'full'))
       Object.assign(auth.grants, { add: fail, replace: fail })
       const { status, body, headers } = await work()
       Object.assign(auth.grants, { add, replace })

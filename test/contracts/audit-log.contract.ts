@@ -1,7 +1,7 @@
 /** What lambdas/ports/security/audit-log.ts promises, as tests: every adapter runs this suite. */
 import { describe, expect, it } from '@jest/globals'
-import { NotRecorded } from '../../lambdas/ports/faults/not-recorded.ts'
 import type { AuditDurability, AuditLog, AuditRecord } from '../../lambdas/ports/security/audit-log.ts'
+import { fault } from '../fixtures/machine-fault.ts'
 import { waitOneTurn } from '../fixtures/turns.ts'
 
 export type AuditLogUnderTest = {
@@ -116,7 +116,7 @@ export function auditLogContract(name: string, create: (durability: AuditDurabil
       await under.log.prepare(AT, 'read')
       under.fail()
       const parts = [1, 2].map((part) => ({ ...entry('a'), part, parts: 2 })) as [AuditRecord, AuditRecord]
-      await expect(under.log.record(...parts)).rejects.toThrow(NotRecorded)
+      await expect(under.log.record(...parts)).rejects.toThrow(fault('not-recorded'))
       under.mend()
       await under.log.prepare(AT, 'read')
       await under.log.record(entry('b'))
@@ -127,8 +127,8 @@ export function auditLogContract(name: string, create: (durability: AuditDurabil
       const under = await create('strict')
       await under.log.prepare(AT, 'read')
       under.fail()
-      await expect(under.log.record(entry('a'))).rejects.toThrow(NotRecorded)
-      for (let i = 0; i < 3; i++) await expect(under.log.prepare(AT, 'read')).rejects.toThrow(NotRecorded)
+      await expect(under.log.record(entry('a'))).rejects.toThrow(fault('not-recorded'))
+      for (let i = 0; i < 3; i++) await expect(under.log.prepare(AT, 'read')).rejects.toThrow(fault('not-recorded'))
       under.mend()
       await under.log.prepare(AT, 'read')
       await under.log.record(entry('b'))

@@ -1,9 +1,9 @@
 /** What lambdas/ports/store/recent-writes.ts promises, as tests. Each test works in a tenant of its own. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { IndexBehind } from '../../lambdas/ports/faults/index-behind.ts'
 import type { RecentWrites } from '../../lambdas/ports/store/recent-writes.ts'
 import type { ResourceWriter, Write } from '../../lambdas/ports/store/resource-store.ts'
+import { fault } from '../fixtures/machine-fault.ts'
 
 export type RecentWritesUnderTest = { readonly store: RecentWrites & ResourceWriter; readonly close: () => Promise<void> }
 
@@ -52,14 +52,14 @@ export function recentWritesContract(name: string, create: () => Promise<RecentW
       expect(await recent(tenant, { type: 'Practitioner' })).toEqual([])
     })
 
-    it('fail with IndexBehind if more versions were written than the maximum', async () => {
+    it('fail with index-behind if more versions were written than the maximum', async () => {
       const tenant = newTenant()
       for (let n = 0; n < 4; n++) await commit(writeOf(tenant, `p${n}`, 0, 100 + n))
       await commit(writeOf(tenant, 'p3', 1, 200), deletionOf(tenant, 'p2', 1, 201))
       expect(await recent(tenant, { most: 6 })).toHaveLength(4)
-      await expect(recent(tenant, { most: 5 })).rejects.toThrow(IndexBehind)
+      await expect(recent(tenant, { most: 5 })).rejects.toThrow(fault('index-behind'))
       expect((await recent(tenant, { since: 103, most: 3 })).toSorted()).toEqual(['p2/2 deleted', 'p3/2'])
-      await expect(recent(tenant, { since: 103, most: 2 })).rejects.toThrow(IndexBehind)
+      await expect(recent(tenant, { since: 103, most: 2 })).rejects.toThrow(fault('index-behind'))
     })
 
     it('include all of a commit of any size as soon as it resolves', async () => {

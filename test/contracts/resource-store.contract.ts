@@ -1,7 +1,6 @@
 /** What lambdas/ports/store/resource-store.ts promises, as tests: every adapter runs this suite. Each test works in a tenant of its own. */
 import { createHash, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { Damaged } from '../../lambdas/ports/faults/damaged.ts'
 import {
   type CommitResult,
   type HistoryPosition,
@@ -18,6 +17,7 @@ import {
   WRITE_KINDS,
   type Write,
 } from '../../lambdas/ports/store/resource-store.ts'
+import { fault } from '../fixtures/machine-fault.ts'
 import { waitOneTurn } from '../fixtures/turns.ts'
 import { deletionOf, instantAt, patientKeyOf, resourceKeyOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
@@ -665,7 +665,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       timeout,
     )
 
-    it('are rejected as Damaged after a change in storage, and other versions are served', async () => {
+    it('are rejected as store-damaged after a change in storage, and other versions are served', async () => {
       const tenant = newTenant()
       const key = patientKeyOf('changed', tenant)
       const body = bytes(JSON.stringify({ resourceType: 'Patient', birthDate: '1970-01-01' }))
@@ -680,7 +680,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
         () => reader.history({ tenant, type: 'Patient' }, {}, undefined, 10),
         () => scanAll(past),
       ])
-        await expect(read()).rejects.toThrow(Damaged)
+        await expect(read()).rejects.toThrow(fault('store-damaged'))
       expect(same((await head(patientKeyOf('sound', tenant)))?.body, body)).toBe(true)
       expect(same((await reader.versions([{ ...key, versionId: 1 }]))[0]?.body, body)).toBe(true)
       expect(await commit(writeOf(patientKeyOf('later', tenant)))).toEqual({ kind: 'committed' })
@@ -692,14 +692,14 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       const writes = [writeOf(rotten!), writeOf(sound!)]
       await commit(...writes)
       await damage({ ...rotten!, versionId: 1 })
-      const damaged = { ...rotten, versionId: 1, deleted: false, damage: expect.any(Damaged) }
+      const damaged = { ...rotten, versionId: 1, deleted: false, damage: fault('store-damaged') }
       expect(await reader.heads([rotten!, sound!, unknown!])).toEqual([damaged, versionOf(writes[1]!), undefined])
       expect(await reader.heads([rotten!])).toEqual([damaged])
       const [second, deletion] = [writeOf(rotten!, { expected: 1 }), deletionOf(rotten!, { expected: 2 })]
       expect([await commit(second), await head(rotten!)]).toEqual([{ kind: 'committed' }, versionOf(second)])
       expect([await commit(deletion), await head(rotten!)]).toEqual([{ kind: 'committed' }, versionOf(deletion)])
-      await expect(reader.versions([{ ...rotten!, versionId: 1 }])).rejects.toThrow(Damaged)
-      await expect(reader.history(rotten!, {}, undefined, 10)).rejects.toThrow(Damaged)
+      await expect(reader.versions([{ ...rotten!, versionId: 1 }])).rejects.toThrow(fault('store-damaged'))
+      await expect(reader.history(rotten!, {}, undefined, 10)).rejects.toThrow(fault('store-damaged'))
     })
 
     it('are reported one by one by a scan with tellsDamaged, for every page size', async () => {
@@ -713,7 +713,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
         writeOf(keys[5]!, { expected: 1, lastUpdated: instantAt(20) }),
       ]
       await commit(deleted, superseded)
-      const told = (n: number) => ({ ...keys[n], versionId: 1, deleted: false, damage: expect.any(Damaged) })
+      const told = (n: number) => ({ ...keys[n], versionId: 1, deleted: false, damage: fault('store-damaged') })
       const byId = (a: ResourceKey, b: ResourceKey) => (a.id < b.id ? -1 : 1)
       for (const limit of [1, 2, 100]) {
         const pages: ScanPage[] = []
@@ -727,7 +727,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       const before = { tenant, type: 'Patient', asOf: instantAt(10), limit: 100 }
       for await (const { damaged } of reader.scan({ ...before, since: instantAt(4), until: instantAt(6), tellsDamaged: true }))
         expect(damaged?.toSorted(byId)).toEqual([4, 5].map(told))
-      await expect(scanAll(before)).rejects.toThrow(Damaged)
+      await expect(scanAll(before)).rejects.toThrow(fault('store-damaged'))
     })
 
     it('are not read by a history with placesOnly, even if damaged', async () => {

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Clock } from '../../lambdas/ports/execution/clock.ts'
-import { Overloaded } from '../../lambdas/ports/faults/overloaded.ts'
+import { isFault } from '../../lambdas/ports/faults.ts'
 import type { CommitResult, ResourceReader, ResourceWriter, Write } from '../../lambdas/ports/store/resource-store.ts'
 import type { SettledVersions } from '../../lambdas/ports/store/settled-versions.ts'
 import { waitOneTurn } from '../fixtures/turns.ts'
@@ -38,7 +38,7 @@ export function settledVersionsContract(name: string, create: () => Promise<Sett
     try {
       return (await parts.store.commit([write], [])).kind
     } catch (error) {
-      if (error instanceof Overloaded) return 'too late'
+      if (isFault(error, 'overloaded')) return 'too late'
       throw error
     }
   }

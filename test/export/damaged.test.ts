@@ -6,7 +6,7 @@ import type { Selection } from '../../lambdas/export/select/selection.ts'
 import type { ExportParts } from '../../lambdas/export/step-types.ts'
 import { exportStep } from '../../lambdas/export/workflow/workflow-step.ts'
 import { Omissions } from '../../lambdas/export/write/omissions.ts'
-import { Damaged } from '../../lambdas/ports/faults/damaged.ts'
+import { isFault, MachineFault } from '../../lambdas/ports/faults.ts'
 import { ExportWorld, jobOf } from '../fixtures/exporting.ts'
 import { MemoryRows } from '../fixtures/memory/kept-rows.ts'
 import { observation, patient, referenceTo } from '../fixtures/resources.ts'
@@ -92,7 +92,7 @@ describe('An export of a store with damaged resources', () => {
     for (let call = 0; call <= calls; call += isLookedUp ? 30 : 2) {
       const done = await exported(world, { ...job, id: `at-${call}` }, more, call)
       expect([done.job.state, done.ids, done.told]).toEqual(['complete', ids, TOLD])
-      const damages = done.reported.filter((error) => error instanceof Damaged)
+      const damages = done.reported.filter((error) => isFault(error, 'store-damaged'))
       expect(damages.map(({ message }) => message)).toEqual([`The export at-${call} lacks what its file of errors names: 3 in all`])
     }
   })
@@ -243,7 +243,7 @@ describe('An export that cannot determine the damaged resources', () => {
     const world = await damagedWorld()
     const broken = over(world, {
       async *scan(request) {
-        if (request.type === 'Patient') throw new Damaged('store', 'the store is damaged: it is malformed')
+        if (request.type === 'Patient') throw new MachineFault('store-damaged', 'the store is damaged: it is malformed')
         yield* world.store.scan(request)
       },
     })

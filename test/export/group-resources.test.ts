@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals'
 import { accessOf } from '../../lambdas/access/access.ts'
 import { manifestOf } from '../../lambdas/export/job/manifest.ts'
 import type { ExportParts } from '../../lambdas/export/step-types.ts'
-import { IndexBehind } from '../../lambdas/ports/faults/index-behind.ts'
+import { indexBehind } from '../../lambdas/ports/faults.ts'
 import { ExportWorld, jobOf } from '../fixtures/exporting.ts'
 import { MemoryRows } from '../fixtures/memory/kept-rows.ts'
 import { observation, patient, referenceTo } from '../fixtures/resources.ts'
@@ -97,7 +97,7 @@ describe('The manifest of a Group export', () => {
 
   it('names types of full scopes if the index cannot answer, and completes', async () => {
     const { index } = parts
-    const behind = new IndexBehind()
+    const behind = indexBehind()
     const find: typeof index.find = (plan) => (plan.types.includes('Claim') ? Promise.reject(behind) : index.find(plan))
     const extensionFor = async (...scopes: readonly string[]) => {
       const reported: unknown[] = []

@@ -10,7 +10,7 @@ import {
   takeRebuilds,
   WORKER_TIMEOUT_MS,
 } from '../../lambdas/indexing/index-state.ts'
-import { Overloaded } from '../../lambdas/ports/faults/overloaded.ts'
+import { fault } from '../fixtures/machine-fault.ts'
 import { deletionOf, resourceKeyOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
 const MOST_OF_AN_ITEM = 400_000
@@ -54,7 +54,7 @@ describe('the state of an index', () => {
       done: 0,
       total: -1,
     }))
-    expect(() => requestRebuild({ ...NO_STATE, rebuilds }, 'a', ['Patient'])).toThrow(Overloaded)
+    expect(() => requestRebuild({ ...NO_STATE, rebuilds }, 'a', ['Patient'])).toThrow(fault('overloaded'))
     expect(requestRebuild({ ...NO_STATE, rebuilds }, rebuilds[0]!.tenant, ['Patient']).rebuilds.length).toBe(15_000)
     expect(requestRebuild(requestRebuild(NO_STATE, 'a', ['Patient']), 'a', ['Patient']).rebuilds.length).toBe(1)
   })

@@ -9,7 +9,7 @@ import { type RebuildStepInput, rebuildStep } from '../../lambdas/indexing/rebui
 import { TenantSearchContexts } from '../../lambdas/indexing/tenant-search-contexts.ts'
 import { UnindexableVersions } from '../../lambdas/indexing/unindexable-versions.ts'
 import { rebuildWorkflow } from '../../lambdas/indexing/workflow.ts'
-import { Damaged } from '../../lambdas/ports/faults/damaged.ts'
+import { MachineFault } from '../../lambdas/ports/faults.ts'
 import type { IndexDocument } from '../../lambdas/ports/search/search-index.ts'
 import { nameOf } from '../../lambdas/ports/store/newest-versions.ts'
 import type { ResourceKey, ResourceVersion, ScanRequest, Write } from '../../lambdas/ports/store/resource-store.ts'
@@ -20,7 +20,7 @@ import { patient } from '../fixtures/resources.ts'
 import { deletionOf, patientKeyOf, resourceKeyOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
 export const TENANT = 'one'
-const DAMAGE = new Damaged('store', 'a body is gone')
+const DAMAGE = new MachineFault('store-damaged', 'a body is gone')
 export const STEP_FUNCTION_ARN = 'arn:aws:lambda:us-east-1:000000000000:function:step'
 
 /** A serving index, at most one next one, and retained ones. As in OpenSearch, a document that already has the version stays. */

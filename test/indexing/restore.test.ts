@@ -26,8 +26,7 @@ import {
 } from '../../lambdas/indexing/restore.ts'
 import { addIndices, type IdentifiedState, withIdentity } from '../../lambdas/indexing/serving-indices.ts'
 import { UnindexableVersions } from '../../lambdas/indexing/unindexable-versions.ts'
-import { Damaged } from '../../lambdas/ports/faults/damaged.ts'
-import { Unavailable } from '../../lambdas/ports/faults/unavailable.ts'
+import { MachineFault } from '../../lambdas/ports/faults.ts'
 import { and } from '../../lambdas/ports/search/plan.ts'
 import type { IndexDocument } from '../../lambdas/ports/search/search-index.ts'
 import { nameOf } from '../../lambdas/ports/store/newest-versions.ts'
@@ -37,6 +36,7 @@ import { runAtEnd } from '../fixtures/at-end.ts'
 import { runOnDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
 import { TestTable } from '../fixtures/dynamodb/store.ts'
 import { EXPRESSIONS } from '../fixtures/expressions.ts'
+import { fault } from '../fixtures/machine-fault.ts'
 import { memoryState } from '../fixtures/memory-state.ts'
 import { patient } from '../fixtures/resources.ts'
 import { deletionOf, patientKeyOf, resourceKeyOf, versionOf, writeOf } from '../fixtures/versions.ts'
@@ -83,7 +83,8 @@ function inMemory(): Indices {
     async found(epoch, tenant, type) {
       const { live } = (await state.read()).value
       expect([...unseen]).toEqual([])
-      if ((live?.epoch ?? 0) !== epoch || live?.ahead?.includes(type) || live?.lacking.includes(type)) throw new Unavailable('not searched')
+      if ((live?.epoch ?? 0) !== epoch || live?.ahead?.includes(type) || live?.lacking.includes(type))
+        throw new MachineFault('unavailable', 'not searched')
       const mine = [...documents.values()].filter(({ document: each }) => each.tenant === tenant && each.type === type && !each.deleted)
       return mine.map(({ document: { id }, version }) => `${id} ${resourceVersionOf(version)}`)
     },
@@ -250,7 +251,7 @@ await runOnDynamo((engine) => {
 
     it('indexes only later versions again, and continues from there', async () => {
       await migrate(RESTORE)
-      for (const type of ['Patient', 'Basic']) await expect(indices.found(1, 't', type)).rejects.toThrow(Unavailable)
+      for (const type of ['Patient', 'Basic']) await expect(indices.found(1, 't', type)).rejects.toThrow(fault('unavailable'))
       await caughtUp(1)
       expect(remade.toSorted()).toEqual([
         'late/Patient/other 0',
@@ -274,17 +275,17 @@ await runOnDynamo((engine) => {
       for (let asked = 0; asked < 9; asked++)
         expect(await step(1)({ action: 'take', execution: 'e' })).toEqual({ pending: true, wait: 3, types: [] })
       expect(remade).toEqual([])
-      await expect(indices.found(1, 't', 'Patient')).rejects.toThrow(Unavailable)
+      await expect(indices.found(1, 't', 'Patient')).rejects.toThrow(fault('unavailable'))
       shown = NOW
       await caughtUp(1)
       await expectWhole(1)
     })
 
     it('is not searched by functions of another epoch', async () => {
-      await expect(indices.found(1, 't', 'Patient')).rejects.toThrow(Unavailable)
+      await expect(indices.found(1, 't', 'Patient')).rejects.toThrow(fault('unavailable'))
       await migrate(RESTORE)
       await caughtUp(1)
-      await expect(indices.found(0, 't', 'Patient')).rejects.toThrow(Unavailable)
+      await expect(indices.found(0, 't', 'Patient')).rejects.toThrow(fault('unavailable'))
       await expect(migrate({ ...RESTORE, epoch: 0 })).rejects.toThrow('epoch 0 is over')
       await expect(caughtUpStep(0)).rejects.toThrow('the index is of epoch 1, this function of 0')
     })
@@ -438,7 +439,7 @@ describe('a state without an index behind a restored store', () => {
 
   it('retains the definition of a SearchParameter that cannot be read', async () => {
     const key = parameterOf('kept')
-    const damage = new Damaged('store', 'a body is gone')
+    const damage = new MachineFault('store-damaged', 'a body is gone')
     const { definitions } = applySearchParameter(NO_STATE, versionOf(writeOf(key, { body: parameter('kept') })))
     const resources = {
       async *tenants() {

@@ -12,7 +12,7 @@ import { NO_PREFETCHED_RESOURCES } from '../../lambdas/indexing/parameter-prefet
 import { followStream } from '../../lambdas/indexing/stream-follower.ts'
 import type { BlobStore } from '../../lambdas/ports/blobs/blob-store.ts'
 import { runToEnd } from '../../lambdas/ports/execution/generator-driver.ts'
-import { NotApplied } from '../../lambdas/ports/faults/not-applied.ts'
+import { notApplied } from '../../lambdas/ports/faults.ts'
 import type { Plan } from '../../lambdas/ports/search/plan.ts'
 import type { IndexDocument, SearchIndex } from '../../lambdas/ports/search/search-index.ts'
 import type { Write } from '../../lambdas/ports/store/resource-store.ts'
@@ -135,7 +135,7 @@ const failing = (random: Random, index: SearchIndex): Pick<SearchIndex, 'apply'>
     if (fate === 1) {
       const lost = documents.filter(() => random.below(3) === 0)
       await index.apply(documents.filter((document) => !lost.includes(document)))
-      if (lost.length > 0) throw new NotApplied(lost, new Error('429'))
+      if (lost.length > 0) throw notApplied(lost, new Error('429'))
       return
     }
     await index.apply(documents)

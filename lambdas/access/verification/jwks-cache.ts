@@ -34,8 +34,8 @@ export const keyCacheOf = (uri: string, { fetchDocument, clock, report }: JwksCa
 const whyNot = (error: unknown): string => (error instanceof NotFetched ? error.message : 'they are no JSON Web Key Set')
 
 /**
- * Returns the keys of any set by its URL. `fresh`: fetches the set again, at most once in ten seconds. Throws Unavailable if the set was
- * never fetched, or if its max-age has passed and it cannot be fetched again.
+ * Returns the keys of any set by its URL. `fresh`: fetches the set again, at most once in ten seconds. Throws the fault `unavailable` if
+ * the set was never fetched, or if its max-age has passed and it cannot be fetched again.
  */
 export function jwksCache(parts: JwksCacheParts): (uri: string, fresh: boolean) => Promise<readonly CachedKey[]> {
   const sets = new Map<string, KeyCache>()

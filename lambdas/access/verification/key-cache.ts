@@ -1,7 +1,7 @@
 /** Cached public keys of an issuer. Requests seldom wait for a read. Repeated reads find new keys and drop removed ones. */
 import { createPublicKey } from 'node:crypto'
 import type { Jwk } from 'aws-jwt-verify/jwk'
-import { Unavailable } from '../../ports/faults/unavailable.ts'
+import { MachineFault } from '../../ports/faults.ts'
 
 export type CachedKey = Jwk & { readonly kid: string }
 
@@ -63,15 +63,15 @@ export class KeyCache {
   }
 
   /**
-   * Returns all keys. `fresh`: reads them again, unless the last read was just now. Throws Unavailable if the keys were never read, or if
-   * their `maxAge` has passed and they cannot be read again.
+   * Returns all keys. `fresh`: reads them again, unless the last read was just now. Throws the fault `unavailable` if the keys were never
+   * read, or if their `maxAge` has passed and they cannot be read again.
    */
   async all(fresh: boolean): Promise<readonly CachedKey[]> {
     const now = this.#source.now()
     if (fresh || !isIn(this.#held, now)) await (isIn(this.#pause, now) ? this.#reading : this.#readAgain(now))
     else void this.refresh(now)
     // guard: outdated-keys-are-not-used
-    if (!isIn(this.#held, now)) throw new Unavailable('the keys of an issuer cannot be read')
+    if (!isIn(this.#held, now)) throw new MachineFault('unavailable', 'the keys of an issuer cannot be read')
     return this.keys
   }
 

@@ -1,5 +1,5 @@
 /** Cached tokens by the SHA-256 of their text, so that each signature is verified once. Each also caches its latest revocation check. */
-import { Unavailable } from '../../ports/faults/unavailable.ts'
+import { MachineFault } from '../../ports/faults.ts'
 import type { RevocationKey, RevocationReader } from '../../ports/rows/revocations.ts'
 import { findRevocationKey } from './revocation-check.ts'
 import type { ParsedToken } from './token-claims.ts'
@@ -43,8 +43,8 @@ export class CachedToken {
   }
 
   /**
-   * Returns the revocation key, or undefined if none. The result is at most `lag` milliseconds old. Throws Unavailable if the store does
-   * not respond.
+   * Returns the revocation key, or undefined if none. The result is at most `lag` milliseconds old. Throws the fault `unavailable` if the
+   * store does not respond.
    */
   revokedBy(revocations: RevocationReader, now: number, lag: number): RevocationKey | undefined | Promise<RevocationKey | undefined> {
     if (this.#revokedBy !== undefined || isRecent(this.#clearAt, now, lag)) return this.#revokedBy
@@ -59,7 +59,7 @@ export class CachedToken {
       if (mark === undefined) this.#clearAt = at
       else this.#revokedBy = mark
     } catch (cause) {
-      throw new Unavailable('revocations cannot be read', { cause })
+      throw new MachineFault('unavailable', 'revocations cannot be read', { cause })
     } finally {
       if (this.#look?.at === at) this.#look = undefined
     }

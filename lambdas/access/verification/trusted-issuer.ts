@@ -38,7 +38,8 @@ export class TrustedIssuer {
   }
 
   /**
-   * Checks algorithm and key of a token. Throws FhirError 401 if the issuer does not use them, and Unavailable if its keys cannot be read.
+   * Checks algorithm and key of a token. Throws FhirError 401 if the issuer does not use them, and `unavailable` if its keys cannot be
+   * read.
    */
   async findKey({ algorithm, kid }: UnverifiedToken): Promise<void> {
     if (!this.#rules.algorithms.includes(algorithm)) throw invalidTokenError('The token is signed by an algorithm that is not accepted')

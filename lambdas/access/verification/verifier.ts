@@ -48,7 +48,7 @@ export type VerifierParts = {
 }
 
 export type Verifier = {
-  /** Verifies a token. `tenant`: X-Tenant-Id. Throws FhirError 400, 401 or 403, and Unavailable if keys or revocations cannot be read. */
+  /** Verifies a token. `tenant`: X-Tenant-Id. Throws FhirError 400, 401 or 403, and `unavailable` if keys or revocations cannot be read. */
   readonly verify: (authorization: string, tenant: string | undefined) => Promise<VerifiedToken>
   /** Returns the number of signatures verified. */
   readonly signatures: () => number

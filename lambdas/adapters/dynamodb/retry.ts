@@ -1,7 +1,6 @@
 /** Classifies failures of DynamoDB and repeats calls after temporary ones. */
 import { setTimeout as wait } from 'node:timers/promises'
-import { MachineFault } from '../../ports/faults/machine-error.ts'
-import { Overloaded } from '../../ports/faults/overloaded.ts'
+import { isFault, MachineFault } from '../../ports/faults.ts'
 
 /** DynamoDB rejected the call, and nothing was done. */
 const REFUSED = new Set([
@@ -12,21 +11,11 @@ const REFUSED = new Set([
   'LimitExceededException',
 ])
 
-/** Rejected call: nothing was done, and the next attempt may succeed. */
-export class RefusedCall extends MachineFault {
-  override readonly fault = 'refused'
-}
-
-/** Read that DynamoDB did not answer. */
-export class UnansweredRead extends MachineFault {
-  override readonly fault = 'unavailable'
-}
-
-/** Rethrows the error of a failed read. A read changes nothing, so an unclear outcome becomes UnansweredRead. */
+/** Rethrows the error of a failed read. A read changes nothing, so an unclear outcome becomes `unavailable`. */
 export function throwUnanswered(error: unknown): never {
   throw error instanceof MachineFault || kindOf(error) === 'final'
     ? error
-    : new UnansweredRead('DynamoDB does not answer', { cause: error })
+    : new MachineFault('unavailable', 'DynamoDB does not answer', { cause: error })
 }
 
 /** The call may or may not have taken effect. */
@@ -47,8 +36,8 @@ const UNKNOWN = new Set([
 ])
 
 /**
- * Repeats `work` while its failures may be temporary. Only for reads, and for writes that recognize their own effect. Throws Overloaded if
- * every attempt was rejected, so that nothing was done. `isLate`: whether the deadline for another attempt has passed.
+ * Repeats `work` while its failures may be temporary. Only for reads, and for writes that recognize their own effect. Throws the fault
+ * `overloaded` if every attempt was rejected, so that nothing was done. `isLate`: whether the deadline for another attempt has passed.
  */
 export async function withRetries<T>(attempts: number, work: () => Promise<T>, isLate: () => boolean = () => false): Promise<T> {
   let isKnown = true
@@ -64,7 +53,7 @@ export async function withRetries<T>(attempts: number, work: () => Promise<T>, i
       if (attempt < attempts) await pause(attempt)
     }
   }
-  throw isKnown ? new Overloaded('DynamoDB refused all attempts, or it was too late for one', { cause: last }) : last
+  throw isKnown ? new MachineFault('overloaded', 'DynamoDB refused all attempts, or it was too late for one', { cause: last }) : last
 }
 
 /** Waits before the next attempt: longer after each, at most a second, with a random part. */
@@ -72,6 +61,6 @@ export const pause = (attempt: number): Promise<void> => wait(Math.min(10 * 2 **
 
 function kindOf(error: unknown): 'refused' | 'unknown' | 'final' {
   const { name, code, $fault } = error as { readonly name?: string; readonly code?: string; readonly $fault?: string }
-  if (error instanceof RefusedCall || REFUSED.has(name ?? '')) return 'refused'
+  if (isFault(error, 'refused') || REFUSED.has(name ?? '')) return 'refused'
   return UNKNOWN.has(name ?? '') || UNKNOWN.has(code ?? '') || $fault === 'server' ? 'unknown' : 'final'
 }

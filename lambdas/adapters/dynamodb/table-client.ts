@@ -18,8 +18,9 @@ import {
   type UpdateCommandInput,
 } from '@aws-sdk/lib-dynamodb'
 import { forEachChunk } from '../../ports/execution/parallel.ts'
+import { MachineFault } from '../../ports/faults.ts'
 import { toPlainItem } from './attributes.ts'
-import { pause, RefusedCall, throwUnanswered, withRetries } from './retry.ts'
+import { pause, throwUnanswered, withRetries } from './retry.ts'
 
 export type Key = { readonly pk: string; readonly sk: string }
 export type Item = Key & Readonly<Record<string, unknown>>
@@ -63,7 +64,7 @@ export class TableClient {
 
   /**
    * Returns a client that sends nothing from `end` on (milliseconds since 1970), or from its own deadline if that is earlier. A call that
-   * was not sent, or only rejected, is then Overloaded, and nothing was done.
+   * was not sent, or only rejected, is then `overloaded`, and nothing was done.
    */
   until(end: number, now: () => number): TableClient {
     return new TableClient(this.#client, this.table, this.#limits, { end: Math.min(end, this.#ends.end), now })
@@ -207,7 +208,7 @@ export class TableClient {
 type Cancellation = { readonly Code?: string; readonly Item?: Readonly<Record<string, AttributeValue>> }
 
 /**
- * Returns the failed conditions of a cancelled transaction. A cancellation for another listed reason is temporary and becomes RefusedCall.
+ * Returns the failed conditions of a cancelled transaction. A cancellation for another listed reason is temporary and becomes `refused`.
  */
 function reasonsOf(error: unknown): readonly CancellationReason[] {
   const { CancellationReasons: reasons = [] } = error as { readonly CancellationReasons?: readonly Cancellation[] }
@@ -216,7 +217,7 @@ function reasonsOf(error: unknown): readonly CancellationReason[] {
       Code !== 'ConditionalCheckFailed' ? undefined : Item === undefined ? {} : { met: toPlainItem(Item) as Item },
     )
   const passes = reasons.length > 0 && reasons.every(({ Code = 'None' }) => Code === 'None' || PASSING_REASONS.has(Code))
-  throw passes ? new RefusedCall('the transaction was cancelled', { cause: error }) : error
+  throw passes ? new MachineFault('refused', 'the transaction was cancelled', { cause: error }) : error
 }
 
 const nameOf = ({ pk, sk }: Key): string => `${pk}\n${sk}`

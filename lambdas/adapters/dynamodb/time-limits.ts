@@ -12,7 +12,7 @@ export const MIN_HISTORY_LAG_MS = 15_000
 /** Assumed maximum ratio between the next lag of the table's index and the greatest lag of the last ten minutes. */
 const MARGIN = 3
 
-/** Maximum lag of the table's index that readers wait for, in milliseconds. Above it they throw WritesHidden. */
+/** Maximum lag of the table's index that readers wait for, in milliseconds. Above it they throw the fault `writes-hidden`. */
 export const MAX_INDEX_LAG_MS = 60_000
 
 /**

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { crc32, deflateRaw, deflateRawSync, inflateRaw, inflateRawSync } from 'node:zlib'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
-import { Damaged } from '../../ports/faults/damaged.ts'
+import { MachineFault } from '../../ports/faults.ts'
 import type { Write } from '../../ports/store/resource-store.ts'
 import { encodeTenant } from './table-keys.ts'
 
@@ -41,13 +41,13 @@ export async function packBody(write: Write, op: string, blobs: BlobStore): Prom
 
 export async function unpackBody(packed: PackedBody, blobs: BlobStore): Promise<UnpackedBody> {
   const z = 'z' in packed ? packed.z : await readBlob(packed, blobs)
-  if (z[0] !== DEFLATED) throw new Damaged('store', `a body has the unknown format ${z[0]}`)
+  if (z[0] !== DEFLATED) throw new MachineFault('store-damaged', `a body has the unknown format ${z[0]}`)
   const whole = await inflated(z.subarray(1))
   // guard: stored-body-checksum
   if ('z' in packed && packed.crc !== undefined && packed.crc !== crc32(whole))
-    throw new Damaged('store', 'a body has another checksum than when it was written')
+    throw new MachineFault('store-damaged', 'a body has another checksum than when it was written')
   const end = whole.length < 4 ? Number.POSITIVE_INFINITY : 4 + whole.readUInt32BE(0)
-  if (end > whole.length) throw new Damaged('store', 'a body is shorter than it was written')
+  if (end > whole.length) throw new MachineFault('store-damaged', 'a body is shorter than it was written')
   const compartments = whole.toString('utf8', 4, end)
   return { compartments: compartments === '' ? [] : compartments.split(' '), body: new Uint8Array(whole.subarray(end)) }
 }
@@ -56,14 +56,14 @@ async function inflated(deflated: Uint8Array): Promise<Buffer> {
   try {
     return deflated.length <= QUICK ? inflateRawSync(deflated) : await promisify(inflateRaw)(deflated)
   } catch (error) {
-    throw new Damaged('store', 'a body cannot be inflated', { cause: error })
+    throw new MachineFault('store-damaged', 'a body cannot be inflated', { cause: error })
   }
 }
 
 async function readBlob({ blob, sha }: Extract<PackedBody, { blob: string }>, blobs: BlobStore): Promise<Uint8Array> {
   const bytes = (await blobs.get(blob))?.bytes
-  if (bytes === undefined) throw new Damaged('store', 'the blob of a body is missing')
-  if (Buffer.compare(digest(bytes), sha) !== 0) throw new Damaged('store', 'the blob of a body is damaged')
+  if (bytes === undefined) throw new MachineFault('store-damaged', 'the blob of a body is missing')
+  if (Buffer.compare(digest(bytes), sha) !== 0) throw new MachineFault('store-damaged', 'the blob of a body is damaged')
   return bytes
 }
 

@@ -1,7 +1,7 @@
 /** Audit records as lines of JSON, one file per day (UTC). Files are removed after the retention time. */
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { NotRecorded } from '../../ports/faults/not-recorded.ts'
+import { MachineFault } from '../../ports/faults.ts'
 import { type AuditDurability, type AuditLog, type AuditRecord, reservedBytesOf } from '../../ports/security/audit-log.ts'
 import { AuditFile } from './audit-file.ts'
 
@@ -88,12 +88,12 @@ export class FilesystemAuditLog implements AuditLog {
     })
   }
 
-  /** Writes the remaining records and closes the file. Throws NotRecorded if records are lost. */
+  /** Writes the remaining records and closes the file. Throws the fault `not-recorded` if records are lost. */
   async close(): Promise<void> {
     try {
       await this.#write()
     } catch (error) {
-      throw new NotRecorded(`${this.#waiting.length} audit records are lost, for they cannot be written`, { cause: error })
+      throw new MachineFault('not-recorded', `${this.#waiting.length} audit records are lost, for they cannot be written`, { cause: error })
     } finally {
       clearTimeout(this.#timer)
       await this.#leaveFile()
@@ -114,7 +114,7 @@ export class FilesystemAuditLog implements AuditLog {
     } catch (error) {
       this.#prepared -= bytes
       this.#failed(error)
-      throw new NotRecorded('no room for audit records', { cause: error })
+      throw new MachineFault('not-recorded', 'no room for audit records', { cause: error })
     }
   }
 
@@ -142,7 +142,7 @@ export class FilesystemAuditLog implements AuditLog {
       if (left.length === 0) return
       // guard: failed-audit-entries-stay-queued
       this.#hold([...left, ...this.#waiting])
-      throw new NotRecorded('audit records cannot be written')
+      throw new MachineFault('not-recorded', 'audit records cannot be written')
     })
   }
 
@@ -154,7 +154,8 @@ export class FilesystemAuditLog implements AuditLog {
     } catch (error) {
       this.#failed(error)
       await this.#leaveFile()
-      for (const { written } of unwritten) written?.(new NotRecorded('the audit record cannot be written', { cause: error }))
+      for (const { written } of unwritten)
+        written?.(new MachineFault('not-recorded', 'the audit record cannot be written', { cause: error }))
       return unwritten.map(({ lines }) => ({ day, lines }))
     }
     for (const { written } of unwritten) written?.()

@@ -7,7 +7,7 @@ import { rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { checkBlobKey } from '../../ports/blobs/blob-key.ts'
 import type { Blob, BlobInfo, BlobParts, BlobStore } from '../../ports/blobs/blob-store.ts'
-import { Damaged } from '../../ports/faults/damaged.ts'
+import { MachineFault } from '../../ports/faults.ts'
 import { FilesystemBlobParts, idOfParts, keyOfParts } from './blob-parts.ts'
 import { entriesIn, filesIn, isMissing, isUnfinished, removeDurably, replaceDurably } from './durable-file.ts'
 import { type ObjectHeader, type ObjectInfo, type PartSize, readContent, readObjectInfo, writeHeader } from './object-file.ts'
@@ -38,7 +38,7 @@ export class FilesystemBlobStore implements BlobStore {
         return await readContent(path, range, (id) => this.#partsOf(id))
       } catch (error) {
         if (!isMissing(error)) throw error
-        if (read === READS) throw new Damaged('store', `${path} is damaged: a part of it is missing`, { cause: error })
+        if (read === READS) throw new MachineFault('store-damaged', `${path} is damaged: a part of it is missing`, { cause: error })
       }
     }
   }

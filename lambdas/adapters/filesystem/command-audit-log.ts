@@ -4,7 +4,7 @@
  */
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { NotRecorded } from '../../ports/faults/not-recorded.ts'
+import { MachineFault } from '../../ports/faults.ts'
 import type { AuditLog, AuditRecord } from '../../ports/security/audit-log.ts'
 import { flushFolder, giveToOwner, makeFolder } from './durable-file.ts'
 
@@ -25,7 +25,9 @@ export class CommandAuditLog implements AuditLog {
       this.#file = await this.#opening
     } catch (error) {
       this.#opening = undefined
-      throw new NotRecorded(`audit records cannot be written to ${this.#folder}, and without one nothing is changed`, { cause: error })
+      throw new MachineFault('not-recorded', `audit records cannot be written to ${this.#folder}, and without one nothing is changed`, {
+        cause: error,
+      })
     }
   }
 
@@ -35,7 +37,7 @@ export class CommandAuditLog implements AuditLog {
       await this.#file!.appendFile(lines.join(''))
       await this.#file!.sync()
     } catch (error) {
-      throw new NotRecorded('what was done could not be recorded', { cause: error })
+      throw new MachineFault('not-recorded', 'what was done could not be recorded', { cause: error })
     }
   }
 

@@ -5,19 +5,21 @@
 import { randomUUID } from 'node:crypto'
 import { chmod, chown, copyFile, type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { DiskFull } from '../../ports/faults/disk-full.ts'
+import { MachineFault } from '../../ports/faults.ts'
 
 const UNFINISHED = '.unfinished'
 
 /** Errors of a full disk, a used-up quota of the user, or a file at the size limit of the process. */
 const FULL: ReadonlySet<string | undefined> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
 
-/** Throws DiskFull if the file has no room. The file at `path` is then as it was. */
+/** Throws the fault `disk-full` if the file has no room. The file at `path` is then as it was. */
 export async function replaceDurably(path: string, fill: (file: FileHandle) => Promise<void>): Promise<void> {
   try {
     await replace(path, fill)
   } catch (error) {
-    throw FULL.has((error as NodeJS.ErrnoException).code) ? new DiskFull(`the disk has no room for ${path}`, { cause: error }) : error
+    throw FULL.has((error as NodeJS.ErrnoException).code)
+      ? new MachineFault('disk-full', `the disk has no room for ${path}`, { cause: error })
+      : error
   }
 }
 

@@ -5,7 +5,7 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Blob } from '../../ports/blobs/blob-store.ts'
-import { Damaged } from '../../ports/faults/damaged.ts'
+import { MachineFault } from '../../ports/faults.ts'
 import { isMissing } from './durable-file.ts'
 
 /** `id`: id of the parts. `size`: total bytes of the parts. */
@@ -98,7 +98,7 @@ async function fillOf(path: string, bytes: Buffer, at: number): Promise<void> {
 async function fill(bytes: Buffer, file: FileHandle, at: number, path: string): Promise<void> {
   for (let filled = 0; filled < bytes.length; ) {
     const { bytesRead } = await file.read(bytes, filled, bytes.length - filled, at + filled)
-    if (bytesRead === 0) throw new Damaged('store', `${path} is damaged: it is shorter than it was`)
+    if (bytesRead === 0) throw new MachineFault('store-damaged', `${path} is damaged: it is shorter than it was`)
     filled += bytesRead
   }
 }

@@ -2,7 +2,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import type { Evaluation, EvaluationResult, ExpressionBudget, ExpressionRunner } from '../../ports/execution/expression-runner.ts'
-import { Overloaded } from '../../ports/faults/overloaded.ts'
+import { MachineFault } from '../../ports/faults.ts'
 
 /**
  * Input of the program, which replies with results in this order. It ends after the first that was stopped, or once all took `all` ms.
@@ -23,7 +23,7 @@ export type ExpressionRunnerOptions = {
 
 const MEMORY = 256
 const IDLE = 60_000
-/** Maximum waiting calls of a tenant and in total. Further calls are Overloaded. */
+/** Maximum waiting calls of a tenant and in total. Further calls are `overloaded`. */
 const MOST_WAITING = 64
 const MOST_WAITING_IN_ALL = 256
 /** Maximum evaluations of a group, reached while groups take little time. */
@@ -86,7 +86,8 @@ export class ForkedExpressionRunner implements ExpressionRunner {
     const { each, all: left, overruns, whose = '', caller = '' } = budget
     const calls = this.#waiting.get(whose) ?? []
     const all = [...this.#waiting.values()].reduce((sum, { length }) => sum + length, 0)
-    if (calls.length >= MOST_WAITING || all >= MOST_WAITING_IN_ALL) throw new Overloaded('too many expressions are waiting to be evaluated')
+    if (calls.length >= MOST_WAITING || all >= MOST_WAITING_IN_ALL)
+      throw new MachineFault('overloaded', 'too many expressions are waiting to be evaluated')
     clearTimeout(this.#idle)
     return new Promise((settle) => {
       calls.push({ caller, evaluations, each, left, overruns, size: 1, done: [], settle })

@@ -6,7 +6,7 @@
  * - An index that also rejects the stub is full, and the document is not applied.
  * https://docs.opensearch.org/latest/api-reference/document-apis/bulk/
  */
-import { NotApplied } from '../../ports/faults/not-applied.ts'
+import { notApplied } from '../../ports/faults.ts'
 import type { IndexDocument } from '../../ports/search/search-index.ts'
 import { newestVersionsOf } from '../../ports/store/newest-versions.ts'
 import { type Cluster, isIndexBlocked, isTransient, OpenSearchError } from './cluster.ts'
@@ -74,7 +74,7 @@ export class BulkWriter {
     this.#options = options
   }
 
-  /** Applies the documents. Throws NotApplied with those that failed; all others are applied. */
+  /** Applies the documents. Throws the fault `not-applied` with those that failed; all others are applied. */
   async apply(documents: readonly IndexDocument[], targets: WriteTargets): Promise<void> {
     const failed = new Set<string>()
     let cause: unknown
@@ -88,7 +88,7 @@ export class BulkWriter {
     }
     await Promise.all(Array.from({ length: PARALLEL }, worker))
     if (failed.size > 0)
-      throw new NotApplied(
+      throw notApplied(
         documents.filter((each) => failed.has(idOf(each))),
         cause,
       )

@@ -1,8 +1,7 @@
 /** Sends requests to OpenSearch, repeats them while it is overloaded, unreachable or silent, and classifies failures. */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Client } from '@opensearch-project/opensearch'
-import { MachineFault } from '../../ports/faults/machine-error.ts'
-import { Overloaded } from '../../ports/faults/overloaded.ts'
+import { MachineFault } from '../../ports/faults.ts'
 
 /** Maximum attempts of a request, maximum duration of one attempt and first pause between two, both in milliseconds. */
 export type CallLimits = { readonly attempts: number; readonly patience: number; readonly pause: number }
@@ -32,7 +31,6 @@ export type ClusterRequest = {
 
 /** Failed request. The message contains neither the request nor the response, because both may contain resource data. */
 export class OpenSearchError extends MachineFault {
-  override readonly fault: 'failed' | 'unavailable'
   /** HTTP status. Undefined if OpenSearch did not respond, so that the request may or may not have been executed. */
   readonly status: number | undefined
   /** OpenSearch's name of the error. */
@@ -40,8 +38,8 @@ export class OpenSearchError extends MachineFault {
   readonly #answer: string
 
   constructor(status: number | undefined, kind: string, answer: unknown = '') {
-    super(`OpenSearch: ${status ?? 'no answer'} ${kind}`)
-    this.fault = status === undefined || UNAVAILABLE.has(status) || isIndexBlocked(kind) ? 'unavailable' : 'failed'
+    const isUnavailable = status === undefined || UNAVAILABLE.has(status) || isIndexBlocked(kind)
+    super(isUnavailable ? 'unavailable' : 'failed', `OpenSearch: ${status ?? 'no answer'} ${kind}`)
     this.status = status
     this.kind = kind
     this.#answer = JSON.stringify(answer)
@@ -87,8 +85,8 @@ export class Cluster {
   }
 
   /**
-   * Sends a request and retries temporary failures. Only for requests that may be repeated. Throws Overloaded if the last attempt was
-   * rejected (429), otherwise OpenSearchError.
+   * Sends a request and retries temporary failures. Only for requests that may be repeated. Throws the fault `overloaded` if the last
+   * attempt was rejected (429), otherwise OpenSearchError.
    */
   async send<Answer>(request: ClusterRequest): Promise<Answer> {
     const { final, until = Number.POSITIVE_INFINITY } = request
@@ -100,7 +98,7 @@ export class Cluster {
         if (request.until !== undefined && error.isTimeout) throw error
         const pause = this.#pauseAfter(attempt)
         if (attempt === this.limits.attempts || this.now() + pause >= until)
-          throw error.status === 429 ? new Overloaded('OpenSearch refused all attempts', { cause: error }) : error
+          throw error.status === 429 ? new MachineFault('overloaded', 'OpenSearch refused all attempts', { cause: error }) : error
         await this.#timer.wait(pause)
       }
     }

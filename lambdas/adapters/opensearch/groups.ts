@@ -1,6 +1,6 @@
 /** Groups of matches. It reads all groups with sizes and first hits, sorts them here, and then reads the hits of the shown groups. */
-import { MAX_GROUPS, TooManyGroups } from '../../ports/faults/too-costly.ts'
-import { comparePositions, compareText, type GroupPlan, type GroupPosition, type SortKey } from '../../ports/search/plan.ts'
+import { MachineFault } from '../../ports/faults.ts'
+import { comparePositions, compareText, type GroupPlan, type GroupPosition, MAX_GROUPS, type SortKey } from '../../ports/search/plan.ts'
 import type { GroupPage, Hit, HitGroup } from '../../ports/search/search-index.ts'
 import { type Bucket, readBuckets } from './distinct.ts'
 import { allOf, type Query, termsQuery } from './query.ts'
@@ -13,7 +13,7 @@ const TOGETHER = 100
 type GroupStart = GroupPosition & { readonly size: number; readonly first: Hit }
 type FirstOf = Bucket & { readonly first: SearchResponse }
 
-/** Returns a page of groups. `source`: fields that are read of each hit. Throws TooManyGroups above MAX_GROUPS. */
+/** Returns a page of groups. `source`: fields that are read of each hit. Throws the fault `too-many-groups` above MAX_GROUPS. */
 export async function findGroups(
   searching: SearchSession,
   plan: GroupPlan,
@@ -36,7 +36,7 @@ async function startsOf(searching: SearchSession, { types, field, order }: Group
   const starts: GroupStart[] = []
   const first = { top_hits: { size: 1, sort: sortOf(order), version: true, _source: false } }
   for await (const bucket of readBuckets<FirstOf>(searching, types, query, `groups.${field}`, PAGE, { first })) {
-    if (starts.length === MAX_GROUPS) throw new TooManyGroups(`more than ${MAX_GROUPS} groups`)
+    if (starts.length === MAX_GROUPS) throw new MachineFault('too-many-groups', `more than ${MAX_GROUPS} groups`)
     const hit = hitOf(bucket.first.hits.hits[0]!)
     starts.push({ key: bucket.key, size: bucket.doc_count, first: hit, position: hit.position })
   }

@@ -1,7 +1,6 @@
 /** SearchIndex in OpenSearch: one index for each resource type, with the documents of all tenants. https://docs.opensearch.org/latest/ */
 import type { Client } from '@opensearch-project/opensearch'
-import { NotApplied } from '../../ports/faults/not-applied.ts'
-import { Unavailable } from '../../ports/faults/unavailable.ts'
+import { MachineFault, notApplied } from '../../ports/faults.ts'
 import type { IndexHeartbeats } from '../../ports/search/heartbeat.ts'
 import type { GroupPlan, Matching, Plan } from '../../ports/search/plan.ts'
 import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../ports/search/search-index.ts'
@@ -71,7 +70,7 @@ export class OpenSearchIndex implements SearchIndex {
     this.#source = keepsBodies ? ['body'] : false
   }
 
-  /** Applies the documents. Throws NotApplied with those that failed; all others are applied. */
+  /** Applies the documents. Throws the fault `not-applied` with those that failed; all others are applied. */
   async apply(documents: readonly IndexDocument[]): Promise<void> {
     await this.#applyTo(documents)
   }
@@ -89,7 +88,7 @@ export class OpenSearchIndex implements SearchIndex {
   async #applyTo(documents: readonly IndexDocument[], how: Pick<WriteTarget, 'isAgain'> = {}): Promise<void> {
     if (documents.length === 0) return
     const { building, live } = await this.#lookBefore(documents).catch((error: unknown) => {
-      throw new NotApplied(documents, error)
+      throw notApplied(documents, error)
     })
     const targetsOf = ({ type }: IndexDocument): readonly WriteTarget[] => {
       const identity = identityOf(live, type)
@@ -246,13 +245,13 @@ export class OpenSearchIndex implements SearchIndex {
 
   /**
    * Returns the names of the indices to search. A type without an index gets the name it will have, which may exist already. Throws
-   * Unavailable while an index is lost or unreconciled.
+   * the fault `unavailable` while an index is lost or unreconciled.
    */
   async #namesOf(types: readonly string[]): Promise<readonly string[]> {
     const live = await this.#live()
-    if ((live.epoch ?? 0) !== this.#epoch) throw new Unavailable('the index is of another epoch than the store')
+    if ((live.epoch ?? 0) !== this.#epoch) throw new MachineFault('unavailable', 'the index is of another epoch than the store')
     const lacking = types.filter((type) => live.lacking.includes(type) || live.ahead?.includes(type))
-    if (lacking.length > 0) throw new Unavailable(`the index of ${lacking.join(', ')} is being made again`)
+    if (lacking.length > 0) throw new MachineFault('unavailable', `the index of ${lacking.join(', ')} is being made again`)
     const names = types.map((type) =>
       isServing(live, type) ? this.#aliases.live(type, live.types[type]!) : this.#aliases.liveIfAny(type, live.identity),
     )

@@ -1,6 +1,5 @@
 /** Sends searches, and converts failures to errors of the port. https://docs.opensearch.org/latest/api-reference/search-apis/search/ */
-import { SearchTooCostly } from '../../ports/faults/too-costly.ts'
-import { Unavailable } from '../../ports/faults/unavailable.ts'
+import { MachineFault } from '../../ports/faults.ts'
 import type { HitPosition, SortKey } from '../../ports/search/plan.ts'
 import type { Hit } from '../../ports/search/search-index.ts'
 import { type Cluster, type ClusterRequest, isComplete, OpenSearchError, SHARDS_FAILED } from './cluster.ts'
@@ -40,7 +39,7 @@ const STRICT = { ignore_unavailable: false, allow_partial_search_results: false 
 /** Maximum index names in a path. More names exceed the length of a request line. */
 const MOST_IN_PATH = 30
 
-/** Returns the names of the indices of types. Throws Unavailable while one of them is being rebuilt. */
+/** Returns the names of the indices of types. Throws the fault `unavailable` while one of them is being rebuilt. */
 export type IndexNamesLookup = (types: readonly string[]) => Promise<readonly string[]>
 
 /** One search, which may take several requests. All requests and retries share one time budget. */
@@ -83,7 +82,7 @@ export class SearchSession {
   }
 
   #send<Answer>(request: ClusterRequest): Promise<Answer> {
-    if (this.#cluster.now() >= this.#until) throw new SearchTooCostly('the search took too long')
+    if (this.#cluster.now() >= this.#until) throw new MachineFault('too-costly', 'the search took too long')
     return this.#cluster.send<Answer>({ ...request, final: COSTLY, until: this.#until }).catch(explained)
   }
 }
@@ -93,14 +92,14 @@ function checkPart(answer: SearchResponse): void {
   if (error !== undefined) explained(new OpenSearchError(status ?? 500, error.type ?? 'part of several searches', error))
   // guard: search-reaches-all-shards
   if (!isComplete(answer)) throw new OpenSearchError(503, SHARDS_FAILED)
-  if (timed_out) throw new SearchTooCostly('the search took too long')
+  if (timed_out) throw new MachineFault('too-costly', 'the search took too long')
 }
 
 function explained(error: unknown): never {
   if (!(error instanceof OpenSearchError)) throw error
-  if (error.status === 404) throw new Unavailable('an index is missing', { cause: error })
-  if (error.isTimeout || error.says(STOPPED)) throw new SearchTooCostly('the search took too long', { cause: error })
-  throw error.says(LARGE) ? new SearchTooCostly('the search is too large', { cause: error }) : error
+  if (error.status === 404) throw new MachineFault('unavailable', 'an index is missing', { cause: error })
+  if (error.isTimeout || error.says(STOPPED)) throw new MachineFault('too-costly', 'the search took too long', { cause: error })
+  throw error.says(LARGE) ? new MachineFault('too-costly', 'the search is too large', { cause: error }) : error
 }
 
 /** Returns the sort clause: missing values last in both directions, ties by type, then id. */

@@ -2,7 +2,7 @@
  * Resolves conditions that a query cannot express exactly, in two steps. A wider query finds candidates. Their distinct values are
  * evaluated here, and those that match become a list of keys. So pages and counts are exact, anywhere in a predicate.
  */
-import { SearchTooCostly } from '../../ports/faults/too-costly.ts'
+import { MachineFault } from '../../ports/faults.ts'
 import { type Matching, metresBetween, type Predicate, rulesOf } from '../../ports/search/plan.ts'
 import { containsQuery, type ResolvedQueries, scopeOf } from './compile-plan.ts'
 import { readDistinctKeys } from './distinct.ts'
@@ -75,6 +75,6 @@ async function candidatesOf(
 ): Promise<readonly string[]> {
   const query = allOf([...scopeOf(matching), ...conditions])
   const keys = await readDistinctKeys(searching, matching.types, query, field, MOST_CANDIDATES + 1)
-  if (keys.length > MOST_CANDIDATES) throw new SearchTooCostly('too many values must be compared')
+  if (keys.length > MOST_CANDIDATES) throw new MachineFault('too-costly', 'too many values must be compared')
   return keys
 }

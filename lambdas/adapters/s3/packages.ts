@@ -22,7 +22,7 @@ import {
   type StoredPackage,
 } from '../../ports/definitions/package-store.ts'
 import { forEachInParallel } from '../../ports/execution/parallel.ts'
-import { Unavailable } from '../../ports/faults/unavailable.ts'
+import { isFault, MachineFault } from '../../ports/faults.ts'
 
 /** `at`: key prefix of the package's files. */
 type Named = PackageLabel & { readonly at: string }
@@ -80,7 +80,7 @@ export class S3Packages implements PackageStore {
   #lastKnown(error: unknown): PackageListing {
     const { now, warn } = this.#options
     const known = this.#known
-    if (!(error instanceof Unavailable) || known === undefined || Math.abs(now() - known.at) >= LASTS) throw error
+    if (!isFault(error, 'unavailable') || known === undefined || Math.abs(now() - known.at) >= LASTS) throw error
     if (this.#triedAt === undefined) warn?.(`${error.message}: those of ${new Date(known.at).toISOString()} count for an hour at most`)
     this.#triedAt = now()
     return known.now
@@ -175,7 +175,7 @@ export class S3Packages implements PackageStore {
     } catch (error) {
       if (error instanceof NoSuchKey) return undefined
       if (statusOf(error) === 304) return 'unchanged'
-      throw new Unavailable(`The packages of definitions cannot be read (${(error as Error).message})`, { cause: error })
+      throw new MachineFault('unavailable', `The packages of definitions cannot be read (${(error as Error).message})`, { cause: error })
     }
   }
 
@@ -210,7 +210,7 @@ function indexIn(text: string): Index {
   } catch {
     // Handle invalid JSON like any other invalid index.
   }
-  throw new Unavailable(`${INDEX} of the bucket is damaged: put its last version back`)
+  throw new MachineFault('unavailable', `${INDEX} of the bucket is damaged: put its last version back`)
 }
 
 const isNamed = (each: unknown): boolean => ['name', 'version', 'at'].every((key) => typeof Object(each)[key] === 'string')

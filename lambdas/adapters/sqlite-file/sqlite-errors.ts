@@ -1,7 +1,5 @@
 /** Maps SQLite errors to the faults of the ports. https://www.sqlite.org/rescode.html */
-import { Damaged } from '../../ports/faults/damaged.ts'
-import { DiskFull } from '../../ports/faults/disk-full.ts'
-import { Overloaded } from '../../ports/faults/overloaded.ts'
+import { MachineFault } from '../../ports/faults.ts'
 
 const [BUSY, CORRUPT, FULL, NOT_A_DATABASE] = [5, 11, 13, 26]
 /** Codes if the file, or the shared memory file beside it, cannot grow. */
@@ -22,11 +20,11 @@ export const isDiskFull = (error: unknown): boolean =>
 export type FileDescription = { readonly file: string; readonly kept: string }
 
 /**
- * Returns Overloaded if another process holds the lock, DiskFull if the disk is full, and Damaged if the file is damaged. Otherwise returns
- * the error itself.
+ * Returns `overloaded` if another process holds the lock, `disk-full` if the disk is full, and `store-damaged` if the file is damaged.
+ * Otherwise returns the error itself.
  */
 export function toFileFault(error: unknown, { file, kept }: FileDescription): unknown {
-  if (isBusy(error)) return new Overloaded(`another process keeps the file of ${kept}`, { cause: error })
-  if (isDiskFull(error)) return new DiskFull(`the disk takes no more ${kept}`, { cause: error })
-  return isDamageError(error) ? new Damaged('store', `${file} is damaged`, { cause: error }) : error
+  if (isBusy(error)) return new MachineFault('overloaded', `another process keeps the file of ${kept}`, { cause: error })
+  if (isDiskFull(error)) return new MachineFault('disk-full', `the disk takes no more ${kept}`, { cause: error })
+  return isDamageError(error) ? new MachineFault('store-damaged', `${file} is damaged`, { cause: error }) : error
 }

@@ -3,9 +3,7 @@
  * here. All changes that have arrived share a transaction.
  */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import { Damaged } from '../../ports/faults/damaged.ts'
-import { DiskFull } from '../../ports/faults/disk-full.ts'
-import { Overloaded } from '../../ports/faults/overloaded.ts'
+import { isFault } from '../../ports/faults.ts'
 import { type GrantChange, GrantChanges } from './grant-changes.ts'
 import { openGrantsFile, toGrantsFault } from './grants-file.ts'
 
@@ -50,9 +48,9 @@ function answer(batch: readonly Exclude<GrantsWriterRequest, 'close'>[]): Grants
 }
 
 function faultOf(reason: unknown): GrantsWriterFault {
-  if (reason instanceof Overloaded) return 'busy'
-  if (reason instanceof DiskFull) return 'full'
-  return reason instanceof Damaged ? 'damaged' : 'other'
+  if (isFault(reason, 'overloaded')) return 'busy'
+  if (isFault(reason, 'disk-full')) return 'full'
+  return isFault(reason, 'store-damaged') ? 'damaged' : 'other'
 }
 
 function close(): void {

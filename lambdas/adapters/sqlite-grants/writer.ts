@@ -1,12 +1,10 @@
 /** Sends changes to the writer thread. The first change starts the thread, so a process that only reads has none. */
 import { Worker } from 'node:worker_threads'
-import { Damaged } from '../../ports/faults/damaged.ts'
-import { DiskFull } from '../../ports/faults/disk-full.ts'
-import { Overloaded } from '../../ports/faults/overloaded.ts'
+import { MachineFault } from '../../ports/faults.ts'
 import type { GrantChange } from './grant-changes.ts'
 import type { GrantsWriterReply, GrantsWriterRequest } from './writer-thread.ts'
 
-/** Maximum pending changes. Further ones are rejected with Overloaded. */
+/** Maximum pending changes. Further ones are rejected with `overloaded`. */
 const MOST_WAITING = 5_000
 /** Size of the young generation in megabytes. */
 const YOUNG_GENERATION = 2
@@ -24,10 +22,11 @@ export class GrantsWriter {
     this.#file = file
   }
 
-  /** Returns whether the change had an effect, once it is on disk. Overloaded and DiskFull: it had none, and can be tried again. */
+  /** Returns whether the change had an effect, once it is on disk. `overloaded` and `disk-full`: it had none, and can be tried again. */
   make(change: GrantChange): Promise<boolean> {
     if (this.#closed) return Promise.reject(new Error('the grants are closed'))
-    if (this.#waiting.size >= MOST_WAITING) return Promise.reject(new Overloaded('too many grants are waiting to be written'))
+    if (this.#waiting.size >= MOST_WAITING)
+      return Promise.reject(new MachineFault('overloaded', 'too many grants are waiting to be written'))
     return new Promise((resolve, reject) => {
       const number = ++this.#number
       this.#waiting.set(number, { resolve, reject })
@@ -83,8 +82,8 @@ export class GrantsWriter {
 }
 
 function errorOf({ fault, text }: Extract<GrantsWriterReply, { readonly failed: unknown }>): Error {
-  if (fault === 'busy') return new Overloaded(text)
+  if (fault === 'busy') return new MachineFault('overloaded', text)
   // guard: full-disk-is-reported
-  if (fault === 'full') return new DiskFull(text)
-  return fault === 'damaged' ? new Damaged('store', text) : new Error(`grants cannot be written: ${text}`)
+  if (fault === 'full') return new MachineFault('disk-full', text)
+  return fault === 'damaged' ? new MachineFault('store-damaged', text) : new Error(`grants cannot be written: ${text}`)
 }

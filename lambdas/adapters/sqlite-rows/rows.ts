@@ -4,7 +4,7 @@
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { setTimeout as wait } from 'node:timers/promises'
-import { Damaged } from '../../ports/faults/damaged.ts'
+import { MachineFault } from '../../ports/faults.ts'
 import { checkRowKey, checkRowOwner, textOfRow } from '../../ports/rows/row-limits.ts'
 import type { Rows } from '../../ports/rows/rows.ts'
 import { openSqliteFile } from '../sqlite-file/open-file.ts'
@@ -92,7 +92,7 @@ export class SqliteRows implements Rows {
     return this.#asked(() => Number(this.#statement(sql).run(...values).changes))
   }
 
-  /** Retries while another thread writes. Throws Overloaded if that does not end. */
+  /** Retries while another thread writes. Throws the fault `overloaded` if that does not end. */
   async #asked<Answer>(ask: () => Answer): Promise<Answer> {
     for (const began = performance.now(); ; await wait(PAUSE * Math.random())) {
       try {
@@ -108,7 +108,7 @@ export class SqliteRows implements Rows {
     try {
       return text === undefined ? undefined : (JSON.parse(text) as Value)
     } catch (error) {
-      throw new Damaged('store', `${this.#file} is damaged`, { cause: error })
+      throw new MachineFault('store-damaged', `${this.#file} is damaged`, { cause: error })
     }
   }
 

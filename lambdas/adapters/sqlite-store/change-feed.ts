@@ -65,7 +65,7 @@ export class SqliteChangeFeed implements ChangeFeed {
     )
   }
 
-  /** Whether the store has ever held a version of another tenant. Throws Damaged if the store cannot be read. */
+  /** Whether the store has ever held a version of another tenant. Throws the fault `store-damaged` if the store cannot be read. */
   hasOthersThan(tenant: string): boolean {
     return runRead(() => this.#others.get({ tenant }) !== undefined)
   }

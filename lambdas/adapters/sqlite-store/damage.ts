@@ -1,7 +1,6 @@
 /** Detects a damaged store: by SQLite errors, by a checksum per version and by missing rows. */
 import { crc32 } from 'node:zlib'
-import { Damaged } from '../../ports/faults/damaged.ts'
-import { Unavailable } from '../../ports/faults/unavailable.ts'
+import { MachineFault } from '../../ports/faults.ts'
 
 /** The disk failed to read (SQLITE_IOERR_READ). The code does not show whether the failure is temporary. */
 const UNREAD = 266
@@ -29,16 +28,17 @@ function reasonOf(error: unknown): string | undefined {
 /** Whether a file that can be rebuilt must be discarded after the error. That includes a file that the disk does not read. */
 export const isDamageError = (error: unknown): boolean => codeOf(error) === UNREAD || reasonOf(error) !== undefined
 
-/** Returns Damaged for such an error of the store's file, Unavailable if the disk did not read it, otherwise the error itself. */
+/** Returns `store-damaged` for such an error of the store's file, `unavailable` if the disk did not read it, otherwise the error itself. */
 export function toStoreFault(error: unknown): unknown {
-  if (codeOf(error) === UNREAD) return new Unavailable('the disk does not read the store', { cause: error })
+  if (codeOf(error) === UNREAD) return new MachineFault('unavailable', 'the disk does not read the store', { cause: error })
   const reason = reasonOf(error)
   return reason === undefined ? error : damagedError(reason, error)
 }
 
-export const damagedError = (reason: string, cause?: unknown): Damaged => new Damaged('store', `the store is damaged: ${reason}`, { cause })
+export const damagedError = (reason: string, cause?: unknown): MachineFault =>
+  new MachineFault('store-damaged', `the store is damaged: ${reason}`, { cause })
 
-/** Runs a read. Converts errors to Damaged or Unavailable where they apply. */
+/** Runs a read. Converts errors to `store-damaged` or `unavailable` where they apply. */
 export function runRead<T>(read: () => T): T {
   try {
     return read()
@@ -47,7 +47,7 @@ export function runRead<T>(read: () => T): T {
   }
 }
 
-/** Returns a row that another row refers to. Throws Damaged if it is missing. */
+/** Returns a row that another row refers to. Throws the fault `store-damaged` if it is missing. */
 export function requireRow<Row>(row: Row | undefined): Row {
   if (row === undefined) throw damagedError('a version is missing')
   return row

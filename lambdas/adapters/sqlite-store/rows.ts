@@ -1,6 +1,6 @@
 /** Converts rows of the version log to versions of the port. */
 import type { DatabaseSync } from 'node:sqlite'
-import { Damaged } from '../../ports/faults/damaged.ts'
+import { isFault } from '../../ports/faults.ts'
 import { type DamagedVersion, type ResourceKey, type ResourceVersion, WRITE_KINDS } from '../../ports/store/resource-store.ts'
 import type { ContentReader, VersionContent } from './bodies/contents.ts'
 import { checksumOf, damagedError } from './damage.ts'
@@ -37,7 +37,7 @@ const within = (column: string): string =>
 /** VERSION_COLUMNS with integers outside the safe range replaced. */
 export const RANGE_CHECKED_COLUMNS = VERSION_COLUMNS.replaceAll(/v\.(?:vid|lastUpdated|deleted|sum|made|dictionary)/g, within)
 
-/** Converts a row. Throws Damaged if the content cannot be unpacked or the checksum does not match. */
+/** Converts a row. Throws the fault `store-damaged` if the content cannot be unpacked or the checksum does not match. */
 export function verifiedVersion(key: ResourceKey, row: ContentRow, contents: ContentReader): ResourceVersion {
   const [versionId, lastUpdated, deleted, compartments, body, sum, made, dictionary] = row
   const content = contents.of({ compartments, body, dictionary })
@@ -53,7 +53,7 @@ export function versionOrDamage(key: ResourceKey, row: ContentRow, contents: Con
   try {
     return verifiedVersion(key, row, contents)
   } catch (damage) {
-    if (!(damage instanceof Damaged)) throw damage
+    if (!isFault(damage, 'store-damaged')) throw damage
     return { ...key, versionId: row[0], deleted: false, damage }
   }
 }

@@ -5,7 +5,7 @@
 import { closeSync, existsSync, openSync, readSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
-import { Damaged } from '../../ports/faults/damaged.ts'
+import { isFault } from '../../ports/faults.ts'
 
 const SCHEMA_VERSION = 6
 /** `FHIR`: marks the file as a store of this server. https://www.sqlite.org/pragma.html#pragma_application_id */
@@ -137,7 +137,7 @@ const CORRUPT = 11
 
 /** Returns StoreFileError if the file is damaged or not a database, otherwise the error itself. */
 export function toStoreFileError(error: unknown, file: string): unknown {
-  if (error instanceof Damaged) return new StoreFileError(`${file} is damaged`, { cause: error })
+  if (isFault(error, 'store-damaged')) return new StoreFileError(`${file} is damaged`, { cause: error })
   const code = ((error as { readonly errcode?: number }).errcode ?? 0) & 0xff
   if (code === NOT_A_DATABASE) return new StoreFileError(`${file} is not a store of this server`)
   return code === CORRUPT ? new StoreFileError(`${file} is damaged`) : error

@@ -1,6 +1,6 @@
 /** Changes that operators make with commands, each with an audit record. */
 import type { Clock } from '../../ports/execution/clock.ts'
-import { NotRecorded } from '../../ports/faults/not-recorded.ts'
+import { isFault } from '../../ports/faults.ts'
 import type { AuditLog, AuditRecord } from '../../ports/security/audit-log.ts'
 
 export type AuditPorts = {
@@ -17,7 +17,7 @@ export type AuditedChange = Pick<AuditRecord, 'interaction' | 'client' | 'user' 
 
 /**
  * Makes a change and records it. A RangeError means that the change was rejected, and leaves no record. Any other error is recorded as
- * failed, because the change may be partly made. NotRecorded means that a record could not be stored.
+ * failed, because the change may be partly made. `not-recorded` means that a record could not be stored.
  */
 export async function auditChange<T>(ports: AuditPorts, what: AuditedChange, change: () => Promise<T>): Promise<T> {
   const at = ports.clock.now()
@@ -28,7 +28,7 @@ export async function auditChange<T>(ports: AuditPorts, what: AuditedChange, cha
     await end(200, 'done')
     return result
   } catch (error) {
-    if (!(error instanceof RangeError || error instanceof NotRecorded)) await end(500, 'failed')
+    if (!(error instanceof RangeError || isFault(error, 'not-recorded'))) await end(500, 'failed')
     throw error
   }
 }

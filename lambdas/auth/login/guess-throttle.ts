@@ -1,5 +1,5 @@
 /** Throttles guessing: every failed attempt beyond the free ones lengthens the next wait. */
-import { Overloaded } from '../../ports/faults/overloaded.ts'
+import { MachineFault } from '../../ports/faults.ts'
 import type { AuthPorts } from '../endpoint.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { fingerprintOf } from '../random-secret.ts'
@@ -62,7 +62,8 @@ type Started = { readonly guesser: Guesser; readonly at: number }
 /**
  * Returns the result of `attempt`, where undefined is a wrong guess. Throws OAuthError 429 without an attempt if one of the guessers has to
  * wait. Only wrong guesses count. Running attempts take the places of wrong guesses, so parallel guesses gain nothing over guesses in
- * sequence. An attempt without a place waits for the outcome of others. Throws Overloaded if too many wait, or if it waits too long.
+ * sequence. An attempt without a place waits for the outcome of others. Throws the fault `overloaded` if too many wait, or if it waits too
+ * long.
  */
 export async function throttleAttempt<T>(
   ports: Ports,
@@ -134,7 +135,7 @@ async function change({ grants, clock }: Ports, guesser: Guesser, apply: Change)
   }
 }
 
-/** Waits for a place among the running attempts. Throws OAuthError 429 during a wait of the guesser, Overloaded after too many turns. */
+/** Waits for a place among the running attempts. Throws OAuthError 429 during a wait of the guesser, `overloaded` after too many turns. */
 async function start(ports: Ports, guesser: Guesser, turns: Turns): Promise<Started> {
   for (let turn = 0; ; turn++) {
     let at = 0
@@ -148,17 +149,17 @@ async function start(ports: Ports, guesser: Guesser, turns: Turns): Promise<Star
       return { failures, at: now, until: 0, running: [...running, now] }
     }
     if (await change(ports, guesser, place)) return { guesser, at }
-    if (turns.left-- <= 0) throw new Overloaded('a login waits too long for others')
+    if (turns.left-- <= 0) throw new MachineFault('overloaded', 'a login waits too long for others')
     await waitForOthers(keyOf(guesser), turn)
   }
 }
 
 const waiting = new Map<string, number>()
 
-/** Pauses, longer with each turn up to 200 milliseconds. Throws Overloaded if too many attempts wait. */
+/** Pauses, longer with each turn up to 200 milliseconds. Throws the fault `overloaded` if too many attempts wait. */
 async function waitForOthers(key: string, turn: number): Promise<void> {
   const others = waiting.get(key) ?? 0
-  if (others >= MOST_WAITING) throw new Overloaded('too many logins at once')
+  if (others >= MOST_WAITING) throw new MachineFault('overloaded', 'too many logins at once')
   waiting.set(key, others + 1)
   const pause = Math.min(20 * 2 ** turn, 200) * (0.5 + Math.random() / 2)
   await new Promise((resolve) => setTimeout(resolve, pause))

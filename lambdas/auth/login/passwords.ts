@@ -4,11 +4,11 @@
  *
  * Guarantees
  * - A check for an unknown user takes as long as one for a registered user.
- * - Two passwords are hashed at once, and `MOST_WAITING` calls wait. A further call throws Overloaded and changes nothing.
+ * - Two passwords are hashed at once, and `MOST_WAITING` calls wait. A further call throws the fault `overloaded` and changes nothing.
  * - Networks take turns, so many attempts from one network delay another network by one turn.
  */
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
-import { Overloaded } from '../../ports/faults/overloaded.ts'
+import { MachineFault } from '../../ports/faults.ts'
 import { FairQueue } from './fair-queue.ts'
 
 /**
@@ -93,7 +93,7 @@ export class Passwords {
   }
 }
 
-const tooMany = (): Overloaded => new Overloaded('too many passwords are waiting to be checked')
+const tooMany = (): MachineFault => new MachineFault('overloaded', 'too many passwords are waiting to be checked')
 
 /** Whether a password may have this length. The minimum counts characters as users see them. */
 export const isPassword = (typed: string): boolean =>

@@ -1,7 +1,7 @@
 /** Stored types that the client of a job can find. */
 import { isWholeType } from '../../access/rules.ts'
 import { FhirError } from '../../fhir/outcome.ts'
-import { MachineFault } from '../../ports/faults/machine-error.ts'
+import { MachineFault } from '../../ports/faults.ts'
 import { ALWAYS_TRUE } from '../../ports/search/plan.ts'
 import type { Job } from '../job/job.ts'
 import type { ExportParts } from '../step-types.ts'

@@ -11,7 +11,10 @@ import type { ExportLevel } from '../export-request.ts'
 import { compilePath, type JsonPath } from '../json-path.ts'
 import { parsePlainBody } from '../versions/version-body.ts'
 
-/** Returns references such as `Type/id`, with possible duplicates. Throws Damaged if the body must be parsed and is not JSON. */
+/**
+ * Returns references such as `Type/id`, with possible duplicates. Throws the fault `store-damaged` if the body must be parsed and is not
+ * JSON.
+ */
 export type ReferenceFinder = (version: ResourceVersion) => readonly string[]
 
 /** Maximum cached references. Consecutive resources often refer to the same ones. */

@@ -1,6 +1,6 @@
 /** Reasons for omissions: versions that may belong to an export but are left out. The error file reports them. */
 import { FhirError } from '../../fhir/outcome.ts'
-import { Damaged } from '../../ports/faults/damaged.ts'
+import { isFault } from '../../ports/faults.ts'
 
 export type OmissionReason = 'damaged' | 'undecided'
 
@@ -14,4 +14,4 @@ export const OMISSION_TEXTS: Readonly<Record<OmissionReason, string>> = {
  * version.
  */
 export const omissionReasonOf = (error: unknown): OmissionReason | undefined =>
-  (error instanceof Damaged && error.part === 'store') || error instanceof FhirError ? 'damaged' : undefined
+  isFault(error, 'store-damaged') || error instanceof FhirError ? 'damaged' : undefined

@@ -21,8 +21,8 @@ export type OwnershipContext = {
 }
 
 /**
- * Whether the version is data of the patients. Throws Damaged if that cannot be determined. `isOne`: whether a reference such as
- * `Patient/1` is one of the patients.
+ * Whether the version is data of the patients. Throws the fault `store-damaged` if that cannot be determined. `isOne`: whether a reference
+ * such as `Patient/1` is one of the patients.
  */
 export function isOwnedByPatients(
   whose: OwnershipContext,

@@ -1,10 +1,10 @@
 /** Parsing of stored versions. Errors of the parser quote the body, so they are dropped. */
 import { parseJsonBytes } from '../../fhir/json.ts'
 import type { Resource } from '../../fhir/resource.ts'
-import { Damaged } from '../../ports/faults/damaged.ts'
+import { MachineFault } from '../../ports/faults.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 
-/** Returns the parsed resource. Throws Damaged if the body is not JSON. */
+/** Returns the parsed resource. Throws the fault `store-damaged` if the body is not JSON. */
 export const resourceOf = ({ body }: Pick<ResourceVersion, 'body'>): Resource => parsed(() => parseJsonBytes(body) as Resource)
 
 /** Like `resourceOf`, but with decimals as numbers: faster, for callers that use only texts. */
@@ -14,6 +14,6 @@ function parsed<Tree>(parse: () => Tree): Tree {
   try {
     return parse()
   } catch {
-    throw new Damaged('store', 'what is stored of a resource is no JSON')
+    throw new MachineFault('store-damaged', 'what is stored of a resource is no JSON')
   }
 }

@@ -1,5 +1,5 @@
 /** Versions of given resources that were current at an instant. */
-import { Damaged } from '../../ports/faults/damaged.ts'
+import { isFault, type MachineFault } from '../../ports/faults.ts'
 import type { DamagedVersion, ResourceKey, ResourceReader, ResourceVersion } from '../../ports/store/resource-store.ts'
 
 type Versions = Pick<ResourceReader, 'heads' | 'versions' | 'history'>
@@ -52,11 +52,11 @@ async function before(
   )
 }
 
-async function orDamage<Found>(read: () => Promise<Found>, told: (damage: Damaged) => Promise<Found>): Promise<Found> {
+async function orDamage<Found>(read: () => Promise<Found>, told: (damage: MachineFault) => Promise<Found>): Promise<Found> {
   try {
     return await read()
   } catch (error) {
-    if (error instanceof Damaged && error.part === 'store') return told(error)
+    if (isFault(error, 'store-damaged')) return told(error)
     throw error
   }
 }

@@ -3,7 +3,7 @@
  * or damage to the store, fails the job because a retry does not help. Every other error is a machine fault: it is reported, and the
  * workflow retries the step.
  */
-import { Damaged } from '../../ports/faults/damaged.ts'
+import { isFault } from '../../ports/faults.ts'
 import { collectSlice } from '../collect/range-collector.ts'
 import { planRanges } from '../collect/range-planner.ts'
 import { ExportFault } from '../job/export-fault.ts'
@@ -63,7 +63,7 @@ async function performed(parts: ExportParts, job: Job, input: StepInput): Promis
 function lastingReason(error: unknown): string | undefined {
   if (error instanceof ExportFault) return error.reason
   // guard: damaged-store-fails-export
-  return error instanceof Damaged && error.part === 'store' ? DAMAGED_STORE_REASON : undefined
+  return isFault(error, 'store-damaged') ? DAMAGED_STORE_REASON : undefined
 }
 
 async function perform(parts: ExportParts, job: Job, input: StepInput): Promise<StepOutput> {

@@ -3,7 +3,7 @@
  * that exists with its full size is finished.
  */
 import { operationOutcomeOf } from '../../fhir/outcome.ts'
-import { Damaged } from '../../ports/faults/damaged.ts'
+import { MachineFault } from '../../ports/faults.ts'
 import { blobPrefixOf, fileKeyOf, type Job, type JobFile, rangeRowsOf, segmentRowsOf } from '../job/job.ts'
 import { changeJob, setComplete } from '../job/job-transitions.ts'
 import { removeTemporaryData } from '../job/remove-files.ts'
@@ -27,7 +27,7 @@ export async function finishJob(parts: ExportParts, job: Job): Promise<void> {
   const errors = await writeErrors(parts, job, leftOut)
   const all = [...files.map(fileOf), ...errors].sort((a, b) => (a.name < b.name ? -1 : 1))
   if (leftOut.some((line) => line.includes(OMISSION_TEXTS.damaged)))
-    parts.report(new Damaged('store', `The export ${job.id} lacks what its file of errors names: ${leftOut.length} in all`))
+    parts.report(new MachineFault('store-damaged', `The export ${job.id} lacks what its file of errors names: ${leftOut.length} in all`))
   const ended = await changeJob(parts.rows, job.id, setComplete(job.attempt, all, parts.now()))
   // Only after the job is complete: until then another attempt may need the data.
   if (ended?.state === 'complete') await removeTemporaryData(parts, job.id)

@@ -20,7 +20,7 @@ export const lineOptionsOf = ({
   elements: asked.elements.map(({ type, element }) => (type === undefined ? '' : `${type}.`) + element.replace('[x]', '')),
 })
 
-/** Returns the line without its line end. Throws Damaged if the content must change and is not JSON. */
+/** Returns the line without its line end. Throws the fault `store-damaged` if the content must change and is not JSON. */
 export function lineOf({ body }: ResourceVersion, { baseUrl, elements }: LineOptions): Uint8Array {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.length)
   if (elements.length === 0 && !mayHaveRelativeUrl(bytes)) return onOneLine(bytes)

@@ -37,8 +37,8 @@ export class ReferencedKeys {
   }
 
   /**
-   * Adds the references of a version. They are held in memory until `flush` or `checkpoint`. Throws Damaged if the version is damaged, and
-   * then adds none.
+   * Adds the references of a version. They are held in memory until `flush` or `checkpoint`. Throws the fault `store-damaged` if the
+   * version is damaged, and then adds none.
    */
   add(version: ResourceVersion): void {
     for (const key of this.#references?.(version) ?? [])

@@ -8,9 +8,8 @@ import { isAuthPath, isPage } from '../../catalogue/routes.ts'
 import { FhirError, type IssueCode, operationOutcomeOf } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { FhirResponse } from '../../interactions/interaction.ts'
-import { IndexBehind, type IndexLag } from '../../ports/faults/index-behind.ts'
-import { type FaultKind, MachineFault } from '../../ports/faults/machine-error.ts'
-import { MAX_GROUPS } from '../../ports/faults/too-costly.ts'
+import { type FaultKind, type IndexLag, isFault, MachineFault } from '../../ports/faults.ts'
+import { MAX_GROUPS } from '../../ports/search/plan.ts'
 import { oauthErrorOf, toFhirResponse } from '../auth-exchange.ts'
 import type { Exchange, Step } from '../exchange.ts'
 
@@ -58,7 +57,7 @@ export function refusalOf(error: unknown): FhirError | undefined {
   const answer: Answer = ANSWERS[error.fault]
   if (answer.status === 500) return undefined
   const { status, code } = answer
-  const { retryAfter = answer.retryAfter, versions }: IndexLag = error instanceof IndexBehind ? error : {}
+  const { retryAfter = answer.retryAfter, versions }: IndexLag = isFault(error, 'index-behind') ? error : {}
   const text = versions === undefined ? answer.text : `${answer.text}. ${versions.toLocaleString('en')} versions are not indexed yet`
   return new FhirError(status, [{ severity: 'error', code, text }], retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) })
 }

@@ -8,7 +8,7 @@ import type { BaseUrls } from '../../fhir/references.ts'
 import { type EntryRequest, entriesOf } from '../../interactions/bundle/entry.ts'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
-import { IndexBehind } from '../../ports/faults/index-behind.ts'
+import { indexBehind } from '../../ports/faults.ts'
 import type { SearchIndex } from '../../ports/search/search-index.ts'
 import type { Seal } from '../../ports/security/seal.ts'
 import type { VersionKey } from '../../ports/store/resource-store.ts'
@@ -71,7 +71,7 @@ const consistencyOf = ({ http, token }: Exchange, { consistency }: TokenParts): 
  * In a Bundle it waits before any entry runs.
  * Throws FhirError 400 for a token of another server or tenant.
  * Throws FhirError 410 for a token from before a restore, or one with deleted content.
- * Throws IndexBehind if the index has not reached the tokens within five seconds.
+ * Throws the fault `index-behind` if the index has not reached the tokens within five seconds.
  */
 export const awaitIndexToken = (parts: TokenParts): Step => ({
   async before({ event }) {
@@ -82,7 +82,7 @@ export const awaitIndexToken = (parts: TokenParts): Step => ({
     // guard: index-tokens-limit
     if (texts.length > MOST) throw fhirError(400, 'too-costly', `A search takes at most ${MOST} values of X-Index-Token`)
     const tokens = await Promise.all(texts.map((token) => opened(parts, tenant, token.trim())))
-    if (!(await parts.index.caughtUp(tokens.flat(), PATIENCE, tenant))) throw new IndexBehind()
+    if (!(await parts.index.caughtUp(tokens.flat(), PATIENCE, tenant))) throw indexBehind()
   },
 })
 

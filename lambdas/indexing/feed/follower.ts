@@ -114,7 +114,7 @@ export class FeedFollower {
 
   /**
    * Starts to evaluate costly parameters for the next parts and slices of at most `limit` versions. Each promise is resolved when one more
-   * is ready, and none is rejected. Throws Damaged if the store cannot be read. `end`: as in `follow`.
+   * is ready, and none is rejected. Throws the fault `store-damaged` if the store cannot be read. `end`: as in `follow`.
    */
   evaluate(limit: number, end = Number.POSITIVE_INFINITY): readonly Promise<void>[] {
     // Before a part or slice is complete, the next one is not known.

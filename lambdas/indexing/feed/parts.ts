@@ -32,7 +32,7 @@ export class FeedPartReader {
 
   /**
    * Starts to evaluate the next parts of these lines, of at most `limit` versions each. Each promise is resolved when one more part is
-   * ready, and none is rejected. Throws Damaged if the feed cannot be read.
+   * ready, and none is rejected. Throws the fault `store-damaged` if the feed cannot be read.
    */
   evaluate(due: readonly FeedLine[], limit: number): readonly Promise<void>[] {
     for (const tenant of this.#ahead.keys()) if (this.#aheadOf(tenant) === undefined) this.#ahead.delete(tenant)

@@ -68,7 +68,7 @@ export class FeedRebuilds {
 
   /**
    * Starts to evaluate slices of at most `limit` versions. Each promise is resolved when one more slice is ready, and none is rejected.
-   * Throws Damaged if the store cannot be read.
+   * Throws the fault `store-damaged` if the store cannot be read.
    */
   evaluate(limit: number): readonly Promise<void>[] {
     const costly = [...this.#works.values()].filter(this.#needsAhead)

@@ -1,5 +1,5 @@
 /** Handles an outdated index until it is rebuilt. Conditional interactions are rejected, and searches get a header with a warning. */
-import { IndexOutdated } from '../../ports/faults/index-outdated.ts'
+import { MachineFault } from '../../ports/faults.ts'
 import type { SearchSubject } from '../../ports/search/plan.ts'
 import type { SearchIndex } from '../../ports/search/search-index.ts'
 
@@ -26,11 +26,11 @@ const watched = (index: SearchIndex, before: (asked: SearchSubject) => Promise<v
   },
 })
 
-/** Wraps the index for conditional interactions. Lookups throw IndexOutdated if the index may miss resources. */
+/** Wraps the index for conditional interactions. Lookups throw the fault `index-outdated` if the index may miss resources. */
 export const outdatedRejectingIndex = (index: SearchIndex, outdated: OutdatedCodesOf): SearchIndex =>
   watched(index, async (asked) => {
     const codes = await outdated(asked)
-    if (codes.length > 0) throw new IndexOutdated(codes.join(', '))
+    if (codes.length > 0) throw new MachineFault('index-outdated', codes.join(', '))
   })
 
 export const outdatedReportingIndex = (index: SearchIndex, outdated: OutdatedCodesOf): SearchIndex => ({

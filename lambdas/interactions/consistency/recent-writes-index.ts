@@ -1,14 +1,14 @@
 /**
  * Index for conditional interactions where the index lags behind the store: writes that it may lack are read from the store. Together with
  * the uniqueness guards of commits, this misses only writes that the store shows late, by a second at most. A store that is later throws
- * WritesHidden. https://hl7.org/fhir/R4/http.html#cond-update
+ * the fault `writes-hidden`. https://hl7.org/fhir/R4/http.html#cond-update
  */
 import { parseJsonBytes } from '../../fhir/json.ts'
 import { FhirError } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
 import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
-import { IndexBehind } from '../../ports/faults/index-behind.ts'
+import { isFault } from '../../ports/faults.ts'
 import { comparePositions, type Plan, predicateOf, ruleOf } from '../../ports/search/plan.ts'
 import type { Hit, HitPage, IndexDocument, SearchIndex } from '../../ports/search/search-index.ts'
 import type { RecentWrites } from '../../ports/store/recent-writes.ts'
@@ -121,7 +121,7 @@ async function readLatest(parts: RecentWritesIndexParts, tenant: string, type: s
       if (versions.length === PAGE) latest.push(...(await documentsOf(parts, tenant, versions.splice(0))))
     }
   } catch (error) {
-    if (!(error instanceof IndexBehind)) throw error
+    if (!isFault(error, 'index-behind')) throw error
     throw behind(`More than ${most.toLocaleString('en')} versions of ${type} were written that the search index may not have yet`)
   }
   return [...latest, ...(await documentsOf(parts, tenant, versions))]

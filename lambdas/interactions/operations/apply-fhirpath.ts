@@ -3,7 +3,7 @@ import { writeJson } from '../../fhir/json.ts'
 import { type FhirError, fhirError, operationOutcomeOf } from '../../fhir/outcome.ts'
 import { type Element, isElement, type Resource } from '../../fhir/resource.ts'
 import type { ConformanceAnswer, EvaluationResult, FoundValue } from '../../ports/execution/expression-runner.ts'
-import { Overloaded } from '../../ports/faults/overloaded.ts'
+import { MachineFault } from '../../ports/faults.ts'
 import type { Caller, Interaction, Ports } from '../interaction.ts'
 import { yieldIfDue } from '../time-slices.ts'
 import { expressionErrorOf } from '../validation/fhirpath-fault.ts'
@@ -17,7 +17,7 @@ export type ApplyPorts = Pick<Ports, 'expressions'> & { readonly validated: Full
 
 /**
  * Returns the interaction. It throws FhirError 400 for invalid Parameters, and 422 for an expression that is invalid, fails on the
- * resource, or costs too much. It throws Overloaded if too many expressions of the caller or the tenant are waiting.
+ * resource, or costs too much. It throws the fault `overloaded` if too many expressions of the caller or the tenant are waiting.
  */
 export function applyFhirPath({ expressions, validated }: ApplyPorts): Interaction {
   const evaluate = async (expression: OperationInput<string>, resource: Resource, conforms: ConformanceChecker, by: Caller) => {
@@ -83,7 +83,7 @@ const AROUND = 150
 
 const nameOf = ({ tenant, client, user }: Caller): string => JSON.stringify([tenant, client, user])
 
-/** Limits the concurrent tasks of each name. The returned function throws Overloaded above `most`. */
+/** Limits the concurrent tasks of each name. The returned function throws the fault `overloaded` above `most`. */
 function atMost<Args extends readonly [...unknown[], Caller], T>(
   most: number,
   nameOf: (by: Caller) => string,
@@ -93,7 +93,7 @@ function atMost<Args extends readonly [...unknown[], Caller], T>(
   return async (...args) => {
     const name = nameOf(args.at(-1) as Caller)
     const before = underWay.get(name) ?? 0
-    if (before >= most) throw new Overloaded('too many expressions are waiting to be evaluated')
+    if (before >= most) throw new MachineFault('overloaded', 'too many expressions are waiting to be evaluated')
     underWay.set(name, before + 1)
     try {
       return await task(...args)

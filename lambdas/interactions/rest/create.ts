@@ -27,7 +27,8 @@ export const createWrite: WriteInteraction = {
       // Copy the key without the body, because a transaction holds the keys of all its entries.
       return { kind: 'answer', response, key: { tenant: version.tenant, type, id: version.id } }
     }
-    // The match is hidden from the caller, or the store lacks it. A hidden match does not count; a missing one throws IndexAhead.
+    // The match is hidden from the caller, or the store lacks it. A hidden match does not count; a missing one throws the fault
+    // `index-ahead`.
     for (const match of matches) isMatchSuperseded({ matched: match.versionId }, (await ports.heads([match]))[0])
     const key = newKey(ports, request)
     return { kind: 'target', key, guard: uniquenessGuardOf(criteria, key, holder) }

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { BundleEntry } from '../../fhir/bundle.ts'
 import { type Issue, operationOutcomeOf } from '../../fhir/outcome.ts'
-import { IndexAhead } from '../../ports/faults/index-ahead.ts'
+import { MachineFault } from '../../ports/faults.ts'
 import type { GroupPosition, HitPosition } from '../../ports/search/plan.ts'
 import type { Hit } from '../../ports/search/search-index.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
@@ -19,7 +19,10 @@ export type SearchPage = { readonly entries: readonly BundleEntry[]; readonly to
 /** Start of the next page. `after`: where this page ended. `shown`: matches or groups on it, fewer than requested if they are large. */
 export type NextPage = { readonly after: HitPosition | GroupPosition; readonly shown: number }
 
-/** Reads the versions of the hits, until the page is full. `room`: bytes left on it. Throws IndexAhead if the store lacks a version. */
+/**
+ * Reads the versions of the hits, until the page is full. `room`: bytes left on it. Throws the fault `index-ahead` if the store lacks a
+ * version.
+ */
 export async function versionsOf(
   { resources }: Pick<SearchPorts, 'resources'>,
   request: FhirRequest,
@@ -31,7 +34,7 @@ export async function versionsOf(
   const keys = hits.map(({ type, id, version }) => ({ tenant, type, id, versionId: version }))
   const versions = await readUpTo(room, keys, seen.versions)
   return versions.map((version) => {
-    if (version === undefined) throw new IndexAhead('the index knows a version that the store does not have')
+    if (version === undefined) throw new MachineFault('index-ahead', 'the index knows a version that the store does not have')
     return version
   })
 }

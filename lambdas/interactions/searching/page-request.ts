@@ -1,7 +1,7 @@
 /** Requested page of a search, and links to other pages. https://hl7.org/fhir/R4/search.html#Paging */
 import type { BundleLink } from '../../fhir/bundle.ts'
 import { fhirError } from '../../fhir/outcome.ts'
-import { DiskFull } from '../../ports/faults/disk-full.ts'
+import { isFault } from '../../ports/faults.ts'
 import type { GroupPosition, HitPosition } from '../../ports/search/plan.ts'
 import { checkSingleValued, type ParameterPairs } from '../../search/query/parameter-pairs.ts'
 import {
@@ -106,7 +106,7 @@ export async function linksOf(
   try {
     return { links: await linksTo(ports, request, asked, next) }
   } catch (error) {
-    if (error instanceof DiskFull) return { links: [], isUnstored: true }
+    if (isFault(error, 'disk-full')) return { links: [], isUnstored: true }
     throw error
   }
 }

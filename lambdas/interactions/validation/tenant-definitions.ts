@@ -10,7 +10,7 @@ import type { Resource } from '../../fhir/resource.ts'
 import type { Canonicals, DefinitionType } from '../../ports/definitions/canonicals.ts'
 import type { Conformance, ConformanceLookup } from '../../ports/definitions/conformance.ts'
 import { comparePrecedence } from '../../ports/definitions/version-order.ts'
-import { Unavailable } from '../../ports/faults/unavailable.ts'
+import { isFault } from '../../ports/faults.ts'
 import type { ResourceReader } from '../../ports/store/resource-store.ts'
 import { contentOf, DefinitionReader, type TenantDefinition } from './definition-reader.ts'
 
@@ -116,7 +116,7 @@ async function reached<Found>(found: Promise<Found>): Promise<Found | typeof OUT
   try {
     return await found
   } catch (error) {
-    if (error instanceof Unavailable) return OUT_OF_REACH
+    if (isFault(error, 'unavailable')) return OUT_OF_REACH
     throw error
   }
 }

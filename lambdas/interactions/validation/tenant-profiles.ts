@@ -5,7 +5,7 @@ import { LruCache } from '../../fhir/profile/definitions/lru-cache.ts'
 import { MAX_CANONICAL_LENGTH } from '../../fhir/profile/definitions/missing-definitions.ts'
 import type { Canonicals } from '../../ports/definitions/canonicals.ts'
 import type { Conformance } from '../../ports/definitions/conformance.ts'
-import { Damaged } from '../../ports/faults/damaged.ts'
+import { isFault } from '../../ports/faults.ts'
 import type { ResourceReader, ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { ProfilesByType } from '../interaction.ts'
 import { yieldNow } from '../time-slices.ts'
@@ -92,7 +92,7 @@ export function tenantProfiles({ packages, canonicals, resources, warn }: Tenant
       const own = await canonicals.state(tenant)
       return own === '' ? NONE : await listed(tenant, `${await packages.state()}${own}`)
     } catch (error) {
-      if (!(error instanceof Damaged)) throw error
+      if (!isFault(error, 'store-damaged')) throw error
       warn(error.message)
       return NONE
     }

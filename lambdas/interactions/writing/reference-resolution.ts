@@ -3,7 +3,7 @@ import { FhirError, fhirError } from '../../fhir/outcome.ts'
 import { conditionalReferencesOf, referenceLocationOf, replaceReferences } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { isResourceType } from '../../fhir/resource-types.ts'
-import { IndexAhead } from '../../ports/faults/index-ahead.ts'
+import { MachineFault } from '../../ports/faults.ts'
 import { parseParameterPairs } from '../../search/query/parameter-pairs.ts'
 import type { Awaitable, FhirRequest, Ports } from '../interaction.ts'
 import { nameOf } from '../resources/request-key.ts'
@@ -13,7 +13,7 @@ import { criteriaOf, matchesOf } from './conditional-criteria.ts'
 /**
  * Returns the resource with its references resolved. `meaningOf`: returns the target of a reference that is not a search, as `Type/id`.
  * Throws FhirError with the element: 412 if a search has no match or several, 400 for an invalid search, 413 for too many searches.
- * Throws IndexAhead if the store lacks the match.
+ * Throws the fault `index-ahead` if the store lacks the match.
  */
 export type ReferenceResolver = (resource: Resource, meaningOf?: ReferenceTargetOf) => Awaitable<Resource>
 
@@ -76,6 +76,6 @@ async function targetOf(
   if (second !== undefined) throw fhirError(412, 'multiple-matches', `A conditional reference to ${type} has several matches`)
   const [found] = await ports.resources(request, 's').versions([match])
   // guard: reference-of-missing-version
-  if (found === undefined) throw new IndexAhead('a conditional reference matches a version that the store does not have')
+  if (found === undefined) throw new MachineFault('index-ahead', 'a conditional reference matches a version that the store does not have')
   return nameOf(match)
 }

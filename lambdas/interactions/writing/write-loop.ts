@@ -3,7 +3,7 @@
  * unchanged. After a conflict the write starts over, so that its decisions always rest on the version that it follows.
  */
 import { fhirError } from '../../fhir/outcome.ts'
-import { IndexAhead } from '../../ports/faults/index-ahead.ts'
+import { MachineFault } from '../../ports/faults.ts'
 import type { ResourceKey, UniquenessGuard, Write } from '../../ports/store/resource-store.ts'
 import type { Awaitable, FhirRequest, FhirResponse, Interaction, Ports } from '../interaction.ts'
 import { authorizeHead, type Head } from './head-access.ts'
@@ -79,10 +79,10 @@ export const writeLoop =
     throw tooManyConflicts()
   }
 
-/** Whether the matched version has been superseded. Throws IndexAhead if the store never had the matched version. */
+/** Whether the matched version has been superseded. Throws the fault `index-ahead` if the store never had the matched version. */
 export function isMatchSuperseded({ matched }: Pick<WriteTarget, 'matched'>, head: Head | undefined): boolean {
   if (matched === undefined) return false
-  if (matched > (head?.versionId ?? 0)) throw new IndexAhead('criteria match a version that the store does not have')
+  if (matched > (head?.versionId ?? 0)) throw new MachineFault('index-ahead', 'criteria match a version that the store does not have')
   return head?.versionId !== matched
 }
 

@@ -1,8 +1,8 @@
 /**
  * Evaluates FHIRPath expressions of clients where each can be stopped at any moment. An evaluation uses only its own time and memory, never
  * those of its caller. Results come in the order of the evaluations, one for each, whatever the others did. An expression that is invalid,
- * or fails on the resource, has the failure `failed`. One that exceeds its time or memory is `too-costly`. Throws Overloaded if too many
- * evaluations are waiting already.
+ * or fails on the resource, has the failure `failed`. One that exceeds its time or memory is `too-costly`. Throws the fault `overloaded` if
+ * too many evaluations are waiting already.
  */
 export type ExpressionRunner = {
   readonly evaluate: (evaluations: readonly Evaluation[], budget: ExpressionBudget) => Promise<readonly EvaluationResult[]>

@@ -108,6 +108,9 @@ export type Plan = Matching &
 /** Position at the end of a page of groups: the first hit of its last group, and the key of that group. */
 export type GroupPosition = { readonly position: HitPosition; readonly key: string }
 
+/** Maximum groups that a search counts. */
+export const MAX_GROUPS = 65_535
+
 export type GroupPlan = Matching &
   Freshness & {
     /** Field in `IndexDocument.groups`. */

@@ -81,12 +81,12 @@ export interface SearchIndex {
   distinct(matching: Matching & Freshness, field: string, limit: number): Promise<readonly string[]>
   /** Returns the queries that `find` would send to the engine, in readable form. */
   explain(plan: Plan): Promise<readonly string[]>
-  /** Throws TooManyGroups if there are more than 65,535 groups. */
+  /** Throws the fault `too-many-groups` if there are more than 65,535 groups. */
   groups(plan: GroupPlan): Promise<GroupPage>
   /**
    * Waits until everything acknowledged before the call, or up to `tokens`, is visible. Returns false if it is not visible after `patience`
-   * milliseconds. An index with its own time limit throws IndexBehind or SearchTooCostly instead. `tenant`: the index may skip waiting for
-   * other tenants.
+   * milliseconds. An index with its own time limit throws the fault `index-behind` or `too-costly` instead. `tenant`: the index may skip
+   * waiting for other tenants.
    */
   caughtUp(tokens: readonly string[], patience: number, tenant?: string): Promise<boolean>
   /** Returns the codes of parameters by which documents of another release may not be found. Absent: the index never has such documents. */

@@ -7,8 +7,9 @@
  *   `close` writes the remaining ones.
  * - `batched`: no request waits or fails. A process that is killed loses the records of its last moments. If processes sleep between
  *   requests, each response waits until its record is written or reported as unwritten.
- * - `strict`: `prepare` fails with NotRecorded if a record could not be stored now. Each `prepare` that succeeds is followed by one
- *   `record`. That call resolves when all records of the request are stored permanently. It fails with NotRecorded if that is impossible.
+ * - `strict`: `prepare` fails with the fault `not-recorded` if a record could not be stored now. Each `prepare` that succeeds is followed
+ *   by one `record`. That call resolves when all records of the request are stored permanently. It fails with `not-recorded` if that is
+ *   impossible.
  */
 export type AuditDurability = 'batched' | 'strict'
 
@@ -68,7 +69,7 @@ export type AuditRecord = {
 export const MAX_AUDIT_NAMES_BYTES = 50_000
 /** Maximum bytes of JSON of one record. */
 export const MAX_AUDIT_RECORD_BYTES = 8_000 + MAX_AUDIT_NAMES_BYTES
-/** Bytes that `prepare` reserves for a request. Records that need more fail with NotRecorded if a disk is full. */
+/** Bytes that `prepare` reserves for a request. Records that need more fail with `not-recorded` if a disk is full. */
 export const reservedBytesOf = (interaction: string): number => (interaction === 'bundle' ? MAX_AUDIT_RECORD_BYTES : 9_000)
 
 export interface AuditLog {

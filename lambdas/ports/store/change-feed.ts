@@ -16,7 +16,7 @@ export type FeedPart = { readonly changes: readonly Change[]; readonly upTo: num
  * - `changesOf` returns the selected versions after `after`, within the same limits. A caller that continues at `upTo` gets each of them
  *   once and reaches the end of the feed. One call examines a bounded number of positions, so a part may be empty before the end.
  * - `tenantsIn` returns the tenants that have versions after one position and up to another.
- * - A damaged version comes without a body. A position that cannot be read at all throws Damaged.
+ * - A damaged version comes without a body. A position that cannot be read at all throws the fault `store-damaged`.
  */
 export interface ChangeFeed {
   changes(after: number, limit: number): readonly Change[]

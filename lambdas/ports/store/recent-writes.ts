@@ -4,9 +4,9 @@
  * Guarantees
  * - `recent` yields current versions of one type, deletions too, each resource once and in its state at the read. It covers all versions
  *   stamped at `since` or later. It also covers, whatever their stamps, all versions of commits that are still in progress or finished
- *   shortly before. Throws IndexBehind, before the first version, if more than `most` versions were stamped since.
+ *   shortly before. Throws the fault `index-behind`, before the first version, if more than `most` versions were stamped since.
  * - A commit that resolved before the read began is covered. A store that shows commits up to a second late must document that. A store
- *   with a longer lag waits. Throws WritesHidden if the wait takes too long.
+ *   with a longer lag waits. Throws the fault `writes-hidden` if the wait takes too long.
  */
 import type { ResourceVersion } from './resource-store.ts'
 

@@ -7,9 +7,10 @@
  * - `commit` is all or nothing for 1 to 5,000 writes, durable when it resolves, and linearizable: of racing commits that expect the same
  *   current version one wins, the others get the conflict. A crash leaves all of a commit or none.
  * - A reader sees a commit that resolved before the read began, and never a part of one.
- * - Bodies have 0 bytes to 20 MB and are returned byte for byte, or the call throws Damaged. Tenants never see each other's versions.
+ * - Bodies have 0 bytes to 20 MB and are returned byte for byte, or the call throws the fault `store-damaged`. Tenants never see each
+ *   other's versions.
  */
-import type { Damaged } from '../faults/damaged.ts'
+import type { MachineFault } from '../faults.ts'
 
 export type ResourceKey = { readonly tenant: string; readonly type: string; readonly id: string }
 export type VersionKey = ResourceKey & { readonly versionId: number }
@@ -31,7 +32,7 @@ export type ResourceVersion = VersionKey & {
 }
 
 /** A version that cannot be read as it was written. `deleted`: false if that is unknown. */
-export type DamagedVersion = VersionKey & { readonly deleted: boolean; readonly damage: Damaged }
+export type DamagedVersion = VersionKey & { readonly deleted: boolean; readonly damage: MachineFault }
 
 /** Next version of a resource: its versionId is `expected + 1`. */
 export type Write = Omit<ResourceVersion, 'versionId'> & {
@@ -100,8 +101,8 @@ export type ScanRequest = {
   /** Also selects resources that were deleted then: the version is the deletion. */
   readonly deletions?: boolean
   /**
-   * Reports damaged versions with their page; otherwise the scan throws Damaged. It throws Damaged in any case if it cannot identify the
-   * damaged versions.
+   * Reports damaged versions with their page; otherwise the scan throws the fault `store-damaged`. It throws `store-damaged` in any case if
+   * it cannot identify the damaged versions.
    */
   readonly tellsDamaged?: boolean
   /** Cursor of a page of the same scan: continues after that page. */
@@ -134,15 +135,15 @@ export interface ResourceReader {
    */
   current(keys: readonly ResourceKey[], room?: number): Promise<readonly (ResourceVersion | undefined)[]>
   /**
-   * Like `current`, for callers that write afterwards: a damaged version is returned with the facts that are known. Throws Damaged only if
-   * its version number is unknown.
+   * Like `current`, for callers that write afterwards: a damaged version is returned with the facts that are known. Throws the fault
+   * `store-damaged` only if its version number is unknown.
    */
   heads(keys: readonly ResourceKey[], room?: number): Promise<readonly (ResourceVersion | DamagedVersion | undefined)[]>
   /** Returns these versions, in the order of the keys. `room`: as for `current`. */
   versions(keys: readonly VersionKey[], room?: number): Promise<readonly (ResourceVersion | undefined)[]>
   /**
-   * Returns at most `limit` versions strictly after `after`, in the order of HistoryPosition. Throws WritesHidden for a window with `since`
-   * if versions may be missing from it.
+   * Returns at most `limit` versions strictly after `after`, in the order of HistoryPosition. Throws the fault `writes-hidden` for a window
+   * with `since` if versions may be missing from it.
    */
   history(scope: HistoryScope, window: HistoryWindow, after: HistoryPosition | undefined, limit: number): Promise<HistoryPage>
   /**

@@ -4,8 +4,7 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Deadline } from '../../adapters/dynamodb/table-client.ts'
-import { NotBegun } from '../../ports/faults/not-begun.ts'
-import { TimedOut } from '../../ports/faults/timed-out.ts'
+import { MachineFault } from '../../ports/faults.ts'
 
 /** Part of the context that Lambda passes. https://docs.aws.amazon.com/lambda/latest/dg/nodejs-context.html */
 export type LambdaContext = { readonly getRemainingTimeInMillis: () => number }
@@ -42,7 +41,7 @@ export const WORK_DEADLINE = ending(FOR_ANSWER)
 /** Deadline for writing its audit record. */
 export const AUDIT_DEADLINE = ending(FOR_LAST_TRY)
 
-/** Returns `answer` with a time limit: throws TimedOut if it takes longer than WORK_DEADLINE allows. */
+/** Returns `answer` with a time limit: throws the fault `timed-out` if it takes longer than WORK_DEADLINE allows. */
 export function withDeadline<Asked, Answer>(answer: (asked: Asked) => Promise<Answer>): (asked: Asked) => Promise<Answer> {
   return async (asked) => {
     const left = WORK_DEADLINE.end - Date.now()
@@ -51,19 +50,19 @@ export function withDeadline<Asked, Answer>(answer: (asked: Asked) => Promise<An
 }
 
 /**
- * Runs an entry of a Bundle. Throws NotBegun if too little time is left to start it. Throws TimedOut if it would take the time needed to
- * report the other entries.
+ * Runs an entry of a Bundle. Throws the fault `not-begun` if too little time is left to start it. Throws `timed-out` if it would take the
+ * time needed to report the other entries.
  */
 export async function withEntryDeadline<Answer>(work: () => Promise<Answer>): Promise<Answer> {
   const left = WORK_DEADLINE.end - Date.now()
   if (left === Number.POSITIVE_INFINITY) return work()
-  if (left < FOR_ENTRY) throw new NotBegun('the entries before took the time of the request')
+  if (left < FOR_ENTRY) throw new MachineFault('not-begun', 'the entries before took the time of the request')
   return within(left - FOR_BUNDLE, work)
 }
 
 async function within<Answer>(ms: number, work: () => Promise<Answer>): Promise<Answer> {
   const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new TimedOut('a request takes longer than its function has time')), ms)
+  const timer = setTimeout(() => reject(new MachineFault('timed-out', 'a request takes longer than its function has time')), ms)
   try {
     return await Promise.race([work(), late])
   } finally {

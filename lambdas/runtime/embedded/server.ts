@@ -17,7 +17,7 @@ import type { Serve } from '../../http/server.ts'
 import { admission } from '../../http/steps/authenticate.ts'
 import { sweepStoredQueries } from '../../interactions/searching/stored-query.ts'
 import { QuotaBlobStore } from '../../interactions/searching/stored-query-quota.ts'
-import { Overloaded } from '../../ports/faults/overloaded.ts'
+import { MachineFault } from '../../ports/faults.ts'
 import type { FetchDocument } from '../../ports/security/fetch-document.ts'
 import type { Config } from '../config.ts'
 import { commitRestore, installRestoredStore, storeCommands } from '../control/backup-command.ts'
@@ -137,7 +137,7 @@ export async function openEmbeddedServer(options: EmbeddedServerOptions): Promis
   return { server, folder, issue: authorization.issue, close: () => all.disposeAsync() }
 }
 
-const restored = () => Promise.reject(new Overloaded('the stores are being restored'))
+const restored = () => Promise.reject(new MachineFault('overloaded', 'the stores are being restored'))
 
 /** Creates a folder that is deleted when the server closes. */
 function passingFolder(opened: AsyncDisposableStack): string {
@@ -181,7 +181,7 @@ const serveThrough =
   (http, requestId) =>
     gate.pass(
       ({ serve }) => serve(http, requestId),
-      ({ refuse }) => refuse({ ...http, refused: new Overloaded() }, requestId),
+      ({ refuse }) => refuse({ ...http, refused: new MachineFault('overloaded') }, requestId),
     )
 
 /**

@@ -4,7 +4,7 @@ import { SqliteResourceStore } from '../../adapters/sqlite-store/resource-store.
 import type { Definitions } from '../../indexing/custom-definitions.ts'
 import { NotIndexed } from '../../indexing/unindexable-versions.ts'
 import { type RequestStore, versionCache } from '../../interactions/resources/version-cache.ts'
-import { Damaged } from '../../ports/faults/damaged.ts'
+import { isFault } from '../../ports/faults.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { SearchContext } from '../../search/search-context.ts'
 import { expressionRunner } from '../expressions/forked-expressions.ts'
@@ -84,7 +84,7 @@ async function definingIn(store: SqliteResourceStore): Promise<readonly Resource
     for await (const tenant of store.tenants()) found.push(...(await definingOf(store, tenant)))
     return found
   } catch (error) {
-    if (error instanceof Damaged) return []
+    if (isFault(error, 'store-damaged')) return []
     throw error
   }
 }

@@ -1,6 +1,6 @@
 /** Conditions on other resources. Each stage is one index lookup that turns a condition into keys, the innermost stage first. */
 import { type FhirError, fhirError } from '../../fhir/outcome.ts'
-import { SearchTooCostly } from '../../ports/faults/too-costly.ts'
+import { MachineFault } from '../../ports/faults.ts'
 import { type AccessRules, and, or, type Predicate } from '../../ports/search/plan.ts'
 import type { SearchIndex } from '../../ports/search/search-index.ts'
 import { CANONICAL_FIELD, hasCanonical } from '../canonical.ts'
@@ -64,7 +64,7 @@ type Stages = {
 
 /**
  * Returns all conditions as one predicate. Throws FhirError 403 for a forbidden type or too many resources between the stages. Throws
- * SearchTooCostly if the stages take too long.
+ * the fault `too-costly` if the stages take too long.
  */
 export async function resolveChains(conditions: readonly Condition[], searcher: SearchAccess, index: Stages['index']): Promise<Predicate> {
   const stages: Stages = { searcher, index, began: performance.now(), left: MOST_TOGETHER }
@@ -127,7 +127,7 @@ const keyOr = (key: Key, other: Key): Predicate => (other.oneOf.length === 0 ? k
 async function distinct(stages: Stages, type: string, where: Predicate, field: string): Promise<readonly string[]> {
   const { searcher, index, began } = stages
   const { tenant, rules } = searcher
-  if (performance.now() - began > LONGEST) throw new SearchTooCostly('the stages of the search took too long')
+  if (performance.now() - began > LONGEST) throw new MachineFault('too-costly', 'the stages of the search took too long')
   // guard: chained-resources-need-access
   const found = await index.distinct({ tenant, types: [type], where, access: rules([type]) }, field, MOST_BETWEEN + 1)
   if (found.length > MOST_BETWEEN) throw tooMany(`${MOST_BETWEEN} resources of type ${type} are between two parts`)

@@ -2,8 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { GetCommand } from '@aws-sdk/lib-dynamodb'
 import { describe, expect, it, jest } from '@jest/globals'
-import { MachineFault } from '../../../lambdas/ports/faults/machine-error.ts'
-import { Overloaded } from '../../../lambdas/ports/faults/overloaded.ts'
+import { MachineFault } from '../../../lambdas/ports/faults.ts'
 import type { CommitResult, ResourceKey } from '../../../lambdas/ports/store/resource-store.ts'
 import { listTenants } from '../../contracts/known-tenants.contract.ts'
 import type { DynamoEngine } from '../../engines/dynoxide.ts'
@@ -11,6 +10,7 @@ import { type ClientCall, type ClientFault, type ItemKeys, withFaults } from '..
 import { runOnTable } from '../../fixtures/dynamodb/on-dynamo.ts'
 import { decodeText, newTenant, TestTable } from '../../fixtures/dynamodb/store.ts'
 import { isFullRun } from '../../fixtures/long-runs.ts'
+import { fault } from '../../fixtures/machine-fault.ts'
 import { readAllVersions, readFirstPage } from '../../fixtures/scans.ts'
 import { instantAt, patientKeyOf, writeOf } from '../../fixtures/versions.ts'
 
@@ -109,20 +109,20 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       expect(silent).toBe(2)
     })
 
-    it('throws Overloaded without effect if every attempt is throttled', async () => {
+    it('throws overloaded without effect if every attempt is throttled', async () => {
       const key = patientKeyOf('a', newTenant())
       const store = storeWith(({ name }) => (name === 'Put' ? 'throttled' : undefined), { attempts: 3 })
-      await expect(store.commit([writeOf(key, { body: 'one' })], [])).rejects.toThrow(Overloaded)
+      await expect(store.commit([writeOf(key, { body: 'one' })], [])).rejects.toThrow(fault('overloaded'))
       expect(await table.store().current([key])).toEqual([undefined])
     })
 
-    it('throws another error than Overloaded if one attempt may have had an effect', async () => {
+    it('throws another fault than overloaded if one attempt may have had an effect', async () => {
       const key = patientKeyOf('a', newTenant())
       let puts = 0
       const store = storeWith(({ name }) => (name !== 'Put' ? undefined : puts++ === 0 ? 'lost answer' : 'throttled'), { attempts: 3 })
       const commit = store.commit([writeOf(key, { body: 'one' })], [])
       await expect(commit).rejects.toThrow()
-      await expect(commit).rejects.not.toThrow(Overloaded)
+      await expect(commit).rejects.not.toThrow(fault('overloaded'))
     })
 
     it('reports unavailable if every attempt of a read fails', async () => {
@@ -155,7 +155,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     const [one, several, many] = [1, 3, TestTable.most + 1]
     const stampTime = 10_000
 
-    it('is sent for ten seconds; a commit with an older one throws Overloaded', async () => {
+    it('is sent for ten seconds; a commit with an older one throws overloaded', async () => {
       for (const size of [one, several, many]) {
         const tenant = newTenant()
         const keys = [...Array(size).keys()].map((n) => patientKeyOf(`p${n}`, tenant))
@@ -166,7 +166,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
             [],
           )
         }
-        await expect(commit(stampTime)).rejects.toThrow(Overloaded)
+        await expect(commit(stampTime)).rejects.toThrow(fault('overloaded'))
         expect(await table.items(tenant)).toMatchObject([{ pk: `${tenant}#CFG` }])
         expect(await commit(stampTime - 5_000)).toEqual(COMMITTED)
       }
@@ -174,7 +174,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
 
     it('is not sent again once it is too old, whether refused or unanswered', async () => {
       for (const size of [one, several, many])
-        for (const fault of ['throttled', 'lost answer'] as const) {
+        for (const answer of ['throttled', 'lost answer'] as const) {
           const tenant = newTenant()
           const keys = [...Array(size).keys()].map((n) => patientKeyOf(`p${n}`, tenant))
           let sent = 0
@@ -183,7 +183,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
               if (name !== 'Put' && name !== 'TransactWrite') return undefined
               sent++
               table.clock.ahead += stampTime
-              return fault
+              return answer
             },
             { stampTime },
           )
@@ -191,7 +191,9 @@ function suite(engine: DynamoEngine, table: TestTable): void {
             keys.map((key) => writeOf(key, { body: 'one', lastUpdated: table.clock.now() })),
             [],
           )
-          await (fault === 'throttled' ? expect(commit).rejects.toThrow(Overloaded) : expect(commit).rejects.not.toThrow(Overloaded))
+          await (answer === 'throttled'
+            ? expect(commit).rejects.toThrow(fault('overloaded'))
+            : expect(commit).rejects.not.toThrow(fault('overloaded')))
           expect(sent).toBe(1)
         }
     })

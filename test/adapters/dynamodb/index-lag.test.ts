@@ -2,12 +2,12 @@
 import { describe, expect, it } from '@jest/globals'
 import { noteLag, readGreatestLag } from '../../../lambdas/adapters/dynamodb/store/index-lag.ts'
 import { TableClient } from '../../../lambdas/adapters/dynamodb/table-client.ts'
-import { WritesHidden } from '../../../lambdas/ports/faults/writes-hidden.ts'
 import type { DynamoEngine } from '../../engines/dynoxide.ts'
 import { withFaults } from '../../fixtures/dynamodb/faults.ts'
 import { LaggingWorld } from '../../fixtures/dynamodb/lagging-world.ts'
 import { runOnTable } from '../../fixtures/dynamodb/on-dynamo.ts'
 import { newTenant, TestClock, TestTable } from '../../fixtures/dynamodb/store.ts'
+import { fault } from '../../fixtures/machine-fault.ts'
 import { readAllVersions } from '../../fixtures/scans.ts'
 import { instantAt, patientKeyOf, resourceKeyOf, writeOf } from '../../fixtures/versions.ts'
 
@@ -79,7 +79,7 @@ function suite(engine: DynamoEngine, shared: TestTable): void {
       await store.commit([writeOf(patientKeyOf('p', tenant), { lastUpdated: start })], [])
       await note()
       clock.ahead = 10 * MINUTE
-      for (const refused of [since, scan, () => recent('Patient')]) await expect(refused()).rejects.toThrow(WritesHidden)
+      for (const refused of [since, scan, () => recent('Patient')]) await expect(refused()).rejects.toThrow(fault('writes-hidden'))
       expect(await store.settled(tenant, start)).toBe(false)
       expect((await store.history({ tenant }, {}, undefined, 10)).versions).toHaveLength(1)
       clock.ahead = 12 * MINUTE
@@ -96,7 +96,7 @@ function suite(engine: DynamoEngine, shared: TestTable): void {
       await readAllVersions(store, { tenant, type: 'Patient', asOf: start, limit: 10 })
       expect(waited).toEqual([4.5 * SECOND, 4.5 * SECOND])
       await noteLag(dynamo, start, 2.5 * SECOND, `${tenant}#Patient`)
-      await expect(recent('Patient')).rejects.toThrow(WritesHidden)
+      await expect(recent('Patient')).rejects.toThrow(fault('writes-hidden'))
     })
   })
 

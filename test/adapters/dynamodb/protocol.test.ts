@@ -1,7 +1,6 @@
 /** Large transactions on DynamoDB: crashing coordinators, racing writers, concurrent readers. No commit is torn, lost or applied twice. */
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import { describe, expect, it } from '@jest/globals'
-import { Overloaded } from '../../../lambdas/ports/faults/overloaded.ts'
 import type { ResourceKey, UniquenessGuard, Write } from '../../../lambdas/ports/store/resource-store.ts'
 import type { DynamoEngine } from '../../engines/dynoxide.ts'
 import { type ClientCall, ClientCrash, type ClientFault, withFaults } from '../../fixtures/dynamodb/faults.ts'
@@ -10,6 +9,7 @@ import { type RaceFindings, runRace } from '../../fixtures/dynamodb/race.ts'
 import { decodeText, newTenant, TestClock, type TestTable } from '../../fixtures/dynamodb/store.ts'
 import { eventually } from '../../fixtures/eventually.ts'
 import { firstSeed, isFullRun } from '../../fixtures/long-runs.ts'
+import { fault } from '../../fixtures/machine-fault.ts'
 import { instantAt, patientKeyOf, writeOf } from '../../fixtures/versions.ts'
 
 const isFull = process.env.DYNAMODB_ENDPOINT !== undefined || isFullRun
@@ -145,7 +145,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
         return text.includes('PENDING') && stagings.length === 0 ? { after: async () => (table.clock.ahead += 1_001) } : undefined
       }
       const store = table.store({ client: clientWith(plan), transactionTime: 1_000 })
-      await expect(store.commit(writes, guards)).rejects.toThrow(Overloaded)
+      await expect(store.commit(writes, guards)).rejects.toThrow(fault('overloaded'))
       expect([stagings, await bodies(keys)]).toEqual([[], BEFORE])
       await table.sweepOut()
       expect([await table.unsettled(keys[0]!.tenant), await bodies(keys)]).toEqual([[], BEFORE])

@@ -7,9 +7,9 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from '@jest/globals'
 import { FilesystemBlobStore } from '../../../lambdas/adapters/filesystem/blob-store.ts'
 import { replaceDurably } from '../../../lambdas/adapters/filesystem/durable-file.ts'
-import { DiskFull } from '../../../lambdas/ports/faults/disk-full.ts'
 import { blobStoreContract } from '../../contracts/blob-store.contract.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
+import { fault } from '../../fixtures/machine-fault.ts'
 import { isProgramUsable, itRequiring } from '../../fixtures/needing.ts'
 
 const root = newFolder()
@@ -42,11 +42,11 @@ describe('A folder of blobs', () => {
     expect((await new FilesystemBlobStore(folder).get('a'))?.bytes).toEqual(Buffer.from(bytes))
   })
 
-  it.each(['ENOSPC', 'EDQUOT', 'EFBIG'])('throws DiskFull for %s', async (code) => {
+  it.each(['ENOSPC', 'EDQUOT', 'EFBIG'])('throws disk-full for %s', async (code) => {
     const writing = replaceDurably(join(root, 'no-room', 'object'), async () => {
       throw Object.assign(new Error('write'), { code })
     })
-    await expect(writing).rejects.toThrow(DiskFull)
+    await expect(writing).rejects.toThrow(fault('disk-full'))
     expect(readdirSync(join(root, 'no-room'))).toEqual([])
   })
 

@@ -13,7 +13,6 @@ import type {
   ExpressionBudget,
   FoundValue,
 } from '../../../lambdas/ports/execution/expression-runner.ts'
-import { Overloaded } from '../../../lambdas/ports/faults/overloaded.ts'
 import { EXPRESSION_PROGRAM } from '../../../lambdas/runtime/expressions/expression-program.ts'
 import { evaluateAhead } from '../../../lambdas/search/custom/batch-evaluation.ts'
 import { findExpressionProblem } from '../../../lambdas/search/custom/usable-expression.ts'
@@ -22,6 +21,7 @@ import { PACKAGE_FOLDER } from '../../../search-mappings/generate/hl7.ts'
 import { isAlive } from '../../fixtures/alive.ts'
 import { eventually } from '../../fixtures/eventually.ts'
 import { isFullRun } from '../../fixtures/long-runs.ts'
+import { fault } from '../../fixtures/machine-fault.ts'
 
 const runner = new ForkedExpressionRunner({ program: EXPRESSION_PROGRAM, memory: 128 })
 afterAll(() => runner.close())
@@ -127,7 +127,7 @@ describe('an expression that costs too much', () => {
     const all = await Promise.allSettled(Array.from({ length: 80 }, () => evaluated('Patient.id')))
     const refused = all.filter((each) => each.status === 'rejected')
     expect(refused.length).toBe(16)
-    for (const each of refused) expect(each.reason).toBeInstanceOf(Overloaded)
+    for (const each of refused) expect(each.reason).toEqual(fault('overloaded'))
   })
 })
 

@@ -2,8 +2,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { type Client, errors } from '@opensearch-project/opensearch'
 import { OpenSearchIndex } from '../../../lambdas/adapters/opensearch/search-index.ts'
-import { SearchTooCostly } from '../../../lambdas/ports/faults/too-costly.ts'
 import { and, type Plan } from '../../../lambdas/ports/search/plan.ts'
+import { fault } from '../../fixtures/machine-fault.ts'
 
 const BUDGET = 10_000
 const PLAN: Plan = { tenant: 'one', types: ['Patient'], where: and(), access: 'everything', order: [], limit: 10, total: 'none' }
@@ -71,7 +71,7 @@ describe.each([
     ['answers 504', { takes: 1, status: 504 }],
   ])('is sent once and is too costly if the engine %s', async (_, answer) => {
     answers = () => answer
-    await expect(index.find(plan)).rejects.toThrow(SearchTooCostly)
+    await expect(index.find(plan)).rejects.toThrow(fault('too-costly'))
     expect(attempts).toHaveLength(1)
   })
 
@@ -105,6 +105,6 @@ describe.each([
 
 it('One budget covers all requests of a search', async () => {
   answers = () => ({ takes: 6_000, hits: 10_000 })
-  await expect(index.find({ ...PLAN, limit: 40_000 })).rejects.toThrow(SearchTooCostly)
+  await expect(index.find({ ...PLAN, limit: 40_000 })).rejects.toThrow(fault('too-costly'))
   expect(attempts.map(({ left }) => left)).toEqual([BUDGET, 4_000])
 })

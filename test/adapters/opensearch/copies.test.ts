@@ -1,7 +1,7 @@
 /** The copies of an index on a cluster that cancels, moves and adds copies while writes continue. */
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { readBody } from '../../../lambdas/adapters/opensearch/document-body.ts'
-import { NotApplied } from '../../../lambdas/ports/faults/not-applied.ts'
+import { isFault } from '../../../lambdas/ports/faults.ts'
 import { and, type Plan } from '../../../lambdas/ports/search/plan.ts'
 import type { IndexDocument } from '../../../lambdas/ports/search/search-index.ts'
 import { randomOf } from '../../contracts/generated-search.ts'
@@ -135,7 +135,7 @@ class Writing {
     const ids = new Set(Array.from({ length: 40 }, () => `${this.#random.below(400)}`))
     const batch = [...ids].map((id) => this.#next(id))
     // The stream redelivers versions that were not applied.
-    await eventually(() => isDone(this.#open.index.apply(batch), NotApplied))
+    await eventually(() => isDone(this.#open.index.apply(batch)))
     for (const each of batch) this.#newest.set(each.id, each)
     const sent = this.#sent + 1
     await eventually(async () => {
@@ -169,12 +169,12 @@ class Writing {
   }
 }
 
-async function isDone(work: Promise<void>, unless: new (...given: never[]) => Error): Promise<boolean> {
+async function isDone(work: Promise<void>): Promise<boolean> {
   try {
     await work
     return true
   } catch (error) {
-    if (error instanceof unless) return false
+    if (isFault(error, 'not-applied')) return false
     throw error
   }
 }

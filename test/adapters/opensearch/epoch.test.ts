@@ -3,11 +3,11 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { externalVersion } from '../../../lambdas/adapters/opensearch/external-version.ts'
 import { hitOf } from '../../../lambdas/adapters/opensearch/search-requests.ts'
 import { tokenOf } from '../../../lambdas/adapters/opensearch/visibility.ts'
-import { Unavailable } from '../../../lambdas/ports/faults/unavailable.ts'
 import { and, type Plan } from '../../../lambdas/ports/search/plan.ts'
 import type { IndexDocument, SearchIndex } from '../../../lambdas/ports/search/search-index.ts'
 import { document } from '../../contracts/index-document.ts'
 import { createTestIndex, runOnOpenSearch, type TestIndex } from '../../engines/opensearch-index.ts'
+import { fault } from '../../fixtures/machine-fault.ts'
 
 it('A hit has the version of its resource in every epoch up to a million', () => {
   for (const epoch of [0, 1, 1_000_000])
@@ -55,7 +55,7 @@ runOnOpenSearch('OpenSearch behind a store that was set back', (endpoint) => {
     expect(await after.caughtUp([tokenOf(basic('a', 3))], 0)).toBe(true)
     await open.index.apply([basic('a', 6), basic('a', 7, { deleted: true })])
     expect(await found(after)).toEqual(['a 3'])
-    await expect(open.index.find(plan)).rejects.toThrow(Unavailable)
+    await expect(open.index.find(plan)).rejects.toThrow(fault('unavailable'))
     await after.applyAgain([basic('a', 3, { deleted: true })])
     expect(await found(after)).toEqual([])
   })

@@ -4,14 +4,14 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { indexDefinition } from '../../../lambdas/adapters/opensearch/index-definition.ts'
 import type { OpenSearchIndex, OpenSearchOptions } from '../../../lambdas/adapters/opensearch/search-index.ts'
 import { tokenOf } from '../../../lambdas/adapters/opensearch/visibility.ts'
-import { NotApplied } from '../../../lambdas/ports/faults/not-applied.ts'
-import { Overloaded } from '../../../lambdas/ports/faults/overloaded.ts'
+import { isFault } from '../../../lambdas/ports/faults.ts'
 import { and, type Plan, type Predicate } from '../../../lambdas/ports/search/plan.ts'
 import type { IndexDocument } from '../../../lambdas/ports/search/search-index.ts'
 import { document } from '../../contracts/index-document.ts'
 import { createTestIndex, runOnOpenSearch, TEST_SETTINGS, type TestIndex } from '../../engines/opensearch-index.ts'
 import { type FaultyEngine, type ProxiedRequest, type ProxyFault, startFaultyProxy } from '../../engines/opensearch-proxy.ts'
 import { eventually } from '../../fixtures/eventually.ts'
+import { fault } from '../../fixtures/machine-fault.ts'
 
 /** Milliseconds to wait for a silent engine. An engine that answers may take longer on a busy machine. */
 const SILENT = 2_000
@@ -61,8 +61,8 @@ runOnOpenSearch('OpenSearch among faults', (endpoint) => {
   const key = (field: string, value: string): Predicate => ({ kind: 'key', field, oneOf: [value] })
   const notApplied = async (index: { apply: OpenSearchIndex['apply'] }, documents: readonly IndexDocument[]) => {
     const error = await index.apply(documents).catch((error: unknown) => error)
-    expect(error).toBeInstanceOf(NotApplied)
-    return (error as NotApplied).documents.map(({ id }) => id).join(' ')
+    if (!isFault(error, 'not-applied')) throw error
+    return error.documents.map(({ id }) => id).join(' ')
   }
 
   describe('A temporary fault', () => {
@@ -156,9 +156,9 @@ runOnOpenSearch('OpenSearch among faults', (endpoint) => {
       for (const error of [written, searched]) expect(inspect(error, { depth: 20, showHidden: true })).not.toContain('sentinel')
     })
 
-    it('fails a search with Overloaded if it is refused to the end', async () => {
+    it('fails a search with overloaded if it is refused to the end', async () => {
       const index = await through(() => ({ kind: 'status', status: 429 }))
-      await expect(index.find(plan())).rejects.toThrow(Overloaded)
+      await expect(index.find(plan())).rejects.toThrow(fault('overloaded'))
     })
 
     it.each(['closed', 'shut for reading', 'shut for writing'])('blocks an index that is %s until it is open again', async (how) => {

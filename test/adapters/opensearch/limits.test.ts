@@ -1,12 +1,12 @@
 /** Requests at the limits of OpenSearch, on the engine of OPENSEARCH_ENDPOINT. */
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { tokenOf } from '../../../lambdas/adapters/opensearch/visibility.ts'
-import { SearchTooCostly, TooManyGroups } from '../../../lambdas/ports/faults/too-costly.ts'
 import { and, metresBetween, not, type Plan, type Predicate } from '../../../lambdas/ports/search/plan.ts'
 import { randomOf } from '../../contracts/generated-search.ts'
 import { document } from '../../contracts/index-document.ts'
 import { createTestIndex, runOnOpenSearch, type TestIndex } from '../../engines/opensearch-index.ts'
 import { type ProxiedRequest, startFaultyProxy } from '../../engines/opensearch-proxy.ts'
+import { fault } from '../../fixtures/machine-fault.ts'
 
 runOnOpenSearch('OpenSearch', (endpoint) => {
   let open: TestIndex
@@ -107,17 +107,17 @@ runOnOpenSearch('OpenSearch', (endpoint) => {
       })
     expect((await groups()).groups.map(({ key }) => key)).toEqual(['9-998', '9-999'])
     await open.index.apply([document({ type: 'Media', id: '14', groups: { 'g:code': ['one more'] } })])
-    await expect(groups()).rejects.toThrow(TooManyGroups)
+    await expect(groups()).rejects.toThrow(fault('too-many-groups'))
   })
 
-  it('throws SearchTooCostly for too many conditions and for too long searches', async () => {
+  it('throws too-costly for too many conditions and for too long searches', async () => {
     const keys = (i: number) => Array.from({ length: 50 }, (_, j) => `${'y'.repeat(200)}${i}-${j}`)
     await open.index.apply(Array.from({ length: 2_000 }, (_, i) => document({ type: 'Claim', id: `${i}`, keys: { b: keys(i) } })))
     const each = (many: number, text: string): Predicate => ({
       kind: 'some',
       of: Array.from({ length: many }, (_, i) => ({ kind: 'contains', field: 'b', text: `${text}${i}` })),
     })
-    await expect(open.index.find(plan('Claim', { where: each(5_000, 'z') }))).rejects.toThrow(SearchTooCostly)
+    await expect(open.index.find(plan('Claim', { where: each(5_000, 'z') }))).rejects.toThrow(fault('too-costly'))
     const sent: ProxiedRequest[] = []
     const proxy = await startFaultyProxy(endpoint, (request) => {
       sent.push(request)
@@ -125,7 +125,7 @@ runOnOpenSearch('OpenSearch', (endpoint) => {
     })
     const hasty = open.another({ budget: 1 }, proxy.endpoint)
     // A busy machine may use up the budget before anything is sent.
-    while (sent.length === 0) await expect(hasty.find(plan('Claim', { where: each(500, 'y-y') }))).rejects.toThrow(SearchTooCostly)
+    while (sent.length === 0) await expect(hasty.find(plan('Claim', { where: each(500, 'y-y') }))).rejects.toThrow(fault('too-costly'))
     await proxy.close()
     expect(sent).toHaveLength(1)
     const { path, body } = sent[0]!

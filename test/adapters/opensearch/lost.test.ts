@@ -1,13 +1,12 @@
 /** Searches and writes on an index that is lost, restored or foreign: no result is incomplete, and the index is rebuilt. */
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { tokenOf } from '../../../lambdas/adapters/opensearch/visibility.ts'
-import { NotApplied } from '../../../lambdas/ports/faults/not-applied.ts'
-import { Unavailable } from '../../../lambdas/ports/faults/unavailable.ts'
 import { and, type GroupPlan, type Plan } from '../../../lambdas/ports/search/plan.ts'
 import type { IndexDocument } from '../../../lambdas/ports/search/search-index.ts'
 import { document } from '../../contracts/index-document.ts'
 import { createTestIndex, runOnOpenSearch, type TestIndex } from '../../engines/opensearch-index.ts'
 import { startFaultyProxy } from '../../engines/opensearch-proxy.ts'
+import { fault } from '../../fixtures/machine-fault.ts'
 
 runOnOpenSearch('OpenSearch without an index', (endpoint) => {
   let open: TestIndex
@@ -56,7 +55,7 @@ runOnOpenSearch('OpenSearch without an index', (endpoint) => {
       () => open.index.groups(grouping),
       () => open.index.distinct(plan('Patient'), 'b', 10),
     ])
-      await expect(search()).rejects.toThrow(Unavailable)
+      await expect(search()).rejects.toThrow(fault('unavailable'))
     expect(await found('Basic', 'Observation')).toBe(3)
     expect(await found(...wide.slice(1))).toBe(3)
     expect(await open.index.caughtUp([tokenOf(some('Patient', 1)[0]!)], 0)).toBe(false)
@@ -71,10 +70,10 @@ runOnOpenSearch('OpenSearch without an index', (endpoint) => {
       return undefined
     })
     const through = open.another({}, proxy.endpoint)
-    await expect(through.find(plan('Patient'))).rejects.toThrow(Unavailable)
+    await expect(through.find(plan('Patient'))).rejects.toThrow(fault('unavailable'))
     expect(asked).toHaveLength(1)
     await open.index.tend()
-    await expect(through.find(plan('Patient'))).rejects.toThrow(Unavailable)
+    await expect(through.find(plan('Patient'))).rejects.toThrow(fault('unavailable'))
     expect(asked).toHaveLength(1)
     await proxy.close()
   })
@@ -106,7 +105,7 @@ runOnOpenSearch('OpenSearch without an index', (endpoint) => {
     await rebuilt('Patient', some('Patient', 2))
     expect([await found('Patient'), await found('Basic'), await lacking(), await open.index.tend()]).toEqual([2, 3, [], []])
     await drop('patient-*')
-    await expect(found('Patient')).rejects.toThrow(Unavailable)
+    await expect(found('Patient')).rejects.toThrow(fault('unavailable'))
     expect(await open.index.tend()).toEqual(['Patient'])
   })
 
@@ -115,12 +114,11 @@ runOnOpenSearch('OpenSearch without an index', (endpoint) => {
     await drop('patient-*')
     const newer = some('Patient', 1, { version: 2 })
     const error = await open.index.apply([...newer, document({ type: 'Basic', id: '9' })]).catch((error: unknown) => error)
-    expect(error).toBeInstanceOf(NotApplied)
-    expect((error as NotApplied).documents).toMatchObject([{ type: 'Patient', id: '0' }])
+    expect(error).toMatchObject({ fault: 'not-applied', documents: [{ type: 'Patient', id: '0' }] })
     expect([await lacking(), await wanted(), await found('Basic')]).toEqual([['Patient'], ['Patient'], 2])
     // It is delivered again: the rebuild includes it.
     await open.index.apply(newer)
-    await expect(found('Patient')).rejects.toThrow(Unavailable)
+    await expect(found('Patient')).rejects.toThrow(fault('unavailable'))
   })
 
   it('finds an index in rebuild until it is removed, also once it is serving', async () => {
@@ -130,7 +128,7 @@ runOnOpenSearch('OpenSearch without an index', (endpoint) => {
     expect(await isThere(removed.name)).toBe(true)
     await drop('patient-next-*')
     expect(await isThere(removed.name)).toBe(false)
-    await expect(removed.apply(some('Patient', 3))).rejects.toThrow(NotApplied)
+    await expect(removed.apply(some('Patient', 3))).rejects.toThrow(fault('not-applied'))
     const next = await open.index.rebuild('Patient')
     await next.apply(some('Patient', 3))
     await next.swap()
@@ -148,7 +146,7 @@ runOnOpenSearch('OpenSearch without an index', (endpoint) => {
     const late = open.another({ knownFor: 1e9, live: async () => before })
     await late.apply(some('Patient', 1, { version: 3 }))
     await rebuild.swap()
-    await expect(late.apply(some('Patient', 1, { version: 4 }))).rejects.toThrow(NotApplied)
+    await expect(late.apply(some('Patient', 1, { version: 4 }))).rejects.toThrow(fault('not-applied'))
     expect(await lacking()).toEqual(['Patient'])
     await open.madeWhole('Patient', rebuild.identity)
     await open.index.apply(some('Patient', 1, { version: 4 }))
@@ -173,7 +171,7 @@ runOnOpenSearch('OpenSearch without an index', (endpoint) => {
         path: `/${index}`,
         body: { aliases: { [`${open.prefix}-patient-${identity}`]: {} } },
       })
-    await expect(found('Patient')).rejects.toThrow(Unavailable)
+    await expect(found('Patient')).rejects.toThrow(fault('unavailable'))
     await open.index.tend()
     await rebuilt('Patient', some('Patient', 3))
     expect(await found('Patient')).toBe(3)

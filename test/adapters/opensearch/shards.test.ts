@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { Client } from '@opensearch-project/opensearch'
 import { OpenSearchIndex } from '../../../lambdas/adapters/opensearch/search-index.ts'
 import { tokenOf } from '../../../lambdas/adapters/opensearch/visibility.ts'
-import type { FaultKind } from '../../../lambdas/ports/faults/machine-error.ts'
+import type { FaultKind } from '../../../lambdas/ports/faults.ts'
 import { and, type Plan } from '../../../lambdas/ports/search/plan.ts'
 import { type AnsweringEngine, startAnsweringEngine } from '../../engines/opensearch-double.ts'
 

@@ -7,11 +7,12 @@ import { backupStoreFile, checkStoreFile } from '../../../lambdas/adapters/sqlit
 import { SqliteChangeFeed } from '../../../lambdas/adapters/sqlite-store/change-feed.ts'
 import { SqliteResourceStore } from '../../../lambdas/adapters/sqlite-store/resource-store.ts'
 import { StoreFileError } from '../../../lambdas/adapters/sqlite-store/schema.ts'
-import { Damaged } from '../../../lambdas/ports/faults/damaged.ts'
+import { isFault } from '../../../lambdas/ports/faults.ts'
 import type { ResourceVersion, Write } from '../../../lambdas/ports/store/resource-store.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
 import { eventually } from '../../fixtures/eventually.ts'
 import { caseStepOf } from '../../fixtures/long-runs.ts'
+import { fault } from '../../fixtures/machine-fault.ts'
 import { readAllVersions } from '../../fixtures/scans.ts'
 import { incompressibleTextOf, patientKeyOf, versionOf as version, writeOf as write } from '../../fixtures/versions.ts'
 
@@ -93,14 +94,14 @@ describe('A changed version', () => {
     db.prepare(`${change} WHERE id = ?`).run(key.id)
     db.close()
     const store = await SqliteResourceStore.open({ file })
-    await expect(store.current([key])).rejects.toBeInstanceOf(Damaged)
-    await expect(store.versions([{ ...key, versionId: 1 }])).rejects.toBeInstanceOf(Damaged)
+    await expect(store.current([key])).rejects.toEqual(fault('store-damaged'))
+    await expect(store.versions([{ ...key, versionId: 1 }])).rejects.toEqual(fault('store-damaged'))
     expect(told(await store.current([other]))).toBe(told([versionOf(other.id, 2)]))
     if (!change.startsWith('DELETE')) expect(await damagedIn(store)).toEqual([key.id])
-    expect(await store.heads([key])).toEqual([{ ...key, versionId: 2, deleted: false, damage: expect.any(Damaged) }])
+    expect(await store.heads([key])).toEqual([{ ...key, versionId: 2, deleted: false, damage: fault('store-damaged') }])
     expect(await store.commit([writeOf(key.id, 2)], [])).toEqual({ kind: 'committed' })
     expect(told(await store.current([key]))).toBe(told([versionOf(key.id, 3)]))
-    await expect(store.versions([{ ...key, versionId: 2 }])).rejects.toBeInstanceOf(Damaged)
+    await expect(store.versions([{ ...key, versionId: 2 }])).rejects.toEqual(fault('store-damaged'))
     await store.close()
     for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true })
   })
@@ -113,7 +114,7 @@ describe('A changed version', () => {
     db.prepare(`UPDATE version SET ${column} = ${2n ** 53n} WHERE id = ?`).run(key.id)
     db.close()
     const store = await SqliteResourceStore.open({ file })
-    await expect(store.current([key])).rejects.toBeInstanceOf(Damaged)
+    await expect(store.current([key])).rejects.toEqual(fault('store-damaged'))
     expect(told(await store.current([other]))).toBe(told([versionOf(other.id, 2)]))
     expect(store.newest()).toBe((await store.current([other]))[0]!.lastUpdated)
     await store.close()
@@ -132,8 +133,8 @@ describe('A changed version', () => {
     db.close()
     const store = await SqliteResourceStore.open({ file })
     const key = patientKeyOf('old')
-    await expect(store.current([key])).rejects.toBeInstanceOf(Damaged)
-    await expect(store.versions([{ ...key, versionId: 1 }])).rejects.toBeInstanceOf(Damaged)
+    await expect(store.current([key])).rejects.toEqual(fault('store-damaged'))
+    await expect(store.versions([{ ...key, versionId: 1 }])).rejects.toEqual(fault('store-damaged'))
     expect(await store.heads([key])).toMatchObject([{ ...key, versionId: 1 }])
     expect(await store.commit([writeOf('old', 1)], [])).toEqual({ kind: 'committed' })
     expect(told(await store.current([key]))).toBe(told([versionOf('old', 2)]))
@@ -217,7 +218,7 @@ const answerOf = async (isTrue: () => Promise<boolean>): Promise<string> => {
   try {
     return (await isTrue()) ? 'sound' : `wrong: ${isTrue}`
   } catch (error) {
-    return error instanceof Damaged ? 'damaged' : `${error}: ${isTrue}`
+    return isFault(error, 'store-damaged') ? 'damaged' : `${error}: ${isTrue}`
   }
 }
 

@@ -11,9 +11,9 @@ import { openForWriting, StoreFileError } from '../../../lambdas/adapters/sqlite
 import { packCommit, unpackCommit } from '../../../lambdas/adapters/sqlite-store/writing/commit-message.ts'
 import { commitAll } from '../../../lambdas/adapters/sqlite-store/writing/committer.ts'
 import { LogWriter } from '../../../lambdas/adapters/sqlite-store/writing/log-writer.ts'
-import { Damaged } from '../../../lambdas/ports/faults/damaged.ts'
 import type { ResourceKey, Write } from '../../../lambdas/ports/store/resource-store.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
+import { fault } from '../../fixtures/machine-fault.ts'
 import { incompressibleTextOf, patientKeyOf, resourceKeyOf, versionOf, writeOf } from '../../fixtures/versions.ts'
 
 const SIZE = 2_000
@@ -236,12 +236,12 @@ describe('A changed file', () => {
   ])('reports versions as damaged, serves the rest and accepts writes: %s', async (_, changes) => {
     const file = await changed(...changes)
     await withStore(file, async (store) => {
-      await expect(store.current([packed])).rejects.toBeInstanceOf(Damaged)
-      expect(await store.heads([packed])).toMatchObject([{ versionId: 1, damage: expect.any(Damaged) }])
+      await expect(store.current([packed])).rejects.toEqual(fault('store-damaged'))
+      expect(await store.heads([packed])).toMatchObject([{ versionId: 1, damage: fault('store-damaged') }])
       expect(await store.current([plain])).toEqual([versionOf(plain)])
       expect(await store.commit(observations(20, 10), [])).toEqual({ kind: 'committed' })
       expect(await readAll(store, observations(20, 10))).toEqual(observations(20, 10).map(versionOf))
-      await expect(store.current([packed])).rejects.toBeInstanceOf(Damaged)
+      await expect(store.current([packed])).rejects.toEqual(fault('store-damaged'))
     })
     await expect(backupStoreFile(file, `${file}.backup`)).rejects.toThrow('damaged')
     const feed = new SqliteChangeFeed(file)
@@ -257,7 +257,7 @@ describe('A changed file', () => {
     ['the compartments of a packed version', "UPDATE version SET compartments = 'Patient/another' WHERE id = 'o9'"],
   ])('has a damaged version after a change of %s', async (_, change) => {
     await withStore(await changed(change), async (store) => {
-      await expect(store.current([packed])).rejects.toBeInstanceOf(Damaged)
+      await expect(store.current([packed])).rejects.toEqual(fault('store-damaged'))
       expect(await store.current([observation(8)])).toEqual([versionOf(observation(8))])
     })
   })

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from '@jest/globals'
 import { openGrantsFile, toGrantsFault } from '../../../lambdas/adapters/sqlite-grants/grants-file.ts'
 import { type OpenedGrants, openGrants } from '../../../lambdas/adapters/sqlite-grants/open-grants.ts'
-import { Overloaded } from '../../../lambdas/ports/faults/overloaded.ts'
+import { isFault, type MachineFault } from '../../../lambdas/ports/faults.ts'
 import { clientsContract } from '../../contracts/clients.contract.ts'
 import { grantsContract, PAGE_UNDER_TEST } from '../../contracts/grants.contract.ts'
 import { revocationsContract } from '../../contracts/revocations.contract.ts'
@@ -149,8 +149,8 @@ describe('A full disk', () => {
 
   it('is detected by the error codes of SQLite', () => {
     const said = (errcode: number) => toGrantsFault(Object.assign(new Error('said'), { errcode }), 'grants.db')
-    expect([13, 778, 4_874, 10, 5, 11, 1].map((code) => (said(code) as Error).constructor.name)).toEqual([
-      ...['DiskFull', 'DiskFull', 'DiskFull', 'Error', 'Overloaded', 'Damaged', 'Error'],
+    expect([13, 778, 4_874, 10, 5, 11, 1].map((code) => (said(code) as Partial<MachineFault>).fault)).toEqual([
+      ...['disk-full', 'disk-full', 'disk-full', undefined, 'overloaded', 'store-damaged', undefined],
     ])
   })
 })
@@ -220,7 +220,7 @@ describe('The file of grants', () => {
     const added = Array.from({ length: 6_000 }, (_, i) => grants.add('attempts', `k${i}`, { owner: '', value: 1 }))
     const ended = await Promise.allSettled(added)
     expect(ended.filter((each) => each.status === 'fulfilled' && each.value)).toHaveLength(5_000)
-    expect(ended.every((each) => each.status === 'fulfilled' || each.reason instanceof Overloaded)).toBe(true)
+    expect(ended.every((each) => each.status === 'fulfilled' || isFault(each.reason, 'overloaded'))).toBe(true)
     expect(await grants.add('attempts', 'k5999', { owner: '', value: 1 })).toBe(true)
   })
 

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from '@jest/globals'
 import { KeyFilter } from '../../../lambdas/adapters/sqlite-store/keys/key-filter.ts'
 import { SqliteResourceStore } from '../../../lambdas/adapters/sqlite-store/resource-store.ts'
-import { Damaged } from '../../../lambdas/ports/faults/damaged.ts'
+import { isFault } from '../../../lambdas/ports/faults.ts'
 import { randomOf } from '../../contracts/generated-search.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
 import { eventually } from '../../fixtures/eventually.ts'
@@ -62,7 +62,7 @@ describe('A filter of keys', () => {
       // The key leads to another resource, which is rejected.
       return store.current([patientKeyOf(id)]).then(
         ([found]) => found !== undefined,
-        (error) => error instanceof Damaged,
+        (error) => isFault(error, 'store-damaged'),
       )
     }
     let ghosts = 0

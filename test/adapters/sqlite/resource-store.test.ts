@@ -9,8 +9,6 @@ import { KeyFilter } from '../../../lambdas/adapters/sqlite-store/keys/key-filte
 import { SqliteResourceStore } from '../../../lambdas/adapters/sqlite-store/resource-store.ts'
 import { StoreFileError } from '../../../lambdas/adapters/sqlite-store/schema.ts'
 import { CommitWriter } from '../../../lambdas/adapters/sqlite-store/writing/writer.ts'
-import { Damaged } from '../../../lambdas/ports/faults/damaged.ts'
-import { Overloaded } from '../../../lambdas/ports/faults/overloaded.ts'
 import type { Change, FeedTenants } from '../../../lambdas/ports/store/change-feed.ts'
 import { storedTenantsContract } from '../../contracts/known-tenants.contract.ts'
 import { resourceStoreContract } from '../../contracts/resource-store.contract.ts'
@@ -18,6 +16,7 @@ import { settledVersionsContract } from '../../contracts/settled-versions.contra
 import { newFolder } from '../../fixtures/at-end.ts'
 import { damageBody } from '../../fixtures/damaged-body.ts'
 import { TestClock } from '../../fixtures/dynamodb/store.ts'
+import { fault } from '../../fixtures/machine-fault.ts'
 import { readFirstPage } from '../../fixtures/scans.ts'
 import { waitOneTurn } from '../../fixtures/turns.ts'
 import { writesOf } from '../../fixtures/versions.ts'
@@ -247,7 +246,7 @@ describe('A store of SQLite from before checksums', () => {
     const key = { tenant: 't', type: 'Patient', id: 'a' }
     for (const versionId of [1, 2]) damageBody(file, { ...key, versionId })
     expect(await store.versions([{ ...key, versionId: 1 }])).toMatchObject([{ versionId: 1 }])
-    await expect(store.versions([{ ...key, versionId: 2 }])).rejects.toThrow(Damaged)
+    await expect(store.versions([{ ...key, versionId: 2 }])).rejects.toThrow(fault('store-damaged'))
     await store.close()
   })
 })
@@ -270,7 +269,7 @@ describe('A store of SQLite from before write kinds were stored', () => {
     const { versions } = await store.history(a!, {}, undefined, 10)
     expect(versions.map(({ made }) => made)).toEqual(['patch', undefined])
     damageBody(file, { ...b!, versionId: 1 })
-    await expect(store.current([b!])).rejects.toThrow(Damaged)
+    await expect(store.current([b!])).rejects.toThrow(fault('store-damaged'))
     await store.close()
   })
 })
@@ -394,7 +393,7 @@ describe('A fault under SQLite', () => {
     const results = await Promise.allSettled(commits.map((writes) => store.commit(writes, [])))
     const refused = results.filter(({ status }) => status === 'rejected')
     expect(refused.length).toBeGreaterThan(0)
-    expect(refused).toEqual(refused.map(() => ({ status: 'rejected', reason: expect.any(Overloaded) })))
+    expect(refused).toEqual(refused.map(() => ({ status: 'rejected', reason: fault('overloaded') })))
     for (const [c, { status }] of results.entries()) {
       const heads = await store.current(commits[c]!.slice(0, 10))
       expect(heads.every((head) => (head !== undefined) === (status === 'fulfilled'))).toBe(true)

@@ -2,11 +2,11 @@
 import { expect, it } from '@jest/globals'
 import { SearchPreempted } from '../../../lambdas/adapters/sqlite-index/reading/budget.ts'
 import { SqliteSearchIndex } from '../../../lambdas/adapters/sqlite-index/search-index.ts'
-import { SearchTooCostly } from '../../../lambdas/ports/faults/too-costly.ts'
 import { and, type Plan, type Predicate } from '../../../lambdas/ports/search/plan.ts'
 import { exactValuesContract, executorOf } from '../../contracts/exact-values.contract.ts'
 import { document } from '../../contracts/index-document.ts'
 import { searchIndexContract } from '../../contracts/search-index.contract.ts'
+import { fault } from '../../fixtures/machine-fault.ts'
 
 for (const [name, options] of [
   ['SQLite', {}],
@@ -94,7 +94,7 @@ it('A search of the SQLite index ends with its budget; the next one is answered'
     limit: 10,
     total: 'estimate',
   }
-  await expect(index.find(plan)).rejects.toThrow(SearchTooCostly)
+  await expect(index.find(plan)).rejects.toThrow(fault('too-costly'))
   await expect(index.find({ ...plan, where: and(contains, { kind: 'key', field: 'b', oneOf: ['none'] }) })).resolves.toMatchObject({
     hits: [],
   })

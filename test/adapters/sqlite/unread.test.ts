@@ -6,8 +6,8 @@ import { SqliteChangeFeed } from '../../../lambdas/adapters/sqlite-store/change-
 import { SqliteResourceReader } from '../../../lambdas/adapters/sqlite-store/resource-reader.ts'
 import { SqliteResourceStore } from '../../../lambdas/adapters/sqlite-store/resource-store.ts'
 import { versionsAsOf } from '../../../lambdas/export/versions/versions-as-of.ts'
-import { Unavailable } from '../../../lambdas/ports/faults/unavailable.ts'
 import { newFolder, runAtEnd } from '../../fixtures/at-end.ts'
+import { fault } from '../../fixtures/machine-fault.ts'
 import { instantAt, patientKeyOf, writeOf } from '../../fixtures/versions.ts'
 
 const file = join(newFolder(), 'store.db')
@@ -60,7 +60,7 @@ describe('A disk that fails to read once', () => {
     expect(all).toBeGreaterThan(0)
     for (failing = 1; failing <= all; failing++) {
       calls = 0
-      await expect(read()).rejects.toBeInstanceOf(Unavailable)
+      await expect(read()).rejects.toEqual(fault('unavailable'))
       expect(await read()).toEqual(sound)
     }
     for (const spy of spies) spy.mockRestore()

@@ -15,9 +15,10 @@ import {
 import { DEMO_CLIENT, maintainDemoClient } from '../../../lambdas/auth/clients/demo-client.ts'
 import { Passwords } from '../../../lambdas/auth/login/passwords.ts'
 import { fingerprintOf } from '../../../lambdas/auth/random-secret.ts'
-import { NotRecorded } from '../../../lambdas/ports/faults/not-recorded.ts'
+import { MachineFault } from '../../../lambdas/ports/faults.ts'
 import type { RevocationKey } from '../../../lambdas/ports/rows/revocations.ts'
 import type { AuditRecord } from '../../../lambdas/ports/security/audit-log.ts'
+import { fault } from '../../fixtures/machine-fault.ts'
 import { MemoryClients, MemoryUsers } from '../../fixtures/memory/registered.ts'
 import { MemoryRevocations } from '../../fixtures/memory/revocations.ts'
 import { MemorySigningKeys } from '../../fixtures/memory/signing-keys.ts'
@@ -274,9 +275,9 @@ describe('Each change', () => {
 
   it('is not made if it cannot be audited', async () => {
     const { ports } = opened()
-    const full = { ...ports, audit: { ...ports.audit, prepare: () => Promise.reject(new NotRecorded('full')) } }
+    const full = { ...ports, audit: { ...ports.audit, prepare: () => Promise.reject(new MachineFault('not-recorded', 'full')) } }
     for (const change of [() => addClient(full, app), () => addUser(full, alice, 'correct horse'), () => rotateKeys(full, 0)])
-      await expect(change()).rejects.toThrow(NotRecorded)
+      await expect(change()).rejects.toThrow(fault('not-recorded'))
     expect([await ports.clients.list(), await ports.users.list(), await ports.keys.list()]).toEqual([[], [], []])
   })
 })

@@ -2,7 +2,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { type Guesser, throttleAttempt, throttleFailedAttempts } from '../../../lambdas/auth/login/guess-throttle.ts'
 import { OAuthError } from '../../../lambdas/auth/oauth-error.ts'
-import { Overloaded } from '../../../lambdas/ports/faults/overloaded.ts'
+import { isFault, MachineFault } from '../../../lambdas/ports/faults.ts'
+import { fault } from '../../fixtures/machine-fault.ts'
 import { MemoryGrants } from '../../fixtures/memory/grants.ts'
 import { shortenPauses } from '../../fixtures/short-pauses.ts'
 
@@ -16,7 +17,8 @@ function begun() {
   const attempt = (guesser: Guesser, isRight = false): Promise<string> =>
     throttleAttempt(ports, [guesser], async () => (isRight ? true : undefined)).then(
       (result) => (result === undefined ? 'wrong' : 'right'),
-      (error: OAuthError | Overloaded) => (error instanceof Overloaded ? 'overloaded' : `${error.status} ${error.headers['retry-after']}`),
+      (error: OAuthError | MachineFault) =>
+        error instanceof MachineFault ? error.fault : `${error.status} ${error.headers['retry-after']}`,
     )
   return { ports, later, attempt }
 }
@@ -54,11 +56,11 @@ describe('an account', () => {
 
   it('is not charged for attempts that fail by a machine fault', async () => {
     const { ports, attempt } = begun()
-    const failing = () => throttleAttempt(ports, [ANN, HOSPITAL], () => Promise.reject(new Overloaded('busy')))
-    for (let i = 0; i < 100; i++) await expect(failing()).rejects.toThrow(Overloaded)
+    const failing = () => throttleAttempt(ports, [ANN, HOSPITAL], () => Promise.reject(new MachineFault('overloaded', 'busy')))
+    for (let i = 0; i < 100; i++) await expect(failing()).rejects.toThrow(fault('overloaded'))
     expect([await attempt(ANN), await attempt(HOSPITAL)]).toEqual(['wrong', 'wrong'])
     await times(3, () => attempt(ANN))
-    await expect(failing()).rejects.toThrow(Overloaded)
+    await expect(failing()).rejects.toThrow(fault('overloaded'))
     expect([await attempt(ANN), await attempt(ANN)]).toEqual(['wrong', '429 1'])
   })
 
@@ -92,7 +94,7 @@ describe('attempts that wait for others', () => {
     await new Promise(setImmediate)
     resolve(true)
     expect(await Promise.all(ofBob)).toEqual(Array(10).fill(true))
-    expect((await Promise.all(ofAnn)).filter((result) => result instanceof Overloaded)).toHaveLength(15)
+    expect((await Promise.all(ofAnn)).filter((result) => isFault(result, 'overloaded'))).toHaveLength(15)
   })
 })
 

@@ -3,7 +3,7 @@ import { scryptSync } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { passwordCheck } from '../../../lambdas/auth/login/password-check.ts'
 import { isPassword, Passwords, SCRYPT_COST } from '../../../lambdas/auth/login/passwords.ts'
-import { Overloaded } from '../../../lambdas/ports/faults/overloaded.ts'
+import { isFault } from '../../../lambdas/ports/faults.ts'
 import type { User } from '../../../lambdas/ports/rows/users.ts'
 import { MemoryUsers } from '../../fixtures/memory/registered.ts'
 
@@ -121,7 +121,7 @@ describe('Many concurrent checks', () => {
     const ended = await Promise.allSettled(asked)
     const refused = ended.filter((each) => each.status === 'rejected')
     expect(ended.filter((each) => each.status === 'fulfilled' && each.value)).toHaveLength(62)
-    expect(refused.every(({ reason }) => reason instanceof Overloaded)).toBe(true)
+    expect(refused.every(({ reason }) => isFault(reason, 'overloaded'))).toBe(true)
     expect(await passwords.check('correct horse', kept)).toBe(true)
   })
 

@@ -7,9 +7,10 @@ import type {
   ExpressionBudget,
   ExpressionRunner,
 } from '../../../lambdas/ports/execution/expression-runner.ts'
-import { Overloaded } from '../../../lambdas/ports/faults/overloaded.ts'
+import { MachineFault } from '../../../lambdas/ports/faults.ts'
 import { DEFAULT_TENANT } from '../../../lambdas/ports/store/tenants.ts'
 import { EXPRESSIONS } from '../../fixtures/expressions.ts'
+import { fault } from '../../fixtures/machine-fault.ts'
 import { findErrors, PROFILE_URL, type ProfileElement, profile, profileCheckerOf } from '../../fixtures/profiles/checking.ts'
 
 const many = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i))
@@ -177,8 +178,8 @@ describe('deferred rules', () => {
   })
 
   it('fail as overloaded instead of waiting if too many wait already', async () => {
-    const busy: ExpressionRunner = { evaluate: () => Promise.reject(new Overloaded('busy')) }
-    await expect(profileCheckerOf([profile(own)], busy)(named(1), [PROFILE_URL])).rejects.toThrow(Overloaded)
+    const busy: ExpressionRunner = { evaluate: () => Promise.reject(new MachineFault('overloaded', 'busy')) }
+    await expect(profileCheckerOf([profile(own)], busy)(named(1), [PROFILE_URL])).rejects.toThrow(fault('overloaded'))
   })
 })
 

@@ -1,7 +1,6 @@
 /** What a client is told when the machine cannot do what it asks, and what a person is told. */
 import { describe as about, expect, it } from '@jest/globals'
 import { WHOLE_ACCESS } from '../../../lambdas/access/access.ts'
-import { RefusedCall } from '../../../lambdas/adapters/dynamodb/retry.ts'
 import { OpenSearchError } from '../../../lambdas/adapters/opensearch/cluster.ts'
 import { fhirError } from '../../../lambdas/fhir/outcome.ts'
 import { openAuthenticator } from '../../../lambdas/http/authenticators.ts'
@@ -11,44 +10,30 @@ import { describeError } from '../../../lambdas/http/steps/describe-errors.ts'
 import { batch } from '../../../lambdas/interactions/bundle/batch.ts'
 import { EntryResponses } from '../../../lambdas/interactions/bundle/entry-responses.ts'
 import type { FhirRequest } from '../../../lambdas/interactions/interaction.ts'
-import { ClockJumped } from '../../../lambdas/ports/faults/clock-jumped.ts'
-import { Damaged } from '../../../lambdas/ports/faults/damaged.ts'
-import { DiskFull } from '../../../lambdas/ports/faults/disk-full.ts'
-import { IndexAhead } from '../../../lambdas/ports/faults/index-ahead.ts'
-import { IndexBehind } from '../../../lambdas/ports/faults/index-behind.ts'
-import { IndexOutdated } from '../../../lambdas/ports/faults/index-outdated.ts'
-import { type FaultKind, MachineFault } from '../../../lambdas/ports/faults/machine-error.ts'
-import { NotApplied } from '../../../lambdas/ports/faults/not-applied.ts'
-import { NotBegun } from '../../../lambdas/ports/faults/not-begun.ts'
-import { NotRecorded } from '../../../lambdas/ports/faults/not-recorded.ts'
-import { Overloaded } from '../../../lambdas/ports/faults/overloaded.ts'
-import { TimedOut } from '../../../lambdas/ports/faults/timed-out.ts'
-import { SearchTooCostly, TooManyGroups } from '../../../lambdas/ports/faults/too-costly.ts'
-import { WritesHidden } from '../../../lambdas/ports/faults/writes-hidden.ts'
-import { WritesStopped } from '../../../lambdas/ports/faults/writes-stopped.ts'
+import { type FaultKind, indexBehind, MachineFault, notApplied } from '../../../lambdas/ports/faults.ts'
 
 const SECRET = 'Erika Mustermann'
 
 const ERRORS: Readonly<Record<FaultKind, MachineFault>> = {
-  overloaded: new Overloaded(SECRET),
-  refused: new RefusedCall(SECRET),
-  'too-costly': new SearchTooCostly(SECRET),
-  'index-behind': new IndexBehind(),
-  'writes-hidden': new WritesHidden(SECRET),
-  'too-many-groups': new TooManyGroups(SECRET),
-  'not-recorded': new NotRecorded(SECRET),
-  'not-applied': new NotApplied([], new Error(SECRET)),
+  overloaded: new MachineFault('overloaded', SECRET),
+  refused: new MachineFault('refused', SECRET),
+  'too-costly': new MachineFault('too-costly', SECRET),
+  'index-behind': indexBehind(),
+  'writes-hidden': new MachineFault('writes-hidden', SECRET),
+  'too-many-groups': new MachineFault('too-many-groups', SECRET),
+  'not-recorded': new MachineFault('not-recorded', SECRET),
+  'not-applied': notApplied([], new Error(SECRET)),
   failed: new OpenSearchError(500, SECRET, SECRET),
   unavailable: new OpenSearchError(503, SECRET, SECRET),
-  'disk-full': new DiskFull(SECRET),
-  'store-damaged': new Damaged('store', SECRET),
-  'index-damaged': new Damaged('index', SECRET),
-  'index-ahead': new IndexAhead(SECRET),
-  'index-outdated': new IndexOutdated(SECRET),
-  'clock-jumped': new ClockJumped(SECRET),
-  'writes-stopped': new WritesStopped(SECRET),
-  'timed-out': new TimedOut(SECRET),
-  'not-begun': new NotBegun(SECRET),
+  'disk-full': new MachineFault('disk-full', SECRET),
+  'store-damaged': new MachineFault('store-damaged', SECRET),
+  'index-damaged': new MachineFault('index-damaged', SECRET),
+  'index-ahead': new MachineFault('index-ahead', SECRET),
+  'index-outdated': new MachineFault('index-outdated', SECRET),
+  'clock-jumped': new MachineFault('clock-jumped', SECRET),
+  'writes-stopped': new MachineFault('writes-stopped', SECRET),
+  'timed-out': new MachineFault('timed-out', SECRET),
+  'not-begun': new MachineFault('not-begun', SECRET),
 }
 
 type Told = { readonly severity: string; readonly code: string; readonly details: { readonly text: string } }
@@ -106,7 +91,7 @@ about('a machine fault', () => {
     expect(answer).toEqual({ status: 504, retryAfter: '5', severity: 'error', code: 'timeout', reported })
     expect(text).toMatch(/may have been done/)
   })
-  it('has the name of its class', () => {
+  it('carries its kind', () => {
     for (const [fault, error] of Object.entries(ERRORS)) expect([error instanceof MachineFault, error.fault]).toEqual([true, fault])
   })
 })
@@ -178,7 +163,7 @@ about('a batch', () => {
 })
 
 it('includes Retry-After and the number of versions left in the 503 of an index that is behind', () => {
-  const { status, headers, body } = describeError(new IndexBehind({ retryAfter: 17, versions: 12_345 }), 'r1', () => undefined)
+  const { status, headers, body } = describeError(indexBehind({ retryAfter: 17, versions: 12_345 }), 'r1', () => undefined)
   expect([status, headers]).toEqual([503, { 'retry-after': '17' }])
   expect(JSON.stringify(body)).toContain('12,345 versions are not indexed yet')
 })

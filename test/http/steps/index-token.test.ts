@@ -7,8 +7,8 @@ import type { Exchange, HttpResponse } from '../../../lambdas/http/exchange.ts'
 import { awaitIndexToken, returnIndexToken, type TokenParts } from '../../../lambdas/http/steps/index-token.ts'
 import type { FhirResponse } from '../../../lambdas/interactions/interaction.ts'
 import type { Blob } from '../../../lambdas/ports/blobs/blob-store.ts'
-import { IndexBehind } from '../../../lambdas/ports/faults/index-behind.ts'
 import type { VersionKey } from '../../../lambdas/ports/store/resource-store.ts'
+import { fault } from '../../fixtures/machine-fault.ts'
 
 function world(isVisible: boolean | 'down' = true, consistency: TokenParts['consistency'] = 'eventual') {
   const kept = new Map<string, Blob>()
@@ -115,7 +115,7 @@ describe('X-Index-Token', () => {
   it('is 503 while the index lags behind', async () => {
     const { tell, wait } = world(false)
     const { 'x-index-token': token = '' } = await tell(versions(1))
-    await expect(wait(token)).rejects.toBeInstanceOf(IndexBehind)
+    await expect(wait(token)).rejects.toEqual(fault('index-behind'))
   })
 })
 

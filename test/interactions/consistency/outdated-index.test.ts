@@ -11,9 +11,9 @@ import {
   outdatedWarningIndex,
 } from '../../../lambdas/interactions/consistency/outdated-index.ts'
 import type { FhirRequest } from '../../../lambdas/interactions/interaction.ts'
-import { IndexOutdated } from '../../../lambdas/ports/faults/index-outdated.ts'
 import { and, type GroupPlan, type Plan } from '../../../lambdas/ports/search/plan.ts'
 import type { SearchIndex } from '../../../lambdas/ports/search/search-index.ts'
+import { fault } from '../../fixtures/machine-fault.ts'
 import { memoryState } from '../../fixtures/memory-state.ts'
 
 const ASKED = { tenant: 't', types: ['Patient'], where: and(), access: 'everything', order: [], limit: 1 } as const
@@ -33,7 +33,7 @@ const asking = async ({ types, field }: { readonly types: readonly string[]; rea
 it('conditional interactions are rejected for every search of an outdated index', async () => {
   const index = outdatedRejectingIndex(NOTHING, asking)
   for (const look of [() => index.find(PLAN), () => index.groups(GROUPS), () => index.distinct(PLAN, 'name', 1)])
-    await expect(look()).rejects.toThrow(IndexOutdated)
+    await expect(look()).rejects.toThrow(fault('index-outdated'))
   expect(await index.find({ ...PLAN, types: ['Basic'] })).toEqual({ hits: [], more: false })
 })
 

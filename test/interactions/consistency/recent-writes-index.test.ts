@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import { SqliteSearchIndex } from '../../../lambdas/adapters/sqlite-index/search-index.ts'
 import type { FhirError } from '../../../lambdas/fhir/outcome.ts'
 import { recentWritesIndex } from '../../../lambdas/interactions/consistency/recent-writes-index.ts'
-import { IndexBehind } from '../../../lambdas/ports/faults/index-behind.ts'
+import { indexBehind } from '../../../lambdas/ports/faults.ts'
 import type { Plan } from '../../../lambdas/ports/search/plan.ts'
 import type { HitPage, SearchIndex } from '../../../lambdas/ports/search/search-index.ts'
 import type { RecentWrites } from '../../../lambdas/ports/store/recent-writes.ts'
@@ -23,7 +23,10 @@ const treeOf = ({ body, deleted }: ResourceVersion) => (deleted ? undefined : JS
 /** Of what is searched in a regular minute. */
 const PULSE = NOW - 30_000
 
-/** `indexed`: what the index knows; `written`: all versions of the store; `pulses`: of each search one after the other, and the last of all others. */
+/**
+ * `indexed`: what the index knows; `written`: all versions of the store; `pulses`: of each search one after the other, and the last of all
+ * others.
+ */
 async function world(indexed: readonly ResourceVersion[], written: readonly ResourceVersion[], ...pulses: readonly (number | undefined)[]) {
   const sqlite = new SqliteSearchIndex(':memory:')
   const left = pulses.length === 0 ? [PULSE] : [...pulses]
@@ -42,7 +45,7 @@ async function world(indexed: readonly ResourceVersion[], written: readonly Reso
     async *recent(_scope, since, most) {
       asked.push([since, most])
       const heads = new Map(newestFirst.toReversed().map((version) => [version.id, version]))
-      if (newestFirst.filter(({ lastUpdated }) => lastUpdated >= since).length > most) throw new IndexBehind()
+      if (newestFirst.filter(({ lastUpdated }) => lastUpdated >= since).length > most) throw indexBehind()
       yield* [...heads.values()].filter(({ lastUpdated }) => lastUpdated >= since)
     },
   }

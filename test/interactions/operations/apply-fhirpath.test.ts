@@ -4,8 +4,8 @@ import { WHOLE_ACCESS } from '../../../lambdas/access/access.ts'
 import type { Caller, FhirRequest } from '../../../lambdas/interactions/interaction.ts'
 import { applyFhirPath } from '../../../lambdas/interactions/operations/apply-fhirpath.ts'
 import type { EvaluationResult, ExpressionBudget, ExpressionRunner } from '../../../lambdas/ports/execution/expression-runner.ts'
-import { Overloaded } from '../../../lambdas/ports/faults/overloaded.ts'
 import { eventually } from '../../fixtures/eventually.ts'
+import { fault } from '../../fixtures/machine-fault.ts'
 
 const parameter = [
   { name: 'fhirPath', valueString: 'true' },
@@ -42,7 +42,7 @@ it('refuses more than eight evaluations of a user at once, and evaluates those o
   const { ask, release, reached } = site()
   const own = times(8, () => ask())
   await reached(8)
-  await expect(ask()).rejects.toThrow(Overloaded)
+  await expect(ask()).rejects.toThrow(fault('overloaded'))
   const others = [ask({ user: 'bob' }), ask({ client: 'other' }), ask({ tenant: 'south' })]
   await reached(11)
   release()
@@ -57,7 +57,7 @@ it('refuses more than 32 evaluations of a tenant at once', async () => {
   const { ask, release, reached } = site()
   const all = ['a', 'b', 'c', 'd'].flatMap((user) => times(8, () => ask({ user })))
   await reached(32)
-  await expect(ask({ user: 'e' })).rejects.toThrow(Overloaded)
+  await expect(ask({ user: 'e' })).rejects.toThrow(fault('overloaded'))
   const elsewhere = ask({ tenant: 'south' })
   await reached(33)
   release()

@@ -8,7 +8,7 @@ import type { FhirRequest } from '../../../lambdas/interactions/interaction.ts'
 import { search } from '../../../lambdas/interactions/rest/search.ts'
 import type { SearchPorts } from '../../../lambdas/interactions/searching/page-entries.ts'
 import { visibleStoreOf } from '../../../lambdas/interactions/visible-store.ts'
-import { DiskFull } from '../../../lambdas/ports/faults/disk-full.ts'
+import { MachineFault } from '../../../lambdas/ports/faults.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
 import { patientKeyOf, writeOf } from '../../fixtures/versions.ts'
 
@@ -34,7 +34,7 @@ const requestOf = (posted: boolean, id: string) =>
 
 const pageOf = async (ports: SearchPorts, request: FhirRequest): Promise<BundlePage> => (await search(ports)(request)).body as BundlePage
 const modes = ({ entries }: BundlePage) => entries.map(({ more }) => (more as { search: { mode: string } }).search.mode)
-const FULL = async () => Promise.reject(new DiskFull('full'))
+const FULL = async () => Promise.reject(new MachineFault('disk-full', 'full'))
 
 it.each([
   ['sent by POST', requestOf(true, 'a')],

@@ -5,7 +5,7 @@ import type { Resource } from '../../../lambdas/fhir/resource.ts'
 import { DefinitionReader, MAX_DEFINITION_BYTES } from '../../../lambdas/interactions/validation/definition-reader.ts'
 import { definitionIssuesOf, tenantDefinitions } from '../../../lambdas/interactions/validation/tenant-definitions.ts'
 import type { Conformance } from '../../../lambdas/ports/definitions/conformance.ts'
-import { Unavailable } from '../../../lambdas/ports/faults/unavailable.ts'
+import { MachineFault } from '../../../lambdas/ports/faults.ts'
 import type { ResourceKey, ResourceVersion } from '../../../lambdas/ports/store/resource-store.ts'
 
 const NOTHING: Conformance = {
@@ -87,7 +87,7 @@ describe('A definition', () => {
 
   it('is written while packages are unavailable, with a warning', async () => {
     const failing = (error: Error) => ({ ...NOTHING, valueSet: async () => Promise.reject(error) })
-    const told = await definitionIssuesOf(failing(new Unavailable('no bucket')), valueSet())
+    const told = await definitionIssuesOf(failing(new MachineFault('unavailable', 'no bucket')), valueSet())
     expect(told.map(({ severity, code, expression }) => `${severity} ${code} ${expression}`)).toEqual(['warning incomplete ValueSet.url'])
     await expect(definitionIssuesOf(failing(new Error('no disk')), valueSet())).rejects.toThrow('no disk')
   })

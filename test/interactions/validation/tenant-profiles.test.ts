@@ -1,8 +1,10 @@
-/** Which profiles of a tenant's own are named: which count, how much is looked at, how often, and what happens where something cannot be read. */
+/**
+ * Which profiles of a tenant's own are named: which count, how much is looked at, how often, and what happens where something cannot be
+ * read.
+ */
 import { describe, expect, it } from '@jest/globals'
 import { mergeProfiles, tenantProfiles } from '../../../lambdas/interactions/validation/tenant-profiles.ts'
-import { Damaged } from '../../../lambdas/ports/faults/damaged.ts'
-import { Unavailable } from '../../../lambdas/ports/faults/unavailable.ts'
+import { MachineFault } from '../../../lambdas/ports/faults.ts'
 import type { DamagedVersion, ResourceVersion, ScanPage } from '../../../lambdas/ports/store/resource-store.ts'
 
 const urlOf = (name: string): string => `http://example.org/${name}`
@@ -141,15 +143,15 @@ describe('Profiles of a tenant’s own', () => {
 
   it('are listed without damaged versions, which are logged', async () => {
     const { body: _, lastUpdated: __, compartments: ___, ...key } = profile('a')
-    const damaged: DamagedVersion = { ...key, damage: new Damaged('store', 'StructureDefinition/a is damaged') }
+    const damaged: DamagedVersion = { ...key, damage: new MachineFault('store-damaged', 'StructureDefinition/a is damaged') }
     const own = of([{ ...page(profile('b')), damaged: [damaged] }])
     expect([await own.named(), await own.named(), own.warned]).toEqual([['b'], ['b'], ['StructureDefinition/a is damaged']])
-    const all = of(new Damaged('store', 'The store is damaged'))
+    const all = of(new MachineFault('store-damaged', 'The store is damaged'))
     expect([await all.named(), all.warned]).toEqual([[], ['The store is damaged']])
   })
 
   it('are scanned again after a machine fault', async () => {
-    const own = of(new Unavailable('no disk'))
+    const own = of(new MachineFault('unavailable', 'no disk'))
     await expect(own.named()).rejects.toThrow('no disk')
     own.given.pages = [page(profile('a'))]
     expect(await own.named()).toEqual(['a'])

@@ -4,8 +4,8 @@ import { WHOLE_ACCESS } from '../../../lambdas/access/access.ts'
 import { fhirError } from '../../../lambdas/fhir/outcome.ts'
 import { limitConcurrency, mapInSlices } from '../../../lambdas/interactions/time-slices.ts'
 import { type ReferenceResolver, referenceResolver } from '../../../lambdas/interactions/writing/reference-resolution.ts'
-import { IndexAhead } from '../../../lambdas/ports/faults/index-ahead.ts'
 import type { Plan } from '../../../lambdas/ports/search/plan.ts'
+import { fault } from '../../fixtures/machine-fault.ts'
 
 const reference = (value: string | number) => ({ reference: `Organization?identifier=urn:x|${value}` })
 
@@ -52,9 +52,9 @@ describe('resolving', () => {
     })
     expect(plans).toHaveLength(1)
   })
-  it('fails with IndexAhead if the store lacks the match', async () => {
+  it('fails with index-ahead if the store lacks the match', async () => {
     const { resolve } = counted(false)
-    await expect(resolve({ resourceType: 'Encounter', serviceProvider: reference(1) })).rejects.toThrow(IndexAhead)
+    await expect(resolve({ resourceType: 'Encounter', serviceProvider: reference(1) })).rejects.toThrow(fault('index-ahead'))
   })
   it('makes at most 32 concurrent searches, and 10,000 in total', async () => {
     const { resolve, plans, most } = counted()

@@ -13,6 +13,7 @@ import { type WritingStepParts, writingSteps } from '../../../lambdas/http/pipel
 import { bundle } from '../../../lambdas/interactions/bundle/bundle.ts'
 import type { FhirRequest, FhirResponse } from '../../../lambdas/interactions/interaction.ts'
 import type { WritePorts } from '../../../lambdas/interactions/writing/write-loop.ts'
+import type { MachineFault } from '../../../lambdas/ports/faults.ts'
 import { runAtEnd } from '../../fixtures/at-end.ts'
 import { waitMs } from '../../fixtures/delays.ts'
 import { waitTurns } from '../../fixtures/turns.ts'
@@ -107,7 +108,7 @@ it('sends nothing for work after its response, and everything for the next reque
   const tell = (what: string) => (work: Promise<unknown>) =>
     work.then(
       () => outcomes.push(`${what} done`),
-      (error: Error) => outcomes.push(`${what} ${error.constructor.name}`),
+      (error: MachineFault) => outcomes.push(`${what} ${error.fault}`),
     )
   const key = { pk: 'a', sk: 'b' }
   const lateWork = async () => {
@@ -132,7 +133,7 @@ it('sends nothing for work after its response, and everything for the next reque
     return FOUND
   }
   expect((await asked(next)).status).toBe(200)
-  expect(outcomes).toEqual(['state Overloaded', 'for longer Overloaded', 'store Overloaded'])
+  expect(outcomes).toEqual(['state overloaded', 'for longer overloaded', 'store overloaded'])
   expect(calls.map(({ operation }) => operation)).toEqual(['GetItem', 'PutItem'])
 })
 

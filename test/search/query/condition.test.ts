@@ -1,9 +1,12 @@
-/** Between two stages of a search stand at most 65,536 resources, and four times as many between all: one more and it is refused, never silently incomplete. */
+/**
+ * Between two stages of a search stand at most 65,536 resources, and four times as many between all: one more and it is refused, never
+ * silently incomplete.
+ */
 import { describe, expect, it, jest } from '@jest/globals'
 import { FhirError } from '../../../lambdas/fhir/outcome.ts'
-import { SearchTooCostly } from '../../../lambdas/ports/faults/too-costly.ts'
 import type { Matching } from '../../../lambdas/ports/search/plan.ts'
 import { type Condition, resolveChains, unrestrictedSearchAccess } from '../../../lambdas/search/query/condition.ts'
+import { fault } from '../../fixtures/machine-fault.ts'
 
 const MOST = 65_536
 
@@ -47,7 +50,7 @@ describe.each<[string, Condition]>([
       return []
     }
     const criteria = Array.from({ length: 200 }, () => condition)
-    await expect(resolveChains(criteria, unrestrictedSearchAccess('t'), { distinct: slow })).rejects.toThrow(SearchTooCostly)
+    await expect(resolveChains(criteria, unrestrictedSearchAccess('t'), { distinct: slow })).rejects.toThrow(fault('too-costly'))
     now.mockRestore()
     expect(asked).toBe(3)
   })

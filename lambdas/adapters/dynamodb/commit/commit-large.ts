@@ -4,7 +4,7 @@
  * of a commit.
  */
 import { forEachInParallel } from '../../../ports/execution/parallel.ts'
-import { Overloaded } from '../../../ports/faults/overloaded.ts'
+import { MachineFault } from '../../../ports/faults.ts'
 import type { CommitResult, UniquenessGuard } from '../../../ports/store/resource-store.ts'
 import { pause } from '../retry.ts'
 import type { Item, Key, TableClient } from '../table-client.ts'
@@ -79,7 +79,7 @@ async function stageAll(
     await forEachInParallel(stages, MAX_PARALLEL_ITEMS, async (stage) => {
       if (stopped !== undefined) return
       // guard: transaction-deadline
-      if (parts.clock.now() > transaction.deadline) throw new Overloaded('a transaction could not be staged in time')
+      if (parts.clock.now() > transaction.deadline) throw new MachineFault('overloaded', 'a transaction could not be staged in time')
       const refusal = await stageOne(parts, transaction, stage)
       stopped ??= refusal
     })

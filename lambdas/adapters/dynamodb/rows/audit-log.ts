@@ -1,5 +1,5 @@
 /** Audit records as items that expire, by minute and spread over partitions. */
-import { NotRecorded } from '../../../ports/faults/not-recorded.ts'
+import { MachineFault } from '../../../ports/faults.ts'
 import type { AuditDurability, AuditLog, AuditRecord } from '../../../ports/security/audit-log.ts'
 import { hashOf } from '../../../ports/store/fnv-hash.ts'
 import type { Item, TableClient } from '../table-client.ts'
@@ -69,7 +69,7 @@ export class DynamoDbAuditLog implements AuditLog {
   }
 
   async #writeOrFail(): Promise<void> {
-    if (!(await this.#writeAll())) throw new NotRecorded('audit records cannot be written')
+    if (!(await this.#writeAll())) throw new MachineFault('not-recorded', 'audit records cannot be written')
   }
 
   /** Writes the records that wait when the write begins. Later records are part of the next write. */

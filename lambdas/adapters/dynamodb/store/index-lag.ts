@@ -3,7 +3,7 @@
  * whose writes the index rejects, because such a key lags alone. Readers of the index apply the greatest lag of the last ten minutes.
  */
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
-import { WritesHidden } from '../../../ports/faults/writes-hidden.ts'
+import { MachineFault } from '../../../ports/faults.ts'
 import type { TableClient } from '../table-client.ts'
 import { encodeTenant } from '../table-keys.ts'
 import { REFUSED_WRITES_LAG_MS } from '../time-limits.ts'
@@ -41,11 +41,11 @@ export async function readGreatestLag(dynamo: TableClient, now: number, scope: S
   return greatest
 }
 
-/** Returns the greatest lag in milliseconds. Throws WritesHidden if it is `limit` or more. */
+/** Returns the greatest lag in milliseconds. Throws the fault `writes-hidden` if it is `limit` or more. */
 export async function readLagBelow(limit: number, dynamo: TableClient, now: number, scope: Scope): Promise<number> {
   const lag = await readGreatestLag(dynamo, now, scope)
   // guard: great-index-lag-is-refused
-  if (lag >= limit) throw new WritesHidden(`the index of the table lags by ${lag} ms`)
+  if (lag >= limit) throw new MachineFault('writes-hidden', `the index of the table lags by ${lag} ms`)
   return lag
 }
 

@@ -1,7 +1,7 @@
 /** Reads current and other versions. The transaction record decides whether a staged version is current. Readers never write. */
 import type { BlobStore } from '../../../ports/blobs/blob-store.ts'
 import type { Clock } from '../../../ports/execution/clock.ts'
-import { Damaged } from '../../../ports/faults/damaged.ts'
+import { isFault } from '../../../ports/faults.ts'
 import type { DamagedVersion, HistoryWindow, ResourceKey, ResourceVersion, VersionKey } from '../../../ports/store/resource-store.ts'
 import { readRecord, type TransactionState } from '../commit/transaction-record.ts'
 import type { TableClient } from '../table-client.ts'
@@ -100,7 +100,7 @@ export class VersionReader {
     try {
       return await this.version(key, content)
     } catch (damage) {
-      if (!(damage instanceof Damaged)) throw damage
+      if (!isFault(damage, 'store-damaged')) throw damage
       const { tenant, type, id } = key
       return { tenant, type, id, versionId: content.vid, deleted: content.del === true, damage }
     }

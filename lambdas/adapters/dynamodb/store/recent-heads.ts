@@ -1,5 +1,5 @@
 /** Current versions of recent writes: from the index, and from the manifests of large transactions that the index does not show yet. */
-import { IndexBehind } from '../../../ports/faults/index-behind.ts'
+import { indexBehind } from '../../../ports/faults.ts'
 import type { ResourceKey, ResourceVersion } from '../../../ports/store/resource-store.ts'
 import { manifestOf, openTransactions, readRecord } from '../commit/transaction-record.ts'
 import type { TableClient } from '../table-client.ts'
@@ -59,7 +59,7 @@ async function keysOfOpen({ dynamo }: RecentHeadsParts, { tenant, type }: Scope)
 
 /**
  * Returns the resources with recent versions in the index. A copy also identifies its head, which the index may show later. Throws
- * IndexBehind if there are more than `most` versions.
+ * the fault `index-behind` if there are more than `most` versions.
  */
 async function keysOfIndex(
   { dynamo, types }: RecentHeadsParts,
@@ -71,6 +71,6 @@ async function keysOfIndex(
   const heads = await readSources(dynamo, 'c', ranges, most + 1)
   const past = await readSources(dynamo, 'h', ranges, most + 1)
   const versions = distinctEntries([...heads.values(), ...past.values()].flatMap(({ entries }) => entries))
-  if (versions.length > most) throw new IndexBehind()
+  if (versions.length > most) throw indexBehind()
   return [...new Map(versions.map((entry) => [entry.id, entry])).values()]
 }

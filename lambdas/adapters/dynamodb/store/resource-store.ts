@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import type { BlobStore } from '../../../ports/blobs/blob-store.ts'
 import type { Clock } from '../../../ports/execution/clock.ts'
+import { isFault } from '../../../ports/faults.ts'
 import { checkCommit } from '../../../ports/store/commit-checks.ts'
 import type { RecentWrites } from '../../../ports/store/recent-writes.ts'
 import type {
@@ -27,7 +28,6 @@ import type { SettledVersions } from '../../../ports/store/settled-versions.ts'
 import type { StoredTenants } from '../../../ports/store/tenants.ts'
 import { commit } from '../commit/commit.ts'
 import { settleTransaction, sweepTransactions } from '../commit/settle.ts'
-import { UnansweredRead } from '../retry.ts'
 import { type Deadline, NO_DEADLINE, TableClient } from '../table-client.ts'
 import { MAX_INDEX_LAG_MS, MAX_STAMP_AGE_MS, visibilityDelay } from '../time-limits.ts'
 import { sweepBodies, type WriteTimeRange } from './body-sweep.ts'
@@ -57,7 +57,7 @@ export type DynamoDbStoreOptions = {
   readonly mostActions?: number
   /** How long a commit with a transaction record may take before other processes may abort it, in milliseconds. */
   readonly transactionTime?: number
-  /** How long a timestamp may be sent, in milliseconds. A commit with an older timestamp is Overloaded and changes nothing. */
+  /** How long a timestamp may be sent, in milliseconds. A commit with an older timestamp is `overloaded` and changes nothing. */
   readonly stampTime?: number
   /**
    * Minimum wait of a scan between current and past versions, in milliseconds. With 0 a scan never waits and may miss concurrent writes.
@@ -141,7 +141,10 @@ export class DynamoDbResourceStore implements ResourceReader, RecentWrites, Reso
     await wait(Math.max(settleTime, visibilityDelay(lag)))
   }
 
-  /** Does not wait for a lag below one second, which is not noted. Throws WritesHidden if the index lags longer than a request can wait. */
+  /**
+   * Does not wait for a lag below one second, which is not noted. Throws the fault `writes-hidden` if the index lags longer than a request
+   * can wait.
+   */
   recent(scope: { readonly tenant: string; readonly type: string }, since: number, most: number): AsyncIterable<ResourceVersion> {
     const writesShown = () => this.#writesShown(scope)
     return readRecentHeads({ dynamo: this.#dynamo, reader: this.#reader, types: this.#types, writesShown }, scope, since, most)
@@ -190,5 +193,5 @@ export class DynamoDbResourceStore implements ResourceReader, RecentWrites, Reso
 
 /** Rethrows the error of a commit. An unanswered read may follow a write that took effect, so it must not claim that nothing was done. */
 function unsure(error: unknown): never {
-  throw error instanceof UnansweredRead ? error.cause : error
+  throw isFault(error, 'unavailable') ? error.cause : error
 }

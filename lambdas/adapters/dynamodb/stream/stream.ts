@@ -3,7 +3,7 @@
  * delivery the records of a resource are in order. https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Streams.Lambda.html
  */
 import type { BlobStore } from '../../../ports/blobs/blob-store.ts'
-import { Damaged } from '../../../ports/faults/damaged.ts'
+import { isFault } from '../../../ports/faults.ts'
 import type { ResourceVersion } from '../../../ports/store/resource-store.ts'
 import { type EventValue, toPlainItem } from '../attributes.ts'
 import { RECORD_SORT_KEY, type Transaction } from '../commit/transaction-record.ts'
@@ -41,7 +41,7 @@ export async function versionOfRecord({ dynamodb }: StreamRecord, blobs: BlobSto
   try {
     return await versionOf(key, v, blobs)
   } catch (error) {
-    if (!(error instanceof Damaged)) throw error
+    if (!isFault(error, 'store-damaged')) throw error
     return { ...key, versionId: v.vid, lastUpdated: v.lu, deleted: v.del === true, compartments: [], body: new Uint8Array() }
   }
 }

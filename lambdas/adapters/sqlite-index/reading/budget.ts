@@ -3,14 +3,14 @@
  * checks the budget at every row.
  */
 import type { DatabaseSync } from 'node:sqlite'
-import { SearchTooCostly } from '../../../ports/faults/too-costly.ts'
+import { MachineFault } from '../../../ports/faults.ts'
 
 /** SQL condition that is always true, but throws once the budget is used up. */
 export const BUDGET_CONDITION = { text: 'within_budget()', values: [] } as const
 
 /**
- * `begin`: starts the clock for a search. `tick`: throws SearchTooCostly once the budget is used up, and SearchPreempted if the search must
- * yield.
+ * `begin`: starts the clock for a search. `tick`: throws the fault `too-costly` once the budget is used up, and SearchPreempted if the
+ * search must yield.
  */
 export type SearchBudget = { readonly begin: () => void; readonly tick: () => void }
 
@@ -24,8 +24,8 @@ export type YieldCheck = (ran: number) => boolean
 const ROWS_A_LOOK = 256
 
 /**
- * Creates the budget of `milliseconds` per search. Beyond it, statements throw SearchTooCostly. They throw SearchPreempted if `givesWay`
- * returns true before.
+ * Creates the budget of `milliseconds` per search. Beyond it, statements throw the fault `too-costly`. They throw SearchPreempted if
+ * `givesWay` returns true before.
  */
 export function searchBudgetOf(db: DatabaseSync, milliseconds: number, givesWay: YieldCheck = () => false): SearchBudget {
   let began = Number.POSITIVE_INFINITY
@@ -33,7 +33,7 @@ export function searchBudgetOf(db: DatabaseSync, milliseconds: number, givesWay:
   const tick = (): void => {
     if (++rows % ROWS_A_LOOK !== 0) return
     const ran = performance.now() - began
-    if (ran > milliseconds) throw new SearchTooCostly('the search used up its budget')
+    if (ran > milliseconds) throw new MachineFault('too-costly', 'the search used up its budget')
     if (givesWay(ran)) throw new SearchPreempted()
   }
   db.function('within_budget', () => {

@@ -1,6 +1,6 @@
 /** Groups and distinct keys, determined from the forward entry of each match. */
-import { MAX_GROUPS, TooManyGroups } from '../../../ports/faults/too-costly.ts'
-import { comparePositions, compareText, type GroupPlan, type GroupPosition, type SortKey } from '../../../ports/search/plan.ts'
+import { MachineFault } from '../../../ports/faults.ts'
+import { comparePositions, compareText, type GroupPlan, type GroupPosition, MAX_GROUPS, type SortKey } from '../../../ports/search/plan.ts'
 import type { GroupPage, Hit, HitGroup } from '../../../ports/search/search-index.ts'
 import { keyFieldsOf } from '../forward-entry.ts'
 import { explicitGroupKeys, keysIn } from '../forward-keys.ts'
@@ -18,7 +18,7 @@ export function groupsOf(matches: Iterable<Match>, plan: GroupPlan): GroupPage {
   for (const match of matches) {
     total++
     for (const key of groupKeys(match, plan.field)) grow(groups, key, match.hit, plan)
-    if (groups.size > MAX_GROUPS) throw new TooManyGroups(`more than ${MAX_GROUPS} groups`)
+    if (groups.size > MAX_GROUPS) throw new MachineFault('too-many-groups', `more than ${MAX_GROUPS} groups`)
   }
   const order = (a: GroupPosition, b: GroupPosition): number => compareGroups(a, b, plan.order)
   const sorted = [...groups.values()]

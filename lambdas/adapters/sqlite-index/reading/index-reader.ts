@@ -70,7 +70,7 @@ export class IndexReader {
     this.#latest.clear()
   }
 
-  /** Throws SearchTooCostly when the budget is used up. */
+  /** Throws the fault `too-costly` when the budget is used up. */
   find(plan: Plan): HitPage {
     const found = this.#found(plan)
     const matches = found.reduce((sum, { docs }) => sum + docs.length, 0)
@@ -87,12 +87,12 @@ export class IndexReader {
     return { hits: hits.slice(skip, wanted - 1), more: hits.length >= wanted, ...shown }
   }
 
-  /** Yields all matches, unordered. Throws SearchTooCostly when the budget is used up. */
+  /** Yields all matches, unordered. Throws the fault `too-costly` when the budget is used up. */
   *matches(matching: Matching, order: readonly SortKey[]): Generator<Match> {
     for (const each of this.#found(matching)) yield* this.#shown(each, order)
   }
 
-  /** Returns the keys of a field among the matches, at most `limit`. Throws SearchTooCostly when the budget is used up. */
+  /** Returns the keys of a field among the matches, at most `limit`. Throws the fault `too-costly` when the budget is used up. */
   distinct(matching: Matching, field: string, limit: number): readonly string[] {
     const keys = new Set<string>()
     for (const each of this.#found(matching))

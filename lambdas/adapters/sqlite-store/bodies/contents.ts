@@ -30,7 +30,10 @@ export class ContentReader {
     this.#dictionaries = new Dictionaries(db)
   }
 
-  /** Returns the unpacked content. Throws Damaged if it cannot be unpacked. Only the checksum shows whether the result is correct. */
+  /**
+   * Returns the unpacked content. Throws the fault `store-damaged` if it cannot be unpacked. Only the checksum shows whether the result is
+   * correct.
+   */
   of(stored: StoredContent): VersionContent {
     if (stored.dictionary === null) return stored
     if (stored.compartments !== '') throw damagedError('a version has compartments twice')

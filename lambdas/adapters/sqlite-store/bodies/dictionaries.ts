@@ -4,7 +4,7 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { crc32 } from 'node:zlib'
-import { Damaged } from '../../../ports/faults/damaged.ts'
+import { isFault } from '../../../ports/faults.ts'
 import { damagedError, toStoreFault } from '../damage.ts'
 
 const TABLES = ['dictionary', 'dictionary_copy'] as const
@@ -33,7 +33,7 @@ export class Dictionaries {
       })
   }
 
-  /** Returns the dictionary. Throws Damaged if neither table has an intact copy. */
+  /** Returns the dictionary. Throws the fault `store-damaged` if neither table has an intact copy. */
   bytesOf(dictionary: number): Uint8Array {
     const bytes = this.#known.get(dictionary) ?? this.#read(dictionary)
     if (bytes === undefined) throw damagedError('a dictionary of versions is not what was written')
@@ -68,12 +68,12 @@ function unlessDamaged<T>(read: () => T): T | undefined {
   try {
     return read()
   } catch (error) {
-    if (toStoreFault(error) instanceof Damaged) return undefined
+    if (isFault(toStoreFault(error), 'store-damaged')) return undefined
     throw error
   }
 }
 
-/** Throws Damaged unless every dictionary is intact in both tables. */
+/** Throws the fault `store-damaged` unless every dictionary is intact in both tables. */
 export function checkDictionaries(db: DatabaseSync): void {
   const [table, copy] = TABLES
   for (const { n, m } of db

@@ -1,6 +1,6 @@
 /** Reads single versions by key. This read determines the latency of most requests. Array rows and cached kinds halve its cost. */
 import type { DatabaseSync } from 'node:sqlite'
-import { Damaged } from '../../../ports/faults/damaged.ts'
+import { isFault } from '../../../ports/faults.ts'
 import type { DamagedVersion, ResourceKey, ResourceVersion, VersionKey } from '../../../ports/store/resource-store.ts'
 import { ContentReader } from '../bodies/contents.ts'
 import { requireRow, toStoreFault } from '../damage.ts'
@@ -53,7 +53,7 @@ export class VersionReader {
       return this.head(key)
     } catch (error) {
       const damage = toStoreFault(error)
-      if (!(damage instanceof Damaged)) throw error
+      if (!isFault(damage, 'store-damaged')) throw error
       const { tenant, type, id } = key
       return { tenant, type, id, versionId: this.#numberOf(key), deleted: false, damage }
     }

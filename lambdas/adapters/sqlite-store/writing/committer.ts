@@ -1,5 +1,5 @@
 /** Applies many commits in one SQLite transaction. */
-import { Damaged } from '../../../ports/faults/damaged.ts'
+import { isFault } from '../../../ports/faults.ts'
 import { isDiskFull } from '../../sqlite-file/sqlite-errors.ts'
 import { toStoreFault } from '../damage.ts'
 import type { Commit, CommitReply, PackedGuard } from './commit-message.ts'
@@ -31,7 +31,7 @@ function failureOf(error: unknown): Pick<CommitReply, 'failed' | 'fault'> {
   const cause = toStoreFault(error)
   const failed = cause instanceof Error ? cause.message : String(cause)
   if (isDiskFull(error)) return { failed, fault: 'full' }
-  return cause instanceof Damaged ? { failed, fault: 'damaged' } : { failed }
+  return isFault(cause, 'store-damaged') ? { failed, fault: 'damaged' } : { failed }
 }
 
 function apply(log: LogWriter, { tenant, at, writes, guards }: Commit): CommitConflict | undefined {

@@ -1,8 +1,6 @@
 /** Sends commits to the writer thread and returns their results. */
 import { Worker } from 'node:worker_threads'
-import { Damaged } from '../../../ports/faults/damaged.ts'
-import { DiskFull } from '../../../ports/faults/disk-full.ts'
-import { Overloaded } from '../../../ports/faults/overloaded.ts'
+import { MachineFault } from '../../../ports/faults.ts'
 import type { CommitResult, UniquenessGuard, Write } from '../../../ports/store/resource-store.ts'
 import { isDiskFull } from '../../sqlite-file/sqlite-errors.ts'
 import type { KeyFilter } from '../keys/key-filter.ts'
@@ -58,7 +56,8 @@ export class CommitWriter {
 
   commit(writes: readonly Write[], guards: readonly UniquenessGuard[]): Promise<CommitResult> {
     if (this.#closed) return Promise.reject(new Error('the store is closed'))
-    if (this.#writes > MOST_WRITES || this.#bytes > MOST_BYTES) return Promise.reject(new Overloaded('too many writes are waiting'))
+    if (this.#writes > MOST_WRITES || this.#bytes > MOST_BYTES)
+      return Promise.reject(new MachineFault('overloaded', 'too many writes are waiting'))
     const message = packCommit(++this.#number, writes, guards, this.#now?.() ?? newestOf(writes))
     const bytes = message.bodies.byteLength
     this.#writes += writes.length
@@ -121,7 +120,7 @@ export class CommitWriter {
   #broken(worker: Worker, error: Error): void {
     if (this.#worker !== worker) return
     this.#worker = undefined
-    const reason = isDiskFull(error) ? new DiskFull(FULL, { cause: error }) : error
+    const reason = isDiskFull(error) ? new MachineFault('disk-full', FULL, { cause: error }) : error
     for (const number of [...this.#waiting.keys()]) this.#take(number)?.reject(reason)
   }
 }
@@ -130,8 +129,8 @@ const FULL = 'the disk takes no more resources'
 
 function failureOf(text: string, fault: CommitReply['fault']): Error {
   // guard: full-disk-is-told-by-the-store
-  if (fault === 'full') return new DiskFull(`${FULL}: ${text}`)
-  return fault === 'damaged' ? new Damaged('store', text) : new Error(`the commit failed: ${text}`)
+  if (fault === 'full') return new MachineFault('disk-full', `${FULL}: ${text}`)
+  return fault === 'damaged' ? new MachineFault('store-damaged', text) : new Error(`the commit failed: ${text}`)
 }
 
 const newestOf = (writes: readonly Write[]): number => writes.reduce((newest, { lastUpdated }) => Math.max(newest, lastUpdated), 0)

@@ -11,7 +11,7 @@ import { SqliteResourceReader } from '../../../adapters/sqlite-store/resource-re
 import type { ExportParts, StepInput } from '../../../export/step-types.ts'
 import { exportStep } from '../../../export/workflow/workflow-step.ts'
 import { exportWorkflow } from '../../../export/workflow.ts'
-import { Damaged } from '../../../ports/faults/damaged.ts'
+import { isFault } from '../../../ports/faults.ts'
 import type { SearchContext } from '../../../search/search-context.ts'
 import { expressionRunner } from '../../expressions/forked-expressions.ts'
 import { CpuShare } from './cpu-share.ts'
@@ -122,7 +122,7 @@ function report(error: unknown): void {
   if (isClosing) return
   const { name = typeof error, stack = '' } = (error ?? {}) as Partial<Error>
   const places = stack.split('\n').filter((line) => /^\s+at /.test(line))
-  tell({ kind: 'broke', name, places: places.join('\n'), ...(error instanceof Damaged ? { damage: error.message } : {}) })
+  tell({ kind: 'broke', name, places: places.join('\n'), ...(isFault(error, 'store-damaged') ? { damage: error.message } : {}) })
 }
 
 function tell(reply: ExportThreadReply): void {

@@ -6,7 +6,7 @@ import { Worker } from 'node:worker_threads'
 import { type CallMessage, ThreadCalls } from '../../../adapters/in-process/thread-calls.ts'
 import type { AdditionalResources } from '../../../export/additional-resources.ts'
 import type { Workflow } from '../../../ports/execution/workflow.ts'
-import { Damaged } from '../../../ports/faults/damaged.ts'
+import { MachineFault } from '../../../ports/faults.ts'
 import type { SearchIndex } from '../../../ports/search/search-index.ts'
 import type { SettledVersions } from '../../../ports/store/settled-versions.ts'
 import type { SearchContext } from '../../../search/search-context.ts'
@@ -139,7 +139,7 @@ export class ThreadedWorkflow implements Workflow {
 }
 
 function errorOf({ name, places, damage }: StepFailure): Error {
-  const error = damage === undefined ? new Error('a step of an export broke') : new Damaged('store', damage)
+  const error = damage === undefined ? new Error('a step of an export broke') : new MachineFault('store-damaged', damage)
   return Object.defineProperties(error, { name: { value: name }, stack: { value: `${name}\n${places}` } })
 }
 

@@ -8,7 +8,7 @@ import { documentFormatOf } from '../../../indexing/document-format.ts'
 import type { FeedFollower } from '../../../indexing/feed/follower.ts'
 import { furthestOf, readPositions } from '../../../indexing/feed/lines.ts'
 import { keyRangeOf } from '../../../indexing/references-under.ts'
-import { Damaged } from '../../../ports/faults/damaged.ts'
+import { isFault } from '../../../ports/faults.ts'
 import type { ChangeFeed } from '../../../ports/store/change-feed.ts'
 import { INDEX_FORMAT } from '../../../search/documents/extract.ts'
 import type { SearchContext } from '../../../search/search-context.ts'
@@ -156,7 +156,7 @@ export function hasPosition(feed: ChangeFeed, position: number): boolean {
   try {
     return position === 0 || feed.changes(position - 1, 1).length > 0
   } catch (error) {
-    if (error instanceof Damaged) return true
+    if (isFault(error, 'store-damaged')) return true
     throw error
   }
 }

@@ -7,8 +7,7 @@ import { isDamageError } from '../../../adapters/sqlite-store/damage.ts'
 import type { Definitions } from '../../../indexing/custom-definitions.ts'
 import { FeedFollower } from '../../../indexing/feed/follower.ts'
 import { furthestOf, positionOf } from '../../../indexing/feed/lines.ts'
-import { Damaged } from '../../../ports/faults/damaged.ts'
-import { SearchTooCostly, TooManyGroups } from '../../../ports/faults/too-costly.ts'
+import { isFault, type MachineFault } from '../../../ports/faults.ts'
 import type { ResourceVersion } from '../../../ports/store/resource-store.ts'
 import { expressionRunner } from '../../expressions/forked-expressions.ts'
 import {
@@ -207,8 +206,8 @@ function answer(ask: IndexRequest, lostBefore = 0): void {
   } catch (error) {
     if (isDamageError(error)) return end(file, error)
     if (error instanceof SearchPreempted) giveWay({ ...ask, lost: lost + performance.now() - began })
-    else if (error instanceof SearchTooCostly) tell({ kind: 'too-costly', number })
-    else if (error instanceof TooManyGroups) tell({ kind: 'too-many-groups', number })
+    else if (isFault(error, 'too-costly')) tell({ kind: 'too-costly', number })
+    else if (isFault(error, 'too-many-groups')) tell({ kind: 'too-many-groups', number })
     else tell({ kind: 'failed', number, reason: String(error) })
   }
 }
@@ -241,13 +240,13 @@ function attempt(path: string, work: () => void): void {
   try {
     work()
   } catch (error) {
-    if (error instanceof Damaged) giveUp(error)
+    if (isFault(error, 'store-damaged')) giveUp(error)
     else end(path, error)
   }
 }
 
 /** Stops following a store that cannot be read, and forgets the waiting requests: the server rejects them. */
-function giveUp({ message }: Damaged): void {
+function giveUp({ message }: MachineFault): void {
   stuck = true
   waiting.splice(0)
   tell({ kind: 'store-damaged', reason: message })

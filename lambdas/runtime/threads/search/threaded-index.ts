@@ -5,9 +5,7 @@
 import { Worker } from 'node:worker_threads'
 import type { FeedPositions } from '../../../indexing/feed/lines.ts'
 import { NotIndexed } from '../../../indexing/unindexable-versions.ts'
-import { Damaged } from '../../../ports/faults/damaged.ts'
-import { IndexBehind } from '../../../ports/faults/index-behind.ts'
-import { SearchTooCostly, TooManyGroups } from '../../../ports/faults/too-costly.ts'
+import { indexBehind, MachineFault } from '../../../ports/faults.ts'
 import { ALWAYS_FALSE, type Freshness, type GroupPlan, type Matching, type Plan } from '../../../ports/search/plan.ts'
 import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../../ports/search/search-index.ts'
 import { IndexProgress } from './index-progress.ts'
@@ -114,8 +112,8 @@ export class ThreadedIndex implements SearchIndex {
   }
 
   /**
-   * Returns the answer. Throws SearchTooCostly if the search exceeds its budget, or is not answered within twice that time. Throws
-   * IndexBehind if the index has not caught up by then.
+   * Returns the answer. Throws the fault `too-costly` if the search exceeds its budget, or is not answered within twice that time. Throws
+   * `index-behind` if the index has not caught up by then.
    */
   #ask<Answer>(question: IndexCall): Promise<Answer> {
     const [matching] = question.of
@@ -131,7 +129,7 @@ export class ThreadedIndex implements SearchIndex {
     const number = ++this.#number
     return new Promise((resolve, reject) => {
       const late = () => {
-        this.#take(number)?.reject(this.#isReached(from) ? new SearchTooCostly('not answered in time') : this.#behind(from))
+        this.#take(number)?.reject(this.#isReached(from) ? new MachineFault('too-costly', 'not answered in time') : this.#behind(from))
         this.#post({ kind: 'forget', number })
       }
       const timer = setTimeout(late, 2 * this.#options.budget)
@@ -144,9 +142,9 @@ export class ThreadedIndex implements SearchIndex {
     return position <= this.#progress.positionOf(tenant)
   }
 
-  #behind({ position, tenant }: RequiredPosition): IndexBehind {
+  #behind({ position, tenant }: RequiredPosition): MachineFault {
     const versions = position - this.#progress.positionOf(tenant)
-    return new IndexBehind({ retryAfter: this.#progress.secondsTo(position, tenant), versions })
+    return indexBehind({ retryAfter: this.#progress.secondsTo(position, tenant), versions })
   }
 
   /** Always rejects. The thread reads documents from the store, so no caller passes them. */
@@ -156,7 +154,7 @@ export class ThreadedIndex implements SearchIndex {
 
   /**
    * Resolves to true when the index has reached the positions. `tokens`: positions; without them, the last acknowledged one of all tenants.
-   * Throws IndexBehind or SearchTooCostly if that takes too long.
+   * Throws the fault `index-behind` or `too-costly` if that takes too long.
    */
   async caughtUp(tokens: readonly string[] = [], _patience?: number, tenant?: string): Promise<boolean> {
     const all = this.#options.acknowledged()
@@ -229,7 +227,7 @@ export class ThreadedIndex implements SearchIndex {
 
   /** Reports the damage once. Rejects every waiting request that the index cannot answer yet. */
   #storeIsDamaged(reason: string): void {
-    const error = new Damaged('store', reason)
+    const error = new MachineFault('store-damaged', reason)
     if (!this.#isStoreDamaged) this.#options.report(error)
     this.#isStoreDamaged = true
     for (const [number, waiting] of this.#waiting) if (!this.#isReached(waiting)) this.#take(number)?.reject(error)
@@ -245,15 +243,15 @@ export class ThreadedIndex implements SearchIndex {
         this.#pause = PAUSE.first
         return this.#take(reply.number)?.resolve(reply.answer as never)
       case 'too-costly':
-        return this.#take(reply.number)?.reject(new SearchTooCostly('the search used up its budget'))
+        return this.#take(reply.number)?.reject(new MachineFault('too-costly', 'the search used up its budget'))
       case 'too-many-groups':
-        return this.#take(reply.number)?.reject(new TooManyGroups('the search has too many groups'))
+        return this.#take(reply.number)?.reject(new MachineFault('too-many-groups', 'the search has too many groups'))
       case 'failed':
         return this.#take(reply.number)?.reject(new Error(`the search failed: ${reply.reason}`))
       case 'store-damaged':
         return this.#storeIsDamaged(reply.reason)
       case 'index-damaged':
-        return this.#options.report(new Damaged('index', 'the search index is damaged: it is made again'))
+        return this.#options.report(new MachineFault('index-damaged', 'the search index is damaged: it is made again'))
       case 'notice':
         return this.#options.warn?.(reply.text)
       case 'poison':

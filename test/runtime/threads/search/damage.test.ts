@@ -3,7 +3,7 @@ import { closeSync, openSync, readFileSync, rmSync, statSync, writeFileSync, wri
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from '@jest/globals'
 import { SqliteResourceStore } from '../../../../lambdas/adapters/sqlite-store/resource-store.ts'
-import { Damaged } from '../../../../lambdas/ports/faults/damaged.ts'
+import { MachineFault } from '../../../../lambdas/ports/faults.ts'
 import { ThreadedIndex } from '../../../../lambdas/runtime/threads/search/threaded-index.ts'
 import { eventually } from '../../../fixtures/eventually.ts'
 import { caseCountOf } from '../../../fixtures/long-runs.ts'
@@ -118,7 +118,7 @@ describe('The searcher with damaged files', () => {
     const second = await openSearchHome({ name: first.name })
     for (let asked = 0; asked < 3; asked++) {
       const error = await second.searcher.find(planOf(exactFamilyPredicate('X'))).catch((error: unknown) => error)
-      expect(error).toEqual(new Damaged('store', 'the store is damaged: it is malformed'))
+      expect(error).toEqual(new MachineFault('store-damaged', 'the store is damaged: it is malformed'))
     }
     expect(second.reports).toEqual(['Damaged: the store is damaged: it is malformed'])
     expect(statSync(first.index).ino).toBe(ino)
@@ -143,7 +143,7 @@ describe('The searcher with damaged files', () => {
       thread: new URL('../../../../lambdas/runtime/threads/search/search-thread.ts', import.meta.url),
       store: file, index, reading: {}, budget: 10_000, acknowledged: () => 301, report: (error) => reports.push(error),
     }) // biome-ignore format: one line of options
-    const damage = new Damaged('store', 'the store is damaged: it is malformed')
+    const damage = new MachineFault('store-damaged', 'the store is damaged: it is malformed')
     await expect(second.find(planOf(exactFamilyPredicate('X')))).rejects.toEqual(damage)
     expect(reports).toEqual([damage])
     await second.close()

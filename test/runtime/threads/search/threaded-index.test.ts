@@ -2,10 +2,10 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from '@jest/globals'
-import { SearchTooCostly } from '../../../../lambdas/ports/faults/too-costly.ts'
 import type { Predicate } from '../../../../lambdas/ports/search/plan.ts'
 import { ThreadedIndex } from '../../../../lambdas/runtime/threads/search/threaded-index.ts'
 import { eventually } from '../../../fixtures/eventually.ts'
+import { fault } from '../../../fixtures/machine-fault.ts'
 import { shortenPauses } from '../../../fixtures/short-pauses.ts'
 import { patientKeyOf, resourceKeyOf, writeOf } from '../../../fixtures/versions.ts'
 import { exactFamilyPredicate, findHits, folder, openSearchHome, patientWriteOf, planOf, replaceIndexMaker } from './home.ts'
@@ -288,7 +288,7 @@ describe('The searcher', () => {
     const long = searcher.find(planOf(COSTLY)).catch((error: unknown) => ended.push(error))
     await findHits(searcher, exactFamilyPredicate('none')).then((short) => ended.push(short))
     await long
-    expect(ended).toEqual(['', expect.any(SearchTooCostly)])
+    expect(ended).toEqual(['', fault('too-costly')])
   })
 
   it('continues a long search after later ones', async () => {
