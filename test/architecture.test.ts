@@ -74,6 +74,14 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'lambdas/adapters/opensearch': ['lambdas/ports', '@opensearch-project/opensearch', 'node:*'],
   'lambdas/runtime': ['lambdas', 'node:*'],
   'lambdas/adapters/step-functions': ['lambdas/ports', '@aws-sdk/client-sfn', 'node:*'],
+  // The generator of the pages in that folder.
+  'lambdas/docs': [
+    'lambdas/catalogue',
+    'lambdas/fhir/resource-types.ts',
+    'lambdas/interactions/capabilities/operation-claims.ts',
+    'lambdas/runtime/config.ts',
+    'node:*',
+  ],
   'lambdas/functions': [
     'lambdas/auth',
     'lambdas/catalogue',

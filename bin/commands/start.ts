@@ -73,7 +73,7 @@ async function start(options: Options): Promise<void> {
   const config = { ...readConfig(), ...(options.open ? { access: 'open' as const } : {}) }
   checkAccess(config, options.host, baseUrl)
   for (const variable of unknownVariables())
-    warn(`${variable} is no setting of this server (lambdas/runtime/README.md lists them): it changes nothing`)
+    warn(`${variable} is no setting of this server (lambdas/docs/settings.md lists them): it changes nothing`)
   const embedded = await openEmbeddedServer({
     config,
     baseUrl,

@@ -39,7 +39,10 @@ export type Setting = {
   readonly fallback: string
 }
 
-/** Returns the setting. Its meaning is a comment, repeated in the README, so that the bundles of functions do not contain it. */
+/**
+ * Returns the setting. Its meaning is a comment, so that the bundles of functions do not contain it. `npm run docs` copies it into
+ * lambdas/docs/settings.md.
+ */
 const setting = <const Name extends string, const Kind extends SettingKind>(name: Name, kind: Kind, fallback: string) => ({
   name,
   kind,

@@ -52,7 +52,7 @@ describe('fhir start', () => {
   it('--memory stores nothing, prints working calls, and warns of an unknown setting', async () => {
     const server = await startOpenServerUnder(['env', 'FHIR_CLIENT_ID=optional'], '--memory')
     expect(server.err()).toBe(
-      'fhir: FHIR_CLIENT_ID is no setting of this server (lambdas/runtime/README.md lists them): it changes nothing\n',
+      'fhir: FHIR_CLIENT_ID is no setting of this server (lambdas/docs/settings.md lists them): it changes nothing\n',
     )
     const calls = [...server.out().matchAll(/^ {2}curl '?([^' \n]+)'?$/gm)].map(([, url]) => url!)
     expect(await Promise.all(calls.map(async (url) => (await fetchJson(url)).resourceType))).toEqual(['CapabilityStatement', 'Bundle'])

@@ -260,7 +260,7 @@ describe('a deployment', () => {
       expect([name, Environment.Variables]).toEqual([name, expect.objectContaining(told)])
     for (const { Environment } of Object.values(functionsOf(tokens.service)))
       expect(Environment.Variables).toMatchObject({ FHIR_TENANCY: 'on', FHIR_ACCESS: 'token' })
-    const page = readFileSync('lambdas/runtime/README.md', 'utf8')
+    const page = readFileSync('lambdas/docs/settings.md', 'utf8')
     for (const name of REFUSED) {
       expect(() => settingsOf({ service: { [name]: name === 'referentialIntegrity' ? 'on' : '1' } })).toThrow(name)
       expect(page).toContain(`\`${name}\``)

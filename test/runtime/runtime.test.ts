@@ -1,9 +1,8 @@
 /** Parts of a deployment: settings, the request gate, retries, sealed texts, the clock. */
-import { readFileSync } from 'node:fs'
 import { describe, expect, it, jest } from '@jest/globals'
 import { AesSeal } from '../../lambdas/adapters/in-process/seal.ts'
 import { SystemClock } from '../../lambdas/adapters/in-process/system-clock.ts'
-import { readConfig, readProgramEnvironment, SETTINGS, unknownVariables, variableOf } from '../../lambdas/runtime/config.ts'
+import { readConfig, readProgramEnvironment, unknownVariables } from '../../lambdas/runtime/config.ts'
 import { retryUntilSuccess } from '../../lambdas/runtime/embedded/open-retry.ts'
 import { RequestGate } from '../../lambdas/runtime/embedded/request-gate.ts'
 import { eventually } from '../fixtures/eventually.ts'
@@ -59,14 +58,6 @@ describe('Settings', () => {
     ).toEqual(['FHIR_CLIENT_ID', 'FHIR_BASE_URL']))
   it('are hidden from the program that evaluates expressions, as are secrets', () =>
     expect(readProgramEnvironment({ TZ: 'UTC', FHIR_TABLE: 't', AWS_SECRET_ACCESS_KEY: 's', PATH: '/bin' })).toEqual({ TZ: 'UTC' }))
-  it('are all in the README, and no others are', () => {
-    const readme = readFileSync('lambdas/runtime/README.md', 'utf8')
-    const source = readFileSync('lambdas/runtime/config.ts', 'utf8')
-    const meanings = new Map([...source.matchAll(/^ {2}setting\('(\w+)', .*\), \/\/ (.*)$/gm)].map(([, name, meaning]) => [name, meaning]))
-    for (const { name, fallback } of SETTINGS)
-      expect(readme).toContain(`| \`${variableOf(name)}\` | \`${fallback}\` | ${meanings.get(name)} |`)
-    expect([...readme.matchAll(/^\| `(FHIR_\w+)`/gm)].map(([, variable]) => variable)).toEqual(SETTINGS.map(({ name }) => variableOf(name)))
-  })
 })
 
 describe('The request gate', () => {
