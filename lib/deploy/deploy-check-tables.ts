@@ -10,7 +10,7 @@ import { ignoreErrorsNamed } from './error-names.ts'
 
 type Lines = readonly string[]
 
-const RUNBOOK = 'lib/README.md tells step by step how to restore'
+const RUNBOOK = 'lib/docs/restore.md tells step by step how to restore'
 
 export async function findRestoredTableProblems({
   settings: { stage, region, restored },

@@ -1,4 +1,4 @@
-/** Setting that adopts tables which DynamoDB restored. lib/README.md describes the procedure step by step. */
+/** Setting that adopts tables which DynamoDB restored. lib/docs/restore.md describes the procedure step by step. */
 
 export type RestoredTables = {
   /** Name of the current resource table. */

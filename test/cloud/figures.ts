@@ -1,4 +1,4 @@
-/** Figures for lib/README.md, measured on the deployment. */
+/** Figures for lib/docs/cost.md, measured on the deployment. */
 import { tokenProviderOf } from '../fixtures/given-tokens.ts'
 import { OPEN_ACCESS } from './assembly.ts'
 import type { Cloud } from './cloud.ts'

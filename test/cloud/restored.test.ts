@@ -1,6 +1,6 @@
 /**
- * A stage that is restored to an earlier instant, as lib/README.md says, on the deployed stacks. The deployment with `restored` prepares the table,
- * points all functions to it and rebuilds the documents of later writes. Then writes continue. MiniStack restores only the present state
+ * A stage that is restored to an earlier instant, as lib/docs/restore.md says, on the deployed stacks. The deployment with `restored` prepares the
+ * table, points all functions to it and rebuilds the documents of later writes. Then writes continue. MiniStack restores only the present state
  * (restored-table.ts), so the table is restored at the instant. Its stream begins with the deployment, as that of a restored table does. Other
  * tests: the duration and the responses of a restore by DynamoDB (adapters/dynamodb/restored-table.test.ts), the roles (infra/restored.test.ts).
  */

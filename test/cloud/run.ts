@@ -4,7 +4,7 @@
  *   here   the same, with those tagged @cloud:here, on the bundled functions in processes of their own, behind a gateway with the limits of
  *          the real one; their calls are recorded
  *   rules  the tests of this folder: limits, faults of the stream, permissions of what `here` recorded
- *   figures  what goes into lib/README.md
+ *   figures  the figures of lib/docs/cost.md
  * Without a part: all but figures, in this order, each whatever became of those before it. Files: instead of all that the parts test, by those
  * that can. Where there is memory for it two deployments are worked at side by side.
  */

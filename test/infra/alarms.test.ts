@@ -327,7 +327,7 @@ describe('an audit record that cannot be written', () => {
 it('the runbook lists each alarm with an action', () => {
   const all = [...alarms.values()].flat()
   const watched = [...alarms.keys()]
-  const runbook = readFileSync('lib/README.md', 'utf8').match(/\| alarm \| means \| do \|\n.*\n(?:\|.*\n)+/)![0]
+  const runbook = readFileSync('lib/docs/operate.md', 'utf8').match(/\| alarm \| means \| do \|\n.*\n(?:\|.*\n)+/)![0]
   expect([...watched].sort()).toEqual(
     [...runbook.matchAll(/^\| (\w+) \|/gm)]
       .map(([, name]) => name!)

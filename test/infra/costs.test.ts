@@ -1,4 +1,4 @@
-/** The costs in lib/README.md, computed. */
+/** The costs in lib/docs/cost.md, computed. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import { resourcesOfType } from './assembly.ts'
@@ -14,7 +14,7 @@ import {
 } from './costs.ts'
 import { demo, signed } from './stages.ts'
 
-const README = readFileSync('lib/README.md', 'utf8')
+const PAGE = readFileSync('lib/docs/cost.md', 'utf8')
 
 describe('a million requests', () => {
   it.each<[keyof typeof REQUEST_WORK, string]>([
@@ -25,24 +25,24 @@ describe('a million requests', () => {
     ['token', '8.88'],
   ])('cost the listed amount: %s, $%s', (name, dollars) => {
     expect(costOfMillionRequests(REQUEST_WORK[name]).toFixed(2)).toBe(dollars)
-    expect(README).toContain(`$${dollars}`)
+    expect(PAGE).toContain(`$${dollars}`)
   })
 })
 
 it('a million writes cost $13.33 more with strong consistency', () => {
   expect(STRONG_WRITES_COST.toFixed(2)).toBe('13.33')
-  expect(README).toContain('$13.33')
+  expect(PAGE).toContain('$13.33')
 })
 
 describe('a month', () => {
   it('costs $0.10 for an always active function that looks for packages', () => {
     expect(PACKAGES_MONTHLY_COST.toFixed(2)).toBe('0.10')
-    expect(README).toContain('$0.10')
+    expect(PAGE).toContain('$0.10')
   })
 
   it('costs $1.60 for tokens before the first is issued', () => {
     expect(TOKENS_MONTHLY_COST.toFixed(2)).toBe('1.60')
-    expect(README).toContain('$1.60')
+    expect(PAGE).toContain('$1.60')
   })
 
   it('counts the alarms of the stacks', () => {
@@ -62,6 +62,6 @@ describe('a month', () => {
   ])('costs the listed amounts: %s, %j', (_, use, dollars) => {
     const { requests, data, search, fixed } = costsOfMonth(use)
     expect([requests, data, search, fixed, requests + data + search + fixed].map(Math.round)).toEqual(dollars)
-    expect(README).toContain(`| ${dollars.map((each) => `$${each.toLocaleString('en')}`).join(' | ')} |`)
+    expect(PAGE).toContain(`| ${dollars.map((each) => `$${each.toLocaleString('en')}`).join(' | ')} |`)
   })
 })

@@ -50,7 +50,7 @@ type Work = {
   readonly signed?: true
 }
 
-/** For a resource of 1.5 KB, which is stored in less than 1 KB. A search finds 20. Units are those of lib/README.md. */
+/** For a resource of 1.5 KB, which is stored in less than 1 KB. A search finds 20. Units are those of lib/docs/cost.md. */
 export const REQUEST_WORK = {
   read: { gigabytes: 0.5, ms: 8, writes: 0, reads: 1, answer: 1.5 },
   search: { gigabytes: 1, ms: 40, writes: 0, reads: 20, answer: 30 },

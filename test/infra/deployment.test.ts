@@ -211,7 +211,7 @@ describe('a deployment', () => {
 
   it('prints one command that registers the first administrator', () => {
     const commandOf = ({ service }: SynthesizedStacks): string => service.Outputs.FirstClient.Value
-    expect(readFileSync('lib/README.md', 'utf8')).toContain(`${commandOf(demo)}\n`)
+    expect(readFileSync('lib/docs/deploy.md', 'utf8')).toContain(`${commandOf(demo)}\n`)
     expect(commandOf(tokens)).toContain(" --tenant '*'")
     expect(signed.service.Outputs.FirstClient).toBeUndefined()
     const here = `${commandOf(demo)} --json`

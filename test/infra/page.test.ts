@@ -1,12 +1,14 @@
-/** lib/README.md, compared with the settings and commands that exist. */
+/** The pages of lib/docs, compared with the settings and commands that exist. */
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { expect, it } from '@jest/globals'
 import { settingsOf } from '../../lib/settings/settings.ts'
 
-const PAGE = readFileSync('lib/README.md', 'utf8')
+const PAGE = globSync('lib/docs/*.md')
+  .map((page) => readFileSync(page, 'utf8'))
+  .join('\n')
 
-it('the settings that the README shows are valid', () => {
+it('the settings that the pages show are valid', () => {
   const shown = [...PAGE.matchAll(/^```json\n([\s\S]*?)^```$/gm)].map(([, text]) => text!)
   expect(shown).toHaveLength(3)
   for (const text of shown) {
@@ -15,19 +17,19 @@ it('the settings that the README shows are valid', () => {
   }
 })
 
-it('every setting that the README names exists', () => {
-  const named = [...PAGE.matchAll(/set `"(\w+)"`|settings say `"(\w+)":/g)].map(([, set, said]) => set ?? said!)
+it('every setting that the pages raise exists', () => {
+  const named = [...PAGE.matchAll(/raise `"(\w+)"` by one/g)].map(([, name]) => name!)
   expect(named.toSorted()).toEqual(['exportLinkKey', 'originSecret'])
   for (const name of named) expect(() => settingsOf({ [name]: 2 })).not.toThrow()
 })
 
-it.each(['client', 'user', 'keys', 'package'])('the command %s takes a stage, as the README states', (command) => {
+it.each(['client', 'user', 'keys', 'package'])('the command %s takes a stage, as the pages state', (command) => {
   const [, told = ''] = /^(.*) take `--stage dev`/m.exec(PAGE)!
   expect(told).toContain(`\`${command}\``)
   expect(spawnSync(process.execPath, ['bin/fhir.js', command, 'list', '--help'], { encoding: 'utf8' }).stdout).toContain('--stage <name>')
 })
 
-it('manual CDK commands in the README name the stage or the account and region', () => {
+it('manual CDK commands in the pages name the stage or the account and region', () => {
   const asked = [...PAGE.matchAll(/`npx cdk ([^`]+)`/g)].map(([, command]) => command!)
   expect(asked.toSorted()).toEqual(['bootstrap aws://ACCOUNT/REGION', 'destroy fhir-STAGE-service -c stage=STAGE'])
 })

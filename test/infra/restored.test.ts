@@ -268,7 +268,7 @@ describe('The setting restored', () => {
   ])('%j is refused', (restored, why) => expect(() => settingsOf({ restored } as object)).toThrow(why))
 
   it('is valid in the example of the runbook', () => {
-    const [runbook = ''] = /## Back to an instant\n[\s\S]*?\n## /.exec(readFileSync('lib/README.md', 'utf8')) ?? []
+    const runbook = readFileSync('lib/docs/restore.md', 'utf8')
     const [, json = ''] = /```json\n([\s\S]*?)```/.exec(runbook) ?? []
     const settings = settingsOf(JSON.parse(json))
     expect(settings).toMatchObject({ service: { writes: 'stopped' }, restored: { former: 'THE-TABLE-BEFORE', epoch: 1 } })
