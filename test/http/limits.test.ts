@@ -1,8 +1,8 @@
-/** The limits the page of the interactions tells are those of the code. That they are kept is for the tests of each. */
+/** The limits that lambdas/docs/limits.md states are those of the code. The tests of each limit check that it applies. */
 import { readFileSync } from 'node:fs'
 import { expect, it } from '@jest/globals'
 
-const limits = /## Limits\n([\s\S]*)$/.exec(readFileSync('lambdas/interactions/README.md', 'utf8'))![1]!
+const limits = /## Limits\n([\s\S]*)$/.exec(readFileSync('lambdas/docs/limits.md', 'utf8'))![1]!
 
 it.each<[told: string, file: string, constant: string]>([
   ['form of a search | 2 MB,', 'http/steps/parse-form', 'LONGEST = 2_000_000'],

@@ -1,4 +1,4 @@
-/** The README of the embedded index shows rows that the index writes. */
+/** The page of the embedded index shows rows that the index writes. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,11 +7,11 @@ import { expect, it } from '@jest/globals'
 import { SqliteSearchIndex } from '../../../lambdas/adapters/sqlite-index/search-index.ts'
 import { documentOf } from '../../../lambdas/indexing/feed/indexing.ts'
 
-const PAGE = readFileSync('lambdas/adapters/sqlite-index/README.md', 'utf8')
+const PAGE = readFileSync('lambdas/docs/embedded-index.md', 'utf8')
 const [, observation] = PAGE.match(/```json\n([^`]+)```/)!
 const SHOWN = [...PAGE.matchAll(/^\| `(\w+)` \| `(\[.+\])` \|/gm)].map(([, table, row]) => ({ table: table!, row: row! }))
 
-it('The README shows rows that its Observation produces', async () => {
+it('The page shows rows that its Observation produces', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'page-'))
   const file = join(folder, 'index.db')
   const index = new SqliteSearchIndex(file)
