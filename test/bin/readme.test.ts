@@ -1,13 +1,13 @@
-/** The commands of the pages work as printed, and the links of the pages lead to existing targets. */
+/** The commands of the pages work as printed. */
 import { spawn } from 'node:child_process'
-import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import type { TestResponse } from '../auth/authorization.ts'
 import { type AuthorizationServer, allowAccess, formsOf, logIn, openBrowser, redirectOf } from '../auth/browser.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { isProgramUsable, itRequiring } from '../fixtures/needing.ts'
-import { BLOCKS, blockOf, PAGES } from '../fixtures/pages.ts'
+import { BLOCKS, blockOf } from '../fixtures/pages.ts'
 import { type RunningServer, runFhir, startTokenServer } from './process.ts'
 
 /** Single commands that .ci/run, the tests of a deployment or stage.test.ts run. */
@@ -36,24 +36,6 @@ it('each command block of the pages is run here or elsewhere', () => {
 })
 
 it('the README has fewer than 130 lines', () => expect(readFileSync('README.md', 'utf8').split('\n').length).toBeLessThan(130))
-
-/** Returns the anchor of a heading. */
-const anchorOf = (heading: string): string =>
-  heading
-    .toLowerCase()
-    .replaceAll(/[^\w -]/g, '')
-    .replaceAll(' ', '-')
-
-it.each(PAGES)('the links of %s lead to existing files and headings', (page) => {
-  const links = [...readFileSync(page, 'utf8').matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)/g)]
-  const dead = links.filter(([, path, anchor]) => {
-    const target = path === '' ? page : join(dirname(page), path!)
-    if (!existsSync(target)) return true
-    const headings = anchor === undefined ? [] : [...readFileSync(target, 'utf8').matchAll(/^#+ (.*)$/gm)]
-    return anchor !== undefined && !headings.some(([, heading]) => anchorOf(heading!) === anchor)
-  })
-  expect(dead.map(([link]) => link)).toEqual([])
-})
 
 it('the map of the README names all folders', () => {
   const named = [...readFileSync('README.md', 'utf8').matchAll(/^\| `([\w/-]+)` \|/gm)].map(([, folder]) => folder)
