@@ -29,8 +29,8 @@ const program = new Command('fhir')
   .description('A FHIR R4 server in one process: start it, load it, back it up, register clients and users')
   .version(version)
   .showHelpAfterError()
-const asked = COMMANDS[process.argv[2] ?? '']
-for (const command of asked === undefined ? Object.values(COMMANDS) : [asked]) program.addCommand(await command())
+const readCommand = COMMANDS[process.argv[2] ?? '']
+for (const command of readCommand === undefined ? Object.values(COMMANDS) : [readCommand]) program.addCommand(await command())
 
 try {
   await program.parseAsync()

@@ -7,11 +7,11 @@ import { errorMessageOf, printError } from './output.ts'
 const usualFile = (stage: string): string => `.fhir/${stage}.settings.json`
 
 /**
- * Returns the settings of a stage. `named`: settings file; without it .fhir/STAGE.settings.json, which may be missing. Ends the process if
+ * Returns the settings of a stage. `path`: settings file; without it .fhir/STAGE.settings.json, which may be missing. Ends the process if
  * the settings are invalid.
  */
-export function settingsOfStage(stage: string, named?: string): Settings {
-  const file = named ?? (existsSync(usualFile(stage)) ? usualFile(stage) : undefined)
+export function settingsOfStage(stage: string, path?: string): Settings {
+  const file = path ?? (existsSync(usualFile(stage)) ? usualFile(stage) : undefined)
   try {
     return file === undefined ? settingsOf({ stage }) : settingsIn(file, stage)
   } catch (error) {
@@ -25,9 +25,9 @@ export const hasSetting = (stage: string, name: keyof Settings): boolean =>
   existsSync(usualFile(stage)) && Object.hasOwn(JSON.parse(readFileSync(usualFile(stage), 'utf8')), name)
 
 function settingsIn(file: string, stage: string): Settings {
-  const given = JSON.parse(readFileSync(file, 'utf8'))
-  checkSettings(given)
-  if (given.stage !== undefined && given.stage !== stage)
-    throw new RangeError(`the stage is "${given.stage}", but "${stage}" was asked for`)
-  return settingsOf({ ...given, stage })
+  const settings = JSON.parse(readFileSync(file, 'utf8'))
+  checkSettings(settings)
+  if (settings.stage !== undefined && settings.stage !== stage)
+    throw new RangeError(`the stage is "${settings.stage}", but "${stage}" was asked for`)
+  return settingsOf({ ...settings, stage })
 }

@@ -23,7 +23,7 @@ export type Authorize = (request: UnsignedRequest) => Promise<Readonly<Record<st
 export function createPost(base: string, authorize?: Authorize): Post {
   const agents: Agents = { 'http:': new http.Agent({ keepAlive: true }), 'https:': new https.Agent({ keepAlive: true }) }
   return async (body, headers = {}) => {
-    return patiently(base, async () => {
+    return retryWhileBusy(base, async () => {
       const authorized = { ...headers, ...(await authorize?.({ method: 'POST', url: base, body })) }
       return send(new URL(base), { method: 'POST', body, headers: authorized }, agents)
     })
@@ -46,13 +46,13 @@ export function createGet(authorize?: Authorize): Get {
 /** Sends a GET. Retries like a `Post` if the server is busy or cannot be reached. */
 export function getWithRetries(url: string): Promise<BufferedResponse> {
   const agents: Agents = { 'http:': http.globalAgent, 'https:': https.globalAgent }
-  return patiently(url, () => send(new URL(url), { method: 'GET', body: Buffer.alloc(0), headers: {} }, agents))
+  return retryWhileBusy(url, () => send(new URL(url), { method: 'GET', body: Buffer.alloc(0), headers: {} }, agents))
 }
 
-async function patiently(url: string, ask: () => Promise<BufferedResponse>): Promise<BufferedResponse> {
+async function retryWhileBusy(url: string, request: () => Promise<BufferedResponse>): Promise<BufferedResponse> {
   for (let attempt = 0; ; attempt++) {
     let reason = 'no answer'
-    const answer = await ask().catch((error: NodeJS.ErrnoException) => {
+    const answer = await request().catch((error: NodeJS.ErrnoException) => {
       reason = error.code ?? error.message
       return undefined
     })
@@ -65,15 +65,15 @@ async function patiently(url: string, ask: () => Promise<BufferedResponse>): Pro
 
 type Agents = { readonly 'http:': http.Agent; readonly 'https:': https.Agent }
 
-const MOST_REDIRECTS = 5
+const MAX_REDIRECTS = 5
 
 type Sent = { readonly method: 'GET' | 'POST'; readonly body: Buffer; readonly headers: Readonly<Record<string, string>> }
 
 async function send(url: URL, sent: Sent, agents: Agents, redirects = 0): Promise<BufferedResponse> {
   const answer = await exchange(url, sent, agents)
   const { location } = answer.headers
-  const isElsewhere = (answer.status === 307 || answer.status === 308) && redirects < MOST_REDIRECTS
-  const link = isElsewhere ? resolveSafeLink(location, url.href) : undefined
+  const isRedirect = (answer.status === 307 || answer.status === 308) && redirects < MAX_REDIRECTS
+  const link = isRedirect ? resolveSafeLink(location, url.href) : undefined
   if (link === undefined) return answer
   const target = new URL(link)
   // Never send an access token, or the session token of AWS credentials, to another server.

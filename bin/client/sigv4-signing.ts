@@ -9,11 +9,15 @@ import type { Authorize } from './http-post.ts'
 const ADDRESS = /^[^.]+\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?$/
 
 /**
- * Creates an authorizer that signs requests to the origin of `base` and no others. `here`: region of the environment, or empty. Throws if
- * neither the URL nor `here` names a region.
+ * Creates an authorizer that signs requests to the origin of `base` and no others. `defaultRegion`: region of the environment, or empty.
+ * Throws if neither the URL nor `defaultRegion` names a region.
  */
-export function sigv4Authorizer(base: string, here = readAwsIdentity().region, credentials?: () => Promise<Credentials>): Authorize {
-  const region = ADDRESS.exec(new URL(base).hostname)?.[1] ?? here
+export function sigv4Authorizer(
+  base: string,
+  defaultRegion = readAwsIdentity().region,
+  credentials?: () => Promise<Credentials>,
+): Authorize {
+  const region = ADDRESS.exec(new URL(base).hostname)?.[1] ?? defaultRegion
   if (region === '') throw new Error(`${base} does not say its region: set AWS_REGION, or give the API's own address (ApiUrl)`)
   const sign = signer({ region, service: 'execute-api', ...(credentials === undefined ? {} : { credentials }) })
   const { origin } = new URL(base)

@@ -10,17 +10,17 @@ const EARLY = 60_000
 export function renewingAuthorizer(get: () => Promise<string>, now: () => number = Date.now) {
   let token: Promise<{ readonly authorization: string }> | undefined
   let until = Number.NEGATIVE_INFINITY
-  const ask = async () => {
-    const asked = now()
+  const renew = async () => {
+    const requestedAt = now()
     const text = await get()
     const life = lifeOf(text)
-    until = asked + life - Math.min(EARLY, life / 2)
+    until = requestedAt + life - Math.min(EARLY, life / 2)
     return { authorization: `Bearer ${text}` }
   }
   return () => {
     if (token === undefined || now() >= until) {
       until = Number.POSITIVE_INFINITY
-      token = ask()
+      token = renew()
       token.catch(() => {
         token = undefined
       })

@@ -18,7 +18,7 @@ export const withLocationOptions = (command: Command): Command =>
       new Option('--stage <name>', 'the server deployed on AWS as this stage, with your own credentials').conflicts(['data', 'port']),
     )
 
-export const jsonOption = (what: string): Option => new Option('--json', `print ${what} as JSON`)
+export const jsonOption = (content: string): Option => new Option('--json', `print ${content} as JSON`)
 
 /** Appends a value of an option that may be repeated. */
 export const collectOption = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
@@ -48,7 +48,7 @@ async function closing<T>(ports: Administration, work: (ports: Administration) =
   }
 }
 
-async function settingsOfStage(stage: string) {
+async function readStageSettings(stage: string) {
   const { serviceEnvironmentOf: serviceEnvironment, settingsOf } = await import('../../lib/settings/settings.ts')
   const usual = `.fhir/${stage}.settings.json`
   const settings = settingsOf({ ...(existsSync(usual) ? JSON.parse(readFileSync(usual, 'utf8')) : {}), stage })
@@ -57,7 +57,7 @@ async function settingsOfStage(stage: string) {
 
 /** Returns the location of the stage's stores, from the file that `npm run deploy` wrote. */
 export async function readStageDeployment(stage: string) {
-  const { region, config } = await settingsOfStage(stage)
+  const { region, config } = await readStageSettings(stage)
   const { StateTableName: stateTable, BucketName: bucket } = outputsOf(stage)
   if (stateTable === undefined) throw new Error(`.fhir/${stage}.json does not name the table of state: deploy the stage again`)
   return { stage, region, stateTable, bucket, auditRetentionDays: config.auditRetentionDays }
@@ -81,10 +81,10 @@ function outputsOf(stage: string): Readonly<Record<string, string>> {
  * Warns if the server has no tenancy and the tenants are therefore unusable. The server itself would report that only at the first request.
  * For a local server the setting comes from this environment, which may differ from the server's.
  */
-export async function warnOfTenants({ stage }: ServerLocationOptions, who: string, tenants: readonly string[]): Promise<void> {
+export async function warnAboutTenants({ stage }: ServerLocationOptions, holder: string, tenants: readonly string[]): Promise<void> {
   if (tenants.some((tenant) => tenant === 'default' || tenant === '*')) return
-  const { tenancy } = stage === undefined ? readConfig() : (await settingsOfStage(stage)).config
-  if (!tenancy) warn(`${who} is accepted only by a server with FHIR_TENANCY=on: without it the only tenant is "default"`)
+  const { tenancy } = stage === undefined ? readConfig() : (await readStageSettings(stage)).config
+  if (!tenancy) warn(`${holder} is accepted only by a server with FHIR_TENANCY=on: without it the only tenant is "default"`)
 }
 
 /** Returns the rows as lines. Each column is as wide as its widest cell. */

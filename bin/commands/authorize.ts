@@ -21,39 +21,39 @@ export type AuthorizationOptions = {
 }
 
 /**
- * Authorization of requests. Absent `authorize`: requests carry no token, which a server in open mode accepts. `why`: reason for that, in
- * case the server refuses.
+ * Authorization of requests. Absent `authorize`: requests carry no token, which a server in open mode accepts. `reason`: reason for that,
+ * in case the server refuses.
  */
-export type ResolvedAuthorization = { readonly authorize?: Authorize; readonly why?: string }
+export type ResolvedAuthorization = { readonly authorize?: Authorize; readonly reason?: string }
 
 /** Options that select the server and the authorization. Absent `to`: `selectBaseUrl` selects the server. */
 export type ServerAccessOptions = Omit<AuthorizationOptions, 'to'> & { readonly to?: string }
 
-/** Adds the options of ServerAccessOptions. `whose`: end of the help text of --tenant. `scopes`: scopes that the client needs. */
+/** Adds the options of ServerAccessOptions. `tenantOwner`: end of the help text of --tenant. `scopes`: scopes that the client needs. */
 export const withServerAccessOptions = (
   command: Command,
-  { whose, scopes }: { readonly whose: string; readonly scopes: string },
+  { tenantOwner, scopes }: { readonly tenantOwner: string; readonly scopes: string },
 ): Command =>
   command
     .option('--to <url>', BASE_URL_HELP, parseBaseUrl)
     .addOption(dataOption('data folder of the server, where it runs here: it gives the token'))
-    .option('--tenant <name>', `tenant of ${whose}, if the server has tenants (default: "default")`)
+    .option('--tenant <name>', `tenant of ${tenantOwner}, if the server has tenants (default: "default")`)
     .option('--client <id>', `a client that is registered with the server, for ${scopes}`)
     .option('--secret-file <file>', 'the secret of the client; - for standard input')
     .addOption(sigv4Option())
 
 /** Returns the base URL and the authorization. Throws if an option is wrong. */
 export async function resolveServerAccess(
-  asked: ServerAccessOptions,
+  options: ServerAccessOptions,
   command: Command,
 ): Promise<ResolvedAuthorization & { readonly base: string }> {
-  const base = await selectBaseUrl(asked.to, command)
-  return { base, ...(await resolveAuthorization({ ...asked, to: base })) }
+  const base = await selectBaseUrl(options.to, command)
+  return { base, ...(await resolveAuthorization({ ...options, to: base })) }
 }
 
 /** Returns the text to append to the error if a request without a token was refused, otherwise an empty text. */
-export const missingTokenHint = (why: string | undefined, isRefused: boolean): string =>
-  why !== undefined && isRefused ? ` (no token was sent: ${why})` : ''
+export const missingTokenHint = (reason: string | undefined, isRefused: boolean): string =>
+  reason !== undefined && isRefused ? ` (no token was sent: ${reason})` : ''
 
 export async function resolveAuthorization({
   to,
@@ -88,15 +88,15 @@ const inTenant = (authorized: ResolvedAuthorization, tenant: string | undefined)
  * issued it. Returns the reason if there is no token.
  */
 async function asOperator(to: string, folder: string, tenant: string): Promise<ResolvedAuthorization> {
-  let why = `no server runs on ${folder}`
-  for (const place of [{ port: portOf(to) }, { folder }]) {
-    const get = () => requestServerToken(place, { isAdministrator: true, tenant })
+  let reason = `no server runs on ${folder}`
+  for (const server of [{ port: portOf(to) }, { folder }]) {
+    const get = () => requestServerToken(server, { isAdministrator: true, tenant })
     const first = await get().catch((error: Error) => error)
     if (typeof first === 'string' && isSame(issuerOf(first), to)) return { authorize: renewingAuthorizer(async () => (await get()) ?? '') }
-    if (first instanceof Error) why = first.message
-    else if (first !== undefined) why = `the server that runs on ${folder} calls itself ${issuerOf(first)}: give that address`
+    if (first instanceof Error) reason = first.message
+    else if (first !== undefined) reason = `the server that runs on ${folder} calls itself ${issuerOf(first)}: give that address`
   }
-  return { why: `${why}. For ${to} give its data folder with --data, or --client` }
+  return { reason: `${reason}. For ${to} give its data folder with --data, or --client` }
 }
 
 const portOf = (url: string): number => {

@@ -21,7 +21,7 @@ import {
   formatTable,
   jsonOption,
   type ServerLocationOptions,
-  warnOfTenants,
+  warnAboutTenants,
   withAdministration,
   withLocationOptions,
 } from './administered.ts'
@@ -109,8 +109,8 @@ const add = registering(adding, { name: ' (default: the id)', tenant: ' (default
     })
     printClient(added, options, `The client ${clientId} is registered`)
     if (options.public && options.redirectUri === undefined) warn(`no user can log in with ${clientId} without a --redirect-uri`)
-    await warnOfTenants(options, clientId, added.client.tenants)
-    await warnOfWall(added)
+    await warnAboutTenants(options, clientId, added.client.tenants)
+    await warnAboutNetworkAccess(added)
   },
 )
 
@@ -130,7 +130,7 @@ const update = registering(updating)
       ? 'its previous access and refresh tokens are revoked'
       : 'its previous tokens stay valid, with the scopes they have'
     printClient({ client }, options, `The client ${clientId} is changed: ${tokens}`)
-    await warnOfTenants(options, clientId, client.tenants)
+    await warnAboutTenants(options, clientId, client.tenants)
   })
 
 const list = new Command('list')
@@ -160,7 +160,7 @@ const rotate = new Command('rotate')
     const rotation = rotationOf(options)
     const rotated = await withAdministration(options, (ports) => rotateClientCredentials(ports, clientId, rotation))
     printClient(rotated, options, `The client ${clientId} is changed: ${outcomeOf(rotation)}`)
-    await warnOfWall(rotated)
+    await warnAboutNetworkAccess(rotated)
   })
 
 /** Returns the effect of the rotation, for the confirmation. */
@@ -205,15 +205,15 @@ export const clientCommand = new Command('client')
 /**
  * Warns if the server will not fetch the client's keys from their URL. The server itself would report that only when the client connects.
  */
-async function warnOfWall({ client: { authentication } }: RegisteredClient): Promise<void> {
+async function warnAboutNetworkAccess({ client: { authentication } }: RegisteredClient): Promise<void> {
   const wall = authentication.kind === 'uri' ? await keysBlockReason(authentication.uri) : undefined
   if (wall !== undefined) warn(`its keys will not be fetched: ${wall} of the server`)
 }
 
-const requestOf = (clientId: string, options: Added, made: Keys | undefined): NewClient => ({
+const requestOf = (clientId: string, options: Added, keys: Keys | undefined): NewClient => ({
   id: clientId,
   name: options.name ?? clientId,
-  authentication: made ?? authenticationOf(options),
+  authentication: keys ?? authenticationOf(options),
   scopes: options.scope ?? [],
   redirectUris: options.redirectUri ?? [],
   tenants: options.tenant ?? ['default'],

@@ -99,17 +99,17 @@ function parallel(text: string): number {
   return Number(text)
 }
 
-async function run(given: Options, command: Command): Promise<void> {
-  const { options, authorize, why } = await located(given, command).catch((error) => {
+async function run(input: Options, command: Command): Promise<void> {
+  const { options, authorize, reason } = await resolveServer(input, command).catch((error) => {
     warn(errorMessageOf(error))
     return process.exit(CODES.usage)
   })
   const ending = new AbortController()
   process.once('SIGINT', () => ending.abort()).once('SIGTERM', () => ending.abort())
-  const shown = progress()
+  const display = progress()
   try {
     const exported = await runExport({
-      wanted: wantedOf(options),
+      request: requestOf(options),
       folder: options.to,
       sinceLast: options.sinceLast === true,
       keep: options.keep === true,
@@ -117,14 +117,14 @@ async function run(given: Options, command: Command): Promise<void> {
       signal: ending.signal,
       patience: DEFAULT_RETRY_POLICY,
       ...(authorize === undefined ? {} : { authorize }),
-      ...shown,
-    }).finally(shown.end)
-    tell(exported)
+      ...display,
+    }).finally(display.end)
+    printResult(exported)
     if (exported.errors.length + exported.warnings.length > 0) process.exitCode = CODES.errors
   } catch (error) {
     process.exitCode = ending.signal.aborted ? CODES.interrupted : codeOf(error)
     const left = options.keep ? 'the next run goes on' : 'nothing is left of it'
-    warn(ending.signal.aborted && !(error instanceof ExportFault) ? `Interrupted: ${left}` : told(error, options.to, why))
+    warn(ending.signal.aborted && !(error instanceof ExportFault) ? `Interrupted: ${left}` : errorLine(error, options.to, reason))
   }
 }
 
@@ -133,13 +133,13 @@ function codeOf(error: unknown): number {
   return error.kind === 'unreachable' ? CODES.unreachable : CODES.failed
 }
 
-/** Returns the error as one line. `why`: reason why requests carry no token. */
-const told = (error: unknown, folder: string, why: string | undefined): string =>
-  toOneLine(errorMessageOf(error, folder)) + missingTokenHint(why, error instanceof ExportFault && error.status === 401)
+/** Returns the error as one line. `reason`: reason why requests carry no token. */
+const errorLine = (error: unknown, folder: string, reason: string | undefined): string =>
+  toOneLine(errorMessageOf(error, folder)) + missingTokenHint(reason, error instanceof ExportFault && error.status === 401)
 
-const wantedOf = ({ from, group, patients, type, since, until, elements, typeFilter, patient }: Located): RequestedExport => ({
+const requestOf = ({ from, group, patients, type, since, until, elements, typeFilter, patient }: Located): RequestedExport => ({
   base: from,
-  of: group !== undefined ? { group } : patients || patient !== undefined ? 'patients' : 'system',
+  level: group !== undefined ? { group } : patients || patient !== undefined ? 'patients' : 'system',
   types: listed(type),
   elements: listed(elements),
   filters: typeFilter ?? [],
@@ -154,8 +154,8 @@ const listed = (values: readonly string[] = []): readonly string[] =>
 type Located = Options & { readonly from: string }
 
 /** Returns the options with the base URL of the server, and the authorization. Throws if an option is wrong. */
-async function located(given: Options, command: Command): Promise<ResolvedAuthorization & { readonly options: Located }> {
-  const options = { ...given, from: await selectBaseUrl(given.from, command) }
+async function resolveServer(input: Options, command: Command): Promise<ResolvedAuthorization & { readonly options: Located }> {
+  const options = { ...input, from: await selectBaseUrl(input.from, command) }
   return { options, ...(await authorized(options)) }
 }
 
@@ -173,8 +173,8 @@ async function authorized({
   if (file === undefined) {
     if (client !== undefined && secretFile === undefined)
       throw new Error('--client needs --key FILE (its private JSON Web Key) or --secret-file FILE (its secret, - for standard input)')
-    const by = { ...(client === undefined ? {} : { client }), ...(secretFile === undefined ? {} : { secretFile }), sigv4 }
-    return resolveAuthorization({ to: from, data, ...(tenant === undefined ? {} : { tenant }), ...by })
+    const credentials = { ...(client === undefined ? {} : { client }), ...(secretFile === undefined ? {} : { secretFile }), sigv4 }
+    return resolveAuthorization({ to: from, data, ...(tenant === undefined ? {} : { tenant }), ...credentials })
   }
   if (client === undefined) throw new Error('--key needs --client')
   const key = keyIn(file)
@@ -194,43 +194,43 @@ function keyIn(file: string): ReturnType<typeof parseSigningKey> {
 /** Shows progress as a bar in a terminal. Elsewhere, as in a log, prints each change as a line. */
 function progress() {
   const stream = ignoreStreamErrors(process.stderr)
-  const bar = stream.isTTY ? new SingleBar({ stream, format: '{bar} {percentage}% | {what}', noTTYOutput: false }) : undefined
+  const bar = stream.isTTY ? new SingleBar({ stream, format: '{bar} {percentage}% | {text}', noTTYOutput: false }) : undefined
   let last = ''
-  let shown = 0
-  const show = (percent: number | undefined, what: string): void => {
-    if (bar !== undefined) return bar.update(percent ?? 0, { what })
-    if (what !== last) printError(`${what}\n`)
-    last = what
+  let megabytesShown = 0
+  const show = (percent: number | undefined, text: string): void => {
+    if (bar !== undefined) return bar.update(percent ?? 0, { text })
+    if (text !== last) printError(`${text}\n`)
+    last = text
   }
-  bar?.start(100, 0, { what: '' })
+  bar?.start(100, 0, { text: '' })
   return {
     onJob: (link: string, isKnown: boolean) => show(undefined, isKnown ? `goes on with ${link}` : link),
     onProgress: (text: string) => show(Number(/\d+(?:\.\d+)?(?=\s*%)/.exec(text)?.[0] ?? 0), text === '' ? 'in progress' : toOneLine(text)),
     onBytes(bytes: number) {
       const megabytes = Math.floor(bytes / 1_000_000)
       // Print a line only when the size has doubled, so that a log of many gigabytes stays short.
-      if (bar === undefined && megabytes > 0 && megabytes < shown * 2) return
-      shown = megabytes
+      if (bar === undefined && megabytes > 0 && megabytes < megabytesShown * 2) return
+      megabytesShown = megabytes
       show(100, `${megabytes} MB`)
     },
     end: () => bar?.stop(),
   }
 }
 
-const SHOWN = 20
+const MAX_LINES = 20
 
 const omission = ({ types, setting }: OmittedTypes): string =>
   `The export omits stored resources of ${formatCount(types.length, 'type')} that the server's setting ${setting} does not list: ${types.join(', ')}\n`
 
-function tell({ folder, transactionTime, files, errors, warnings, notes, omittedTypes }: ExportResult): void {
+function printResult({ folder, transactionTime, files, errors, warnings, notes, omittedTypes }: ExportResult): void {
   const all = [...errors, ...warnings, ...notes]
-  for (const line of all.slice(0, SHOWN)) printError(`${toOneLine(line)}\n`)
-  if (all.length > SHOWN) printError('and more, in error.ndjson\n')
+  for (const line of all.slice(0, MAX_LINES)) printError(`${toOneLine(line)}\n`)
+  if (all.length > MAX_LINES) printError('and more, in error.ndjson\n')
   if (omittedTypes !== undefined) printError(omission(omittedTypes))
-  const of = (kind: ExportResult['files'][number]['kind']) => files.filter((file) => file.kind === kind)
-  const resources = of('output').reduce((sum, { lines }) => sum + lines, 0)
-  const deletions = of('deleted').length > 0 ? ', and deletions' : ''
+  const filesOf = (kind: ExportResult['files'][number]['kind']) => files.filter((file) => file.kind === kind)
+  const resources = filesOf('output').reduce((sum, { lines }) => sum + lines, 0)
+  const deletions = filesOf('deleted').length > 0 ? ', and deletions' : ''
   if (resources === 0) return print(`No resources${deletions} as of ${transactionTime}: ${folder} has the manifest\n`)
-  const inFiles = `${formatCount(resources, 'resource')} in ${formatCount(of('output').length, 'file')}`
+  const inFiles = `${formatCount(resources, 'resource')} in ${formatCount(filesOf('output').length, 'file')}`
   print(`${inFiles}${deletions} as of ${transactionTime}: in ${folder}\n`)
 }

@@ -16,24 +16,24 @@ const list = new Command('list')
   .action(async (options: ServerLocationOptions) => {
     const keys = await withAdministration(options, (ports) => ports.keys.list())
     if (keys.length === 0) return print('There are no keys: a server makes the first when it starts\n')
-    const used = signingKeyAt(keys, Date.now())
+    const signing = signingKeyAt(keys, Date.now())
     const timeOf = (time: number | undefined): string => (time === undefined ? '' : new Date(time).toISOString())
-    const rows = keys.map((each) => [each.key.kid, timeOf(each.madeAt), timeOf(each.retiredAt), each === used ? 'signs' : ''])
+    const rows = keys.map((each) => [each.key.kid, timeOf(each.madeAt), timeOf(each.retiredAt), each === signing ? 'signs' : ''])
     print(formatTable([['KID', 'MADE', 'RETIRES', ''], ...rows]))
   })
 
 const rotate = new Command('rotate')
   .description('create a signing key; it is used after ten minutes, when all verifiers have fetched it, so that no token is refused')
   .option('--now', 'use it after fifteen seconds: verifiers that cache the published keys may refuse new tokens for some minutes')
-  .action(async ({ now, ...place }: ServerLocationOptions & { readonly now?: boolean }) => {
+  .action(async ({ now, ...server }: ServerLocationOptions & { readonly now?: boolean }) => {
     const rotated = async (ports: Administration) => {
-      const made = await rotateKeys(ports, now ? KEY_DISCOVERY_MS : KEY_COPY_LIFETIME_MS)
-      return { made, used: signingKeyAt(await ports.keys.list(), ports.clock.now()) }
+      const newKey = await rotateKeys(ports, now ? KEY_DISCOVERY_MS : KEY_COPY_LIFETIME_MS)
+      return { newKey, signing: signingKeyAt(await ports.keys.list(), ports.clock.now()) }
     }
-    const { made, used } = await withAdministration(place, rotated, true)
+    const { newKey, signing } = await withAdministration(server, rotated, true)
     // The first key signs at once, because it has no previous key to replace.
-    const when = used?.key.kid === made.key.kid ? 'from now on' : now ? 'in fifteen seconds' : 'in ten minutes'
-    print(`The key ${made.key.kid} is made and published, and signs ${when}\n`)
+    const when = signing?.key.kid === newKey.key.kid ? 'from now on' : now ? 'in fifteen seconds' : 'in ten minutes'
+    print(`The key ${newKey.key.kid} is made and published, and signs ${when}\n`)
   })
 
 export const keysCommand = new Command('keys')

@@ -16,7 +16,7 @@ const loading = withServerAccessOptions(
   new Command('load')
     .description('load Bundles, resources and NDJSON, each also as .gz, into a server; safe to run again')
     .argument('<paths...>', 'files, and folders with .json, .ndjson, .json.gz and .ndjson.gz files'),
-  { whose: 'the resources', scopes: 'system/*.cruds, and system/admin where it is to define search parameters' },
+  { tenantOwner: 'the resources', scopes: 'system/*.cruds, and system/admin where it is to define search parameters' },
 )
   .option('--concurrency <number>', 'Bundles under way at once, 1 to 99', concurrency, 4)
   .option('--failures <file>', 'writes all that failed into a file, one JSON object a line: place, key, reason')
@@ -33,50 +33,50 @@ function concurrency(text: string): number {
   return Number(text)
 }
 
-async function run(paths: readonly string[], { concurrency, failures: file, wait, ...given }: Options, command: Command): Promise<void> {
+async function run(paths: readonly string[], { concurrency, failures: file, wait, ...access }: Options, command: Command): Promise<void> {
   const sources = findSourceFiles(paths)
   if (sources.length === 0) throw new Error(`No .json or .ndjson files, also as .gz, are in ${paths.join(' ')}`)
   if (file !== undefined) beginFailures(file, sources)
-  const { base, authorize, why } = await resolveServerAccess(given, command)
+  const { base, authorize, reason } = await resolveServerAccess(access, command)
   const size = sources.reduce((sum, source) => sum + source.size, 0)
   const bar = new SingleBar({
     stream: ignoreStreamErrors(process.stderr),
     format: '{bar} {percentage}% | {done}',
     noTTYOutput: false,
   })
-  const pace = new LoadRate()
-  bar.start(size, 0, { done: doneOf(pace, size) })
+  const rate = new LoadRate()
+  bar.start(size, 0, { done: progressText(rate, size) })
   const indexing = indexingBar()
-  const { resources, present, failures, beside, isSearchable } = await load(sources, {
+  const { resources, present, failures, skipped, isSearchable } = await load(sources, {
     base,
     ...(authorize === undefined ? {} : { authorize }),
     concurrency,
     onProgress({ resources, bytes, again }) {
-      pace.add(resources, bytes)
+      rate.add(resources, bytes)
       if (again > 0) bar.setTotal(bar.getTotal() + again)
-      bar.increment(bytes, { done: doneOf(pace, bar.getTotal()) })
+      bar.increment(bytes, { done: progressText(rate, bar.getTotal()) })
     },
     ...(wait ? { onBehind: (versions) => indexing.show(versions, bar) } : {}),
   }).finally(() => {
     bar.stop()
     indexing.stop()
   })
-  const files = sources.length - new Set(beside.map(({ file }) => file)).size
-  print(`${formatCount(resources, 'resource')} of ${formatCount(files, 'file')} loaded, ${pace.rate(resources)} a second\n`)
+  const files = sources.length - new Set(skipped.map(({ file }) => file)).size
+  print(`${formatCount(resources, 'resource')} of ${formatCount(files, 'file')} loaded, ${rate.rate(resources)} a second\n`)
   if (present > 0) print(`${formatCount(present, 'more was', 'more were')} there under another id, as ifNoneExist says\n`)
   if (isSearchable === false) printError('The search index is still behind: searches find all of them later\n')
-  for (const { file, what } of beside.slice(0, SHOWN)) printError(`${file} is not loaded: ${toOneLine(what)}\n`)
-  if (beside.length > SHOWN) printError(`and ${formatCount(beside.length - SHOWN, 'more is', 'more are')} not loaded\n`)
+  for (const { file, description } of skipped.slice(0, MAX_LINES)) printError(`${file} is not loaded: ${toOneLine(description)}\n`)
+  if (skipped.length > MAX_LINES) printError(`and ${formatCount(skipped.length - MAX_LINES, 'more is', 'more are')} not loaded\n`)
   if (failures.length === 0) return
   if (file !== undefined) writeFileSync(file, failures.map((failure) => `${JSON.stringify(failure)}\n`).join(''))
   const isRefused = failures.some(({ reason }) => reason.startsWith('401'))
-  throw new Error(tell(failures, file) + missingTokenHint(why, isRefused))
+  throw new Error(printFailures(failures, file) + missingTokenHint(reason, isRefused))
 }
 
 /** Returns the text of the bar: resources sent, their rate, and the remaining time once it is known. */
-function doneOf(pace: LoadRate, total: number): string {
-  const left = pace.left(total)
-  return `${formatCount(pace.resources, 'resource')}, ${pace.rate()}/s${left === undefined ? '' : ` | ${left} left`}`
+function progressText(rate: LoadRate, total: number): string {
+  const left = rate.left(total)
+  return `${formatCount(rate.resources, 'resource')}, ${rate.rate()}/s${left === undefined ? '' : ` | ${left} left`}`
 }
 
 /** Creates the bar of the last phase, when everything is stored: the versions that searches do not find yet. */
@@ -115,21 +115,21 @@ function beginFailures(file: string, sources: readonly SourceFile[]): void {
     throw new Error(`${file} cannot be written (${(error as NodeJS.ErrnoException).code})`)
   }
   const { dev, ino } = statSync(file)
-  const isIt = (other: string): boolean => statSync(other).dev === dev && statSync(other).ino === ino
-  if (sources.some((source) => isIt(source.file))) throw new Error(`${file} is to be loaded: write the failures elsewhere`)
+  const isFailuresFile = (other: string): boolean => statSync(other).dev === dev && statSync(other).ino === ino
+  if (sources.some((source) => isFailuresFile(source.file))) throw new Error(`${file} is to be loaded: write the failures elsewhere`)
   writeFileSync(file, '')
 }
 
-const SHOWN = 20
+const MAX_LINES = 20
 
 /** Prints the failures, equal reasons of a file once. Returns a summary with the number of failed resources. */
-function tell(failures: readonly LoadFailure[], file: string | undefined): string {
+function printFailures(failures: readonly LoadFailure[], file: string | undefined): string {
   const alike = Map.groupBy(failures, ({ place, reason }) => `${fileOf(place)} ${reason}`)
-  for (const { place, key, reason, others } of [...alike.values()].slice(0, SHOWN).map(firstOf))
+  for (const { place, key, reason, others } of [...alike.values()].slice(0, MAX_LINES).map(firstOf))
     printError(`${toOneLine(`${[place, key].join(' ').trim()}: ${reason}`)}${others > 0 ? ` (and ${others} more of the file)` : ''}\n`)
   const failed = new Set(failures.map(({ place, key }) => `${place} ${key}`)).size
-  if (alike.size <= SHOWN) return `${failed} failed`
-  return `${failed} failed, the first ${SHOWN} reasons of ${alike.size} are shown${file === undefined ? ': --failures FILE writes all of them' : ''}`
+  if (alike.size <= MAX_LINES) return `${failed} failed`
+  return `${failed} failed, the first ${MAX_LINES} reasons of ${alike.size} are shown${file === undefined ? ': --failures FILE writes all of them' : ''}`
 }
 
 const firstOf = (alike: readonly LoadFailure[]): LoadFailure & { readonly others: number } => ({ ...alike[0]!, others: alike.length - 1 })

@@ -11,10 +11,10 @@ export function parseBaseUrl(text: string): string {
   return text.replace(/\/+$/, '')
 }
 
-export const dataOption = (meaning: string): Option => new Option('--data <folder>', meaning).default('.data').argParser(named)
+export const dataOption = (meaning: string): Option => new Option('--data <folder>', meaning).default('.data').argParser(parseFolder)
 
 /** Rejects an empty name, which is usually an unset variable of a script. */
-function named(folder: string): string {
+function parseFolder(folder: string): string {
   if (folder === '') throw new InvalidArgumentError('A folder has a name.')
   return folder
 }

@@ -21,7 +21,7 @@ import { formatTable, readStageDeployment, type ServerLocationOptions, withLocat
 import { serverLocationOf, withExamples } from './options.ts'
 
 /** Maximum warnings of one kind that are printed. The others are only counted. */
-const TOLD = 20
+const MAX_LINES = 20
 
 type AddOptions = ServerLocationOptions & { readonly withDependencies?: boolean }
 
@@ -35,9 +35,9 @@ const add = new Command('add')
     '--with-dependencies',
     'with the packages it depends on, those of these too, from the registry, or exit code 1; without it they are named',
   )
-  .action(async (text: string, { withDependencies = false, ...place }: AddOptions) => {
+  .action(async (text: string, { withDependencies = false, ...server }: AddOptions) => {
     const source = sourceOf(text)
-    const all = await at(place, (packages) => addPackage(packages, source, withDependencies), true)
+    const all = await at(server, (packages) => addPackage(packages, source, withDependencies), true)
     for (const added of all) {
       for (const line of warningsOf(added)) warn(toOneLine(line))
       print(`${added.name} ${added.version} is added: ${contentOf(added.counts)}\n`)
@@ -47,14 +47,14 @@ const add = new Command('add')
 
 const remove = new Command('remove')
   .description('remove a package that was added; what was checked against it stays as it is')
-  .argument('<package>', 'NAME@VERSION, or NAME where it is the only one of that name', namedOf)
-  .action(async (named: PackageReference, place: ServerLocationOptions) => {
-    const label = await at(place, (packages) => removePackage(packages, named))
+  .argument('<package>', 'NAME@VERSION, or NAME where it is the only one of that name', parseReference)
+  .action(async (reference: PackageReference, server: ServerLocationOptions) => {
+    const label = await at(server, (packages) => removePackage(packages, reference))
     print(`${label.name} ${label.version} is removed\n`)
   })
 
-const list = new Command('list').description('list the packages of a server').action(async (place: ServerLocationOptions) => {
-  const rows = (await at(place, listPackages)).map(({ name, version, counts, isOwn }) => [
+const list = new Command('list').description('list the packages of a server').action(async (server: ServerLocationOptions) => {
+  const rows = (await at(server, listPackages)).map(({ name, version, counts, isOwn }) => [
     ...[name, version],
     ...(counts === undefined ? ['', '', ''] : [counts.profiles, counts.valueSets, counts.codeSystems].map(String)),
     counts === undefined ? 'damaged: remove it, and add it again' : isOwn ? 'built in' : '',
@@ -63,8 +63,8 @@ const list = new Command('list').description('list the packages of a server').ac
 })
 
 /** Runs `work` on the packages of the selected server and closes them afterwards. `isNew`: creates a missing store. */
-async function at<T>(place: ServerLocationOptions, work: (packages: PackageAdministration) => Promise<T>, isNew = false): Promise<T> {
-  const packages = place.stage === undefined ? await openFolder(place, isNew) : await openStage(place.stage)
+async function at<T>(server: ServerLocationOptions, work: (packages: PackageAdministration) => Promise<T>, isNew = false): Promise<T> {
+  const packages = server.stage === undefined ? await openFolder(server, isNew) : await openStage(server.stage)
   try {
     return await work(packages)
   } finally {
@@ -72,8 +72,8 @@ async function at<T>(place: ServerLocationOptions, work: (packages: PackageAdmin
   }
 }
 
-async function openFolder(place: ServerLocationOptions, isNew: boolean): Promise<PackageAdministration> {
-  const folder = await dataFolderAt(serverLocationOf(place))
+async function openFolder(server: ServerLocationOptions, isNew: boolean): Promise<PackageAdministration> {
+  const folder = await dataFolderAt(serverLocationOf(server))
   if (!existsSync(folder)) throw new Error(`There is no ${folder}: start a server on it first`)
   return openPackages(folder, isNew)
 }
@@ -92,18 +92,18 @@ function sourceOf(text: string): PackageSource {
   return label
 }
 
-function namedOf(text: string): PackageReference {
-  const named = parsePackageReference(text)
-  if (named === undefined) throw new InvalidArgumentError('NAME@VERSION, as `package list` has them.')
-  return named
+function parseReference(text: string): PackageReference {
+  const reference = parsePackageReference(text)
+  if (reference === undefined) throw new InvalidArgumentError('NAME@VERSION, as `package list` has them.')
+  return reference
 }
 
 function warningsOf({ missing, leftOut, ofR4, searchParameters }: AddedPackage): readonly string[] {
-  const told = (lines: readonly string[], what: readonly [one: string, several: string]) =>
-    lines.length > TOLD ? [...lines.slice(0, TOLD), formatCount(lines.length - TOLD, ...what)] : lines
+  const limited = (lines: readonly string[], rest: readonly [one: string, several: string]) =>
+    lines.length > MAX_LINES ? [...lines.slice(0, MAX_LINES), formatCount(lines.length - MAX_LINES, ...rest)] : lines
   return [
-    ...told(missing.map(missed), ['more package it depends on is not there', 'more packages it depends on are not there']),
-    ...told(
+    ...limited(missing.map(missed), ['more package it depends on is not there', 'more packages it depends on are not there']),
+    ...limited(
       leftOut.map(({ url, reason }) => `${url} is not used: ${reason}`),
       ['more is not used', 'more are not used'],
     ),
@@ -118,9 +118,9 @@ const missed = ({ name, version, reason }: MissingPackage): string =>
   `it depends on ${name}@${version}, which is not there${reason === undefined ? ': add it, too' : `, and cannot be added: ${reason}`}`
 
 /** Maximum canonical URLs of a list that are printed. The others are only counted. */
-const NAMED = 3
+const MAX_URLS = 3
 const several = (urls: readonly string[]): string =>
-  urls.length > NAMED ? `${urls.slice(0, NAMED).join(', ')} and ${urls.length - NAMED} more of them` : urls.join(', ')
+  urls.length > MAX_URLS ? `${urls.slice(0, MAX_URLS).join(', ')} and ${urls.length - MAX_URLS} more of them` : urls.join(', ')
 
 const contentOf = ({ profiles, valueSets, codeSystems }: DefinitionCounts): string =>
   [

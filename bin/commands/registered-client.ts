@@ -28,21 +28,21 @@ const METHODS: Readonly<Record<Client['authentication']['kind'], string>> = {
 }
 
 export function clientRowOf({ id, authentication, tenants, scopes }: Client): readonly string[] {
-  const by = {
+  const descriptions = {
     secret: () => (authentication.kind === 'secret' && authentication.hashes.length > 1 ? 'two secrets' : 'a secret'),
     keys: () => 'keys',
     uri: () => 'published keys',
     public: () => 'nothing (public)',
   }
-  return [id, by[authentication.kind](), tenants.join(' '), scopes.join(' ')]
+  return [id, descriptions[authentication.kind](), tenants.join(' '), scopes.join(' ')]
 }
 
 export function printClient(registered: RegisteredClient, { json }: JsonOptions, line: string): void {
   if (json) return print(`${JSON.stringify(describeClient(registered))}\n`)
   const { client, secret } = registered
-  const shown =
+  const secretText =
     secret === undefined
       ? ''
       : `\n\n  client_id      ${client.id}\n  client_secret  ${secret}\n\nThe secret is not kept, and not shown again`
-  print(`${line}${shown}\n`)
+  print(`${line}${secretText}\n`)
 }

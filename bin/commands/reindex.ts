@@ -9,7 +9,7 @@ const command = withServerAccessOptions(
   new Command('reindex')
     .description('rebuild the search index and wait until it is complete; searches continue meanwhile')
     .argument('[types...]', 'resource types; all without one'),
-  { whose: 'the documents', scopes: 'system/admin' },
+  { tenantOwner: 'the documents', scopes: 'system/admin' },
 ).action(run)
 
 export const reindexCommand = withExamples(command, [
@@ -17,8 +17,8 @@ export const reindexCommand = withExamples(command, [
   'npm run -s fhir -- reindex --to https://a1b2c3.execute-api.us-east-1.amazonaws.com/fhir --sigv4',
 ])
 
-async function run(types: readonly string[], asked: ServerAccessOptions, command: Command): Promise<void> {
-  const { base, authorize, why } = await resolveServerAccess(asked, command)
+async function run(types: readonly string[], options: ServerAccessOptions, command: Command): Promise<void> {
+  const { base, authorize, reason } = await resolveServerAccess(options, command)
   let before = ''
   const onProgress = (rebuilds: readonly ReindexProgress[]): void => {
     const now = rebuilds.map(lineOf).join(', ')
@@ -26,7 +26,7 @@ async function run(types: readonly string[], asked: ServerAccessOptions, command
     before = now
   }
   await reindex({ base, types, onProgress, ...(authorize === undefined ? {} : { authorize }) }).catch((error: Error) => {
-    throw new Error(error.message + missingTokenHint(why, /^40[13]/.test(error.message)))
+    throw new Error(error.message + missingTokenHint(reason, /^40[13]/.test(error.message)))
   })
   print(`The documents of ${types.length === 0 ? 'all types' : types.join(', ')} are indexed again\n`)
 }

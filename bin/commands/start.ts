@@ -50,18 +50,18 @@ const isLoopback = (host: string): boolean => host === 'localhost' || host === '
 function checkAccess({ access, tenancy }: Config, host: string, baseUrl: string): void {
   if (access === 'iam') throw new Error('FHIR_ACCESS=iam is for a deployment on AWS: here it is token, or open (--open)')
   const url = new URL(baseUrl)
-  const isBaseHere = isLoopback(url.hostname.replace(/^\[|\]$/g, ''))
-  const isHere = isLoopback(host) && isBaseHere
+  const isBaseLoopback = isLoopback(url.hostname.replace(/^\[|\]$/g, ''))
+  const isLocal = isLoopback(host) && isBaseLoopback
   if (access === 'open' && !isLoopback(host))
     throw new Error('With --open the server listens on loopback addresses only: 127.0.0.1, ::1, localhost')
   // guard: open-mode-base-url
-  if (access === 'open' && !isBaseHere)
+  if (access === 'open' && !isBaseLoopback)
     throw new Error(
       `Open mode (--open) needs a base URL with a loopback address, not ${baseUrl}: leave --open out, or a proxy would let everybody in`,
     )
   if (access === 'open' && tenancy)
     throw new Error('FHIR_TENANCY=on needs tokens, which say whose data a request is about: leave --open out')
-  if (access === 'token' && !isHere && url.protocol !== 'https:')
+  if (access === 'token' && !isLocal && url.protocol !== 'https:')
     throw new Error(
       'Tokens and passwords must not be sent in the clear: beyond this machine give --base-url https://…, of what stands before the server',
     )
@@ -162,24 +162,24 @@ async function loadSample({ server, issue }: EmbeddedServer, basePath: string, {
 const samplePatient = (): string => readdirSync(SAMPLE).sort()[0]!.replace(/\..*$/, '')
 
 function greeting(base: string, options: Options, { access, tenancy }: Config, hasSample: boolean): string {
-  const calls = hasSample ? callsOf(base, samplePatient()) : firstCalls(base, placeOf(options))
-  const kept = options.memory ? 'Nothing is kept.' : `Everything is kept in ${options.data}.`
+  const calls = hasSample ? callsOf(base, samplePatient()) : firstCalls(base, locationOptions(options))
+  const storage = options.memory ? 'Nothing is kept.' : `Everything is kept in ${options.data}.`
   const mode =
     access === 'open' ? 'Open mode (--open): nobody is asked for a token, loopback only.' : 'Every request needs an access token.'
-  const shown =
+  const commands =
     access === 'open'
       ? calls
-      : [`TOKEN=$(npm run -s fhir -- token${placeOf(options)}${tenancy ? ' --tenant default' : ''})`, ...calls.map(withToken)]
+      : [`TOKEN=$(npm run -s fhir -- token${locationOptions(options)}${tenancy ? ' --tenant default' : ''})`, ...calls.map(withToken)]
   return `FHIR R4 server at ${base}
-${mode} ${kept}
+${mode} ${storage}
 
-${shown.map((call) => `  ${call}`).join('\n')}
+${commands.map((call) => `  ${call}`).join('\n')}
 
 Stop it with Ctrl-C.
 `
 }
 
-const placeOf = ({ memory, data, port }: Options): string =>
+const locationOptions = ({ memory, data, port }: Options): string =>
   memory ? (port === 8080 ? '' : ` --port ${port}`) : data === '.data' ? '' : ` --data ${data}`
 
 /** Adds the token to curl calls. The load command requests its own token. */
@@ -196,8 +196,8 @@ const callsOf = (base: string, id: string): readonly string[] => [
 ]
 
 /** Returns calls that work with any data. */
-const firstCalls = (base: string, place: string): readonly string[] => [
+const firstCalls = (base: string, location: string): readonly string[] => [
   `curl ${pasted(`${base}/metadata`)}`,
   `curl '${base}/Patient?_count=3'`,
-  `npm run fhir -- load FILES --to ${pasted(base)}${place.startsWith(' --data') ? place : ''}`,
+  `npm run fhir -- load FILES --to ${pasted(base)}${location.startsWith(' --data') ? location : ''}`,
 ]

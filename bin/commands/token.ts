@@ -16,12 +16,12 @@ const token = new Command('token')
   .action(async (options: Options, command: Command) => {
     const { admin = false, tenant } = options
     const isNamed = options.port !== undefined || command.getOptionValueSource('data') !== 'default'
-    const places: readonly ServerLocation[] = isNamed ? [serverLocationOf(options)] : [serverLocationOf(options), USUAL]
-    for (const place of places) {
-      const token = await requestServerToken(place, { isAdministrator: admin, ...(tenant === undefined ? {} : { tenant }) })
+    const servers: readonly ServerLocation[] = isNamed ? [serverLocationOf(options)] : [serverLocationOf(options), USUAL]
+    for (const server of servers) {
+      const token = await requestServerToken(server, { isAdministrator: admin, ...(tenant === undefined ? {} : { tenant }) })
       if (token !== undefined) return print(`${token}\n`)
     }
-    throw new Error(`${places.map(noServerMessage).join('. ')}: start one, or name another by --data or --port`)
+    throw new Error(`${servers.map(noServerMessage).join('. ')}: start one, or name another by --data or --port`)
   })
 
 /** Location of a server that was started with --memory and the default port. */

@@ -8,7 +8,7 @@ import {
   formatTable,
   jsonOption,
   type ServerLocationOptions,
-  warnOfTenants,
+  warnAboutTenants,
   withAdministration,
   withLocationOptions,
 } from './administered.ts'
@@ -25,14 +25,14 @@ const add = new Command('add')
     '--fhir-user <key>',
     'resource of the user: Practitioner/1 or PractitionerRole/1 sees what the scopes open; Patient/1 the own record; RelatedPerson/1 the patients in its care; Person/1, or no resource, sees nothing',
   )
-  .action(async (name: string, { scope = [], tenant = ['default'], fhirUser, ...place }: Added) => {
+  .action(async (name: string, { scope = [], tenant = ['default'], fhirUser, ...server }: Added) => {
     const request = { name, scopes: scope, tenants: tenant, ...(fhirUser === undefined ? {} : { fhirUser }) }
     // Check the request before the prompt for the password.
     toUser(request, { subject: '', password: '', changedAt: 0 })
     const password = await readPassword(`Password of ${name}`)
-    const user = await withAdministration(place, (ports) => addUser(ports, request, password), true)
+    const user = await withAdministration(server, (ports) => addUser(ports, request, password), true)
     print(`The user ${user.name} is added\n`)
-    await warnOfTenants(place, user.name, user.tenants)
+    await warnAboutTenants(server, user.name, user.tenants)
     if (fhirUser === undefined || fhirUser.startsWith('Person/'))
       warn(`tokens of ${user.name} give access to nothing: name the resource of the user with --fhir-user, as Practitioner/1`)
   })
@@ -42,10 +42,10 @@ const list = new Command('list')
   .addOption(jsonOption('one user a line,'))
   .action(async (options: ServerLocationOptions & { readonly json?: boolean }) => {
     const users = await withAdministration(options, ({ users }) => users.list())
-    const shown = users.map(({ name, subject, fhirUser = '', tenants, scopes }) => ({ name, subject, fhirUser, tenants, scopes }))
-    if (options.json) return print(shown.map((user) => `${JSON.stringify(user)}\n`).join(''))
+    const output = users.map(({ name, subject, fhirUser = '', tenants, scopes }) => ({ name, subject, fhirUser, tenants, scopes }))
+    if (options.json) return print(output.map((user) => `${JSON.stringify(user)}\n`).join(''))
     if (users.length === 0) return print('There are no users\n')
-    const rows = shown.map(({ name, fhirUser, tenants, scopes }) => [name, fhirUser, tenants.join(' '), scopes.join(' ')])
+    const rows = output.map(({ name, fhirUser, tenants, scopes }) => [name, fhirUser, tenants.join(' '), scopes.join(' ')])
     print(formatTable([['NAME', 'IS', 'TENANTS', 'SCOPES'], ...rows]))
   })
 

@@ -36,13 +36,13 @@ export const partStateFileOf = (path: string): string => `${path}.part.json`
 export async function download(
   file: ExportedFile,
   path: string,
-  asking: RequestOptions,
+  options: RequestOptions,
   onBytes: (bytes: number) => void,
 ): Promise<DownloadResult> {
   for (let again = true; ; again = false) {
-    const coming = { onBytes, isFarther: rising() }
-    await retryTransientFailures(file.url, asking, () => fetchRest(file.url, path, asking, coming))
-    const { length } = await known(path)
+    const transfer = { onBytes, isFarther: rising() }
+    await retryTransientFailures(file.url, options, () => fetchRest(file.url, path, options, transfer))
+    const { length } = await readPartState(path)
     const found = await measure(partFileOf(path))
     const fault = faultOf(found, file.count, length)
     if (fault === undefined) return found
@@ -60,7 +60,7 @@ function faultOf({ bytes, lines }: DownloadResult, count: number | undefined, le
 }
 
 /** State of a download. `isFarther`: whether the offset is beyond that of every previous attempt. */
-type Coming = { readonly onBytes: (bytes: number) => void; readonly isFarther: (bytes: number) => boolean }
+type Transfer = { readonly onBytes: (bytes: number) => void; readonly isFarther: (bytes: number) => boolean }
 
 function rising(): (value: number) => boolean {
   let highest = 0
@@ -72,47 +72,47 @@ function rising(): (value: number) => boolean {
 }
 
 /** Requests the missing part of the file. Returns a TransientFailure if another attempt may succeed. */
-async function fetchRest(url: string, path: string, asking: RequestOptions, coming: Coming): Promise<TransientFailure | undefined> {
-  const { onBytes } = coming
-  const { etag, length } = await known(path)
-  const there = await sizeOf(partFileOf(path))
-  if (there > 0 && there === length) return undefined
-  const isRest = there > 0 && etag !== undefined
-  const range = isRest ? { range: `bytes=${there}-`, 'if-range': etag } : {}
-  const response = await sendOnce(url, { headers: { 'accept-encoding': 'identity', ...range } }, asking)
+async function fetchRest(url: string, path: string, options: RequestOptions, transfer: Transfer): Promise<TransientFailure | undefined> {
+  const { onBytes } = transfer
+  const { etag, length } = await readPartState(path)
+  const received = await sizeOf(partFileOf(path))
+  if (received > 0 && received === length) return undefined
+  const isRest = received > 0 && etag !== undefined
+  const range = isRest ? { range: `bytes=${received}-`, 'if-range': etag } : {}
+  const response = await sendOnce(url, { headers: { 'accept-encoding': 'identity', ...range } }, options)
   if (response.status === 429 || response.status >= 500) return new TransientFailure(`answers ${response.status}`, response.headers)
-  const goesOn = isRest && response.status === 206 && startOf(response.headers) === there && isSame(response.headers, etag)
+  const goesOn = isRest && response.status === 206 && startOf(response.headers) === received && isSame(response.headers, etag)
   // The server cannot continue at this offset. Discard the part, so that the next attempt requests the complete file.
-  if (isRest && !goesOn && response.status !== 200) return beginAnew(path, there, onBytes, response)
+  if (isRest && !goesOn && response.status !== 200) return restart(path, received, onBytes, response)
   if (!goesOn && response.status !== 200)
     throw new ExportFault(
       'refused',
       `${withoutQuery(url)} answers ${response.status}${outcomeSuffixOf(await readBoundedText(response, url))}`,
     )
   if (!goesOn) {
-    onBytes(-there)
+    onBytes(-received)
     await rm(partFileOf(path), { force: true })
     await replaceDurably(partStateFileOf(path), (file) => file.writeFile(JSON.stringify(wholeIn(response.headers))))
   }
-  return take(response, { ...coming, part: partFileOf(path), from: goesOn ? there : 0, signal: asking.signal })
+  return writePart(response, { ...transfer, part: partFileOf(path), from: goesOn ? received : 0, signal: options.signal })
 }
 
-async function beginAnew(path: string, there: number, onBytes: (bytes: number) => void, response: Response): Promise<TransientFailure> {
+async function restart(path: string, received: number, onBytes: (bytes: number) => void, response: Response): Promise<TransientFailure> {
   await response.body?.cancel()
   await rm(partFileOf(path), { force: true })
-  onBytes(-there)
+  onBytes(-received)
   return new TransientFailure(`answers ${response.status}`)
 }
 
 /** Destination of a response body. `from`: bytes that the `.part` file already holds. */
-type Taking = Coming & { readonly part: string; readonly from: number; readonly signal: AbortSignal }
+type Target = Transfer & { readonly part: string; readonly from: number; readonly signal: AbortSignal }
 
-async function take(response: Response, { part, from, signal, onBytes, isFarther }: Taking): Promise<TransientFailure | undefined> {
-  let taken = 0
+async function writePart(response: Response, { part, from, signal, onBytes, isFarther }: Target): Promise<TransientFailure | undefined> {
+  let count = 0
   async function* counted(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     for await (const chunk of chunks) {
       yield chunk
-      taken += chunk.length
+      count += chunk.length
       onBytes(chunk.length)
     }
   }
@@ -124,13 +124,13 @@ async function take(response: Response, { part, from, signal, onBytes, isFarther
   } catch (error) {
     const { syscall = '', code } = error as NodeJS.ErrnoException
     // A retry does not fix a disk error.
-    if (OF_DISK.includes(syscall)) throw new ExportFault('mismatch', `${part} cannot be written (${code})`, { cause: error })
+    if (DISK_CALLS.includes(syscall)) throw new ExportFault('mismatch', `${part} cannot be written (${code})`, { cause: error })
     signal.throwIfAborted()
-    return new TransientFailure('breaks off', undefined, isFarther(from + taken))
+    return new TransientFailure('breaks off', undefined, isFarther(from + count))
   }
 }
 
-const OF_DISK: readonly string[] = ['write', 'open', 'fsync']
+const DISK_CALLS: readonly string[] = ['write', 'open', 'fsync']
 
 /** Returns ETag and length of the complete file. An encoded response has another length and cannot be continued, so it has neither. */
 function wholeIn(headers: Headers): Whole {
@@ -144,7 +144,7 @@ const startOf = (headers: Headers): number => Number(/^bytes (\d+)-/.exec(header
 
 const isSame = (headers: Headers, etag: string): boolean => (headers.get('etag') ?? etag) === etag
 
-async function known(path: string): Promise<Whole> {
+async function readPartState(path: string): Promise<Whole> {
   try {
     return JSON.parse(await readFile(partStateFileOf(path), 'utf8')) as Whole
   } catch (error) {

@@ -17,7 +17,7 @@ import type { ExportedFile, Manifest, OmittedTypes } from './manifest.ts'
 import type { RequestOptions } from './retrying-requests.ts'
 
 export type ExportOptions = RequestOptions & {
-  readonly wanted: RequestedExport
+  readonly request: RequestedExport
   readonly folder: string
   /**
    * Whether to export only changes since the last export of the same request. Each export then gets a subfolder, named by its
@@ -51,46 +51,46 @@ const MANIFEST = 'manifest.json'
 /** Maximum time for cancelling a job, in milliseconds. */
 const LONGEST_CANCEL = 10_000
 
-type Run = { readonly options: ExportOptions; readonly before: ExportState; readonly wanted: RequestedExport }
+type Run = { readonly options: ExportOptions; readonly before: ExportState; readonly request: RequestedExport }
 
 /** Runs the export. Throws ExportFault if it fails, or the reason of the signal if that aborts it. */
 export async function runExport(options: ExportOptions): Promise<ExportResult> {
   const { folder, sinceLast } = options
   await makeFolder(folder)
-  const before = (await readExportState(folder)) ?? (await nothingIn(folder))
-  const isSame = before.of === askedIn(options.wanted)
+  const before = (await readExportState(folder)) ?? (await unusedState(folder))
+  const isSame = before.of === requestText(options.request)
   const since = sinceLast && isSame && before.transactionTime !== undefined ? { since: before.transactionTime } : {}
-  const run = { options, before, wanted: { ...options.wanted, ...since } }
+  const run = { options, before, request: { ...options.request, ...since } }
   const { manifest, link } = await manifestFor(run)
-  return ending(run, link, () => take(run, manifest))
+  return cleanUpAfter(run, link, () => downloadExport(run, manifest))
 }
 
 /** Returns the state of an unused folder. Throws if the folder holds files of another program that the export would overwrite. */
-async function nothingIn(folder: string): Promise<ExportState> {
-  const found = (await readdir(folder)).find((name) => name === MANIFEST || OURS.test(name))
+async function unusedState(folder: string): Promise<ExportState> {
+  const found = (await readdir(folder)).find((name) => name === MANIFEST || EXPORT_FILE_NAME.test(name))
   if (found === undefined) return {}
   throw new Error(`${folder} has a ${found} that is of no export of this program: give a folder of its own`)
 }
 
 /** Returns the manifest of the stored job if that has the same request. Otherwise starts a new job. */
 async function manifestFor(run: Run): Promise<{ readonly manifest: Manifest; readonly link: string }> {
-  const { options, before, wanted } = run
-  const known = before.job?.asked === askedIn(wanted) ? before.job.link : undefined
-  const found = known === undefined ? undefined : await untilKnownDone(run, known)
-  if (known !== undefined && found !== undefined) return { manifest: found, link: known }
-  const link = await kickOff(wanted, options)
+  const { options, before, request } = run
+  const storedLink = before.job?.asked === requestText(request) ? before.job.link : undefined
+  const found = storedLink === undefined ? undefined : await waitForStoredJob(run, storedLink)
+  if (storedLink !== undefined && found !== undefined) return { manifest: found, link: storedLink }
+  const link = await kickOff(request, options)
   await forgetParts(options.folder)
-  await storeExportState(options.folder, { ...before, job: { link, asked: askedIn(wanted) } })
+  await storeExportState(options.folder, { ...before, job: { link, asked: requestText(request) } })
   options.onJob(link, false)
-  return { manifest: await ending(run, link, () => pollJob(link, options, options.onProgress)), link }
+  return { manifest: await cleanUpAfter(run, link, () => pollJob(link, options, options.onProgress)), link }
 }
 
 /** Waits for the stored job. Returns undefined if the server no longer has the job. */
-async function untilKnownDone(run: Run, link: string): Promise<Manifest | undefined> {
+async function waitForStoredJob(run: Run, link: string): Promise<Manifest | undefined> {
   const { options } = run
   options.onJob(link, true)
   try {
-    return await ending(run, link, () => pollJob(link, options, options.onProgress))
+    return await cleanUpAfter(run, link, () => pollJob(link, options, options.onProgress))
   } catch (error) {
     if (error instanceof JobNotFound) return undefined
     throw error
@@ -101,7 +101,7 @@ async function untilKnownDone(run: Run, link: string): Promise<Manifest | undefi
  * Runs `work` and cleans up if it fails. An abort by the signal cancels the job, unless `keep` is set. After an ExportFault other than
  * `unreachable` the job is removed from the state. After any other failure the next run continues the job.
  */
-async function ending<Result>({ options, before }: Run, link: string, work: () => Promise<Result>): Promise<Result> {
+async function cleanUpAfter<Result>({ options, before }: Run, link: string, work: () => Promise<Result>): Promise<Result> {
   const { signal, keep, folder, patience } = options
   try {
     return await work()
@@ -118,32 +118,36 @@ async function ending<Result>({ options, before }: Run, link: string, work: () =
 }
 
 /** Returns the request as one text. A stored job is continued only if its text is equal. */
-const askedIn = (wanted: RequestedExport): string => {
-  const { url, body = '' } = kickOffRequestOf(wanted)
+const requestText = (request: RequestedExport): string => {
+  const { url, body = '' } = kickOffRequestOf(request)
   return `${url} ${body}`.trim()
 }
 
-async function take({ options, before }: Run, manifest: Manifest): Promise<ExportResult> {
+async function downloadExport({ options, before }: Run, manifest: Manifest): Promise<ExportResult> {
   const { folder, sinceLast } = options
   // Some systems do not allow a colon in a file name.
   const into = sinceLast ? join(folder, manifest.transactionTime.replaceAll(':', '')) : folder
   await makeFolder(into)
   const files = await downloadAll(manifest, into, options)
-  const told = await toldIn(manifest.files, into)
-  await takeTheirPlaces(manifest, into)
+  const issues = await readIssues(manifest.files, into)
+  await replaceFiles(manifest, into)
   // After errors, keep the previous transactionTime: the next incremental export must include the failed resources.
-  const { job: _, ...former } = before
-  const isReached = sinceLast && told.errors.length === 0
-  await storeExportState(folder, isReached ? { transactionTime: manifest.transactionTime, of: askedIn(options.wanted) } : former)
+  const { job: _, ...rest } = before
+  const isReached = sinceLast && issues.errors.length === 0
+  await storeExportState(folder, isReached ? { transactionTime: manifest.transactionTime, of: requestText(options.request) } : rest)
   const { transactionTime, omittedTypes } = manifest
-  return { folder: into, transactionTime, files, omittedTypes, ...told }
+  return { folder: into, transactionTime, files, omittedTypes, ...issues }
 }
 
 /** Downloads all files as `.part` files. The first failure aborts the other downloads. */
 async function downloadAll({ files, requiresAccessToken }: Manifest, into: string, options: ExportOptions): Promise<ExportResult['files']> {
   const failed = new AbortController()
   const { authorize, ...others } = options
-  const asking = { ...others, signal: AbortSignal.any([options.signal, failed.signal]), ...(requiresAccessToken ? { authorize } : {}) }
+  const requestOptions = {
+    ...others,
+    signal: AbortSignal.any([options.signal, failed.signal]),
+    ...(requiresAccessToken ? { authorize } : {}),
+  }
   const done = new Map<ExportedFile, DownloadResult>()
   let bytes = 0
   const onBytes = (more: number): void => {
@@ -153,7 +157,7 @@ async function downloadAll({ files, requiresAccessToken }: Manifest, into: strin
   const queue = files.values()
   const work = async (): Promise<void> => {
     for (const file of queue) {
-      done.set(file, await download(file, join(into, file.name), asking, onBytes))
+      done.set(file, await download(file, join(into, file.name), requestOptions, onBytes))
     }
   }
   const ended = (error: unknown): never => {
@@ -166,34 +170,34 @@ async function downloadAll({ files, requiresAccessToken }: Manifest, into: strin
   return files.map((file) => ({ name: file.name, kind: file.kind, ...done.get(file)! }))
 }
 
-const MOST_TOLD = 100
+const MAX_ISSUES = 100
 
-type Told = Pick<ExportResult, 'errors' | 'warnings' | 'notes'>
+type IssueTexts = Pick<ExportResult, 'errors' | 'warnings' | 'notes'>
 
-/** Returns the issue texts of the error files, at most MOST_TOLD for each of the three lists. */
-async function toldIn(files: readonly ExportedFile[], into: string): Promise<Told> {
-  const told = { errors: [] as string[], warnings: [] as string[], notes: [] as string[] }
+/** Returns the issue texts of the error files, at most MAX_ISSUES for each of the three lists. */
+async function readIssues(files: readonly ExportedFile[], into: string): Promise<IssueTexts> {
+  const issues = { errors: [] as string[], warnings: [] as string[], notes: [] as string[] }
   for (const { name } of files.filter(({ kind }) => kind === 'error')) {
     for await (const line of createInterface({ input: createReadStream(partFileOf(join(into, name))) })) {
       for (const { severity, details, diagnostics, code } of parseOutcomeIssues(line) ?? []) {
-        const list = severity === 'information' ? told.notes : severity === 'warning' ? told.warnings : told.errors
-        if (list.length < MOST_TOLD) list.push(details?.text ?? diagnostics ?? code ?? 'without a reason')
+        const list = severity === 'information' ? issues.notes : severity === 'warning' ? issues.warnings : issues.errors
+        if (list.length < MAX_ISSUES) list.push(details?.text ?? diagnostics ?? code ?? 'without a reason')
       }
     }
   }
-  return told
+  return issues
 }
 
 /**
  * Replaces the files of the last export once all new files are complete. The manifest is removed first and written last, so that it never
  * names missing files.
  */
-async function takeTheirPlaces({ files, whole }: Manifest, into: string): Promise<void> {
+async function replaceFiles({ files, whole }: Manifest, into: string): Promise<void> {
   const path = join(into, MANIFEST)
   const names = new Set(files.map(({ name }) => name))
-  const former = await namesOf(path)
+  const previous = await namesOf(path)
   await rm(path, { force: true })
-  for (const name of former) if (!names.has(name)) await rm(join(into, name), { force: true })
+  for (const name of previous) if (!names.has(name)) await rm(join(into, name), { force: true })
   for (const { name } of files) {
     await rename(partFileOf(join(into, name)), join(into, name))
     await rm(partStateFileOf(join(into, name)), { force: true })
@@ -206,13 +210,13 @@ async function takeTheirPlaces({ files, whole }: Manifest, into: string): Promis
 async function namesOf(manifest: string): Promise<readonly string[]> {
   try {
     const { files } = JSON.parse(await readFile(manifest, 'utf8')) as { readonly files?: unknown }
-    return Array.isArray(files) ? files.filter((name) => typeof name === 'string' && OURS.test(name)) : []
+    return Array.isArray(files) ? files.filter((name) => typeof name === 'string' && EXPORT_FILE_NAME.test(name)) : []
   } catch {
     return []
   }
 }
 
-const OURS = /^[A-Za-z]{1,64}(?:-\d+)?\.ndjson$/
+const EXPORT_FILE_NAME = /^[A-Za-z]{1,64}(?:-\d+)?\.ndjson$/
 
 /** Removes the `.part` files of a previous job. */
 async function forgetParts(folder: string): Promise<void> {

@@ -13,9 +13,9 @@ export class JobNotFound extends ExportFault {}
  * Returns the manifest when the job is complete. `onProgress`: called with the progress text of the server, or an empty text. Throws
  * JobNotFound if the server has no such job, and another ExportFault if the job fails.
  */
-export async function pollJob(job: string, asking: RequestOptions, onProgress: (text: string) => void): Promise<Manifest> {
+export async function pollJob(job: string, options: RequestOptions, onProgress: (text: string) => void): Promise<Manifest> {
   for (let pause = PAUSE.first; ; pause = Math.min(pause * 1.5, PAUSE.longest)) {
-    const answer = await sendWithRetries(job, { headers: { accept: 'application/json' } }, asking)
+    const answer = await sendWithRetries(job, { headers: { accept: 'application/json' } }, options)
     if (answer.status === 200) return parseManifest(answer.text, job)
     if (answer.status === 404 || answer.status === 410) throw new JobNotFound('refused', `The server does not know the export ${job}`)
     if (answer.status !== 202)
@@ -24,7 +24,7 @@ export async function pollJob(job: string, asking: RequestOptions, onProgress: (
         `The export failed: ${answer.status}${outcomeSuffixOf(answer.text)}`,
       )
     onProgress(answer.headers.get('x-progress') ?? '')
-    await asking.patience.wait(retryAfterMs(answer.headers) || pause, asking.signal)
+    await options.patience.wait(retryAfterMs(answer.headers) || pause, options.signal)
   }
 }
 
@@ -32,8 +32,8 @@ export async function pollJob(job: string, asking: RequestOptions, onProgress: (
  * Cancels a job: the server stops it and removes its files. Throws ExportFault if the server refuses. A job that the server no longer has
  * counts as cancelled.
  */
-export async function cancelJob(job: string, asking: RequestOptions): Promise<void> {
-  const { status, text } = await sendWithRetries(job, { method: 'DELETE', headers: { accept: 'application/fhir+json' } }, asking)
+export async function cancelJob(job: string, options: RequestOptions): Promise<void> {
+  const { status, text } = await sendWithRetries(job, { method: 'DELETE', headers: { accept: 'application/fhir+json' } }, options)
   if (status >= 300 && status !== 404 && status !== 410)
     throw new ExportFault('refused', `It is not taken back: ${status}${outcomeSuffixOf(text)}`)
 }

@@ -8,7 +8,7 @@ export type RequestedExport = {
   /** Base URL without a trailing slash. */
   readonly base: string
   /** Id of a Group, all patients, or everything. */
-  readonly of: { readonly group: string } | 'patients' | 'system'
+  readonly level: { readonly group: string } | 'patients' | 'system'
   readonly types: readonly string[]
   readonly since?: string
   readonly until?: string
@@ -23,8 +23,8 @@ export type RequestedExport = {
 const UNHEARD = 3
 
 /** Starts an export and returns the URL of its job. Throws ExportFault if the server starts none. */
-export async function kickOff(wanted: RequestedExport, asking: RequestOptions): Promise<string> {
-  const { url, body } = kickOffRequestOf(wanted)
+export async function kickOff(request: RequestedExport, options: RequestOptions): Promise<string> {
+  const { url, body } = kickOffRequestOf(request)
   const answer = await sendWithRetries(
     url,
     {
@@ -35,7 +35,7 @@ export async function kickOff(wanted: RequestedExport, asking: RequestOptions): 
       },
       ...(body === undefined ? {} : { method: 'POST', body }),
     },
-    { ...asking, patience: { ...asking.patience, unheard: UNHEARD } },
+    { ...options, patience: { ...options.patience, unheard: UNHEARD } },
   )
   const link = resolveSafeLink(answer.headers.get('content-location'), url)
   if (answer.status === 202 && link !== undefined) return link
@@ -45,10 +45,10 @@ export async function kickOff(wanted: RequestedExport, asking: RequestOptions): 
 }
 
 /** Returns the kick-off request. With patients it is a POST, because only a body can name patients. */
-export function kickOffRequestOf(wanted: RequestedExport): { readonly url: string; readonly body?: string } {
-  const { base, of, patients } = wanted
-  const path = of === 'system' ? '' : of === 'patients' ? '/Patient' : `/Group/${encodeURIComponent(of.group)}`
-  const parameters = parametersOf(wanted)
+export function kickOffRequestOf(request: RequestedExport): { readonly url: string; readonly body?: string } {
+  const { base, level, patients } = request
+  const path = level === 'system' ? '' : level === 'patients' ? '/Patient' : `/Group/${encodeURIComponent(level.group)}`
+  const parameters = parametersOf(request)
   const url = `${base}${path}/$export`
   if (patients.length === 0) {
     const query = new URLSearchParams(parameters.map(([name, value]): [string, string] => [name, value])).toString()
@@ -58,8 +58,8 @@ export function kickOffRequestOf(wanted: RequestedExport): { readonly url: strin
     name,
     [name === '_since' || name === '_until' ? 'valueInstant' : 'valueString']: value,
   }))
-  const named = patients.map((reference) => ({ name: 'patient', valueReference: { reference } }))
-  return { url, body: JSON.stringify({ resourceType: 'Parameters', parameter: [...typed, ...named] }) }
+  const patientParameters = patients.map((reference) => ({ name: 'patient', valueReference: { reference } }))
+  return { url, body: JSON.stringify({ resourceType: 'Parameters', parameter: [...typed, ...patientParameters] }) }
 }
 
 function parametersOf({ types, since, until, elements, filters }: RequestedExport): readonly (readonly [name: string, value: string])[] {

@@ -36,8 +36,8 @@ export function parseManifest(text: string, job: string): Manifest {
   // The time becomes a folder name, so check its form: JavaScript reads other texts as dates, too.
   if (whole === undefined || typeof transactionTime !== 'string' || !INSTANT.test(transactionTime))
     throw new ExportFault('failed', `${job} answers with no manifest: it has no transactionTime`)
-  const taken = new Map<string, number>()
-  const files = KINDS.flatMap((kind) => itemsOf(whole[kind]).map((item) => fileOf(kind, item, taken, job)))
+  const counts = new Map<string, number>()
+  const files = KINDS.flatMap((kind) => itemsOf(whole[kind]).map((item) => fileOf(kind, item, counts, job)))
   return {
     transactionTime,
     requiresAccessToken: requiresAccessToken === true,
@@ -48,14 +48,14 @@ export function parseManifest(text: string, job: string): Manifest {
 }
 
 /** Returns a file with its local name. A type may have several files: `Patient.ndjson`, `Patient-2.ndjson`. */
-function fileOf(kind: Kind, { type, url, count }: Item, taken: Map<string, number>, job: string): ExportedFile {
+function fileOf(kind: Kind, { type, url, count }: Item, counts: Map<string, number>, job: string): ExportedFile {
   const link = resolveSafeLink(url, job)
   if (link === undefined)
     throw new ExportFault('failed', `${job} answers with a file that has no URL of https, or of http where it has that itself`)
   // Never use a text of the server as a path.
   const stem = kind === 'output' ? (/^[A-Za-z]{1,64}$/.exec(String(type))?.[0] ?? 'unknown') : kind
-  const number = (taken.get(stem) ?? 0) + 1
-  taken.set(stem, number)
+  const number = (counts.get(stem) ?? 0) + 1
+  counts.set(stem, number)
   const name = number === 1 ? `${stem}.ndjson` : `${stem}-${number}.ndjson`
   return { name, kind, url: link, ...(Number.isSafeInteger(count) ? { count: count as number } : {}) }
 }

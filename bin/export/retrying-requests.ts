@@ -40,11 +40,11 @@ const LONGEST = { own: 60_000, asked: 3_600_000 }
  * Sends a request and retries it after transient failures. Returns any other response. Throws ExportFault `unreachable` if the server stays
  * unreachable or busy.
  */
-export function sendWithRetries(url: string, request: Request, asking: RequestOptions): Promise<TextResponse> {
-  return retryTransientFailures(url, asking, async () => {
-    const response = await sendOnce(url, request, asking)
-    const told = { status: response.status, headers: response.headers, text: await readBoundedText(response, url) }
-    return isPassing(told) ? new TransientFailure(`answers ${told.status}${outcomeSuffixOf(told.text)}`, told.headers) : told
+export function sendWithRetries(url: string, request: Request, options: RequestOptions): Promise<TextResponse> {
+  return retryTransientFailures(url, options, async () => {
+    const response = await sendOnce(url, request, options)
+    const answer = { status: response.status, headers: response.headers, text: await readBoundedText(response, url) }
+    return isPassing(answer) ? new TransientFailure(`answers ${answer.status}${outcomeSuffixOf(answer.text)}`, answer.headers) : answer
   })
 }
 
@@ -55,22 +55,23 @@ export async function sendOnce(
   { authorize, signal }: Pick<RequestOptions, 'authorize' | 'signal'>,
 ): Promise<Response> {
   const { method = 'GET', headers, body } = request
-  const who = await authorize?.({ method, url, ...(body === undefined ? {} : { body: Buffer.from(body) }) })
-  const redirect = who?.['x-amz-date'] === undefined ? 'follow' : 'manual'
-  return fetch(url, { ...request, headers: { ...headers, ...who }, signal, redirect })
+  const credentials = await authorize?.({ method, url, ...(body === undefined ? {} : { body: Buffer.from(body) }) })
+  const redirect = credentials?.['x-amz-date'] === undefined ? 'follow' : 'manual'
+  return fetch(url, { ...request, headers: { ...headers, ...credentials }, signal, redirect })
 }
 
 /** Maximum bytes of a response that is not a file. A larger response ends the export. */
-const MOST_TEXT = 64_000_000
+const MAX_TEXT_BYTES = 64_000_000
 
-/** Returns the body as text. Throws ExportFault if it exceeds MOST_TEXT. */
+/** Returns the body as text. Throws ExportFault if it exceeds MAX_TEXT_BYTES. */
 export async function readBoundedText({ body }: Response, url: string): Promise<string> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of body ?? []) {
     chunks.push(chunk)
     size += chunk.length
-    if (size > MOST_TEXT) throw new ExportFault('failed', `${withoutQuery(url)} answers with more than ${MOST_TEXT / 1_000_000} MB`)
+    if (size > MAX_TEXT_BYTES)
+      throw new ExportFault('failed', `${withoutQuery(url)} answers with more than ${MAX_TEXT_BYTES / 1_000_000} MB`)
   }
   return Buffer.concat(chunks).toString()
 }
@@ -140,8 +141,8 @@ export function outcomeSuffixOf(text: string): string {
  */
 export function retryAfterMs(headers: Headers, now = Date.now()): number {
   const text = headers.get('retry-after') ?? ''
-  const asked = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - now
-  return Math.min(Math.max(asked || 0, 0), LONGEST.asked)
+  const delay = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - now
+  return Math.min(Math.max(delay || 0, 0), LONGEST.asked)
 }
 
 function codeOf(error: unknown): string {

@@ -8,19 +8,19 @@ import { patchedSizeOf } from './patched-bytes.ts'
 /** Entries of one Bundle. `failures`: found while these entries were read. `present`: number of resources that exist under another key. */
 export type Chunk = { readonly entries: readonly LoadEntry[]; readonly failures: readonly LoadFailure[]; readonly present: number }
 
-const MOST_ENTRIES = 200
-const MOST_BYTES = 4_000_000
+const MAX_ENTRIES = 200
+const MAX_BYTES = 4_000_000
 
 /** Called for content of a file that is not a resource to load. */
-export type SkippedContentHandler = (source: SourceFile, what: string) => void
+export type SkippedContentHandler = (source: SourceFile, content: string) => void
 
-/** Yields the entries that `isMeant` accepts. The last chunk may have no entries, but still reports failures. */
+/** Yields the entries that `accepts` accepts. The last chunk may have no entries, but still reports failures. */
 export async function* chunksOf(
   source: SourceFile,
   memories: ReusedBuffers,
   replaced: ReplacementFinder,
-  isMeant: (entry: LoadEntry) => boolean,
-  onBeside: SkippedContentHandler,
+  accepts: (entry: LoadEntry) => boolean,
+  onSkipped: SkippedContentHandler,
 ): AsyncGenerator<Chunk> {
   let chunk = new Map<string, LoadEntry>()
   let bytes = 0
@@ -33,14 +33,14 @@ export async function* chunksOf(
     bytes = present = 0
     return full
   }
-  for await (const { place, opened } of openedOf(source, memories, failed, onBeside)) {
+  for await (const { place, opened } of openedOf(source, memories, failed, onSkipped)) {
     const { others, refused } = await replaced(opened, place)
     failures.push(...opened.refused, ...refused.values())
     present += others.size
     for (const entry of opened.entries(others)) {
-      if (refused.has(entry.key) || !isMeant(entry)) continue
+      if (refused.has(entry.key) || !accepts(entry)) continue
       const size = patchedSizeOf(entry.resource)
-      if (chunk.size > 0 && (chunk.has(entry.key) || chunk.size === MOST_ENTRIES || bytes + size > MOST_BYTES)) yield next()
+      if (chunk.size > 0 && (chunk.has(entry.key) || chunk.size === MAX_ENTRIES || bytes + size > MAX_BYTES)) yield next()
       chunk.set(entry.key, entry)
       bytes += size
     }
@@ -52,20 +52,20 @@ export async function* chunksOf(
   }
 }
 
-/** Yields the readable texts of a file. Other texts go to `failed` or `onBeside`. */
+/** Yields the readable texts of a file. Other texts go to `failed` or `onSkipped`. */
 async function* openedOf(
   source: SourceFile,
   memories: ReusedBuffers,
   failed: (place: string, error: unknown) => void,
-  onBeside: SkippedContentHandler,
+  onSkipped: SkippedContentHandler,
 ): AsyncGenerator<{ readonly place: string; readonly opened: ParsedEntries }> {
   try {
     for await (const { bytes, place, copy } of readTexts(source, memories)) {
       const { opened, error } = attempt(() => parseLoadEntries(bytes, place, copy))
       // Most texts are resources, so look for other content of an export only in those that are not.
       const isWhole = opened?.refused.length === 0
-      const beside = isWhole || source.exported === undefined ? undefined : describeNonResource(bytes)
-      if (beside !== undefined) onBeside(source, beside)
+      const description = isWhole || source.exported === undefined ? undefined : describeNonResource(bytes)
+      if (description !== undefined) onSkipped(source, description)
       else if (opened === undefined) failed(place, error)
       else yield { place, opened }
     }

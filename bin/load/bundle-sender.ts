@@ -21,7 +21,7 @@ export const bundleSender = (post: Post): BundleSender => {
     if (entries.length === 1) return [failureOf(entries[0]!, reason)]
     if (first.status === TOO_LONG) return inHalves(send, entries, reason)
     const second = await post(bundleOf('batch', entries, memory))
-    if (isSuccess(second)) return againWhatWasBusy(send, failuresIn(parseJsonBody(second) as Answered, entries), entries)
+    if (isSuccess(second)) return resendBusy(send, failuresIn(parseJsonBody(second) as Answered, entries), entries)
     const unreadable = entries.flatMap((entry) => faultOf(entry) ?? [])
     if (unreadable.length === 0) return entries.map((entry) => failureOf(entry, reason))
     const rest = entries.filter((entry) => !unreadable.some(({ key }) => key === entry.key))
@@ -43,7 +43,7 @@ async function inHalves(send: BundleSender, entries: readonly LoadEntry[], reaso
 }
 
 /** Sends the busy entries of a batch again if the server processed some of the others. Returns the remaining failures. */
-async function againWhatWasBusy(
+async function resendBusy(
   send: BundleSender,
   failed: readonly LoadFailure[],
   entries: readonly LoadEntry[],

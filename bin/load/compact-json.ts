@@ -64,10 +64,10 @@ export class CompactJson {
       } else {
         this.copy[length++] = this.#bytes[at++]!
         expected = this.#next(token)
-        const known = token === COLON ? this.#nameAt(name, length - 1) : ''
-        if (known !== '') {
+        const property = token === COLON ? this.#nameAt(name, length - 1) : ''
+        if (property !== '') {
           this.#moveTo(at, length)
-          visit(known, this.#depth - outside)
+          visit(property, this.#depth - outside)
           if (this.length > length) expected = this.#after()
           at = this.#at
           length = this.length

@@ -31,9 +31,9 @@ export function replacementFinder(lookUp: ReferenceLookup): ReplacementFinder {
       else if (keys.length > 1 && !keys.includes(key)) refused.set(key, { place, key, reason: `${search} matches several resources` })
       else {
         const own = keys.length === 0 || keys.includes(key)
-        const there = first.get(search) ?? (own ? key : keys[0]!)
-        first.set(search, there)
-        if (there !== key) others.set(key, there)
+        const existing = first.get(search) ?? (own ? key : keys[0]!)
+        first.set(search, existing)
+        if (existing !== key) others.set(key, existing)
       }
     }
     return { others, refused }

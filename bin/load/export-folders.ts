@@ -7,8 +7,8 @@ import { basename, dirname } from 'node:path'
 import { parseOutcomeIssues } from '../client/server-response.ts'
 import type { SourceFile } from './file-reader.ts'
 
-/** A file, or part of one, that is not loaded. `what`: description of the content. */
-export type SkippedFile = { readonly file: string; readonly what: string }
+/** A file, or part of one, that is not loaded. `description`: description of the content. */
+export type SkippedFile = { readonly file: string; readonly description: string }
 
 /** Maximum bytes of a manifest. Larger files are loaded as resources. */
 const LARGEST = 50_000_000
@@ -16,33 +16,33 @@ const LARGEST = 50_000_000
 /** Separates the files to load from the records of exports. Throws if an export is not finished. */
 export function separateExportRecords(all: readonly SourceFile[]): {
   readonly sources: readonly SourceFile[]
-  readonly beside: readonly SkippedFile[]
+  readonly skipped: readonly SkippedFile[]
 } {
-  const books = new Map(all.flatMap((source) => [[source.file, bookOf(source)] as const]).filter(([, book]) => book !== undefined))
-  const times = new Map([...books].flatMap(([file, book]) => (book?.time === undefined ? [] : [[dirname(file), book.time]])))
+  const records = new Map(all.flatMap((source) => [[source.file, recordIn(source)] as const]).filter(([, record]) => record !== undefined))
+  const times = new Map([...records].flatMap(([file, record]) => (record?.time === undefined ? [] : [[dirname(file), record.time]])))
   const withTime = (source: SourceFile): SourceFile => {
     const exported = times.get(dirname(source.file))
     return exported === undefined ? source : { ...source, exported }
   }
   return {
-    sources: all.filter(({ file }) => !books.has(file)).map(withTime),
-    beside: [...books].map(([file, book]) => ({ file, what: book!.what })),
+    sources: all.filter(({ file }) => !records.has(file)).map(withTime),
+    skipped: [...records].map(([file, record]) => ({ file, description: record!.description })),
   }
 }
 
 /** Description of an export record. `time`: transaction time of a manifest, in milliseconds since 1970. */
-type Book = { readonly what: string; readonly time?: number }
+type ExportRecord = { readonly description: string; readonly time?: number }
 
 /** Returns the record in a file, if it is one. Checks the name before the content, so that not every file is read. */
-function bookOf({ file, size }: SourceFile): Book | undefined {
+function recordIn({ file, size }: SourceFile): ExportRecord | undefined {
   const name = basename(file)
   if (!/^(?:manifest|export-state|.+\.part)\.json$/.test(name) || size > LARGEST) return undefined
   const found = objectIn(file)
   if (found === undefined || 'resourceType' in found) return undefined
   const { transactionTime, output } = found
   if (typeof transactionTime === 'string' && Array.isArray(output))
-    return { what: 'the manifest of an export', time: Date.parse(transactionTime) || 0 }
-  if (name === 'export-state.json' && hasOnly(found, ['job', 'transactionTime', 'of'])) return { what: 'how far an export is' }
+    return { description: 'the manifest of an export', time: Date.parse(transactionTime) || 0 }
+  if (name === 'export-state.json' && hasOnly(found, ['job', 'transactionTime', 'of'])) return { description: 'how far an export is' }
   if (name.endsWith('.part.json') && hasOnly(found, ['etag', 'length']))
     throw new Error(`${dirname(file)} holds an export that is not finished: run fhir export again`)
   return undefined

@@ -5,7 +5,7 @@ import type { BufferedResponse } from '../client/server-response.ts'
 
 export type IndexWaitOptions = {
   readonly base: string
-  readonly ask: Get
+  readonly get: Get
   /** X-Index-Tokens of the writes. */
   readonly tokens: readonly string[]
   /** Called with the number of versions that are not indexed yet; 0 at the end. */
@@ -23,13 +23,13 @@ const SEARCH = '/Basic?_count=0'
  * Returns whether searches find everything now. If the index makes no progress or the search fails, it returns false: searches find
  * everything later.
  */
-export async function waitUntilSearchable({ base, ask, tokens, onBehind }: IndexWaitOptions): Promise<boolean> {
+export async function waitUntilSearchable({ base, get, tokens, onBehind }: IndexWaitOptions): Promise<boolean> {
   if (tokens.length === 0) return true
   let behind: number | undefined
   let isOver = false
   const looking = (async () => {
     for (; !isOver; await wait(BETWEEN)) {
-      const answer = await ask(base + SEARCH, { 'x-consistency': 'eventual' }).catch(() => undefined)
+      const answer = await get(base + SEARCH, { 'x-consistency': 'eventual' }).catch(() => undefined)
       const now = answer && versionsBehind(answer)
       if (now === undefined || isOver) return
       behind = now
@@ -39,7 +39,7 @@ export async function waitUntilSearchable({ base, ask, tokens, onBehind }: Index
   try {
     for (let left = PATIENCE, before = behind; left > 0; left = behind === before ? left - 1 : PATIENCE) {
       before = behind
-      const { status, headers } = await ask(base + SEARCH, { 'x-index-token': tokens.join(', ') })
+      const { status, headers } = await get(base + SEARCH, { 'x-index-token': tokens.join(', ') })
       if (status !== 503) {
         isOver = true
         if (status === 200 && behind !== undefined) onBehind(0)

@@ -99,11 +99,11 @@ function entriesOf(
   place: string,
   others: ReadonlyMap<string, string>,
 ): IteratorObject<LoadEntry> {
-  const known = new Map<string, Known>()
-  const all = found.map(({ fullUrl, told }, i) => {
+  const byFullUrl = new Map<string, FullUrlTarget>()
+  const all = found.map(({ fullUrl, version }, i) => {
     const name = others.get(keys[i]!) ?? keys[i]!
-    const entry = { name, url: sizedTextOf(JSON.stringify(name)), told }
-    if (fullUrl !== undefined) known.set(fullUrl, entry)
+    const entry = { name, url: sizedTextOf(JSON.stringify(name)), version }
+    if (fullUrl !== undefined) byFullUrl.set(fullUrl, entry)
     return entry
   })
   // Lazy, because most of an entry is not needed after its Bundle is sent.
@@ -113,31 +113,31 @@ function entriesOf(
       key: keys[i]!,
       url: all[i]!.url,
       place: each.entry === undefined ? place : `${place}#${each.entry}`,
-      ...resourceOf(each, keys[i]!, meaningIn(known, each.fullUrl)),
+      ...resourceOf(each, keys[i]!, meaningIn(byFullUrl, each.fullUrl)),
     }))
     .filter(({ key }) => !others.has(key))
 }
 
 function keyOf({ type, id, fullUrl }: ScannedResource): string {
   if (type === undefined) throw new Error('not a FHIR resource')
-  const [, ofUrl] = id === undefined ? (/([A-Za-z0-9\-.]{1,64})$/.exec(fullUrl ?? '') ?? []) : []
-  if (id === undefined && ofUrl === undefined) throw new Error(`the ${type} has no id`)
-  return `${type}/${id ?? ofUrl}`
+  const [, idOfUrl] = id === undefined ? (/([A-Za-z0-9\-.]{1,64})$/.exec(fullUrl ?? '') ?? []) : []
+  if (id === undefined && idOfUrl === undefined) throw new Error(`the ${type} has no id`)
+  return `${type}/${id ?? idOfUrl}`
 }
 
 /** Entry that a fullUrl refers to. */
-type Known = VersionedEntry & { readonly name: string; readonly url: SizedText }
+type FullUrlTarget = VersionedEntry & { readonly name: string; readonly url: SizedText }
 
-type MeaningOf = (reference: string) => Known | undefined
+type MeaningOf = (reference: string) => FullUrlTarget | undefined
 
 /**
  * Returns the resolver of references between entries. The future version of an entry is unknown, so a reference to a version becomes one to
  * the resource.
  */
-function meaningIn(known: ReadonlyMap<string, Known>, fullUrl: string | undefined): MeaningOf | undefined {
-  if (known.size === 0) return undefined
-  const meantBy = fullUrlResolver(known, fullUrl)
-  return (reference) => meantBy(reference)?.entry
+function meaningIn(byFullUrl: ReadonlyMap<string, FullUrlTarget>, fullUrl: string | undefined): MeaningOf | undefined {
+  if (byFullUrl.size === 0) return undefined
+  const resolve = fullUrlResolver(byFullUrl, fullUrl)
+  return (reference) => resolve(reference)?.entry
 }
 
 function resourceOf(found: ScannedResource, key: string, meaningOf: MeaningOf | undefined): Pick<LoadEntry, 'resource' | 'searches'> {
@@ -159,7 +159,7 @@ function addId({ patches, afterType }: ScannedResource, key: string): void {
 }
 
 function replaced(found: ScannedResource, meaningOf: MeaningOf): ScannedResource {
-  const rewritten = found.hasUrns ? rewrittenBy(found, meaningOf) : undefined
+  const rewritten = found.hasUrns ? rewrite(found, meaningOf) : undefined
   if (rewritten !== undefined) return rewritten
   for (const patch of found.patches) patch.text ??= textFor(patch, meaningOf)
   return found
@@ -172,7 +172,7 @@ function textFor({ to, isNarrative }: ScannedReference, meaningOf: MeaningOf): S
 }
 
 /** Returns the resource with its references replaced, or undefined if it cannot be parsed. The server then reports the reason. */
-function rewrittenBy(found: ScannedResource, meaningOf: MeaningOf): ScannedResource | undefined {
+function rewrite(found: ScannedResource, meaningOf: MeaningOf): ScannedResource | undefined {
   const nameOf = (url: string): string | undefined => meaningOf(url)?.name
   try {
     const tree = parseJson(patchedBufferOf(found).toString()) as Resource

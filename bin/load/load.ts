@@ -39,14 +39,14 @@ export type LoadOptions = {
 
 /**
  * `isSearchable`: whether searches find everything; absent if the load did not wait for that. `present`: number of resources that were not
- * loaded because their ifNoneExist found another one. `failures`: one per failed reference, so several for some resources. `beside`:
+ * loaded because their ifNoneExist found another one. `failures`: one per failed reference, so several for some resources. `skipped`:
  * content that exports write beside resources.
  */
 export type LoadResult = {
   readonly resources: number
   readonly present: number
   readonly failures: readonly LoadFailure[]
-  readonly beside: readonly SkippedFile[]
+  readonly skipped: readonly SkippedFile[]
   readonly isSearchable?: boolean
 }
 
@@ -55,7 +55,7 @@ export type LoadResult = {
  * resources and unreadable content as failures.
  */
 export async function load(all: readonly SourceFile[], options: LoadOptions): Promise<LoadResult> {
-  const { sources, beside } = separateExportRecords(all)
+  const { sources, skipped } = separateExportRecords(all)
   await checkFhirBase(options.base)
   using fullUrls = new FullUrlIndex()
   const run = begin(options, fullUrls)
@@ -68,12 +68,12 @@ export async function load(all: readonly SourceFile[], options: LoadOptions): Pr
   }
   for (const places of waiting.values()) for (const failures of places?.values() ?? []) run.failures.push(...failures)
   const { resources, present, failures } = run
-  return { resources, present, failures, beside: [...beside, ...toldBeside(run)], ...(await searchable(options, run)) }
+  return { resources, present, failures, skipped: [...skipped, ...skippedFiles(run)], ...(await searchable(options, run)) }
 }
 
 async function searchable({ base, authorize, onBehind }: LoadOptions, run: Run): Promise<Pick<LoadResult, 'isSearchable'>> {
   if (onBehind === undefined) return {}
-  return { isSearchable: await waitUntilSearchable({ base, ask: createGet(authorize), tokens: [...run.tokens.values()], onBehind }) }
+  return { isSearchable: await waitUntilSearchable({ base, get: createGet(authorize), tokens: [...run.tokens.values()], onBehind }) }
 }
 
 const NO_PROGRESS: LoadProgress = { resources: 0, bytes: 0, again: 0 }
@@ -89,9 +89,9 @@ type Run = Pick<LoadOptions, 'onProgress'> & {
   readonly tokens: Map<number, string>
   readonly failures: LoadFailure[]
   /** Content that is not loaded, by file: descriptions with the number of their occurrences. */
-  readonly beside: Map<string, Map<string, number>>
+  readonly skipped: Map<string, Map<string, number>>
   /** Place and key of the failures that were reported while reading. */
-  readonly told: Set<string>
+  readonly reported: Set<string>
   resources: number
   present: number
 }
@@ -118,8 +118,8 @@ function begin({ base, authorize, concurrency, onProgress }: LoadOptions, fullUr
     replaced: indexing(fullUrls, replacementFinder(lookUp)),
     tokens,
     failures: [],
-    beside: new Map(),
-    told: new Set(),
+    skipped: new Map(),
+    reported: new Set(),
     resources: 0,
     present: 0,
     onProgress,
@@ -141,12 +141,12 @@ type Waiting = ReadonlyMap<SourceFile, ReadonlyMap<string, readonly LoadFailure[
 
 async function loadPlain(run: Run, sources: readonly SourceFile[]): Promise<Waiting> {
   const waiting = new Map<SourceFile, undefined>()
-  const isMeant = ({ searches }: LoadEntry, source: SourceFile): boolean => {
+  const accepts = ({ searches }: LoadEntry, source: SourceFile): boolean => {
     if (searches.length > 0) waiting.set(source, undefined)
     return searches.length === 0
   }
-  await eachChunk(run, sources, isMeant, async ({ entries, failures, present }) => {
-    tell(run, failures)
+  await eachChunk(run, sources, accepts, async ({ entries, failures, present }) => {
+    recordFailures(run, failures)
     run.present += present
     return entries
   })
@@ -155,64 +155,64 @@ async function loadPlain(run: Run, sources: readonly SourceFile[]): Promise<Wait
 
 async function loadReferring(run: Run, waiting: Waiting): Promise<Waiting> {
   const still = new Map<SourceFile, Map<string, readonly LoadFailure[]>>()
-  const isMeant = ({ searches, place }: LoadEntry, source: SourceFile): boolean =>
+  const accepts = ({ searches, place }: LoadEntry, source: SourceFile): boolean =>
     searches.length > 0 && (waiting.get(source)?.has(place) ?? true)
-  const resolve = (entry: LoadEntry, source: SourceFile, { missing, wrong }: Told): boolean => {
-    if (wrong.length > 0) run.failures.push(...wrong, ...missing)
+  const resolve = (entry: LoadEntry, source: SourceFile, { missing, invalid }: Unresolved): boolean => {
+    if (invalid.length > 0) run.failures.push(...invalid, ...missing)
     else if (missing.length > 0) still.set(source, (still.get(source) ?? new Map()).set(entry.place, missing))
-    return wrong.length === 0 && missing.length === 0
+    return invalid.length === 0 && missing.length === 0
   }
-  await eachChunk(run, [...waiting.keys()], isMeant, async ({ entries, failures }, source) => {
-    tell(run, failures)
-    const told = await resolved(run, entries)
-    return entries.filter((entry, i) => resolve(entry, source, told[i]!))
+  await eachChunk(run, [...waiting.keys()], accepts, async ({ entries, failures }, source) => {
+    recordFailures(run, failures)
+    const unresolved = await resolveReferences(run, entries)
+    return entries.filter((entry, i) => resolve(entry, source, unresolved[i]!))
   })
   return still
 }
 
 /** Records failures. If a file is read again, records only those that were not reported before. */
-function tell({ failures, told }: Run, found: readonly LoadFailure[]): void {
-  const news = found.filter(({ place, key }) => !told.has(`${place} ${key}`))
-  for (const { place, key } of news) told.add(`${place} ${key}`)
-  failures.push(...news)
+function recordFailures({ failures, reported }: Run, found: readonly LoadFailure[]): void {
+  const newFailures = found.filter(({ place, key }) => !reported.has(`${place} ${key}`))
+  for (const { place, key } of newFailures) reported.add(`${place} ${key}`)
+  failures.push(...newFailures)
 }
 
 /**
- * Unresolved references of an entry. `missing`: no match exists, or not yet. `wrong`: the reference is invalid or matches several
+ * Unresolved references of an entry. `missing`: no match exists, or not yet. `invalid`: the reference is invalid or matches several
  * resources.
  */
-type Told = { readonly missing: readonly LoadFailure[]; readonly wrong: readonly LoadFailure[] }
+type Unresolved = { readonly missing: readonly LoadFailure[]; readonly invalid: readonly LoadFailure[] }
 
 /** Resolves the references of the entries, in place. Returns the unresolved ones of each entry. All files must have been read before. */
-async function resolved({ lookUp, fullUrls }: Run, entries: readonly LoadEntry[]): Promise<readonly Told[]> {
+async function resolveReferences({ lookUp, fullUrls }: Run, entries: readonly LoadEntry[]): Promise<readonly Unresolved[]> {
   const all = entries.flatMap(({ searches }) => searches.map(({ to }) => to))
   const found = await lookUp.meanings(all.filter(isConditionalReference))
   const meaningOf = (to: string): ReferenceMatches => (isConditionalReference(to) ? found(to) : fullUrls.meaning(to))
   return entries.map(({ place, key, searches }) => {
-    const told = { missing: [] as LoadFailure[], wrong: [] as LoadFailure[] }
+    const unresolved = { missing: [] as LoadFailure[], invalid: [] as LoadFailure[] }
     for (const search of searches) {
       const { keys, fault } = meaningOf(search.to)
       if (keys.length === 1) search.text = sizedTextOf(JSON.stringify(keys[0]))
-      else if (fault !== undefined) told.wrong.push({ place, key, reason: `${search.to}: ${fault}` })
-      else if (keys.length > 1) told.wrong.push({ place, key, reason: `${search.to} matches several resources` })
-      else told.missing.push({ place, key, reason: `${search.to} matches nothing` })
+      else if (fault !== undefined) unresolved.invalid.push({ place, key, reason: `${search.to}: ${fault}` })
+      else if (keys.length > 1) unresolved.invalid.push({ place, key, reason: `${search.to} matches several resources` })
+      else unresolved.missing.push({ place, key, reason: `${search.to} matches nothing` })
     }
-    return told
+    return unresolved
   })
 }
 
-/** Reads the entries that `isMeant` accepts, and sends those that `choose` returns. Reads one export after the other. */
+/** Reads the entries that `accepts` accepts, and sends those that `choose` returns. Reads one export after the other. */
 async function eachChunk(
   run: Run,
   sources: readonly SourceFile[],
-  isMeant: (entry: LoadEntry, source: SourceFile) => boolean,
+  accepts: (entry: LoadEntry, source: SourceFile) => boolean,
   choose: (chunk: Chunk, source: SourceFile) => Promise<readonly LoadEntry[]>,
 ): Promise<void> {
   for (const group of groupByExport(sources)) {
     const queue = group.values()
     const work = async ({ send, memories }: Worker): Promise<void> => {
       for (const source of queue) {
-        for await (const chunk of chunksOf(source, memories, run.replaced, (entry) => isMeant(entry, source), onBeside)) {
+        for await (const chunk of chunksOf(source, memories, run.replaced, (entry) => accepts(entry, source), onSkipped)) {
           const entries = await choose(chunk, source)
           const failed = entries.length === 0 ? [] : await send(entries)
           run.failures.push(...failed)
@@ -225,15 +225,17 @@ async function eachChunk(
     await Promise.all(run.workers.map(work))
   }
 
-  function onBeside({ file }: SourceFile, what: string): void {
-    const known = run.beside.get(file) ?? new Map<string, number>()
-    const kept = known.size < MOST_BESIDE || known.has(what) ? what : 'and more'
-    run.beside.set(file, known.set(kept, (known.get(kept) ?? 0) + 1))
+  function onSkipped({ file }: SourceFile, description: string): void {
+    const counts = run.skipped.get(file) ?? new Map<string, number>()
+    const key = counts.size < MAX_DESCRIPTIONS || counts.has(description) ? description : 'and more'
+    run.skipped.set(file, counts.set(key, (counts.get(key) ?? 0) + 1))
   }
 }
 
 /** Maximum different descriptions reported per file. The others are reported as `and more`. */
-const MOST_BESIDE = 100
+const MAX_DESCRIPTIONS = 100
 
-const toldBeside = ({ beside }: Run): readonly SkippedFile[] =>
-  [...beside].flatMap(([file, told]) => [...told].map(([what, times]) => ({ file, what: times === 1 ? what : `${what} (${times} lines)` })))
+const skippedFiles = ({ skipped }: Run): readonly SkippedFile[] =>
+  [...skipped].flatMap(([file, descriptions]) =>
+    [...descriptions].map(([description, times]) => ({ file, description: times === 1 ? description : `${description} (${times} lines)` })),
+  )

@@ -1,21 +1,21 @@
 /** Rate and remaining time of a load. */
 
 /** Milliseconds of data that an estimate needs. With less data the estimate would vary too much. */
-const LEAST_DATA = 10_000
+const MIN_DATA = 10_000
 
 const [SECOND, MINUTE, HOUR] = [1_000, 60_000, 3_600_000]
 
 /** Measures a load. `now`: milliseconds of a monotonic clock. */
 export class LoadRate {
   readonly #now: () => number
-  readonly #began: number
+  readonly #start: number
   #last: number
   #resources = 0
   #bytes = 0
 
   constructor(now: () => number = () => performance.now()) {
     this.#now = now
-    this.#began = this.#last = now()
+    this.#start = this.#last = now()
   }
 
   /** Adds the resources and bytes since the last call. */
@@ -31,14 +31,14 @@ export class LoadRate {
 
   /** Returns the resources per second until the last call of `add`. */
   rate(resources = this.#resources): number {
-    const elapsed = this.#last - this.#began
+    const elapsed = this.#last - this.#start
     return elapsed === 0 ? 0 : Math.round((resources * SECOND) / elapsed)
   }
 
   /** Returns the time that the rest of `total` bytes takes at this rate, or undefined if the rate is unknown. */
   left(total: number): string | undefined {
-    const elapsed = this.#last - this.#began
-    if (elapsed < LEAST_DATA || this.#bytes === 0) return undefined
+    const elapsed = this.#last - this.#start
+    if (elapsed < MIN_DATA || this.#bytes === 0) return undefined
     const left = (elapsed * (total - this.#bytes)) / this.#bytes
     if (left <= MINUTE) return `${Math.ceil(left / SECOND)} s`
     const minutes = Math.ceil(left / MINUTE)

@@ -15,42 +15,42 @@ export type ReferenceLookup = {
 }
 
 const AT_ONCE = 200
-const MOST_REMEMBERED = 100_000
+const MAX_CACHED = 100_000
 
 export function referenceLookup(post: Post): ReferenceLookup {
-  const known = new Map<string, ReferenceMatches | Promise<ReferenceMatches>>()
+  const cache = new Map<string, ReferenceMatches | Promise<ReferenceMatches>>()
   let written: readonly string[] = []
-  const ask = (searches: readonly string[]): void => {
+  const sendSearches = (searches: readonly string[]): void => {
     const answered = answersTo(post, searches, written)
     for (const [i, search] of searches.entries()) {
       const meaning = answered.then((meanings) => meanings[i]!)
-      known.set(search, meaning)
+      cache.set(search, meaning)
       meaning.then(
-        (value) => known.set(search, value),
-        () => known.delete(search),
+        (value) => cache.set(search, value),
+        () => cache.delete(search),
       )
     }
   }
   return {
     async meanings(searches) {
-      if (known.size > MOST_REMEMBERED) known.clear()
-      const unknown = [...new Set(searches)].filter((search) => !known.has(search))
-      for (let i = 0; i < unknown.length; i += AT_ONCE) ask(unknown.slice(i, i + AT_ONCE))
+      if (cache.size > MAX_CACHED) cache.clear()
+      const unknown = [...new Set(searches)].filter((search) => !cache.has(search))
+      for (let i = 0; i < unknown.length; i += AT_ONCE) sendSearches(unknown.slice(i, i + AT_ONCE))
       // Read all cached values before the first await: a concurrent caller may clear the cache.
-      const found = new Map(searches.map((search) => [search, known.get(search)!]))
-      const meant = new Map<string, ReferenceMatches>()
-      for (const [search, meaning] of found) meant.set(search, await meaning)
-      return (search) => meant.get(search)!
+      const found = new Map(searches.map((search) => [search, cache.get(search)!]))
+      const matches = new Map<string, ReferenceMatches>()
+      for (const [search, meaning] of found) matches.set(search, await meaning)
+      return (search) => matches.get(search)!
     },
     again(tokens) {
-      written = tokens.slice(0, MOST_TOKENS)
-      for (const [search, meaning] of known) if ('keys' in meaning && meaning.keys.length === 0) known.delete(search)
+      written = tokens.slice(0, MAX_TOKENS)
+      for (const [search, meaning] of cache) if ('keys' in meaning && meaning.keys.length === 0) cache.delete(search)
     },
   }
 }
 
 /** Maximum index tokens per request. More would not fit into a header. */
-const MOST_TOKENS = 40
+const MAX_TOKENS = 40
 
 async function answersTo(post: Post, searches: readonly string[], tokens: readonly string[]): Promise<readonly ReferenceMatches[]> {
   const entry = searches.map((search) => ({ request: { method: 'GET', url: `${search}&_count=2&_elements=id` } }))

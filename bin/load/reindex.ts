@@ -26,11 +26,11 @@ const PATIENCE = 20
  */
 export async function reindex({ base, types, authorize, onProgress }: ReindexOptions): Promise<void> {
   const query = types.length === 0 ? '' : `?type=${types.map(encodeURIComponent).join(',')}`
-  const begun = await createPost(`${base}/$reindex${query}`, authorize)(Buffer.alloc(0))
-  if (!isSuccess(begun)) throw refused(begun)
-  const ask = createGet(authorize)
+  const response = await createPost(`${base}/$reindex${query}`, authorize)(Buffer.alloc(0))
+  if (!isSuccess(response)) throw refused(response)
+  const get = createGet(authorize)
   for (let left = PATIENCE; ; await wait(BETWEEN)) {
-    const answer = await ask(`${base}/$reindex-status`, {}).catch(() => undefined)
+    const answer = await get(`${base}/$reindex-status`, {}).catch(() => undefined)
     if (answer === undefined || answer.status === 429 || answer.status >= 500) {
       if (--left === 0) throw new Error('The server no longer reports its progress. The rebuild continues; $reindex-status shows it')
       continue
@@ -52,8 +52,8 @@ type Parameters = { readonly parameter?: readonly { readonly name: string; reado
 function rebuildsIn(status: Parameters): readonly ReindexProgress[] {
   const rebuilds = status?.parameter?.filter(({ name }) => name === 'rebuild') ?? []
   return rebuilds.map(({ part = [] }) => {
-    const of = (name: string) => part.find((each) => each.name === name)
-    const total = of('total')?.valueInteger
-    return { type: of('type')?.valueCode ?? '', done: of('done')?.valueInteger ?? 0, ...(total === undefined ? {} : { total }) }
+    const partOf = (name: string) => part.find((each) => each.name === name)
+    const total = partOf('total')?.valueInteger
+    return { type: partOf('type')?.valueCode ?? '', done: partOf('done')?.valueInteger ?? 0, ...(total === undefined ? {} : { total }) }
   })
 }

@@ -15,7 +15,7 @@ export type ScannedResource = {
   afterType: number
   id: string | undefined
   /** Version that the resource names in its meta.versionId. */
-  told: string | undefined
+  version: string | undefined
   /** Criteria of ifNoneExist. A match replaces the resource. */
   unless: string | undefined
   readonly bytes: Buffer
@@ -67,8 +67,8 @@ export function scanResources(bytes: Uint8Array, copy: Buffer): ScanResult {
     const found = resourcesOf(json)
     json.finish()
     return found
-  } catch (thrown) {
-    if (!(thrown instanceof SyntaxError)) throw thrown
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
     throw new Error(faultOf(bytes))
   }
 }
@@ -126,18 +126,18 @@ function entryAt(json: CompactJson): { readonly found: ScannedResource | undefin
 /** Scans a resource. `atEntries`: consumes the value of the property `entry`. */
 function resourceAt(json: CompactJson, atEntries?: () => void): ScannedResource {
   const found = foundAt(json)
-  let ofEntries = NO_PATCHES
+  let entryPatches = NO_PATCHES
   const visit = (name: string, level: number): void => {
     if (level === 1 && name === 'resourceType') {
       found.type = json.string()
       found.afterType = json.length
     } else if (level === 1 && name === 'id') found.id = json.string()
-    else if (level === 2 && name === 'versionId' && json.isAt(QUOTE)) found.told = json.string()
+    else if (level === 2 && name === 'versionId' && json.isAt(QUOTE)) found.version = json.string()
     else if (level === 1 && name === 'entry') {
       const from = found.patches.length
       if (atEntries === undefined) json.value((inside, depth) => visit(inside, depth + 1))
       else atEntries()
-      ofEntries = { from, to: found.patches.length }
+      entryPatches = { from, to: found.patches.length }
     } else if (level > 1 && name === 'url') found.hasUrns ||= json.isAt(URN)
     else if (REFERRING.has(name) && json.isAt(QUOTE)) {
       const start = json.length
@@ -149,7 +149,7 @@ function resourceAt(json: CompactJson, atEntries?: () => void): ScannedResource 
   }
   json.value(visit)
   // References in the entries of a Bundle are relative to that Bundle and stay as they are.
-  if (found.type === 'Bundle') found.patches.splice(ofEntries.from, ofEntries.to - ofEntries.from)
+  if (found.type === 'Bundle') found.patches.splice(entryPatches.from, entryPatches.to - entryPatches.from)
   found.end = json.length
   return found
 }
@@ -164,7 +164,7 @@ const foundAt = ({ copy, length }: CompactJson): ScannedResource => ({
   type: undefined,
   afterType: length,
   id: undefined,
-  told: undefined,
+  version: undefined,
   unless: undefined,
   bytes: copy,
   start: length,

@@ -5,11 +5,11 @@
 export class ReusedBuffer {
   #bytes = Buffer.alloc(0)
 
-  /** Returns `size` bytes of undefined content. `kept`: number of leading bytes that are preserved from the last take. */
-  take(size: number, kept = 0): Buffer {
+  /** Returns `size` bytes of undefined content. `preserved`: number of leading bytes that are preserved from the last take. */
+  take(size: number, preserved = 0): Buffer {
     if (size > this.#bytes.length) {
       const larger = Buffer.allocUnsafeSlow(size + (size >>> 2))
-      this.#bytes.copy(larger, 0, 0, kept)
+      this.#bytes.copy(larger, 0, 0, preserved)
       this.#bytes = larger
     }
     return this.#bytes.subarray(0, size)

@@ -2,7 +2,7 @@
 import { RELATIVE_REFERENCE } from './references.ts'
 
 /** Entry of a Bundle, with the version that its own meta names. */
-export type VersionedEntry = { readonly told: string | undefined }
+export type VersionedEntry = { readonly version: string | undefined }
 
 /** Entry that a reference resolves to. `version`: version that the reference names. */
 export type ReferencedEntry<T> = { readonly entry: T; readonly version: string | undefined }
@@ -24,7 +24,7 @@ export function fullUrlResolver<T extends VersionedEntry>(
   }
 }
 
-const isAnother = ({ told = '' }: VersionedEntry, version: string | undefined): boolean =>
+const isAnother = ({ version: told = '' }: VersionedEntry, version: string | undefined): boolean =>
   version !== undefined && told !== '' && told !== version
 
 const OF_A_VERSION = /^(.+)\/_history\/([A-Za-z0-9\-.]{1,64})$/

@@ -31,7 +31,7 @@ export class BundleFullUrls {
       // guard: full-url-is-unique
       if (this.#known.has(entry.fullUrl))
         throw fhirError(400, 'duplicate', 'Two entries have the same fullUrl', `Bundle.entry[${entry.index}].fullUrl`)
-      this.#known.set(entry.fullUrl, target.key && { name: nameOf(target.key), versionId, told: entry.resource?.meta?.versionId })
+      this.#known.set(entry.fullUrl, target.key && { name: nameOf(target.key), versionId, version: entry.resource?.meta?.versionId })
     }
   }
 

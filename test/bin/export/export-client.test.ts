@@ -12,7 +12,7 @@ const PATIENTS = '{"resourceType":"Patient","id":"1"}\n{"resourceType":"Patient"
 const TIME = '2026-11-22T10:00:00.000Z'
 
 const wantedOf = (base: string, more: Partial<RequestedExport> = {}): RequestedExport => ({
-  ...{ base, of: 'system', types: [], elements: [], filters: [], patients: [] },
+  ...{ base, level: 'system', types: [], elements: [], filters: [], patients: [] },
   ...more,
 })
 
@@ -31,7 +31,7 @@ function exported(server: BulkServer, folder: string, { wanted = {}, ...more }: 
     ...{ folder, sinceLast: false, keep: false, parallel: 2, patience, signal: new AbortController().signal },
     ...{ onJob: () => undefined, onProgress: () => undefined, onBytes: () => undefined },
     ...more,
-    wanted: wantedOf(server.base, wanted),
+    request: wantedOf(server.base, wanted),
   })
 }
 

@@ -5,13 +5,13 @@ import { parseSigningKey, requestAssertionToken } from '../../../bin/client/asse
 import { kickOffRequestOf, type RequestedExport } from '../../../bin/export/kick-off.ts'
 import { startBulkServer } from './bulk-server.ts'
 
-const NOTHING: RequestedExport = { base: 'http://x/fhir', of: 'system', types: [], elements: [], filters: [], patients: [] }
+const NOTHING: RequestedExport = { base: 'http://x/fhir', level: 'system', types: [], elements: [], filters: [], patients: [] }
 
 describe('A kick-off', () => {
   it('has the URL of its level', () => {
     expect(kickOffRequestOf(NOTHING)).toEqual({ url: 'http://x/fhir/$export' })
-    expect(kickOffRequestOf({ ...NOTHING, of: 'patients' })).toEqual({ url: 'http://x/fhir/Patient/$export' })
-    expect(kickOffRequestOf({ ...NOTHING, of: { group: 'a/b' } })).toEqual({ url: 'http://x/fhir/Group/a%2Fb/$export' })
+    expect(kickOffRequestOf({ ...NOTHING, level: 'patients' })).toEqual({ url: 'http://x/fhir/Patient/$export' })
+    expect(kickOffRequestOf({ ...NOTHING, level: { group: 'a/b' } })).toEqual({ url: 'http://x/fhir/Group/a%2Fb/$export' })
   })
 
   const all = {
@@ -33,7 +33,7 @@ describe('A kick-off', () => {
   })
 
   it('names patients in a Parameters body', () => {
-    const { url, body } = kickOffRequestOf({ ...all, of: 'patients', patients: ['Patient/1'] })
+    const { url, body } = kickOffRequestOf({ ...all, level: 'patients', patients: ['Patient/1'] })
     expect(url).toBe('http://x/fhir/Patient/$export')
     expect(JSON.parse(body!)).toEqual({
       resourceType: 'Parameters',

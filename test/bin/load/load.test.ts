@@ -47,7 +47,7 @@ async function loaded(
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/fhir`
   const result = await load(findSourceFiles([folder]), { base, concurrency: 1, onProgress: () => undefined, ...(onBehind && { onBehind }) })
   const failures = result.failures.map(({ place, ...rest }) => ({ place: place.slice(folder.length + 1), ...rest }))
-  const beside = result.beside.map(({ file, what }) => `${file.slice(folder.length + 1)}: ${what}`)
+  const beside = result.skipped.map(({ file, description }) => `${file.slice(folder.length + 1)}: ${description}`)
   return { seen, resources: result.resources, failures, beside, isSearchable: result.isSearchable }
 }
 
