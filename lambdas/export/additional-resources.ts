@@ -47,24 +47,24 @@ export function parseAdditionalResources(value: unknown, name: string): Addition
 
 const FIELDS = ['allowedForGroupExport', 'allowedForPatientExport', 'path', 'resourceTypes']
 
-function checkRule(rule: unknown, place: string): void {
-  if (!isElement(rule)) throw new RangeError(`${place} must be an object with ${FIELDS.join(', ')}`)
+function checkRule(rule: unknown, location: string): void {
+  if (!isElement(rule)) throw new RangeError(`${location} must be an object with ${FIELDS.join(', ')}`)
   const unknown = Object.keys(rule).find((field) => !FIELDS.includes(field))
-  if (unknown !== undefined) throw new RangeError(`${place}.${unknown} is not known: a rule has ${FIELDS.join(', ')}`)
+  if (unknown !== undefined) throw new RangeError(`${location}.${unknown} is not known: a rule has ${FIELDS.join(', ')}`)
   for (const field of ['allowedForGroupExport', 'allowedForPatientExport'])
-    if (typeof rule[field] !== 'boolean') throw new RangeError(`${place}.${field} must be true or false`)
-  checkPath(rule.path, `${place}.path`)
+    if (typeof rule[field] !== 'boolean') throw new RangeError(`${location}.${field} must be true or false`)
+  checkPath(rule.path, `${location}.path`)
   const types: unknown = rule.resourceTypes
-  if (!Array.isArray(types) || types.length === 0) throw new RangeError(`${place}.resourceTypes must be an array of resource types`)
-  const wrong = types.findIndex((type) => typeof type !== 'string' || !isResourceType(type))
-  if (wrong !== -1) throw new RangeError(`${place}.resourceTypes[${wrong}] is no resource type of R4`)
+  if (!Array.isArray(types) || types.length === 0) throw new RangeError(`${location}.resourceTypes must be an array of resource types`)
+  const invalid = types.findIndex((type) => typeof type !== 'string' || !isResourceType(type))
+  if (invalid !== -1) throw new RangeError(`${location}.resourceTypes[${invalid}] is no resource type of R4`)
 }
 
-function checkPath(path: unknown, place: string): void {
-  if (typeof path !== 'string') throw new RangeError(`${place} must be a JSONPath, as $.subject.reference`)
+function checkPath(path: unknown, location: string): void {
+  if (typeof path !== 'string') throw new RangeError(`${location} must be a JSONPath, as $.subject.reference`)
   try {
     compilePath(path)
   } catch (error) {
-    throw new RangeError(`${place} is no JSONPath: ${(error as Error).message}`)
+    throw new RangeError(`${location} is no JSONPath: ${(error as Error).message}`)
   }
 }

@@ -55,10 +55,10 @@ export type KickOff = {
 }
 
 const FORMATS: ReadonlySet<string> = new Set(['application/fhir+ndjson', 'application/ndjson', 'ndjson'])
-const MOST_FILTERS = 100
+const MAX_FILTERS = 100
 export const MAX_NAMED_PATIENTS = 10_000
-const MOST_ELEMENTS = 200
-const MOST_PASSED_OVER = 100
+const MAX_ELEMENTS = 200
+const MAX_IGNORED = 100
 /**
  * Maximum characters of all parameters except `patient`, and maximum bytes of the job row at kick-off. The row later grows by its list of
  * files.
@@ -71,19 +71,19 @@ type State = {
 
 /** Parses the parameters. Throws FhirError 400 that names the parameter, or 413 if the request is too long. */
 export function parseExportRequest(kickOff: KickOff): ExportRequest {
-  const kept = kickOff.parameters.filter(([name]) => name !== 'patient')
-  if (kept.reduce((sum, [name, value]) => sum + name.length + value.length, 0) > MAX_REQUEST_LENGTH) throw requestTooLong()
+  const limited = kickOff.parameters.filter(([name]) => name !== 'patient')
+  if (limited.reduce((sum, [name, value]) => sum + name.length + value.length, 0) > MAX_REQUEST_LENGTH) throw requestTooLong()
   const state: State = { elements: [], patients: [], filters: [], passedOver: [] }
   for (const [name, value] of kickOff.parameters) read(state, name, value, kickOff)
   if (state.since !== undefined && state.until !== undefined && state.until <= state.since)
-    throw wrong('_until', 'is not later than _since')
+    throw invalid('_until', 'is not later than _since')
   return { ...state, patients: [...new Set(state.patients)] }
 }
 
 function read(state: State, name: string, value: string, kickOff: KickOff): void {
   switch (name) {
     case '_outputFormat':
-      if (!FORMATS.has(withPlus(value))) throw wrong(name, `is one of ${[...FORMATS].join(', ')}`)
+      if (!FORMATS.has(withPlus(value))) throw invalid(name, `is one of ${[...FORMATS].join(', ')}`)
       return
     case '_since':
     case '_until':
@@ -98,7 +98,7 @@ function read(state: State, name: string, value: string, kickOff: KickOff): void
       for (const each of value.split(NEXT_FILTER)) readFilter(state, each, kickOff)
       return
     default:
-      ignoreOrReject(state, kickOff.lenient, wrong(name, 'is not a parameter of $export'))
+      ignoreOrReject(state, kickOff.lenient, invalid(name, 'is not a parameter of $export'))
   }
 }
 
@@ -107,12 +107,12 @@ const NEXT_FILTER = /,(?=[A-Z][A-Za-z]+\?)/
 
 function readInstant(state: State, name: '_since' | '_until', value: string, kickOff: KickOff): void {
   const field = name === '_since' ? 'since' : 'until'
-  if (state[field] !== undefined) throw wrong(name, 'is given twice')
+  if (state[field] !== undefined) throw invalid(name, 'is given twice')
   const text = withPlus(value)
   const range = parseDateRange(text)
   const instant = range !== undefined && /T.*(?:Z|[+-]\d\d:\d\d)$/.test(text) ? range.low : undefined
-  if (instant === undefined) ignoreOrReject(state, kickOff.lenient, wrong(name, 'is an instant, as 2026-01-31T12:00:00Z'))
-  else if (name === '_since' && instant > kickOff.now) ignoreOrReject(state, kickOff.lenient, wrong(name, 'is later than now'))
+  if (instant === undefined) ignoreOrReject(state, kickOff.lenient, invalid(name, 'is an instant, as 2026-01-31T12:00:00Z'))
+  else if (name === '_since' && instant > kickOff.now) ignoreOrReject(state, kickOff.lenient, invalid(name, 'is later than now'))
   else state[field] = instant
 }
 
@@ -120,50 +120,50 @@ function readInstant(state: State, name: '_since' | '_until', value: string, kic
 const withPlus = (value: string): string => value.replace(' ', '+')
 
 function readTypes(state: State, value: string, kickOff: KickOff): void {
-  const named = listed(value)
-  if (named.length === 0) return ignoreOrReject(state, kickOff.lenient, wrong('_type', 'names no type'))
+  const types = listed(value)
+  if (types.length === 0) return ignoreOrReject(state, kickOff.lenient, invalid('_type', 'names no type'))
   state.types ??= []
-  const known = named.filter((type) => {
+  const valid = types.filter((type) => {
     if (!isResourceType(type))
-      ignoreOrReject(state, kickOff.lenient, wrong('_type', `names ${JSON.stringify(type.slice(0, 64))}, which is no type of R4`))
+      ignoreOrReject(state, kickOff.lenient, invalid('_type', `names ${JSON.stringify(type.slice(0, 64))}, which is no type of R4`))
     return isResourceType(type)
   })
-  state.types = [...new Set([...state.types, ...known])]
+  state.types = [...new Set([...state.types, ...valid])]
 }
 
 function readPatient(state: State, value: string, { level, posted, reading }: KickOff): void {
-  if (!posted) throw wrong('patient', 'is sent by POST, in Parameters')
-  if (level === 'system') throw wrong('patient', 'is for exports of patients or of a group')
+  if (!posted) throw invalid('patient', 'is sent by POST, in Parameters')
+  if (level === 'system') throw invalid('patient', 'is for exports of patients or of a group')
   const name = isId(value) ? `Patient/${value}` : toLocalReference(value, reading)
-  if (name?.startsWith('Patient/') !== true) throw wrong('patient', 'is a reference to a Patient of this server, as Patient/1')
+  if (name?.startsWith('Patient/') !== true) throw invalid('patient', 'is a reference to a Patient of this server, as Patient/1')
   state.patients.push(name)
-  if (state.patients.length > MAX_NAMED_PATIENTS) throw wrong('patient', `is given more than ${MAX_NAMED_PATIENTS} times`)
+  if (state.patients.length > MAX_NAMED_PATIENTS) throw invalid('patient', `is given more than ${MAX_NAMED_PATIENTS} times`)
 }
 
 function readFilter(state: State, text: string, kickOff: KickOff): void {
   const [, type = '', query = ''] = /^([A-Za-z]+)\?(.+)$/s.exec(text) ?? []
   if (!isResourceType(type))
-    return ignoreOrReject(state, kickOff.lenient, wrong('_typeFilter', 'is a search of a type, as Observation?status=final'))
+    return ignoreOrReject(state, kickOff.lenient, invalid('_typeFilter', 'is a search of a type, as Observation?status=final'))
   try {
     parseFilter({ type, query }, kickOff.reading, 0)
   } catch (error) {
-    return ignoreOrReject(state, kickOff.lenient, wrong('_typeFilter', `cannot be used: ${type}?…: ${(error as Error).message}`))
+    return ignoreOrReject(state, kickOff.lenient, invalid('_typeFilter', `cannot be used: ${type}?…: ${(error as Error).message}`))
   }
   state.filters.push({ type, query })
-  if (state.filters.length > MOST_FILTERS) throw wrong('_typeFilter', `holds more than ${MOST_FILTERS} searches`)
+  if (state.filters.length > MAX_FILTERS) throw invalid('_typeFilter', `holds more than ${MAX_FILTERS} searches`)
 }
 
 function readElements(state: State, value: string): void {
-  const named = listed(value)
-  if (named.length === 0) throw wrong('_elements', 'names no element')
-  for (const each of named) state.elements.push(elementOf(each))
-  if (state.elements.length > MOST_ELEMENTS) throw wrong('_elements', `names more than ${MOST_ELEMENTS} elements`)
+  const elements = listed(value)
+  if (elements.length === 0) throw invalid('_elements', 'names no element')
+  for (const each of elements) state.elements.push(elementOf(each))
+  if (state.elements.length > MAX_ELEMENTS) throw invalid('_elements', `names more than ${MAX_ELEMENTS} elements`)
 }
 
 function elementOf(text: string): RequestedElement {
   const [, type, element = ''] = /^(?:([A-Z][A-Za-z]+)\.)?([a-z][A-Za-z0-9]*(?:\[x\])?)$/.exec(text) ?? []
   if (element === '' || (type !== undefined && !isResourceType(type)))
-    throw wrong('_elements', `names ${JSON.stringify(text.slice(0, 64))}: an element at the root is Patient.name, or name`)
+    throw invalid('_elements', `names ${JSON.stringify(text.slice(0, 64))}: an element at the root is Patient.name, or name`)
   return type === undefined ? { element } : { type, element }
 }
 
@@ -174,15 +174,15 @@ const listed = (value: string): readonly string[] =>
     .filter((each) => each !== '')
 
 /**
- * Throws the error, or records its message with lenient handling. Above MOST_PASSED_OVER messages it always throws.
+ * Throws the error, or records its message with lenient handling. Above MAX_IGNORED messages it always throws.
  * https://hl7.org/fhir/uv/bulkdata/STU2/export.html#query-parameters
  */
 export function ignoreOrReject(state: Pick<State, 'passedOver'>, lenient: boolean, error: Error): void {
-  if (!lenient || state.passedOver.length === MOST_PASSED_OVER) throw error
+  if (!lenient || state.passedOver.length === MAX_IGNORED) throw error
   state.passedOver.push(error.message)
 }
 
-const wrong = (name: string, what: string): Error => fhirError(400, 'value', `${name.slice(0, 64)} ${what}`)
+const invalid = (name: string, text: string): Error => fhirError(400, 'value', `${name.slice(0, 64)} ${text}`)
 
 /**
  * Returns the error of a request that is too long. The length is checked before any parameter is parsed, because parsing delays other

@@ -17,16 +17,16 @@ import type { RangeSlice } from './range-slice.ts'
 /** Hits or versions per page. */
 const PAGE = 1_000
 /** Maximum keys held in memory. A full set is written with a checkpoint. */
-const MOST = 200_000
+const MAX_HELD_KEYS = 200_000
 
 /** Keys found since the last checkpoint. A checkpoint writes them into a blob. */
-class Found {
-  readonly #of: RangeSlice
+class FoundKeys {
+  readonly #slice: RangeSlice
   #keys = new Set<string>()
   #range: Range
 
-  constructor(of: RangeSlice, range: Range) {
-    this.#of = of
+  constructor(slice: RangeSlice, range: Range) {
+    this.#slice = slice
     this.#range = range
   }
 
@@ -35,49 +35,49 @@ class Found {
    * compartment.
    */
   async add(keys: readonly string[]): Promise<void> {
-    const { types } = this.#of.selection
-    this.addAsked(keys)
+    const { types } = this.#slice.selection
+    this.addExported(keys)
     if (types.has('Provenance') && keys.length > 0) await this.#addProvenance(keys)
   }
 
-  addAsked(keys: readonly string[]): void {
-    const { types } = this.#of.selection
+  addExported(keys: readonly string[]): void {
+    const { types } = this.#slice.selection
     for (const key of keys) if (types.has(key.slice(0, key.indexOf('/')))) this.#keys.add(key)
   }
 
   async #addProvenance(targets: readonly string[]): Promise<void> {
-    const { parts, job } = this.#of
+    const { parts, job } = this.#slice
     const plan = planOf(job, ['Provenance'], { kind: 'key', field: 'target', oneOf: targets })
     for await (const ids of findIds(parts.index, plan)) for (const id of ids) this.#keys.add(`Provenance/${id}`)
   }
 
   get isFull(): boolean {
-    return this.#keys.size >= MOST
+    return this.#keys.size >= MAX_HELD_KEYS
   }
 
   /** Stores a checkpoint. Returns false if another writer stored one first. */
   async checkpoint(change: Partial<Range>): Promise<boolean> {
-    const { parts, job, keep } = this.#of
+    const { parts, job, keep } = this.#slice
     const met = [...this.#range.met]
     if (this.#keys.size > 0) {
       met.push(temporaryKeyOf(job.id, 'met', parts.newId()))
       await putKeys(parts.blobs, met.at(-1)!, this.#keys)
     }
-    const kept = await keep(this.#range, { ...change, met })
-    this.#range = kept ?? this.#range
+    const stored = await keep(this.#range, { ...change, met })
+    this.#range = stored ?? this.#range
     this.#keys = new Set()
-    return kept !== undefined
+    return stored !== undefined
   }
 }
 
 type Cursor = { readonly at: number; readonly after?: HitPosition }
 
 /** Collects the patients and their data in the index: compartments and Devices. Returns whether there is more to do. */
-export async function collectIndexCandidates(of: RangeSlice, range: Range, [from, to]: readonly [number, number]): Promise<boolean> {
-  const { parts, selection, watch, until } = of
-  const patients = [...(selection.narrowed.patients ?? [])].slice(from, to)
-  const plans = plansOf(of, patients)
-  const found = new Found(of, range)
+export async function collectIndexCandidates(slice: RangeSlice, range: Range, [from, to]: readonly [number, number]): Promise<boolean> {
+  const { parts, selection, watch, until } = slice
+  const patients = [...(selection.jobScope.patients ?? [])].slice(from, to)
+  const plans = plansOf(slice, patients)
+  const found = new FoundKeys(slice, range)
   let { at, after }: Cursor = range.cursor === undefined ? { at: 0 } : JSON.parse(range.cursor)
   if (range.cursor === undefined) await found.add(patients)
   while (at < plans.length) {
@@ -96,8 +96,8 @@ export async function collectIndexCandidates(of: RangeSlice, range: Range, [from
  * Returns the searches for the data of the patients. A Device is in no compartment and is found by its `patient`. For Provenance the
  * searches cover all types of the level: its target may be of a type that is not requested.
  */
-function plansOf({ job, selection: { types, whose } }: RangeSlice, patients: readonly string[]): readonly Plan[] {
-  const all = [...(types.has('Provenance') ? whose.levelTypes : types)]
+function plansOf({ job, selection: { types, ownership } }: RangeSlice, patients: readonly string[]): readonly Plan[] {
+  const all = [...(types.has('Provenance') ? ownership.levelTypes : types)]
   const others = all.filter((type) => type !== 'Device' && type !== 'Patient')
   const inCompartments = planOf(job, others, { kind: 'compartment', oneOf: patients })
   const devices = planOf(job, ['Device'], { kind: 'key', field: DEVICE_PATIENT_FIELD, oneOf: patients })
@@ -105,30 +105,30 @@ function plansOf({ job, selection: { types, whose } }: RangeSlice, patients: rea
 }
 
 /** Returns a search without access rules. The collector checks access when it reads the versions. */
-const planOf = ({ tenant }: Pick<Job, 'tenant'>, types: readonly string[], where: Predicate): Plan => ({
-  ...{ tenant, types, where, access: 'everything', order: [], limit: PAGE, total: 'none' },
+const planOf = ({ tenant }: Pick<Job, 'tenant'>, types: readonly string[], predicate: Predicate): Plan => ({
+  ...{ tenant, types, where: predicate, access: 'everything', order: [], limit: PAGE, total: 'none' },
 })
 
 /**
  * Collects versions written after the transaction time, and deletions after `_since`. Returns whether there is more to do. `from`: when the
  * index search began. The history is read only after all writes up to that instant are visible.
  */
-export async function collectHistoryCandidates(of: RangeSlice, range: Range, from: number): Promise<boolean> {
-  const { parts, job, selection, watch, until } = of
-  if (!(await waitUntilSettled(of, from))) return true
+export async function collectHistoryCandidates(slice: RangeSlice, range: Range, from: number): Promise<boolean> {
+  const { parts, job, selection, watch, until } = slice
+  if (!(await waitUntilSettled(slice, from))) return true
   const { transactionTime, asked } = job
   const since = Math.min(transactionTime, asked.since ?? transactionTime) + 1
-  const found = new Found(of, range)
+  const found = new FoundKeys(slice, range)
   let after: HistoryPosition | undefined = range.cursor === undefined ? undefined : JSON.parse(range.cursor)
   for (;;) {
     const { versions, more } = await parts.resources.history({ tenant: job.tenant }, { since, placesOnly: true }, after, PAGE)
-    const wanted = versions.filter(
-      ({ type, lastUpdated, deleted }) => selection.whose.levelTypes.has(type) && (deleted || lastUpdated > transactionTime),
+    const relevant = versions.filter(
+      ({ type, lastUpdated, deleted }) => selection.ownership.levelTypes.has(type) && (deleted || lastUpdated > transactionTime),
     )
-    await found.add(wanted.map(({ type, id }) => `${type}/${id}`))
+    await found.add(relevant.map(({ type, id }) => `${type}/${id}`))
     after = positionOf(versions.at(-1)) ?? after
     if (!(await watch.isWanted())) return false
-    if (!more) return (await addLatest(of, found, from)) ? !(await found.checkpoint({ isDone: true })) : true
+    if (!more) return (await addLatest(slice, found, from)) ? !(await found.checkpoint({ isDone: true })) : true
     const isOver = parts.elapsed() >= until
     if ((isOver || found.isFull) && (!(await found.checkpoint({ cursor: JSON.stringify(after) })) || isOver)) return true
   }
@@ -138,12 +138,12 @@ export async function collectHistoryCandidates(of: RangeSlice, range: Range, fro
  * Reads the writes since the index search again: a Provenance may have changed during the history pass. Returns false if the slice ends
  * first.
  */
-async function addLatest(of: RangeSlice, found: Found, from: number): Promise<boolean> {
-  const { parts, job } = of
-  if (!(await waitUntilSettled(of, parts.now()))) return false
+async function addLatest(slice: RangeSlice, found: FoundKeys, from: number): Promise<boolean> {
+  const { parts, job } = slice
+  if (!(await waitUntilSettled(slice, parts.now()))) return false
   for (let after: HistoryPosition | undefined, isMore = true; isMore; ) {
     const { versions, more } = await parts.resources.history({ tenant: job.tenant }, { since: from, placesOnly: true }, after, PAGE)
-    found.addAsked(versions.map(({ type, id }) => `${type}/${id}`))
+    found.addExported(versions.map(({ type, id }) => `${type}/${id}`))
     after = positionOf(versions.at(-1)) ?? after
     isMore = more
   }

@@ -19,45 +19,45 @@ import { type RangeSlice, rangeSliceOf } from './range-slice.ts'
 
 /**
  * Keys per lookup. The first page has one key, and each later page at most twice as many. A page is also so small that its versions fit
- * into MOST_HELD bytes, if all are as large as the largest of the previous page. One version may be as large as a request body.
+ * into MAX_HELD_BYTES bytes, if all are as large as the largest of the previous page. One version may be as large as a request body.
  */
 const PAGE = { first: 1, most: 16 }
-const MOST_HELD = 16 * 1024 * 1024
+const MAX_HELD_BYTES = 16 * 1024 * 1024
 
 /** Runs one slice of a range. Returns whether there is more to do. */
 export async function collectSlice(parts: ExportParts, job: Job, name: string): Promise<boolean> {
   const range = await parts.rows.read<Range>(rangeRowsOf(job.id), name)
   if (range === undefined || range.isDone) return false
-  const of = await rangeSliceOf(parts, job, name)
+  const slice = await rangeSliceOf(parts, job, name)
   switch (range.sought.kind) {
     case 'index':
-      return collectIndexCandidates(of, range, range.sought.patients)
+      return collectIndexCandidates(slice, range, range.sought.patients)
     case 'history':
-      return collectHistoryCandidates(of, range, range.sought.from)
+      return collectHistoryCandidates(slice, range, range.sought.from)
     default:
-      return new Collector(of, range, range.sought).collect()
+      return new Collector(slice, range, range.sought).collect()
   }
 }
 
-type OfKeys = Extract<Range['sought'], { readonly buckets: BucketRange }>
+type KeyTarget = Extract<Range['sought'], { readonly buckets: BucketRange }>
 
 class Collector {
-  readonly #of: RangeSlice
-  readonly #sought: OfKeys
+  readonly #slice: RangeSlice
+  readonly #target: KeyTarget
   readonly #output: WriterOutput
   #range: Range
   #page = PAGE.first
 
-  constructor(of: RangeSlice, range: Range, sought: OfKeys) {
-    const { parts, job, selection } = of
-    this.#of = of
+  constructor(slice: RangeSlice, range: Range, target: KeyTarget) {
+    const { parts, job, selection } = slice
+    this.#slice = slice
     this.#range = range
-    this.#sought = sought
+    this.#target = target
     this.#output = new WriterOutput(parts, job, selection, range)
   }
 
   async collect(): Promise<boolean> {
-    const { parts, watch, until } = this.#of
+    const { parts, watch, until } = this.#slice
     const keys = await this.#keys()
     if (keys === undefined) return true
     let nextCheckpoint = parts.elapsed() + CHECKPOINT_INTERVAL_MS
@@ -66,7 +66,7 @@ class Collector {
       await this.#export(page)
       const at = this.#range.at + page.length
       // Resources that are only referred to are not part of the plan's total, so they do not count as progress.
-      this.#range = { ...this.#range, at, ...(this.#sought.kind === 'candidates' ? { seen: at } : {}) }
+      this.#range = { ...this.#range, at, ...(this.#target.kind === 'candidates' ? { seen: at } : {}) }
       if (!(await watch.isWanted())) return false
       if (this.#range.at === keys.length) break
       if (parts.elapsed() >= until) return this.#checkpoint(false).then(() => true)
@@ -79,20 +79,20 @@ class Collector {
   }
 
   async #export(names: readonly string[]): Promise<void> {
-    const { parts, job } = this.#of
+    const { parts, job } = this.#slice
     const found = await versionsAsOf(
       parts.resources,
       names.map((name) => toResourceKey(job.tenant, name)),
       job.transactionTime,
     )
-    const isOfExport = ({ deleted }: DamagedVersion): boolean =>
-      !deleted || (this.#sought.kind === 'candidates' && job.asked.since !== undefined)
+    const isInExport = ({ deleted }: DamagedVersion): boolean =>
+      !deleted || (this.#target.kind === 'candidates' && job.asked.since !== undefined)
     // guard: damaged-version-of-other-scope
-    for (const version of found) if (isDamaged(version) && isOfExport(version)) this.#output.leaveOut(version, 'damaged')
+    for (const version of found) if (isDamaged(version) && isInExport(version)) this.#output.leaveOut(version, 'damaged')
     const versions = found.filter((version): version is ResourceVersion => version !== undefined && !isDamaged(version))
     await this.#output.add(await this.#selected(versions))
-    const largest = versions.reduce((most, { body }) => Math.max(most, body.length), 1)
-    this.#page = Math.max(1, Math.min(2 * this.#page, PAGE.most, Math.floor(MOST_HELD / largest)))
+    const largest = versions.reduce((size, { body }) => Math.max(size, body.length), 1)
+    this.#page = Math.max(1, Math.min(2 * this.#page, PAGE.most, Math.floor(MAX_HELD_BYTES / largest)))
   }
 
   /**
@@ -100,14 +100,14 @@ class Collector {
    * it already.
    */
   async #selected(versions: readonly ResourceVersion[]): Promise<readonly ResourceVersion[]> {
-    const { selection } = this.#of
+    const { selection } = this.#slice
     const left = new Set<ResourceVersion>()
     const leaveOut = (version: ResourceVersion, reason: OmissionReason): void => {
       left.add(version)
       this.#output.leaveOut(version, reason)
     }
     const scanned = await selectVersions(selection, versions, leaveOut)
-    if (this.#sought.kind === 'candidates') return scanned
+    if (this.#target.kind === 'candidates') return scanned
     // guard: omitted-version-is-not-exported
     const others = versions.filter((version) => !left.has(version))
     return await selectReferencedVersions(selection, others, scanned, leaveOut)
@@ -118,23 +118,23 @@ class Collector {
    * writer was faster.
    */
   async #keys(): Promise<readonly string[] | undefined> {
-    const { parts, job, keep } = this.#of
+    const { parts, job, keep } = this.#slice
     const { blobs } = parts
     if (this.#range.keys !== undefined) return readKeys(blobs, this.#range.keys, [0, BUCKET_COUNT])
     const blob = temporaryKeyOf(job.id, 'met', parts.newId())
-    await putKeys(blobs, blob, await newKeys(parts, job, this.#range.round, this.#sought.buckets))
-    const kept = await keep(this.#range, { keys: blob })
-    if (kept === undefined) return undefined
-    this.#range = kept
+    await putKeys(blobs, blob, await newKeys(parts, job, this.#range.round, this.#target.buckets))
+    const stored = await keep(this.#range, { keys: blob })
+    if (stored === undefined) return undefined
+    this.#range = stored
     return readKeys(blobs, blob, [0, BUCKET_COUNT])
   }
 
   /** Stores a checkpoint. Returns false if another writer stored one first. */
   async #checkpoint(isDone: boolean): Promise<boolean> {
     return this.#output.checkpoint(async (done) => {
-      const kept = await this.#of.keep(this.#range, { isDone, ...done })
-      this.#range = kept ?? this.#range
-      return kept !== undefined
+      const stored = await this.#slice.keep(this.#range, { isDone, ...done })
+      this.#range = stored ?? this.#range
+      return stored !== undefined
     })
   }
 }

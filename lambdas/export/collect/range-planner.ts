@@ -19,24 +19,24 @@ export async function planRanges(parts: ExportParts, job: Job): Promise<readonly
   const rows: Row[] = []
   for await (const row of parts.rows.list<Range>(rangeRowsOf(job.id))) rows.push(row)
   for (let round: number = isLookedUp ? ROUNDS.index : ROUNDS.references; ; round++) {
-    const sought = await soughtIn(parts, job, round, rows, patients?.size ?? 0)
-    if (sought.length === 0 && round >= ROUNDS.references) return []
+    const targets = await targetsOf(parts, job, round, rows, patients?.size ?? 0)
+    if (targets.length === 0 && round >= ROUNDS.references) return []
     const open: string[] = []
-    for (const [i, each] of sought.entries())
+    for (const [i, each] of targets.entries())
       if (!(await isDone(parts, job, rangeNameOf(round, i), newRange(round, each), rows))) open.push(rangeNameOf(round, i))
     if (open.length > 0) return open
   }
 }
 
 /** Returns whether the range is done. Creates the row of a new range. */
-async function isDone({ rows }: ExportParts, job: Job, name: string, range: Range, known: readonly Row[]): Promise<boolean> {
-  const row = known.find((each) => each.name === name)
+async function isDone({ rows }: ExportParts, job: Job, name: string, range: Range, existing: readonly Row[]): Promise<boolean> {
+  const row = existing.find((each) => each.name === name)
   if (row !== undefined) return row.value.isDone
   await rows.change<Range>(rangeRowsOf(job.id), name, (before) => before ?? range)
   return false
 }
 
-async function soughtIn(
+async function targetsOf(
   parts: ExportParts,
   job: Job,
   round: number,
@@ -67,12 +67,12 @@ const cut = (total: number, parts: number): readonly (readonly [number, number])
  * looked up once over all rounds.
  */
 async function sourceOf({ rows }: ExportParts, { id, plan }: Job, round: number, ranges: readonly Row[]): Promise<RoundSource> {
-  const metIn = (is: (range: Range) => boolean): readonly string[] => ranges.flatMap(({ value }) => (is(value) ? value.met : []))
-  if (round === ROUNDS.candidates) return { met: metIn((range) => range.round < round), before: [] }
-  const before = ranges.flatMap(({ value: { sought, keys, round: of } }) =>
-    sought.kind === 'references' && of < round ? (keys ?? []) : [],
+  const blobsOf = (is: (range: Range) => boolean): readonly string[] => ranges.flatMap(({ value }) => (is(value) ? value.met : []))
+  if (round === ROUNDS.candidates) return { met: blobsOf((range) => range.round < round), before: [] }
+  const before = ranges.flatMap(({ value: { sought, keys, round: sourceRound } }) =>
+    sought.kind === 'references' && sourceRound < round ? (keys ?? []) : [],
   )
-  const met = [...metIn((range) => range.round === round - 1)]
+  const met = [...blobsOf((range) => range.round === round - 1)]
   if (round === ROUNDS.references)
     for await (const { name, value } of rows.list<Segment>(segmentRowsOf(id))) if (name.startsWith(`${plan}-`)) met.push(...value.met)
   return { met, before }
@@ -80,8 +80,8 @@ async function sourceOf({ rows }: ExportParts, { id, plan }: Job, round: number,
 
 async function bytesOf({ blobs }: ExportParts, { id }: Job, keys: readonly string[]): Promise<number> {
   if (keys.length === 0) return 0
-  const wanted = new Set(keys)
+  const included = new Set(keys)
   let bytes = 0
-  for await (const { key, size } of blobs.list(`${blobPrefixOf(id)}met/`)) if (wanted.has(key)) bytes += size
+  for await (const { key, size } of blobs.list(`${blobPrefixOf(id)}met/`)) if (included.has(key)) bytes += size
   return bytes
 }

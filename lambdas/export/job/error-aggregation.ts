@@ -5,10 +5,10 @@ export async function forEachCollectingErrors<Item>(
   items: AsyncIterable<Item> | Iterable<Item>,
   act: (item: Item) => Promise<void>,
 ): Promise<void> {
-  const thrown: unknown[] = []
-  for await (const item of items) await act(item).catch((error: unknown) => thrown.push(error))
-  if (thrown.length > 1) throw new AggregateError(thrown, `${thrown.length} of these failed: ${thrown.map(nameOf).join(', ')}`)
-  if (thrown.length === 1) throw thrown[0]
+  const errors: unknown[] = []
+  for await (const item of items) await act(item).catch((error: unknown) => errors.push(error))
+  if (errors.length > 1) throw new AggregateError(errors, `${errors.length} of these failed: ${errors.map(nameOf).join(', ')}`)
+  if (errors.length === 1) throw errors[0]
 }
 
 /** Returns the error class only: a message may contain data of resources. */

@@ -1,6 +1,6 @@
 /**
  * Counts crashes of a job: a thread out of memory, a killed server, an execution that ended. A crashed job continues from its last
- * checkpoint, but fails after MOST crashes without progress.
+ * checkpoint, but fails after MAX_CRASHES crashes without progress.
  */
 import type { Rows } from '../../ports/rows/rows.ts'
 import type { ExportParts } from '../step-types.ts'
@@ -10,14 +10,14 @@ import { failJob, SMALLER_EXPORT_ADVICE } from './job-failure.ts'
 import { changeJob, clearAttemptStart, countFailedAttempt, isUnderWay } from './job-transitions.ts'
 
 /** Maximum consecutive crashes without a checkpoint in between. At this number the job fails. */
-const MOST = 10
+const MAX_CRASHES = 10
 
-const HOPELESS = `The export was given up: its work ended ${MOST} times without coming further, as where it needs more memory than there is. ${SMALLER_EXPORT_ADVICE}`
+const HOPELESS = `The export was given up: its work ended ${MAX_CRASHES} times without coming further, as where it needs more memory than there is. ${SMALLER_EXPORT_ADVICE}`
 
 /** Counts a crash of the job's current attempt and fails the job at the limit. Does not count an attempt that never began to work. */
 export async function recordFailedAttempt(parts: Pick<ExportParts, 'rows' | 'blobs' | 'now'>, job: Job): Promise<void> {
-  const changed = await changeJob(parts.rows, job.id, countFailedAttempt(job.attempt, await cameOf(parts.rows, job)))
-  if (isUnderWay(changed, job.attempt) && (changed.deaths?.count ?? 0) >= MOST) await failJob(parts, changed, HOPELESS)
+  const changed = await changeJob(parts.rows, job.id, countFailedAttempt(job.attempt, await progressOf(parts.rows, job)))
+  if (isUnderWay(changed, job.attempt) && (changed.deaths?.count ?? 0) >= MAX_CRASHES) await failJob(parts, changed, HOPELESS)
 }
 
 /**
@@ -30,9 +30,9 @@ export const clearOtherAttemptStarts = (rows: Rows, guilty: ReadonlySet<string>)
   })
 
 /** Returns the progress of the job: a number that increases with the plan, each new range and each checkpoint. */
-async function cameOf(rows: Rows, { id, plan }: Job): Promise<number> {
-  let came = plan === undefined ? 0 : 1
-  for (const shelf of [segmentRowsOf(id), rangeRowsOf(id)])
-    for await (const { value } of rows.list<{ readonly revision?: number }>(shelf)) came += 1 + (value.revision ?? 0)
-  return came
+async function progressOf(rows: Rows, { id, plan }: Job): Promise<number> {
+  let progress = plan === undefined ? 0 : 1
+  for (const rowOwner of [segmentRowsOf(id), rangeRowsOf(id)])
+    for await (const { value } of rows.list<{ readonly revision?: number }>(rowOwner)) progress += 1 + (value.revision ?? 0)
+  return progress
 }

@@ -13,16 +13,16 @@ type Rows = Pick<ExportParts, 'rows'>
 type Parts = Pick<ExportParts, 'rows' | 'blobs' | 'now'>
 
 /** Maximum attempts of a job. A job with more attempts has an unforeseen fault and fails. */
-const MOST_ATTEMPTS = 1_000
+const MAX_ATTEMPTS = 1_000
 /** Milliseconds for which the row of a stopped job is retained: longer than a step runs. */
-const REMEMBERED = 60 * 60 * 1000
+const CANCELLED_RETENTION_MS = 60 * 60 * 1000
 
 /** Restarts jobs whose workflow is not running or was never started. An attempt that had begun counts as a crash. */
 export const resumeJobs = (parts: Parts, workflow: Workflow): Promise<void> =>
   forEachCollectingErrors(parts.rows.list<Job>(JOB_ROWS), async ({ value: job }) => {
     if (job.state !== 'in-progress' || (await workflow.isRunning(executionNameOf(job)))) return
     await recordFailedAttempt(parts, job)
-    if (job.attempt >= MOST_ATTEMPTS) await failJob(parts, job, 'The export was begun too often, and never finished')
+    if (job.attempt >= MAX_ATTEMPTS) await failJob(parts, job, 'The export was begun too often, and never finished')
     else await resume(parts, workflow, job)
   })
 
@@ -42,11 +42,11 @@ async function removeJob(parts: Parts, id: string): Promise<void> {
 
 /**
  * Removes the files of cancelled jobs at once, and again at each sweep: a running step may still write some. Removes the job itself after
- * REMEMBERED.
+ * CANCELLED_RETENTION_MS.
  */
 export const removeStoppedJobs = (parts: Parts): Promise<void> =>
   forEachCollectingErrors(parts.rows.list<Job>(JOB_ROWS), async ({ name, value: job }) => {
-    if (job.state === 'stopped') await (job.ended! + REMEMBERED <= parts.now() ? removeJob : removeJobData)(parts, name)
+    if (job.state === 'stopped') await (job.ended! + CANCELLED_RETENTION_MS <= parts.now() ? removeJob : removeJobData)(parts, name)
   })
 
 /**
@@ -54,27 +54,27 @@ export const removeStoppedJobs = (parts: Parts): Promise<void> =>
  * which an ended job is retained.
  */
 export async function removeExpiredJobs(parts: Parts, retentionDays: number): Promise<void> {
-  const kept = new Set<string>()
-  const ofJobs = async (): Promise<void> =>
+  const retained = new Set<string>()
+  const sweepJobs = async (): Promise<void> =>
     forEachCollectingErrors(parts.rows.list<Job>(JOB_ROWS), async ({ name, value: job }) => {
       const isOver = (fileExpiryOf(job, retentionDays) ?? Number.POSITIVE_INFINITY) <= parts.now()
-      if (!isOver) kept.add(name)
+      if (!isOver) retained.add(name)
       if (isOver) await removeJob(parts, name)
       else if (job.state === 'complete') await removeTemporaryData(parts, name)
       else if (job.state === 'error') await removeJobData(parts, name)
     })
-  await forEachCollectingErrors([ofJobs, () => removeOfNobody(parts, kept)], (each) => each())
+  await forEachCollectingErrors([sweepJobs, () => removeOrphanedFiles(parts, retained)], (each) => each())
 }
 
-async function removeOfNobody(parts: Parts, kept: ReadonlySet<string>): Promise<void> {
+async function removeOrphanedFiles(parts: Parts, retained: ReadonlySet<string>): Promise<void> {
   const left = new Set<string>()
   for await (const { key } of parts.blobs.list('exports/')) left.add(key.split('/')[1]!)
   for await (const key of parts.blobs.unfinished('exports/')) left.add(key.split('/')[1]!)
-  await forEachCollectingErrors(left.difference(kept), (job) => removeLeft(parts, job))
+  await forEachCollectingErrors(left.difference(retained), (job) => removeOrphan(parts, job))
 }
 
 /** Removes the files of a job, unless the job was created since they were listed. */
-async function removeLeft(parts: Parts, id: string): Promise<void> {
+async function removeOrphan(parts: Parts, id: string): Promise<void> {
   // guard: sweep-leaves-files-of-jobs
   if ((await readJob(parts.rows, id)) === undefined) await removeJobData(parts, id)
 }

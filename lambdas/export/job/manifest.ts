@@ -25,8 +25,8 @@ export function manifestOf(
   { transactionTime, request, asked, files = [], omittedTypes }: Job,
   urls: ReadonlyMap<string, string>,
 ): Manifest {
-  const items = (wanted: JobFile['kind']): readonly Item[] =>
-    files.filter(({ kind }) => kind === wanted).map(({ name, type, count }) => ({ type, url: urls.get(name)!, count }))
+  const items = (itemKind: JobFile['kind']): readonly Item[] =>
+    files.filter(({ kind }) => kind === itemKind).map(({ name, type, count }) => ({ type, url: urls.get(name)!, count }))
   return {
     ...{ transactionTime: toInstant(transactionTime), request, requiresAccessToken: false, output: items('output') },
     ...(asked.since === undefined ? {} : { deleted: items('deleted') }),

@@ -10,13 +10,13 @@ import { type Job, rangeRowsOf, segmentRowsOf } from './job.ts'
 export async function progressOf(rows: Rows, { id, total, access }: Job): Promise<string> {
   if (total === undefined) return '0% (preparing)'
   let seen = 0
-  for (const shelf of [segmentRowsOf(id), rangeRowsOf(id)])
-    for await (const { value } of rows.list<{ readonly seen?: number }>(shelf)) seen += value.seen ?? 0
-  const percent = total === 0 ? MOST : Math.min(MOST, Math.floor((100 * seen) / total))
+  for (const rowOwner of [segmentRowsOf(id), rangeRowsOf(id)])
+    for await (const { value } of rows.list<{ readonly seen?: number }>(rowOwner)) seen += value.seen ?? 0
+  const percent = total === 0 ? MAX_PERCENT : Math.min(MAX_PERCENT, Math.floor((100 * seen) / total))
   return isWholeTenant(access, 'r') ? `${percent}% (${number(seen)} of about ${number(Math.max(seen, total))} looked at)` : `${percent}%`
 }
 
 /** Maximum percentage before the files are finished. */
-const MOST = 99
+const MAX_PERCENT = 99
 
 const number = (count: number): string => count.toLocaleString('en')

@@ -19,5 +19,5 @@ export async function removeTemporaryData(parts: Parts, job: string): Promise<vo
 }
 
 async function removeRows({ rows }: Pick<Parts, 'rows'>, job: string): Promise<void> {
-  for (const shelf of [segmentRowsOf(job), rangeRowsOf(job), fileRowsOf(job), patientRowsOf(job)]) await rows.remove(shelf)
+  for (const rowOwner of [segmentRowsOf(job), rangeRowsOf(job), fileRowsOf(job), patientRowsOf(job)]) await rows.remove(rowOwner)
 }

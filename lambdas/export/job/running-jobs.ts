@@ -12,19 +12,19 @@ const CLIENTS = 'export-clients'
 type Running = { readonly jobs: readonly string[] }
 
 /**
- * Adds the job to its client's running jobs. Returns false if the client already runs `most` jobs. The job's own row must exist, because
+ * Adds the job to its client's running jobs. Returns false if the client already runs `limit` jobs. The job's own row must exist, because
  * jobs without one count as ended.
  */
-export async function admitJob(rows: Rows, { id, tenant, client }: Pick<Job, 'id' | 'tenant' | 'client'>, most: number): Promise<boolean> {
+export async function admitJob(rows: Rows, { id, tenant, client }: Pick<Job, 'id' | 'tenant' | 'client'>, limit: number): Promise<boolean> {
   const name = createHash('sha256')
     .update(JSON.stringify([tenant, client]))
     .digest('base64url')
-  const known = (await rows.read<Running>(CLIENTS, name))?.jobs ?? []
+  const previous = (await rows.read<Running>(CLIENTS, name))?.jobs ?? []
   const ended = new Set<string>()
-  for (const each of known) if ((await readJob(rows, each))?.state !== 'in-progress') ended.add(each)
-  const kept = await rows.change<Running>(CLIENTS, name, (value) => {
+  for (const each of previous) if ((await readJob(rows, each))?.state !== 'in-progress') ended.add(each)
+  const stored = await rows.change<Running>(CLIENTS, name, (value) => {
     const running = value?.jobs.filter((each) => !ended.has(each)) ?? []
-    return running.length >= most || running.includes(id) ? value : { jobs: [...running, id] }
+    return running.length >= limit || running.includes(id) ? value : { jobs: [...running, id] }
   })
-  return kept?.jobs.includes(id) ?? false
+  return stored?.jobs.includes(id) ?? false
 }

@@ -31,8 +31,8 @@ export function linkSigner(key: Uint8Array, baseUrl: string): LinkSigner {
       return `${baseUrl}/export-files/${file.job}/${file.file}.ndjson?${query}`
     },
     check({ signature, expires, ...file }) {
-      const [proof, given] = [proofOf(file, expires), Buffer.from(signature, 'base64url')]
-      return given.length === proof.length && timingSafeEqual(given, proof) && given.toString('base64url') === signature
+      const [proof, received] = [proofOf(file, expires), Buffer.from(signature, 'base64url')]
+      return received.length === proof.length && timingSafeEqual(received, proof) && received.toString('base64url') === signature
     },
   }
 }

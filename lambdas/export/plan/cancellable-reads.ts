@@ -15,26 +15,26 @@ export function withCancellableReads(parts: ExportParts, job: Job): ExportParts 
   const watch = new JobWatch(parts, job)
   const { longestPlan = Number.POSITIVE_INFINITY } = parts
   const until = parts.elapsed() + longestPlan
-  const wanted =
-    <Asked extends readonly unknown[], Answer>(read: (...asked: Asked) => Promise<Answer>) =>
-    async (...asked: Asked): Promise<Answer> => {
+  const checked =
+    <Args extends readonly unknown[], Answer>(read: (...args: Args) => Promise<Answer>) =>
+    async (...args: Args): Promise<Answer> => {
       if (!(await watch.isWanted())) throw new Error('The job is under way no more')
       if (parts.elapsed() >= until) throw tooLong(longestPlan)
-      return read(...asked)
+      return read(...args)
     }
   const { resources, index } = parts
   return {
     ...parts,
     resources: {
-      current: wanted((...asked) => resources.current(...asked)),
-      heads: wanted((...asked) => resources.heads(...asked)),
-      versions: wanted((...asked) => resources.versions(...asked)),
-      history: wanted((...asked) => resources.history(...asked)),
-      extent: wanted((...asked) => resources.extent(...asked)),
-      settled: (...asked) => resources.settled(...asked),
+      current: checked((...args) => resources.current(...args)),
+      heads: checked((...args) => resources.heads(...args)),
+      versions: checked((...args) => resources.versions(...args)),
+      history: checked((...args) => resources.history(...args)),
+      extent: checked((...args) => resources.extent(...args)),
+      settled: (...args) => resources.settled(...args),
       scan: (request) => resources.scan(request),
     },
-    index: { find: wanted((plan) => index.find(plan)), distinct: wanted((...asked) => index.distinct(...asked)) },
+    index: { find: checked((plan) => index.find(plan)), distinct: checked((...args) => index.distinct(...args)) },
   }
 }
 

@@ -14,7 +14,7 @@ export type ExportTypes = {
   /** Types of the Patient compartment that a setting keeps out of this export; empty if the request names its types. */
   readonly omittedTypes: readonly string[]
   /** Messages for the error file: requested types that the export excludes, with the reason. */
-  readonly told: readonly string[]
+  readonly messages: readonly string[]
 }
 
 export type TypeSettings = Pick<ExportParts, 'groupTypes' | 'additionalResources'>
@@ -22,17 +22,17 @@ export type TypeSettings = Pick<ExportParts, 'groupTypes' | 'additionalResources
 type TypedJob = Pick<Job, 'level' | 'asked' | 'access' | 'patients'>
 
 export function exportTypesOf({ level, asked, access, patients = asked.patients.length }: TypedJob, settings: TypeSettings): ExportTypes {
-  const ofPatients = level === 'group' || patients > 0
+  const hasPatients = level === 'group' || patients > 0
   // A Group is in the compartment of each of its members, but it also names other patients.
   // guard: group-left-out-of-single-patients
-  const levelTypes = typesOfLevel(level, settings).filter((type) => !(ofPatients && type === 'Group'))
+  const levelTypes = levelTypesOf(level, settings).filter((type) => !(hasPatients && type === 'Group'))
   const possible = possibleTypesOf(level, settings)
   return {
     types: levelTypes.filter((type) => (asked.types?.includes(type) ?? true) && isInScope(access, type)),
     levelTypes,
     omittedTypes: asked.types === undefined ? omittedTypesOf(level, settings).filter((type) => isInScope(access, type)) : [],
-    told: (asked.types ?? []).flatMap((type) => {
-      if (ofPatients && type === 'Group')
+    messages: (asked.types ?? []).flatMap((type) => {
+      if (hasPatients && type === 'Group')
         return ['_type names Group, which exports of single patients leave out: its members are other people']
       if (!possible.has(type)) return [`_type names ${type}, which is no type of this export`]
       return isInScope(access, type) ? [] : [`_type names ${type}, which is out of scope`]
@@ -40,7 +40,7 @@ export function exportTypesOf({ level, asked, access, patients = asked.patients.
   }
 }
 
-const typesOfLevel = (level: ExportLevel, { groupTypes }: Pick<TypeSettings, 'groupTypes'>): readonly string[] =>
+const levelTypesOf = (level: ExportLevel, { groupTypes }: Pick<TypeSettings, 'groupTypes'>): readonly string[] =>
   ({ system: resourceTypes, patient: patientDataTypes, group: groupTypes.includes(ALL) ? patientDataTypes : groupTypes })[level]
 
 /** Setting value for the whole Patient compartment. */
@@ -48,11 +48,11 @@ const ALL = 'all'
 
 /** Returns the types that exports of the level may hold, including types that are exported only by reference. */
 export const possibleTypesOf = (level: ExportLevel, settings: TypeSettings): ReadonlySet<string> =>
-  new Set([...typesOfLevel(level, settings), ...additionalTypes(level, settings.additionalResources)])
+  new Set([...levelTypesOf(level, settings), ...additionalTypes(level, settings.additionalResources)])
 
 /** Returns the types of the Patient compartment that `groupExportTypes` keeps out of exports of the level. */
 export function omittedTypesOf(level: ExportLevel, settings: Pick<TypeSettings, 'groupTypes'>): readonly string[] {
-  const exported = typesOfLevel(level, settings)
+  const exported = levelTypesOf(level, settings)
   return level === 'group' ? patientDataTypes.filter((type) => type !== 'Group' && !exported.includes(type)) : []
 }
 

@@ -24,24 +24,24 @@ export type ExportPatients = {
 }
 
 type Resources = Pick<ResourceReader, 'heads' | 'versions' | 'history'>
-type JobOfPatients = Pick<Job, 'tenant' | 'group' | 'groupAccess' | 'asked' | 'transactionTime'>
+type PatientJob = Pick<Job, 'tenant' | 'group' | 'groupAccess' | 'asked' | 'transactionTime'>
 
 /** Maximum levels of Groups within the Group. Deeper Groups are reported and not exported. */
-const DEEPEST = 4
+const MAX_DEPTH = 4
 /** Resources read at once. Each may be as large as a request body. */
 const AT_ONCE = 10
 /** Maximum patients and Groups of an export. A larger export fails, because each writer holds the member references in memory. */
-const [MOST, MOST_GROUPS] = [1_000_000, 10_000]
+const [MAX_PATIENTS, MAX_GROUPS] = [1_000_000, 10_000]
 /** Maximum messages of an export. A further message gives the number of the others. */
-const MOST_TEXTS = 100
+const MAX_MESSAGES = 100
 
 /**
  * Returns the patients of the export, or undefined if it covers all patients. Throws ExportFault if the Group no longer exists, is damaged
  * or is too large.
  */
-export async function findExportPatients(resources: Resources, judge: Judge, job: JobOfPatients): Promise<ExportPatients | undefined> {
+export async function findExportPatients(resources: Resources, judge: Judge, job: PatientJob): Promise<ExportPatients | undefined> {
   const { group, groupAccess = judge.access, tenant, asked, transactionTime } = job
-  if (group === undefined) return asked.patients.length === 0 ? undefined : knownOf(resources, judge, job)
+  if (group === undefined) return asked.patients.length === 0 ? undefined : namedPatientsOf(resources, judge, job)
   const reader: GroupReader = { resources, judge: { ...judge, access: groupAccess }, tenant }
   const now = await readGroups(reader, group, transactionTime)
   if (now === undefined) throw new ExportFault('The Group is not there any more')
@@ -56,7 +56,11 @@ export async function findExportPatients(resources: Resources, judge: Judge, job
 }
 
 /** Resolves the patients that the request names without a Group. A hidden patient is reported exactly like an unknown one. */
-async function knownOf(resources: Resources, judge: Judge, { tenant, asked, transactionTime }: JobOfPatients): Promise<ExportPatients> {
+async function namedPatientsOf(
+  resources: Resources,
+  judge: Judge,
+  { tenant, asked, transactionTime }: PatientJob,
+): Promise<ExportPatients> {
   const patients: string[] = []
   const unknown: string[] = []
   for (let first = 0; first < asked.patients.length; first += AT_ONCE) {
@@ -67,7 +71,7 @@ async function knownOf(resources: Resources, judge: Judge, { tenant, asked, tran
       transactionTime,
     )
     for (const [i, name] of names.entries()) {
-      const isKnown = await isSeen(judge, versions[i])
+      const isKnown = await isVisible(judge, versions[i])
       if (isKnown) patients.push(name)
       else unknown.push(`${name} is not known`)
     }
@@ -79,14 +83,14 @@ async function knownOf(resources: Resources, judge: Judge, { tenant, asked, tran
  * Whether the caller may see the version. A damaged Patient counts as visible only if the caller may read the whole type. Its data is then
  * exported.
  */
-const isSeen = async (judge: Judge, version: VersionAsOf): Promise<boolean> => {
+const isVisible = async (judge: Judge, version: VersionAsOf): Promise<boolean> => {
   if (version === undefined || version.deleted) return false
   // guard: damaged-member-needs-whole-type
   return isDamaged(version) ? isWholeType(judge.access, version.type, 'r', judge.reading) : maySee(judge, 'r', version)
 }
 
 type GroupReader = { readonly resources: Resources; readonly judge: Judge; readonly tenant: string }
-type NamedVersion = readonly [name: string, version: VersionAsOf]
+type VersionEntry = readonly [name: string, version: VersionAsOf]
 type Found = { readonly patients: Set<string>; readonly passedOver: Set<string> }
 
 /**
@@ -95,22 +99,22 @@ type Found = { readonly patients: Set<string>; readonly passedOver: Set<string> 
  */
 async function readGroups(reader: GroupReader, id: string, asOf: number): Promise<Found | undefined> {
   const found: Found = { patients: new Set(), passedOver: new Set() }
-  const met = new Set([`Group/${id}`])
-  let level: readonly string[] = [...met]
+  const visited = new Set([`Group/${id}`])
+  let level: readonly string[] = [...visited]
   for (let depth = 0; level.length > 0; depth++) {
     const next = new Set<string>()
     for await (const [name, version] of versionsOf(reader, level, asOf)) {
       if (isDamaged(version)) throw new ExportFault(DAMAGED)
-      if (version !== undefined && (await isSeen(reader.judge, version))) readMembers(reader, version, asOf, { ...found, groups: next })
+      if (version !== undefined && (await isVisible(reader.judge, version))) readMembers(reader, version, asOf, { ...found, groups: next })
       else if (depth === 0) return undefined
       else found.passedOver.add(`${name}, a member, is not known`)
-      if (found.patients.size > MOST) throw tooMany()
+      if (found.patients.size > MAX_PATIENTS) throw tooMany()
     }
-    level = [...next].filter((name) => !met.has(name))
-    for (const name of level) met.add(name)
-    if (met.size > MOST_GROUPS) throw tooMany()
-    if (depth === DEEPEST) {
-      for (const name of level) found.passedOver.add(`${name} is nested deeper than ${DEEPEST} Groups`)
+    level = [...next].filter((name) => !visited.has(name))
+    for (const name of level) visited.add(name)
+    if (visited.size > MAX_GROUPS) throw tooMany()
+    if (depth === MAX_DEPTH) {
+      for (const name of level) found.passedOver.add(`${name} is nested deeper than ${MAX_DEPTH} Groups`)
       break
     }
   }
@@ -121,14 +125,16 @@ async function readGroups(reader: GroupReader, id: string, asOf: number): Promis
 const DAMAGED = 'What is stored of the Group, or of one in it, is damaged: nobody can tell who its members are'
 
 const tooMany = (): ExportFault =>
-  new ExportFault(`The Group and those in it have more than ${MOST} members, or are more than ${MOST_GROUPS} Groups: export it by parts`)
+  new ExportFault(
+    `The Group and those in it have more than ${MAX_PATIENTS} members, or are more than ${MAX_GROUPS} Groups: export it by parts`,
+  )
 
-async function* versionsOf({ resources, tenant }: GroupReader, names: readonly string[], asOf: number): AsyncIterable<NamedVersion> {
+async function* versionsOf({ resources, tenant }: GroupReader, names: readonly string[], asOf: number): AsyncIterable<VersionEntry> {
   for (let first = 0; first < names.length; first += AT_ONCE) {
-    const some = names.slice(first, first + AT_ONCE)
-    const keys = some.map((name) => toResourceKey(tenant, name))
+    const batch = names.slice(first, first + AT_ONCE)
+    const keys = batch.map((name) => toResourceKey(tenant, name))
     const versions = await versionsAsOf(resources, keys, asOf)
-    yield* some.map((name, i) => [name, versions[i]] as const)
+    yield* batch.map((name, i) => [name, versions[i]] as const)
   }
 }
 
@@ -148,21 +154,21 @@ function readMembers(
     else if (name?.startsWith('Group/')) groups.add(name)
     else others.push(typeof reference === 'string' ? reference : 'no reference')
   }
-  if (others.length > 0) passedOver.add(othersOf(`${version.type}/${version.id}`, others))
+  if (others.length > 0) passedOver.add(describeOtherMembers(`${version.type}/${version.id}`, others))
 }
 
 /** Maximum references in a message about other members, and maximum characters of each. */
-const [MOST_NAMED, LONGEST_NAME] = [10, 100]
+const [MAX_REFERENCES, MAX_REFERENCE_LENGTH] = [10, 100]
 
-function othersOf(group: string, references: readonly string[]): string {
+function describeOtherMembers(group: string, references: readonly string[]): string {
   const distinct = [...new Set(references)]
-  const named = distinct.slice(0, MOST_NAMED).map((reference) => reference.slice(0, LONGEST_NAME))
-  const more = distinct.length > named.length ? ` and ${distinct.length - named.length} more` : ''
-  const are =
+  const shortened = distinct.slice(0, MAX_REFERENCES).map((reference) => reference.slice(0, MAX_REFERENCE_LENGTH))
+  const more = distinct.length > shortened.length ? ` and ${distinct.length - shortened.length} more` : ''
+  const subject =
     references.length === 1
       ? `1 member of ${group} is not exported: it is neither a Patient nor a Group`
       : `${references.length} members of ${group} are not exported: they are neither Patients nor Groups`
-  return `${are} of this server (${named.join(', ')}${more})`
+  return `${subject} of this server (${shortened.join(', ')}${more})`
 }
 
 /**
@@ -179,6 +185,6 @@ function covers(period: unknown, instant: number, timeZone: string | undefined):
 /** Returns the first distinct texts, and the number of further ones as the last text. */
 function bounded(texts: readonly string[]): readonly string[] {
   const distinct = [...new Set(texts)]
-  const more = distinct.length - MOST_TEXTS
-  return more <= 0 ? distinct : [...distinct.slice(0, MOST_TEXTS), `${more} more were passed over`]
+  const more = distinct.length - MAX_MESSAGES
+  return more <= 0 ? distinct : [...distinct.slice(0, MAX_MESSAGES), `${more} more were passed over`]
 }

@@ -20,7 +20,7 @@ export type JobScope = {
   /** Custom parameters at planning time. Access rules and filters use this state. Absent: neither needs custom parameters. */
   readonly custom?: readonly CustomMapping[]
   /** Custom parameters among them that the filters use. */
-  readonly ofFilters?: readonly CustomMapping[]
+  readonly filterParameters?: readonly CustomMapping[]
   /** Whether the data of the patients is looked up (collect/patient-candidates.ts) instead of scanned, because they are few. */
   readonly isLookedUp: boolean
   /** Messages about parts of the request that the export does not fulfil, for the error file. */
@@ -47,7 +47,7 @@ export async function resolveJobScope(parts: ExportParts, job: Job): Promise<Sto
     ...(share === undefined ? {} : { share }),
     added: members?.added ?? [],
     filters: await resolveFilters(parts.index, judge.reading, job),
-    ...(asksForCustom(job) ? { custom: judge.reading.custom ?? [] } : {}),
+    ...(needsCustom(job) ? { custom: judge.reading.custom ?? [] } : {}),
     told: members?.passedOver ?? [],
   }
 }
@@ -60,12 +60,12 @@ export const storeJobScope = ({ blobs }: Pick<ExportParts, 'blobs'>, job: Job, p
 export const readJobScope = ({ blobs }: Pick<ExportParts, 'blobs'>, { id: job, plan = '' }: Job): Promise<JobScope> =>
   readPlan<StoredJobScope, JobScope>(blobs, { job, plan }, ({ patients, added, filters, custom, share, told }) => ({
     ...(patients === undefined ? {} : { patients: new Set(patients) }),
-    ...(custom === undefined ? {} : { custom, ofFilters: customIn(filters, custom) }),
+    ...(custom === undefined ? {} : { custom, filterParameters: customIn(filters, custom) }),
     ...{
       told,
       isLookedUp: share !== undefined,
       added: new Set(added),
-      filters: new Map(Object.entries(filters).map(([type, of]) => [type, or(...of)])),
+      filters: new Map(Object.entries(filters).map(([type, predicates]) => [type, or(...predicates)])),
     },
   }))
 
@@ -73,9 +73,9 @@ export const readJobScope = ({ blobs }: Pick<ExportParts, 'blobs'>, { id: job, p
  * Whether filters or access may use custom parameters. The plan stores these, so that later changes of a parameter do not affect a running
  * job.
  */
-const asksForCustom = ({ asked, access }: Job): boolean => asked.filters.length > 0 || access.clauses.some(({ query }) => query !== '')
+const needsCustom = ({ asked, access }: Job): boolean => asked.filters.length > 0 || access.clauses.some(({ query }) => query !== '')
 
 function customIn(filters: StoredJobScope['filters'], custom: readonly CustomMapping[]): readonly CustomMapping[] {
-  const fields = new Set(Object.values(filters).flatMap((of) => of.flatMap((each) => [...fieldsIn(each)])))
+  const fields = new Set(Object.values(filters).flatMap((predicates) => predicates.flatMap((each) => [...fieldsIn(each)])))
   return custom.filter(({ field }) => [...fields].some((each) => isFieldOf(each, [field])))
 }

@@ -7,37 +7,37 @@ import { matchesPredicate } from '../../search/evaluate.ts'
  * Returns whether the filter holds, or undefined if that depends on unknown values. `unknown`: fields of parameters whose evaluation
  * failed.
  */
-export function evaluatePartially(where: Predicate, document: IndexDocument, unknown: readonly string[]): boolean | undefined {
-  if (unknown.length === 0) return matchesPredicate(where, document)
-  switch (where.kind) {
+export function evaluatePartially(predicate: Predicate, document: IndexDocument, unknown: readonly string[]): boolean | undefined {
+  if (unknown.length === 0) return matchesPredicate(predicate, document)
+  switch (predicate.kind) {
     case 'not': {
-      const holds = evaluatePartially(where.of, document, unknown)
+      const holds = evaluatePartially(predicate.of, document, unknown)
       return holds === undefined ? undefined : !holds
     }
     case 'all':
     case 'some': {
-      const ends = where.kind === 'some'
-      const found = where.of.map((each) => evaluatePartially(each, document, unknown))
+      const ends = predicate.kind === 'some'
+      const found = predicate.of.map((each) => evaluatePartially(each, document, unknown))
       return found.includes(ends) ? ends : found.includes(undefined) ? undefined : !ends
     }
     default:
-      return [...fieldsIn(where)].some((field) => isFieldOf(field, unknown)) ? undefined : matchesPredicate(where, document)
+      return [...fieldsIn(predicate)].some((field) => isFieldOf(field, unknown)) ? undefined : matchesPredicate(predicate, document)
   }
 }
 
 /** Returns the fields that a predicate uses, with duplicates. */
-export function* fieldsIn(where: Predicate): Iterable<string> {
-  switch (where.kind) {
+export function* fieldsIn(predicate: Predicate): Iterable<string> {
+  switch (predicate.kind) {
     case 'all':
     case 'some':
-      for (const each of where.of) yield* fieldsIn(each)
+      for (const each of predicate.of) yield* fieldsIn(each)
       return
     case 'not':
-      return yield* fieldsIn(where.of)
+      return yield* fieldsIn(predicate.of)
     case 'compartment':
       return
     default:
-      yield where.field
+      yield predicate.field
   }
 }
 

@@ -5,7 +5,7 @@ import type { ExportPatients } from './group-members.ts'
 
 /** Assumed cost of a lookup of one patient, in scanned entries. A lookup of more than one in ten patients costs more than a scan. */
 const DEARER = 10
-const MOST = 5_000
+const MAX_PATIENTS = 5_000
 
 /**
  * Returns the estimated share of the store's patients, or undefined if a scan is cheaper. With `_since` a scan reads only newer entries. It
@@ -16,7 +16,7 @@ export async function lookupShareOf(
   { tenant, transactionTime, asked }: Pick<Job, 'tenant' | 'transactionTime' | 'asked'>,
   { patients, added }: ExportPatients,
 ): Promise<number | undefined> {
-  if (patients.length > MOST || (asked.since !== undefined && added.length === 0)) return undefined
+  if (patients.length > MAX_PATIENTS || (asked.since !== undefined && added.length === 0)) return undefined
   const { entries } = await resources.extent({ tenant, type: 'Patient', asOf: transactionTime }, PLACES)
   return patients.length * DEARER <= entries ? patients.length / Math.max(1, entries) : undefined
 }

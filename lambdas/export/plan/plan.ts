@@ -15,9 +15,9 @@ import { findStoredTypes } from './stored-types.ts'
  * limits their number.
  */
 const SMALLEST = 50_000
-const MOST = 1_000
+const MAX_SEGMENTS = 1_000
 /** Maximum pieces per segment. A store with many partitions reads each of them for every piece, however small. */
-const MOST_PIECES = 8
+const MAX_PIECES = 8
 
 /**
  * Returns the names of the segments that are not done. Returns undefined if the kick-off is still storing patients, or if commits up to the
@@ -26,11 +26,11 @@ const MOST_PIECES = 8
 export async function planSegments(parts: ExportParts, job: Job): Promise<readonly string[] | undefined> {
   // guard: export-waits-for-settled-writes
   if (!(await parts.resources.settled(job.tenant, job.transactionTime))) return undefined
-  const known = job.plan ?? (await planFirst(parts, job))
-  if (known === undefined) return undefined
+  const plan = job.plan ?? (await planFirst(parts, job))
+  if (plan === undefined) return undefined
   const names: string[] = []
   for await (const { name, value } of parts.rows.list<Segment>(segmentRowsOf(job.id)))
-    if (name.startsWith(`${known}-`) && !value.isDone) names.push(name)
+    if (name.startsWith(`${plan}-`) && !value.isDone) names.push(name)
   return names
 }
 
@@ -42,13 +42,13 @@ async function planFirst(parts: ExportParts, job: Job): Promise<string | undefin
 /** Creates a plan and returns the id of the valid one: the first that the job row records. Plans created at the same time are not used. */
 async function makePlan(parts: ExportParts, job: Job): Promise<string> {
   const own = parts.newId()
-  const { types, omittedTypes, told } = exportTypesOf(job, parts)
+  const { types, omittedTypes, messages } = exportTypesOf(job, parts)
   const resolved = await resolveJobScope(parts, job)
   const omitted = await findStoredTypes(parts, job, omittedTypes)
-  await storeJobScope(parts, job, own, { ...resolved, told: [...job.asked.passedOver, ...told, ...resolved.told] })
+  await storeJobScope(parts, job, own, { ...resolved, told: [...job.asked.passedOver, ...messages, ...resolved.told] })
   const cut: TypeExtent[] = []
   for (const type of types) cut.push(await cutOf(parts, type, scanOf(job, resolved, type)))
-  const segments = resolved.share === undefined ? packSegments(cut, SMALLEST, MOST) : []
+  const segments = resolved.share === undefined ? packSegments(cut, SMALLEST, MAX_SEGMENTS) : []
   for (const [i, pieces] of segments.entries())
     await parts.rows.change<Segment>(segmentRowsOf(job.id), `${own}-${i}`, () => ({
       ...{ revision: 0, pieces, at: 0, seen: 0, isDone: false, written: NO_WRITTEN_FILES, met: [] },
@@ -80,15 +80,15 @@ async function cutOf({ resources }: ExportParts, type: string, request: Omit<Sca
 
 /**
  * Packs the types into segments of similar size. A segment has at least `smallest` entries, if there are as many, and there are about
- * `most` segments at most. A type without entries gets a piece too, because the number of entries is an estimate.
+ * `maxSegments` segments at most. A type without entries gets a piece too, because the number of entries is an estimate.
  */
-export function packSegments(cut: readonly TypeExtent[], smallest: number, most: number): readonly (readonly SegmentPiece[])[] {
+export function packSegments(cut: readonly TypeExtent[], smallest: number, maxSegments: number): readonly (readonly SegmentPiece[])[] {
   const total = cut.reduce((sum, { entries }) => sum + entries, 0)
-  const room = Math.max(smallest, Math.ceil((total / most) * 2))
+  const capacity = Math.max(smallest, Math.ceil((total / maxSegments) * 2))
   const segments: { pieces: SegmentPiece[]; entries: number }[] = []
-  for (const piece of cut.flatMap((each) => piecesOf(each, room))) {
+  for (const piece of cut.flatMap((each) => piecesOf(each, capacity))) {
     const last = segments.at(-1)
-    if (last !== undefined && last.entries + piece.entries <= room && last.pieces.length < MOST_PIECES) {
+    if (last !== undefined && last.entries + piece.entries <= capacity && last.pieces.length < MAX_PIECES) {
       last.pieces.push(piece)
       last.entries += piece.entries
     } else segments.push({ pieces: [piece], entries: piece.entries })
@@ -97,9 +97,9 @@ export function packSegments(cut: readonly TypeExtent[], smallest: number, most:
 }
 
 /** Returns the pieces of a type. All parts between two cuts have about the same number of entries, and a piece joins several of them. */
-function piecesOf({ type, since, entries, ends }: TypeExtent, room: number): readonly SegmentPiece[] {
+function piecesOf({ type, since, entries, ends }: TypeExtent, capacity: number): readonly SegmentPiece[] {
   const each = entries / ends.length
-  const together = Math.max(1, Math.min(ends.length, Math.floor(room / each)))
+  const together = Math.max(1, Math.min(ends.length, Math.floor(capacity / each)))
   const pieces: SegmentPiece[] = []
   for (let from = 0; from < ends.length; from += together) {
     const to = Math.min(from + together, ends.length)

@@ -6,9 +6,9 @@ import { blobPrefixOf } from '../job/job.ts'
 export type PlanKey = { readonly job: string; readonly plan: string }
 
 /** Maximum parsed plans cached per blob store. */
-const MOST = 16
+const MAX_CACHED = 16
 
-const KNOWN = new WeakMap<object, Map<string, Promise<unknown>>>()
+const PLANS = new WeakMap<object, Map<string, Promise<unknown>>>()
 
 /** Stores a plan: plain JSON, in which numbers may be infinite. */
 export async function storePlan(blobs: Pick<BlobStore, 'put'>, plan: PlanKey, value: unknown): Promise<void> {
@@ -17,21 +17,21 @@ export async function storePlan(blobs: Pick<BlobStore, 'put'>, plan: PlanKey, va
 }
 
 /** Returns the plan, cached. `read`: converts the stored form. Throws Error if the plan is not stored; errors are not cached. */
-export function readPlan<Kept, Needed>(blobs: Pick<BlobStore, 'get'>, plan: PlanKey, read: (kept: Kept) => Needed): Promise<Needed> {
-  const known = KNOWN.get(blobs) ?? new Map<string, Promise<unknown>>()
-  KNOWN.set(blobs, known)
+export function readPlan<Stored, Plan>(blobs: Pick<BlobStore, 'get'>, plan: PlanKey, read: (stored: Stored) => Plan): Promise<Plan> {
+  const cache = PLANS.get(blobs) ?? new Map<string, Promise<unknown>>()
+  PLANS.set(blobs, cache)
   const key = keyOf(plan)
-  let planned = known.get(key)
+  let planned = cache.get(key)
   if (planned === undefined) {
-    planned = parsed<Kept>(blobs, key).then(read)
-    known.set(key, planned)
-    planned.catch(() => known.delete(key))
-    for (const [oldest] of known) if (known.size > MOST) known.delete(oldest)
+    planned = parsed<Stored>(blobs, key).then(read)
+    cache.set(key, planned)
+    planned.catch(() => cache.delete(key))
+    for (const [oldest] of cache) if (cache.size > MAX_CACHED) cache.delete(oldest)
   }
-  return planned as Promise<Needed>
+  return planned as Promise<Plan>
 }
 
-async function parsed<Kept>(blobs: Pick<BlobStore, 'get'>, key: string): Promise<Kept> {
+async function parsed<Stored>(blobs: Pick<BlobStore, 'get'>, key: string): Promise<Stored> {
   const blob = await blobs.get(key)
   if (blob === undefined) throw new Error('the plan of an export is missing')
   return JSON.parse(new TextDecoder().decode(blob.bytes), (_, each) => (isInfinite(each) ? each[INFINITE] * Infinity : each))

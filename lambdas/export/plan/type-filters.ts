@@ -29,7 +29,7 @@ type Index = Pick<SearchIndex, 'find' | 'distinct'>
 /** Hits per page of a lookup, and maximum keys in one condition. Search engines accept at most 65,536. */
 const PAGE = 10_000
 /** Maximum keys that the chains of a job resolve to. Above it the job fails, because each writer holds them in memory. */
-const MOST = 1_000_000
+const MAX_IDS = 1_000_000
 
 /**
  * Checks the filters of a kick-off. Throws FhirError 403 if the caller may search none of the types that a chain leads to, and 400 if a
@@ -84,17 +84,17 @@ function counting(): Stages['count'] {
   let all = 0
   return (keys) => {
     all += keys
-    if (all > MOST)
-      throw new ExportFault(`Chains and _has of the _typeFilters lead to more than ${MOST} resources: narrow them, or leave them out`)
+    if (all > MAX_IDS)
+      throw new ExportFault(`Chains and _has of the _typeFilters lead to more than ${MAX_IDS} resources: narrow them, or leave them out`)
   }
 }
 
 /** Returns a lookup that reads values page by page, so that any number of resources may match. */
 const valuesFor =
   (stages: Stages): FieldValueLookup =>
-  async (type, where, field) => {
+  async (type, predicate, field) => {
     const found = new Set<string>()
-    for await (const ids of idsOf(stages, type, where)) {
+    for await (const ids of idsOf(stages, type, predicate)) {
       const before = found.size
       for (const value of field === ID_FIELD ? ids : await valuesOf(stages, type, ids, field)) found.add(value)
       stages.count(found.size - before)
@@ -106,23 +106,24 @@ const valuesOf = ({ index, ...stages }: Stages, type: string, ids: readonly stri
   index.distinct(matching({ index, ...stages }, type, { kind: 'key', field: ID_FIELD, oneOf: ids }), field, Number.MAX_SAFE_INTEGER)
 
 /** Yields ids in pages. An id may occur in several pages. */
-async function* idsOf(stages: Stages, type: string, where: Predicate): AsyncIterable<readonly string[]> {
-  for (const part of partsOf(where))
+async function* idsOf(stages: Stages, type: string, predicate: Predicate): AsyncIterable<readonly string[]> {
+  for (const part of partsOf(predicate))
     yield* findIds(stages.index, { ...matching(stages, type, part), order: [], limit: PAGE, total: 'none' })
 }
 
 // guard: export-filter-needs-access
-const matching = ({ searcher }: Stages, type: string, where: Predicate): Matching => ({
-  ...{ tenant: searcher.tenant, types: [type], where, access: searcher.rules([type]) },
+const matching = ({ searcher }: Stages, type: string, predicate: Predicate): Matching => ({
+  ...{ tenant: searcher.tenant, types: [type], where: predicate, access: searcher.rules([type]) },
 })
 
 /**
  * Splits a predicate into alternative parts with at most PAGE keys each. A condition of a chain consists of criteria, or of keys from the
  * inner chain.
  */
-function* partsOf(where: Predicate): Iterable<Predicate> {
-  if (where.kind === 'some') for (const each of where.of) yield* partsOf(each)
-  else if (where.kind === 'key' && where.oneOf.length > PAGE)
-    for (let first = 0; first < where.oneOf.length; first += PAGE) yield { ...where, oneOf: where.oneOf.slice(first, first + PAGE) }
-  else yield where
+function* partsOf(predicate: Predicate): Iterable<Predicate> {
+  if (predicate.kind === 'some') for (const each of predicate.of) yield* partsOf(each)
+  else if (predicate.kind === 'key' && predicate.oneOf.length > PAGE)
+    for (let first = 0; first < predicate.oneOf.length; first += PAGE)
+      yield { ...predicate, oneOf: predicate.oneOf.slice(first, first + PAGE) }
+  else yield predicate
 }

@@ -45,7 +45,7 @@ export const folderOf = ({ tenant, transactionTime }: Pick<Job, 'tenant' | 'tran
  */
 export async function copyExports(parts: CopyParts, schedules: readonly CopiedSchedule[]): Promise<void> {
   const waiting: Copied[] = []
-  const findAll = (): Promise<void> => forEachCollectingErrors(schedules, (schedule) => find(parts, schedule, waiting))
+  const findAll = (): Promise<void> => forEachCollectingErrors(schedules, (schedule) => reserveCopies(parts, schedule, waiting))
   await forEachCollectingErrors([findAll, () => copyAll(parts, waiting)], (each) => each())
 }
 
@@ -56,33 +56,33 @@ async function copyAll(parts: CopyParts, waiting: Copied[]): Promise<void> {
     const copy = await copyNext(parts, next)
     if (copy !== undefined) waiting.push({ ...next, run: { ...next.run, copy } })
   }
-  for (const { schedule, run } of waiting) await noteCopy(parts, schedule, run, given(run.copy!))
+  for (const { schedule, run } of waiting) await storeProgress(parts, schedule, run, withoutReservation(run.copy!))
 }
 
 /** Reserves the copies of complete runs that no other slice works on, oldest first. Abandons copies of runs that failed. */
-async function find(parts: CopyParts, { name: schedule, bucket }: CopiedSchedule, waiting: Copied[]): Promise<void> {
+async function reserveCopies(parts: CopyParts, { name: schedule, bucket }: CopiedSchedule, waiting: Copied[]): Promise<void> {
   const runs = (await settleRuns(parts.rows, schedule))?.runs.toReversed() ?? []
-  await forEachCollectingErrors(runs, async (known) => {
-    if (bucket === undefined || known.bucket !== bucket) return
-    if (known.state !== 'begun') return abandon(parts, schedule, known)
-    const job = await readJob(parts.rows, known.job)
-    const run = job?.state === 'complete' ? await take(parts, schedule, known) : undefined
-    if (run !== undefined) waiting.push({ schedule, run, job: job!, bucket })
+  await forEachCollectingErrors(runs, async (run) => {
+    if (bucket === undefined || run.bucket !== bucket) return
+    if (run.state !== 'begun') return abandon(parts, schedule, run)
+    const job = await readJob(parts.rows, run.job)
+    const reserved = job?.state === 'complete' ? await reserve(parts, schedule, run) : undefined
+    if (reserved !== undefined) waiting.push({ schedule, run: reserved, job: job!, bucket })
   })
 }
 
-async function take({ rows, now }: CopyParts, schedule: string, { at }: ScheduledRun): Promise<ScheduledRun | undefined> {
+async function reserve({ rows, now }: CopyParts, schedule: string, { at }: ScheduledRun): Promise<ScheduledRun | undefined> {
   const [from, until] = [now(), now() + LEASE]
   let own: ScheduledRun | undefined
-  await rows.change<StoredSchedule>(SCHEDULE_ROWS, schedule, (kept) => {
+  await rows.change<StoredSchedule>(SCHEDULE_ROWS, schedule, (stored) => {
     own = undefined
-    if (kept === undefined) return undefined
-    const runs = kept.runs.map((run): ScheduledRun => {
+    if (stored === undefined) return undefined
+    const runs = stored.runs.map((run): ScheduledRun => {
       if (run.at !== at || !isToBeCopied(run) || (run.copy?.until ?? 0) > from) return run
       own = { ...run, copy: { done: 0, ...run.copy, until } }
       return own
     })
-    return own === undefined ? kept : { ...kept, runs }
+    return own === undefined ? stored : { ...stored, runs }
   })
   return own
 }
@@ -92,12 +92,12 @@ async function copyNext(parts: CopyParts, copied: Copied): Promise<CopyProgress 
   const { schedule, run } = copied
   try {
     const copy = await copyOne(parts, copied)
-    await noteCopy(parts, schedule, run, copy)
+    await storeProgress(parts, schedule, run, copy)
     if (!copy.isWhole) return copy
     await settleRuns(parts.rows, schedule)
   } catch (error) {
     parts.report(error)
-    await noteCopy(parts, schedule, run, { ...given(run.copy!), isFailing: true })
+    await storeProgress(parts, schedule, run, { ...withoutReservation(run.copy!), isFailing: true })
   }
   return undefined
 }
@@ -115,8 +115,8 @@ async function copyOne({ copier }: CopyParts, { schedule, run, job, bucket }: Co
   const key = keys.get(file.name)!
   const blob = { key: fileKeyOf(job.id, file.name), size: file.size, contentType: NDJSON_CONTENT_TYPE }
   const parts = await copier.copy(blob, { bucket, key }, open?.parts)
-  const of = until === undefined ? {} : { until }
-  return parts === undefined ? { done: done + 1, ...of } : { done, open: { key, parts }, ...of }
+  const reservation = until === undefined ? {} : { until }
+  return parts === undefined ? { done: done + 1, ...reservation } : { done, open: { key, parts }, ...reservation }
 }
 
 /**
@@ -127,11 +127,11 @@ async function abandon(parts: CopyParts, schedule: string, run: ScheduledRun): P
   const { bucket, copy } = run
   if (bucket === undefined || copy?.open === undefined || (copy.until ?? 0) > parts.now()) return
   await parts.copier.abandon({ bucket, key: copy.open.key }, copy.open.parts)
-  await noteCopy(parts, schedule, run, { done: copy.done })
+  await storeProgress(parts, schedule, run, { done: copy.done })
 }
 
 /** Returns the progress without its reservation, so that another slice can continue. */
-const given = ({ until: _, ...copy }: CopyProgress): CopyProgress => copy
+const withoutReservation = ({ until: _, ...copy }: CopyProgress): CopyProgress => copy
 
-const noteCopy = ({ rows }: CopyParts, schedule: string, { at }: ScheduledRun, copy: CopyProgress): Promise<void> =>
+const storeProgress = ({ rows }: CopyParts, schedule: string, { at }: ScheduledRun, copy: CopyProgress): Promise<void> =>
   updateRun(rows, schedule, at, { copy })

@@ -75,7 +75,7 @@ export type StoredSchedule = {
 export const SCHEDULE_ROWS = 'export-schedules'
 
 /** Maximum runs retained per schedule: more than are in progress at once. */
-const MOST = 20
+const MAX_RUNS = 20
 
 /** Returns the id of a schedule's job. It is predictable: `nightly-20310101T030000Z`. `at`: milliseconds since 1970. */
 export const jobIdAt = (name: string, at: number): string =>
@@ -86,17 +86,17 @@ export const jobIdAt = (name: string, at: number): string =>
  */
 export async function ensureRun(rows: Rows, name: string, { at, now }: { at: number; now: number }): Promise<ScheduledRun | undefined> {
   const run: ScheduledRun = { at, job: jobIdAt(name, at), state: 'called' }
-  const kept = await rows.change<StoredSchedule>(SCHEDULE_ROWS, name, (kept = { known: now, runs: [] }) =>
-    kept.runs.some((each) => each.at >= at) ? kept : { ...kept, runs: [run, ...kept.runs].slice(0, MOST) },
+  const stored = await rows.change<StoredSchedule>(SCHEDULE_ROWS, name, (stored = { known: now, runs: [] }) =>
+    stored.runs.some((each) => each.at >= at) ? stored : { ...stored, runs: [run, ...stored.runs].slice(0, MAX_RUNS) },
   )
-  return kept?.runs.find((each) => each.at === at)
+  return stored?.runs.find((each) => each.at === at)
 }
 
 export async function updateRun(rows: Rows, name: string, at: number, more: Partial<ScheduledRun>): Promise<void> {
   await rows.change<StoredSchedule>(
     SCHEDULE_ROWS,
     name,
-    (kept) => kept && { ...kept, runs: kept.runs.map((run) => (run.at === at ? { ...run, ...more } : run)) },
+    (stored) => stored && { ...stored, runs: stored.runs.map((run) => (run.at === at ? { ...run, ...more } : run)) },
   )
 }
 
@@ -114,10 +114,10 @@ export async function isEndedByRestore(rows: Rows, name: string): Promise<boolea
 
 /** Records the results of started jobs, before the jobs are removed. Returns the schedule, or undefined if it is unknown. */
 export async function settleRuns(rows: Rows, name: string): Promise<StoredSchedule | undefined> {
-  const known = await rows.read<StoredSchedule>(SCHEDULE_ROWS, name)
-  let kept = known
-  for (const run of known?.runs ?? []) if (run.state === 'begun') kept = (await settleRun(rows, name, run)) ?? kept
-  return kept
+  const before = await rows.read<StoredSchedule>(SCHEDULE_ROWS, name)
+  let stored = before
+  for (const run of before?.runs ?? []) if (run.state === 'begun') stored = (await settleRun(rows, name, run)) ?? stored
+  return stored
 }
 
 async function settleRun(rows: Rows, name: string, run: ScheduledRun): Promise<StoredSchedule | undefined> {
@@ -125,11 +125,11 @@ async function settleRun(rows: Rows, name: string, run: ScheduledRun): Promise<S
   const job = await readJob(rows, id)
   if (job?.state === 'in-progress' || (job?.state === 'complete' && isToBeCopied(run))) return undefined
   const state: RunState = job?.state ?? 'stopped'
-  return rows.change<StoredSchedule>(SCHEDULE_ROWS, name, (kept) => {
-    if (kept === undefined) return undefined
-    const runs = kept.runs.map((run) => (run.at === at ? { ...run, state } : run))
-    const isLatest = job?.state === 'complete' && job.transactionTime > (kept.last?.transactionTime ?? 0)
-    return { ...kept, runs, ...(isLatest ? { last: { transactionTime: job.transactionTime, of } } : {}) }
+  return rows.change<StoredSchedule>(SCHEDULE_ROWS, name, (stored) => {
+    if (stored === undefined) return undefined
+    const runs = stored.runs.map((run) => (run.at === at ? { ...run, state } : run))
+    const isLatest = job?.state === 'complete' && job.transactionTime > (stored.last?.transactionTime ?? 0)
+    return { ...stored, runs, ...(isLatest ? { last: { transactionTime: job.transactionTime, of } } : {}) }
   })
 }
 
@@ -148,7 +148,7 @@ export async function findScheduleProblems(rows: Rows, schedules: readonly Watch
   const failed: string[] = []
   const tooLate: string[] = []
   for (const { name, late, bucket } of schedules) {
-    await rows.change<StoredSchedule>(SCHEDULE_ROWS, name, (kept) => kept ?? { known: now, runs: [] })
+    await rows.change<StoredSchedule>(SCHEDULE_ROWS, name, (stored) => stored ?? { known: now, runs: [] })
     const { known, runs, last } = (await settleRuns(rows, name)) ?? { known: now, runs: [] }
     const state = runs[0]?.state
     const isNotCopied = runs.some((run) => run.state === 'begun' && run.bucket === bucket && run.copy?.isFailing)

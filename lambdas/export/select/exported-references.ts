@@ -18,13 +18,13 @@ import { parsePlainBody } from '../versions/version-body.ts'
 export type ReferenceFinder = (version: ResourceVersion) => readonly string[]
 
 /** Maximum cached references. Consecutive resources often refer to the same ones. */
-const MOST = 5_000
+const MAX_CACHED = 5_000
 
 /** Returns the finder for a level. References to other servers and to contained resources are ignored. */
 export function referenceFinder(level: ExportLevel, rules: AdditionalResources, bases: BaseUrls): ReferenceFinder {
   if (level === 'system') return () => []
-  const byType = new Map(rulesOf(level, rules).map(([type, each]) => [type, each.map(compiledRule)]))
-  const nameOf = cacheByText(MOST, (text): string => toLocalReference(text, bases) ?? '')
+  const rulesByType = new Map(rulesOf(level, rules).map(([type, each]) => [type, each.map(compileRule)]))
+  const nameOf = cacheByText(MAX_CACHED, (text): string => toLocalReference(text, bases) ?? '')
   return ({ type, deleted, body }) => {
     if (deleted) return []
     const bytes = Buffer.from(body.buffer, body.byteOffset, body.length)
@@ -32,24 +32,24 @@ export function referenceFinder(level: ExportLevel, rules: AdditionalResources, 
     const found = scanReferences(text)
       .map(nameOf)
       .filter((name) => name.startsWith('Patient/'))
-    const some = byType.get(type)?.filter(({ marks }) => marks.some((mark) => text.includes(mark))) ?? []
-    if (some.length > 0) found.push(...ruledIn(parsePlainBody(bytes), some, nameOf))
+    const applicable = rulesByType.get(type)?.filter(({ substrings }) => substrings.some((substring) => text.includes(substring))) ?? []
+    if (applicable.length > 0) found.push(...referencesByRules(parsePlainBody(bytes), applicable, nameOf))
     return found
   }
 }
 
-/** `marks`: texts such as `Type/`. A body without any of them refers to none of the types. */
-type Rule = { readonly path: JsonPath; readonly types: ReadonlySet<string>; readonly marks: readonly string[] }
+/** `substrings`: texts such as `Type/`. A body without any of them refers to none of the types. */
+type Rule = { readonly path: JsonPath; readonly types: ReadonlySet<string>; readonly substrings: readonly string[] }
 
-const compiledRule = ({ path, resourceTypes }: AdditionalResource): Rule => ({
+const compileRule = ({ path, resourceTypes }: AdditionalResource): Rule => ({
   path: compilePath(path),
   types: new Set(resourceTypes),
-  marks: resourceTypes.map((type) => `${type}/`),
+  substrings: resourceTypes.map((type) => `${type}/`),
 })
 
 type NameOf = (text: string) => string
 
-function* ruledIn(resource: unknown, rules: readonly Rule[], nameOf: NameOf): Iterable<string> {
+function* referencesByRules(resource: unknown, rules: readonly Rule[], nameOf: NameOf): Iterable<string> {
   for (const { path, types } of rules)
     for (const value of path(resource)) {
       const text = isElement(value) ? value.reference : value

@@ -8,15 +8,15 @@ import { versionsAsOf } from '../versions/versions-as-of.ts'
 import type { Selection } from './selection.ts'
 
 export async function selectionOf(parts: ExportParts, job: Job): Promise<Selection> {
-  const [narrowed, judge] = await Promise.all([readJobScope(parts, job), judgeOf(parts, job)])
-  const { custom } = narrowed
+  const [jobScope, judge] = await Promise.all([readJobScope(parts, job), judgeOf(parts, job)])
+  const { custom } = jobScope
   const { resources } = parts
   const { types, levelTypes } = exportTypesOf(job, parts)
   return {
-    ...{ job, narrowed },
+    ...{ job, jobScope },
     judge: custom === undefined ? judge : { ...judge, reading: { ...judge.reading, custom } },
     types: new Set(types),
-    whose: {
+    ownership: {
       bases: judge.reading,
       levelTypes: new Set(levelTypes),
       before: async (deletion) => (await resources.versions([{ ...deletion, versionId: deletion.versionId - 1 }]))[0],

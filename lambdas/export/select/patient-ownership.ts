@@ -21,35 +21,39 @@ export type OwnershipContext = {
 }
 
 /**
- * Whether the version is data of the patients. Throws the fault `store-damaged` if that cannot be determined. `isOne`: whether a reference
- * such as `Patient/1` is one of the patients.
+ * Whether the version is data of the patients. Throws the fault `store-damaged` if that cannot be determined.
+ * `isExportPatient`: whether a reference such as `Patient/1` is one of the patients.
  */
 export function isOwnedByPatients(
-  whose: OwnershipContext,
+  context: OwnershipContext,
   version: ResourceVersion,
-  isOne: (name: string) => boolean,
+  isExportPatient: (name: string) => boolean,
 ): boolean | Promise<boolean> {
   const { type, id, compartments } = version
-  if (type === 'Patient') return isOne(`Patient/${id}`)
-  if (compartments.some(isOne)) return true
-  return type === 'Device' || type === 'Provenance' ? saysSo(whose, version, isOne) : false
+  if (type === 'Patient') return isExportPatient(`Patient/${id}`)
+  if (compartments.some(isExportPatient)) return true
+  return type === 'Device' || type === 'Provenance' ? ownsByReferences(context, version, isExportPatient) : false
 }
 
 /**
  * Whether the references decide for the patients. A Device needs `Device.patient`. A Provenance needs an owned target, and the target must
  * still exist if the Provenance does.
  */
-async function saysSo(whose: OwnershipContext, version: ResourceVersion, isOne: (name: string) => boolean): Promise<boolean> {
-  const shown = version.deleted ? await whose.before(version) : version
-  if (shown === undefined || shown.body.length === 0) return false
-  const { patient, target } = resourceOf(shown)
-  if (version.type === 'Device') return namesIn([patient], whose).some(isOne)
-  const names = namesIn(Array.isArray(target) ? target : [], whose).filter((name) => isAbout(whose, name))
-  const targets = names.length === 0 ? [] : await whose.asOf(names.map((name) => toResourceKey(version.tenant, name)))
-  const there = targets.filter((each) => each !== undefined && (version.deleted || !each.deleted))
-  for (const each of there)
-    if (isDamaged(each) ? isOne(`${each.type}/${each.id}`) : await isOwnedByPatients(whose, each!, isOne)) return true
-  const damaged = there.find((each) => isDamaged(each))
+async function ownsByReferences(
+  context: OwnershipContext,
+  version: ResourceVersion,
+  isExportPatient: (name: string) => boolean,
+): Promise<boolean> {
+  const content = version.deleted ? await context.before(version) : version
+  if (content === undefined || content.body.length === 0) return false
+  const { patient, target } = resourceOf(content)
+  if (version.type === 'Device') return namesIn([patient], context).some(isExportPatient)
+  const names = namesIn(Array.isArray(target) ? target : [], context).filter((name) => decidesOwnership(context, name))
+  const targets = names.length === 0 ? [] : await context.asOf(names.map((name) => toResourceKey(version.tenant, name)))
+  const existing = targets.filter((each) => each !== undefined && (version.deleted || !each.deleted))
+  for (const each of existing)
+    if (isDamaged(each) ? isExportPatient(`${each.type}/${each.id}`) : await isOwnedByPatients(context, each!, isExportPatient)) return true
+  const damaged = existing.find((each) => isDamaged(each))
   if (damaged !== undefined) throw damaged.damage
   return false
 }
@@ -60,7 +64,7 @@ const namesIn = (references: readonly unknown[], { bases }: OwnershipContext): r
   )
 
 /** Whether a target decides the ownership of a Provenance. Targets that are Provenances do not. */
-function isAbout({ levelTypes }: OwnershipContext, name: string): boolean {
+function decidesOwnership({ levelTypes }: OwnershipContext, name: string): boolean {
   const type = name.slice(0, name.indexOf('/'))
   return type !== 'Provenance' && levelTypes.has(type)
 }

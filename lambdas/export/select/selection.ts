@@ -20,9 +20,9 @@ import { isOwnedByPatients, type OwnershipContext } from './patient-ownership.ts
 export type Selection = {
   readonly job: Pick<Job, 'id' | 'level' | 'asked' | 'transactionTime' | 'tenant' | 'baseUrl'>
   readonly types: ReadonlySet<string>
-  readonly narrowed: JobScope
+  readonly jobScope: JobScope
   readonly judge: Judge
-  readonly whose: OwnershipContext
+  readonly ownership: OwnershipContext
 }
 
 /** Reports a version that cannot be checked and is therefore not exported. */
@@ -34,9 +34,9 @@ export async function selectVersions(
   versions: readonly ResourceVersion[],
   leaveOut: LeaveOut,
 ): Promise<readonly ResourceVersion[]> {
-  const asked = await those(versions, (version) => isAsked(selection, version), leaveOut)
-  const seen = await those(asked, (version) => mayExport(selection, version), leaveOut)
-  return filtered(selection, seen, leaveOut)
+  const requested = await passing(versions, (version) => isRequested(selection, version), leaveOut)
+  const visible = await passing(requested, (version) => mayExport(selection, version), leaveOut)
+  return filtered(selection, visible, leaveOut)
 }
 
 /**
@@ -53,23 +53,23 @@ export async function selectReferencedVersions(
   const isWanted = ({ type, lastUpdated }: ResourceVersion): boolean =>
     (types?.includes(type) ?? true) && lastUpdated > since && lastUpdated < until
   const rest = versions.filter((version) => !version.deleted && !exported.includes(version))
-  const wanted = rest.filter((version) => version.type === 'Patient' || isWanted(version))
-  const seen = await those(wanted, (version) => mayExport(selection, version), leaveOut)
+  const included = rest.filter((version) => version.type === 'Patient' || isWanted(version))
+  const visible = await passing(included, (version) => mayExport(selection, version), leaveOut)
   const others = new Set(
     await filtered(
       selection,
-      seen.filter(({ type }) => type !== 'Patient'),
+      visible.filter(({ type }) => type !== 'Patient'),
       leaveOut,
     ),
   )
-  return seen.filter((version) => version.type === 'Patient' || others.has(version))
+  return visible.filter((version) => version.type === 'Patient' || others.has(version))
 }
 
 /**
  * Whether the resource is a Patient of the job that is exported even if nothing refers to it. False if the request omits the type, limits
  * the time or filters Patients, because each of them may exclude the Patient. Does not check the caller's access.
  */
-export const isAlwaysExported = ({ types, narrowed: { patients, filters }, job: { asked } }: Selection, name: string): boolean =>
+export const isAlwaysExported = ({ types, jobScope: { patients, filters }, job: { asked } }: Selection, name: string): boolean =>
   name.startsWith('Patient/') &&
   types.has('Patient') &&
   !filters.has('Patient') &&
@@ -83,42 +83,42 @@ type Test = (version: ResourceVersion) => boolean | Promise<boolean>
  * Returns the versions that pass the test, and leaves out those that cannot be checked. Awaits only promises: most tests use keys alone and
  * are synchronous.
  */
-async function those(versions: readonly ResourceVersion[], test: Test, leaveOut: LeaveOut): Promise<readonly ResourceVersion[]> {
+async function passing(versions: readonly ResourceVersion[], test: Test, leaveOut: LeaveOut): Promise<readonly ResourceVersion[]> {
   const found: ResourceVersion[] = []
   for (const version of versions)
     try {
       const holds = test(version)
       if (holds === true || (holds !== false && (await holds))) found.push(version)
     } catch (error) {
-      leaveOut(version, knownReason(error))
+      leaveOut(version, omissionReason(error))
     }
   return found
 }
 
-function knownReason(error: unknown): OmissionReason {
+function omissionReason(error: unknown): OmissionReason {
   const reason = omissionReasonOf(error)
   if (reason === undefined) throw error
   return reason
 }
 
 /** Whether type, time and patient ownership match. A version before `_since` matches only if its patient became a member since. */
-function isAsked(selection: Selection, version: ResourceVersion): boolean | Promise<boolean> {
-  const { types, narrowed, job, whose } = selection
+function isRequested(selection: Selection, version: ResourceVersion): boolean | Promise<boolean> {
+  const { types, jobScope, job, ownership } = selection
   const { type, lastUpdated, deleted } = version
   const { since, until } = job.asked
   if (!types.has(type) || lastUpdated > job.transactionTime || (until !== undefined && lastUpdated >= until)) return false
   if (deleted && since === undefined) return false
   const isOld = since !== undefined && lastUpdated <= since
-  if (isOld) return !deleted && narrowed.added.size > 0 && isOwnedByPatients(whose, version, (name) => narrowed.added.has(name))
-  const { patients } = narrowed
-  return job.level === 'system' || isOwnedByPatients(whose, version, (name) => patients?.has(name) ?? name.startsWith('Patient/'))
+  if (isOld) return !deleted && jobScope.added.size > 0 && isOwnedByPatients(ownership, version, (name) => jobScope.added.has(name))
+  const { patients } = jobScope
+  return job.level === 'system' || isOwnedByPatients(ownership, version, (name) => patients?.has(name) ?? name.startsWith('Patient/'))
 }
 
 /** Whether the caller may read and search the version. A deletion is visible only to callers that could see the version before it. */
-function mayExport({ judge, whose }: Selection, version: ResourceVersion): boolean | Promise<boolean> {
+function mayExport({ judge, ownership }: Selection, version: ResourceVersion): boolean | Promise<boolean> {
   const seesAll = isWholeTenant(judge.access, 'r') && isWholeTenant(judge.access, 's')
   if (!version.deleted || seesAll) return maySeeWithLetters(judge, READ_AND_FIND, version)
-  return whose.before(version).then((before = version) => maySeeWithLetters(judge, READ_AND_FIND, before))
+  return ownership.before(version).then((before = version) => maySeeWithLetters(judge, READ_AND_FIND, before))
 }
 
 /** `$export` requires both read and search access. */
@@ -126,16 +126,16 @@ const READ_AND_FIND = ['r', 's'] as const
 
 /** Returns the versions that match the filters of their type. Filters do not apply to deletions. */
 async function filtered(
-  { narrowed, judge }: Selection,
+  { jobScope, judge }: Selection,
   versions: readonly ResourceVersion[],
   leaveOut: LeaveOut,
 ): Promise<readonly ResourceVersion[]> {
-  const isNarrowed = ({ type, deleted }: ResourceVersion) => !deleted && narrowed.filters.has(type)
+  const isNarrowed = ({ type, deleted }: ResourceVersion) => !deleted && jobScope.filters.has(type)
   if (!versions.some(isNarrowed)) return versions
-  const { ofFilters: custom = judge.reading.custom } = narrowed
+  const { filterParameters: custom = judge.reading.custom } = jobScope
   const reading = custom === undefined ? judge.reading : { ...judge.reading, custom }
   const resources = new Map<ResourceVersion, Resource>()
-  const readable = await those(
+  const readable = await passing(
     versions,
     (version) => !isNarrowed(version) || resources.set(version, resourceOf(version)).size > 0,
     leaveOut,
@@ -143,7 +143,7 @@ async function filtered(
   if (custom !== undefined) await evaluateAhead([...resources.values()], reading, judge.expressions())
   return readable.filter((version) => {
     const resource = resources.get(version)
-    const holds = resource === undefined || holdsOn(narrowed.filters.get(version.type)!, version, resource, reading)
+    const holds = resource === undefined || holdsOn(jobScope.filters.get(version.type)!, version, resource, reading)
     // guard: undecided-resource-is-reported
     if (holds === undefined) leaveOut(version, 'undecided')
     return holds === true

@@ -40,23 +40,23 @@ async function before(
   asOf: number,
 ): Promise<VersionAsOf> {
   const key = { tenant, type, id }
-  let known = { versionId, deleted: false }
+  let head = { versionId, deleted: false }
   return orDamage<VersionAsOf>(
     async () => {
       const { versions } = await resources.history(key, { before: asOf + 1, placesOnly: true }, undefined, 1)
       if (versions[0] === undefined) return undefined
-      known = versions[0]
-      return (await resources.versions([{ ...key, versionId: known.versionId }]))[0]
+      head = versions[0]
+      return (await resources.versions([{ ...key, versionId: head.versionId }]))[0]
     },
-    async (damage) => ({ ...key, versionId: known.versionId, deleted: known.deleted, damage }),
+    async (damage) => ({ ...key, versionId: head.versionId, deleted: head.deleted, damage }),
   )
 }
 
-async function orDamage<Found>(read: () => Promise<Found>, told: (damage: MachineFault) => Promise<Found>): Promise<Found> {
+async function orDamage<Found>(read: () => Promise<Found>, onDamage: (damage: MachineFault) => Promise<Found>): Promise<Found> {
   try {
     return await read()
   } catch (error) {
-    if (isFault(error, 'store-damaged')) return told(error)
+    if (isFault(error, 'store-damaged')) return onDamage(error)
     throw error
   }
 }

@@ -10,15 +10,15 @@ export const CHECKPOINT_INTERVAL_MS = 30_000
  */
 export async function storeCheckpoint<Row extends { readonly revision: number }>(
   rows: Rows,
-  [shelf, name]: readonly [shelf: string, name: string],
+  [rowOwner, name]: readonly [shelf: string, name: string],
   before: Row,
   change: Partial<Row>,
 ): Promise<Row | undefined> {
   const next: Row = { ...before, ...change, revision: before.revision + 1 }
-  let isKept = false
-  await rows.change<Row>(shelf, name, (row) => {
-    isKept = row?.revision === before.revision
-    return isKept ? next : row
+  let isStored = false
+  await rows.change<Row>(rowOwner, name, (row) => {
+    isStored = row?.revision === before.revision
+    return isStored ? next : row
   })
-  return isKept ? next : undefined
+  return isStored ? next : undefined
 }

@@ -10,7 +10,7 @@ import { LineBuffer } from './line-buffer.ts'
 import { choosePartSize, FileUpload, MIN_PART_BYTES } from './multipart-uploads.ts'
 
 /** Maximum bytes held in memory for all files together. Above it the writer stores a tail. */
-const MOST_HELD = 48 * 1024 * 1024
+const MAX_HELD_BYTES = 48 * 1024 * 1024
 
 type File = { -readonly [Field in keyof WrittenFile]: WrittenFile[Field] } & { readonly upload: FileUpload; readonly lines: LineBuffer }
 
@@ -24,14 +24,14 @@ export class FileWriter {
   #tails: readonly TailBlob[]
   /** Tail of the last checkpoint. The next checkpoint replaces it. */
   #last: TailBlob | undefined
-  #held = 0
+  #heldBytes = 0
 
   /** Continues from a checkpoint. */
   constructor(parts: Parts, { id }: Pick<Job, 'id'>, { files, tails }: WrittenFiles) {
     this.#parts = parts
     this.#job = id
     this.#tails = tails
-    for (const [name, file] of Object.entries(files)) this.#files.set(name, { ...file, ...this.#opened(name) })
+    for (const [name, file] of Object.entries(files)) this.#files.set(name, { ...file, ...this.#newFile(name) })
   }
 
   /** Adds a line without its line end. The line is held in memory until `flush` or `checkpoint`. */
@@ -40,7 +40,7 @@ export class FileWriter {
     file.lines.add(line)
     file.count++
     file.size += line.length + 1
-    this.#held += line.length + 1
+    this.#heldBytes += line.length + 1
   }
 
   /** Returns the number of lines of a file, including those of earlier slices. */
@@ -51,7 +51,7 @@ export class FileWriter {
   /** Writes full parts, and limits the memory for held lines. */
   async flush(): Promise<void> {
     for (const file of this.#files.values()) if (file.lines.size >= choosePartSize(file.parts.at(-1)?.n ?? 0)) await this.#writePart(file)
-    if (this.#held > MOST_HELD) await this.#spill()
+    if (this.#heldBytes > MAX_HELD_BYTES) await this.#spill()
   }
 
   /**
@@ -63,9 +63,9 @@ export class FileWriter {
     const before = this.#last
     const tail = await this.#writeTail()
     this.#last = tail
-    const isKept = await keep({ files: this.#written(), tails: tail === undefined ? this.#tails : [...this.#tails, tail] })
-    if (isKept && before !== undefined) await this.#parts.blobs.remove(before.key)
-    return isKept
+    const isStored = await keep({ files: this.#written(), tails: tail === undefined ? this.#tails : [...this.#tails, tail] })
+    if (isStored && before !== undefined) await this.#parts.blobs.remove(before.key)
+    return isStored
   }
 
   #written(): Readonly<Record<string, WrittenFile>> {
@@ -75,20 +75,20 @@ export class FileWriter {
   #fileOf(name: string): File {
     let file = this.#files.get(name)
     if (file === undefined) {
-      file = { parts: [], count: 0, size: 0, ...this.#opened(name) }
+      file = { parts: [], count: 0, size: 0, ...this.#newFile(name) }
       this.#files.set(name, file)
     }
     return file
   }
 
-  #opened(name: string): Pick<File, 'upload' | 'lines'> {
+  #newFile(name: string): Pick<File, 'upload' | 'lines'> {
     return { upload: new FileUpload(this.#parts, this.#job, name), lines: new LineBuffer() }
   }
 
   async #writePart(file: File): Promise<void> {
     const part = await file.upload.write(file.lines.bytes)
     file.parts = [...file.parts, part]
-    this.#held -= file.lines.size
+    this.#heldBytes -= file.lines.size
     file.lines.clear()
   }
 
@@ -97,23 +97,23 @@ export class FileWriter {
     const tail = await this.#writeTail()
     if (tail !== undefined) this.#tails = [...this.#tails, tail]
     for (const { lines } of this.#files.values()) lines.release()
-    this.#held = 0
+    this.#heldBytes = 0
   }
 
   async #writeTail(): Promise<TailBlob | undefined> {
-    const held = [...this.#files].filter(([, { lines }]) => lines.size > 0)
-    if (held.length === 0) return undefined
+    const nonEmpty = [...this.#files].filter(([, { lines }]) => lines.size > 0)
+    if (nonEmpty.length === 0) return undefined
     const key = temporaryKeyOf(this.#job, 'tails', this.#parts.newId())
-    const of: Record<string, readonly [from: number, to: number]> = {}
+    const ranges: Record<string, readonly [from: number, to: number]> = {}
     let end = 0
-    for (const [name, { lines }] of held) {
-      of[name] = [end, end + lines.size]
+    for (const [name, { lines }] of nonEmpty) {
+      ranges[name] = [end, end + lines.size]
       end += lines.size
     }
     await this.#parts.blobs.put(key, {
-      bytes: Buffer.concat(held.map(([, { lines }]) => lines.bytes)),
+      bytes: Buffer.concat(nonEmpty.map(([, { lines }]) => lines.bytes)),
       contentType: 'application/octet-stream',
     })
-    return { key, of }
+    return { key, of: ranges }
   }
 }

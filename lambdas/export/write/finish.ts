@@ -15,25 +15,25 @@ import { choosePartSize, FileUpload, MIN_PART_BYTES, NDJSON_CONTENT_TYPE } from 
 import { checkOmissionCount, OMISSIONS_FILE } from './omissions.ts'
 
 /** `rest`: ranges of tails. */
-type Whole = WrittenFile & { readonly name: string; readonly rest: readonly Rest[] }
+type JoinedFile = WrittenFile & { readonly name: string; readonly rest: readonly Rest[] }
 type Rest = { readonly key: string; readonly range: readonly [from: number, to: number] }
 
 export async function finishJob(parts: ExportParts, job: Job): Promise<void> {
-  const there = await sizesOf(parts, job)
-  const wholes = await wholesOf(parts, job)
-  const leftOut = await leftOutIn(parts, wholes.get(OMISSIONS_FILE))
-  const files = [...wholes.values()].filter(({ name, count }) => count > 0 && name !== OMISSIONS_FILE)
-  for (const file of files) if (there.get(fileKeyOf(job.id, file.name)) !== file.size) await completeFile(parts, job, file)
-  const errors = await writeErrors(parts, job, leftOut)
+  const sizes = await sizesOf(parts, job)
+  const joinedFiles = await joinFiles(parts, job)
+  const omissions = await readOmissions(parts, joinedFiles.get(OMISSIONS_FILE))
+  const files = [...joinedFiles.values()].filter(({ name, count }) => count > 0 && name !== OMISSIONS_FILE)
+  for (const file of files) if (sizes.get(fileKeyOf(job.id, file.name)) !== file.size) await completeFile(parts, job, file)
+  const errors = await writeErrors(parts, job, omissions)
   const all = [...files.map(fileOf), ...errors].sort((a, b) => (a.name < b.name ? -1 : 1))
-  if (leftOut.some((line) => line.includes(OMISSION_TEXTS.damaged)))
-    parts.report(new MachineFault('store-damaged', `The export ${job.id} lacks what its file of errors names: ${leftOut.length} in all`))
+  if (omissions.some((line) => line.includes(OMISSION_TEXTS.damaged)))
+    parts.report(new MachineFault('store-damaged', `The export ${job.id} lacks what its file of errors names: ${omissions.length} in all`))
   const ended = await changeJob(parts.rows, job.id, setComplete(job.attempt, all, parts.now()))
   // Only after the job is complete: until then another attempt may need the data.
   if (ended?.state === 'complete') await removeTemporaryData(parts, job.id)
 }
 
-const fileOf = ({ name, count, size }: Whole): JobFile =>
+const fileOf = ({ name, count, size }: JoinedFile): JobFile =>
   name === 'deleted' ? { name, kind: 'deleted', type: 'Bundle', count, size } : { name, kind: 'output', type: name, count, size }
 
 async function sizesOf({ blobs }: ExportParts, { id }: Job): Promise<ReadonlyMap<string, number>> {
@@ -43,11 +43,11 @@ async function sizesOf({ blobs }: ExportParts, { id }: Job): Promise<ReadonlyMap
 }
 
 /** Returns each file, joined from all checkpoints. */
-async function wholesOf({ rows }: ExportParts, { id, plan }: Job): Promise<ReadonlyMap<string, Whole>> {
-  const files = new Map<string, Whole>()
-  for (const shelf of [segmentRowsOf(id), rangeRowsOf(id)])
-    for await (const { name, value } of rows.list<Pick<Segment, 'isDone' | 'written'>>(shelf)) {
-      if (shelf === segmentRowsOf(id) && !name.startsWith(`${plan}-`)) continue
+async function joinFiles({ rows }: ExportParts, { id, plan }: Job): Promise<ReadonlyMap<string, JoinedFile>> {
+  const files = new Map<string, JoinedFile>()
+  for (const rowOwner of [segmentRowsOf(id), rangeRowsOf(id)])
+    for await (const { name, value } of rows.list<Pick<Segment, 'isDone' | 'written'>>(rowOwner)) {
+      if (rowOwner === segmentRowsOf(id) && !name.startsWith(`${plan}-`)) continue
       // guard: export-needs-all-segments
       if (!value.isDone) throw new Error('An export is not written yet')
       for (const [file, own] of Object.entries(value.written.files))
@@ -59,34 +59,34 @@ async function wholesOf({ rows }: ExportParts, { id, plan }: Job): Promise<Reado
 const restOf = (file: string, tails: readonly TailBlob[]): readonly Rest[] =>
   tails.flatMap(({ key, of }) => (of[file] === undefined ? [] : [{ key, range: of[file] }]))
 
-const joined = (a: Whole | undefined, b: Whole): Whole =>
+const joined = (a: JoinedFile | undefined, b: JoinedFile): JoinedFile =>
   a === undefined
     ? b
     : { name: b.name, parts: [...a.parts, ...b.parts], rest: [...a.rest, ...b.rest], count: a.count + b.count, size: a.size + b.size }
 
 /** Completes a file from its written parts, followed by the tails in parts of their own. Only the last part may be small. */
-async function completeFile(parts: ExportParts, job: Job, { name, parts: written, rest, size }: Whole): Promise<void> {
+async function completeFile(parts: ExportParts, job: Job, { name, parts: written, rest, size }: JoinedFile): Promise<void> {
   const upload = new FileUpload(parts, job.id, name)
   const all = [...written]
-  let [held, bytes]: [Uint8Array[], number] = [[], 0]
+  let [buffers, bytes]: [Uint8Array[], number] = [[], 0]
   for (const each of rest) {
     const more = await bytesOf(parts.blobs, each)
-    held.push(more)
+    buffers.push(more)
     bytes += more.length
     if (bytes < choosePartSize(all.length)) continue
-    all.push(await upload.write(Buffer.concat(held)))
-    ;[held, bytes] = [[], 0]
+    all.push(await upload.write(Buffer.concat(buffers)))
+    ;[buffers, bytes] = [[], 0]
   }
   if (all.length === 0 && size < MIN_PART_BYTES * 2)
-    return parts.blobs.put(fileKeyOf(job.id, name), { bytes: Buffer.concat(held), contentType: NDJSON_CONTENT_TYPE })
-  if (bytes > 0) all.push(await upload.write(Buffer.concat(held)))
+    return parts.blobs.put(fileKeyOf(job.id, name), { bytes: Buffer.concat(buffers), contentType: NDJSON_CONTENT_TYPE })
+  if (bytes > 0) all.push(await upload.write(Buffer.concat(buffers)))
   await upload.complete(all)
 }
 
 /** Returns the distinct lines of all writers. */
-async function leftOutIn(
+async function readOmissions(
   { blobs }: ExportParts,
-  { rest, count }: Pick<Whole, 'rest' | 'count'> = { rest: [], count: 0 },
+  { rest, count }: Pick<JoinedFile, 'rest' | 'count'> = { rest: [], count: 0 },
 ): Promise<readonly string[]> {
   // guard: omission-limit
   checkOmissionCount(count)
@@ -105,9 +105,12 @@ async function bytesOf(blobs: ExportParts['blobs'], { key, range }: Rest): Promi
  * Writes the error file: messages about the request, and omissions.
  * https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---complete-status
  */
-async function writeErrors(parts: ExportParts, job: Job, leftOut: readonly string[]): Promise<readonly JobFile[]> {
+async function writeErrors(parts: ExportParts, job: Job, omissions: readonly string[]): Promise<readonly JobFile[]> {
   const { told } = await readJobScope(parts, job)
-  const lines = [...told.map((text) => JSON.stringify(operationOutcomeOf([{ severity: 'warning', code: 'processing', text }]))), ...leftOut]
+  const lines = [
+    ...told.map((text) => JSON.stringify(operationOutcomeOf([{ severity: 'warning', code: 'processing', text }]))),
+    ...omissions,
+  ]
   if (lines.length === 0) return []
   const bytes = new TextEncoder().encode(lines.map((line) => `${line}\n`).join(''))
   await parts.blobs.put(fileKeyOf(job.id, 'error'), { bytes, contentType: NDJSON_CONTENT_TYPE })

@@ -9,7 +9,7 @@ export const NDJSON_CONTENT_TYPE = 'application/fhir+ndjson'
 /** `next`: number of the next part. */
 export type FileRow = { readonly id: string; readonly next: number }
 
-const MOST_PARTS = 10_000
+const MAX_PARTS = 10_000
 const MiB = 1024 * 1024
 /** Minimum bytes of every part but the last. */
 export const MIN_PART_BYTES = 5 * MiB
@@ -36,30 +36,30 @@ export class FileUpload {
 
   /** Writes a part under a new number, which is never used again. Throws ExportFault if the file has too many parts. */
   async write(bytes: Uint8Array): Promise<{ readonly n: number; readonly tag: string }> {
-    const blob = await this.#opened()
+    const blob = await this.#openBlob()
     const row = await this.#parts.rows.change<FileRow>(fileRowsOf(this.#job), this.#file, (row) => row && { ...row, next: row.next + 1 })
     if (row === undefined) throw new Error('The files of the job are gone')
     const n = row.next - 1
-    if (n > MOST_PARTS)
+    if (n > MAX_PARTS)
       throw new ExportFault(`${this.#file} would be larger than a file can be: ask for less, by _type, _since or _typeFilter`)
     return { n, tag: await blob.writePart(n, bytes) }
   }
 
   async complete(parts: readonly { readonly n: number; readonly tag: string }[]): Promise<void> {
-    await (await this.#opened()).complete(parts)
+    await (await this.#openBlob()).complete(parts)
   }
 
-  async #opened(): Promise<BlobParts> {
-    this.#blob ??= await opened(this.#parts, this.#job, this.#file)
+  async #openBlob(): Promise<BlobParts> {
+    this.#blob ??= await openUpload(this.#parts, this.#job, this.#file)
     return this.#blob
   }
 }
 
 /** Opens the upload of a file. If several writers open it at the same time, all use the upload of the first. */
-async function opened({ rows, blobs }: Parts, job: string, file: string): Promise<BlobParts> {
+async function openUpload({ rows, blobs }: Parts, job: string, file: string): Promise<BlobParts> {
   const key = fileKeyOf(job, file)
-  const known = await rows.read<FileRow>(fileRowsOf(job), file)
-  if (known !== undefined) return blobs.openParts(key, NDJSON_CONTENT_TYPE, known.id)
+  const stored = await rows.read<FileRow>(fileRowsOf(job), file)
+  if (stored !== undefined) return blobs.openParts(key, NDJSON_CONTENT_TYPE, stored.id)
   const own = await blobs.openParts(key, NDJSON_CONTENT_TYPE)
   const row = await rows.change<FileRow>(fileRowsOf(job), file, (row) => row ?? { id: own.id, next: 1 })
   if (row?.id === own.id) return own

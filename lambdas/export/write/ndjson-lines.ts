@@ -26,8 +26,8 @@ export function lineOf({ body }: ResourceVersion, { baseUrl, elements }: LineOpt
   if (elements.length === 0 && !mayHaveRelativeUrl(bytes)) return onOneLine(bytes)
   const whole = resourceOf({ body })
   const absolute = withAbsoluteAttachments(whole, baseUrl)
-  const shown = elements.length === 0 ? absolute : selectElements(absolute, elements)
-  return shown === whole ? onOneLine(bytes) : Buffer.from(writeJson(shown))
+  const selected = elements.length === 0 ? absolute : selectElements(absolute, elements)
+  return selected === whole ? onOneLine(bytes) : Buffer.from(writeJson(selected))
 }
 
 /** Returns a line of the file of deletions. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---complete-status */

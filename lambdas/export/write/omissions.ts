@@ -16,20 +16,20 @@ import type { FileWriter } from './file-writer.ts'
 export const OMISSIONS_FILE = 'left-out'
 
 /** Maximum omissions of a writer, and of an export. Above it the job fails. */
-const MOST = 10_000
+const MAX_OMISSIONS = 10_000
 
 /** Throws ExportFault above the maximum: such an export would be useless. */
 export function checkOmissionCount(count: number): void {
-  if (count > MOST)
+  if (count > MAX_OMISSIONS)
     throw new ExportFault(
-      `More than ${MOST} resources cannot be exported: what is stored of them is damaged, or a _typeFilter cannot be evaluated on them`,
+      `More than ${MAX_OMISSIONS} resources cannot be exported: what is stored of them is damaged, or a _typeFilter cannot be evaluated on them`,
     )
 }
 
 export class Omissions {
   readonly #writer: Pick<FileWriter, 'add' | 'countOf'>
   readonly #selection: Selection
-  readonly #known = new Set<string>()
+  readonly #reported = new Set<string>()
 
   constructor(writer: Pick<FileWriter, 'add' | 'countOf'>, selection: Selection) {
     this.#writer = writer
@@ -40,8 +40,8 @@ export class Omissions {
     const name = nameFor(this.#selection, type, id)
     if (name === undefined) return
     const text = `${name} may be missing: ${OMISSION_TEXTS[reason]}`
-    if (this.#known.has(text)) return
-    this.#known.add(text)
+    if (this.#reported.has(text)) return
+    this.#reported.add(text)
     this.#writer.add(OMISSIONS_FILE, Buffer.from(JSON.stringify(operationOutcomeOf([{ severity: 'error', code: 'incomplete', text }]))))
     checkOmissionCount(this.#writer.countOf(OMISSIONS_FILE))
   }

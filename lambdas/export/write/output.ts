@@ -11,19 +11,19 @@ import { Omissions } from './omissions.ts'
 import { ReferencedKeys } from './referenced-keys.ts'
 
 /** Content of a checkpoint. `met`: blobs of keys. */
-type Done = { readonly written: WrittenFiles; readonly met: readonly string[] }
+type Checkpoint = { readonly written: WrittenFiles; readonly met: readonly string[] }
 
 export class WriterOutput {
   readonly #lines: LineOptions
   readonly #writer: FileWriter
-  readonly #met: ReferencedKeys
+  readonly #references: ReferencedKeys
   readonly #leftOut: Omissions
 
   /** Continues from a checkpoint. */
-  constructor(parts: ExportParts, job: Job, selection: Selection, { written, met }: Done) {
+  constructor(parts: ExportParts, job: Job, selection: Selection, { written, met }: Checkpoint) {
     this.#lines = lineOptionsOf(job)
     this.#writer = new FileWriter(parts, job, written)
-    this.#met = new ReferencedKeys(parts, selection, met)
+    this.#references = new ReferencedKeys(parts, selection, met)
     this.#leftOut = new Omissions(this.#writer, selection)
   }
 
@@ -32,7 +32,7 @@ export class WriterOutput {
     const deletions = versions.filter(({ deleted }) => deleted)
     for (const version of versions) if (!version.deleted) this.#addLine(version)
     if (deletions.length > 0) this.#writer.add('deleted', deletionLineOf(deletions))
-    await this.#met.flush()
+    await this.#references.flush()
     await this.#writer.flush()
   }
 
@@ -40,15 +40,15 @@ export class WriterOutput {
     this.#leftOut.add(version, reason)
   }
 
-  async checkpoint(keep: (done: Done) => Promise<boolean>): Promise<boolean> {
-    const met = await this.#met.checkpoint()
+  async checkpoint(keep: (done: Checkpoint) => Promise<boolean>): Promise<boolean> {
+    const met = await this.#references.checkpoint()
     return this.#writer.checkpoint((written) => keep({ written, met }))
   }
 
   #addLine(version: ResourceVersion): void {
     try {
       const line = lineOf(version, this.#lines)
-      this.#met.add(version)
+      this.#references.add(version)
       this.#writer.add(version.type, line)
     } catch (error) {
       const reason = omissionReasonOf(error)

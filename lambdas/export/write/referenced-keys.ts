@@ -8,7 +8,7 @@ import type { ExportParts } from '../step-types.ts'
 import { putKeys } from './key-buckets.ts'
 
 /** Maximum keys held in memory. Above it they are written to a blob. */
-const MOST = 200_000
+const MAX_HELD_KEYS = 200_000
 
 type Parts = Pick<ExportParts, 'blobs' | 'newId' | 'additionalResources'>
 
@@ -20,19 +20,19 @@ export class ReferencedKeys {
   readonly #references: ReferenceFinder | undefined
   readonly #keys = new Set<string>()
   /** Some of the keys that are already stored in blobs. They are not stored again. */
-  readonly #named = new Set<string>()
+  readonly #stored = new Set<string>()
   #blobs: readonly string[]
 
   /** `blobs`: blobs of the last checkpoint. */
   constructor(parts: Parts, selection: Selection, blobs: readonly string[]) {
-    const { narrowed, job, judge } = selection
+    const { jobScope, job, judge } = selection
     const { id, level } = job
     this.#parts = parts
     this.#job = id
     this.#selection = selection
-    const areAllThere = narrowed.patients === undefined && isAlwaysExported(selection, 'Patient/')
-    const isNoneSought = level === 'system' || (areAllThere && rulesOf(level, parts.additionalResources).length === 0)
-    this.#references = isNoneSought ? undefined : referenceFinder(level, parts.additionalResources, judge.reading)
+    const areAllExported = jobScope.patients === undefined && isAlwaysExported(selection, 'Patient/')
+    const isNoneFollowed = level === 'system' || (areAllExported && rulesOf(level, parts.additionalResources).length === 0)
+    this.#references = isNoneFollowed ? undefined : referenceFinder(level, parts.additionalResources, judge.reading)
     this.#blobs = blobs
   }
 
@@ -42,12 +42,12 @@ export class ReferencedKeys {
    */
   add(version: ResourceVersion): void {
     for (const key of this.#references?.(version) ?? [])
-      if (!this.#named.has(key) && !isAlwaysExported(this.#selection, key)) this.#keys.add(key)
+      if (!this.#stored.has(key) && !isAlwaysExported(this.#selection, key)) this.#keys.add(key)
   }
 
   /** Limits the memory for held keys. */
   async flush(): Promise<void> {
-    if (this.#keys.size > MOST) await this.#write()
+    if (this.#keys.size > MAX_HELD_KEYS) await this.#write()
   }
 
   /** Stores the held keys. Returns the blobs that contain all keys so far. */
@@ -60,8 +60,8 @@ export class ReferencedKeys {
     const key = temporaryKeyOf(this.#job, 'met', this.#parts.newId())
     await putKeys(this.#parts.blobs, key, this.#keys)
     this.#blobs = [...this.#blobs, key]
-    if (this.#named.size > MOST) this.#named.clear()
-    for (const each of this.#keys) this.#named.add(each)
+    if (this.#stored.size > MAX_HELD_KEYS) this.#stored.clear()
+    for (const each of this.#keys) this.#stored.add(each)
     this.#keys.clear()
   }
 }

@@ -21,7 +21,7 @@ export async function writeSlice(parts: ExportParts, job: Job, name: string): Pr
   return new Slice({ parts, job, name, selection, watch: new JobWatch(parts, job) }, segment).write()
 }
 
-type SliceOf = {
+type SliceParts = {
   readonly parts: ExportParts
   readonly job: Job
   readonly name: string
@@ -30,24 +30,24 @@ type SliceOf = {
 }
 
 class Slice {
-  readonly #of: SliceOf
+  readonly #slice: SliceParts
   readonly #output: WriterOutput
   /** The row of the segment, plus the progress since the last checkpoint. */
   #segment: Segment
   readonly #until: number
   #nextCheckpoint: number
 
-  constructor(of: SliceOf, segment: Segment) {
-    const { parts, job } = of
-    this.#of = of
-    this.#output = new WriterOutput(parts, job, of.selection, segment)
+  constructor(slice: SliceParts, segment: Segment) {
+    const { parts, job } = slice
+    this.#slice = slice
+    this.#output = new WriterOutput(parts, job, slice.selection, segment)
     this.#segment = segment
     this.#until = parts.elapsed() + parts.budget
     this.#nextCheckpoint = parts.elapsed() + CHECKPOINT_INTERVAL_MS
   }
 
   async write(): Promise<boolean> {
-    const { parts, job, watch } = this.#of
+    const { parts, job, watch } = this.#slice
     // A store may show its latest commits late, even after all retries of a step. So the slice waits, and another one continues to wait.
     // guard: export-writes-after-settled-writes
     if (!(await waitUntilSettled({ parts, job, watch, until: this.#until }, job.transactionTime))) return true
@@ -72,7 +72,7 @@ class Slice {
   }
 
   #request(): ScanRequest {
-    const { tenant, transactionTime, asked } = this.#of.job
+    const { tenant, transactionTime, asked } = this.#slice.job
     const { pieces, at, cursor } = this.#segment
     const { entries: _, ...piece } = pieces[at]!
     return {
@@ -83,7 +83,7 @@ class Slice {
 
   async #export({ versions, damaged = [], cursor }: ScanPage): Promise<void> {
     for (const version of damaged) this.#output.leaveOut(version, 'damaged')
-    await this.#output.add(await selectVersions(this.#of.selection, versions, (...left) => this.#output.leaveOut(...left)))
+    await this.#output.add(await selectVersions(this.#slice.selection, versions, (...left) => this.#output.leaveOut(...left)))
     this.#goOn(versions.length + damaged.length, cursor)
   }
 
@@ -99,12 +99,12 @@ class Slice {
 
   /** Stores a checkpoint. Returns false if another writer stored one first; the work of this writer is then discarded. */
   async #checkpoint(isDone: boolean): Promise<boolean> {
-    const { parts, job, name } = this.#of
+    const { parts, job, name } = this.#slice
     this.#nextCheckpoint = parts.elapsed() + CHECKPOINT_INTERVAL_MS
     return this.#output.checkpoint(async (done) => {
-      const kept = await storeCheckpoint(parts.rows, [segmentRowsOf(job.id), name], this.#segment, { isDone, ...done })
-      this.#segment = kept ?? this.#segment
-      return kept !== undefined
+      const stored = await storeCheckpoint(parts.rows, [segmentRowsOf(job.id), name], this.#segment, { isDone, ...done })
+      this.#segment = stored ?? this.#segment
+      return stored !== undefined
     })
   }
 }

@@ -31,7 +31,7 @@ type Asked = {
   readonly level?: ExportLevel
   readonly patients?: readonly string[]
   readonly added?: readonly string[]
-  readonly filters?: Selection['narrowed']['filters']
+  readonly filters?: Selection['jobScope']['filters']
   readonly access?: Access
   readonly asked?: { readonly since?: number; readonly until?: number; readonly types?: readonly string[] }
 }
@@ -42,12 +42,12 @@ async function exported(of: Asked, versions: readonly ResourceVersion[] = ALL, b
   const selection: Selection = {
     job,
     types: new Set(exportTypesOf(job, SETTINGS).types),
-    narrowed: {
+    jobScope: {
       ...(of.patients === undefined ? {} : { patients: new Set(of.patients) }),
       ...{ added: new Set(of.added), filters: of.filters ?? new Map(), told: [], isLookedUp: false },
     },
     judge: { access, reading: TEST_SEARCH_CONTEXT, expressions: () => EXPRESSIONS, current: async () => undefined },
-    whose: {
+    ownership: {
       bases: TEST_SEARCH_CONTEXT,
       levelTypes: new Set(SETTINGS.groupTypes),
       before: async ({ id }) => before.find((version) => version.id === id),
@@ -144,7 +144,7 @@ describe('The types of an export', () => {
         ...SETTINGS,
         groupTypes: ['Patient', 'Device'],
       })
-    expect(of('group')).toMatchObject({ types: ['Patient', 'Device'], told: [] })
+    expect(of('group')).toMatchObject({ types: ['Patient', 'Device'], messages: [] })
     expect(of('patient').types).toEqual(expect.arrayContaining(['Patient', 'Observation', 'Device']))
     expect(of('patient').types).not.toContain('Organization')
     expect(of('system').types).toContain('Organization')
@@ -174,7 +174,7 @@ describe('The types of an export', () => {
     expect(of('patient').types).toContain('Group')
     expect(of('group', {}, ['Group', 'Patient'])).toMatchObject({
       types: ['Patient'],
-      told: [expect.stringContaining('its members are other people')],
+      messages: [expect.stringContaining('its members are other people')],
     })
   })
 
