@@ -143,7 +143,7 @@ export const BUILD_OPTIONS = {
   mainFields: ['module', 'main'],
   alias: { 'decimal.js': join(ROOT, 'node_modules/decimal.js/decimal.js') },
   logLevel: 'error' as const,
-  plugins: [later(), once(), programs(), packages(), credentialsOfTheEnvironment(), transportOnly()],
+  plugins: [later(), once(), programs(), packages(), environmentCredentials(), transportOnly()],
 } satisfies BuildOptions
 
 /** Returns the build options. Rules of a stage replace the default rules. */
@@ -257,7 +257,7 @@ function packages(): Plugin {
 }
 
 /** Reads credentials from the environment only, where functions have theirs. The SDK would bundle clients for ten more sources. */
-function credentialsOfTheEnvironment(): Plugin {
+function environmentCredentials(): Plugin {
   return replacing('credentials', /^@aws-sdk\/credential-provider-node$/, /./, [
     "export { fromEnv as defaultProvider } from '@aws-sdk/credential-provider-env'",
   ])
@@ -279,12 +279,12 @@ function additionalResources(additional: AdditionalResources): Plugin {
   }
 }
 
-function replacing(name: string, what: RegExp, importer: RegExp, contents: readonly string[]): Plugin {
+function replacing(name: string, filter: RegExp, importer: RegExp, contents: readonly string[]): Plugin {
   return {
     name,
     setup({ onResolve, onLoad }) {
-      onResolve({ filter: what }, (asked) =>
-        importer.test(asked.importer) ? { path: name, namespace: name, sideEffects: false } : undefined,
+      onResolve({ filter }, (request) =>
+        importer.test(request.importer) ? { path: name, namespace: name, sideEffects: false } : undefined,
       )
       onLoad({ filter: /.*/, namespace: name }, () => ({ contents: contents.join('\n'), resolveDir: join(ROOT, 'node_modules') }))
     },

@@ -20,7 +20,7 @@ export const INDEX_NAME = 'gsi1'
 
 const text = (name: string) => ({ name, type: AttributeType.STRING })
 
-const kept = (key: IKey): TablePropsV2 => ({
+const retainedTable = (key: IKey): TablePropsV2 => ({
   partitionKey: text('pk'),
   sortKey: text('sk'),
   timeToLiveAttribute: 'expires',
@@ -32,7 +32,7 @@ const kept = (key: IKey): TablePropsV2 => ({
 
 export const createResourceTable = (scope: Construct, key: IKey, { warm, most }: TableCapacity): TableV2 =>
   new TableV2(scope, 'ResourceTable', {
-    ...kept(key),
+    ...retainedTable(key),
     billing: Billing.onDemand(most === undefined ? {} : { maxReadRequestUnits: most.reads, maxWriteRequestUnits: most.writes }),
     ...(warm === undefined ? {} : { warmThroughput: { readUnitsPerSecond: warm.reads, writeUnitsPerSecond: warm.writes } }),
     // Stream readers need only the new images. A replica in another region needs both, and the view of a stream cannot change later.
@@ -50,4 +50,4 @@ export const createResourceTable = (scope: Construct, key: IKey, { warm, most }:
 
 /** Creates the table for shared state, such as audit records, definitions and their indices, and the key for seals. */
 export const createStateTable = (scope: Construct, key: IKey): TableV2 =>
-  new TableV2(scope, 'StateTable', { ...kept(key), billing: Billing.onDemand() })
+  new TableV2(scope, 'StateTable', { ...retainedTable(key), billing: Billing.onDemand() })

@@ -15,10 +15,10 @@ const command = new Command('redrive')
     ])
     const { region, bucket } = await readStageDeployment(stage)
     if (bucket === undefined) throw new Error(`.fhir/${stage}.json does not name the bucket: deploy the stage again`)
-    const { taken, left } = await redrive({ s3: new S3Client({ region }), lambda: new LambdaClient({ region }), bucket })
-    for (const { key, why } of left) warn(toOneLine(`${key} stays: ${why}`))
-    print(`${taken} taken, ${left.length} left\n`)
-    if (left.length > 0) process.exitCode = 1
+    const { processed, remaining } = await redrive({ s3: new S3Client({ region }), lambda: new LambdaClient({ region }), bucket })
+    for (const { key, reason } of remaining) warn(toOneLine(`${key} stays: ${reason}`))
+    print(`${processed} taken, ${remaining.length} left\n`)
+    if (remaining.length > 0) process.exitCode = 1
   })
 
 export const redriveCommand = withExamples(command, ['npm run -s fhir -- redrive --stage dev'])

@@ -35,7 +35,7 @@ export async function findRestoredTableProblems({
   const found = await Promise.all([
     tableLines(client, { name: resources, key: key.arn, isFollowed: true, ...before }),
     ...(state === undefined ? [] : [tableLines(client, { name: state, key: key.arn, isFollowed: false })]),
-    ...(former === undefined ? [] : [formerLines(client, former)]),
+    ...(former === undefined ? [] : [previousTableLines(client, former)]),
   ])
   return [...lines, ...found.flat()]
 }
@@ -81,15 +81,15 @@ async function keyIn(client: CloudFormationClient, StackName: string): Promise<s
   return undefined
 }
 
-async function tableLines(client: DynamoDBClient, wanted: Parameters<typeof mismatchOf>[1]): Promise<Lines> {
-  const table = await described(client, wanted.name)
-  if (table === undefined) return [`there is no table ${wanted.name}. ${RUNBOOK}`]
-  if (table.TableStatus !== 'ACTIVE') return [`the table ${wanted.name} is ${table.TableStatus}: wait until it is ACTIVE`]
-  const why = mismatchOf(table, wanted)
-  return why === undefined ? [] : [`the table ${wanted.name} ${why}`]
+async function tableLines(client: DynamoDBClient, expected: Parameters<typeof mismatchOf>[1]): Promise<Lines> {
+  const table = await described(client, expected.name)
+  if (table === undefined) return [`there is no table ${expected.name}. ${RUNBOOK}`]
+  if (table.TableStatus !== 'ACTIVE') return [`the table ${expected.name} is ${table.TableStatus}: wait until it is ACTIVE`]
+  const mismatch = mismatchOf(table, expected)
+  return mismatch === undefined ? [] : [`the table ${expected.name} ${mismatch}`]
 }
 
-const formerLines = async (client: DynamoDBClient, name: string): Promise<Lines> =>
+const previousTableLines = async (client: DynamoDBClient, name: string): Promise<Lines> =>
   (await described(client, name)) === undefined
     ? [`there is no table ${name}: without restored.former all documents of the index are made again`]
     : []

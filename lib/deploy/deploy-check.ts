@@ -39,11 +39,11 @@ type Lines = readonly string[]
 /** Bootstrap version that this version of the CDK requires: https://docs.aws.amazon.com/cdk/v2/guide/bootstrapping-env.html */
 const BOOTSTRAP = { name: '/cdk-bootstrap/hnb659fds/version', least: 6 }
 /** Concurrency that Lambda never lets an account reserve: https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html */
-const KEPT_UNRESERVED = 100
+const MIN_UNRESERVED = 100
 const OPENSEARCH_ROLE = 'AWSServiceRoleForAmazonOpenSearchService'
 const MAKE_ROLE = 'aws iam create-service-linked-role --aws-service-name opensearchservice.amazonaws.com'
 
-type Check = (asked: DeployCheckInput) => Promise<Lines>
+type Check = (input: DeployCheckInput) => Promise<Lines>
 
 const CHECKS: Readonly<Record<string, Check>> = {
   Bootstrap: bootstrap,
@@ -57,22 +57,22 @@ const CHECKS: Readonly<Record<string, Check>> = {
 }
 
 /** Returns the problems found; none means that no visible problem prevents the deployment. A check that cannot read is a problem. */
-export async function findDeployProblems(asked: DeployCheckInput): Promise<Lines> {
+export async function findDeployProblems(input: DeployCheckInput): Promise<Lines> {
   // Every identity may ask for its own account. A failure means invalid credentials. In another account no other check matters.
-  const others = await linesOf('Account', account, asked)
+  const others = await linesOf('Account', account, input)
   if (others.length > 0) return others
-  const found = await Promise.all(Object.entries(CHECKS).map(([name, check]) => linesOf(name, check, asked)))
+  const found = await Promise.all(Object.entries(CHECKS).map(([name, check]) => linesOf(name, check, input)))
   return found.flat()
 }
 
-async function linesOf(name: string, check: Check, asked: DeployCheckInput): Promise<Lines> {
-  const lines = await check(asked).catch((error: Error) => [`cannot be looked at: ${error.name}: ${error.message}`])
+async function linesOf(name: string, check: Check, input: DeployCheckInput): Promise<Lines> {
+  const lines = await check(input).catch((error: Error) => [`cannot be looked at: ${error.name}: ${error.message}`])
   return lines.map((line) => `${name}: ${line}`)
 }
 
 async function account({ settings }: DeployCheckInput): Promise<Lines> {
-  const asked = new STSClient({ region: settings.region }).send(new GetCallerIdentityCommand())
-  const identity = await asked.catch((error: Error) => error)
+  const input = new STSClient({ region: settings.region }).send(new GetCallerIdentityCommand())
+  const identity = await input.catch((error: Error) => error)
   if (identity instanceof Error)
     return [
       `no credentials of AWS that count in ${settings.region}: log in (aws login, aws sso login) or set AWS_PROFILE; nothing else was looked at (${identity.name}: ${identity.message})`,
@@ -84,8 +84,8 @@ async function account({ settings }: DeployCheckInput): Promise<Lines> {
 }
 
 async function bootstrap({ settings: { region } }: DeployCheckInput): Promise<Lines> {
-  const asked = new SSMClient({ region }).send(new GetParameterCommand({ Name: BOOTSTRAP.name }))
-  const found = await asked.catch(ignoreErrorsNamed('ParameterNotFound'))
+  const input = new SSMClient({ region }).send(new GetParameterCommand({ Name: BOOTSTRAP.name }))
+  const found = await input.catch(ignoreErrorsNamed('ParameterNotFound'))
   const version = Number(found?.Parameter?.Value ?? 0)
   return version >= BOOTSTRAP.least ? [] : [`run npx cdk bootstrap aws://ACCOUNT/${region}: its version is ${version || 'none'}`]
 }
@@ -133,13 +133,13 @@ async function concurrency({ settings }: DeployCheckInput): Promise<Lines> {
   const { ConcurrentExecutions: all = 0 } = AccountLimit ?? {}
   const reserved = Object.values(settings.concurrency).reduce((sum, each) => sum + each, 0)
   return [
-    ...(all < KEPT_UNRESERVED
+    ...(all < MIN_UNRESERVED
       ? [
           `${all} functions run at once in the account, ${settings.rebuildWidth} of them in a rebuild: ask for more (Service Quotas, L-B99A9384)`,
         ]
       : []),
-    ...(reserved > 0 && all - reserved < KEPT_UNRESERVED
-      ? [`the setting concurrency reserves ${reserved} of ${all}, of which ${KEPT_UNRESERVED} stay unreserved`]
+    ...(reserved > 0 && all - reserved < MIN_UNRESERVED
+      ? [`the setting concurrency reserves ${reserved} of ${all}, of which ${MIN_UNRESERVED} stay unreserved`]
       : []),
   ]
 }

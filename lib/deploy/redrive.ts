@@ -10,20 +10,22 @@ import { FAILED_RECORDS_PREFIX } from './failed-records.ts'
 
 export type RedriveParts = { readonly s3: S3Client; readonly lambda: LambdaClient; readonly bucket: string }
 
-/** Result of a redrive. `taken`: number of files that were processed and removed. `left`: the other files, each with the reason. */
-export type RedriveResult = { readonly taken: number; readonly left: readonly { readonly key: string; readonly why: string }[] }
+/**
+ * Result of a redrive. `processed`: number of files that were processed and removed. `remaining`: the other files, each with the reason.
+ */
+export type RedriveResult = { readonly processed: number; readonly remaining: readonly { readonly key: string; readonly reason: string }[] }
 
 /** Redrives all files in sequence, starting with the oldest of each shard. */
 export async function redriveFailedRecords(parts: RedriveParts): Promise<RedriveResult> {
-  const left: { key: string; why: string }[] = []
-  let taken = 0
-  const followed = await followedBy(parts)
+  const remaining: { key: string; reason: string }[] = []
+  let processed = 0
+  const followed = await followedTables(parts)
   for (const key of await keysIn(parts)) {
-    const why = await again(parts, followed, key).catch((error: Error) => `${error.name}: ${error.message}`)
-    if (why === undefined) taken++
-    else left.push({ key, why })
+    const reason = await redriveFile(parts, followed, key).catch((error: Error) => `${error.name}: ${error.message}`)
+    if (reason === undefined) processed++
+    else remaining.push({ key, reason })
   }
-  return { taken, left }
+  return { processed, remaining }
 }
 
 /** Returns the keys in ascending order. A key contains the time of its write, after the mapping and the shard. */
@@ -35,7 +37,7 @@ async function keysIn({ s3, bucket }: RedriveParts): Promise<readonly string[]> 
 }
 
 /** Returns the tables that each function follows, by function ARN. Leaves out functions that store no failed records in the bucket. */
-async function followedBy({ lambda, bucket }: RedriveParts): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+async function followedTables({ lambda, bucket }: RedriveParts): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   const followed = new Map<string, Set<string>>()
   for await (const { EventSourceMappings = [] } of paginateListEventSourceMappings({ client: lambda }, {}))
     for (const { FunctionArn = '', EventSourceArn = '', DestinationConfig } of EventSourceMappings) {
@@ -48,7 +50,7 @@ async function followedBy({ lambda, bucket }: RedriveParts): Promise<ReadonlyMap
 type PutAside = { readonly requestContext?: { readonly functionArn?: string }; readonly payload?: string }
 
 /** Redrives one file. Returns the reason if the file stays, or undefined if the function processed all of its records. */
-async function again(
+async function redriveFile(
   { s3, lambda, bucket }: RedriveParts,
   followed: ReadonlyMap<string, ReadonlySet<string>>,
   key: string,

@@ -74,9 +74,9 @@ export class ExportFiles extends Construct {
     this.linkKeys = [newest, newest - 1].filter((number) => number > 0).map((number) => ({ number, key: this.#linkKey(number) }))
   }
 
-  /** Returns the CloudFront behavior for export files. `teller`: function that returns the public half of a key. */
-  behaviour(teller: IFunction): { readonly behaviour: BehaviorOptions; readonly keyPairId: string } {
-    const publicKeys = this.linkKeys.map((linkKey) => this.#publicKey(linkKey, teller))
+  /** Returns the CloudFront behavior for export files. `keyFunction`: function that returns the public half of a key. */
+  behaviour(keyFunction: IFunction): { readonly behaviour: BehaviorOptions; readonly keyPairId: string } {
+    const publicKeys = this.linkKeys.map((linkKey) => this.#publicKey(linkKey, keyFunction))
     const behaviour: BehaviorOptions = {
       origin: S3BucketOrigin.withOriginAccessControl(this.bucket),
       trustedKeyGroups: [new KeyGroup(this, 'LinkKeys', { items: publicKeys })],
@@ -100,15 +100,15 @@ export class ExportFiles extends Construct {
     })
   }
 
-  #publicKey({ key, number }: LinkKey, teller: IFunction): PublicKey {
-    const told = new CustomResource(this, `LinkKeyPem${number}`, {
+  #publicKey({ key, number }: LinkKey, keyFunction: IFunction): PublicKey {
+    const pem = new CustomResource(this, `LinkKeyPem${number}`, {
       resourceType: 'Custom::FhirLinkKey',
-      serviceToken: teller.functionArn,
+      serviceToken: keyFunction.functionArn,
       serviceTimeout: Duration.minutes(2),
       properties: { KeyId: key.keyId },
     })
     return new PublicKey(this, `PublicKey${number}`, {
-      encodedKey: told.getAttString('Pem'),
+      encodedKey: pem.getAttString('Pem'),
       comment: 'FHIR server: links to export files',
     })
   }

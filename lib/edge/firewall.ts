@@ -27,18 +27,18 @@ export class Firewall extends Construct {
       name,
       action: refuse(ANSWERS[name], name, origin),
       statement,
-      visibilityConfig: shown(name),
+      visibilityConfig: visibilityOf(name),
     })
     const isBehindFront = secret !== undefined
     const rules = [
       ...(secret === undefined ? [] : [rule('NotThroughFront', { notStatement: { statement: anyOf(secret.accepted.map(carries)) } })]),
       rule('TooLarge', isLongerThan(Number(service.maxBodyBytes))),
-      rule('TooMany', asksMoreThan(limits.perAddress, isBehindFront)),
+      rule('TooMany', exceedsRate(limits.perAddress, isBehindFront)),
     ]
     this.webAcl = new CfnWebACL(this, 'WebAcl', {
       scope: 'REGIONAL',
       defaultAction: { allow: {} },
-      visibilityConfig: shown('Requests'),
+      visibilityConfig: visibilityOf('Requests'),
       customResponseBodies: {
         ...(isBehindFront ? { NotThroughFront: body('forbidden', 'This is not the address of the server') } : {}),
         TooLarge: body('too-long', `The body has more than ${service.maxBodyBytes} bytes`),
@@ -55,7 +55,7 @@ export class Firewall extends Construct {
 
 const ANSWERS = { NotThroughFront: 403, TooLarge: 413, TooMany: 429 } as const
 
-const AS_IT_IS = [{ priority: 0, type: 'NONE' }]
+const NO_TRANSFORMATION = [{ priority: 0, type: 'NONE' }]
 
 const anyOf = (statements: readonly Statement[]): Statement =>
   statements.length === 1 ? statements[0]! : { orStatement: { statements: [...statements] } }
@@ -65,7 +65,7 @@ const carries = (searchString: string): Statement => ({
     fieldToMatch: { singleHeader: { Name: ORIGIN_SECRET_HEADER } },
     positionalConstraint: 'EXACTLY',
     searchString,
-    textTransformations: AS_IT_IS,
+    textTransformations: NO_TRANSFORMATION,
   },
 })
 
@@ -73,12 +73,12 @@ const isLongerThan = (bytes: number): Statement => ({
   regexMatchStatement: {
     fieldToMatch: { singleHeader: { Name: 'content-length' } },
     regexString: numberPatternAbove(bytes),
-    textTransformations: AS_IT_IS,
+    textTransformations: NO_TRANSFORMATION,
   },
 })
 
 /** Limits requests by client address. Behind CloudFront a header names that address. Elsewhere any client could forge the header. */
-const asksMoreThan = (limit: number, isBehindFront: boolean): Statement => ({
+const exceedsRate = (limit: number, isBehindFront: boolean): Statement => ({
   rateBasedStatement: {
     limit,
     evaluationWindowSec: FIVE_MINUTES,
@@ -88,11 +88,11 @@ const asksMoreThan = (limit: number, isBehindFront: boolean): Statement => ({
   },
 })
 
-const shown = (metricName: string) => ({ metricName, cloudWatchMetricsEnabled: true, sampledRequestsEnabled: false })
+const visibilityOf = (metricName: string) => ({ metricName, cloudWatchMetricsEnabled: true, sampledRequestsEnabled: false })
 const body = (code: string, text: string) => ({ contentType: 'APPLICATION_JSON', content: toOutcomeJson(code, text) })
 const refuse = (responseCode: number, customResponseBodyKey: string, origin: string | undefined) => {
-  const named = origin === undefined ? [] : [{ name: ALLOW_ORIGIN_HEADER, value: origin }]
-  const responseHeaders = [{ name: 'Cache-Control', value: 'no-store' }, ...named]
+  const originHeader = origin === undefined ? [] : [{ name: ALLOW_ORIGIN_HEADER, value: origin }]
+  const responseHeaders = [{ name: 'Cache-Control', value: 'no-store' }, ...originHeader]
   return { block: { customResponse: { responseCode, customResponseBodyKey, responseHeaders } } }
 }
 

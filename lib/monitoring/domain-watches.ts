@@ -9,17 +9,20 @@ const [FULL_MEMORY, FREE_DISK] = [85, 0.25]
 const MB_OF_GB = 1_024
 
 export function watchesOfDomain({ name, account, disk }: NonNullable<DeployedNames['domain']>): readonly Watch[] {
-  const ofDomain = (metricName: string, statistic: string): WatchedMetric => ({
+  const domainMetric = (metricName: string, statistic: string): WatchedMetric => ({
     namespace: 'AWS/ES',
     metricName,
     statistic,
     dimensions: { DomainName: name, ClientId: account },
   })
   return [
-    { title: 'OpenSearch: CPU and memory, %', metrics: [ofDomain('CPUUtilization', 'Maximum'), ofDomain('JVMMemoryPressure', 'Maximum')] },
+    {
+      title: 'OpenSearch: CPU and memory, %',
+      metrics: [domainMetric('CPUUtilization', 'Maximum'), domainMetric('JVMMemoryPressure', 'Maximum')],
+    },
     {
       title: 'OpenSearch: red, or refusing writes',
-      metrics: [ofDomain('ClusterStatus.red', 'Maximum'), ofDomain('ClusterIndexWritesBlocked', 'Maximum')],
+      metrics: [domainMetric('ClusterStatus.red', 'Maximum'), domainMetric('ClusterIndexWritesBlocked', 'Maximum')],
       alarm: {
         name: 'SearchDomain',
         above: 0,
@@ -30,7 +33,7 @@ export function watchesOfDomain({ name, account, disk }: NonNullable<DeployedNam
     },
     {
       title: 'OpenSearch: memory of the JVM, %',
-      metrics: [ofDomain('JVMMemoryPressure', 'Maximum')],
+      metrics: [domainMetric('JVMMemoryPressure', 'Maximum')],
       alarm: {
         name: 'SearchMemory',
         above: FULL_MEMORY,
@@ -41,7 +44,7 @@ export function watchesOfDomain({ name, account, disk }: NonNullable<DeployedNam
     },
     {
       title: 'OpenSearch: free disk, MB',
-      metrics: [ofDomain('FreeStorageSpace', 'Minimum')],
+      metrics: [domainMetric('FreeStorageSpace', 'Minimum')],
       alarm: {
         name: 'SearchDisk',
         below: FREE_DISK * disk * MB_OF_GB,
@@ -51,7 +54,7 @@ export function watchesOfDomain({ name, account, disk }: NonNullable<DeployedNam
     },
     {
       title: 'OpenSearch: key that cannot be used',
-      metrics: [ofDomain('KMSKeyError', 'Maximum'), ofDomain('KMSKeyInaccessible', 'Maximum')],
+      metrics: [domainMetric('KMSKeyError', 'Maximum'), domainMetric('KMSKeyInaccessible', 'Maximum')],
       alarm: {
         name: 'SearchKey',
         above: 0,

@@ -9,14 +9,14 @@ export const failedExecutionsOf = (StateMachineArn: string): readonly WatchedMet
   }))
 
 export function watchesOfExports(stage: string, { machine, sweeper }: DeployedNames['exports']): readonly Watch[] {
-  const ofMachine = (metricName: string): WatchedMetric => ({
+  const machineMetric = (metricName: string): WatchedMetric => ({
     namespace: 'AWS/States',
     metricName,
     statistic: 'Sum',
     dimensions: { StateMachineArn: machine },
   })
   return [
-    { title: 'Exports', metrics: [ofMachine('ExecutionsStarted'), ofMachine('ExecutionsSucceeded')] },
+    { title: 'Exports', metrics: [machineMetric('ExecutionsStarted'), machineMetric('ExecutionsSucceeded')] },
     {
       title: 'Exports that failed',
       metrics: failedExecutionsOf(machine),

@@ -5,13 +5,13 @@ import { type DeployedNames, stageMetricOf, type Watch, type WatchedMetric } fro
 
 export function watchesOf(deployed: DeployedNames): readonly Watch[] {
   const { stage, api, table, stateTable, index, followers, mappings, rebuild, exports, domain, tokens } = deployed
-  const ofApi = (metricName: string, statistic: string): WatchedMetric => ({
+  const apiMetric = (metricName: string, statistic: string): WatchedMetric => ({
     namespace: 'AWS/ApiGateway',
     metricName,
     statistic,
     dimensions: { ApiName: api.name, Stage: api.stage },
   })
-  const ofEach = (
+  const alarmForEach = (
     names: Readonly<Record<string, string>>,
     dimension: string,
     metricName: string,
@@ -30,10 +30,10 @@ export function watchesOf(deployed: DeployedNames): readonly Watch[] {
       ...{ metricName, statistic: 'Sum', dimensions: dimensions! },
     }))
   return [
-    { title: 'Requests', metrics: [ofApi('Count', 'Sum'), ofApi('4XXError', 'Sum')] },
+    { title: 'Requests', metrics: [apiMetric('Count', 'Sum'), apiMetric('4XXError', 'Sum')] },
     {
       title: 'Server errors, share of requests',
-      metrics: [ofApi('5XXError', 'Average')],
+      metrics: [apiMetric('5XXError', 'Average')],
       alarm: {
         name: 'ServerErrors',
         above: 0.01,
@@ -44,7 +44,7 @@ export function watchesOf(deployed: DeployedNames): readonly Watch[] {
     },
     {
       title: 'Latency, ms',
-      metrics: [ofApi('Latency', 'p99')],
+      metrics: [apiMetric('Latency', 'p99')],
       alarm: {
         name: 'Latency',
         above: 3_000,
@@ -66,7 +66,7 @@ export function watchesOf(deployed: DeployedNames): readonly Watch[] {
     },
     {
       title: 'Age of the stream, ms',
-      metrics: ofEach(followers, 'FunctionName', 'IteratorAge', 'Maximum'),
+      metrics: alarmForEach(followers, 'FunctionName', 'IteratorAge', 'Maximum'),
       alarm: {
         name: 'IteratorAge',
         above: 600_000,
@@ -79,8 +79,8 @@ export function watchesOf(deployed: DeployedNames): readonly Watch[] {
       title: 'Errors of functions that follow the stream',
       // `Errors` does not count records that a function reports as failed one by one. The second metric does.
       metrics: [
-        ...ofEach(followers, 'FunctionName', 'Errors', 'Sum'),
-        ...ofEach(mappings, 'EventSourceMappingUUID', 'FailedInvokeEventCount', 'Sum'),
+        ...alarmForEach(followers, 'FunctionName', 'Errors', 'Sum'),
+        ...alarmForEach(mappings, 'EventSourceMappingUUID', 'FailedInvokeEventCount', 'Sum'),
       ],
       alarm: {
         name: 'FollowerErrors',
@@ -92,7 +92,7 @@ export function watchesOf(deployed: DeployedNames): readonly Watch[] {
     },
     {
       title: 'Looks at the stream',
-      metrics: ofEach(mappings, 'EventSourceMappingUUID', 'PolledEventCount', 'SampleCount'),
+      metrics: alarmForEach(mappings, 'EventSourceMappingUUID', 'PolledEventCount', 'SampleCount'),
       alarm: {
         name: 'NotFollowed',
         below: 1,
@@ -124,7 +124,7 @@ export function watchesOf(deployed: DeployedNames): readonly Watch[] {
     },
     {
       title: 'Records put aside',
-      metrics: ofEach(mappings, 'EventSourceMappingUUID', 'OnFailureDestinationDeliveredEventCount', 'Sum'),
+      metrics: alarmForEach(mappings, 'EventSourceMappingUUID', 'OnFailureDestinationDeliveredEventCount', 'Sum'),
       alarm: {
         name: 'PutAside',
         above: 0,
@@ -134,7 +134,7 @@ export function watchesOf(deployed: DeployedNames): readonly Watch[] {
     },
     {
       title: 'Records dropped',
-      metrics: ofEach(mappings, 'EventSourceMappingUUID', 'DroppedEventCount', 'Sum'),
+      metrics: alarmForEach(mappings, 'EventSourceMappingUUID', 'DroppedEventCount', 'Sum'),
       alarm: {
         name: 'Dropped',
         above: 0,

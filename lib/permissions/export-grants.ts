@@ -41,7 +41,7 @@ export const EXPORT_GRANTS: Readonly<Record<ExportPort, PortGrant>> = {
     environment: exportFiles(aws),
     statements: aws.exportTargets.flatMap(({ bucket, prefix, key }) => [
       allow(['s3:PutObject', 's3:AbortMultipartUpload'], [objectsOf(aws, `${bucket}/${prefix}*`)]),
-      ...(key === undefined ? [] : [allow(['kms:GenerateDataKey', 'kms:Decrypt'], [key], byS3(aws))]),
+      ...(key === undefined ? [] : [allow(['kms:GenerateDataKey', 'kms:Decrypt'], [key], viaS3(aws))]),
     ]),
   }),
   'export-files': (aws) => ({
@@ -67,7 +67,7 @@ export const EXPORT_GRANTS: Readonly<Record<ExportPort, PortGrant>> = {
 const objectsOf = ({ stateTable }: AwsResources, resource: string): string =>
   Stack.of(stateTable).formatArn({ service: 's3', region: '', account: '', resource, arnFormat: ArnFormat.NO_RESOURCE_NAME })
 
-const byS3 = ({ stateTable }: AwsResources) => ({ StringEquals: { 'kms:ViaService': `s3.${Stack.of(stateTable).region}.amazonaws.com` } })
+const viaS3 = ({ stateTable }: AwsResources) => ({ StringEquals: { 'kms:ViaService': `s3.${Stack.of(stateTable).region}.amazonaws.com` } })
 
 const exportFiles = ({ exportBucket }: AwsResources) => ({ FHIR_EXPORT_BUCKET: exportBucket.bucketName })
 const onExportFiles = ({ exportBucket }: AwsResources, actions: string[]) => allow(actions, [exportBucket.arnForObjects('exports/*')])

@@ -33,13 +33,13 @@ const SEARCHES = ['queries/*', 'tokens/*']
 const TRANSACTIONS = '*#TXN#*'
 const TYPES = '*#CFG'
 const CANONICALS = '*#CANONICAL#*'
-const PULSE = '#PULSE#*'
+const HEARTBEATS = '#PULSE#*'
 const INDEX_LAG = '#LAG'
 
 /** Partition keys of the state table, or their patterns: each is defined in lambdas/adapters/dynamodb. */
 const SEAL = 'SEAL'
 const DEFINITIONS = 'DEFINITIONS'
-const PULSE_STATE = 'PULSE'
+const HEARTBEAT_STATE = 'PULSE'
 const AUDIT = 'AUDIT#*'
 const SIGNING_KEYS = 'SIGNING_KEYS'
 const REVOCATIONS = 'REVOKED#*'
@@ -49,13 +49,13 @@ const USERS = 'USERS'
 const GRANTED = 'GRANT#*'
 const OWNED = 'OWNED#*'
 /** Actions that write grants and the lists of their owners. */
-const KEPT = ['dynamodb:PutItem', 'dynamodb:DeleteItem']
+const GRANT_WRITES = ['dynamodb:PutItem', 'dynamodb:DeleteItem']
 
 /** Parts of a table that a restore omits: stream and protection, expiry, recovery. */
 const TABLE_PARTS = ['Table', 'TimeToLive', 'ContinuousBackups']
 
 /** Actions on signing keys, except creating them and signing. */
-const TENDED = ['kms:GetPublicKey', 'kms:ListResourceTags', 'kms:DescribeKey', 'kms:ScheduleKeyDeletion']
+const KEY_MAINTENANCE = ['kms:GetPublicKey', 'kms:ListResourceTags', 'kms:DescribeKey', 'kms:ScheduleKeyDeletion']
 
 /** Tag that identifies the keys of a stage in KMS. */
 const STAGE_TAG = 'fhir-stage'
@@ -151,10 +151,10 @@ const GRANTS: Readonly<Record<PortName, PortGrant>> = {
   conditions: (aws) => allowOnState(aws, ['dynamodb:GetItem'], DEFINITIONS),
   definitions: (aws) => allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], DEFINITIONS),
   pulse: (aws) => {
-    const { environment, statements } = allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], PULSE_STATE)
+    const { environment, statements } = allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], HEARTBEAT_STATE)
     const beats = [
-      onTable(aws, ['dynamodb:BatchWriteItem'], [PULSE]),
-      onIndex(aws, [PULSE]),
+      onTable(aws, ['dynamodb:BatchWriteItem'], [HEARTBEATS]),
+      onIndex(aws, [HEARTBEATS]),
       onTable(aws, ['dynamodb:PutItem'], [INDEX_LAG]),
     ]
     return { environment: { ...environment, ...resources(aws) }, statements: [...statements, ...beats, allowEncryption(aws)] }
@@ -175,8 +175,8 @@ const GRANTS: Readonly<Record<PortName, PortGrant>> = {
   users: (aws) => allowOnState(aws, ['dynamodb:GetItem'], USERS),
   passwords: (aws) => allowOnState(aws, ['dynamodb:PutItem'], USERS),
   grants: (aws) => {
-    const { environment, statements } = allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:BatchGetItem', ...KEPT], GRANTED)
-    return { environment, statements: [...statements, ...allowOnState(aws, ['dynamodb:Query', ...KEPT], OWNED).statements] }
+    const { environment, statements } = allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:BatchGetItem', ...GRANT_WRITES], GRANTED)
+    return { environment, statements: [...statements, ...allowOnState(aws, ['dynamodb:Query', ...GRANT_WRITES], OWNED).statements] }
   },
   signing: (aws) => {
     const { environment, statements } = allowOnState(aws, ['dynamodb:GetItem'], SIGNING_KEYS)
@@ -186,7 +186,7 @@ const GRANTS: Readonly<Record<PortName, PortGrant>> = {
     const { environment, statements } = allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], SIGNING_KEYS)
     return {
       environment: { ...environment, FHIR_STAGE: aws.stage },
-      statements: [...statements, onSigningKeys(aws, TENDED), allow(['kms:ListKeys'], ['*']), ...makesKeys(aws)],
+      statements: [...statements, onSigningKeys(aws, KEY_MAINTENANCE), allow(['kms:ListKeys'], ['*']), ...makesKeys(aws)],
     }
   },
   'restored-tables': (aws) => ({
@@ -290,9 +290,9 @@ const onSearch = (
 ): readonly PolicyStatement[] =>
   searchDomainArn === undefined
     ? []
-    : Object.entries(paths).map(([method, some]) =>
+    : Object.entries(paths).map(([method, patterns]) =>
         allow(
           [`es:ESHttp${method}`],
-          some.map((path) => `${searchDomainArn}/${path}`),
+          patterns.map((path) => `${searchDomainArn}/${path}`),
         ),
       )

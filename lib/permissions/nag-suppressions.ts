@@ -144,10 +144,10 @@ const withTokens = (stack: Stack): readonly Accepted[] => [
   },
 ]
 
-const anyKeyOf = (stack: Stack): string => `${told(stack, 'kms')}:key/*`
+const anyKeyOf = (stack: Stack): string => `${arnPrefix(stack, 'kms')}:key/*`
 
 /** Returns the start of an ARN in the form of cdk-nag's findings. A value that only the deployment resolves appears as its name. */
-function told({ partition, region, account }: Stack, service: string): string {
+function arnPrefix({ partition, region, account }: Stack, service: string): string {
   const each = (value: string, name: string) => (Token.isUnresolved(value) ? `<AWS::${name}>` : value)
   return `arn:${each(partition, 'Partition')}:${service}:${each(region, 'Region')}:${each(account, 'AccountId')}`
 }
@@ -199,7 +199,7 @@ export function suppressServiceStackFindings(stack: Stack, data: Parents, { acce
 const idIn = (stack: Stack, path: string): string =>
   stack.getLogicalId(path.split('/').reduce<IConstruct>((at, id) => at.node.findChild(id), stack).node.defaultChild as CfnElement)
 
-const executionsOf = (stack: Stack): string => `${told(stack, 'states')}:execution:<${idIn(stack, 'Exporting/Machine')}.Name>:*`
+const executionsOf = (stack: Stack): string => `${arnPrefix(stack, 'states')}:execution:<${idIn(stack, 'Exporting/Machine')}.Name>:*`
 
 const partOf = ({ partition }: Stack, { bucket, prefix }: ExportTarget): string =>
   `AwsSolutions-IAM5[Resource::arn:${Token.isUnresolved(partition) ? '<AWS::Partition>' : partition}:s3:::${bucket}/${prefix}*]`
@@ -212,7 +212,7 @@ function partsOf({ bucket, domain, resourceTable }: Parents, search: Settings['s
   const arnOf = (construct: IConstruct) => `<${Stack.of(construct).getLogicalId(construct.node.defaultChild as CfnElement)}.Arn>`
   const table =
     resourceTable.node.defaultChild === undefined
-      ? `${told(Stack.of(resourceTable), 'dynamodb')}:table/${resourceTable.tableName}`
+      ? `${arnPrefix(Stack.of(resourceTable), 'dynamodb')}:table/${resourceTable.tableName}`
       : arnOf(resourceTable)
   const below = (arn: string, parts: readonly string[]) => parts.map((part) => `${arn}/${part}`)
   const domainArn = domain === undefined ? ('domainArn' in search ? search.domainArn : undefined) : arnOf(domain)

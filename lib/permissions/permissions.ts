@@ -62,11 +62,11 @@ export const allowOnState = (aws: AwsResources, actions: string[], ...leading: r
 })
 
 /** Permits decryption through tables and bucket on behalf of a function. The function itself cannot use the key. */
-export const allowDecryption = (aws: AwsResources) => allow(['kms:Decrypt', 'kms:DescribeKey'], [aws.key.keyArn], byServices(aws))
+export const allowDecryption = (aws: AwsResources) => allow(['kms:Decrypt', 'kms:DescribeKey'], [aws.key.keyArn], viaServices(aws))
 export const allowEncryption = (aws: AwsResources) =>
-  allow(['kms:Encrypt', 'kms:GenerateDataKey', 'kms:ReEncryptFrom', 'kms:ReEncryptTo'], [aws.key.keyArn], byServices(aws))
+  allow(['kms:Encrypt', 'kms:GenerateDataKey', 'kms:ReEncryptFrom', 'kms:ReEncryptTo'], [aws.key.keyArn], viaServices(aws))
 
-const byServices = ({ resourceTable }: AwsResources) => {
+const viaServices = ({ resourceTable }: AwsResources) => {
   const { region } = Stack.of(resourceTable)
   return { StringEquals: { 'kms:ViaService': [`dynamodb.${region}.amazonaws.com`, `s3.${region}.amazonaws.com`] } }
 }

@@ -23,33 +23,36 @@ export type ExportTarget = { readonly bucket: string; readonly prefix: string; r
 
 const NAMES = ['name', 'schedule', 'client', 'tenant', 'level', 'group', 'types', 'sinceLast', 'late', 'bucket', 'bucketKey']
 /** Maximum scheduled exports; more are rejected. One event passes all of them to the sweep. */
-const MOST = 50
+const MAX_EXPORTS = 50
 const UNITS: Readonly<Record<string, number>> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 }
 
-/** Throws RangeError if an export is invalid. The message names the location. `where`: other settings that the check depends on. */
-export function checkExports(exports: unknown, where: { readonly access: string; readonly hasTenants: boolean }): void {
-  if (!Array.isArray(exports) || exports.length > MOST) throw new RangeError(`exports is a list of at most ${MOST}`)
-  if (exports.length > 0 && where.access !== 'token')
-    throw new RangeError(`exports are begun as registered clients, which there are with access "token", not "${where.access}"`)
+/** Throws RangeError if an export is invalid. The message names the location. `related`: other settings that the check depends on. */
+export function checkExports(exports: unknown, related: { readonly access: string; readonly hasTenants: boolean }): void {
+  if (!Array.isArray(exports) || exports.length > MAX_EXPORTS) throw new RangeError(`exports is a list of at most ${MAX_EXPORTS}`)
+  if (exports.length > 0 && related.access !== 'token')
+    throw new RangeError(`exports are begun as registered clients, which there are with access "token", not "${related.access}"`)
   const names = new Set<unknown>()
   for (const [i, each] of exports.entries()) {
-    const wrong = wrongIn(each, where.hasTenants)
-    if (wrong !== undefined) throw new RangeError(`exports[${i}]${wrong}`)
+    const fault = faultIn(each, related.hasTenants)
+    if (fault !== undefined) throw new RangeError(`exports[${i}]${fault}`)
     if (names.has(each.name)) throw new RangeError(`exports[${i}].name "${each.name}" is another's, too`)
     names.add(each.name)
   }
 }
 
-type Given = Readonly<Partial<Record<keyof ExportSetting, unknown>>>
+type ExportInput = Readonly<Partial<Record<keyof ExportSetting, unknown>>>
 
-function wrongIn(given: unknown, hasTenants: boolean): string | undefined {
-  if (typeof given !== 'object' || given === null) return ' is no object'
-  const unknown = Object.keys(given).find((name) => !NAMES.includes(name))
+function faultIn(input: unknown, hasTenants: boolean): string | undefined {
+  if (typeof input !== 'object' || input === null) return ' is no object'
+  const unknown = Object.keys(input).find((name) => !NAMES.includes(name))
   if (unknown !== undefined) return `.${unknown} is nothing that can be said: there are ${NAMES.join(', ')}`
-  return [...wrongs(given, hasTenants)].find(([isWrong]) => isWrong)?.[1]
+  return [...checksOf(input, hasTenants)].find(([isInvalid]) => isInvalid)?.[1]
 }
 
-function* wrongs({ name, schedule, client, tenant, level, group, types, sinceLast, late, bucket, bucketKey }: Given, hasTenants: boolean) {
+function* checksOf(
+  { name, schedule, client, tenant, level, group, types, sinceLast, late, bucket, bucketKey }: ExportInput,
+  hasTenants: boolean,
+) {
   const fits = (value: unknown, pattern: RegExp): boolean => typeof value === 'string' && pattern.test(value)
   const optional = (value: unknown, fitting: boolean): boolean => value !== undefined && !fitting
   yield [!fits(name, /^[A-Za-z0-9-]{1,40}$/), '.name is 1 to 40 of A to Z, a to z, 0 to 9 and -'] as const

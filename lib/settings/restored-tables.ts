@@ -21,7 +21,7 @@ export const epochEnvironmentOf = (restored: RestoredTables | undefined): Record
   restored === undefined ? {} : { FHIR_EPOCH: String(restored.epoch) }
 
 /** Maximum epoch. Document versions must stay exact as JavaScript numbers, and each epoch reserves 2³² of them. */
-const MOST_EPOCHS = 1_000_000
+const MAX_EPOCHS = 1_000_000
 /**
  * Table names that DynamoDB accepts: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html
  */
@@ -31,29 +31,29 @@ const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,3})?Z$/
 const NAMES = ['resources', 'state', 'former', 'epoch', 'instant']
 
 /** Throws RangeError if the setting is invalid. The message names the location. */
-export function checkRestoredTables(given: unknown): void {
-  if (given === undefined) return
-  const wrong = typeof given === 'object' && given !== null ? wrongIn(given) : ' is no object'
-  if (wrong !== undefined) throw new RangeError(`restored${wrong}`)
+export function checkRestoredTables(input: unknown): void {
+  if (input === undefined) return
+  const fault = typeof input === 'object' && input !== null ? faultIn(input) : ' is no object'
+  if (fault !== undefined) throw new RangeError(`restored${fault}`)
 }
 
-type Given = Readonly<Partial<Record<keyof RestoredTables, unknown>>>
+type RestoredInput = Readonly<Partial<Record<keyof RestoredTables, unknown>>>
 
-function wrongIn(given: Given): string | undefined {
-  const unknown = Object.keys(given).find((name) => !NAMES.includes(name))
+function faultIn(input: RestoredInput): string | undefined {
+  const unknown = Object.keys(input).find((name) => !NAMES.includes(name))
   if (unknown !== undefined) return `.${unknown} is nothing that can be said: there are ${NAMES.join(', ')}`
-  return [...wrongs(given)].find(([isWrong]) => isWrong)?.[1]
+  return [...checksOf(input)].find(([isInvalid]) => isInvalid)?.[1]
 }
 
-function* wrongs({ resources, state, former, epoch, instant }: Given) {
+function* checksOf({ resources, state, former, epoch, instant }: RestoredInput) {
   const isName = (value: unknown): boolean => typeof value === 'string' && TABLE_NAME.test(value)
-  const isEpoch = Number.isInteger(epoch) && Number(epoch) >= 1 && Number(epoch) <= MOST_EPOCHS
+  const isEpoch = Number.isInteger(epoch) && Number(epoch) >= 1 && Number(epoch) <= MAX_EPOCHS
   const isInstant = typeof instant === 'string' && INSTANT.test(instant) && !Number.isNaN(Date.parse(instant))
   yield [!isName(resources), '.resources is the name of a table'] as const
   yield [state !== undefined && !isName(state), '.state is the name of a table'] as const
   yield [former !== undefined && !isName(former), '.former is the name of a table'] as const
   yield [former === resources, '.former is the table that counted before, not the restored one'] as const
   yield [state === resources, '.state is another table than that of resources'] as const
-  yield [!isEpoch, `.epoch is a whole number from 1 to ${MOST_EPOCHS}, one more with each restore`] as const
+  yield [!isEpoch, `.epoch is a whole number from 1 to ${MAX_EPOCHS}, one more with each restore`] as const
   yield [!isInstant, '.instant is one of UTC, as 2031-01-01T03:00:00Z'] as const
 }

@@ -2,47 +2,48 @@
 import type { RetentionDays } from 'aws-cdk-lib/aws-logs'
 
 /** Check that returns the error with its location, or undefined if the value is valid. */
-type Check = (value: unknown, place: string) => string | undefined
+type Check = (value: unknown, location: string) => string | undefined
 
-type Named = Readonly<Record<string, unknown>>
+type Members = Readonly<Record<string, unknown>>
 
-const isObject = (value: unknown): value is Named => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isObject = (value: unknown): value is Members => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const must =
-  (isRight: (value: unknown) => boolean, what: string): Check =>
-  (value, place) =>
-    isRight(value) ? undefined : `${place} is ${what}`
+  (isValid: (value: unknown) => boolean, expectation: string): Check =>
+  (value, location) =>
+    isValid(value) ? undefined : `${location} is ${expectation}`
 
-const matches = (pattern: RegExp, what: string): Check => must((value) => typeof value === 'string' && pattern.test(value), what)
+const matches = (pattern: RegExp, expectation: string): Check =>
+  must((value) => typeof value === 'string' && pattern.test(value), expectation)
 
-const whole = (least: number, most = Number.MAX_SAFE_INTEGER): Check =>
+const whole = (min: number, max = Number.MAX_SAFE_INTEGER): Check =>
   must(
-    (value) => Number.isInteger(value) && Number(value) >= least && Number(value) <= most,
-    most === Number.MAX_SAFE_INTEGER ? `a whole number from ${least} on` : `a whole number from ${least} to ${most}`,
+    (value) => Number.isInteger(value) && Number(value) >= min && Number(value) <= max,
+    max === Number.MAX_SAFE_INTEGER ? `a whole number from ${min} on` : `a whole number from ${min} to ${max}`,
   )
 
 /** Checks an object and its members. `optional`: names that may be missing. */
 const object =
   (checks: Readonly<Record<string, Check>>, optional: readonly string[] = []): Check =>
-  (value, place) => {
+  (value, location) => {
     const names = Object.keys(checks)
-    if (!isObject(value)) return `${place} is an object of ${names.join(', ')}`
+    if (!isObject(value)) return `${location} is an object of ${names.join(', ')}`
     const unknown = Object.keys(value).find((name) => !names.includes(name))
-    if (unknown !== undefined) return `${place}.${unknown} is nothing that can be said: there are ${names.join(', ')}`
+    if (unknown !== undefined) return `${location}.${unknown} is nothing that can be said: there are ${names.join(', ')}`
     for (const [name, check] of Object.entries(checks)) {
       const isMissing = value[name] === undefined && optional.includes(name)
-      const wrong = isMissing ? undefined : check(value[name], `${place}.${name}`)
-      if (wrong !== undefined) return wrong
+      const fault = isMissing ? undefined : check(value[name], `${location}.${name}`)
+      if (fault !== undefined) return fault
     }
     return undefined
   }
 
 const entries =
   (check: Check): Check =>
-  (value, place) =>
+  (value, location) =>
     isObject(value)
-      ? Object.entries(value).reduce<string | undefined>((wrong, [name, each]) => wrong ?? check(each, `${place}.${name}`), undefined)
-      : `${place} is an object`
+      ? Object.entries(value).reduce<string | undefined>((fault, [name, each]) => fault ?? check(each, `${location}.${name}`), undefined)
+      : `${location} is an object`
 
 /** Retention periods of CloudWatch: https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html */
 export const LOG_RETENTION_DAYS: readonly RetentionDays[] = [
@@ -50,19 +51,19 @@ export const LOG_RETENTION_DAYS: readonly RetentionDays[] = [
 ]
 
 const HOST = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,}$/
-const URL_OF_CLUSTER = /^https?:\/\/[^\s?#@]+$/
+const CLUSTER_URL = /^https?:\/\/[^\s?#@]+$/
 
 /** Memory in MB: https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html */
 const memory = whole(128, 10_240)
-const units = (least: { readonly reads: number; readonly writes: number }): Check =>
-  object({ reads: whole(least.reads), writes: whole(least.writes) })
+const units = (min: { readonly reads: number; readonly writes: number }): Check =>
+  object({ reads: whole(min.reads), writes: whole(min.writes) })
 
-const search: Check = (value, place) =>
+const search: Check = (value, location) =>
   isObject(value) && 'endpoint' in value
-    ? object({ endpoint: matches(URL_OF_CLUSTER, 'the https URL of a cluster'), domainArn: matches(DOMAIN, 'the ARN of a domain') }, [
+    ? object({ endpoint: matches(CLUSTER_URL, 'the https URL of a cluster'), domainArn: matches(DOMAIN, 'the ARN of a domain') }, [
         'domainArn',
-      ])(value, place)
-    : object({ kind: matches(/^domain$/, '"domain"'), size: matches(/^(?:demo|production)$/, '"demo" or "production"') })(value, place)
+      ])(value, location)
+    : object({ kind: matches(/^domain$/, '"domain"'), size: matches(/^(?:demo|production)$/, '"demo" or "production"') })(value, location)
 
 const DOMAIN = /^arn:aws[a-z-]*:es:[a-z0-9-]+:\d{12}:domain\/\S+$/
 
@@ -107,13 +108,13 @@ const CHECKS: Readonly<Record<string, Check>> = {
   keptIndexDays: whole(0),
 }
 
-/** Throws RangeError if a setting is invalid. The message names the location. `given`: explicit settings; others have their defaults. */
-export function checkSettings(given: unknown): void {
-  if (!isObject(given)) throw new RangeError('the settings are an object')
+/** Throws RangeError if a setting is invalid. The message names the location. `settings`: explicit settings; others have their defaults. */
+export function checkSettings(settings: unknown): void {
+  if (!isObject(settings)) throw new RangeError('the settings are an object')
   for (const [name, check] of Object.entries(CHECKS)) {
-    const value = given[name]
-    const wrong = value === undefined ? undefined : check(value, name)
-    if (wrong !== undefined) throw new RangeError(wrong)
+    const value = settings[name]
+    const fault = value === undefined ? undefined : check(value, name)
+    if (fault !== undefined) throw new RangeError(fault)
   }
 }
 
@@ -142,12 +143,13 @@ const PRODUCTION_ZONES = 3
 const SUBNET_BITS = 22
 
 function checkNetwork({ cidr, availabilityZones }: NonNullable<RelatedSettings['vpc']>, region: string, search: object): void {
-  const isThere = (zone: unknown): boolean =>
+  const isInRegion = (zone: unknown): boolean =>
     typeof zone === 'string' && zone.startsWith(region) && /^[a-z]$/.test(zone.slice(region.length))
-  const elsewhere = availabilityZones.find((zone) => !isThere(zone))
-  if (elsewhere !== undefined) throw new RangeError(`vpc.availabilityZones: ${elsewhere} is no zone of ${region}, as ${region}a`)
+  const foreign = availabilityZones.find((zone) => !isInRegion(zone))
+  if (foreign !== undefined) throw new RangeError(`vpc.availabilityZones: ${foreign} is no zone of ${region}, as ${region}a`)
   if ('size' in search && search.size === 'production' && availabilityZones.length !== PRODUCTION_ZONES)
     throw new RangeError(`vpc.availabilityZones are ${PRODUCTION_ZONES} with "production", which has so many nodes`)
-  const room = 2 ** (SUBNET_BITS - Number(cidr.split('/')[1]))
-  if (availabilityZones.length > room) throw new RangeError(`vpc.cidr ${cidr} has room for ${room} of ${availabilityZones.length} zones`)
+  const capacity = 2 ** (SUBNET_BITS - Number(cidr.split('/')[1]))
+  if (availabilityZones.length > capacity)
+    throw new RangeError(`vpc.cidr ${cidr} has room for ${capacity} of ${availabilityZones.length} zones`)
 }

@@ -171,21 +171,21 @@ export const DEFAULT_SETTINGS: Settings = {
 
 const OPTIONAL = ['account', 'baseUrl', 'customDomain', 'vpc', 'alarmEmail', 'exportAdditionalResources', 'restored']
 
-/** Returns the defaults, overridden by `given`. Throws RangeError with the reason if a setting is invalid or conflicts with another one. */
-export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
-  checkSettings(given)
-  const known = [...Object.keys(DEFAULT_SETTINGS), ...OPTIONAL]
+/** Returns the defaults, overridden by `input`. Throws RangeError with the reason if a setting is invalid or conflicts with another one. */
+export function settingsOf(input: Readonly<Partial<Settings>>): Settings {
+  checkSettings(input)
+  const names = [...Object.keys(DEFAULT_SETTINGS), ...OPTIONAL]
   const settings: Settings = {
     ...DEFAULT_SETTINGS,
-    ...given,
-    service: { maxBodyBytes: LARGEST_BODY, auditDurability: 'strict', ...given.service },
-    memory: { ...DEFAULT_SETTINGS.memory, ...given.memory },
-    limits: { ...DEFAULT_SETTINGS.limits, ...given.limits },
+    ...input,
+    service: { maxBodyBytes: LARGEST_BODY, auditDurability: 'strict', ...input.service },
+    memory: { ...DEFAULT_SETTINGS.memory, ...input.memory },
+    limits: { ...DEFAULT_SETTINGS.limits, ...input.limits },
   }
   const { stage, access, account, baseUrl, exportAdditionalResources, service, concurrency, vpc } = settings
   refuse(
-    Object.keys(given).find((name) => !known.includes(name)),
-    (name) => `"${name}" is no setting: there are ${known.join(', ')}`,
+    Object.keys(input).find((name) => !names.includes(name)),
+    (name) => `"${name}" is no setting: there are ${names.join(', ')}`,
   )
   refuse(/^[a-z][a-z0-9-]{0,19}$/.test(stage) ? undefined : stage, (name) => `"${name}" is no stage: a to z, 0 to 9 and -, at most 20`)
   refuse(
@@ -221,10 +221,10 @@ export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
     (name) => `${name} is not possible on AWS, where functions that know nothing of each other write at once`,
   )
   refuse(
-    ELSEWHERE.find(([name]) => service[name] !== undefined),
-    ([name, why]) => `${name} is not possible on AWS: ${why}`,
+    UNUSED_ON_AWS.find(([name]) => service[name] !== undefined),
+    ([name, reason]) => `${name} is not possible on AWS: ${reason}`,
   )
-  refuse(Number(service.maxBodyBytes) > LARGEST_BODY ? LARGEST_BODY : undefined, (most) => `maxBodyBytes is at most ${most} on AWS`)
+  refuse(Number(service.maxBodyBytes) > LARGEST_BODY ? LARGEST_BODY : undefined, (max) => `maxBodyBytes is at most ${max} on AWS`)
   checkExports(settings.exports, { access, hasTenants: service.tenancy === 'on' })
   if (exportAdditionalResources !== undefined) parseAdditionalResources(exportAdditionalResources, 'exportAdditionalResources')
   readConfig(serviceEnvironmentOf(settings))
@@ -232,7 +232,7 @@ export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
 }
 
 /** Settings of the service that no function reads on AWS, each with the reason. */
-const ELSEWHERE: readonly (readonly [ServiceSetting, string])[] = [
+const UNUSED_ON_AWS: readonly (readonly [ServiceSetting, string])[] = [
   ['maxRequests', 'a function has one request at a time, "concurrency" bounds how many it has'],
   ['addressHeader', 'CloudFront says who asks'],
   ['packageRegistry', 'who adds packages fetches them: set FHIR_PACKAGE_REGISTRY there'],
@@ -255,15 +255,15 @@ export const serviceEnvironmentOf = ({ service, access }: Pick<Settings, 'servic
 function isBaseUrl(text: string): boolean {
   if (!URL.canParse(text) || /[?#\s]|\/$/.test(text)) return false
   const { protocol, origin, username, password } = new URL(text)
-  return username === '' && password === '' && (protocol === 'https:' || HERE.test(origin))
+  return username === '' && password === '' && (protocol === 'https:' || LOCAL_URL.test(origin))
 }
 
 /** Returns the origin of the stand-in for CloudFront that answers at the base URL. Undefined if the base URL is not on this machine. */
 export const localOriginOf = (baseUrl: string | undefined): string | undefined =>
-  baseUrl !== undefined && HERE.test(new URL(baseUrl).origin) ? new URL(baseUrl).origin : undefined
+  baseUrl !== undefined && LOCAL_URL.test(new URL(baseUrl).origin) ? new URL(baseUrl).origin : undefined
 
-const HERE = /^http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/
+const LOCAL_URL = /^http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/
 
-function refuse<Wrong>(wrong: Wrong | undefined, why: (wrong: Wrong) => string): void {
-  if (wrong !== undefined) throw new RangeError(why(wrong))
+function refuse<Invalid>(invalid: Invalid | undefined, reason: (invalid: Invalid) => string): void {
+  if (invalid !== undefined) throw new RangeError(reason(invalid))
 }

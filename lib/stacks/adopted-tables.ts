@@ -29,8 +29,8 @@ export function currentTablesOf(
   { resourceTable, stateTable }: { readonly resourceTable: TableConstruct; readonly stateTable: TableConstruct },
 ): CurrentTables {
   if (restored === undefined) return { resourceTable, stateTable, restoredTables: [] }
-  const named = new Construct(scope, 'Restored')
-  const table = (id: string, name: string): TableConstruct => TableV2.fromTableArn(named, id, tableArn(scope, name))
+  const imported = new Construct(scope, 'Restored')
+  const table = (id: string, name: string): TableConstruct => TableV2.fromTableArn(imported, id, tableArn(scope, name))
   const resources = table('Resources', restored.resources)
   const state = restored.state === undefined ? [] : [table('State', restored.state)]
   return { resourceTable: resources, stateTable: state[0] ?? stateTable, restoredTables: [resources, ...state] }
@@ -43,7 +43,7 @@ export function adoptTables(
   { resources, state, former, instant }: RestoredTables,
   { key, capacity: { most, warm } }: { readonly key: string; readonly capacity: TableCapacity },
 ): CustomResource {
-  const units = (some: TableCapacity['most']) => some && `${some.reads} ${some.writes}`
+  const units = (capacityUnits: TableCapacity['most']) => capacityUnits && `${capacityUnits.reads} ${capacityUnits.writes}`
   return new CustomResource(scope, 'AdoptedTables', {
     resourceType: 'Custom::FhirAdoptedTables',
     serviceToken: functionArn,

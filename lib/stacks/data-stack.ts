@@ -58,12 +58,12 @@ export class DataStack extends Stack {
       this.network = network
     }
     if ('kind' in search) {
-      const place = this.network === undefined ? {} : { vpc: this.network.vpc }
-      this.domain = createSearchDomain(this, { size: search.size, stage, key: this.key, ...place })
+      const network = this.network === undefined ? {} : { vpc: this.network.vpc }
+      this.domain = createSearchDomain(this, { size: search.size, stage, key: this.key, ...network })
       if (this.network !== undefined) this.domain.connections.allowFrom(this.network.functions, Port.tcp(443))
     }
-    this.#tablesLast()
-    this.#tablesStayKnown()
+    this.#createTablesLast()
+    this.#exportTableNames()
     const { resources = this.resourceTable.tableName, state = this.stateTable.tableName } = settings.restored ?? {}
     new CfnOutput(this, 'ResourceTableName', { value: resources })
     new CfnOutput(this, 'StateTableName', { value: state })
@@ -72,7 +72,7 @@ export class DataStack extends Stack {
   }
 
   /** Creates the tables after everything that may fail. Their deletion protection would block the rollback of a failed creation. */
-  #tablesLast(): void {
+  #createTablesLast(): void {
     const others = [this.domain, this.bucket, this.network?.vpc].filter((each) => each !== undefined)
     for (const table of [this.resourceTable, this.stateTable]) table.node.addDependency(...others)
   }
@@ -81,7 +81,7 @@ export class DataStack extends Stack {
    * Exports the tables' names even if restored tables replace them. This stack is updated first, and CloudFormation refuses to remove an
    * export that the service stack still imports.
    */
-  #tablesStayKnown(): void {
+  #exportTableNames(): void {
     for (const table of [this.resourceTable, this.stateTable])
       for (const value of [table.tableArn, table.tableName]) this.exportValue(value)
     this.exportValue(this.resourceTable.tableStreamArn)

@@ -85,7 +85,7 @@ export class FhirDistribution extends Construct {
       },
       additionalBehaviors: { [EXPORT_FILES_PATTERN]: files },
       errorResponses: CACHED_ERRORS.map((httpStatus) => ({ httpStatus, ttl: Duration.seconds(0) })),
-      ...(customDomain === undefined ? {} : this.#named(customDomain)),
+      ...(customDomain === undefined ? {} : this.#domainProps(customDomain)),
     })
     if (customDomain !== undefined) this.#record(customDomain)
     const origin = `https://${customDomain?.name ?? this.distribution.distributionDomainName}`
@@ -102,7 +102,7 @@ export class FhirDistribution extends Construct {
     return new ViewerFunction(this, 'ViewerRequest', { runtime: FunctionRuntime.JS_2_0, code })
   }
 
-  #named({ name, certificateArn }: CustomDomain) {
+  #domainProps({ name, certificateArn }: CustomDomain) {
     return {
       domainNames: [name],
       certificate: Certificate.fromCertificateArn(this, 'Certificate', certificateArn),

@@ -27,7 +27,7 @@ import type { Settings } from '../settings/settings.ts'
 
 export const GATEWAY_STAGE = 'fhir'
 
-const ofMethods = ({ limits }: Settings): MethodDeploymentOptions => ({
+const methodOptions = ({ limits }: Settings): MethodDeploymentOptions => ({
   // Traces would contain paths and bodies.
   dataTraceEnabled: false,
   loggingLevel: MethodLoggingLevel.OFF,
@@ -58,9 +58,9 @@ export class FhirApi extends Construct {
       cloudWatchRole: true,
       deployOptions: {
         stageName: GATEWAY_STAGE,
-        ...ofMethods(settings),
+        ...methodOptions(settings),
         // Metrics of single methods cost extra. Only one method has an alarm.
-        methodOptions: settings.access === 'token' ? { [`${TOKEN_ROUTE}/POST`]: { ...ofMethods(settings), metricsEnabled: true } } : {},
+        methodOptions: settings.access === 'token' ? { [`${TOKEN_ROUTE}/POST`]: { ...methodOptions(settings), metricsEnabled: true } } : {},
         accessLogDestination: new LogGroupLogDestination(this.logGroup),
         accessLogFormat: AccessLogFormat.custom(JSON.stringify(ACCESS)),
       },
@@ -115,10 +115,10 @@ export function gatewayRoutesOf({ access }: Pick<Settings, 'access'>): ReadonlyM
     const { method, path, interaction } = route
     // CloudFront serves export files.
     if (interaction === 'export-file') continue
-    const place = placeOf(path)
-    const methods = routes.get(place) ?? new Map<string, HttpFunction>()
+    const template = templateOf(path)
+    const methods = routes.get(template) ?? new Map<string, HttpFunction>()
     for (const each of isHeadAllowed(route) ? [method, 'HEAD'] : [method]) methods.set(each, functionOf(interaction))
-    routes.set(place, methods)
+    routes.set(template, methods)
   }
   return routes
 }
@@ -132,7 +132,7 @@ const UNKNOWN_JOBS = ['/export']
 /** Names of path variables by depth. They need no meaning: the handler inserts their values into the path by position. */
 const VARIABLES = ['{type}', '{id}', '{type2}', '{versionId}']
 
-const placeOf = (path: string): string =>
+const templateOf = (path: string): string =>
   path
     .split('/')
     .map((part, i) => (part.startsWith('{') || part === '*' ? VARIABLES[i - 1]! : part))

@@ -78,37 +78,37 @@ export class ServiceStack extends Stack {
     const links = { origin: fileOrigin, keyPairId, keyId: files.linkKeys[0]!.key.keyId }
     // The firewall must accept a new secret before CloudFront sends it.
     distribution.node.addDependency(firewall.webAcl)
-    const told = { FHIR_BASE_URL: baseUrl, FHIR_OWN_BASES: bases.join(' ') }
+    const baseUrls = { FHIR_BASE_URL: baseUrl, FHIR_OWN_BASES: bases.join(' ') }
 
     const changes = changedKeysAccessOf(this, settings.restored, this.#aws(files))
     const keeping = { FHIR_KEPT_INDEX_DAYS: String(settings.keptIndexDays) }
     const step = this.#function('rebuild-step', this.#aws(files), {
-      environment: { ...told, ...keeping, ...changes.environment, FHIR_REBUILD_WAIT: String(settings.rebuildWait) },
+      environment: { ...baseUrls, ...keeping, ...changes.environment, FHIR_REBUILD_WAIT: String(settings.rebuildWait) },
       statements: changes.statements,
     })
     const rebuildSteps = (step: string): object => rebuildWorkflow(step, settings.rebuildWidth)
     const rebuild = this.#workflow('Rebuild', step, rebuildSteps, 'Makes the documents of the search index again', LONGEST.rebuild)
-    const exportStep = this.#function('export-step', this.#aws(files), { environment: told })
+    const exportStep = this.#function('export-step', this.#aws(files), { environment: baseUrls })
     const exportMachine = this.#workflow('Exporting', exportStep, exportWorkflow, 'Writes an export into files', LONGEST.export)
     const aws = { ...this.#aws(files), rebuildWorkflow: rebuild.stateMachineArn, exportMachine, links }
 
     const indexer = this.#function('indexer', aws, {
-      environment: { ...told, ...keeping, FHIR_STAGE: settings.stage },
+      environment: { ...baseUrls, ...keeping, FHIR_STAGE: settings.stage },
       statements: allowStreamReading(aws, streamArn),
     })
-    const settler = this.#function('settle-transactions', aws, { environment: told, statements: allowStreamReading(aws, streamArn) })
+    const settler = this.#function('settle-transactions', aws, { environment: baseUrls, statements: allowStreamReading(aws, streamArn) })
     const mappings = { indexer: this.#follow(indexer, streamArn), 'settle-transactions': this.#follow(settler, streamArn) }
     this.#sweep(settler.function, SWEEPS)
     this.#sweep(indexer.function, INDEX_SWEEP)
-    const exportSweep = this.#function('export-sweep', aws, { environment: { ...told, FHIR_STAGE: settings.stage } })
+    const exportSweep = this.#function('export-sweep', aws, { environment: { ...baseUrls, FHIR_STAGE: settings.stage } })
     const set = settings.access === 'token' ? { schedules: settings.exports.map(({ name }) => name) } : {}
     this.#sweep(exportSweep.function, EXPORT_SWEEPS, { expired: set })
 
-    const migration = this.#migration(aws, told, [indexer, settler, step, exportStep, exportSweep])
-    const keys = settings.access === 'token' ? this.#signingKeys(aws, told) : undefined
-    const functions = this.#httpFunctions(aws, told, migration, keys?.made)
+    const migration = this.#migration(aws, baseUrls, [indexer, settler, step, exportStep, exportSweep])
+    const keys = settings.access === 'token' ? this.#signingKeys(aws, baseUrls) : undefined
+    const functions = this.#httpFunctions(aws, baseUrls, migration, keys?.signingKeys)
     fhirApi.addRoutes(functions)
-    const starter = settings.access === 'token' ? this.#scheduled(aws, told, migration, exportSweep.function) : undefined
+    const starter = settings.access === 'token' ? this.#scheduled(aws, baseUrls, migration, exportSweep.function) : undefined
     firewall.protect(api.deploymentStage.stageArn)
 
     const watches = watchesOf({
@@ -156,21 +156,21 @@ export class ServiceStack extends Stack {
   #aws({ bucket: exportBucket, linkKeys }: ExportFiles): AwsResources {
     const { key, bucket, domain } = this.#data
     const { search, exports } = this.#settings
-    const place =
+    const searchAccess =
       'endpoint' in search
         ? { searchEndpoint: search.endpoint, ...(search.domainArn === undefined ? {} : { searchDomainArn: search.domainArn }) }
         : { searchEndpoint: `https://${domain!.domainEndpoint}`, searchDomainArn: domain!.domainArn }
     const exportTargets = exports.flatMap((each) => targetOf(each) ?? [])
     const own = { exportBucket, exportTargets, linkKeys: linkKeys.map((each) => each.key.keyArn) }
-    return { stage: this.#settings.stage, key, ...this.#tables, bucket, ...own, ...place }
+    return { stage: this.#settings.stage, key, ...this.#tables, bucket, ...own, ...searchAccess }
   }
 
   #function(name: FunctionName, aws: AwsResources, rest: Pick<FhirFunctionProps, 'environment' | 'statements'>): FhirFunction {
     const { network } = this.#data
     const props = { name, bundle: this.#bundles[name], settings: this.#settings, aws, ...rest }
-    const made = new FhirFunction(this, { ...props, ...(network === undefined ? {} : { network }) })
-    if (this.#adoption !== undefined) made.node.addDependency(this.#adoption)
-    return made
+    const fhirFunction = new FhirFunction(this, { ...props, ...(network === undefined ? {} : { network }) })
+    if (this.#adoption !== undefined) fhirFunction.node.addDependency(this.#adoption)
+    return fhirFunction
   }
 
   #workflow(
@@ -178,9 +178,9 @@ export class ServiceStack extends Stack {
     { function: step }: FhirFunction,
     definition: (step: string) => object,
     comment: string,
-    most: Duration,
+    maxDuration: Duration,
   ): StateMachine {
-    return new StepWorkflow(this, id, { comment, definition, step, most, key: this.#data.key, settings: this.#settings }).machine
+    return new StepWorkflow(this, id, { comment, definition, step, maxDuration, key: this.#data.key, settings: this.#settings }).machine
   }
 
   #follow(follower: FhirFunction, streamArn: string): string {
@@ -191,55 +191,55 @@ export class ServiceStack extends Stack {
   }
 
   /** Creates a schedule for each sweep. The last parameter adds fields to the events of single sweeps. */
-  #sweep(sweeper: IFunction, sweeps: Readonly<Record<string, Duration>>, told: Readonly<Record<string, object>> = {}): void {
+  #sweep(sweeper: IFunction, sweeps: Readonly<Record<string, Duration>>, details: Readonly<Record<string, object>> = {}): void {
     for (const [sweep, every] of Object.entries(sweeps)) {
       new Rule(this, `Sweep-${sweep}`, {
         description: `Takes up what was left: ${sweep}`,
         schedule: Schedule.rate(every),
-        targets: [new LambdaFunction(sweeper, { event: RuleTargetInput.fromObject({ sweep, ...told[sweep] }), retryAttempts: 0 })],
+        targets: [new LambdaFunction(sweeper, { event: RuleTargetInput.fromObject({ sweep, ...details[sweep] }), retryAttempts: 0 })],
       })
     }
   }
 
   /** Creates the migration. It runs after the functions that maintain the index are updated, and before those that answer requests. */
-  #migration(aws: AwsResources, told: Record<string, string>, before: readonly FhirFunction[]): CustomResource {
+  #migration(aws: AwsResources, baseUrls: Record<string, string>, before: readonly FhirFunction[]): CustomResource {
     const { restored } = this.#settings
     const { environment } = changedKeysAccessOf(this, restored, aws)
     const statements = [...allowSealCreation(aws), ...(restored === undefined ? [] : allowTokenRevocation(aws))]
-    const migrate = this.#function('migrate', aws, { environment: { ...told, ...environment }, statements })
+    const migrate = this.#function('migrate', aws, { environment: { ...baseUrls, ...environment }, statements })
     const resource = new CustomResource(this, 'Migration', {
       resourceType: 'Custom::FhirMigration',
       serviceToken: migrate.function.functionArn,
       serviceTimeout: Duration.minutes(5),
-      properties: { Deployed: this.#fingerprint(told), ...(restored?.state === undefined ? {} : { AdoptedState: 'yes' }) },
+      properties: { Deployed: this.#fingerprint(baseUrls), ...(restored?.state === undefined ? {} : { AdoptedState: 'yes' }) },
     })
     resource.node.addDependency(...before, migrate)
     return resource
   }
 
   /** Returns a value that changes with the code and with the settings below. A change makes the deployment run the migration. */
-  #fingerprint(told: Record<string, string>): string {
+  #fingerprint(baseUrls: Record<string, string>): string {
     const hashes = Object.entries(this.#bundles).map(([name, { hash }]) => [name, hash])
     const { baseUrl, customDomain, search, rebuildWait, restored } = this.#settings
-    const all = [hashes, serviceEnvironmentOf(this.#settings), Object.keys(told), baseUrl, customDomain, search, rebuildWait, restored]
+    const all = [hashes, serviceEnvironmentOf(this.#settings), Object.keys(baseUrls), baseUrl, customDomain, search, rebuildWait, restored]
     return createHash('sha256').update(JSON.stringify(all)).digest('hex')
   }
 
   /** Creates the signing keys before any client can request a token, and removes them with the stage. */
-  #signingKeys(aws: AwsResources, told: Record<string, string>): { readonly tender: IFunction; readonly made: CustomResource } {
-    const { function: tender } = this.#function('tend-keys', aws, { environment: told })
+  #signingKeys(aws: AwsResources, baseUrls: Record<string, string>): { readonly tender: IFunction; readonly signingKeys: CustomResource } {
+    const { function: tender } = this.#function('tend-keys', aws, { environment: baseUrls })
     this.#sweep(tender, KEY_SWEEP)
-    const made = new CustomResource(this, 'SigningKeys', {
+    const signingKeys = new CustomResource(this, 'SigningKeys', {
       resourceType: 'Custom::FhirSigningKeys',
       serviceToken: tender.functionArn,
       serviceTimeout: Duration.minutes(2),
     })
-    return { tender, made }
+    return { tender, signingKeys }
   }
 
   /** Creates the function and rules for scheduled exports. They can start only when requests can, after the migration. */
-  #scheduled(aws: AwsResources, told: Record<string, string>, before: CustomResource, sweeper: IFunction): IFunction {
-    const { function: starter } = this.#function('export-schedule', aws, { environment: told })
+  #scheduled(aws: AwsResources, baseUrls: Record<string, string>, before: CustomResource, sweeper: IFunction): IFunction {
+    const { function: starter } = this.#function('export-schedule', aws, { environment: baseUrls })
     starter.node.addDependency(before)
     scheduleExports(this, this.#settings, starter, sweeper)
     return starter
@@ -247,19 +247,19 @@ export class ServiceStack extends Stack {
 
   #httpFunctions(
     aws: AwsResources,
-    told: Record<string, string>,
+    baseUrls: Record<string, string>,
     migration: CustomResource,
     keys: CustomResource | undefined,
   ): HttpFunctions {
-    const made = httpFunctionsOf(this.#settings).map((name): [HttpFunction, IFunction] => {
-      const { function: each } = this.#function(name, aws, { environment: told })
+    const signingKeys = httpFunctionsOf(this.#settings).map((name): [HttpFunction, IFunction] => {
+      const { function: each } = this.#function(name, aws, { environment: baseUrls })
       if (keys !== undefined) each.node.addDependency(keys)
       // If the migration revokes tokens, `token` is updated first. Otherwise it could still issue tokens from the previous table.
       if (name === 'token' && this.#settings.restored?.state !== undefined) migration.node.addDependency(each)
       else each.node.addDependency(migration)
       return [name, each as IFunction]
     })
-    return Object.fromEntries(made) as HttpFunctions
+    return Object.fromEntries(signingKeys) as HttpFunctions
   }
 
   #outputs(values: Readonly<Record<string, string>>): void {

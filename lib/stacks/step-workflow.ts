@@ -20,7 +20,7 @@ export type StepWorkflowProps = {
   readonly definition: (step: string) => object
   readonly step: LambdaFunction
   /** Maximum duration of an execution, longer than any that makes progress. A longer one is ended, and remaining work starts another. */
-  readonly most: Duration
+  readonly maxDuration: Duration
   readonly key: IKey
   readonly settings: Settings
 }
@@ -28,7 +28,7 @@ export type StepWorkflowProps = {
 export class StepWorkflow extends Construct {
   readonly machine: StateMachine
 
-  constructor(scope: Construct, id: string, { comment, definition, step, most, key, settings }: StepWorkflowProps) {
+  constructor(scope: Construct, id: string, { comment, definition, step, maxDuration, key, settings }: StepWorkflowProps) {
     super(scope, id)
     const destination = new LogGroup(this, 'Log', {
       retention: settings.logRetentionDays as RetentionDays,
@@ -38,7 +38,7 @@ export class StepWorkflow extends Construct {
     this.machine = new StateMachine(this, 'Machine', {
       comment,
       definitionBody: DefinitionBody.fromString(
-        JSON.stringify({ ...limited(definition(step.functionArn), step), TimeoutSeconds: most.toSeconds() }),
+        JSON.stringify({ ...limited(definition(step.functionArn), step), TimeoutSeconds: maxDuration.toSeconds() }),
       ),
       logs: { destination, level: LogLevel.ALL, includeExecutionData: false },
     })

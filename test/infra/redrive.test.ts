@@ -102,29 +102,32 @@ const again = () =>
   redriveFailedRecords({ s3: new S3Client({ region: 'us-east-1' }), lambda: new LambdaClient({ region: 'us-east-1' }), bucket: BUCKET })
 
 it('a redrive delivers all records in order, from all pages of the list', async () => {
-  expect(await again()).toEqual({ taken: 3, left: [] })
+  expect(await again()).toEqual({ processed: 3, remaining: [] })
   expect(taken).toEqual(['1', '2', '3', '4', '5', '6', '7'])
   expect([...objects.keys()]).toEqual([])
 })
 
 it('a redrive leaves records that are not taken, with the reason', async () => {
   answers.set('2', 'fails').set('5', 'takes a part')
-  const { taken: files, left } = await again()
-  expect([files, left.map(({ why }) => why)]).toEqual([1, ['the function failed: Unhandled', 'the function took a part of it']])
-  expect([...objects.keys()].toSorted()).toEqual(left.map(({ key }) => key))
+  const { processed, remaining } = await again()
+  expect([processed, remaining.map(({ reason }) => reason)]).toEqual([
+    1,
+    ['the function failed: Unhandled', 'the function took a part of it'],
+  ])
+  expect([...objects.keys()].toSorted()).toEqual(remaining.map(({ key }) => key))
   answers.clear()
-  expect(await again()).toEqual({ taken: 2, left: [] })
+  expect(await again()).toEqual({ processed: 2, remaining: [] })
   expect(taken.toSorted()).toEqual(['1', '2', '3', '4', '5', '6', '7'])
 })
 
 it('a redrive skips files that are unreadable or not from Lambda', async () => {
   objects.set(`${FAILED_RECORDS_PREFIX}a`, '{}').set(`${FAILED_RECORDS_PREFIX}b`, 'no JSON')
-  const { taken: files, left } = await again()
-  expect([files, left]).toEqual([
+  const { processed, remaining } = await again()
+  expect([processed, remaining]).toEqual([
     3,
     [
-      { key: `${FAILED_RECORDS_PREFIX}a`, why: 'it names no function, or has no records' },
-      { key: `${FAILED_RECORDS_PREFIX}b`, why: expect.stringMatching(/^SyntaxError/) },
+      { key: `${FAILED_RECORDS_PREFIX}a`, reason: 'it names no function, or has no records' },
+      { key: `${FAILED_RECORDS_PREFIX}b`, reason: expect.stringMatching(/^SyntaxError/) },
     ],
   ])
 })
@@ -135,8 +138,8 @@ it('a redrive calls only functions of the stage', async () => {
       `${FAILED_RECORDS_PREFIX}${name}`,
       JSON.stringify({ requestContext: { functionArn: `arn:aws:lambda:us-east-1:1:function:${name}` }, payload: '{"Records":[]}' }),
     )
-  const { left } = await again()
-  expect(left.map(({ why }) => why)).toEqual([
+  const { remaining } = await again()
+  expect(remaining.map(({ reason }) => reason)).toEqual([
     'arn:aws:lambda:us-east-1:1:function:others follows nothing of this stage',
     'arn:aws:lambda:us-east-1:1:function:payroll follows nothing of this stage',
   ])
@@ -147,8 +150,8 @@ it('a redrive leaves records of a superseded table', async () => {
   const key = `${FAILED_RECORDS_PREFIX}a`
   const payload = JSON.stringify({ Records: [record(8), { ...record(9), eventSourceARN: streamOf('before') }] })
   objects.set(key, JSON.stringify({ requestContext: { functionArn: FUNCTION }, payload }))
-  expect((await again()).left).toEqual([
-    { key, why: 'it tells of the table before, which counts no more: POST $reindex for its types, then remove it' },
+  expect((await again()).remaining).toEqual([
+    { key, reason: 'it tells of the table before, which counts no more: POST $reindex for its types, then remove it' },
   ])
   expect([objects.has(key), taken.includes('8')]).toEqual([true, false])
 })
