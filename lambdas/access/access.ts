@@ -32,33 +32,33 @@ export type TokenFacts = {
   /** Patients that the user acts for, as `Patient/1`; absent: not restricted to patients. */
   readonly actsFor?: readonly string[]
   /** Whether the token identifies its user, or has no user. `user/` scopes of an unidentified user cover no patient data. */
-  readonly isKnown: boolean
+  readonly isIdentified: boolean
   /** Whether the token was issued to a client that acts for itself, as with client_credentials. */
-  readonly isOfClient: boolean
+  readonly isClientToken: boolean
   /** Patients that `patient/` scopes cover in a client's token without a patient in context. */
   readonly patientScopesWithoutContext: 'all' | 'none'
 }
 
-export function accessOf(standing: TokenFacts): Access {
-  const scopes = standing.scopes.map(parseScope)
-  const clauses = scopes.flatMap((scope) => (scope?.kind === 'resource' ? clausesOf(scope, standing) : []))
+export function accessOf(facts: TokenFacts): Access {
+  const scopes = facts.scopes.map(parseScope)
+  const clauses = scopes.flatMap((scope) => (scope?.kind === 'resource' ? clausesOf(scope, facts) : []))
   const contexts = scopes.flatMap((scope) => (scope?.kind === 'resource' ? [scope.context] : []))
-  const context = CONTEXTS_NARROWEST_FIRST.find((each) => contexts.includes(each)) ?? (standing.isOfClient ? 'system' : 'user')
+  const context = CONTEXTS_NARROWEST_FIRST.find((each) => contexts.includes(each)) ?? (facts.isClientToken ? 'system' : 'user')
   return { clauses, isAdministrator: scopes.some((scope) => scope?.kind === 'admin'), context }
 }
 
-function clausesOf({ context, type, letters, query }: ResourceScope, standing: TokenFacts): readonly AccessClause[] {
-  const within = context === 'patient' ? patientsOf(standing) : context === 'user' ? actedFor(standing) : 'all'
+function clausesOf({ context, type, letters, query }: ResourceScope, facts: TokenFacts): readonly AccessClause[] {
+  const within = context === 'patient' ? patientsOf(facts) : context === 'user' ? actedFor(facts) : 'all'
   return [{ type, letters, query, ...(within === 'all' ? {} : { within }) }]
 }
 
-const actedFor = ({ isKnown, actsFor }: TokenFacts): readonly string[] | 'all' => (isKnown ? (actsFor ?? 'all') : [])
+const actedFor = ({ isIdentified, actsFor }: TokenFacts): readonly string[] | 'all' => (isIdentified ? (actsFor ?? 'all') : [])
 
 /** Returns the patients that a `patient/` scope covers. An empty list keeps the types in scope and hides all patient data. */
-function patientsOf({ patient, actsFor, isOfClient, patientScopesWithoutContext }: TokenFacts): readonly string[] | 'all' {
+function patientsOf({ patient, actsFor, isClientToken, patientScopesWithoutContext }: TokenFacts): readonly string[] | 'all' {
   // guard: patient-scope-of-acting-user
   if (patient !== undefined) return actsFor === undefined || actsFor.includes(patient) ? [patient] : []
-  return isOfClient && patientScopesWithoutContext === 'all' ? 'all' : []
+  return isClientToken && patientScopesWithoutContext === 'all' ? 'all' : []
 }
 
 /** Returns the clauses for a type and a letter. If there are none, the type is out of scope. */

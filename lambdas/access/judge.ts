@@ -70,8 +70,8 @@ async function mayInContext(
 ): Promise<boolean> {
   const clauses = clausesFor(judge.access, version.type, letter)
   const rules = clauses.map(({ within: _, ...clause }) => ruleOfClause(clause, version.type, judge.reading))
-  const met = await Promise.all(rules.map((rule) => !isAlwaysFalse(rule) && (isAlwaysTrue(rule) || meets(judge, version, rule))))
-  if (context === 'elsewhere' || !met.includes(true)) return false
+  const matches = await Promise.all(rules.map((rule) => !isAlwaysFalse(rule) && (isAlwaysTrue(rule) || meets(judge, version, rule))))
+  if (context === 'elsewhere' || !matches.includes(true)) return false
   const head = await judge.current(context)
   // guard: version-needs-access
   return head !== undefined && !head.deleted && may(judge, letter, head)
@@ -84,12 +84,12 @@ const isOnlyAbout = ({ within }: AccessClause, { type, compartments }: Candidate
 
 /** Whether the version matches the rule. Most rules need only compartments and ids, so the body is not parsed for them. */
 function meets(judge: Judge, version: CandidateVersion, rule: Predicate): boolean | Promise<boolean> {
-  if (isOfKey(rule)) return matchesPredicate(rule, keyDocument(version))
+  if (needsKeyOnly(rule)) return matchesPredicate(rule, keyDocument(version))
   return version.deleted || version.body.length === 0 ? false : matchesBody(rule, version, judge.reading, judge.expressions)
 }
 
-function isOfKey(p: Predicate): boolean {
-  if (p.kind === 'all' || p.kind === 'some') return p.of.every(isOfKey)
+function needsKeyOnly(p: Predicate): boolean {
+  if (p.kind === 'all' || p.kind === 'some') return p.of.every(needsKeyOnly)
   return p.kind === 'compartment' || (p.kind === 'key' && p.field === ID)
 }
 

@@ -12,14 +12,14 @@ import type { Letter } from './scopes.ts'
 type Rules = Map<string, Predicate | undefined>
 
 /** Cached rules of each access, by the custom parameters in force: a change of the parameters leads to new rules. */
-const KNOWN = new WeakMap<Access, WeakMap<object, Rules>>()
+const RULES = new WeakMap<Access, WeakMap<object, Rules>>()
 const NO_CUSTOM: object = []
 
 /** Returns the rule for a type, or undefined if the type is out of scope. */
 export function ruleFor(access: Access, type: string, letter: Letter, reading: SearchContext): Predicate | undefined {
   const rules = rulesOf(access, reading.custom ?? NO_CUSTOM)
   const name = `${letter} ${type}`
-  if (!rules.has(name)) rules.set(name, made(access, type, letter, reading))
+  if (!rules.has(name)) rules.set(name, createRule(access, type, letter, reading))
   return rules.get(name)
 }
 
@@ -44,15 +44,15 @@ export function isWholeType(access: Access, type: string, letter: Letter, readin
 }
 
 function rulesOf(access: Access, custom: object): Rules {
-  const known = KNOWN.get(access) ?? new WeakMap<object, Rules>()
-  KNOWN.set(access, known)
-  const rules = known.get(custom) ?? (new Map() as Rules)
-  known.set(custom, rules)
+  const cache = RULES.get(access) ?? new WeakMap<object, Rules>()
+  RULES.set(access, cache)
+  const rules = cache.get(custom) ?? (new Map() as Rules)
+  cache.set(custom, rules)
   return rules
 }
 
 /** Creates a rule. Indexes hold no security contexts, so Binaries are found only by callers that may search the whole tenant. */
-function made(access: Access, type: string, letter: Letter, reading: SearchContext): Predicate | undefined {
+function createRule(access: Access, type: string, letter: Letter, reading: SearchContext): Predicate | undefined {
   const clauses = clausesFor(access, type, letter)
   if (clauses.length === 0) return undefined
   // guard: binary-search-needs-whole-tenant

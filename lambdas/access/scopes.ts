@@ -27,7 +27,7 @@ export type Scope = ResourceScope | { readonly kind: 'admin' } | { readonly kind
 
 export const LETTERS: readonly Letter[] = ['c', 'r', 'u', 'd', 's']
 const V1: Readonly<Record<string, readonly Letter[]>> = { read: ['r', 's'], write: ['c', 'u', 'd'], '*': LETTERS }
-const NAMED = ['openid', 'fhirUser', 'profile', 'offline_access', 'online_access', 'launch', 'launch/patient', 'launch/encounter']
+const NAMED_SCOPES = ['openid', 'fhirUser', 'profile', 'offline_access', 'online_access', 'launch', 'launch/patient', 'launch/encounter']
 const RESOURCE = /^(patient|user|system)\/(\*|[A-Za-z]+)\.(read|write|\*|c?r?u?d?s?)(?:\?([!-~]+))?$/
 
 export const ADMIN_SCOPE = 'system/admin'
@@ -35,7 +35,7 @@ export const ADMIN_SCOPE = 'system/admin'
 /** Returns undefined if the text is not a scope of this server. */
 export function parseScope(text: string): Scope | undefined {
   if (text === ADMIN_SCOPE) return { kind: 'admin' }
-  if (NAMED.includes(text)) return { kind: 'named', name: text }
+  if (NAMED_SCOPES.includes(text)) return { kind: 'named', name: text }
   const [, context, type = '', access = '', query = ''] = RESOURCE.exec(text) ?? []
   const letters = V1[access] ?? LETTERS.filter((letter) => access.includes(letter))
   if (letters.length === 0 || !(type === '*' || isResourceType(type))) return undefined
@@ -59,8 +59,8 @@ export function findTypeOverLimit(texts: readonly string[]): string | undefined 
     const scope = parseScope(text)
     if (scope?.kind === 'resource' && scope.query !== '') counts.set(scope.type, (counts.get(scope.type) ?? 0) + 1)
   }
-  const ofAll = counts.get('*')!
-  return [...counts].find(([type, count]) => (type === '*' ? count : count + ofAll) > MAX_CONDITIONS_PER_TYPE)?.[0]
+  const anyTypeCount = counts.get('*')!
+  return [...counts].find(([type, count]) => (type === '*' ? count : count + anyTypeCount) > MAX_CONDITIONS_PER_TYPE)?.[0]
 }
 
 /**
@@ -74,12 +74,12 @@ export type ContextRule = 'same' | 'wider' | 'alike'
 export const CONTEXTS_NARROWEST_FIRST: readonly ScopeContext[] = ['patient', 'user', 'system']
 
 /**
- * Returns the parts of the `asked` scopes that `allowed` covers, in the order and contexts of `asked`. A scope that is covered as a whole
- * keeps its text. Texts that are no scopes are dropped.
+ * Returns the parts of the `requested` scopes that `allowed` covers, in the order and contexts of `requested`. A scope that is covered as a
+ * whole keeps its text. Texts that are no scopes are dropped.
  */
-export function narrowScopes(asked: readonly string[], allowed: readonly string[], contexts: ContextRule = 'same'): readonly string[] {
+export function narrowScopes(requested: readonly string[], allowed: readonly string[], contexts: ContextRule = 'same'): readonly string[] {
   const bounds = allowed.map(parseScope).filter((scope): scope is ResourceScope => scope?.kind === 'resource')
-  const granted = asked.flatMap((text) => {
+  const granted = requested.flatMap((text) => {
     const scope = parseScope(text)
     if (scope === undefined) return []
     if (scope.kind !== 'resource') return allowed.includes(text) || (scope.kind === 'named' && contexts !== 'same') ? [text] : []

@@ -17,7 +17,7 @@ export function securityContextOf(
   if (securityContext === undefined) return undefined
   const reference = isElement(securityContext) ? securityContext.reference : undefined
   const name = typeof reference === 'string' ? toLocalReference(reference, bases) : undefined
-  const [of = '', id = ''] = name?.split('/') ?? []
+  const [contextType = '', id = ''] = name?.split('/') ?? []
   // guard: binary-has-no-security-context
-  return name === undefined || of === 'Binary' ? 'elsewhere' : { tenant, type: of, id }
+  return name === undefined || contextType === 'Binary' ? 'elsewhere' : { tenant, type: contextType, id }
 }

@@ -5,20 +5,20 @@ import { userPatientsOf } from './user-patients.ts'
 import type { VerifiedToken } from './verification/verified-token.ts'
 
 /** Cached access of each token. The rules are cached by access, so they are created once for a token. */
-const KNOWN = new WeakMap<VerifiedToken, Access>()
+const ACCESS = new WeakMap<VerifiedToken, Access>()
 
 export function accessOfToken(token: VerifiedToken, bases: BaseUrls): Access {
-  let access = KNOWN.get(token)
+  let access = ACCESS.get(token)
   if (access === undefined) {
-    access = made(token, bases)
-    KNOWN.set(token, access)
+    access = createAccess(token, bases)
+    ACCESS.set(token, access)
   }
   return access
 }
 
 /**
  * Returns the access of a read. With the scopes `openid fhirUser`, a user may also read the resource that `fhirUser` names, even if no
- * other scope allows its type. This applies to the types in `OF_PERSONS` only.
+ * other scope allows its type. This applies to the types in `PERSON_TYPES` only.
  * https://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html#scopes-for-requesting-identity-data
  */
 export function readAccessOf(
@@ -28,22 +28,22 @@ export function readAccessOf(
 ): Access {
   const access = accessOfToken(token, bases)
   const { fhirUser, scopes } = token
-  const isOwn = fhirUser !== undefined && OF_PERSONS.has(type) && toRelative(fhirUser, bases) === `${type}/${id}`
+  const isOwn = fhirUser !== undefined && PERSON_TYPES.has(type) && toRelative(fhirUser, bases) === `${type}/${id}`
   if (!isOwn || !scopes.includes('openid') || !scopes.includes('fhirUser')) return access
   return { ...access, clauses: [...access.clauses, { type, letters: ['r'], query: '', id }] }
 }
 
-const OF_PERSONS: ReadonlySet<string> = new Set(['Patient', 'RelatedPerson', 'Person', 'Practitioner', 'PractitionerRole'])
+const PERSON_TYPES: ReadonlySet<string> = new Set(['Patient', 'RelatedPerson', 'Person', 'Practitioner', 'PractitionerRole'])
 
-function made(token: VerifiedToken, bases: BaseUrls): Access {
+function createAccess(token: VerifiedToken, bases: BaseUrls): Access {
   const { scopes, patient, fhirUser, subject, client, actsFor, patientScopesWithoutContext = 'all' } = token
-  const isOfClient = subject === client
+  const isClientToken = subject === client
   return accessOf({
     scopes,
-    isOfClient,
+    isClientToken,
     patientScopesWithoutContext,
     ...(patient === undefined ? {} : { patient: `Patient/${patient}` }),
-    isKnown: isOfClient || fhirUser !== undefined,
+    isIdentified: isClientToken || fhirUser !== undefined,
     ...userPatientsOf(fhirUser, actsFor, bases),
   })
 }

@@ -12,7 +12,7 @@ export const parseParametersBody = (body: Resource): ParameterPairs =>
   parsePostedParameters(body, {
     to: 'an export',
     // Each patient is one parameter.
-    most: MAX_SEARCH_PARAMETERS + MAX_NAMED_PATIENTS,
+    limit: MAX_SEARCH_PARAMETERS + MAX_NAMED_PATIENTS,
     kinds: new Map([
       ['_outputFormat', TEXT_VALUE_NAMES],
       ['_type', TEXT_VALUE_NAMES],

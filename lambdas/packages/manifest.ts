@@ -19,8 +19,8 @@ export const digestOf = (text: string): string => createHash('sha256').update(te
 export function parseManifest(text: string): Manifest | undefined {
   const value = parseJsonObject(text) as Partial<Manifest> | undefined
   const { name, version, files = {} } = value ?? {}
-  const isSaid = typeof name === 'string' && typeof version === 'string' && typeof files === 'object' && files !== null
-  return isSaid ? (value as Manifest) : undefined
+  const isManifest = typeof name === 'string' && typeof version === 'string' && typeof files === 'object' && files !== null
+  return isManifest ? (value as Manifest) : undefined
 }
 
 /** Returns undefined if the text is not a JSON object. The result has no prototype, so that keys cannot collide with inherited names. */

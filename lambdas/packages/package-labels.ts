@@ -51,8 +51,8 @@ const R4 = 'hl7.fhir.r4.core'
  * Whether an available package satisfies a request. `1.0.x` accepts every version that begins with `1.0.`. Tags, such as `latest` or those
  * of unpublished builds, accept every version.
  */
-export function matchesRequest(there: PackageLabel, { name, version }: PackageLabel): boolean {
-  if (there.name !== name) return false
-  if (name === R4 || TAG.test(version) || there.version === version) return true
-  return version.endsWith('.x') && there.version.startsWith(version.slice(0, -1))
+export function matchesRequest(label: PackageLabel, { name, version }: PackageLabel): boolean {
+  if (label.name !== name) return false
+  if (name === R4 || TAG.test(version) || label.version === version) return true
+  return version.endsWith('.x') && label.version.startsWith(version.slice(0, -1))
 }

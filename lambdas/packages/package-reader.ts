@@ -22,15 +22,15 @@ const NOTHING: Loaded = { definitions: Object.freeze(Object.create(null)), chara
 type Files = LruCache<Promise<PackageFile<never>>>
 
 /** Maximum characters of the cached files, as a measure of the memory that their parsed content takes. A single file may have as many. */
-const MOST_FILES = 64_000_000
+const MAX_CHARACTERS = 64_000_000
 
-export const newFileCache = (most = MOST_FILES): Files => new LruCache(most)
+export const newFileCache = (maxCharacters = MAX_CHARACTERS): Files => new LruCache(maxCharacters)
 
 /** Number of packages opened so far. It separates cache entries: a package that was removed and added again is a different one. */
 let opened = 0
 
 export class PackageReader {
-  readonly #kept: StoredPackage
+  readonly #package: StoredPackage
   readonly #onDamage: OnDamage
   readonly #isOwn: boolean
   readonly #files: Files
@@ -39,9 +39,9 @@ export class PackageReader {
   #isDamaged = false
 
   /** `isOwn`: the package belongs to the server and has no manifest. `files`: cache that this package may share with others. */
-  constructor(kept: StoredPackage, onDamage: OnDamage, isOwn = false, files = newFileCache()) {
+  constructor(stored: StoredPackage, onDamage: OnDamage, isOwn = false, files = newFileCache()) {
     this.#files = files
-    this.#kept = kept
+    this.#package = stored
     this.#onDamage = onDamage
     this.#isOwn = isOwn
   }
@@ -52,8 +52,8 @@ export class PackageReader {
    */
   file<Definition>(file: string): Promise<PackageFile<Definition>> {
     const name = `${this.#number} ${file}`
-    const known = this.#files.get(name)
-    if (known !== undefined) return known as Promise<PackageFile<Definition>>
+    const cached = this.#files.get(name)
+    if (cached !== undefined) return cached as Promise<PackageFile<Definition>>
     const loading = this.#load(`${file}.json`)
     const read = loading.then(({ definitions }) => definitions)
     this.#files.set(name, read, 0)
@@ -78,19 +78,19 @@ export class PackageReader {
 
   /** Reads every file. Returns true if none is damaged. */
   async isWhole(): Promise<boolean> {
-    const files = Object.keys((await this.#known())?.files ?? {}).map((file) => file.replace(/\.json$/, ''))
+    const files = Object.keys((await this.#readManifest())?.files ?? {}).map((file) => file.replace(/\.json$/, ''))
     const types = Object.values(await this.file<string>('index'))
     await Promise.all([...new Set(['index', 'value-sets', 'code-systems', ...types, ...files])].map((file) => this.file(file)))
     return !this.#isDamaged
   }
 
   async #partsOf(list: DefinitionList): Promise<number> {
-    const files = Object.keys((await this.#known())?.files ?? {})
+    const files = Object.keys((await this.#readManifest())?.files ?? {})
     return files.filter((file) => file.startsWith(`${list}-`)).length
   }
 
   async #load(file: string): Promise<Loaded> {
-    const digests = (await this.#known())?.files
+    const digests = (await this.#readManifest())?.files
     if (digests !== undefined && !Object.hasOwn(digests, file)) return NOTHING
     const text = await this.#text(file)
     if (text === undefined) return NOTHING
@@ -101,7 +101,7 @@ export class PackageReader {
     return { definitions: definitions as PackageFile<never>, characters: text.length }
   }
 
-  #known(): Promise<Manifest | undefined> {
+  #readManifest(): Promise<Manifest | undefined> {
     if (this.#isOwn) return Promise.resolve(undefined)
     this.#manifest ??= this.#loadManifest()
     this.#manifest.catch(() => (this.#manifest = undefined))
@@ -116,15 +116,15 @@ export class PackageReader {
   }
 
   async #text(file: string): Promise<string | undefined> {
-    const text = await this.#kept.read(file)
-    if (text === undefined && (await this.#kept.isThere())) this.#damaged(`${file} is missing`)
+    const text = await this.#package.read(file)
+    if (text === undefined && (await this.#package.isThere())) this.#damaged(`${file} is missing`)
     return text
   }
 
-  #damaged(what: string): Loaded {
-    const { name, version } = this.#kept
+  #damaged(fault: string): Loaded {
+    const { name, version } = this.#package
     this.#isDamaged = true
-    this.#onDamage(`The package ${name} ${version} is damaged: ${what}. Remove it, and add it again`)
+    this.#onDamage(`The package ${name} ${version} is damaged: ${fault}. Remove it, and add it again`)
     return NOTHING
   }
 }

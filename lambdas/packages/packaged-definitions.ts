@@ -25,7 +25,7 @@ export class PackagedDefinitions implements Conformance {
 
   constructor({ own, added, onDamage = () => undefined }: PackagesParts) {
     this.#onDamage = onDamage
-    this.#own = own.map((kept) => new PackageReader(kept, this.#noteDamage, true, this.#files))
+    this.#own = own.map((stored) => new PackageReader(stored, this.#noteDamage, true, this.#files))
     this.#added = added
     this.#now = { state: '', packages: this.#own }
   }
@@ -49,7 +49,7 @@ export class PackagedDefinitions implements Conformance {
       this.#damage = new Set()
       this.#now = {
         state,
-        packages: [...this.#own, ...packages.map((kept) => new PackageReader(kept, this.#noteDamage, false, this.#files))],
+        packages: [...this.#own, ...packages.map((stored) => new PackageReader(stored, this.#noteDamage, false, this.#files))],
       }
     }
     return state
@@ -67,16 +67,16 @@ export class PackagedDefinitions implements Conformance {
   ): Promise<Definition | undefined> {
     const { url, version } = splitCanonical(canonical)
     await this.state()
-    const isAsked = (definition: Definition | undefined): definition is Definition =>
+    const isMatch = (definition: Definition | undefined): definition is Definition =>
       definition !== undefined && (version === undefined || definition.version === version)
     const [r4] = this.#own
-    const ofR4 = r4 && (await lookUp(r4, url))
-    if (isAsked(ofR4)) return ofR4
+    const definition = r4 && (await lookUp(r4, url))
+    if (isMatch(definition)) return definition
     // Look up in parallel: each package may need several requests.
     const others = this.#now.packages.filter((each) => each !== r4)
     const found: readonly (Definition | undefined)[] = await Promise.all(others.map((each) => lookUp(each, url)))
     // The sort is stable, so of two definitions of the same version the first takes precedence.
-    return found.filter(isAsked).toSorted(comparePrecedence)[0]
+    return found.filter(isMatch).toSorted(comparePrecedence)[0]
   }
 }
 

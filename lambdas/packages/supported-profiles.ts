@@ -10,7 +10,7 @@ export function supportedProfiles(added: AddedPackages, onDamage: OnDamage): () 
   return async () => {
     const { state, packages } = await added.now()
     if (last?.state !== state) {
-      last = { state, profiles: profilesIn(packages.map((kept) => new PackageReader(kept, onDamage))) }
+      last = { state, profiles: profilesIn(packages.map((stored) => new PackageReader(stored, onDamage))) }
       last.profiles.catch(() => (last = undefined))
     }
     return last.profiles
@@ -18,10 +18,10 @@ export function supportedProfiles(added: AddedPackages, onDamage: OnDamage): () 
 }
 
 async function profilesIn(packages: readonly PackageReader[]): Promise<ProfilesByType> {
-  const byType = new Map<string, Set<string>>()
+  const profilesByType = new Map<string, Set<string>>()
   for (const [canonical, type] of (await Promise.all(packages.map(indexOf))).flat())
-    byType.set(type, (byType.get(type) ?? new Set()).add(canonical))
-  return byType
+    profilesByType.set(type, (profilesByType.get(type) ?? new Set()).add(canonical))
+  return profilesByType
 }
 
 async function indexOf(each: PackageReader): Promise<readonly (readonly [canonical: string, type: string])[]> {

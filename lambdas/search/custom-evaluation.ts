@@ -17,43 +17,53 @@ import { type EvaluationInput, InterpretedExpression } from './interpreted-value
 export type OnFailure = (code: string, error: unknown) => void
 
 export type CustomEvaluation = {
-  readonly values: (place: EvaluationInput, onFailure?: OnFailure) => readonly TypedValue[]
+  readonly values: (input: EvaluationInput, onFailure?: OnFailure) => readonly TypedValue[]
   /** Evaluates many inputs together, where single evaluations are slow or impossible. Returns a promise if it is asynchronous. */
-  readonly ahead?: (places: readonly EvaluationInput[], expressions: ExpressionRunner) => Promise<void> | void
+  readonly ahead?: (inputs: readonly EvaluationInput[], expressions: ExpressionRunner) => Promise<void> | void
 }
 
-/** Creates the evaluation of a parameter. `by`: compiled branches, or an interpreted expression, which has values only after `ahead`. */
-export function customEvaluation(code: string, by: readonly Branch[] | InterpretedExpression, purse: EvaluationBudget): CustomEvaluation {
-  if (by instanceof InterpretedExpression)
-    return { values: caught(code, (place) => by.values(place.by)), ahead: (places, expressions) => by.ahead(places, expressions) }
-  const evaluate = prepareBranches(by, MAX_WORK_ITEMS)
-  const plain = (place: EvaluationInput): readonly TypedValue[] => evaluate(focusOf(place), place.resource)
-  if (!mayTakeLong(by)) return { values: caught(code, plain) }
-  const watched = new Watched(plain, purse)
-  return { values: caught(code, (place) => watched.values(place)), ahead: (places) => watched.ahead(places) }
+/**
+ * Creates the evaluation of a parameter. `expression`: compiled branches, or an interpreted expression, which has values only after
+ * `ahead`.
+ */
+export function customEvaluation(
+  code: string,
+  expression: readonly Branch[] | InterpretedExpression,
+  budget: EvaluationBudget,
+): CustomEvaluation {
+  if (expression instanceof InterpretedExpression)
+    return {
+      values: reportFailures(code, (input) => expression.values(input.key)),
+      ahead: (inputs, expressions) => expression.ahead(inputs, expressions),
+    }
+  const evaluate = prepareBranches(expression, MAX_WORK_ITEMS)
+  const plain = (input: EvaluationInput): readonly TypedValue[] => evaluate(focusOf(input), input.resource)
+  if (!mayTakeLong(expression)) return { values: reportFailures(code, plain) }
+  const budgeted = new BudgetedEvaluation(plain, budget)
+  return { values: reportFailures(code, (input) => budgeted.values(input)), ahead: (inputs) => budgeted.ahead(inputs) }
 }
 
 const focusOf = ({ resource, focus }: EvaluationInput): unknown => (focus === undefined ? resource : focus.value)
 
-const caught =
-  (code: string, evaluate: (place: EvaluationInput) => readonly TypedValue[]): CustomEvaluation['values'] =>
-  (place, onFailure) => {
+const reportFailures =
+  (code: string, evaluate: (input: EvaluationInput) => readonly TypedValue[]): CustomEvaluation['values'] =>
+  (input, onFailure) => {
     try {
-      return evaluate(place)
+      return evaluate(input)
     } catch (error) {
       onFailure?.(code, error)
       return []
     }
   }
 
-const WATCHED = new WeakMap<CustomMapping, boolean>()
+const SLOW = new WeakMap<CustomMapping, boolean>()
 
 /** Whether a part of the parameter is evaluated under a time limit or in another process. */
 export function usesEvaluationBudget(mapping: CustomMapping): boolean {
   const { interpreted, values, components = [] } = mapping
-  const known = WATCHED.get(mapping) ?? (interpreted === true || mayTakeLong([values, components.map((each) => each.values)]))
-  WATCHED.set(mapping, known)
-  return known
+  const isSlow = SLOW.get(mapping) ?? (interpreted === true || mayTakeLong([values, components.map((each) => each.values)]))
+  SLOW.set(mapping, isSlow)
+  return isSlow
 }
 
 /** Whether one of these parameters is interpreted. It has no values unless it is evaluated ahead. */
@@ -61,49 +71,49 @@ export const hasInterpretedMappings = (custom: readonly CustomMapping[] = []): b
   custom.some(({ interpreted }) => interpreted === true)
 
 /** Maximum processor time of one evaluation in this thread, in milliseconds. Other work of the thread waits meanwhile. */
-const LONGEST_HERE = 90
+const MAX_EVALUATION_MS = 90
 /** Limits of a piece. `ms`: milliseconds after which no evaluation starts, so that other work can run. `count`: maximum evaluations. */
 const PIECE = { ms: 10, count: 64 }
 
-class Watched {
-  readonly #evaluate: (place: EvaluationInput) => readonly TypedValue[]
-  readonly #known = new WeakMap<object, TimedOutcome<readonly TypedValue[]>>()
+class BudgetedEvaluation {
+  readonly #evaluate: (input: EvaluationInput) => readonly TypedValue[]
+  readonly #cache = new WeakMap<object, TimedOutcome<readonly TypedValue[]>>()
   readonly #share: PerExpressionBudget
 
-  constructor(evaluate: (place: EvaluationInput) => readonly TypedValue[], purse: EvaluationBudget) {
+  constructor(evaluate: (input: EvaluationInput) => readonly TypedValue[], budget: EvaluationBudget) {
     this.#evaluate = evaluate
-    this.#share = new PerExpressionBudget(purse)
+    this.#share = new PerExpressionBudget(budget)
   }
 
-  values(place: EvaluationInput): readonly TypedValue[] {
-    const focus = focusOf(place)
-    const known = isElement(focus) ? this.#known.get(focus) : undefined
-    const outcome = known ?? this.#outcomes([place])[0]!
+  values(input: EvaluationInput): readonly TypedValue[] {
+    const focus = focusOf(input)
+    const cached = isElement(focus) ? this.#cache.get(focus) : undefined
+    const outcome = cached ?? this.#outcomes([input])[0]!
     if ('error' in outcome) throw outcome.error
     return outcome.result
   }
 
   /** Evaluates in pieces and yields to other work between them. */
-  async ahead(places: readonly EvaluationInput[]): Promise<void> {
-    const elements = places.filter((place) => isElement(focusOf(place)))
+  async ahead(inputs: readonly EvaluationInput[]): Promise<void> {
+    const elements = inputs.filter((input) => isElement(focusOf(input)))
     for (let first = 0; first < elements.length; ) {
       const outcomes = this.#outcomes(elements.slice(first, first + PIECE.count))
-      for (const [i, outcome] of outcomes.entries()) this.#known.set(focusOf(elements[first + i]!) as object, outcome)
+      for (const [i, outcome] of outcomes.entries()) this.#cache.set(focusOf(elements[first + i]!) as object, outcome)
       first += outcomes.length
       if (first < elements.length) await new Promise((resolve) => setImmediate(resolve))
     }
   }
 
   /** Returns the outcomes of the places that start in this piece, at least the first. If none may start, all are TookTooLong. */
-  #outcomes(places: readonly EvaluationInput[]): readonly TimedOutcome<readonly TypedValue[]>[] {
-    const budget = this.#share.allowance()
-    if (budget === undefined) {
-      this.#share.pass(places.length)
-      return places.map(() => ({ ms: 0, error: new TookTooLong() }))
+  #outcomes(inputs: readonly EvaluationInput[]): readonly TimedOutcome<readonly TypedValue[]>[] {
+    const limits = this.#share.nextLimits()
+    if (limits === undefined) {
+      this.#share.pass(inputs.length)
+      return inputs.map(() => ({ ms: 0, error: new TookTooLong() }))
     }
-    const works = places.map((place) => () => this.#evaluate(place))
-    const { each, all } = budget
-    const outcomes = runEachWithin({ each: Math.min(each, LONGEST_HERE), all: Math.min(all, PIECE.ms), overruns: 1 }, works)
+    const works = inputs.map((input) => () => this.#evaluate(input))
+    const { each, all } = limits
+    const outcomes = runEachWithin({ each: Math.min(each, MAX_EVALUATION_MS), all: Math.min(all, PIECE.ms), overruns: 1 }, works)
     return outcomes.slice(0, this.#share.settle(outcomes.map(settledOf)))
   }
 }

@@ -27,7 +27,7 @@ export function matchesPredicate(where: Predicate, document: IndexDocument): boo
     case 'present':
       return document.present.includes(where.field)
     case 'tuple':
-      return (document.tuples[where.field] ?? []).some((tuple) => isMet(where, tuple))
+      return (document.tuples[where.field] ?? []).some((tuple) => tuplePasses(where, tuple))
     case 'compartment':
       return document.compartments.some((compartment) => isAmong(where.oneOf, compartment))
   }
@@ -45,7 +45,7 @@ function isAmong(texts: readonly string[], text: string): boolean {
   return set.has(text)
 }
 
-const isMet = (test: Extract<Predicate, { kind: 'tuple' }>, { key, labels, ranges }: Tuple): boolean =>
+const tuplePasses = (test: Extract<Predicate, { kind: 'tuple' }>, { key, labels, ranges }: Tuple): boolean =>
   (test.key === undefined || key === test.key) &&
   test.labels.every(({ text, whole }) => labels.some((label) => (whole ? label === text : label.startsWith(text)))) &&
   test.ranges.every((range, i) => ranges[i] !== undefined && passes(range, ranges[i]))

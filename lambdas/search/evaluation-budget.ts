@@ -21,11 +21,11 @@ const LONGEST = 250
 /** The same maximum if little of the budget is left, in milliseconds. */
 const SHORTEST = 10
 /** Budget for evaluations up to `LONGEST`, in milliseconds: 20 that are stopped. */
-const MOST = 20 * LONGEST
-/** Budget that remains after `MOST` is used up, in milliseconds: 500 evaluations that are stopped at `SHORTEST`. */
-const LAST = 500 * SHORTEST
+const FULL = 20 * LONGEST
+/** Budget that remains after `FULL` is used up, in milliseconds: 500 evaluations that are stopped at `SHORTEST`. */
+const RESERVE = 500 * SHORTEST
 /** Size of the shared budget, in budgets of a tenant. */
-const PURSES = 2
+const SHARED_FACTOR = 2
 /** Maximum milliseconds of an evaluation that is free of charge. */
 const CHEAP = 25
 /** Milliseconds that a cheap evaluation earns back. 8,000 of them make up for one that was stopped. */
@@ -38,7 +38,7 @@ export class SharedBudget {
   readonly #full: number
   #left: number
 
-  constructor(full = PURSES * (MOST + LAST)) {
+  constructor(full = SHARED_FACTOR * (FULL + RESERVE)) {
     this.#full = full
     this.#left = full
   }
@@ -57,29 +57,29 @@ export class SharedBudget {
 }
 
 export class EvaluationBudget {
-  readonly #last: number
+  readonly #reserve: number
   readonly #full: number
-  readonly #chest: SharedBudget
+  readonly #shared: SharedBudget
   #own: number
 
   /**
-   * `most`: milliseconds for evaluations of full length. `last`: milliseconds for short ones after that. `chest`: shared budget, or a new
-   * one.
+   * `full`: milliseconds for evaluations of full length. `reserve`: milliseconds for short ones after that. `shared`: shared budget, or a
+   * new one.
    */
-  constructor(most = MOST, last = LAST, chest = new SharedBudget(PURSES * (most + last))) {
-    this.#last = last
-    this.#full = most + last
-    this.#chest = chest
+  constructor(full = FULL, reserve = RESERVE, shared = new SharedBudget(SHARED_FACTOR * (full + reserve))) {
+    this.#reserve = reserve
+    this.#full = full + reserve
+    this.#shared = shared
     this.#own = this.#full
   }
 
   get #left(): number {
-    return Math.min(this.#own, this.#chest.left - (this.#full - this.#own))
+    return Math.min(this.#own, this.#shared.left - (this.#full - this.#own))
   }
 
   /** Returns the limits of the next evaluations, or undefined if the budget is used up. */
-  allowance(): EvaluationLimits | undefined {
-    const free = this.#left - this.#last
+  nextLimits(): EvaluationLimits | undefined {
+    const free = this.#left - this.#reserve
     if (free >= LONGEST) return { each: LONGEST, all: free, overruns: 4 }
     return this.#left < SHORTEST ? undefined : { each: SHORTEST, all: this.#left, overruns: 1 }
   }
@@ -96,53 +96,53 @@ export class EvaluationBudget {
 
   #take(ms: number): void {
     this.#own -= ms
-    this.#chest.take(ms)
+    this.#shared.take(ms)
   }
 
   #give(ms: number): void {
     this.#own = Math.min(this.#full, this.#own + ms)
-    this.#chest.give(ms)
+    this.#shared.give(ms)
   }
 }
 
 /** Share of one expression in a budget. */
 export class PerExpressionBudget {
-  readonly #purse: EvaluationBudget
+  readonly #budget: EvaluationBudget
   #overruns = 0
 
-  constructor(purse: EvaluationBudget) {
-    this.#purse = purse
+  constructor(budget: EvaluationBudget) {
+    this.#budget = budget
   }
 
   /** Returns undefined if no evaluation may start: the budget is used up or the expression had too many overruns. */
-  allowance(): EvaluationLimits | undefined {
-    const allowance = this.#purse.allowance()
-    const overruns = (allowance?.overruns ?? 0) - this.#overruns
-    return allowance === undefined || overruns <= 0 ? undefined : { ...allowance, overruns }
+  nextLimits(): EvaluationLimits | undefined {
+    const limits = this.#budget.nextLimits()
+    const overruns = (limits?.overruns ?? 0) - this.#overruns
+    return limits === undefined || overruns <= 0 ? undefined : { ...limits, overruns }
   }
 
   /** Charges the evaluations that started and returns their number. All of them precede the first that did not start. */
   settle(outcomes: readonly EvaluationCost[]): number {
-    const notBegun = outcomes.findIndex(({ ms, isTooCostly }) => isTooCostly && ms === 0)
-    const begun = notBegun < 0 ? outcomes : outcomes.slice(0, notBegun)
-    for (const outcome of begun) {
+    const notStarted = outcomes.findIndex(({ ms, isTooCostly }) => isTooCostly && ms === 0)
+    const started = notStarted < 0 ? outcomes : outcomes.slice(0, notStarted)
+    for (const outcome of started) {
       if (outcome.isTooCostly) this.#overruns++
-      this.#purse.settle(outcome)
+      this.#budget.settle(outcome)
     }
-    return begun.length
+    return started.length
   }
 
   pass(count: number): void {
-    this.#purse.pass(count)
+    this.#budget.pass(count)
   }
 }
 
-const CHEST = new SharedBudget()
-const OF_TENANTS = new Map<string, EvaluationBudget>()
+const SHARED = new SharedBudget()
+const TENANT_BUDGETS = new Map<string, EvaluationBudget>()
 
 /** Returns the budget of all expressions of a tenant in this process. */
 export function evaluationBudgetOf(tenant: string): EvaluationBudget {
-  const purse = OF_TENANTS.get(tenant) ?? new EvaluationBudget(MOST, LAST, CHEST)
-  OF_TENANTS.set(tenant, purse)
-  return purse
+  const budget = TENANT_BUDGETS.get(tenant) ?? new EvaluationBudget(FULL, RESERVE, SHARED)
+  TENANT_BUDGETS.set(tenant, budget)
+  return budget
 }

@@ -5,37 +5,37 @@ import type { TypedValue } from './parameters.ts'
 /** Maximum characters of a cached text. Longer texts seldom recur. */
 const LONGEST = 200
 
-/** Caches the results for at most `most` texts. */
-export function cacheByText<T extends string | object>(most: number, make: (text: string) => T): (text: string) => T {
-  const made = cacheByCode(most, (_none, text) => make(text))
-  return (text) => made('', text)
+/** Caches the results for at most `limit` texts. */
+export function cacheByText<T extends string | object>(limit: number, make: (text: string) => T): (text: string) => T {
+  const cached = cacheByCode(limit, (_none, text) => make(text))
+  return (text) => cached('', text)
 }
 
-/** Caches the results for at most `most` codes, each for its latest system only. A full cache is emptied. */
-export function cacheByCode<T>(most: number, make: (system: string, code: string) => T): (system: string, code: string) => T {
-  const known = new Map<string, { readonly system: string; readonly made: T }>()
+/** Caches the results for at most `limit` codes, each for its latest system only. A full cache is emptied. */
+export function cacheByCode<T>(limit: number, make: (system: string, code: string) => T): (system: string, code: string) => T {
+  const cache = new Map<string, { readonly system: string; readonly result: T }>()
   return (system, code) => {
-    const last = known.get(code)
-    if (last !== undefined && last.system === system) return last.made
-    const made = make(system, code)
-    if (code.length + system.length > LONGEST) return made
-    if (known.size >= most) known.clear()
-    known.set(code, { system, made })
-    return made
+    const last = cache.get(code)
+    if (last !== undefined && last.system === system) return last.result
+    const result = make(system, code)
+    if (code.length + system.length > LONGEST) return result
+    if (cache.size >= limit) cache.clear()
+    cache.set(code, { system, result })
+    return result
   }
 }
 
 /** Caches the results for the elements of the last resource, because several parameters read the same element. */
 export function cachePerResource<T>(make: (value: TypedValue, resource: Element) => T): (value: TypedValue, resource: Element) => T {
-  const known = new Map<unknown, { readonly type: string; readonly made: T }>()
+  const cache = new Map<unknown, { readonly type: string; readonly result: T }>()
   let last: Element | undefined
   return (value, resource) => {
-    if (resource !== last && known.size > 0) known.clear()
+    if (resource !== last && cache.size > 0) cache.clear()
     last = resource
-    const before = known.get(value.value)
-    if (before?.type === value.type) return before.made
-    const made = make(value, resource)
-    known.set(value.value, { type: value.type, made })
-    return made
+    const before = cache.get(value.value)
+    if (before?.type === value.type) return before.result
+    const result = make(value, resource)
+    cache.set(value.value, { type: value.type, result })
+    return result
   }
 }

@@ -5,41 +5,41 @@ import { type Element, isElement } from '../fhir/resource.ts'
 import type { Evaluation, EvaluationResult, ExpressionRunner, FoundElement, FoundValue } from '../ports/execution/expression-runner.ts'
 import { type EvaluationBudget, type EvaluationCost, PerExpressionBudget } from './evaluation-budget.ts'
 
-/** `by`: object to which the values are bound. Without `focus` the evaluation starts at the resource. */
-export type EvaluationInput = { readonly by: object; readonly resource: Element; readonly focus?: { readonly value: unknown } }
+/** `key`: object to which the values are bound. Without `focus` the evaluation starts at the resource. */
+export type EvaluationInput = { readonly key: object; readonly resource: Element; readonly focus?: { readonly value: unknown } }
 
 export class InterpretedExpression {
   readonly #expression: string
   readonly #type: string
-  readonly #known = new WeakMap<object, readonly TypedValue[] | Error>()
+  readonly #results = new WeakMap<object, readonly TypedValue[] | Error>()
   readonly #share: PerExpressionBudget
 
-  constructor(expression: string, type: string, purse: EvaluationBudget) {
+  constructor(expression: string, type: string, budget: EvaluationBudget) {
     this.#expression = expression
     this.#type = type
-    this.#share = new PerExpressionBudget(purse)
+    this.#share = new PerExpressionBudget(budget)
   }
 
   /** Returns the values. Throws the error that the evaluation failed with, or NotEvaluated if there was none. */
-  values(by: object): readonly TypedValue[] {
-    const known = this.#known.get(by) ?? new Unevaluable('NotEvaluated', '')
-    if (known instanceof Error) throw known
-    return known
+  values(key: object): readonly TypedValue[] {
+    const result = this.#results.get(key) ?? new Unevaluable('NotEvaluated', '')
+    if (result instanceof Error) throw result
+    return result
   }
 
-  async ahead(places: readonly EvaluationInput[], expressions: ExpressionRunner): Promise<void> {
-    const unknown = places.filter(({ by }) => !this.#known.has(by))
+  async ahead(inputs: readonly EvaluationInput[], expressions: ExpressionRunner): Promise<void> {
+    const pending = inputs.filter(({ key }) => !this.#results.has(key))
     const done: EvaluationResult[] = []
-    for (let budget = this.#share.allowance(); done.length < unknown.length && budget !== undefined; budget = this.#share.allowance()) {
-      const asked = unknown.slice(done.length).map((each) => this.#asked(each))
-      const outcomes = await expressions.evaluate(asked, budget)
+    for (let limits = this.#share.nextLimits(); done.length < pending.length && limits !== undefined; limits = this.#share.nextLimits()) {
+      const evaluations = pending.slice(done.length).map((each) => this.#evaluationOf(each))
+      const outcomes = await expressions.evaluate(evaluations, limits)
       done.push(...outcomes.slice(0, this.#share.settle(outcomes.map(settledOf))))
     }
-    this.#share.pass(unknown.length - done.length)
-    for (const [i, place] of unknown.entries()) this.#known.set(place.by, knownOf(done[i] ?? NOT_BEGUN, place))
+    this.#share.pass(pending.length - done.length)
+    for (const [i, input] of pending.entries()) this.#results.set(input.key, resultOf(done[i] ?? NOT_STARTED, input))
   }
 
-  #asked({ resource, focus }: EvaluationInput): Evaluation {
+  #evaluationOf({ resource, focus }: EvaluationInput): Evaluation {
     const evaluation = { expression: this.#expression, type: this.#type, resource: writeJson(resource) }
     return focus === undefined ? evaluation : { ...evaluation, focus: writeJson(focus.value) }
   }
@@ -55,16 +55,16 @@ class Unevaluable extends Error {
   }
 }
 
-const NOT_BEGUN: EvaluationResult = { failure: 'too-costly', name: 'TookTooLong', reason: '', ms: 0 }
+const NOT_STARTED: EvaluationResult = { failure: 'too-costly', name: 'TookTooLong', reason: '', ms: 0 }
 
 const settledOf = (outcome: EvaluationResult): EvaluationCost => ({
   ms: outcome.ms + (outcome.lost ?? 0),
   isTooCostly: 'failure' in outcome && outcome.failure === 'too-costly',
 })
 
-function knownOf(outcome: EvaluationResult, place: EvaluationInput): readonly TypedValue[] | Error {
+function resultOf(outcome: EvaluationResult, input: EvaluationInput): readonly TypedValue[] | Error {
   if ('failure' in outcome) return new Unevaluable(outcome.name, outcome.reason)
-  return outcome.values.map((found) => typedOf(found, place)).map(valueOfExtension)
+  return outcome.values.map((found) => typedOf(found, input)).map(valueOfExtension)
 }
 
 /** Replaces an extension at the end of an expression by its value. No parameter reads an extension without a value. */

@@ -89,7 +89,7 @@ function customOf(custom: readonly CustomMapping[], type: string): readonly Sear
   let prepared = PREPARED.get(custom)
   if (prepared === undefined) {
     const byBase = Map.groupBy(custom, ({ base }) => base)
-    prepared = new Map([...byBase].map(([base, list]) => [base, list.map(knownParameterOf)]))
+    prepared = new Map([...byBase].map(([base, list]) => [base, list.map(customParameterOf)]))
     PREPARED.set(custom, prepared)
   }
   return prepared.get(type) ?? []
@@ -107,8 +107,8 @@ const REGISTRY = new Map<string, Registered>()
 const NONE: Registered = { list: [], byCode: new Map() }
 
 function registered(type: string): Registered {
-  const known = REGISTRY.get(type)
-  if (known !== undefined) return known
+  const registered = REGISTRY.get(type)
+  if (registered !== undefined) return registered
   if (!Object.hasOwn(mappings, type)) return NONE
   const list = [...mappingsOf('Resource'), ...(type === 'Resource' ? [] : mappingsOf(type))].map(parameterOf)
   const found = { list, byCode: new Map(list.map((parameter) => [parameter.code, parameter])) }
@@ -121,7 +121,7 @@ const mappingsOf = (type: string): readonly Mapping[] => mappings[type]!
 function parameterOf(mapping: Mapping): SearchParameter {
   const evaluate = prepareBranches(mapping.values)
   return Object.freeze({
-    ...named(mapping),
+    ...namesOf(mapping),
     valueTypes: valueTypesOf(mapping),
     components: (mapping.components ?? []).map(componentOf),
     values: (resource: Element) => evaluate(resource, resource),
@@ -131,29 +131,29 @@ function parameterOf(mapping: Mapping): SearchParameter {
 function componentOf(mapping: ComponentMapping): CompositeComponent {
   const evaluate = new Map(Object.entries(mapping.values).map(([start, branches]) => [start, prepareBranches(branches)]))
   return Object.freeze({
-    ...named(mapping),
+    ...namesOf(mapping),
     values: (base: TypedValue, resource: Element) => evaluate.get(base.type)?.(base.value, resource) ?? [],
   })
 }
 
-const KNOWN = new WeakMap<CustomMapping, SearchParameter>()
+const CUSTOM_PARAMETERS = new WeakMap<CustomMapping, SearchParameter>()
 
 /** Returns the same object for a mapping in every list. So an abandoned expression stays abandoned when another parameter is defined. */
-function knownParameterOf(mapping: CustomMapping): SearchParameter {
-  const parameter = KNOWN.get(mapping) ?? ownParameterOf(mapping)
-  KNOWN.set(mapping, parameter)
+function customParameterOf(mapping: CustomMapping): SearchParameter {
+  const parameter = CUSTOM_PARAMETERS.get(mapping) ?? ownParameterOf(mapping)
+  CUSTOM_PARAMETERS.set(mapping, parameter)
   return parameter
 }
 
 function ownParameterOf(mapping: CustomMapping): SearchParameter {
   const { tenant = '', base, code, field, expression, values, components = [], interpreted } = mapping
-  const purse = evaluationBudgetOf(tenant)
-  const own = customEvaluation(code, interpreted ? new InterpretedExpression(expression, base, purse) : values, purse)
+  const budget = evaluationBudgetOf(tenant)
+  const own = customEvaluation(code, interpreted ? new InterpretedExpression(expression, base, budget) : values, budget)
   const parts = components.map((each) => ownComponentOf(each, mapping))
-  const valuesOf = (resource: Element, onFailure?: OnFailure) => own.values({ by: resource, resource }, onFailure)
+  const valuesOf = (resource: Element, onFailure?: OnFailure) => own.values({ key: resource, resource }, onFailure)
   const ahead = async (resources: readonly Element[], expressions: ExpressionRunner): Promise<void> => {
     await own.ahead?.(
-      resources.map((resource) => ({ by: resource, resource })),
+      resources.map((resource) => ({ key: resource, resource })),
       expressions,
     )
     const bases = parts.length === 0 ? [] : resources.flatMap((resource) => valuesOf(resource).map((base) => ({ base, resource })))
@@ -161,7 +161,7 @@ function ownParameterOf(mapping: CustomMapping): SearchParameter {
   }
   const valueTypes = interpreted ? [] : valueTypesOf(mapping)
   return Object.freeze({
-    ...named(mapping),
+    ...namesOf(mapping),
     field,
     valueTypes,
     components: parts,
@@ -172,34 +172,34 @@ function ownParameterOf(mapping: CustomMapping): SearchParameter {
 
 type Base = { readonly base: TypedValue; readonly resource: Element }
 
-const placeOf = ({ base, resource }: Base): EvaluationInput => ({ by: base, resource, focus: base })
+const inputOf = ({ base, resource }: Base): EvaluationInput => ({ key: base, resource, focus: base })
 
 function ownComponentOf(
   mapping: ComponentMapping,
   { tenant = '', code, interpreted }: CustomMapping,
 ): CompositeComponent & { readonly ahead: (bases: readonly Base[], expressions: ExpressionRunner) => Promise<void> } {
-  const byStart = new Map<string, CustomEvaluation>()
-  const purse = evaluationBudgetOf(tenant)
+  const evaluations = new Map<string, CustomEvaluation>()
+  const budget = evaluationBudgetOf(tenant)
   const evaluationOn = (start: string): CustomEvaluation => {
-    const known = byStart.get(start)
-    if (known !== undefined) return known
-    const by = interpreted ? new InterpretedExpression(mapping.expression, start, purse) : (mapping.values[start] ?? [])
-    const made = customEvaluation(code, by, purse)
-    byStart.set(start, made)
-    return made
+    const existing = evaluations.get(start)
+    if (existing !== undefined) return existing
+    const expression = interpreted ? new InterpretedExpression(mapping.expression, start, budget) : (mapping.values[start] ?? [])
+    const evaluation = customEvaluation(code, expression, budget)
+    evaluations.set(start, evaluation)
+    return evaluation
   }
   return Object.freeze({
-    ...named(mapping),
+    ...namesOf(mapping),
     values: (base: TypedValue, resource: Element, onFailure?: OnFailure) =>
-      evaluationOn(base.type).values(placeOf({ base, resource }), onFailure),
+      evaluationOn(base.type).values(inputOf({ base, resource }), onFailure),
     async ahead(bases: readonly Base[], expressions: ExpressionRunner) {
-      for (const [start, some] of Map.groupBy(bases, ({ base }) => base.type))
-        await evaluationOn(start).ahead?.(some.map(placeOf), expressions)
+      for (const [start, group] of Map.groupBy(bases, ({ base }) => base.type))
+        await evaluationOn(start).ahead?.(group.map(inputOf), expressions)
     },
   })
 }
 
-const named = ({ code, type, url, expression, targets }: Omit<Mapping, 'values' | 'components'>) => ({
+const namesOf = ({ code, type, url, expression, targets }: Omit<Mapping, 'values' | 'components'>) => ({
   code,
   field: code,
   type: type as ParameterType,

@@ -15,11 +15,11 @@ const ASCII = /^[\u0000-\u007f]*$/
 
 /** Converts to upper case first, where ß becomes two letters: https://www.unicode.org/reports/tr44/#SpecialCasing.txt */
 const foldLetters = (text: string): string =>
-  withoutMarks(withoutMarks(text).toLowerCase().toUpperCase())
+  withoutDiacritics(withoutDiacritics(text).toLowerCase().toUpperCase())
     .toLowerCase()
     .replace(/[^\u0000-\u007f]/gu, (letter) => LETTERS.get(letter) ?? letter)
 
-const withoutMarks = (text: string): string => text.normalize('NFKD').replace(/\p{M}/gu, '')
+const withoutDiacritics = (text: string): string => text.normalize('NFKD').replace(/\p{M}/gu, '')
 
 /** Letters that Unicode does not decompose, replaced as in its transliteration Latin-ASCII: https://cldr.unicode.org/. And σ for ς. */
 const LETTERS: ReadonlyMap<string, string> = new Map(

@@ -151,7 +151,7 @@ describe('An export of a store with damaged resources', () => {
         world,
         jobOf(5, {
           ...{ id: `of-${scopes.join('').length}`, level: 'patient', asked: { patients: ['Patient/b'], types: ['Observation'] } },
-          access: accessOf({ scopes, isKnown: true, isOfClient: true, patientScopesWithoutContext: 'all' }),
+          access: accessOf({ scopes, isIdentified: true, isClientToken: true, patientScopesWithoutContext: 'all' }),
         }),
       )
     expect((await of('system/Observation.rs', 'system/Patient.rs')).ids).toEqual({ Observation: ['sound'] })
@@ -164,7 +164,7 @@ describe('An export of a store with damaged resources', () => {
     await world.save(1, { resourceType: 'Binary', id: 'z', contentType: 'text/plain' })
     world.damage('Binary/z', 1, BROKEN)
     const access = (...scopes: readonly string[]): Access =>
-      accessOf({ scopes, isKnown: true, isOfClient: true, patientScopesWithoutContext: 'all' })
+      accessOf({ scopes, isIdentified: true, isClientToken: true, patientScopesWithoutContext: 'all' })
     const toldTo = async (scopes: readonly string[], types?: readonly string[]) =>
       (await exported(world, jobOf(5, { level: 'system', access: access(...scopes), asked: types === undefined ? {} : { types } }))).told
     expect(await toldTo(['system/Observation.rs?code=x', 'system/Patient.rs'])).toEqual([

@@ -76,8 +76,8 @@ describe('The manifest of a Group export', () => {
   const accessFor = (...scopes: readonly string[]) =>
     accessOf({
       scopes: ['system/Group.rs', 'system/Patient.rs', ...scopes],
-      isKnown: false,
-      isOfClient: true,
+      isIdentified: false,
+      isClientToken: true,
       patientScopesWithoutContext: 'all',
     })
 

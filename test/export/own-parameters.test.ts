@@ -71,7 +71,12 @@ describe('A parameter that is changed or deleted during an export', () => {
   const scoped = (query: string) =>
     jobOf(5, {
       level: 'system',
-      access: accessOf({ scopes: [`system/Patient.rs?${query}`], isKnown: true, isOfClient: true, patientScopesWithoutContext: 'all' }),
+      access: accessOf({
+        scopes: [`system/Patient.rs?${query}`],
+        isIdentified: true,
+        isClientToken: true,
+        patientScopesWithoutContext: 'all',
+      }),
       asked: { types: ['Patient'] },
     })
 

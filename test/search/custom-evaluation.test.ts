@@ -15,7 +15,7 @@ const BRANCHES = createCompiler(R4).branches("Patient.name.given.where(matches('
 const parameterWith = (purse: EvaluationBudget): CustomEvaluation => customEvaluation('own', BRANCHES, purse)
 
 type Reading = { readonly resource: { readonly resourceType: string } }
-const placeOf = (reading: Reading) => ({ by: reading.resource, resource: reading.resource })
+const placeOf = (reading: Reading) => ({ key: reading.resource, resource: reading.resource })
 
 /** A Patient whose names take so many ms of processor time when they are first read to the end; `begun`: gets each that was looked at. */
 function slowPatient(ms: number, begun = new Set<object>()): Reading {
@@ -120,7 +120,9 @@ describe('A parameter with a slow expression', () => {
 })
 
 describe('A parameter of the separate process', () => {
-  /** Evaluates nothing: each takes what `ms` makes of what it may take, and is too costly where it is all. `begun`: what each might take. */
+  /**
+   * Evaluates nothing: each takes what `ms` makes of what it may take, and is too costly where it is all. `begun`: what each might take.
+   */
   function elsewhere(ms: (each: number) => number) {
     const begun: number[] = []
     const evaluate = async (evaluations: readonly Evaluation[], { each, all, overruns }: ExpressionBudget) => {

@@ -6,7 +6,7 @@ import type { VerifiedToken } from './verified-token.ts'
 /** How long a read stays cached, in milliseconds. */
 const FRESH = 5 * 60 * 1_000
 /** Maximum cached reads. Above it the oldest is dropped, and read again when needed. */
-const MOST = 10_000
+const MAX_READS = 10_000
 
 /** Result of a read. `at`: milliseconds since 1970. */
 type Read = { readonly at: number; readonly patients: readonly string[] | undefined }
@@ -29,9 +29,9 @@ export class ActingPersons {
     const { tenant, fhirUser = '', actsFor } = token
     // A RelatedPerson without patients in the token sees no data, so it needs no check.
     if (actsFor === undefined && !/(?:^|\/)Patient\/[^/]*$/.test(fhirUser)) return undefined
-    const known = this.#reads.get(keyOf(tenant, fhirUser))
+    const cached = this.#reads.get(keyOf(tenant, fhirUser))
     // Repeats a read that rejects the token: the person may act for the patients again.
-    if (known !== undefined && isFresh(known, now) && stillActs(known, actsFor)) return undefined
+    if (cached !== undefined && isFresh(cached, now) && stillActs(cached, actsFor)) return undefined
     return this.#checkAgain(tenant, fhirUser, actsFor, now)
   }
 
@@ -41,7 +41,7 @@ export class ActingPersons {
     this.#reads.delete(key)
     this.#reads.set(key, read)
     for (const [first] of this.#reads) {
-      if (this.#reads.size <= MOST) break
+      if (this.#reads.size <= MAX_READS) break
       this.#reads.delete(first)
     }
     // guard: token-person-still-acts

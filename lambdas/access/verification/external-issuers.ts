@@ -45,14 +45,14 @@ export type ClaimNames = {
 
 /** Default names of claims. A claim without a configured name is still read, so that a patient in the token always restricts access. */
 const NAMES: ClaimNames = { scope: 'scope', client: 'client_id', patient: 'patient', fhirUser: 'fhirUser' }
-const MOST = 20
+const MAX_ISSUERS = 20
 
 /** Parses the setting, a JSON list. Throws RangeError with the index of the issuer, the field and the expected value. */
 export function parseIssuers(text: string): readonly ExternalIssuer[] {
   if (text === '') return []
   const list = parsed(text)
   if (!Array.isArray(list)) throw new RangeError('it must be a JSON list of issuers')
-  if (list.length > MOST) throw new RangeError(`there are more than ${MOST} issuers`)
+  if (list.length > MAX_ISSUERS) throw new RangeError(`there are more than ${MAX_ISSUERS} issuers`)
   const issuers = list.map(issuerOf)
   issuers.forEach(({ issuer }, i) => {
     const first = issuers.findIndex((each) => each.issuer === issuer)
@@ -71,17 +71,17 @@ function parsed(text: string): unknown {
 
 type Written = Readonly<Record<string, unknown>>
 
-const KNOWN = ['issuer', 'audience', 'jwksUri', 'tenants', 'scopes', 'claims', 'assertion']
+const MEMBERS = ['issuer', 'audience', 'jwksUri', 'tenants', 'scopes', 'claims', 'assertion']
 
 function issuerOf(each: unknown, index: number): ExternalIssuer {
   const at = `[${index}]`
-  if (!isObject(each)) throw wrong(at, 'an object', each)
-  const unknown = Object.keys(each).find((name) => !KNOWN.includes(name))
-  if (unknown !== undefined) throw new RangeError(`${at}.${unknown} is no field: there are ${KNOWN.join(', ')}`)
+  if (!isObject(each)) throw invalid(at, 'an object', each)
+  const unknown = Object.keys(each).find((name) => !MEMBERS.includes(name))
+  if (unknown !== undefined) throw new RangeError(`${at}.${unknown} is no field: there are ${MEMBERS.join(', ')}`)
   const { issuer, audience, jwksUri, scopes, claims = {} } = each
-  if (!isHttps(issuer)) throw wrong(`${at}.issuer`, 'an https URL, as it stands in iss', issuer)
-  if (typeof audience !== 'string' || audience === '') throw wrong(`${at}.audience`, 'a text, as it stands in aud', audience)
-  if (!isHttps(jwksUri)) throw wrong(`${at}.jwksUri`, 'an https URL', jwksUri)
+  if (!isHttps(issuer)) throw invalid(`${at}.issuer`, 'an https URL, as it stands in iss', issuer)
+  if (typeof audience !== 'string' || audience === '') throw invalid(`${at}.audience`, 'a text, as it stands in aud', audience)
+  if (!isHttps(jwksUri)) throw invalid(`${at}.jwksUri`, 'an https URL', jwksUri)
   const names = { ...NAMES, ...namesOf(`${at}.claims`, claims) }
   return {
     ...{ issuer, audience, jwksUri, names },
@@ -99,31 +99,31 @@ function tenantsOf(at: string, tenants: unknown = 'default'): TenantClaim {
   } catch {
     // The error below names the accepted values.
   }
-  throw wrong(at, expected, tenants)
+  throw invalid(at, expected, tenants)
 }
 
 function scopesOf(at: string, scopes: unknown): readonly string[] {
-  const given = typeof scopes === 'string' ? splitScopes(scopes) : []
-  if (given.length === 0) throw wrong(at, 'a text of scopes with spaces between', scopes)
-  const unknown = given.find((text) => parseScope(text) === undefined)
+  const list = typeof scopes === 'string' ? splitScopes(scopes) : []
+  if (list.length === 0) throw invalid(at, 'a text of scopes with spaces between', scopes)
+  const unknown = list.find((text) => parseScope(text) === undefined)
   if (unknown !== undefined) throw new RangeError(`${at}: ${JSON.stringify(unknown)} is no scope of this server`)
-  return given
+  return list
 }
 
 function assertionOf(at: string, assertion: unknown = []): AssertionRule {
   if (Array.isArray(assertion) && assertion.every((each) => typeof each === 'string' && each !== '')) return { clients: assertion }
   const [[claim, value] = [], ...others] = isObject(assertion) ? Object.entries(assertion) : []
   if (!isName(claim) || typeof value !== 'string' || value === '' || others.length > 0)
-    throw wrong(at, 'a list of clients, or an object with one claim and its value', assertion)
+    throw invalid(at, 'a list of clients, or an object with one claim and its value', assertion)
   return { claim, value }
 }
 
 function namesOf(at: string, claims: unknown): Partial<ClaimNames> {
-  if (!isObject(claims)) throw wrong(at, 'an object', claims)
-  const known = [...Object.keys(NAMES), 'tenant']
+  if (!isObject(claims)) throw invalid(at, 'an object', claims)
+  const accepted = [...Object.keys(NAMES), 'tenant']
   for (const [name, claim] of Object.entries(claims)) {
-    if (!known.includes(name)) throw new RangeError(`${at}.${name} is nothing a claim can say: there are ${known.join(', ')}`)
-    if (!isName(claim)) throw wrong(`${at}.${name}`, 'the name of a claim', claim)
+    if (!accepted.includes(name)) throw new RangeError(`${at}.${name} is nothing a claim can say: there are ${accepted.join(', ')}`)
+    if (!isName(claim)) throw invalid(`${at}.${name}`, 'the name of a claim', claim)
   }
   const names: Partial<ClaimNames> = claims
   const others = Object.entries({ ...NAMES, ...names, subject: 'sub' }).filter(([name]) => name !== 'client')
@@ -133,10 +133,10 @@ function namesOf(at: string, claims: unknown): Partial<ClaimNames> {
   return names
 }
 
-function wrong(at: string, expected: string, given: unknown): RangeError {
-  const text = JSON.stringify(given) ?? ''
+function invalid(at: string, expected: string, value: unknown): RangeError {
+  const text = JSON.stringify(value) ?? ''
   return new RangeError(
-    given === undefined
+    value === undefined
       ? `${at} is missing: ${expected}`
       : `${at} must be ${expected}, but is ${text.length > 100 ? `${text.slice(0, 100)}…` : text}`,
   )

@@ -17,7 +17,7 @@ export type JwksCacheParts = {
 /** Time after which a set is fetched again, in milliseconds. */
 const FRESH = 300_000
 /** Maximum cached sets. Above it the oldest is dropped, and fetched again when needed. */
-const MOST = 1_000
+const MAX_SETS = 1_000
 
 /** Creates the cache of one set. */
 export const keyCacheOf = (uri: string, { fetchDocument, clock, report }: JwksCacheParts): KeyCache =>
@@ -28,10 +28,10 @@ export const keyCacheOf = (uri: string, { fetchDocument, clock, report }: JwksCa
     },
     now: () => clock.now(),
     fresh: FRESH,
-    report: (error) => report(new NotFetched(`the keys of ${uri} cannot be fetched: ${whyNot(error)}`, { cause: error })),
+    report: (error) => report(new NotFetched(`the keys of ${uri} cannot be fetched: ${reasonOf(error)}`, { cause: error })),
   })
 
-const whyNot = (error: unknown): string => (error instanceof NotFetched ? error.message : 'they are no JSON Web Key Set')
+const reasonOf = (error: unknown): string => (error instanceof NotFetched ? error.message : 'they are no JSON Web Key Set')
 
 /**
  * Returns the keys of any set by its URL. `fresh`: fetches the set again, at most once in ten seconds. Throws the fault `unavailable` if
@@ -40,13 +40,13 @@ const whyNot = (error: unknown): string => (error instanceof NotFetched ? error.
 export function jwksCache(parts: JwksCacheParts): (uri: string, fresh: boolean) => Promise<readonly CachedKey[]> {
   const sets = new Map<string, KeyCache>()
   return (uri, fresh) => {
-    let held = sets.get(uri)
-    if (held === undefined) {
-      held = keyCacheOf(uri, parts)
+    let cache = sets.get(uri)
+    if (cache === undefined) {
+      cache = keyCacheOf(uri, parts)
       const [first] = sets.keys()
-      if (sets.size >= MOST) sets.delete(first!)
-      sets.set(uri, held)
+      if (sets.size >= MAX_SETS) sets.delete(first!)
+      sets.set(uri, cache)
     }
-    return held.all(fresh)
+    return cache.all(fresh)
   }
 }

@@ -21,7 +21,7 @@ export type KeySource = {
 /** Minimum milliseconds between two reads, and after a failed read. They limit the reads for unknown keys. */
 const PAUSE = 10_000
 const PAUSE_AFTER_FAILURE = 1_000
-const MOST_KEYS = 100
+const MAX_KEYS = 100
 
 /** Time span: start in milliseconds since 1970, and length in milliseconds. A clock that was set back before the start is outside. */
 type Span = { readonly from: number; readonly for: number }
@@ -35,7 +35,7 @@ export class KeyCache {
   readonly #source: KeySource
   /** Spans from the last successful read: while the keys are fresh, and while `all` may return them. */
   #read: Span = { from: Number.NEGATIVE_INFINITY, for: 0 }
-  #held: Span = this.#read
+  #usable: Span = this.#read
   /** Span in which the keys are not read again. */
   #pause: Span = this.#read
   #reading: Promise<void> | undefined
@@ -58,8 +58,8 @@ export class KeyCache {
 
   /** Returns a key. Reads the keys again if it is not found. A cached key remains valid while reads fail. Throws as `all` does. */
   async find(kid: string): Promise<CachedKey | undefined> {
-    const isMeant = (key: CachedKey): boolean => key.kid === kid
-    return this.keys.find(isMeant) ?? (await this.all(true)).find(isMeant)
+    const hasId = (key: CachedKey): boolean => key.kid === kid
+    return this.keys.find(hasId) ?? (await this.all(true)).find(hasId)
   }
 
   /**
@@ -68,28 +68,28 @@ export class KeyCache {
    */
   async all(fresh: boolean): Promise<readonly CachedKey[]> {
     const now = this.#source.now()
-    if (fresh || !isIn(this.#held, now)) await (isIn(this.#pause, now) ? this.#reading : this.#readAgain(now))
+    if (fresh || !isIn(this.#usable, now)) await (isIn(this.#pause, now) ? this.#reading : this.#readAgain(now))
     else void this.refresh(now)
     // guard: outdated-keys-are-not-used
-    if (!isIn(this.#held, now)) throw new MachineFault('unavailable', 'the keys of an issuer cannot be read')
+    if (!isIn(this.#usable, now)) throw new MachineFault('unavailable', 'the keys of an issuer cannot be read')
     return this.keys
   }
 
   #readAgain(now: number): Promise<void> {
-    this.#reading ??= this.#take(now).finally(() => {
+    this.#reading ??= this.#update(now).finally(() => {
       this.#reading = undefined
     })
     return this.#reading
   }
 
-  async #take(now: number): Promise<void> {
+  async #update(now: number): Promise<void> {
     this.#pause = { from: now, for: PAUSE }
     try {
-      const { keys: given, maxAge = Number.POSITIVE_INFINITY } = await this.#source.read()
-      const keys = given.slice(0, MOST_KEYS).filter(isUsable)
+      const { keys: all, maxAge = Number.POSITIVE_INFINITY } = await this.#source.read()
+      const keys = all.slice(0, MAX_KEYS).filter(isUsable)
       // A time shorter than the pause would cause a fetch with each request.
-      this.#held = { from: now, for: Math.max(maxAge, PAUSE) }
-      this.#read = { from: now, for: Math.min(this.#source.fresh, this.#held.for) }
+      this.#usable = { from: now, for: Math.max(maxAge, PAUSE) }
+      this.#read = { from: now, for: Math.min(this.#source.fresh, this.#usable.for) }
       this.#isFailing = false
       if (this.generation > 0 && JSON.stringify(keys) === JSON.stringify(this.keys)) return
       this.keys = keys
@@ -110,9 +110,9 @@ function isUsable(key: unknown): key is CachedKey {
   const { kty, kid, use = 'sig' } = (key ?? {}) as Partial<Jwk>
   if (typeof kid !== 'string' || use !== 'sig' || !['RSA', 'EC', 'OKP'].includes(kty as string)) return false
   try {
-    const made = createPublicKey({ key: key as never, format: 'jwk' })
+    const publicKey = createPublicKey({ key: key as never, format: 'jwk' })
     // guard: rsa-key-length
-    return made.type === 'public' && (kty !== 'RSA' || made.asymmetricKeyDetails!.modulusLength! >= SHORTEST_RSA)
+    return publicKey.type === 'public' && (kty !== 'RSA' || publicKey.asymmetricKeyDetails!.modulusLength! >= SHORTEST_RSA)
   } catch {
     return false
   }

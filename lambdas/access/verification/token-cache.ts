@@ -7,7 +7,7 @@ import type { TrustedIssuer } from './trusted-issuer.ts'
 import type { VerifiedToken } from './verified-token.ts'
 
 /** Maximum characters of all cached tokens: thousands of typical tokens. The memory of a cached token grows with its length. */
-const MOST = 6_000_000
+const MAX_CHARACTERS = 6_000_000
 
 /** Whether `at` is less than `lag` milliseconds ago. A time in the future is not recent: the clock was set back. */
 const isRecent = (at: number, now: number, lag: number): boolean => now >= at && now < at + lag
@@ -20,7 +20,7 @@ export class CachedToken {
   #lastIn: VerifiedToken | undefined
   /** Time of the latest check that found no revocation. */
   #clearAt = Number.NEGATIVE_INFINITY
-  #look: { readonly at: number; readonly done: Promise<void> } | undefined
+  #check: { readonly at: number; readonly done: Promise<void> } | undefined
 
   constructor(token: ParsedToken, issuer: TrustedIssuer) {
     this.token = token
@@ -33,7 +33,7 @@ export class CachedToken {
    * again. A call for another tenant creates a new object.
    */
   in(tenant: string): VerifiedToken {
-    if (this.#lastIn?.tenant !== tenant) this.#lastIn = { ...this.token.known, tenant }
+    if (this.#lastIn?.tenant !== tenant) this.#lastIn = { ...this.token.facts, tenant }
     return this.#lastIn
   }
 
@@ -48,31 +48,32 @@ export class CachedToken {
    */
   revokedBy(revocations: RevocationReader, now: number, lag: number): RevocationKey | undefined | Promise<RevocationKey | undefined> {
     if (this.#revokedBy !== undefined || isRecent(this.#clearAt, now, lag)) return this.#revokedBy
-    if (this.#look === undefined || !isRecent(this.#look.at, now, lag)) this.#look = { at: now, done: this.#ask(revocations, now) }
-    return this.#look.done.then(() => this.#revokedBy)
+    if (this.#check === undefined || !isRecent(this.#check.at, now, lag))
+      this.#check = { at: now, done: this.#checkRevocation(revocations, now) }
+    return this.#check.done.then(() => this.#revokedBy)
   }
 
-  async #ask(revocations: RevocationReader, at: number): Promise<void> {
+  async #checkRevocation(revocations: RevocationReader, at: number): Promise<void> {
     try {
-      const { marks, issuedAt } = this.token
-      const mark = await findRevocationKey(revocations, marks, issuedAt)
-      if (mark === undefined) this.#clearAt = at
-      else this.#revokedBy = mark
+      const { revocationKeys, issuedAt } = this.token
+      const key = await findRevocationKey(revocations, revocationKeys, issuedAt)
+      if (key === undefined) this.#clearAt = at
+      else this.#revokedBy = key
     } catch (cause) {
       throw new MachineFault('unavailable', 'revocations cannot be read', { cause })
     } finally {
-      if (this.#look?.at === at) this.#look = undefined
+      if (this.#check?.at === at) this.#check = undefined
     }
   }
 }
 
 export class TokenCache {
-  readonly #byHash = new Map<string, { readonly token: CachedToken; readonly size: number }>()
+  readonly #tokens = new Map<string, { readonly token: CachedToken; readonly size: number }>()
   #size = 0
 
   /** Returns a cached token. Drops it and returns undefined if the keys of its issuer changed since. */
   find(hash: string): CachedToken | undefined {
-    const token = this.#byHash.get(hash)?.token
+    const token = this.#tokens.get(hash)?.token
     if (token === undefined || token.isProved) return token
     this.forget(hash)
     return undefined
@@ -81,17 +82,17 @@ export class TokenCache {
   /** Caches and returns the token. `size`: its characters. Drops the oldest tokens above the maximum. */
   keep(hash: string, token: CachedToken, size: number): CachedToken {
     this.forget(hash)
-    this.#byHash.set(hash, { token, size })
+    this.#tokens.set(hash, { token, size })
     this.#size += size
-    for (const [first] of this.#byHash) {
-      if (this.#size <= MOST) break
+    for (const [first] of this.#tokens) {
+      if (this.#size <= MAX_CHARACTERS) break
       this.forget(first)
     }
     return token
   }
 
   forget(hash: string): void {
-    this.#size -= this.#byHash.get(hash)?.size ?? 0
-    this.#byHash.delete(hash)
+    this.#size -= this.#tokens.get(hash)?.size ?? 0
+    this.#tokens.delete(hash)
   }
 }

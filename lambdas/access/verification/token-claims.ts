@@ -9,12 +9,14 @@ import { invalidTokenError } from './token-errors.ts'
 import type { Claims } from './trusted-issuer.ts'
 import type { VerifiedToken } from './verified-token.ts'
 
-/** Content of a token without the selected tenant. `issuedAt`: milliseconds since 1970. `marks`: keys by which it can be revoked. */
+/**
+ * Content of a token without the selected tenant. `issuedAt`: milliseconds since 1970. `revocationKeys`: keys by which it can be revoked.
+ */
 export type ParsedToken = {
-  readonly known: Omit<VerifiedToken, 'tenant'>
+  readonly facts: Omit<VerifiedToken, 'tenant'>
   readonly tenants: TenantClaim
   readonly issuedAt: number
-  readonly marks: readonly RevocationKey[]
+  readonly revocationKeys: readonly RevocationKey[]
 }
 
 /** How far `iat` and `nbf` may lie in the future, in seconds, because clocks differ. The expiry has no tolerance. */
@@ -33,12 +35,12 @@ export function parseOwnToken(claims: Claims, tenant: string, now: number): Pars
   return {
     tenants: parseTenantClaim(claims[tenant]),
     issuedAt: times.issuedAt,
-    marks: [
+    revocationKeys: [
       ...[`jti:${required(claims, 'jti')}` as const, `sid:${required(claims, 'sid')}` as const],
       revocationKeyOf('client', client, textOf(claims, 'client_generation')),
       revocationKeyOf('user', subject, textOf(claims, 'user_generation')),
     ],
-    known: {
+    facts: {
       client,
       subject,
       issuer: required(claims, 'iss'),
@@ -66,13 +68,13 @@ export function parseExternalToken(
 ): ParsedToken {
   if (isOtherKind(claims, typ)) throw notAnAccessToken()
   const times = timesOf(claims, now)
-  const there = (name: string): string => `${name}@${issuer.replace('https://', '')}`
-  const [client, subject] = [there(required(claims, names.client)), there(required(claims, 'sub'))]
+  const qualified = (name: string): string => `${name}@${issuer.replace('https://', '')}`
+  const [client, subject] = [qualified(required(claims, names.client)), qualified(required(claims, 'sub'))]
   const [jti, sid, user] = [textOf(claims, 'jti'), textOf(claims, 'sid'), textOf(claims, 'preferred_username')]
   const claimed = claims[names.scope]
-  const asked = Array.isArray(claimed) ? claimed.filter((each) => typeof each === 'string') : splitScopes(longText(claims, names.scope))
+  const requested = Array.isArray(claimed) ? claimed.filter((each) => typeof each === 'string') : splitScopes(longText(claims, names.scope))
   // guard: external-scopes-are-narrowed
-  const granted = narrowScopes(asked, scopes)
+  const granted = narrowScopes(requested, scopes)
   if (granted.length === 0) throw invalidTokenError('The token has no scope that its issuer may give')
   const crowded = findTypeOverLimit(granted)
   if (crowded !== undefined)
@@ -80,19 +82,19 @@ export function parseExternalToken(
   return {
     tenants: names.tenant === undefined ? tenants : narrowTenantClaim(parseTenantClaim(claims[names.tenant]), tenants),
     issuedAt: times.issuedAt,
-    marks: [
-      ...(jti === undefined ? [] : [`jti:${there(jti)}` as const]),
-      ...(sid === undefined ? [] : [`sid:${there(sid)}` as const]),
+    revocationKeys: [
+      ...(jti === undefined ? [] : [`jti:${qualified(jti)}` as const]),
+      ...(sid === undefined ? [] : [`sid:${qualified(sid)}` as const]),
       `client:${client}`,
       `user:${subject}`,
     ],
-    known: {
+    facts: {
       client,
       subject,
       issuer,
       expires: times.expires,
       scopes: granted,
-      ...(isByAssertion(claims, assertion, names) ? { clientAuth: 'assertion', actsForItself: true } : { clientAuth: 'none' }),
+      ...(usedAssertion(claims, assertion, names) ? { clientAuth: 'assertion', actsForItself: true } : { clientAuth: 'none' }),
       ...contextOf(claims, names.patient, names.fhirUser),
       ...optional('user', user),
     },
@@ -100,7 +102,7 @@ export function parseExternalToken(
 }
 
 /** Whether the client authenticated by assertion, according to the settings of the issuer. Never true for a token about a person. */
-function isByAssertion(claims: Claims, rule: AssertionRule, { client, patient, fhirUser }: ClaimNames): boolean {
+function usedAssertion(claims: Claims, rule: AssertionRule, { client, patient, fhirUser }: ClaimNames): boolean {
   // guard: external-user-is-no-client
   if (['patient', 'fhirUser', patient, fhirUser].some((name) => claims[name] !== undefined)) return false
   return 'clients' in rule ? rule.clients.includes(required(claims, client)) : claims[rule.claim] === rule.value
@@ -148,19 +150,19 @@ function idIn(claims: Claims, name: string, type: string): string | undefined {
   const text = textOf(claims, name)
   if (text === undefined) return undefined
   const id = text.startsWith(`${type}/`) ? text.slice(type.length + 1) : text
-  if (!isId(id)) throw wrong(name)
+  if (!isId(id)) throw invalidClaim(name)
   return id
 }
 
 function idsIn(claims: Claims, name: string): readonly string[] {
   const ids = claims[name]
-  if (!Array.isArray(ids) || !ids.every((id) => typeof id === 'string' && isId(id))) throw wrong(name)
+  if (!Array.isArray(ids) || !ids.every((id) => typeof id === 'string' && isId(id))) throw invalidClaim(name)
   return ids
 }
 
 function required(claims: Claims, name: string): string {
   const text = textOf(claims, name)
-  if (text === undefined) throw wrong(name)
+  if (text === undefined) throw invalidClaim(name)
   return text
 }
 
@@ -168,16 +170,16 @@ function required(claims: Claims, name: string): string {
 function textOf(claims: Claims, name: string): string | undefined {
   const value = claims[name]
   if (value === undefined || (typeof value === 'string' && /^\P{C}{1,255}$/u.test(value))) return value
-  throw wrong(name)
+  throw invalidClaim(name)
 }
 
 function longText(claims: Claims, name: string): string {
   const value = claims[name] ?? ''
-  if (typeof value !== 'string') throw wrong(name)
+  if (typeof value !== 'string') throw invalidClaim(name)
   return value
 }
 
-const wrong = (name: string) => invalidTokenError(`The claim ${name} of the token is missing or malformed`)
+const invalidClaim = (name: string) => invalidTokenError(`The claim ${name} of the token is missing or malformed`)
 
 const optional = <Name extends string>(name: Name, value: string | undefined): { readonly [Each in Name]?: string } =>
   (value === undefined ? {} : { [name]: value }) as { readonly [Each in Name]?: string }

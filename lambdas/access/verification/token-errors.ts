@@ -6,14 +6,14 @@ const REALM = 'Bearer realm="fhir"'
 /** Creates the error for a request without a token. It has no error code, as RFC 6750 recommends. */
 export const missingTokenError = (): FhirError => refusal(401, 'Send an access token: Authorization: Bearer …', REALM)
 
-/** Creates the error for an invalid token. `why`: ASCII without quotes and backslashes, and without any part of the token. */
-export const invalidTokenError = (why: string): FhirError => challenge(401, 'invalid_token', why)
+/** Creates the error for an invalid token. `reason`: ASCII without quotes and backslashes, and without any part of the token. */
+export const invalidTokenError = (reason: string): FhirError => challenge(401, 'invalid_token', reason)
 
 /** Creates the error for a token outside the Authorization header. The request itself is malformed. */
-export const misplacedTokenError = (why: string): FhirError => challenge(400, 'invalid_request', why)
+export const misplacedTokenError = (reason: string): FhirError => challenge(400, 'invalid_request', reason)
 
-const challenge = (status: 400 | 401, error: string, why: string): FhirError =>
-  refusal(status, why, `${REALM}, error="${error}", error_description="${why}"`)
+const challenge = (status: 400 | 401, error: string, reason: string): FhirError =>
+  refusal(status, reason, `${REALM}, error="${error}", error_description="${reason}"`)
 
 const refusal = (status: 400 | 401, text: string, challenge: string): FhirError =>
   new FhirError(status, [{ severity: 'error', code: 'login', text }], { 'www-authenticate': challenge })

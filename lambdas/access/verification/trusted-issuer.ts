@@ -59,12 +59,12 @@ export class TrustedIssuer {
     try {
       return this.#verifier.verifySync(text)
     } catch (error) {
-      throw invalidTokenError(whyOf(error))
+      throw invalidTokenError(reasonOf(error))
     }
   }
 }
 
-function whyOf(error: unknown): string {
+function reasonOf(error: unknown): string {
   if (error instanceof JwtInvalidAudienceError) return 'The token is not meant for this server'
   return error instanceof JwtInvalidSignatureError ? 'The signature of the token is wrong' : 'The token is malformed'
 }

@@ -69,31 +69,31 @@ const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'ES256', 'ES384', 'ES512', 'EdDSA
 
 export function verifier(parts: VerifierParts): Verifier {
   const { clock, revocations, tenancy } = parts
-  const trusted = trustedBy(parts)
-  const remembered = new TokenCache()
+  const trusted = trustedIssuers(parts)
+  const cache = new TokenCache()
   const persons = parts.patientsOf === 'unchecked' ? undefined : new ActingPersons(parts.patientsOf)
-  const prove = proverOf(parts, trusted, remembered)
+  const prove = proverOf(parts, trusted, cache)
   const verify: Verifier['verify'] = async (authorization, tenant) => {
     const text = bearerTokenOf(authorization)
     const digest = hash('sha256', text, 'base64url')
-    let found = remembered.find(digest) ?? (await prove(text, digest))
+    let found = cache.find(digest) ?? (await prove(text, digest))
     const now = clock.now()
     const reading = found.issuer.refresh(now)
     if (reading !== undefined) {
       await reading
-      found = remembered.find(digest) ?? (await prove(text, digest))
+      found = cache.find(digest) ?? (await prove(text, digest))
     }
     // guard: access-token-expiry
-    if (found.token.known.expires <= now) {
-      remembered.forget(digest)
+    if (found.token.facts.expires <= now) {
+      cache.forget(digest)
       throw expiredTokenError()
     }
-    const looked = found.revokedBy(revocations, now, parts.revocationLag)
-    const mark = looked instanceof Promise ? await looked : looked
-    if (mark !== undefined) throw invalidTokenError(mark === ALL_TOKENS ? ALL_REVOKED : 'The token was revoked')
-    const { known, tenants } = found.token
+    const check = found.revokedBy(revocations, now, parts.revocationLag)
+    const key = check instanceof Promise ? await check : check
+    if (key !== undefined) throw invalidTokenError(key === ALL_TOKENS ? ALL_REVOKED : 'The token was revoked')
+    const { facts, tenants } = found.token
     // guard: token-person-belongs-to-tenant
-    if (tenancy) checkPersonTenant(known, tenants)
+    if (tenancy) checkPersonTenant(facts, tenants)
     const token = found.in(tenancy ? selectTenant(tenants, tenant) : checkDefaultTenant(tenants, tenant))
     const checked = persons?.check(token, now)
     if (checked !== undefined) await checked
@@ -103,23 +103,23 @@ export function verifier(parts: VerifierParts): Verifier {
 }
 
 /** Trusted issuers by `iss`. This server comes last, so that no configured issuer replaces it. */
-const trustedBy = (parts: VerifierParts): ReadonlyMap<string, Trusted> =>
+const trustedIssuers = (parts: VerifierParts): ReadonlyMap<string, Trusted> =>
   new Map([...parts.externalIssuers.map((each) => [each.issuer, externalOf(parts, each)] as const), [parts.issuer, ownOf(parts)]])
 
-function proverOf({ patientScopesWithoutContext }: VerifierParts, trusted: ReadonlyMap<string, Trusted>, remembered: TokenCache) {
+function proverOf({ patientScopesWithoutContext }: VerifierParts, trusted: ReadonlyMap<string, Trusted>, cache: TokenCache) {
   return async (text: string, digest: string): Promise<CachedToken> => {
     const token = decodeUnverifiedToken(text)
-    const { issuer, read } = trusted.get(token.issuer) ?? nobody()
+    const { issuer, read } = trusted.get(token.issuer) ?? rejectIssuer()
     await issuer.findKey(token)
     // A concurrent request may have cached the token meanwhile.
-    const found = remembered.find(digest)
+    const found = cache.find(digest)
     if (found !== undefined) return found
-    const { known, ...rest } = read(issuer.claimsOf(text), token.typ)
-    return remembered.keep(digest, new CachedToken({ ...rest, known: { ...known, patientScopesWithoutContext } }, issuer), text.length)
+    const { facts, ...rest } = read(issuer.claimsOf(text), token.typ)
+    return cache.keep(digest, new CachedToken({ ...rest, facts: { ...facts, patientScopesWithoutContext } }, issuer), text.length)
   }
 }
 
-function nobody(): never {
+function rejectIssuer(): never {
   throw invalidTokenError('The issuer of the token is not one of this server')
 }
 

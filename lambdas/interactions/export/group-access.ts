@@ -40,7 +40,13 @@ async function registeredClauses(
   const scopes = registered.scopes.filter((scope) => !scope.startsWith('user/'))
   const { patientScopesWithoutContext } = choices
   return groupClauses(
-    accessOf({ scopes, ...(patient === undefined ? {} : { patient }), isKnown: false, isOfClient: true, patientScopesWithoutContext }),
+    accessOf({
+      scopes,
+      ...(patient === undefined ? {} : { patient }),
+      isIdentified: false,
+      isClientToken: true,
+      patientScopesWithoutContext,
+    }),
   )
 }
 

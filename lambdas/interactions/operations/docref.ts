@@ -46,7 +46,7 @@ const PARAMETERS: ReadonlyMap<string, readonly string[]> = new Map([
   ['_count', ['valueInteger', 'valueString']],
 ])
 
-const POSTED = { to: '$docref', most: MAX_SEARCH_PARAMETERS, kinds: PARAMETERS }
+const POSTED = { to: '$docref', limit: MAX_SEARCH_PARAMETERS, kinds: PARAMETERS }
 
 /** Parameters that shape the response. They mean the same as in a search. */
 const ABOUT_THE_ANSWER: ReadonlySet<string> = new Set(['_count', ...GENERAL_PARAMETERS])

@@ -77,7 +77,7 @@ const isKnown = ([name]: ParameterPairs[number]): boolean => PARAMETERS.has(name
 /** Parameters that may occur only once. `_type` may be repeated: its types are combined. */
 const GIVEN_ONCE: ReadonlySet<string> = new Set(['start', 'end', '_since', '_count', '_cursor', '_summary', '_elements'])
 
-const POSTED = { to: '$everything', most: MAX_SEARCH_PARAMETERS, kinds: PARAMETERS }
+const POSTED = { to: '$everything', limit: MAX_SEARCH_PARAMETERS, kinds: PARAMETERS }
 
 /** Returns the path of the operation below the base URL. */
 const pathOf = ({ type, id }: FhirRequest): string => `/${type}/${id}/$everything`

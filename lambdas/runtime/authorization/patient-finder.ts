@@ -80,12 +80,12 @@ async function patientsIn(
     scopes: own.actsFor === undefined ? scopes : [...scopes, 'user/Patient.rs'],
     ...own,
     ...AS_USER,
-    isKnown: fhirUser !== undefined,
+    isIdentified: fhirUser !== undefined,
   })
   return (await found(parts, 'Patient', tenant, access, criteria)).map((patient) => shownOf(patient, tenant))
 }
 
-const AS_USER = { isOfClient: false, patientScopesWithoutContext: 'none' } as const
+const AS_USER = { isClientToken: false, patientScopesWithoutContext: 'none' } as const
 
 async function found(
   { ports, baseUrl, reading }: PatientFinderParts,

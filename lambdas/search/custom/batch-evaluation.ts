@@ -11,6 +11,6 @@ export async function evaluateAhead(
   expressions: ExpressionRunner,
 ): Promise<void> {
   if (custom.length === 0) return
-  for (const [type, some] of Map.groupBy(resources, ({ resourceType }) => resourceType))
-    for (const { ahead } of parametersOf(type, custom)) await ahead?.(some, expressions)
+  for (const [type, group] of Map.groupBy(resources, ({ resourceType }) => resourceType))
+    for (const { ahead } of parametersOf(type, custom)) await ahead?.(group, expressions)
 }

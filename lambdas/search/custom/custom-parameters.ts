@@ -25,19 +25,19 @@ import { findExpressionProblem } from './usable-expression.ts'
 const SINGLE: ReadonlySet<string> = new Set(['token', 'string', 'date', 'reference', 'uri', 'number', 'quantity'])
 
 /** Compiler, created for the first definition. Loading R4 as data takes time, and most searches do not need it. */
-let ofR4: Compiler | undefined
+let compiler: Compiler | undefined
 function fhirpath(): Compiler {
-  ofR4 ??= createCompiler(R4)
-  return ofR4
+  compiler ??= createCompiler(R4)
+  return compiler
 }
 
 /** Maximum work units to compile one definition on all its types: twice the need of a long expression on every type. */
-const MOST_COMPILED = 500_000
+const MAX_COMPILE_WORK = 500_000
 
 /** Maximum paths to values on one type. The expressions of R4 have some tens. */
-const MOST_BRANCHES = 10_000
+const MAX_BRANCHES = 10_000
 
-const MOST_COMPONENTS = 16
+const MAX_COMPONENTS = 16
 
 /** Component of a composite: its own definition. The paths to its values depend on the composite. */
 type Component = Omit<ComponentMapping, 'values'>
@@ -46,10 +46,14 @@ type Component = Omit<ComponentMapping, 'values'>
  * Returns one mapping for each type of an active SearchParameter. Returns none if it is inactive, or for a type with an R4 parameter of
  * this code.
  * Throws FhirError 422 with the reason, for example no expression, no values on the type, or an unsupported parameter type.
- * Also for a component that is neither an R4 parameter nor one of `known`. An interpreted expression is not checked here, but in
+ * Also for a component that is neither an R4 parameter nor one of `registered`. An interpreted expression is not checked here, but in
  * checkDefinition.
  */
-export function customMappingsOf(definition: Resource, tenant: string, known: readonly CustomMapping[] = []): readonly CustomMapping[] {
+export function customMappingsOf(
+  definition: Resource,
+  tenant: string,
+  registered: readonly CustomMapping[] = [],
+): readonly CustomMapping[] {
   const { status, code, type, url, base, expression, target, component } = definition as Readonly<Record<string, unknown>>
   if (status !== 'active') return []
   if (typeof code !== 'string' || !/^[A-Za-z_][\w-]{0,63}$/.test(code))
@@ -58,9 +62,9 @@ export function customMappingsOf(definition: Resource, tenant: string, known: re
     throw refused(`Parameters of type ${String(type)} cannot be added`, 'type')
   checkText(expression, 'expression')
   const targets = Array.isArray(target) ? target.map(String) : ['*']
-  const components = type === 'composite' ? componentsOf(component, known) : []
+  const components = type === 'composite' ? componentsOf(component, registered) : []
   const address = typeof url === 'string' ? url : ''
-  const work = { left: MOST_COMPILED }
+  const work = { left: MAX_COMPILE_WORK }
   // A custom parameter never replaces a parameter of R4.
   const bases = basesOf(base).filter((each) => findSearchParameter(each, code) === undefined)
   const compiled = bases.map((base) => ({ base, values: valuesOn(base, expression, components, work) }))
@@ -72,7 +76,7 @@ export function customMappingsOf(definition: Resource, tenant: string, known: re
   const meaning = [address, type, expression, targets, ...(components.length === 0 ? [] : [components]), ...rules]
   const field = `${code}~${createHash('sha256').update(JSON.stringify(meaning)).digest('hex').slice(0, 8)}`
   const more = { code, type, url: address, expression, ...(type === 'reference' ? { targets } : {}) }
-  return compiled.map(({ base, values }) => ({ tenant, base, field, ...more, ...withValuesOfExtensions(values, type) }))
+  return compiled.map(({ base, values }) => ({ tenant, base, field, ...more, ...withExtensionValues(values, type) }))
 }
 
 /** Returns the operands of the union that have no values on any type of the definition. */
@@ -81,7 +85,7 @@ export function findEmptyOperands({ base, expression }: Resource): readonly stri
   const operands = unionOperandsOf(expression)
   if (operands.length < 2) return []
   const bases = basesOf(base)
-  const work = { left: MOST_COMPILED }
+  const work = { left: MAX_COMPILE_WORK }
   return operands.filter((each) => bases.every((base) => branchesOf(each, base, work)?.length === 0))
 }
 
@@ -93,10 +97,10 @@ export async function checkDefinition(
   definition: Resource,
   tenant: string,
   expressions: ExpressionRunner,
-  known: readonly CustomMapping[] = [],
+  registered: readonly CustomMapping[] = [],
 ): Promise<void> {
-  const mappings = customMappingsOf(definition, tenant, known)
-  const others = known.filter(({ url }) => url !== definition.url)
+  const mappings = customMappingsOf(definition, tenant, registered)
+  const others = registered.filter(({ url }) => url !== definition.url)
   if (!isWithinTenantQuota(mappings, others))
     throw refused(`There are as many parameters as this server searches by: ${TENANT_QUOTA_TEXT}`, 'base', 'too-costly')
   const first = mappings.find(({ interpreted }) => interpreted)
@@ -127,29 +131,29 @@ function checkText(expression: unknown, element: string): asserts expression is 
 /** Returns the types on which R4 has a parameter of this code, which stays in effect there. Returns Resource if R4 has it on every type. */
 export function typesWithR4Parameter({ status, code, base }: Resource): readonly string[] {
   if (status !== 'active' || typeof code !== 'string' || !Array.isArray(base)) return []
-  const types = base.some(isOfEveryType) ? resourceTypes : base.map(String).filter(isResourceType)
+  const types = base.some(isCommonBase) ? resourceTypes : base.map(String).filter(isResourceType)
   const found = types.filter((type) => findSearchParameter(type, code) !== undefined)
   return found.length === resourceTypes.length ? ['Resource'] : found
 }
 
-const isOfEveryType = (base: unknown): boolean => base === 'Resource' || base === 'DomainResource'
+const isCommonBase = (base: unknown): boolean => base === 'Resource' || base === 'DomainResource'
 
 function basesOf(base: unknown): readonly string[] {
   const bases = Array.isArray(base) ? base.map(String) : []
-  const every = bases.some(isOfEveryType)
-  const unknown = bases.find((each) => !isResourceType(each) && !isOfEveryType(each))
+  const every = bases.some(isCommonBase)
+  const unknown = bases.find((each) => !isResourceType(each) && !isCommonBase(each))
   if (bases.length === 0 || unknown !== undefined) throw refused(`${unknown ?? 'Nothing'} is no resource type to search on`, 'base')
   return every ? resourceTypes : [...new Set(bases)]
 }
 
-function componentsOf(component: unknown, known: readonly CustomMapping[]): readonly Component[] {
+function componentsOf(component: unknown, registered: readonly CustomMapping[]): readonly Component[] {
   if (!Array.isArray(component) || component.length === 0) throw refused('A composite parameter has components', 'component')
-  if (component.length > MOST_COMPONENTS)
-    throw refused(`A composite parameter has at most ${MOST_COMPONENTS} components`, 'component', 'too-long')
+  if (component.length > MAX_COMPONENTS)
+    throw refused(`A composite parameter has at most ${MAX_COMPONENTS} components`, 'component', 'too-long')
   return component.filter(isElement).map(({ definition, expression }, i) => {
     checkText(expression, `component[${i}]`)
     const url = String(definition).replace(/\|.*$/, '')
-    const found = findR4Mapping(url) ?? known.find((each) => each.url === url)
+    const found = findR4Mapping(url) ?? registered.find((each) => each.url === url)
     if (found === undefined)
       throw refused(`${url.slice(0, 200)} is neither a parameter of R4 nor an active one of this server`, `component[${i}]`)
     const { code, type, targets } = found
@@ -175,11 +179,11 @@ function valuesOn(base: string, expression: string, components: readonly Compone
   const starts = [...new Set(values.map(([start]) => start))]
   const compiled: ComponentMapping[] = []
   for (const [i, component] of components.entries()) {
-    const ways = starts.map((start) => [start, branchesOf(component.expression, start, work)] as const)
-    if (ways.some(([, branches]) => branches === undefined)) return interpreted
-    if (ways.every(([, branches]) => branches!.length === 0))
+    const branchesByStart = starts.map((start) => [start, branchesOf(component.expression, start, work)] as const)
+    if (branchesByStart.some(([, branches]) => branches === undefined)) return interpreted
+    if (branchesByStart.every(([, branches]) => branches!.length === 0))
       throw refused(`The expression has no values on ${starts.join(', ')}`, `component[${i}]`)
-    compiled.push({ ...component, values: Object.fromEntries(ways) as ComponentMapping['values'] })
+    compiled.push({ ...component, values: Object.fromEntries(branchesByStart) as ComponentMapping['values'] })
   }
   return { values, components: compiled }
 }
@@ -188,30 +192,30 @@ function valuesOn(base: string, expression: string, components: readonly Compone
 const endsAtExtension = ({ values, components }: Values): boolean =>
   components === undefined ? values.some(isExtension) : components.some((each) => Object.values(each.values).flat().some(isExtension))
 
-function withValuesOfExtensions({ values, components, ...more }: Values, type: string): Values {
-  const ofExtensions = (branches: readonly Branch[], of: string): readonly Branch[] => {
-    const all = branches.flatMap((branch) => valuesOfExtension(branch, of))
-    if (all.length > MOST_BRANCHES) throw tooManyWays()
+function withExtensionValues({ values, components, ...more }: Values, type: string): Values {
+  const extensionValues = (branches: readonly Branch[], parameterType: string): readonly Branch[] => {
+    const all = branches.flatMap((branch) => valuesOfExtension(branch, parameterType))
+    if (all.length > MAX_BRANCHES) throw tooManyBranches()
     return all
   }
-  if (components === undefined) return { values: ofExtensions(values, type), ...more }
+  if (components === undefined) return { values: extensionValues(values, type), ...more }
   const changed = components.map((each) => ({
     ...each,
-    values: Object.fromEntries(Object.entries(each.values).map(([start, branches]) => [start, ofExtensions(branches, each.type)])),
+    values: Object.fromEntries(Object.entries(each.values).map(([start, branches]) => [start, extensionValues(branches, each.type)])),
   }))
   return { values, components: changed, ...more }
 }
 
-const tooManyWays = (): FhirError => refused('The expression stands for too many paths to values', 'expression', 'too-costly')
+const tooManyBranches = (): FhirError => refused('The expression stands for too many paths to values', 'expression', 'too-costly')
 
 /** Returns undefined if the expression is invalid or the compiler does not support it. */
 function branchesOf(expression: string, type: string, work: WorkBudget): readonly Branch[] | undefined {
   try {
     const branches = fhirpath().branches(expression, type, work)
-    if (branches.length > MOST_BRANCHES) throw new TooCostly()
+    if (branches.length > MAX_BRANCHES) throw new TooCostly()
     return branches.map(withoutCompanions)
   } catch (error) {
-    if (error instanceof TooCostly) throw tooManyWays()
+    if (error instanceof TooCostly) throw tooManyBranches()
     return undefined
   }
 }

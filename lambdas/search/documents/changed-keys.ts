@@ -24,11 +24,11 @@ export type DocumentFormat = { readonly extractor: number; readonly registry: nu
 
 export type FormatChanges = 'all' | { readonly types: ReadonlySet<ParameterType>; readonly parameters: ReadonlySet<string> }
 
-/** Returns the changes between two document formats. Returns `all` if a change is not recorded, as for a newer `made`. */
-export function formatChangesBetween(made: DocumentFormat, now: DocumentFormat): FormatChanges {
-  const types = changedTypes(made.extractor, now.extractor)
-  const parameters = changedParameters(made.registry, now.registry)
-  const read = changedByReading(made.reading, now.reading)
+/** Returns the changes between two document formats. Returns `all` if a change is not recorded, as for a newer `built`. */
+export function formatChangesBetween(built: DocumentFormat, now: DocumentFormat): FormatChanges {
+  const types = changedTypes(built.extractor, now.extractor)
+  const parameters = changedParameters(built.registry, now.registry)
+  const read = typesChangedByContext(built.reading, now.reading)
   if (types === undefined || parameters === undefined || read === undefined) return 'all'
   return { types: new Set([...types, ...read]), parameters: new Set(parameters) }
 }
@@ -46,12 +46,12 @@ function changedParameters(from: number, to: number): readonly string[] | undefi
 }
 
 /** Parameter types that depend on each property of the search context. */
-const OF_READING: Readonly<Record<string, readonly ParameterType[]>> = { baseUrl: ['reference', 'uri'], timeZone: ['date'] }
+const TYPES_BY_CONTEXT: Readonly<Record<string, readonly ParameterType[]>> = { baseUrl: ['reference', 'uri'], timeZone: ['date'] }
 
-function changedByReading(from: DocumentFormat['reading'], to: DocumentFormat['reading']): readonly ParameterType[] | undefined {
+function typesChangedByContext(from: DocumentFormat['reading'], to: DocumentFormat['reading']): readonly ParameterType[] | undefined {
   const changed = [...new Set([...Object.keys(from), ...Object.keys(to)])].filter(
     (name) => JSON.stringify(from[name]) !== JSON.stringify(to[name]),
   )
-  const types = changed.map((name) => OF_READING[name])
+  const types = changed.map((name) => TYPES_BY_CONTEXT[name])
   return types.includes(undefined) ? undefined : types.flatMap((each) => each ?? [])
 }

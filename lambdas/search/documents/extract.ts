@@ -92,11 +92,11 @@ const EXTRACTORS = new Map<string, readonly Extractor[]>()
 
 /** Returns the searchable parameters of a type with their extractors. */
 export function extractorsOf(type: string, custom: SearchContext['custom'] = []): readonly Extractor[] {
-  const known = custom.some(({ base }) => base === type) ? withCustom(custom) : EXTRACTORS
-  let found = known.get(type)
+  const cache = custom.some(({ base }) => base === type) ? withCustom(custom) : EXTRACTORS
+  let found = cache.get(type)
   if (found === undefined) {
-    found = made(parametersOf(type, custom))
-    known.set(type, found)
+    found = createExtractors(parametersOf(type, custom))
+    cache.set(type, found)
   }
   return found
 }
@@ -104,12 +104,12 @@ export function extractorsOf(type: string, custom: SearchContext['custom'] = [])
 const CUSTOM = new WeakMap<object, Map<string, readonly Extractor[]>>()
 
 function withCustom(custom: object): Map<string, readonly Extractor[]> {
-  const known = CUSTOM.get(custom) ?? new Map<string, readonly Extractor[]>()
-  CUSTOM.set(custom, known)
-  return known
+  const cache = CUSTOM.get(custom) ?? new Map<string, readonly Extractor[]>()
+  CUSTOM.set(custom, cache)
+  return cache
 }
 
-const made = (parameters: readonly SearchParameter[]): readonly Extractor[] =>
+const createExtractors = (parameters: readonly SearchParameter[]): readonly Extractor[] =>
   parameters.flatMap((parameter) => {
     const searchType = SEARCH_TYPES[parameter.type]
     if (searchType === undefined) return []

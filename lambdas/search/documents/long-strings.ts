@@ -8,14 +8,14 @@ import { extract } from './extract.ts'
 /** Returns the FHIRPath of each, such as `Patient.name[0].family`. Returns at once if no string is long. */
 export function findLongStrings(resource: Resource, reading: SearchContext = {}): readonly string[] {
   if (!hasLongString(resource)) return []
-  const places: Place[] = []
-  const short = shortened(resource, [], places) as Resource
+  const paths: ElementPath[] = []
+  const short = shortened(resource, [], paths) as Resource
   const { keys, tuples } = extract({ ...VERSION, type: resource.resourceType }, short, reading)
   const found = new Set(JSON.stringify([keys, tuples]).match(/long-string-\d+-/g))
-  return places.filter((_, i) => found.has(nameOf(i))).map((at) => selectElement(resource, at).path)
+  return paths.filter((_, i) => found.has(nameOf(i))).map((at) => selectElement(resource, at).path)
 }
 
-type Place = readonly (string | number)[]
+type ElementPath = readonly (string | number)[]
 
 function hasLongString(tree: unknown): boolean {
   if (typeof tree === 'string') return tree.length > MAX_SEARCHABLE_CHARACTERS
@@ -26,14 +26,14 @@ function hasLongString(tree: unknown): boolean {
 }
 
 /** Replaces each long string by a short placeholder with its number. A placeholder is indexed exactly where the string would be. */
-function shortened(tree: unknown, at: Place, places: Place[]): unknown {
-  if (typeof tree === 'string') return tree.length > MAX_SEARCHABLE_CHARACTERS ? nameOf(places.push(at) - 1) : tree
-  if (Array.isArray(tree)) return tree.map((item, i) => shortened(item, [...at, i], places))
+function shortened(tree: unknown, at: ElementPath, paths: ElementPath[]): unknown {
+  if (typeof tree === 'string') return tree.length > MAX_SEARCHABLE_CHARACTERS ? nameOf(paths.push(at) - 1) : tree
+  if (Array.isArray(tree)) return tree.map((item, i) => shortened(item, [...at, i], paths))
   if (!isElement(tree)) return tree
-  return Object.fromEntries(Object.entries(tree).map(([name, value]) => [name, shortened(value, [...at, name], places)]))
+  return Object.fromEntries(Object.entries(tree).map(([name, value]) => [name, shortened(value, [...at, name], paths)]))
 }
 
 /** Returns a placeholder that text folding does not change. */
-const nameOf = (place: number): string => `long-string-${place}-`
+const nameOf = (number: number): string => `long-string-${number}-`
 
 const VERSION = { tenant: '', id: '', versionId: 0, lastUpdated: 0, deleted: false, compartments: [], body: new Uint8Array() }

@@ -6,16 +6,16 @@ import type { FormatChanges } from './changed-keys.ts'
 
 /** Returns their codes, each once. `changesOf`: undefined if the documents of the type have the current format. */
 export function findOutdatedParameters(
-  asked: SearchSubject,
+  subject: SearchSubject,
   changesOf: (type: string) => FormatChanges | undefined,
   { custom }: SearchContext,
 ): readonly string[] {
   const found = new Set<string>()
-  for (const type of asked.types) {
+  for (const type of subject.types) {
     const changes = changesOf(type)
     if (changes === undefined) continue
     const parameters = new Map(parametersOf(type, custom).map((each) => [each.field, each]))
-    for (const field of fieldsOf(asked)) {
+    for (const field of fieldsOf(subject)) {
       const parameter = parameters.get(field)
       if (isChanged(changes, type, parameter)) found.add(parameter?.code ?? field)
     }
@@ -24,9 +24,9 @@ export function findOutdatedParameters(
 }
 
 /** Returns the field names without the suffix for a part of their values, such as `:code`. */
-function fieldsOf(asked: SearchSubject): ReadonlySet<string> {
-  const fields = [asked.where, ...rulesOf(asked)].flatMap((each) => [...fieldsIn(each)])
-  const all = [...fields, ...(asked.order ?? []).map(({ field }) => field), ...(asked.field === undefined ? [] : [asked.field])]
+function fieldsOf(subject: SearchSubject): ReadonlySet<string> {
+  const fields = [subject.where, ...rulesOf(subject)].flatMap((each) => [...fieldsIn(each)])
+  const all = [...fields, ...(subject.order ?? []).map(({ field }) => field), ...(subject.field === undefined ? [] : [subject.field])]
   return new Set(all.map((field) => field.split(':')[0]!))
 }
 
@@ -39,11 +39,11 @@ function* fieldsIn(p: Predicate): Generator<string> {
 
 function isChanged(changes: FormatChanges, type: string, parameter: SearchParameter | undefined): boolean {
   if (changes === 'all') return true
-  if (parameter === undefined) return BY_REFERENCES.some((each) => changes.types.has(each))
+  if (parameter === undefined) return REFERENCE_TYPES.some((each) => changes.types.has(each))
   const { code, type: own, components } = parameter
   const isNamed = changes.parameters.has(`${type}.${code}`) || changes.parameters.has(`Resource.${code}`)
   return isNamed || [own, ...components.map((each) => each.type)].some((each) => changes.types.has(each))
 }
 
 /** Parameter types for the fields without a parameter: all references, and canonical URLs. */
-const BY_REFERENCES: readonly ParameterType[] = ['reference', 'uri']
+const REFERENCE_TYPES: readonly ParameterType[] = ['reference', 'uri']

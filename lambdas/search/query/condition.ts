@@ -33,9 +33,9 @@ export type ReverseChain = {
 }
 
 /** Maximum distinct resources between two stages. A search with more is answered 403. */
-const MOST_BETWEEN = 65_536
+const MAX_MATCHES_PER_STAGE = 65_536
 /** Maximum resources between all stages of a search, because each criterion may have its own. A search with more is answered 403. */
-const MOST_TOGETHER = 4 * MOST_BETWEEN
+const MAX_MATCHES_IN_TOTAL = 4 * MAX_MATCHES_PER_STAGE
 /** Milliseconds after which no stage of a search starts. Each stage has its own budget, and a search may have hundreds. */
 const LONGEST = 20_000
 /** Field whose only key is the id. */
@@ -58,7 +58,7 @@ export const unrestrictedSearchAccess = (tenant: string): SearchAccess => ({ ten
 type Stages = {
   readonly searcher: SearchAccess
   readonly index: Pick<SearchIndex, 'distinct'>
-  readonly began: number
+  readonly startedAt: number
   left: number
 }
 
@@ -67,7 +67,7 @@ type Stages = {
  * the fault `too-costly` if the stages take too long.
  */
 export async function resolveChains(conditions: readonly Condition[], searcher: SearchAccess, index: Stages['index']): Promise<Predicate> {
-  const stages: Stages = { searcher, index, began: performance.now(), left: MOST_TOGETHER }
+  const stages: Stages = { searcher, index, startedAt: performance.now(), left: MAX_MATCHES_IN_TOTAL }
   const predicates: Predicate[] = []
   const values: FieldValueLookup = (type, where, field) => distinct(stages, type, where, field)
   for (const condition of conditions.map((each) => restrictChains(each, searcher))) predicates.push(await toPredicate(condition, values))
@@ -125,15 +125,15 @@ type Key = Extract<Predicate, { readonly kind: 'key' }>
 const keyOr = (key: Key, other: Key): Predicate => (other.oneOf.length === 0 ? key : or(key, other))
 
 async function distinct(stages: Stages, type: string, where: Predicate, field: string): Promise<readonly string[]> {
-  const { searcher, index, began } = stages
+  const { searcher, index, startedAt } = stages
   const { tenant, rules } = searcher
-  if (performance.now() - began > LONGEST) throw new MachineFault('too-costly', 'the stages of the search took too long')
+  if (performance.now() - startedAt > LONGEST) throw new MachineFault('too-costly', 'the stages of the search took too long')
   // guard: chained-resources-need-access
-  const found = await index.distinct({ tenant, types: [type], where, access: rules([type]) }, field, MOST_BETWEEN + 1)
-  if (found.length > MOST_BETWEEN) throw tooMany(`${MOST_BETWEEN} resources of type ${type} are between two parts`)
+  const found = await index.distinct({ tenant, types: [type], where, access: rules([type]) }, field, MAX_MATCHES_PER_STAGE + 1)
+  if (found.length > MAX_MATCHES_PER_STAGE) throw tooMany(`${MAX_MATCHES_PER_STAGE} resources of type ${type} are between two parts`)
   stages.left -= found.length
-  if (stages.left < 0) throw tooMany(`${MOST_TOGETHER} resources are between the parts`)
+  if (stages.left < 0) throw tooMany(`${MAX_MATCHES_IN_TOTAL} resources are between the parts`)
   return found
 }
 
-const tooMany = (what: string): FhirError => fhirError(403, 'too-costly', `More than ${what} of the search: narrow the inner part`)
+const tooMany = (limit: string): FhirError => fhirError(403, 'too-costly', `More than ${limit} of the search: narrow the inner part`)

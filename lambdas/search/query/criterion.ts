@@ -11,14 +11,14 @@ import type { Condition } from './condition.ts'
 import { type QueryBudget, spendTypes, spendValues } from './query-budget.ts'
 
 /** Maximum values of one criterion that are no exact keys. Keys are not limited here: all of them are one lookup. */
-const MOST_RANGES = 100
+const MAX_RANGES = 100
 /** Maximum links of a chain. */
-const DEEPEST = 4
+const MAX_DEPTH = 4
 
 /** Position in a chain. `depth`: links so far. `left`: query budget that remains. */
-type Way = { readonly depth: number; readonly left: QueryBudget }
+type ChainPosition = { readonly depth: number; readonly left: QueryBudget }
 
-function further({ depth, left }: Way, types: number): Way {
+function further({ depth, left }: ChainPosition, types: number): ChainPosition {
   spendTypes(left, types)
   return { depth: depth + 1, left }
 }
@@ -35,15 +35,15 @@ export const criterionOf = (
   left: QueryBudget,
 ): Condition | undefined => at({ depth: 0, left }, type, name, value, context)
 
-function at(way: Way, type: string | undefined, name: string, value: string, context: QueryContext): Condition | undefined {
-  if (way.depth > DEEPEST) throw fhirError(400, 'too-costly', `Chains have at most ${DEEPEST} links`)
-  if (name.startsWith('_has:')) return type === undefined ? undefined : reverseChain(way, type, name, value, context)
+function at(position: ChainPosition, type: string | undefined, name: string, value: string, context: QueryContext): Condition | undefined {
+  if (position.depth > MAX_DEPTH) throw fhirError(400, 'too-costly', `Chains have at most ${MAX_DEPTH} links`)
+  if (name.startsWith('_has:')) return type === undefined ? undefined : reverseChain(position, type, name, value, context)
   const dot = name.indexOf('.')
-  if (dot !== -1) return chain(way, type, name.slice(0, dot), name.slice(dot + 1), value, context)
+  if (dot !== -1) return chain(position, type, name.slice(0, dot), name.slice(dot + 1), value, context)
   const [code = '', ...modifiers] = name.split(':')
   const parameter = findSearchParameter(type ?? 'Resource', code, context.custom)
   if (parameter === undefined || !isSearchable(parameter)) return undefined
-  return lower(parameter, modifiers.length === 0 ? undefined : modifiers.join(':'), value, context, way.left)
+  return lower(parameter, modifiers.length === 0 ? undefined : modifiers.join(':'), value, context, position.left)
 }
 
 /** Whether the server can search by the parameter. */
@@ -54,7 +54,7 @@ const isPhonetic = (url: string): boolean => /^http:\/\/hl7\.org\/fhir\/SearchPa
 
 /** Resolves `subject.name` and `subject:Patient.name`. Only target types that have the parameter are used. */
 function chain(
-  way: Way,
+  position: ChainPosition,
   type: string | undefined,
   head: string,
   rest: string,
@@ -69,27 +69,27 @@ function chain(
   if (target !== undefined && !parameter.targets.includes(target))
     throw fhirError(400, 'value', `The parameter ${code} does not refer to ${target.slice(0, 50)}`)
   const types = target === undefined ? parameter.targets : [target]
-  const next = further(way, types.length)
+  const next = further(position, types.length)
   const to = types.flatMap((type) => {
-    const where = at(next, type, rest, value, context)
-    return where === undefined ? [] : [{ type, where }]
+    const condition = at(next, type, rest, value, context)
+    return condition === undefined ? [] : [{ type, where: condition }]
   })
   return to.length === 0 ? undefined : { kind: 'refers', field: parameter.field, byCanonical: mayBeCanonical(parameter), to }
 }
 
 /** Resolves `_has:Observation:patient:code`. */
-function reverseChain(way: Way, type: string, name: string, value: string, context: QueryContext): Condition | undefined {
-  const [, by = '', code = '', ...rest] = name.split(':')
-  if (!isResourceType(by) || rest.length === 0)
+function reverseChain(position: ChainPosition, type: string, name: string, value: string, context: QueryContext): Condition | undefined {
+  const [, referrer = '', code = '', ...rest] = name.split(':')
+  if (!isResourceType(referrer) || rest.length === 0)
     throw fhirError(400, 'value', 'A reverse chain is of the form _has:Type:reference parameter:parameter')
-  const parameter = findSearchParameter(by, code, context.custom)
+  const parameter = findSearchParameter(referrer, code, context.custom)
   if (parameter === undefined) return undefined
   if (parameter.type !== 'reference' || !parameter.targets.includes(type))
-    throw fhirError(400, 'value', `The parameter ${code.slice(0, 50)} of ${by} does not refer to ${type}`)
-  const where = at(further(way, 1), by, rest.join(':'), value, context)
-  return where === undefined
+    throw fhirError(400, 'value', `The parameter ${code.slice(0, 50)} of ${referrer} does not refer to ${type}`)
+  const condition = at(further(position, 1), referrer, rest.join(':'), value, context)
+  return condition === undefined
     ? undefined
-    : { kind: 'referredBy', type, by, field: parameter.field, byCanonical: mayBeCanonical(parameter), where }
+    : { kind: 'referredBy', type, by: referrer, field: parameter.field, byCanonical: mayBeCanonical(parameter), where: condition }
 }
 
 /** Returns the predicate for any of the values. `:not=a,b` means neither. */
@@ -113,8 +113,8 @@ function lower(
   let ranges = 0
   for (const text of values) {
     const predicate = searchType.lower(parameter, text, modifier, context)
-    if (predicate.kind !== 'key' && ++ranges > MOST_RANGES)
-      throw fhirError(400, 'too-costly', `The parameter ${code} takes at most ${MOST_RANGES} such values`)
+    if (predicate.kind !== 'key' && ++ranges > MAX_RANGES)
+      throw fhirError(400, 'too-costly', `The parameter ${code} takes at most ${MAX_RANGES} such values`)
     each.push(predicate)
   }
   return modifier === 'not' ? not(merged(each)) : merged(each)

@@ -14,9 +14,9 @@ export type Grouping = {
   readonly hits: number
 }
 
-const MOST_HITS = 100
+const MAX_HITS = 100
 /** Maximum resources on one page: groups × resources of each. */
-const MOST_ON_PAGE = 1_000
+const MAX_ON_PAGE = 1_000
 
 /**
  * Returns the field of `code:code`, `code:system|code` or `code`, where `code` names a parameter or an element.
@@ -49,8 +49,8 @@ const MANIFOLD: ReadonlySet<string> = new Set(['HumanName', 'Address', 'Period',
 
 export function parseGroupCount(value: string): number {
   if (!/^[1-9]\d{0,14}$/.test(value)) throw fhirError(400, 'value', 'The value of _groupCount is not a number of resources')
-  return Math.min(Number(value), MOST_HITS)
+  return Math.min(Number(value), MAX_HITS)
 }
 
 /** Returns the groups of a page, at most `count`. */
-export const groupCountPerPage = (count: number, hits: number): number => Math.min(count, Math.max(1, Math.floor(MOST_ON_PAGE / hits)))
+export const groupCountPerPage = (count: number, hits: number): number => Math.min(count, Math.max(1, Math.floor(MAX_ON_PAGE / hits)))

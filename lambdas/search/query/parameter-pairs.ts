@@ -16,12 +16,12 @@ export function parseParameterPairs(text: string): ParameterPairs {
 
 /** Throws FhirError 400 if one of these names has several values, because only one could take effect. */
 export function checkSingleValued(pairs: ParameterPairs, names: ReadonlySet<string>): void {
-  const given = new Map<string, string>()
+  const values = new Map<string, string>()
   for (const [name, value] of pairs) {
     if (!names.has(name)) continue
-    if ((given.get(name) ?? value) !== value)
+    if ((values.get(name) ?? value) !== value)
       throw fhirError(400, 'duplicate', `The parameter ${name} is given several values, of which only one can count`)
-    given.set(name, value)
+    values.set(name, value)
   }
 }
 

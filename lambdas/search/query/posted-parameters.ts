@@ -8,31 +8,32 @@ export const TEXT_VALUE_NAMES = ['valueString', 'valueCode']
 export const INSTANT_VALUE_NAMES = ['valueInstant', 'valueDateTime', 'valueString']
 
 /**
- * Parameters that an operation accepts. `to`: name of the operation in messages. `most`: maximum entries. `kinds`: value elements by name.
+ * Parameters that an operation accepts. `to`: name of the operation in messages. `limit`: maximum entries. `kinds`: value elements by name.
  */
-export type PostedParametersFormat = { readonly to: string; readonly most: number; readonly kinds: ReadonlyMap<string, readonly string[]> }
+export type PostedParametersFormat = { readonly to: string; readonly limit: number; readonly kinds: ReadonlyMap<string, readonly string[]> }
 
 /** Returns the pairs. Throws FhirError 400 that names a malformed entry. An unknown parameter becomes a pair with an empty value. */
-export function parsePostedParameters(body: Resource, { to, most, kinds }: PostedParametersFormat): ParameterPairs {
-  if (body.resourceType !== 'Parameters') throw wrong('resourceType', `The body of ${to} is Parameters`)
+export function parsePostedParameters(body: Resource, { to, limit, kinds }: PostedParametersFormat): ParameterPairs {
+  if (body.resourceType !== 'Parameters') throw invalid('resourceType', `The body of ${to} is Parameters`)
   const { parameter = [] } = body
-  if (!Array.isArray(parameter)) throw wrong('Parameters.parameter', 'Parameters.parameter is an array')
-  if (parameter.length > most) throw fhirError(400, 'too-costly', `${to[0]!.toUpperCase()}${to.slice(1)} takes at most ${most} parameters`)
+  if (!Array.isArray(parameter)) throw invalid('Parameters.parameter', 'Parameters.parameter is an array')
+  if (parameter.length > limit)
+    throw fhirError(400, 'too-costly', `${to[0]!.toUpperCase()}${to.slice(1)} takes at most ${limit} parameters`)
   return parameter.map((entry, i) => pairOf(entry, `Parameters.parameter[${i}]`, kinds))
 }
 
-function pairOf(entry: unknown, place: string, kindsOf: PostedParametersFormat['kinds']): ParameterPairs[number] {
-  if (!isElement(entry) || typeof entry.name !== 'string' || entry.name === '') throw wrong(`${place}.name`, 'A parameter has a name')
+function pairOf(entry: unknown, location: string, kindsOf: PostedParametersFormat['kinds']): ParameterPairs[number] {
+  if (!isElement(entry) || typeof entry.name !== 'string' || entry.name === '') throw invalid(`${location}.name`, 'A parameter has a name')
   const { name } = entry
   const kinds = kindsOf.get(name)
-  const given = Object.keys(entry).filter((key) => /^(?:value[A-Z]|resource$|part$)/.test(key))
+  const members = Object.keys(entry).filter((key) => /^(?:value[A-Z]|resource$|part$)/.test(key))
   if (kinds === undefined) return [name, '']
-  if (given.length === 0) throw wrong(place, `${name} has no value: it is sent as ${kinds[0]}`)
-  if (given.length > 1) throw wrong(place, `${name} has more than one value: one entry is sent for each`)
-  const kind = given[0]!
-  if (!kinds.includes(kind)) throw wrong(`${place}.value`, `${name} is sent as ${kinds.join(' or ')}, not as ${kind.slice(0, 64)}`)
+  if (members.length === 0) throw invalid(location, `${name} has no value: it is sent as ${kinds[0]}`)
+  if (members.length > 1) throw invalid(location, `${name} has more than one value: one entry is sent for each`)
+  const kind = members[0]!
+  if (!kinds.includes(kind)) throw invalid(`${location}.value`, `${name} is sent as ${kinds.join(' or ')}, not as ${kind.slice(0, 64)}`)
   const text = textOf(entry[kind], kind)
-  if (text === undefined) throw wrong(`${place}.value`, `${name} is empty, or no ${kind}`)
+  if (text === undefined) throw invalid(`${location}.value`, `${name} is empty, or no ${kind}`)
   return [name, text]
 }
 
@@ -51,4 +52,4 @@ function tokenOf({ system = '', code = '' }: Element): string | undefined {
   return before === '' ? after : `${before}|${after}`
 }
 
-const wrong = (place: string, text: string): Error => fhirError(400, 'value', text.slice(0, 300), place)
+const invalid = (location: string, text: string): Error => fhirError(400, 'value', text.slice(0, 300), location)

@@ -5,16 +5,16 @@ import { fhirError } from '../../fhir/outcome.ts'
 export type QueryBudget = { values: number; types: number }
 
 /** Maximum values of all parameters together. A value counts once for every type its chain leads to. */
-const MOST_VALUES = 10_000
+const MAX_VALUES = 10_000
 /** Maximum types that all chains together lead through. */
-const MOST_TYPES = 1_000
+const MAX_TYPES = 1_000
 
-export const newQueryBudget = (): QueryBudget => ({ values: MOST_VALUES, types: MOST_TYPES })
+export const newQueryBudget = (): QueryBudget => ({ values: MAX_VALUES, types: MAX_TYPES })
 
 /** Subtracts values. Throws FhirError 400 if too few are left. */
 export function spendValues(left: QueryBudget, count: number): void {
   left.values -= count
-  if (left.values < 0) throw fhirError(400, 'too-costly', `A search takes at most ${MOST_VALUES} values`)
+  if (left.values < 0) throw fhirError(400, 'too-costly', `A search takes at most ${MAX_VALUES} values`)
 }
 
 /** Subtracts types. Throws FhirError 400 if too few are left. */

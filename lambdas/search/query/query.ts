@@ -65,16 +65,16 @@ export function parseSearch(type: string | undefined, pairs: ParameterPairs, opt
     const isResult = readResult(state, name, value)
     if (!isResult && !readCriterion(state, name, value)) {
       if (options.handling === 'strict' || options.criteriaOnly)
-        throw fhirError(400, 'not-found', `Unknown search parameter ${name.slice(0, 100)}${whereUnknown(name, type)}${near(state, name)}`)
-      if (state.ignored.size < MOST_TOLD) state.ignored.add(name.slice(0, 100))
+        throw fhirError(400, 'not-found', `Unknown search parameter ${name.slice(0, 100)}${scopeText(name, type)}${near(state, name)}`)
+      if (state.ignored.size < MAX_LISTED) state.ignored.add(name.slice(0, 100))
       continue
     }
     // A repeated result parameter has the same value, unless it is a format. Then the last value takes effect.
     if (isResult && !isInclude(name)) state.used = state.used.filter(([other]) => other !== name)
     state.used.push([name, value])
     if (!isResult) state.criteria.push([name, value])
-    if (state.criteria.length > MOST_CRITERIA) throw fhirError(400, 'too-costly', `A search takes at most ${MOST_CRITERIA} criteria`)
-    if (state.includes.length > MOST_INCLUDES) throw fhirError(400, 'too-costly', `A search takes at most ${MOST_INCLUDES} includes`)
+    if (state.criteria.length > MAX_CRITERIA) throw fhirError(400, 'too-costly', `A search takes at most ${MAX_CRITERIA} criteria`)
+    if (state.includes.length > MAX_INCLUDES) throw fhirError(400, 'too-costly', `A search takes at most ${MAX_INCLUDES} includes`)
   }
   return requestOf(state)
 }
@@ -82,10 +82,10 @@ export function parseSearch(type: string | undefined, pairs: ParameterPairs, opt
 /** Maximum matches or groups that paging by offset skips. A larger offset is answered 400. */
 export const MAX_SKIP = 10_000
 /** Maximum ignored parameters that are listed. */
-const MOST_TOLD = 20
-const MOST_CRITERIA = 200
-const MOST_INCLUDES = 50
-const MOST_SORT_KEYS = 10
+const MAX_LISTED = 20
+const MAX_CRITERIA = 200
+const MAX_INCLUDES = 50
+const MAX_SORT_KEYS = 10
 
 type State = {
   readonly type: string | undefined
@@ -133,15 +133,15 @@ function requestOf(state: State): SearchRequest {
   const count = state.isCounted ? 0 : size
   const type = includes.length > 0 ? undefined : (state.type ?? onlyOf(types))
   const part = parseResponsePart(state.used, { type, handling: state.options.handling })
-  const shown: Readonly<Record<string, string | undefined>> = {
+  const applied: Readonly<Record<string, string | undefined>> = {
     _count: String(size),
     _groupCount: String(group?.hits),
     _elements: part.elements?.join(','),
   }
   const used = state.used.flatMap(([name, value]): ParameterPairs => {
-    if (!Object.hasOwn(shown, name)) return [[name, value]]
-    const known = shown[name]
-    return known === undefined ? [] : [[name, known]]
+    if (!Object.hasOwn(applied, name)) return [[name, value]]
+    const appliedValue = applied[name]
+    return appliedValue === undefined ? [] : [[name, appliedValue]]
   })
   if (used.length < state.used.length) ignored.add('_elements')
   const offset = offsetOf(state)
@@ -212,15 +212,15 @@ const RESULTS: Readonly<Record<string, Reader>> = {
 }
 
 /** Parameters that have no meaning without groups. */
-const OF_GROUPS: ReadonlySet<string> = new Set(['_groupSort', '_groupCount'])
+const GROUP_PARAMETERS: ReadonlySet<string> = new Set(['_groupSort', '_groupCount'])
 
 const near = ({ type, options: { custom } }: State, name: string): string =>
   Object.hasOwn(RESULTS, name)
     ? ''
     : suggestNames(name, [...parametersOf(type ?? 'Resource', custom).map(({ code }) => code), ...Object.keys(RESULTS)])
 
-const whereUnknown = (name: string, type: string | undefined): string =>
-  OF_GROUPS.has(name) ? ' without _group' : type === undefined ? '' : ` of ${type}`
+const scopeText = (name: string, type: string | undefined): string =>
+  GROUP_PARAMETERS.has(name) ? ' without _group' : type === undefined ? '' : ` of ${type}`
 
 /** Parameters that take one value. The formats are excluded, because JSON clients may repeat them. */
 export const SINGLE_VALUE_PARAMETERS: ReadonlySet<string> = new Set([
@@ -239,8 +239,8 @@ function readOffset(name: OffsetParameter['name']): Reader {
 
 function sortKeys(state: State, name: string, value: string): readonly SortKey[] {
   // One more than the maximum is enough to detect the excess.
-  const keys = value.split(',', MOST_SORT_KEYS + 1).map((key) => sortKey(state, name, key))
-  if (keys.length > MOST_SORT_KEYS) throw fhirError(400, 'too-costly', `${name} takes at most ${MOST_SORT_KEYS} parameters`)
+  const keys = value.split(',', MAX_SORT_KEYS + 1).map((key) => sortKey(state, name, key))
+  if (keys.length > MAX_SORT_KEYS) throw fhirError(400, 'too-costly', `${name} takes at most ${MAX_SORT_KEYS} parameters`)
   if (new Set(keys.map(({ field }) => field)).size < keys.length)
     throw invalidValueError(name, 'a list in which each parameter stands once')
   return keys
@@ -249,9 +249,9 @@ function sortKeys(state: State, name: string, value: string): readonly SortKey[]
 function sortKey(state: State, name: string, key: string): SortKey {
   const { type, options } = state
   const code = key.trim().replace(/^-/, '')
-  const byCode = sharedParameterOf(state, code, options.custom)
+  const shared = sharedParameterOf(state, code, options.custom)
   const found =
-    byCode ?? (name === '_groupSort' ? findElementParameter(type ?? onlyOf(state.types) ?? 'Resource', code, options.custom) : undefined)
+    shared ?? (name === '_groupSort' ? findElementParameter(type ?? onlyOf(state.types) ?? 'Resource', code, options.custom) : undefined)
   if (found === undefined)
     throw invalidValueError(name, `a search parameter${type === undefined ? '' : ` of ${type}`}, perhaps after a minus`)
   return { field: found.field, descending: key.trim().startsWith('-') }
@@ -261,7 +261,7 @@ function readResult(state: State, name: string, value: string): boolean {
   const include = isInclude(name)
   const isResult = include || Object.hasOwn(RESULTS, name)
   if (isResult && state.options.criteriaOnly) throw fhirError(400, 'invalid', `The parameter ${name} is no criterion`)
-  if (!isResult || (OF_GROUPS.has(name) && !state.isGrouped)) {
+  if (!isResult || (GROUP_PARAMETERS.has(name) && !state.isGrouped)) {
     refuseModifier(state, name)
     return false
   }
@@ -273,8 +273,8 @@ function readResult(state: State, name: string, value: string): boolean {
 /** Rejects a modifier on a result parameter, which would otherwise count as an unknown criterion. */
 function refuseModifier({ type }: State, name: string): void {
   const [base = '', modifier] = name.split(':', 2)
-  const isMeant = Object.hasOwn(RESULTS, base) || isInclude(base) || (base === '_type' && type === undefined)
-  if (modifier !== undefined && isMeant)
+  const isResultParameter = Object.hasOwn(RESULTS, base) || isInclude(base) || (base === '_type' && type === undefined)
+  if (modifier !== undefined && isResultParameter)
     throw fhirError(400, 'not-supported', `The modifier :${modifier.slice(0, 50)} is not supported on the parameter ${base}`)
 }
 

@@ -14,18 +14,18 @@ export type ResponsePartOptions = {
   readonly handling?: 'strict' | 'lenient' | undefined
 }
 
-const GIVEN_ONCE: ReadonlySet<string> = new Set(['_summary', '_elements'])
+const SINGLE: ReadonlySet<string> = new Set(['_summary', '_elements'])
 const WHOLE: ResponsePart = {}
 const SUMMARIES: ReadonlySet<string> = new Set(['true', 'false', 'text', 'data', 'count'])
 /** Maximum names in `_elements`, more than any type has. */
-const MOST_ELEMENTS = 200
+const MAX_ELEMENTS = 200
 
 /**
  * Parses `_summary` and `_elements`. Throws FhirError 400 for several values, an unknown summary or too many elements. Strict handling also
  * rejects an element that no shown resource may have.
  */
 export function parseResponsePart(pairs: ParameterPairs, options: ResponsePartOptions): ResponsePart {
-  checkSingleValued(pairs, GIVEN_ONCE)
+  checkSingleValued(pairs, SINGLE)
   const [, summary] = pairs.find(([name]) => name === '_summary') ?? []
   const [, text] = pairs.find(([name]) => name === '_elements') ?? []
   if (summary === undefined && text === undefined) return WHOLE
@@ -41,12 +41,16 @@ export function parseResponsePart(pairs: ParameterPairs, options: ResponsePartOp
 /** Returns the names that select an element, and ignores the others. Throws FhirError 400 as parseResponsePart does. */
 export function parseElements(text: string, { type, handling }: ResponsePartOptions): readonly string[] {
   // One more than the maximum is enough to detect the excess.
-  const named = text.split(',', MOST_ELEMENTS + 1).map((name) => name.trim())
-  if (named.length > MOST_ELEMENTS) throw fhirError(400, 'too-costly', `_elements takes at most ${MOST_ELEMENTS} names`)
-  const asked = named.filter((name) => name !== '')
-  const found = asked.filter((name) => isRootElement(name, type))
-  const lost = handling === 'strict' ? asked.find((name) => !found.includes(name)) : undefined
-  if (lost === undefined) return found
-  const whose = type === undefined ? 'any resource' : type
-  throw fhirError(400, 'not-found', `_elements names ${JSON.stringify(lost.slice(0, 64))}, which is no element at the root of ${whose}`)
+  const names = text.split(',', MAX_ELEMENTS + 1).map((name) => name.trim())
+  if (names.length > MAX_ELEMENTS) throw fhirError(400, 'too-costly', `_elements takes at most ${MAX_ELEMENTS} names`)
+  const requested = names.filter((name) => name !== '')
+  const found = requested.filter((name) => isRootElement(name, type))
+  const unknown = handling === 'strict' ? requested.find((name) => !found.includes(name)) : undefined
+  if (unknown === undefined) return found
+  const typeText = type === undefined ? 'any resource' : type
+  throw fhirError(
+    400,
+    'not-found',
+    `_elements names ${JSON.stringify(unknown.slice(0, 64))}, which is no element at the root of ${typeText}`,
+  )
 }

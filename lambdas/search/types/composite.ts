@@ -15,14 +15,14 @@ import { malformedValueError, type QueryContext, type SearchType, splitValue } f
 import { type Token, tokensOf } from './tokens.ts'
 
 /** Maximum combinations of one value. More than any real value has are left out. */
-const MOST = 500
-const MOST_KNOWN = 5_000
-const MOST_PLACES = 100
+const MAX_COMBINATIONS = 500
+const MAX_CACHED = 5_000
+const MAX_COMPONENTS = 100
 
 /** Contribution of a component to a tuple, or its test of a tuple. */
 type Part<Label, Range> = { readonly key: string | undefined; readonly labels: readonly Label[]; readonly ranges: readonly Range[] }
 type Value = Part<string, Interval>
-type Way = Part<LabelTest, RangeTest>
+type PartTest = Part<LabelTest, RangeTest>
 
 type TypeOf = (type: ParameterType) => SearchType | undefined
 
@@ -45,11 +45,11 @@ export const composite = (typeOf: TypeOf): SearchType => ({
     const texts = splitValue(value, '$')
     if (texts.length !== components.length) throw malformedValueError(parameter, `of ${components.length} values joined by $`)
     const first = components.findIndex(isExact)
-    const asked = components.map((component, i) => askedOf(typeOf, component, texts[i]!, context, i === first ? '' : `${i}`))
-    const met = (ways: readonly (readonly Way[])[]): Predicate => or(...crossed(ways).map((way) => tupleOf(field, way)))
-    const positive = met(asked.map(({ ways }) => ways))
-    if (asked.every(({ there }) => there === undefined)) return positive
-    return and(met(asked.map(({ ways, there = ways }) => there)), not(positive))
+    const tests = components.map((component, i) => testsOf(typeOf, component, texts[i]!, context, i === first ? '' : `${i}`))
+    const anyTuple = (tests: readonly (readonly PartTest[])[]): Predicate => or(...crossed(tests).map((part) => tupleOf(field, part)))
+    const positive = anyTuple(tests.map(({ matching }) => matching))
+    if (tests.every(({ present }) => present === undefined)) return positive
+    return and(anyTuple(tests.map(({ matching, present = matching }) => present)), not(positive))
   },
 })
 
@@ -76,7 +76,7 @@ function crossed<Label, Range>(lists: readonly (readonly Part<Label, Range>[])[]
   let rows: readonly Part<Label, Range>[] = [{ key: undefined, labels: [], ranges: [] }]
   for (const list of lists) {
     const longer: Part<Label, Range>[] = []
-    for (const row of rows) for (const part of list) if (longer.length < MOST) longer.push(joined(row, part))
+    for (const row of rows) for (const part of list) if (longer.length < MAX_COMBINATIONS) longer.push(joined(row, part))
     rows = longer
   }
   return rows
@@ -84,52 +84,52 @@ function crossed<Label, Range>(lists: readonly (readonly Part<Label, Range>[])[]
 
 const joined = <Label, Range>(a: Part<Label, Range>, b: Part<Label, Range>): Part<Label, Range> => ({
   key: a.key ?? b.key,
-  labels: together(a.labels, b.labels),
-  ranges: together(a.ranges, b.ranges),
+  labels: concatenated(a.labels, b.labels),
+  ranges: concatenated(a.ranges, b.ranges),
 })
 
-const together = <T>(a: readonly T[], b: readonly T[]): readonly T[] => (a.length === 0 ? b : b.length === 0 ? a : [...a, ...b])
+const concatenated = <T>(a: readonly T[], b: readonly T[]): readonly T[] => (a.length === 0 ? b : b.length === 0 ? a : [...a, ...b])
 
 type Reader = (values: readonly TypedValue[], resource: Element, reading: SearchContext) => readonly Value[]
 
-/** Returns the reader of a component. `place`: empty for the component that is the key, else its number. */
-function readerOf(typeOf: TypeOf, { type, field }: CompositeComponent, place: string): Reader {
-  if (type === 'quantity') return quantityReader(place)
-  if (type === 'token') return tokenReader(place)
+/** Returns the reader of a component. `prefix`: empty for the component that is the key, else its number. */
+function readerOf(typeOf: TypeOf, { type, field }: CompositeComponent, prefix: string): Reader {
+  if (type === 'quantity') return quantityReader(prefix)
+  if (type === 'token') return tokenReader(prefix)
   const extract = typeOf(type)?.extractor({ field, components: [] })
   return (values, resource, reading) => {
     const own = new DocumentFields(reading)
     extract?.(own, values, resource)
     const keys = own.keys[field] ?? []
-    if (type === 'string') return keys.map((text) => ({ ...NOTHING, labels: [placed(place, `t${text}`)] }))
-    if (type === 'reference' || type === 'uri') return exactValues(place, keys, [])
+    if (type === 'string') return keys.map((text) => ({ ...NOTHING, labels: [labelAt(prefix, `t${text}`)] }))
+    if (type === 'reference' || type === 'uri') return exactValues(prefix, keys, [])
     return [...(own.spans[field] ?? []), ...(own.numbers[field] ?? [])].map((range) => ({ ...NOTHING, ranges: [range] }))
   }
 }
 
-const quantityReader = cacheByText(MOST_PLACES, (place): Reader => {
-  const labelOf = cacheByText(MOST_KNOWN, (label) => placed(place, label))
-  const placedForm = ({ range, units }: QuantityForm): Value => ({
+const quantityReader = cacheByText(MAX_COMPONENTS, (prefix): Reader => {
+  const labelOf = cacheByText(MAX_CACHED, (label) => labelAt(prefix, label))
+  const formAt = ({ range, units }: QuantityForm): Value => ({
     ...NOTHING,
     labels: units.map(({ label }) => labelOf(label)),
     ranges: [range],
   })
-  const valuesOf = cachePerResource((value, resource) => quantityFormsOf(value, resource).map(placedForm))
+  const valuesOf = cachePerResource((value, resource) => quantityFormsOf(value, resource).map(formAt))
   return (values, resource) => (values.length === 1 ? valuesOf(values[0]!, resource) : values.flatMap((value) => valuesOf(value, resource)))
 })
 
-const tokenReader = cacheByText(MOST_PLACES, (place): Reader => {
-  const valuesOfOne = cacheByCode(MOST_KNOWN, (code, key) => tokenValues(place, [{ keys: [key], code }]))
+const tokenReader = cacheByText(MAX_COMPONENTS, (prefix): Reader => {
+  const singleValues = cacheByCode(MAX_CACHED, (code, key) => tokenValues(prefix, [{ keys: [key], code }]))
   return (values) => {
     const tokens = values.length === 1 ? tokensOf(values[0]!) : values.flatMap(tokensOf)
     const { code, keys } = tokens[0] ?? NO_TOKEN
-    return tokens.length === 1 && keys.length === 1 && code !== undefined ? valuesOfOne(code, keys[0]!) : tokenValues(place, tokens)
+    return tokens.length === 1 && keys.length === 1 && code !== undefined ? singleValues(code, keys[0]!) : tokenValues(prefix, tokens)
   }
 })
 
 const NO_TOKEN: Token = { keys: [], code: undefined, sort: undefined, group: undefined }
 
-function tokenValues(place: string, tokens: readonly Pick<Token, 'keys' | 'code'>[]): readonly Value[] {
+function tokenValues(prefix: string, tokens: readonly Pick<Token, 'keys' | 'code'>[]): readonly Value[] {
   const keys: string[] = []
   const codes: string[] = []
   for (const token of tokens) {
@@ -137,73 +137,73 @@ function tokenValues(place: string, tokens: readonly Pick<Token, 'keys' | 'code'
     if (token.code !== undefined) addDistinctKey(codes, token.code)
   }
   const systems = keys.map((key) => `s${key.slice(0, key.indexOf('|'))}`)
-  const labels = [...keys.map((key) => `f${key}`), ...new Set(systems)].map((label) => placed(place, label))
-  return exactValues(place, codes, labels)
+  const labels = [...keys.map((key) => `f${key}`), ...new Set(systems)].map((label) => labelAt(prefix, label))
+  return exactValues(prefix, codes, labels)
 }
 
-function exactValues(place: string, keys: readonly string[], labels: readonly string[]): readonly Value[] {
-  if (place === '') return keys.map((key) => ({ key, labels, ranges: [] }))
-  return keys.length === 0 ? [] : [{ ...NOTHING, labels: [...keys.map((key) => placed(place, `c${key}`)), ...labels] }]
+function exactValues(prefix: string, keys: readonly string[], labels: readonly string[]): readonly Value[] {
+  if (prefix === '') return keys.map((key) => ({ key, labels, ranges: [] }))
+  return keys.length === 0 ? [] : [{ ...NOTHING, labels: [...keys.map((key) => labelAt(prefix, `c${key}`)), ...labels] }]
 }
 
 const NOTHING: Value = { key: undefined, labels: [], ranges: [] }
 
-const placed = (place: string, label: string): string => place + oneLine(label)
+const labelAt = (prefix: string, label: string): string => prefix + oneLine(label)
 
 /** Replaces line breaks, because a label is a single line. */
 const oneLine = (text: string): string => text.replaceAll('\n', '\u2028')
 
 const parameterOf = (component: CompositeComponent): SearchParameter => ({ ...component, valueTypes: [], components: [], values: () => [] })
 
-/** Ways in which a component matches. `there`: for `ne`, the ways that match any value. The element must match these and none of `ways`. */
-type Asked = { readonly ways: readonly Way[]; readonly there?: readonly Way[] }
+/** Tests of a component. `present`: for `ne`, the tests that any value passes. The element must pass one of them and none of `matching`. */
+type ComponentTests = { readonly matching: readonly PartTest[]; readonly present?: readonly PartTest[] }
 
-function askedOf(typeOf: TypeOf, component: CompositeComponent, text: string, context: QueryContext, place: string): Asked {
+function testsOf(typeOf: TypeOf, component: CompositeComponent, text: string, context: QueryContext, prefix: string): ComponentTests {
   const parameter = parameterOf(component)
   const type = typeOf(component.type)
   if (type === undefined) throw malformedValueError(parameter, 'of a type this server searches by')
-  const asked = type.lower(parameter, text, undefined, context)
-  const ways = (p: Predicate): readonly Way[] => waysOf(component, p, place)
-  const parts = asked.kind === 'all' ? asked.of : [asked]
+  const predicate = type.lower(parameter, text, undefined, context)
+  const partTests = (p: Predicate): readonly PartTest[] => partTestsOf(component, p, prefix)
+  const parts = predicate.kind === 'all' ? predicate.of : [predicate]
   const inner = parts.find((part) => part.kind === 'not')
-  if (inner === undefined) return { ways: ways(asked) }
-  return { ways: ways(inner.of), there: parts.filter((part) => part !== inner).flatMap(ways) }
+  if (inner === undefined) return { matching: partTests(predicate) }
+  return { matching: partTests(inner.of), present: parts.filter((part) => part !== inner).flatMap(partTests) }
 }
 
-function waysOf(component: CompositeComponent, p: Predicate, place: string): readonly Way[] {
+function partTestsOf(component: CompositeComponent, p: Predicate, prefix: string): readonly PartTest[] {
   switch (p.kind) {
     case 'some':
-      return p.of.flatMap((each) => waysOf(component, each, place))
+      return p.of.flatMap((each) => partTestsOf(component, each, prefix))
     case 'key':
-      return p.oneOf.map((key) => exactWay(component, p.field, key, place))
+      return p.oneOf.map((key) => exactTest(component, p.field, key, prefix))
     case 'keyRange':
-      if (component.type === 'string') return [wayOf([labelled(place, `t${p.from}`, false)])]
-      return component.type === 'token' ? [wayOf([labelled(place, `s${p.from.slice(0, -1)}`)])] : []
+      if (component.type === 'string') return [partTest([labelled(prefix, `t${p.from}`, false)])]
+      return component.type === 'token' ? [partTest([labelled(prefix, `s${p.from.slice(0, -1)}`)])] : []
     case 'span':
     case 'number':
-      return [wayOf([], p)]
+      return [partTest([], p)]
     case 'tuple':
-      return p.ranges.map((range) => wayOf([labelled(place, `${p.field.slice(component.code.length + 1)} ${p.key}`)], range))
+      return p.ranges.map((range) => partTest([labelled(prefix, `${p.field.slice(component.code.length + 1)} ${p.key}`)], range))
     default:
       return []
   }
 }
 
-const wayOf = (labels: readonly LabelTest[], ...ranges: readonly RangeTest[]): Way => ({
+const partTest = (labels: readonly LabelTest[], ...ranges: readonly RangeTest[]): PartTest => ({
   key: undefined,
   labels,
   ranges: ranges.map(testOf),
 })
 
-function exactWay({ code, type }: CompositeComponent, field: string, key: string, place: string): Way {
+function exactTest({ code, type }: CompositeComponent, field: string, key: string, prefix: string): PartTest {
   const isFull = type === 'token' && field === code
-  if (place !== '') return wayOf([labelled(place, `${isFull ? 'f' : 'c'}${key}`)])
-  return isFull ? { ...wayOf([labelled(place, `f${key}`)]), key: key.slice(key.indexOf('|') + 1) } : { ...wayOf([]), key }
+  if (prefix !== '') return partTest([labelled(prefix, `${isFull ? 'f' : 'c'}${key}`)])
+  return isFull ? { ...partTest([labelled(prefix, `f${key}`)]), key: key.slice(key.indexOf('|') + 1) } : { ...partTest([]), key }
 }
 
-const labelled = (place: string, label: string, whole = true): LabelTest => ({ text: placed(place, label), whole })
+const labelled = (prefix: string, label: string, whole = true): LabelTest => ({ text: labelAt(prefix, label), whole })
 
-const tupleOf = (field: string, { key, labels, ranges }: Way): Predicate => ({
+const tupleOf = (field: string, { key, labels, ranges }: PartTest): Predicate => ({
   kind: 'tuple',
   field,
   ...(key === undefined ? {} : { key }),

@@ -44,11 +44,11 @@ function addRange(fields: DocumentFields, name: string, start: DateRange | undef
   const high = end?.high ?? FOREVER
   if (low >= high) return
   fields.span(name, low, high)
-  fields.sort(name, Math.max(low, -MOST), Math.min(high, MOST))
+  fields.sort(name, Math.max(low, -MAX_INSTANT), Math.min(high, MAX_INSTANT))
 }
 
 /** Milliseconds beyond every instant that a Date can hold. */
-const MOST = 8_640_000_000_000_001
+const MAX_INSTANT = 8_640_000_000_000_001
 
 function compare(field: string, prefix: string, low: number, high: number, now: number | undefined): Predicate {
   const test = (relation: 'within' | 'intersects', from: number, to: number): Predicate => ({

@@ -9,7 +9,7 @@ import { type Decimal, decimalOf, toNearestDouble } from './decimal.ts'
 import { splitPrefix } from './prefix.ts'
 import { malformedValueError, type SearchType } from './search-type.ts'
 
-const { POSITIVE_INFINITY: MOST, NEGATIVE_INFINITY: LEAST } = Number
+const { POSITIVE_INFINITY: MAX, NEGATIVE_INFINITY: MIN } = Number
 const FORM = /^[+-]?\d{1,1000}(?:\.\d{1,1000})?(?:[eE][+-]?\d{1,3})?$/
 
 export const number: SearchType = {
@@ -54,8 +54,8 @@ export function numberTextOf(value: unknown): string | undefined {
 
 /** Returns the texts of the bounds of a Range: infinite for a missing bound, undefined for a bound without a number. */
 export const boundsOf = ({ low, high }: Element): readonly [low: string | undefined, high: string | undefined] => [
-  boundOf(low, LEAST),
-  boundOf(high, MOST),
+  boundOf(low, MIN),
+  boundOf(high, MAX),
 ]
 
 const boundOf = (quantity: unknown, open: number): string | undefined => (isElement(quantity) ? numberTextOf(quantity.value) : String(open))
@@ -68,7 +68,7 @@ export const comparisonPredicate = (
 ): Predicate => (prefix === 'ne' ? and(isThere, not(predicateOf('eq', text))) : predicateOf(prefix, text))
 
 /** Test that every number passes. */
-export const ANY_NUMBER: RangeTest = { kind: 'number', relation: 'intersects', low: LEAST, high: MOST }
+export const ANY_NUMBER: RangeTest = { kind: 'number', relation: 'intersects', low: MIN, high: MAX }
 
 /** Returns a number and its prefix. Throws FhirError 400 for a malformed number. */
 export function parsePrefixedNumber(parameter: SearchParameter, value: string): { readonly prefix: string; readonly text: string } {
@@ -111,17 +111,17 @@ export function numberTestOf(prefix: string, { exact, low, high, about }: QueryN
     case 'eq':
       return within(low, high)
     case 'gt':
-      return reaches(nextDoubleAbove(exact), MOST)
+      return reaches(nextDoubleAbove(exact), MAX)
     case 'ge':
-      return reaches(exact, MOST)
+      return reaches(exact, MAX)
     case 'lt':
-      return reaches(LEAST, exact)
+      return reaches(MIN, exact)
     case 'le':
-      return reaches(LEAST, nextDoubleAbove(exact))
+      return reaches(MIN, nextDoubleAbove(exact))
     case 'sa':
-      return within(nextDoubleAbove(exact), MOST)
+      return within(nextDoubleAbove(exact), MAX)
     case 'eb':
-      return within(LEAST, exact)
+      return within(MIN, exact)
     default:
       return reaches(...about)
   }

@@ -103,39 +103,39 @@ function comparedWith(comparator: string, range: Interval): Interval {
   const [low, high] = range
   switch (comparator) {
     case '<':
-      return [LEAST, nextDoubleBelow(low)]
+      return [MIN, nextDoubleBelow(low)]
     case '<=':
-      return [LEAST, high]
+      return [MIN, high]
     case '>=':
-      return [low, MOST]
+      return [low, MAX]
     case '>':
-      return [nextDoubleAbove(high), MOST]
+      return [nextDoubleAbove(high), MAX]
     default:
       return range
   }
 }
 
-const { POSITIVE_INFINITY: MOST, NEGATIVE_INFINITY: LEAST } = Number
+const { POSITIVE_INFINITY: MAX, NEGATIVE_INFINITY: MIN } = Number
 
 function formOf(range: Interval, units: readonly Unit[]): QuantityForm {
   const number = range[0] === range[1] ? encodeDouble(range[0]) : undefined
   return { range, units, keys: number === undefined ? [] : units.map(({ unit }) => unit + number) }
 }
 
-const MOST_KNOWN = 5_000
+const MAX_CACHED = 5_000
 
 const unitOf = (kind: Unit['kind'], unit: string): Unit => ({ kind, unit, label: `${kind} ${unit}` })
 
-const unitsOf = cacheByCode(MOST_KNOWN, (code, unit): readonly Unit[] => [
+const unitsOf = cacheByCode(MAX_CACHED, (code, unit): readonly Unit[] => [
   unitOf('value', ''),
   ...[...new Set([code, unit])].filter((text) => text !== '').map((text) => unitOf('unit', `${text}|`)),
 ])
 
-const systemUnit = cacheByText(MOST_KNOWN, (system) => unitOf('system', `${system}|`))
+const systemUnit = cacheByText(MAX_CACHED, (system) => unitOf('system', `${system}|`))
 
-const codedUnit = cacheByCode(MOST_KNOWN, (system, code) => unitOf('coded', `${system}|${code}|`))
+const codedUnit = cacheByCode(MAX_CACHED, (system, code) => unitOf('coded', `${system}|${code}|`))
 
-const canonicalUnit = cacheByText(MOST_KNOWN, (base) => unitOf('canonical', `${base}|`))
+const canonicalUnit = cacheByText(MAX_CACHED, (base) => unitOf('canonical', `${base}|`))
 
 function measuredTest(
   name: string,
@@ -194,7 +194,7 @@ function boundsOfSamples({ lowerLimit, upperLimit, factor, data }: Element, orig
   const samples = (textOf(data).match(/\S+/g) ?? []).map(Number).filter(Number.isFinite)
   const from = numberOf(origin.value) ?? 0
   const values = samples.map((sample) => sample * (numberOf(factor) ?? 1) + from)
-  const outermost = (of: (a: number, b: number) => number): string | undefined =>
-    values.length === 0 ? undefined : String(values.reduce((a, b) => of(a, b)))
+  const outermost = (choose: (a: number, b: number) => number): string | undefined =>
+    values.length === 0 ? undefined : String(values.reduce((a, b) => choose(a, b)))
   return [numberTextOf(lowerLimit) ?? outermost(Math.min), numberTextOf(upperLimit) ?? outermost(Math.max)]
 }

@@ -64,10 +64,10 @@ const targetOf = cacheByText(2_000, (text): Target => {
 
 function addIdentifier(fields: DocumentFields, { field, identifier }: FieldNames, { system, value }: Element): void {
   if (typeof value !== 'string') return
-  const of = textOf(system)
-  fields.key(identifier, `${of}|${value.toLowerCase()}`)
+  const systemText = textOf(system)
+  fields.key(identifier, `${systemText}|${value.toLowerCase()}`)
   fields.key(identifier, value.toLowerCase())
-  fields.sort(field, `\u0000\u0000\u0000${of}\u0000${value}`.slice(0, 1000))
+  fields.sort(field, `\u0000\u0000\u0000${systemText}\u0000${value}`.slice(0, 1000))
 }
 
 function identifierKey(value: string): string {

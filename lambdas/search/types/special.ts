@@ -17,14 +17,14 @@ export const special: SearchType = {
         if (!isElement(value)) continue
         const latitude = numberOf(value.latitude)
         const longitude = numberOf(value.longitude)
-        if (latitude !== undefined && longitude !== undefined && isPlace(latitude, longitude)) fields.point(field, latitude, longitude)
+        if (latitude !== undefined && longitude !== undefined && isPosition(latitude, longitude)) fields.point(field, latitude, longitude)
       }
     },
   lower(parameter, value) {
-    const place = circleOf(value)
-    if (place === undefined)
+    const circle = circleOf(value)
+    if (circle === undefined)
       throw malformedValueError(parameter, 'of the form latitude|longitude|distance|units, with units km, m or [mi_us]')
-    return { kind: 'near', field: parameter.field, ...place }
+    return { kind: 'near', field: parameter.field, ...circle }
   },
 }
 
@@ -37,8 +37,8 @@ export function circleOf(value: string): Circle | undefined {
   const far = distance === '' ? DEFAULT_DISTANCE : Number(distance)
   const [y, x] = [Number(latitude), Number(longitude)]
   const isNumber = latitude.trim() !== '' && longitude.trim() !== ''
-  if (unit === undefined || !isNumber || !isPlace(y, x) || !(far >= 0) || !Number.isFinite(far)) return undefined
+  if (unit === undefined || !isNumber || !isPosition(y, x) || !(far >= 0) || !Number.isFinite(far)) return undefined
   return { latitude: y, longitude: x, metres: far * unit }
 }
 
-const isPlace = (latitude: number, longitude: number): boolean => Math.abs(latitude) <= 90 && Math.abs(longitude) <= 180
+const isPosition = (latitude: number, longitude: number): boolean => Math.abs(latitude) <= 90 && Math.abs(longitude) <= 180

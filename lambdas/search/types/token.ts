@@ -29,7 +29,7 @@ export const token: SearchType = {
     if (modifier !== 'of-type') return lowerToken(field, value)
     const parts = splitValue(value, '|').map(unescapeValue)
     if (parts.length !== 3 || parts.some((part) => part === '')) throw malformedValueError(parameter, 'of the form system|code|value')
-    return { kind: 'key', field: `${field}:of-type`, oneOf: [ofType(parts[0]!, parts[1]!, parts[2]!)] }
+    return { kind: 'key', field: `${field}:of-type`, oneOf: [typedIdentifier(parts[0]!, parts[1]!, parts[2]!)] }
   },
 }
 
@@ -57,16 +57,16 @@ function addTexts(fields: DocumentFields, names: FieldNames, type: string, value
 function addType(fields: DocumentFields, names: FieldNames, value: string, type: Element): void {
   addText(fields, names, type.text)
   for (const { system, code } of codingsOf(type))
-    if (typeof code === 'string') fields.key(names.ofType, ofType(textOf(system), code, value))
+    if (typeof code === 'string') fields.key(names.ofType, typedIdentifier(textOf(system), code, value))
 }
 
 const addText = (fields: DocumentFields, { text: field }: FieldNames, text: unknown): void => {
-  if (typeof text === 'string') fields.key(field, knownFold(text))
+  if (typeof text === 'string') fields.key(field, cachedFold(text))
 }
 
-const knownFold = cacheByText(5_000, foldText)
+const cachedFold = cacheByText(5_000, foldText)
 
-const ofType = (system: string, code: string, value: string): string => `${system}|${code}|${value.toLowerCase()}`
+const typedIdentifier = (system: string, code: string, value: string): string => `${system}|${code}|${value.toLowerCase()}`
 
 /** Groups the values without a group of their own by their keys. */
 function group(fields: DocumentFields, names: FieldNames): void {

@@ -17,7 +17,7 @@ export type Token = {
 export const FOLDED_KEY_PREFIX = '\u0001'
 
 const SPECIAL = 'http://terminology.hl7.org/CodeSystem/special-values'
-const MOST_KNOWN = 5_000
+const MAX_CACHED = 5_000
 
 export function tokensOf({ type, value, system }: TypedValue): readonly Token[] {
   if (isElement(value)) return tokensOfElement(type, value)
@@ -57,15 +57,15 @@ function tokensOfCoding({ system, code }: Element): readonly Token[] {
 const systemAlone = (system: unknown): readonly Token[] =>
   typeof system === 'string' ? [{ keys: [`${system}|`], code: undefined, sort: undefined, group: undefined }] : NONE
 
-const tokenOfCoding = cacheByCode(MOST_KNOWN, (system, code) => tokenOf(system, code, code, undefined))
+const tokenOfCoding = cacheByCode(MAX_CACHED, (system, code) => tokenOf(system, code, code, undefined))
 
 /** Returns the token of a text. Its group is the text alone, because its system is not in the resource. */
 const tokenOfText = (system: string, text: string): Token => tokenOf(system, text, text, { code: text, both: text })
 
-const tokenOfCode = cacheByCode(MOST_KNOWN, (system, code) => tokenOf(system, code, folded(code), { code, both: code }))
+const tokenOfCode = cacheByCode(MAX_CACHED, (system, code) => tokenOf(system, code, folded(code), { code, both: code }))
 
 /** Returns the token of a code whose binding has one system. Searches also find it as a code without a system. */
-const tokenOfBoundCode = cacheByCode(MOST_KNOWN, (system, code): Token => {
+const tokenOfBoundCode = cacheByCode(MAX_CACHED, (system, code): Token => {
   const token = tokenOfCode(system, code)
   return { ...token, keys: [...token.keys, `|${token.code}`] }
 })

@@ -10,9 +10,9 @@ export const UCUM = 'http://unitsofmeasure.org'
 export type BaseUnitQuantity = { readonly unit: string; readonly value: number }
 
 /** Whether the code is a UCUM unit, with or without a conversion to other units. */
-export const isUnit: (code: string) => boolean = (code) => knownUnit(code).isUnit
+export const isUnit: (code: string) => boolean = (code) => cachedUnit(code).isUnit
 
-const knownUnit = cacheByText(5_000, (code) => ({ isUnit: isSpecified(code) }))
+const cachedUnit = cacheByText(5_000, (code) => ({ isUnit: isSpecified(code) }))
 
 const isSpecified = (code: string): boolean =>
   code !== '' && code.length <= 100 && UcumLhcUtils.getInstance().getSpecifiedUnit(code, 'validate').unit !== null
@@ -33,9 +33,9 @@ export function toBaseUnits(code: string, value: Decimal | number): BaseUnitQuan
  * Returns the conversion of a unit. Returns undefined for a code that is no UCUM unit or only an annotation ({score}). Also undefined:
  * units unrelated to others ([iU]), and units whose values fall while those in base units rise ([pH]).
  */
-export const conversionOf = (code: string): UnitConversion | undefined => knownConversion(code).conversion
+export const conversionOf = (code: string): UnitConversion | undefined => cachedConversion(code).conversion
 
-const knownConversion = cacheByText(5_000, (code) => ({ conversion: makeConversion(code) }))
+const cachedConversion = cacheByText(5_000, (code) => ({ conversion: makeConversion(code) }))
 
 /**
  * Matches a code that is only an annotation. UCUM takes it for 1, but a score is no percentage. https://ucum.org/ucum#section-Curly-Braces

@@ -9,7 +9,7 @@ import { type Decimal, decimalOf, toNearestDouble } from './decimal.ts'
 export type UnitFactor = Decimal & { readonly divisor: bigint }
 
 /** Maximum digits of a factor, more than the exact product of any clinical unit has. Longer factors are replaced by a decimal. */
-const MOST_DIGITS = 300
+const MAX_DIGITS = 300
 /** Digits to which a quotient is computed before it is rounded to a double. */
 const QUOTIENT_DIGITS = 40
 
@@ -17,8 +17,8 @@ const QUOTIENT_DIGITS = 40
 export function multiplyByFactor({ digits, exponent }: Decimal, factor: UnitFactor): number {
   const product = { digits: digits * factor.digits, exponent: exponent + factor.exponent }
   if (factor.divisor === 1n) return toNearestDouble(product)
-  const places = QUOTIENT_DIGITS + String(factor.divisor).length
-  return toNearestDouble({ digits: (product.digits * 10n ** BigInt(places)) / factor.divisor, exponent: product.exponent - places })
+  const digitCount = QUOTIENT_DIGITS + String(factor.divisor).length
+  return toNearestDouble({ digits: (product.digits * 10n ** BigInt(digitCount)) / factor.divisor, exponent: product.exponent - digitCount })
 }
 
 /** Returns the factor of a unit that the library converts by `magnitude`. Returns the nearest decimal if the two disagree. */
@@ -123,14 +123,14 @@ const productOf = (a: UnitFactor, b: UnitFactor | undefined): UnitFactor | undef
 
 function powerOf({ digits, exponent, divisor }: UnitFactor, power: number): UnitFactor | undefined {
   const count = Math.abs(power)
-  if ((String(digits).length + String(divisor).length) * count > MOST_DIGITS) return undefined
+  if ((String(digits).length + String(divisor).length) * count > MAX_DIGITS) return undefined
   const [above, below] = power < 0 ? [divisor, digits] : [digits, divisor]
   return inLowestTerms({ digits: above ** BigInt(count), exponent: exponent * power, divisor: below ** BigInt(count) })
 }
 
-/** Reduces a factor. Tens, and twos and fives of the divisor, move into the exponent. Returns undefined for 0 and above `MOST_DIGITS`. */
+/** Reduces a factor. Tens, and twos and fives of the divisor, move into the exponent. Returns undefined for 0 and above `MAX_DIGITS`. */
 function inLowestTerms({ digits, exponent, divisor }: UnitFactor): UnitFactor | undefined {
-  if (digits === 0n || String(digits).length + String(divisor).length > MOST_DIGITS) return undefined
+  if (digits === 0n || String(digits).length + String(divisor).length > MAX_DIGITS) return undefined
   let [above, below, tens] = [digits, divisor, exponent]
   for (; below % 2n === 0n; tens--) [above, below] = [above * 5n, below / 2n]
   for (; below % 5n === 0n; tens--) [above, below] = [above * 2n, below / 5n]

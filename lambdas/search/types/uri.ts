@@ -4,7 +4,7 @@ import { canonicalSortKeyOf } from '../canonical.ts'
 import { namesOf } from '../fields.ts'
 import { keyPrefixPredicate, malformedValueError, type SearchType, unescapeValue } from './search-type.ts'
 
-const MOST_ANCESTORS = 64
+const MAX_ANCESTORS = 64
 
 export const uri: SearchType = {
   modifiers: ['below', 'above'],
@@ -37,7 +37,7 @@ export const uri: SearchType = {
 function ancestorsOf(text: string): readonly string[] {
   const found = [text]
   const root = text.indexOf('//') + 2
-  for (let at = text.lastIndexOf('/'); at >= root && found.length < MOST_ANCESTORS; at = text.lastIndexOf('/', at - 1))
+  for (let at = text.lastIndexOf('/'); at >= root && found.length < MAX_ANCESTORS; at = text.lastIndexOf('/', at - 1))
     found.push(text.slice(0, at + 1), text.slice(0, at))
   return found
 }

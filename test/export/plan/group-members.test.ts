@@ -19,7 +19,7 @@ const group = (id: string, ...members: readonly Tree[]): Tree => ({
   member: members,
 })
 const ofClient = (...scopes: readonly string[]) =>
-  accessOf({ scopes, isKnown: false, isOfClient: true, patientScopesWithoutContext: 'all' })
+  accessOf({ scopes, isIdentified: false, isClientToken: true, patientScopesWithoutContext: 'all' })
 
 let world: ExportWorld
 beforeEach(async () => {

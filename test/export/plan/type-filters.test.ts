@@ -17,7 +17,7 @@ const filtersOf = (...searches: readonly string[]) =>
 const documentOf = (resource: Tree) =>
   extract(versionOf(writeOf(resourceKeyOf('t', resource.resourceType, resource.id), { body: resource })), resource, TEST_SEARCH_CONTEXT)
 const ofClient = (...scopes: readonly string[]) =>
-  accessOf({ scopes, isKnown: false, isOfClient: true, patientScopesWithoutContext: 'all' })
+  accessOf({ scopes, isIdentified: false, isClientToken: true, patientScopesWithoutContext: 'all' })
 
 const ALL: readonly Tree[] = [
   patient('1', { family: 'A', birthDate: '1970-01-01', generalPractitioner: [referenceTo('Practitioner/1')] }),

@@ -62,7 +62,7 @@ const nobody = (): never => {
 }
 
 const accessBy = (...scopes: readonly string[]): Access =>
-  accessOf({ scopes, isKnown: true, isOfClient: true, patientScopesWithoutContext: 'all' })
+  accessOf({ scopes, isIdentified: true, isClientToken: true, patientScopesWithoutContext: 'all' })
 
 describe('An export', () => {
   it('holds everything at system level', async () => expect(await exported({})).toEqual(['a', 'b', 'of-a', 'of-b', 'of-nobody', 'd']))
@@ -144,7 +144,7 @@ describe('The types of an export', () => {
         ...SETTINGS,
         groupTypes: ['Patient', 'Device'],
       })
-    expect(of('group')).toMatchObject({ types: ['Patient', 'Device'], messages: [] })
+    expect(of('group')).toMatchObject({ types: ['Patient', 'Device'], told: [] })
     expect(of('patient').types).toEqual(expect.arrayContaining(['Patient', 'Observation', 'Device']))
     expect(of('patient').types).not.toContain('Organization')
     expect(of('system').types).toContain('Organization')
@@ -174,7 +174,7 @@ describe('The types of an export', () => {
     expect(of('patient').types).toContain('Group')
     expect(of('group', {}, ['Group', 'Patient'])).toMatchObject({
       types: ['Patient'],
-      messages: [expect.stringContaining('its members are other people')],
+      told: [expect.stringContaining('its members are other people')],
     })
   })
 

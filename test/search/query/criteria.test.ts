@@ -111,7 +111,12 @@ function granted(type: string, query: string): readonly string[] {
   const scopes = [`system/${type}.rs?${query}`]
   return idsThatMeet(
     type,
-    ruleFor(accessOf({ scopes, isKnown: false, isOfClient: true, patientScopesWithoutContext: 'all' }), type, 'r', TEST_SEARCH_CONTEXT)!,
+    ruleFor(
+      accessOf({ scopes, isIdentified: false, isClientToken: true, patientScopesWithoutContext: 'all' }),
+      type,
+      'r',
+      TEST_SEARCH_CONTEXT,
+    )!,
   )
 }
 
