@@ -10,9 +10,9 @@ import { generateSearches } from './generate/searches.ts'
 const root = join(import.meta.dirname, '..')
 const archive = await readDefinitionArchive(process.argv[2]!)
 const { all } = r4ConstraintKeysOf()
-const { made, leftOut } = buildPackage(archive, archive.definitions, (key) => all.has(key))
+const { content, leftOut } = buildPackage(archive, archive.definitions, (key) => all.has(key))
 if (leftOut.length > 0) throw new Error(JSON.stringify(leftOut))
-for (const [path, text] of [...generatedFilesOf(withRules(made)), ...generateSearches(archive)]) {
+for (const [path, text] of [...generatedFilesOf(withRules(content)), ...generateSearches(archive)]) {
   mkdirSync(dirname(join(root, path)), { recursive: true })
   writeFileSync(join(root, path), text)
 }

@@ -19,8 +19,8 @@ function within(tree: unknown, type: string, baseUrl: string): unknown {
   const { elements } = R4.shapes[isResource(tree) ? tree.resourceType : type] ?? { elements: {} }
   let copy: Record<string, unknown> | undefined
   for (const [name, before] of Object.entries(tree)) {
-    const of = typeof before === 'object' ? elements[name]?.type : undefined
-    const after = of === undefined ? before : within(before, of, baseUrl)
+    const childType = typeof before === 'object' ? elements[name]?.type : undefined
+    const after = childType === undefined ? before : within(before, childType, baseUrl)
     if (after === before) continue
     copy ??= { ...tree }
     copy[name] = after

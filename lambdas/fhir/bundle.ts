@@ -44,7 +44,7 @@ export function* writeBundleChunks(page: BundlePage): Generator<Uint8Array, void
   for (const entry of page.entries) {
     text += separator
     separator = ','
-    if (!isBytes(entry.resource)) text += writeJson(treeOfEntry(entry))
+    if (!isBytes(entry.resource)) text += writeJson(entryTree(entry))
     else {
       const [opening, closing] = aroundResource(entry)
       yield Buffer.from(text + opening)
@@ -76,7 +76,7 @@ function aroundResource({ fullUrl, more }: BundleEntry): readonly [string, strin
 }
 
 /** Returns an entry as a tree. Its resource is a tree or absent. */
-const treeOfEntry = ({ fullUrl, resource, more }: BundleEntry): Element => ({
+const entryTree = ({ fullUrl, resource, more }: BundleEntry): Element => ({
   ...(fullUrl === undefined ? {} : { fullUrl }),
   ...(resource === undefined ? {} : { resource }),
   ...more,

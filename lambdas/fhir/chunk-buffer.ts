@@ -22,16 +22,16 @@ export class ChunkBuffer {
   }
 
   add(chunk: Uint8Array): void {
-    const isKept = this.#size === 0 || chunk.length >= SMALL
+    const isPassedThrough = this.#size === 0 || chunk.length >= SMALL
     this.#size += chunk.length
-    if (!isKept && chunk.length <= this.#block.length - this.#filled) {
+    if (!isPassedThrough && chunk.length <= this.#block.length - this.#filled) {
       this.#fill(chunk)
       return
     }
     if (this.#filled > 0) this.#parts.push(this.#block.subarray(0, this.#filled))
     this.#block = this.#block.subarray(this.#filled)
     this.#filled = 0
-    if (isKept) return void this.#parts.push(chunk)
+    if (isPassedThrough) return void this.#parts.push(chunk)
     this.#block = Buffer.allocUnsafeSlow(Math.max(chunk.length, Math.min(LARGEST_BLOCK, Math.max(SMALLEST_BLOCK, this.#size))))
     this.#fill(chunk)
   }

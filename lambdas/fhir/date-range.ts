@@ -33,8 +33,8 @@ function momentRange(text: string, year: number, month: number, day: number, tim
   const minute = twoDigits(text, MINUTE)
   const second = end > SECOND ? twoDigits(text, SECOND) : 0
   if (hour > 23 || minute > 59 || second > 60 || !isOffset(text, end)) return undefined
-  const shown = utc(year, month, day, hour, minute, second)
-  const low = end < text.length ? shown - offsetAt(text, end) : timeZone === undefined ? shown : instantOf(shown, timeZone)
+  const localTime = utc(year, month, day, hour, minute, second)
+  const low = end < text.length ? localTime - offsetAt(text, end) : timeZone === undefined ? localTime : instantOf(localTime, timeZone)
   if (end < SECOND) return { low, high: low + 60_000 }
   if (end < FRACTION) return { low, high: low + 1_000 }
   const exact = low + Math.floor(Number(`0.${text.slice(FRACTION, end)}`) * 1000)

@@ -8,9 +8,9 @@ import type { WorkBudget } from './path/work-budget.ts'
 import { type Element, isElement, type Resource } from './resource.ts'
 
 type Paths = {
-  readonly places: (path: string) => readonly ElementLocation[]
+  readonly locations: (path: string) => readonly ElementLocation[]
   readonly lists: (path: string) => readonly ElementList[]
-  readonly elementNamed: typeof jsonMembersOf
+  readonly membersNamed: typeof jsonMembersOf
   readonly copied: (value: unknown) => unknown
 }
 
@@ -22,12 +22,12 @@ type Paths = {
 export async function compileFhirPathPatch(
   operations: readonly FhirPathPatchOperation[],
 ): Promise<(resource: Resource, work: WorkBudget) => Resource> {
-  const { locateElements: locate, locateLists, jsonMembersOf: elementNamed } = await import('./path/element-location.ts')
+  const { locateElements: locate, locateLists, jsonMembersOf: membersNamed } = await import('./path/element-location.ts')
   return (resource, work) => {
     const paths: Paths = {
-      places: (path) => locate(path, resource, work),
+      locations: (path) => locate(path, resource, work),
       lists: (path) => locateLists(path, resource, work),
-      elementNamed,
+      membersNamed,
       // Copy the value: later operations may change it, and after a concurrent write the patch is applied again.
       copied: (value) => copyBounded(value, MAX_JSON_DEPTH, work),
     }
@@ -64,13 +64,13 @@ function nameOf({ name }: Element, at: string): string {
 function apply(paths: Paths, { type, path, parts, at }: FhirPathPatchOperation): void {
   switch (type) {
     case 'add':
-      return add(paths, only(placesOf(paths, path, at), at), parts, at)
+      return add(paths, only(locationsOf(paths, path, at), at), parts, at)
     case 'insert':
       return insert(paths, only(listsOf(paths, path, at), at), parts, at)
     case 'delete':
-      return remove(placesOf(paths, path, at), at)
+      return remove(locationsOf(paths, path, at), at)
     case 'replace':
-      return replace(paths, only(placesOf(paths, path, at), at), parts, at)
+      return replace(paths, only(locationsOf(paths, path, at), at), parts, at)
     case 'move':
       return move(only(listsOf(paths, path, at), at), parts, at)
     default:
@@ -78,7 +78,7 @@ function apply(paths: Paths, { type, path, parts, at }: FhirPathPatchOperation):
   }
 }
 
-const placesOf = ({ places }: Paths, path: string, at: string): readonly ElementLocation[] => located(() => places(path), at)
+const locationsOf = ({ locations }: Paths, path: string, at: string): readonly ElementLocation[] => located(() => locations(path), at)
 const listsOf = ({ lists }: Paths, path: string, at: string): readonly ElementList[] => located(() => lists(path), at)
 
 function located<T>(locate: () => T, at: string): T {
@@ -100,9 +100,9 @@ function only<T>(found: readonly T[], at: string): T {
 function add(paths: Paths, { value, type }: ElementLocation, parts: Parts, at: string): void {
   if (!isElement(value)) throw doesNotApply('its path leads to no element that has elements', at)
   const name = text(parts, 'name', at)
-  const given = valuePart(parts, at)
-  const member = memberFor(paths, type, name, given, at)
-  const added = contentOf(paths, given, member.type, at)
+  const addition = valuePart(parts, at)
+  const member = memberFor(paths, type, name, addition, at)
+  const added = contentOf(paths, addition, member.type, at)
   const holder = value as Record<string, unknown>
   if (member.list) rearrange(holder, member.key, (list, isBeside) => [...list, isBeside ? null : added])
   else holder[member.key] = added
@@ -116,11 +116,11 @@ function insert(paths: Paths, { type, holder, member }: ElementList, parts: Part
   rearrange(holder, member, (list, isBeside) => list.toSpliced(index, 0, isBeside ? null : value))
 }
 
-function remove(places: readonly ElementLocation[], at: string): void {
-  if (places.length === 0) return
-  const place = only(places, at)
-  if (place.holder === undefined) throw doesNotApply('a resource cannot be deleted from itself', at)
-  removeAt(place)
+function remove(locations: readonly ElementLocation[], at: string): void {
+  if (locations.length === 0) return
+  const location = only(locations, at)
+  if (location.holder === undefined) throw doesNotApply('a resource cannot be deleted from itself', at)
+  removeAt(location)
 }
 
 /** Removes an element, and each parent that becomes empty. */
@@ -134,9 +134,9 @@ function removeAt({ holder, member, index, parent }: ElementLocation): void {
 }
 
 /** Removes an empty object. `empty`: the element itself, or the companion of a primitive, which holds its id and extensions. */
-function removeEmpty(place: ElementLocation, empty: Record<string, unknown>): void {
-  const { holder, member, index, value } = place
-  if (value === empty || value === undefined || value === null) removeAt(place)
+function removeEmpty(location: ElementLocation, empty: Record<string, unknown>): void {
+  const { holder, member, index, value } = location
+  if (value === empty || value === undefined || value === null) removeAt(location)
   else if (index === undefined) delete holder![`_${member}`]
   else rearrange(holder!, member, (list, isBeside) => (isBeside ? list.with(index, null) : list))
 }
@@ -184,9 +184,9 @@ const itemsOf = (holder: Readonly<Record<string, unknown>>, member: string): rea
  * Returns the JSON member of the element `name`. For a choice, returns the form that matches the type of the value. Throws FhirError 422 if
  * there is none.
  */
-function memberFor(paths: Paths, type: string, name: string, given: Element, at: string): ReturnType<Paths['elementNamed']>[number] {
-  const forms = paths.elementNamed(type, name)
-  const kind = valueKey(given)?.slice('value'.length).toLowerCase()
+function memberFor(paths: Paths, type: string, name: string, value: Element, at: string): ReturnType<Paths['membersNamed']>[number] {
+  const forms = paths.membersNamed(type, name)
+  const kind = valueKey(value)?.slice('value'.length).toLowerCase()
   const member = forms.length === 1 ? forms[0] : forms.find((form) => form.type.toLowerCase() === kind)
   if (member === undefined) throw doesNotApply(`there is no element ${name} of that type in ${type}`, at)
   return member
@@ -231,4 +231,4 @@ function integer(parts: Parts, name: string, at: string): number {
   return value
 }
 
-const doesNotApply = (why: string, at: string): FhirError => fhirError(422, 'processing', `The operation does not apply: ${why}`, at)
+const doesNotApply = (reason: string, at: string): FhirError => fhirError(422, 'processing', `The operation does not apply: ${reason}`, at)

@@ -8,18 +8,18 @@ export type VersionedEntry = { readonly version: string | undefined }
 export type ReferencedEntry<T> = { readonly entry: T; readonly version: string | undefined }
 
 /**
- * Returns a function that resolves a reference by fullUrl. `known`: entries by fullUrl. `from`: fullUrl of the entry with the reference. If
- * `from` has a server base, a relative reference is relative to that base. A reference to a version other than the one in the entry's own
- * meta is not resolved.
+ * Returns a function that resolves a reference by fullUrl. `entries`: entries by fullUrl. `from`: fullUrl of the entry with the reference.
+ * If `from` has a server base, a relative reference is relative to that base. A reference to a version other than the one in the entry's
+ * own meta is not resolved.
  */
 export function fullUrlResolver<T extends VersionedEntry>(
-  known: ReadonlyMap<string, T | undefined>,
+  entries: ReadonlyMap<string, T | undefined>,
   from = '',
 ): (reference: string) => ReferencedEntry<T> | undefined {
   const [, base] = RESTFUL.exec(from) ?? []
   return (reference) => {
-    const [, url = reference, version] = OF_A_VERSION.exec(reference) ?? []
-    const entry = known.get(url) ?? (base !== undefined && RELATIVE_REFERENCE.test(url) ? known.get(`${base}/${url}`) : undefined)
+    const [, url = reference, version] = VERSIONED.exec(reference) ?? []
+    const entry = entries.get(url) ?? (base !== undefined && RELATIVE_REFERENCE.test(url) ? entries.get(`${base}/${url}`) : undefined)
     return entry === undefined || isAnother(entry, version) ? undefined : { entry, version }
   }
 }
@@ -27,6 +27,6 @@ export function fullUrlResolver<T extends VersionedEntry>(
 const isAnother = ({ version: told = '' }: VersionedEntry, version: string | undefined): boolean =>
   version !== undefined && told !== '' && told !== version
 
-const OF_A_VERSION = /^(.+)\/_history\/([A-Za-z0-9\-.]{1,64})$/
+const VERSIONED = /^(.+)\/_history\/([A-Za-z0-9\-.]{1,64})$/
 
 const RESTFUL = /^(https?:\/\/.+)\/[A-Z][A-Za-z]*\/[A-Za-z0-9\-.]{1,64}$/

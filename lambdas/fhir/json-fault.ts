@@ -12,9 +12,9 @@ export function findJsonFault(text: string): JsonFault {
     value()
     skipSpace()
     return fault(at, at < text.length ? 'text after the end of the document' : 'it cannot be read')
-  } catch (thrown) {
-    if (thrown instanceof Stop) return fault(thrown.at, thrown.reason)
-    throw thrown
+  } catch (error) {
+    if (error instanceof Stop) return fault(error.at, error.reason)
+    throw error
   }
 
   function value(): void {

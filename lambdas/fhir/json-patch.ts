@@ -26,7 +26,7 @@ function readOperation(operation: unknown, i: number): JsonPatchOperation {
 }
 
 const OPS = ['add', 'remove', 'replace', 'move', 'copy', 'test'] as const
-const isOp = (op: unknown): op is JsonPatchOperation['op'] => OPS.some((known) => known === op)
+const isOp = (op: unknown): op is JsonPatchOperation['op'] => OPS.some((name) => name === op)
 
 function pointerOf(operation: Element, name: 'path' | 'from', i: number): string {
   const pointer = operation[name]
@@ -54,8 +54,8 @@ function apply(tree: unknown, operation: JsonPatchOperation, i: number, work: Wo
   const placed = placing(tree, operation, i, work)
   try {
     return jsonpatch.applyOperation(tree, placed as Operation, true).newDocument
-  } catch (thrown) {
-    throw refusal(thrown, i, operation.path)
+  } catch (error) {
+    throw refusal(error, i, operation.path)
   }
 }
 
@@ -81,13 +81,13 @@ function checkTest(tree: unknown, { path, value }: { readonly path: string; read
 
 /** Returns the value at a JSON Pointer. Throws FhirError 422 if there is none. https://www.rfc-editor.org/rfc/rfc6901 */
 function valueAt(tree: unknown, pointer: string, i: number, name: 'path' | 'from'): unknown {
-  let there = tree
+  let node = tree
   for (const step of pointer.split('/').slice(1)) {
     const member = step.replaceAll('~1', '/').replaceAll('~0', '~')
-    if (!has(there, member)) throw leadsNowhere(i, pointer, name)
-    there = there[member]
+    if (!has(node, member)) throw leadsNowhere(i, pointer, name)
+    node = node[member]
   }
-  return there
+  return node
 }
 
 /** Whether the tree itself has the member. Inherited members such as `toString`, and the `length` of a list, do not count. */
@@ -112,8 +112,8 @@ function sameValue(a: unknown, b: unknown): boolean {
 const isNumber = (value: unknown): value is string | number => typeof value === 'number' || isDecimal(value)
 
 /** Creates the error for a malformed operation. `member`: invalid member of the operation. */
-const malformed = (i: number, why: string, member?: string): FhirError =>
-  fhirError(400, 'structure', `Operation ${i} of the patch is malformed: ${why}`, member === undefined ? `[${i}]` : `[${i}].${member}`)
+const malformed = (i: number, reason: string, member?: string): FhirError =>
+  fhirError(400, 'structure', `Operation ${i} of the patch is malformed: ${reason}`, member === undefined ? `[${i}]` : `[${i}].${member}`)
 
 const DOES_NOT_APPLY = new Set([
   'OPERATION_PATH_UNRESOLVABLE',
@@ -123,8 +123,8 @@ const DOES_NOT_APPLY = new Set([
   'OPERATION_PATH_ILLEGAL_ARRAY_INDEX',
 ])
 
-function refusal(thrown: unknown, i: number, pointer: string): FhirError {
-  const { name } = thrown as Error
+function refusal(error: unknown, i: number, pointer: string): FhirError {
+  const { name } = error as Error
   return DOES_NOT_APPLY.has(name) || name === 'TypeError' ? leadsNowhere(i, pointer, 'path') : malformed(i, 'see RFC 6902')
 }
 

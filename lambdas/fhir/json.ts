@@ -40,7 +40,7 @@ const SHORT = 1_000
  */
 const SHORTEST_DECIMAL = 10
 
-const refused = (what: string): Error => fhirError(400, 'structure', `The JSON ${what}`)
+const refused = (fault: string): Error => fhirError(400, 'structure', `The JSON ${fault}`)
 
 function checkSize({ deepest, widest, nested }: Scan, length: number): void {
   if (deepest > MAX_JSON_DEPTH) throw refused(`is nested deeper than ${MAX_JSON_DEPTH} levels`)
@@ -109,7 +109,7 @@ function scan(text: string): Scan {
   const widths = new Int32Array(MAX_JSON_DEPTH + 1)
   let out = ''
   let copied = 0
-  let kept = 0
+  let decimals = 0
   for (let i = 0; i < text.length; i++) {
     const c = text.charCodeAt(i)
     if (c === QUOTE) i = endOfString(text, i)
@@ -126,7 +126,7 @@ function scan(text: string): Scan {
       if (!isPlain(text, i, end) && losesText(text.slice(i, end)) && !isName(text, end)) {
         out += `${text.slice(copied, i)}"\\u0000${text.slice(i, end)}"`
         copied = end
-        if (++kept > SHORT && kept * SHORTEST_DECIMAL > text.length)
+        if (++decimals > SHORT && decimals * SHORTEST_DECIMAL > text.length)
           throw refused('has more decimals than a resource of its length can have')
       }
       i = end - 1

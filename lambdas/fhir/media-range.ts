@@ -5,9 +5,9 @@ export type MediaRange = { readonly type: string; readonly quality: number }
 
 /** Returns the quality of the most specific range that matches the type, or 0 if none matches. */
 export function qualityOf(ranges: readonly MediaRange[], type: string): number {
-  for (const wanted of [type, `${type.split('/', 1)[0]}/*`, '*/*']) {
-    const known = ranges.filter((range) => range.type === wanted)
-    if (known.length > 0) return Math.max(...known.map(({ quality }) => quality))
+  for (const pattern of [type, `${type.split('/', 1)[0]}/*`, '*/*']) {
+    const matching = ranges.filter((range) => range.type === pattern)
+    if (matching.length > 0) return Math.max(...matching.map(({ quality }) => quality))
   }
   return 0
 }

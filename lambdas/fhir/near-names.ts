@@ -4,10 +4,10 @@
  * Returns up to three similar names, the most similar first. They differ from the text in at most a third of its letters, or in one letter.
  */
 export function findNearNames(text: string, names: Iterable<string>): readonly string[] {
-  const most = Math.max(1, Math.floor(text.length / 3))
+  const maxDistance = Math.max(1, Math.floor(text.length / 3))
   const near = [...new Set(names)].map((name) => [name, distance(text.toLowerCase(), name.toLowerCase())] as const)
   return near
-    .filter(([, differing]) => differing <= most)
+    .filter(([, differing]) => differing <= maxDistance)
     .sort(([a, one], [b, other]) => one - other || (a < b ? -1 : 1))
     .slice(0, 3)
     .map(([name]) => name)

@@ -1,7 +1,7 @@
 /** Indented JSON with two spaces per level, as JSON.stringify writes it. It is created from bytes in chunks, without a tree. */
 
 const [QUOTE, BACKSLASH, COMMA, COLON, SPACE, LINE] = [0x22, 0x5c, 0x2c, 0x3a, 0x20, 0x0a]
-const [BRACE, BRACKET, END_OF_BRACE, END_OF_BRACKET] = [0x7b, 0x5b, 0x7d, 0x5d]
+const [BRACE, BRACKET, CLOSING_BRACE, CLOSING_BRACKET] = [0x7b, 0x5b, 0x7d, 0x5d]
 
 /** Size of a chunk in bytes. */
 const SIZE = 65_536
@@ -11,10 +11,10 @@ export function* indentJson(parts: Iterable<Uint8Array>): Generator<Uint8Array, 
   for (const part of parts)
     for (let at = 0; at < part.length; ) {
       at = indenter.take(part, at)
-      if (at < part.length) yield indenter.made()
+      if (at < part.length) yield indenter.flush()
     }
   indenter.end()
-  yield indenter.made()
+  yield indenter.flush()
 }
 
 class Indenter {
@@ -37,11 +37,11 @@ class Indenter {
     return part.length
   }
 
-  made(): Uint8Array {
-    const made = this.#out.subarray(0, this.#length)
+  flush(): Uint8Array {
+    const output = this.#out.subarray(0, this.#length)
     this.#out = Buffer.allocUnsafe(SIZE + 2 * this.#depth)
     this.#length = 0
-    return made
+    return output
   }
 
   end(): void {
@@ -57,7 +57,7 @@ class Indenter {
 
   #structure(byte: number): void {
     if (byte === SPACE || (byte >= 0x09 && byte <= 0x0d)) return
-    if (byte === END_OF_BRACE || byte === END_OF_BRACKET) {
+    if (byte === CLOSING_BRACE || byte === CLOSING_BRACKET) {
       this.#depth--
       if (!this.#isOpen) this.#line()
       this.#isOpen = false

@@ -41,11 +41,11 @@ export function localReferencesOf(resource: Resource, bases: BaseUrls): readonly
 
 /** Returns the path of the first element with this text, such as `Observation.subject.reference`. */
 export function referenceLocationOf(resource: Resource, reference: string): string | undefined {
-  let place: string | undefined
+  let location: string | undefined
   visitTexts(resource, resource.resourceType, (_, text, path) => {
-    if (text === reference) place ??= path
+    if (text === reference) location ??= path
   })
-  return place
+  return location
 }
 
 function visitTexts(tree: unknown, path: string, visit: (name: string, text: string, path: string) => void): void {
@@ -65,9 +65,9 @@ export type BaseUrls = { readonly baseUrl?: string; readonly otherBases?: readon
 
 /** Returns the base URL at the start of a URL. Returns undefined if the URL is relative or belongs to another server. */
 export const baseUrlOf = (url: string, { baseUrl, otherBases }: BaseUrls): string | undefined =>
-  stands(baseUrl, url) ? baseUrl : otherBases?.find((base) => stands(base, url))
+  isOwnBase(baseUrl, url) ? baseUrl : otherBases?.find((base) => isOwnBase(base, url))
 
-const stands = (base: string | undefined, url: string): boolean =>
+const isOwnBase = (base: string | undefined, url: string): boolean =>
   base !== undefined && url.startsWith(base) && '/?'.includes(url[base.length] ?? '/')
 
 /** Returns a URL of this server as a relative reference: `http://this.server/fhir/Patient/1` → `Patient/1`. Other texts stay unchanged. */
@@ -100,15 +100,17 @@ export function scanReferences(text: string): readonly string[] {
 
 type Replacing = { readonly replace: Replace; readonly replaceLink: Replace | undefined }
 
-function walk(tree: unknown, by: Replacing, isResource: boolean): unknown {
+function walk(tree: unknown, replacing: Replacing, isResource: boolean): unknown {
   if (typeof tree !== 'object' || tree === null) return tree
-  if (Array.isArray(tree)) return walkItems(tree, by)
+  if (Array.isArray(tree)) return walkItems(tree, replacing)
   let copy: Record<string, unknown> | undefined
   for (const name in tree) {
     const before = (tree as Record<string, unknown>)[name]
     if (name === 'entry' && (tree as Partial<Resource>).resourceType === 'Bundle') continue
     const after =
-      typeof before === 'string' ? replaced(name, before, isResource, by) : walk(before, by, name === 'resource' || name === 'contained')
+      typeof before === 'string'
+        ? replaced(name, before, isResource, replacing)
+        : walk(before, replacing, name === 'resource' || name === 'contained')
     if (after === before) continue
     copy ??= { ...tree }
     copy[name] = after
@@ -116,10 +118,14 @@ function walk(tree: unknown, by: Replacing, isResource: boolean): unknown {
   return copy ?? tree
 }
 
-function walkItems(items: readonly unknown[], by: Replacing): readonly unknown[] {
+function walkItems(items: readonly unknown[], replacing: Replacing): readonly unknown[] {
   let copy: unknown[] | undefined
   for (let i = 0; i < items.length; i++) {
-    const after = walk(items[i], by, isElement(items[i]) && typeof (items[i] as { resourceType?: unknown }).resourceType === 'string')
+    const after = walk(
+      items[i],
+      replacing,
+      isElement(items[i]) && typeof (items[i] as { resourceType?: unknown }).resourceType === 'string',
+    )
     if (after === items[i]) continue
     copy ??= [...items]
     copy[i] = after

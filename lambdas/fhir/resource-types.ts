@@ -3,6 +3,6 @@ import types from './definitions/resource-types.json' with { type: 'json' }
 
 export const resourceTypes: readonly string[] = types
 
-const KNOWN: ReadonlySet<string> = new Set(types)
+const TYPES: ReadonlySet<string> = new Set(types)
 
-export const isResourceType = (name: string): boolean => KNOWN.has(name)
+export const isResourceType = (name: string): boolean => TYPES.has(name)

@@ -5,9 +5,9 @@ import summaries from './definitions/summaries.json' with { type: 'json' }
 import { type Element, isElement, type Resource } from './resource.ts'
 
 /** Rule for an included element. `true`: it is included with all its content; a text: name of the definition for its content. */
-type Kept = true | string
+type Inclusion = true | string
 type Definition = {
-  readonly summary: ReadonlyMap<string, Kept>
+  readonly summary: ReadonlyMap<string, Inclusion>
   readonly mandatory: ReadonlySet<string>
   /** Choice of each form, such as `value` for `valueString`. */
   readonly choices: ReadonlyMap<string, string>
@@ -19,7 +19,7 @@ type Definition = {
 type Texts = { readonly summary: string; readonly choices?: string; readonly others?: string }
 
 const TEXTS: Readonly<Record<string, Texts>> = summaries
-const known = new Map<string, Definition>()
+const cache = new Map<string, Definition>()
 
 /** Tag that marks an incomplete resource for clients. https://hl7.org/fhir/R4/codesystem-v3-ObservationValue.html */
 const SUBSETTED = { system: 'http://terminology.hl7.org/CodeSystem/v3-ObservationValue', code: 'SUBSETTED' }
@@ -47,48 +47,48 @@ export function selectSummary(resource: Resource, summary: 'true' | 'text' | 'da
 export function selectElements(resource: Resource, elements: readonly string[]): Resource {
   const { resourceType } = resource
   const { mandatory, choices } = definitionOf(resourceType)
-  const own = elements.map(namedBy).flatMap(({ type, name }) => (type === undefined || type === resourceType ? [name] : []))
+  const own = elements.map(parseSelection).flatMap(({ type, name }) => (type === undefined || type === resourceType ? [name] : []))
   // No name applies to this type, so the resource stays whole.
   if (own.length === 0) return resource
-  const wanted = new Set([...own, ...mandatory])
-  return subsetted(resource, (name) => (wanted.has(name) || wanted.has(choices.get(name) ?? name) ? true : undefined))
+  const selected = new Set([...own, ...mandatory])
+  return subsetted(resource, (name) => (selected.has(name) || selected.has(choices.get(name) ?? name) ? true : undefined))
 }
 
 /** Whether a name, written as for `selectElements`, is a root element. `type`: type that must have the element; absent: any type. */
 export function isRootElement(element: string, type?: string): boolean {
-  const named = namedBy(element)
-  const of = named.type ?? type
-  if (of !== undefined) return (type === undefined || of === type) && isElementOf(of, named.name)
-  return Object.keys(TEXTS).some((each) => isElementOf(each, named.name))
+  const selection = parseSelection(element)
+  const resourceType = selection.type ?? type
+  if (resourceType !== undefined) return (type === undefined || resourceType === type) && isElementOf(resourceType, selection.name)
+  return Object.keys(TEXTS).some((each) => isElementOf(each, selection.name))
 }
 
 function isElementOf(type: string, name: string): boolean {
   if (TEXTS[type]?.others === undefined) return false
   const { summary, choices, others } = definitionOf(type)
   const isOwn = summary.has(name) || choices.has(name) || others.has(name) || [...choices.values()].includes(name)
-  return isOwn || ALWAYS.has(name) || OF_EVERY_RESOURCE.has(name)
+  return isOwn || ALWAYS.has(name) || COMMON_ELEMENTS.has(name)
 }
 
 /** Elements of every DomainResource. https://hl7.org/fhir/R4/domainresource.html */
-const OF_EVERY_RESOURCE: ReadonlySet<string> = new Set(['language', 'text', 'contained', 'extension', 'modifierExtension'])
+const COMMON_ELEMENTS: ReadonlySet<string> = new Set(['language', 'text', 'contained', 'extension', 'modifierExtension'])
 
-function namedBy(element: string): { readonly type?: string; readonly name: string } {
+function parseSelection(element: string): { readonly type?: string; readonly name: string } {
   const [first = '', second] = element.replace(/\[x\]$/, '').split('.', 2)
   return second === undefined ? { name: first } : { type: first, name: second }
 }
 
 function definitionOf(type: string): Definition {
-  const definition = known.get(type) ?? parsed(type)
-  known.set(type, definition)
+  const definition = cache.get(type) ?? parsed(type)
+  cache.set(type, definition)
   return definition
 }
 
 function parsed(type: string): Definition {
   const { summary, choices = '', others } = Object.hasOwn(TEXTS, type) ? TEXTS[type]! : NONE
   const words = wordsOf(summary)
-  const mandatory = words.filter((word) => word.startsWith('!')).map((word) => keptOfWord(word)[0])
+  const mandatory = words.filter((word) => word.startsWith('!')).map((word) => parseWord(word)[0])
   return {
-    summary: new Map([...words.map(keptOfWord), ...(others === undefined ? [] : [IMPLICIT_RULES])]),
+    summary: new Map([...words.map(parseWord), ...(others === undefined ? [] : [IMPLICIT_RULES])]),
     // Rule cpb-14 requires the implementation of an instance. https://hl7.org/fhir/R4/capabilitystatement.html
     mandatory: new Set([...mandatory, ...(type === 'CapabilityStatement' ? ['implementation'] : [])]),
     choices: new Map(wordsOf(choices).flatMap(formsOf)),
@@ -98,12 +98,12 @@ function parsed(type: string): Definition {
 
 const NONE: Texts = { summary: '' }
 /** Element in the summary of every resource, in addition to `ALWAYS`. */
-const IMPLICIT_RULES: [string, Kept] = ['implicitRules', true]
+const IMPLICIT_RULES: [string, Inclusion] = ['implicitRules', true]
 
 const wordsOf = (text = ''): readonly string[] => (text === '' ? [] : text.split(' '))
 
 /** Reads an element: `status`, `!content:DocumentReference.content`. */
-function keptOfWord(word: string): [string, Kept] {
+function parseWord(word: string): [string, Inclusion] {
   const [name = '', definition = true] = word.replace('!', '').split(':', 2)
   return [name, definition]
 }
@@ -116,28 +116,28 @@ function formsOf(word: string): readonly [string, string][] {
 
 const ALWAYS = new Set(['resourceType', 'id', 'meta'])
 
-function subsetted(resource: Resource, keep: (name: string) => Kept | undefined): Resource {
+function subsetted(resource: Resource, keep: (name: string) => Inclusion | undefined): Resource {
   const meta = resource.meta ?? {}
   const tag = Array.isArray(meta.tag) ? meta.tag : []
-  const kept = keptOf(resource, (name) => (ALWAYS.has(name) ? true : keep(name)))
-  const contained = 'contained' in kept ? {} : containedOf(kept, resource.contained)
-  return { ...kept, ...contained, resourceType: resource.resourceType, meta: { ...meta, tag: [...tag, SUBSETTED] } }
+  const result = reduced(resource, (name) => (ALWAYS.has(name) ? true : keep(name)))
+  const contained = 'contained' in result ? {} : containedOf(result, resource.contained)
+  return { ...result, ...contained, resourceType: resource.resourceType, meta: { ...meta, tag: [...tag, SUBSETTED] } }
 }
 
 /**
  * Returns the contained resources that the included elements refer to, directly or through other contained resources.
  * https://hl7.org/fhir/R4/references.html#contained
  */
-function containedOf(kept: Element, contained: unknown): Element {
+function containedOf(result: Element, contained: unknown): Element {
   if (!Array.isArray(contained)) return {}
-  const referred = new Set(fragmentsIn(kept))
+  const referred = new Set(fragmentsIn(result))
   const isReferred = ({ id }: Element): boolean => referred.has(`#${id}`)
   for (let before = -1; before !== referred.size; ) {
     before = referred.size
     for (const fragment of fragmentsIn(contained.filter(isReferred))) referred.add(fragment)
   }
-  const some = contained.filter(isReferred)
-  return some.length === 0 ? {} : { contained: some }
+  const included = contained.filter(isReferred)
+  return included.length === 0 ? {} : { contained: included }
 }
 
 /** Yields each text that can refer to a contained resource: a reference or a canonical. */
@@ -147,14 +147,15 @@ function* fragmentsIn(value: unknown): Generator<string, void> {
   else if (isElement(value)) for (const member of Object.values(value)) yield* fragmentsIn(member)
 }
 
-function keptOf(element: Element, keep: (name: string) => Kept | undefined): Element {
-  const kept: Record<string, unknown> = {}
+function reduced(element: Element, keep: (name: string) => Inclusion | undefined): Element {
+  const result: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(element)) {
-    const what = keep(name.replace(/^_/, ''))
-    const part = what === undefined || what === true ? value : Array.isArray(value) ? partsOf(value, what) : below(value, what)
-    if (what !== undefined && !isEmpty(part)) kept[name] = part
+    const inclusion = keep(name.replace(/^_/, ''))
+    const part =
+      inclusion === undefined || inclusion === true ? value : Array.isArray(value) ? partsOf(value, inclusion) : below(value, inclusion)
+    if (inclusion !== undefined && !isEmpty(part)) result[name] = part
   }
-  return kept
+  return result
 }
 
 const partsOf = (items: readonly unknown[], definition: string): readonly unknown[] =>
@@ -167,5 +168,5 @@ const isEmpty = (value: unknown): boolean =>
 const below = (value: unknown, definition: string): unknown => {
   if (!isElement(value)) return value
   const { summary } = definitionOf(definition)
-  return keptOf(value, (name) => summary.get(name))
+  return reduced(value, (name) => summary.get(name))
 }

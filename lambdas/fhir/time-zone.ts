@@ -6,8 +6,8 @@ const UTC = 'UTC'
 const FORMATS = new Map<string, Intl.DateTimeFormat>()
 /** Quarter of an hour in milliseconds. Offsets change only at quarters of an hour. */
 const QUARTER = 15 * 60_000
-const MOST_KNOWN = 100_000
-const known = new Map<string, number>()
+const MAX_CACHED = 100_000
+const cache = new Map<string, number>()
 
 export function isTimeZone(name: string): boolean {
   if (name === UTC) return true
@@ -18,10 +18,12 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
-/** Returns the instant at which clocks of the zone show the time that UTC clocks show at `shown`. Both are in milliseconds since 1970. */
-export function instantOf(shown: number, timeZone: string): number {
-  const guess = shown - offsetAt(shown, timeZone)
-  return shown - offsetAt(guess, timeZone)
+/**
+ * Returns the instant at which clocks of the zone show the time that UTC clocks show at `localTime`. Both are in milliseconds since 1970.
+ */
+export function instantOf(localTime: number, timeZone: string): number {
+  const guess = localTime - offsetAt(localTime, timeZone)
+  return localTime - offsetAt(guess, timeZone)
 }
 
 /** Returns the offset in milliseconds east of UTC. */
@@ -29,11 +31,11 @@ function offsetAt(instant: number, timeZone: string): number {
   if (timeZone === UTC) return 0
   const quarter = Math.floor(instant / QUARTER)
   const key = `${timeZone} ${quarter}`
-  let offset = known.get(key)
+  let offset = cache.get(key)
   if (offset === undefined) {
-    if (known.size > MOST_KNOWN) known.clear()
+    if (cache.size > MAX_CACHED) cache.clear()
     offset = readOffset(quarter * QUARTER, timeZone)
-    known.set(key, offset)
+    cache.set(key, offset)
   }
   return offset
 }

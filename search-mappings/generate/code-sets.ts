@@ -10,14 +10,14 @@ export type CodeSets = {
 
 export function generateCodeSets(): CodeSets {
   const sets: CodeSet[] = []
-  const known = new Map<string, number | 'mime' | undefined>([['http://hl7.org/fhir/ValueSet/mimetypes', 'mime']])
+  const cache = new Map<string, number | 'mime' | undefined>([['http://hl7.org/fhir/ValueSet/mimetypes', 'mime']])
   const index = (versioned: string): number | 'mime' | undefined => {
     const url = unversioned(versioned)
-    if (!known.has(url)) {
+    if (!cache.has(url)) {
       const expanded = expand(url)
-      known.set(url, expanded === undefined ? undefined : sets.push({ url, codes: bySystem(expanded) }) - 1)
+      cache.set(url, expanded === undefined ? undefined : sets.push({ url, codes: groupBySystem(expanded) }) - 1)
     }
-    return known.get(url)
+    return cache.get(url)
   }
   return { sets, index }
 }
@@ -42,12 +42,12 @@ function codesOf(
 ): ReadonlySet<string> | undefined {
   if (system === undefined) return inAll((urls ?? []).map((url) => expand(unversioned(url), path)))
   if (concept !== undefined) return new Set(concept.map(({ code }) => `${system}|${code}`))
-  const known = readCodeSystem(system)
-  if (known?.concept === undefined || known.content === 'not-present') return undefined
-  let codes = allCodes(known.concept)
+  const codeSystem = readCodeSystem(system)
+  if (codeSystem?.concept === undefined || codeSystem.content === 'not-present') return undefined
+  let codes = allCodes(codeSystem.concept)
   for (const { property, op, value } of filter) {
     if (property !== 'concept' || (op !== 'is-a' && op !== 'descendent-of')) return undefined
-    codes = codesBelow(known.concept, value).filter((code) => op === 'is-a' || code !== value)
+    codes = codesBelow(codeSystem.concept, value).filter((code) => op === 'is-a' || code !== value)
   }
   return new Set(codes.map((code) => `${system}|${code}`))
 }
@@ -63,7 +63,7 @@ const allCodes = (concepts: readonly Concept[]): readonly string[] =>
 const codesBelow = (concepts: readonly Concept[], root: string): readonly string[] =>
   concepts.flatMap((one) => (one.code === root ? allCodes([one]) : codesBelow(one.concept ?? [], root)))
 
-function bySystem(codes: ReadonlySet<string>): Record<string, string[]> {
+function groupBySystem(codes: ReadonlySet<string>): Record<string, string[]> {
   const systems: Record<string, string[]> = {}
   for (const code of codes) {
     const at = code.lastIndexOf('|')

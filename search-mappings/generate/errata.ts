@@ -66,11 +66,11 @@ export const ERRATA: readonly Erratum[] = [
 ]
 
 const BASE = 'http://hl7.org/fhir/StructureDefinition/'
-const BY_URL: ReadonlyMap<unknown, Erratum> = new Map(ERRATA.map((erratum) => [`${BASE}${erratum.name}`, erratum]))
+const ERRATA_BY_URL: ReadonlyMap<unknown, Erratum> = new Map(ERRATA.map((erratum) => [`${BASE}${erratum.name}`, erratum]))
 
 /** Returns the definition with its erratum applied, or unchanged if there is none. */
 export function applyErratum(definition: Resource): Resource {
-  const erratum = BY_URL.get(definition.url)
+  const erratum = ERRATA_BY_URL.get(definition.url)
   if (erratum === undefined) return definition
   const { contexts, isWithoutInvariant } = erratum
   return {

@@ -17,14 +17,14 @@ export function generateInvariants(
   fhirpath: Compiler,
 ): Readonly<Record<string, readonly Invariant[]>> {
   const found: Record<string, readonly Invariant[]> = {}
-  const ofTypes = new Map(types.map((type) => [type.type, new Set((type.snapshot!.element[0]!.constraint ?? []).map(({ key }) => key))]))
+  const keysByType = new Map(types.map((type) => [type.type, new Set((type.snapshot!.element[0]!.constraint ?? []).map(({ key }) => key))]))
   for (const type of types) {
     if (type.kind === 'primitive-type') continue
     const parents = parentsOf(type)
     for (const element of type.snapshot!.element) {
-      for (const [path, focus] of parents.has(element.path) ? [[element.path, element.path] as const] : placesOf(element)) {
+      for (const [path, focus] of parents.has(element.path) ? [[element.path, element.path] as const] : pathsOf(element)) {
         const rules = [...(element.constraint ?? []), ...profiledRules(element, focus)].filter(
-          (rule) => isChecked(rule) && (path === focus || ofTypes.get(focus)?.has(rule.key) !== true),
+          (rule) => isChecked(rule) && (path === focus || keysByType.get(focus)?.has(rule.key) !== true),
         )
         const compiled = rules.flatMap((rule) => compile(rule, focus, fhirpath))
         if (compiled.length > 0) found[path] = compiled
@@ -44,7 +44,7 @@ const profiledRules = ({ type: types = [] }: ElementDefinition, focus: string): 
  * Returns the path and type of an element, one pair for each type of a choice. An element that references another's content has none: the
  * rules of that element apply to it.
  */
-function placesOf({ path, type = [] }: ElementDefinition): readonly (readonly [path: string, type: string])[] {
+function pathsOf({ path, type = [] }: ElementDefinition): readonly (readonly [path: string, type: string])[] {
   const names = type.map(typeNameOf)
   if (!path.endsWith('[x]')) return names.map((name) => [path, name] as const)
   return names.map((name) => [path.slice(0, -3) + name[0]!.toUpperCase() + name.slice(1), name] as const)
@@ -59,8 +59,8 @@ const decided = (expression: string): string => expression.replaceAll(/\b(\w+) ?
 function compile({ key, human, expression }: Constraint, type: string, fhirpath: Compiler): readonly Invariant[] {
   try {
     return [{ key, human, test: fhirpath.test(decided(expression!), type) }]
-  } catch (thrown) {
-    if (thrown instanceof UnsupportedExpression) return []
-    throw thrown
+  } catch (error) {
+    if (error instanceof UnsupportedExpression) return []
+    throw error
   }
 }

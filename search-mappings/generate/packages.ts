@@ -20,7 +20,7 @@ export type ConstraintKeys = {
 export function generatePackages(): ReadonlyMap<string, string> {
   const own = readDefinitions('StructureDefinition')
   const keys = r4ConstraintKeysOf(own)
-  const regulated = buildPackage({ name: 'us-value-sets', version: '1.0.0' }, buildUsValueSets(), () => false).made
+  const regulated = buildPackage({ name: 'us-value-sets', version: '1.0.0' }, buildUsValueSets(), () => false).content
   return new Map([
     ['lambdas/fhir/definitions/constraint-keys.json', toJsonLines([...keys.all].sort())],
     ...generatedFilesOf(r4(own, keys)),
@@ -46,46 +46,48 @@ function r4(own: readonly Resource[], keys: ConstraintKeys): Package {
   const name = { name: 'hl7.fhir.r4.core', version: '4.0.1' }
   const isOwn = ({ derivation }: Resource): boolean => derivation !== 'constraint'
   const codes = [...readDefinitions('ValueSet'), ...readDefinitions('CodeSystem')]
-  const types = buildPackage(name, own.filter(isOwn), (key) => keys.errors.has(key)).made
-  const others = buildPackage(name, [...own.filter((each) => !isOwn(each)).map(applyErratum), ...codes], (key) => keys.all.has(key)).made
+  const types = buildPackage(name, own.filter(isOwn), (key) => keys.errors.has(key)).content
+  const others = buildPackage(name, [...own.filter((each) => !isOwn(each)).map(applyErratum), ...codes], (key) => keys.all.has(key)).content
   const profiles = Object.fromEntries(
     [...new Set([...Object.keys(types.profiles), ...Object.keys(others.profiles)])]
-      .map((type) => [type, { ...saying(types.profiles[type] ?? {}), ...others.profiles[type] }] as const)
+      .map((type) => [type, { ...withStatements(types.profiles[type] ?? {}), ...others.profiles[type] }] as const)
       .filter(([, file]) => Object.keys(file).length > 0),
   )
-  return onlyNamed({ ...others, profiles })
+  return withoutUnusedValueSets({ ...others, profiles })
 }
 
-const saying = (file: Package['profiles'][string]): Package['profiles'][string] =>
+const withStatements = (file: Package['profiles'][string]): Package['profiles'][string] =>
   Object.fromEntries(Object.entries(file).filter(([, { elements }]) => elements.length > 0))
 
 /**
  * Removes value sets that no binding names; R4 has a thousand. Keeps a code system only if a remaining value set needs it: to filter its
  * concepts, or to compare its codes without case.
  */
-function onlyNamed(made: Package): Package {
-  const elements = Object.values(made.profiles).flatMap((file) => Object.values(file).flatMap(({ elements }) => elements))
-  const named = new Set(elements.flatMap(({ binding }) => [binding?.valueSet, binding?.max]).map((url) => url?.split('|')[0]))
+function withoutUnusedValueSets(content: Package): Package {
+  const elements = Object.values(content.profiles).flatMap((file) => Object.values(file).flatMap(({ elements }) => elements))
+  const urls = new Set(elements.flatMap(({ binding }) => [binding?.valueSet, binding?.max]).map((url) => url?.split('|')[0]))
   const valueSets: Record<string, ValueSet> = {}
   const systems = new Set<string>()
   const add = (url: string): void => {
-    const set = made.valueSets[url]
+    const set = content.valueSets[url]
     if (set === undefined || url in valueSets) return
     valueSets[url] = set
     for (const inclusion of [...set.include, ...(set.exclude ?? [])]) addFrom(inclusion)
   }
   const addFrom = ({ system, codes, filters, valueSets: others = [] }: Inclusion): void => {
-    const isRead = filters !== undefined || (codes !== undefined && made.codeSystems[system ?? '']?.isAnyCase)
+    const isRead = filters !== undefined || (codes !== undefined && content.codeSystems[system ?? '']?.isAnyCase)
     if (system !== undefined && isRead) systems.add(system)
     for (const other of others) add(other.split('|')[0]!)
   }
-  for (const url of named) if (url !== undefined) add(url)
-  const codeSystems = Object.fromEntries(Object.entries(made.codeSystems).filter(([url]) => systems.has(url)))
-  return { ...made, valueSets, codeSystems }
+  for (const url of urls) if (url !== undefined) add(url)
+  const codeSystems = Object.fromEntries(Object.entries(content.codeSystems).filter(([url]) => systems.has(url)))
+  return { ...content, valueSets, codeSystems }
 }
 
 /** Length above which lists are divided. The built-in packages are on a local disk, so their lists stay whole. */
 const WHOLE = Number.MAX_SAFE_INTEGER
 
-export const generatedFilesOf = (made: Package): ReadonlyMap<string, string> =>
-  new Map([...packageFilesOf(made, WHOLE)].map(([name, text]) => [`${PACKAGES_FOLDER}/${made.name}-${made.version}/${name}`, text]))
+export const generatedFilesOf = (content: Package): ReadonlyMap<string, string> =>
+  new Map(
+    [...packageFilesOf(content, WHOLE)].map(([name, text]) => [`${PACKAGES_FOLDER}/${content.name}-${content.version}/${name}`, text]),
+  )

@@ -46,28 +46,45 @@ function overridesOf(type: string): Readonly<Record<string, string>> {
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Record<string, string>) : {}
 }
 
-type Known = { readonly byUrl: ReadonlyMap<string, SearchParameterResource>; readonly fhirpath: Compiler; readonly everyType: number }
+type Context = { readonly byUrl: ReadonlyMap<string, SearchParameterResource>; readonly fhirpath: Compiler; readonly everyType: number }
 
 function mappingOf(
   { code, type, url, expression, target, component = [] }: SearchParameterResource,
   base: string,
-  known: Known,
+  context: Context,
 ): readonly Mapping[] {
   if (expression === undefined) return []
-  const values = known.fhirpath.branches(expression, base).map(withoutCompanions)
+  const values = context.fhirpath.branches(expression, base).map(withoutCompanions)
   if (values.length === 0) return []
-  const shown = own(expression, base)
+  const ownExpression = own(expression, base)
   const components = component.map(({ definition, expression }): ComponentMapping => {
     const part = CORRECTED[`${url} ${definition}`] ?? expression
-    const { code: name, type: kind, target: to } = known.byUrl.get(definition)!
+    const { code: name, type: kind, target: to } = context.byUrl.get(definition)!
     const starts = [...new Set(values.map(([start]) => start))]
-    const ways = starts.map((start) => [start, known.fhirpath.branches(part, start).map(withoutCompanions)] as const)
-    return { code: name, type: kind, url: definition, expression: part, ...targetsOf(to, known), values: Object.fromEntries(ways) }
+    const branchesByStart = starts.map((start) => [start, context.fhirpath.branches(part, start).map(withoutCompanions)] as const)
+    return {
+      code: name,
+      type: kind,
+      url: definition,
+      expression: part,
+      ...targetsOf(to, context),
+      values: Object.fromEntries(branchesByStart),
+    }
   })
-  return [{ code, type, url, expression: shown, ...targetsOf(target, known), values, ...(components.length === 0 ? {} : { components }) }]
+  return [
+    {
+      code,
+      type,
+      url,
+      expression: ownExpression,
+      ...targetsOf(target, context),
+      values,
+      ...(components.length === 0 ? {} : { components }),
+    },
+  ]
 }
 
-const targetsOf = (target: readonly string[] | undefined, { everyType }: Known): { targets?: readonly string[] } => {
+const targetsOf = (target: readonly string[] | undefined, { everyType }: Context): { targets?: readonly string[] } => {
   if (target === undefined) return {}
   // HL7's list of all types lacks Parameters, which is never stored.
   return { targets: target.length >= everyType - 1 ? ['*'] : [...target].sort() }
@@ -76,6 +93,6 @@ const targetsOf = (target: readonly string[] | undefined, { everyType }: Known):
 /** Returns the part of an expression for this type, or all of it if no part names the type. */
 function own(expression: string, base: string): string {
   const parts = expression.split(' | ')
-  const mine = parts.filter((part) => part === base || part.replace(/^\(/, '').startsWith(`${base}.`))
-  return mine.length === 0 ? expression : mine.join(' | ')
+  const ownParts = parts.filter((part) => part === base || part.replace(/^\(/, '').startsWith(`${base}.`))
+  return ownParts.length === 0 ? expression : ownParts.join(' | ')
 }

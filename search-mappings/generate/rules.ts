@@ -8,14 +8,14 @@ import type { Package } from '../../lambdas/fhir/profile/definitions/package-fil
 type Rules = Readonly<Record<string, readonly ProfileElement[]>>
 
 /** Returns the package with its rules. Throws Error if a rule is for a profile that the package lacks. */
-export function withRules(made: Package): Package {
-  const file = join(import.meta.dirname, `../rules/${made.name}-${made.version}.json`)
+export function withRules(content: Package): Package {
+  const file = join(import.meta.dirname, `../rules/${content.name}-${content.version}.json`)
   const rules: Rules = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {}
-  const known = new Set(Object.values(made.profiles).flatMap((profiles) => Object.keys(profiles)))
-  for (const canonical of Object.keys(rules)) if (!known.has(canonical)) throw new Error(`${canonical} is not in ${made.name}`)
+  const profileUrls = new Set(Object.values(content.profiles).flatMap((profiles) => Object.keys(profiles)))
+  for (const canonical of Object.keys(rules)) if (!profileUrls.has(canonical)) throw new Error(`${canonical} is not in ${content.name}`)
   const laidOver = (profiles: Package['profiles'][string]): Package['profiles'][string] =>
     Object.fromEntries(
       Object.entries(profiles).map(([url, profile]) => [url, { ...profile, elements: [...profile.elements, ...(rules[url] ?? [])] }]),
     )
-  return { ...made, profiles: Object.fromEntries(Object.entries(made.profiles).map(([type, file]) => [type, laidOver(file)])) }
+  return { ...content, profiles: Object.fromEntries(Object.entries(content.profiles).map(([type, file]) => [type, laidOver(file)])) }
 }

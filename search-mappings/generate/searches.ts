@@ -11,18 +11,18 @@ type Searches = Readonly<Record<string, { readonly include?: readonly string[]; 
 /** Returns the generated files: path → text. */
 export const generateSearches = ({ name, version, definitions }: DefinitionArchive): ReadonlyMap<string, string> =>
   new Map([
-    [`search-mappings/packages/${name}-${version}.json`, toJsonLines(addedBy(definitions))],
-    [`${PACKAGES_FOLDER}/${name}-${version}/searches.json`, toJsonLines(askedBy(definitions))],
+    [`search-mappings/packages/${name}-${version}.json`, toJsonLines(addedParameters(definitions))],
+    [`${PACKAGES_FOLDER}/${name}-${version}/searches.json`, toJsonLines(requiredSearches(definitions))],
   ])
 
-const ofType = <Definition>(definitions: readonly Resource[], type: string): readonly Definition[] =>
+const definitionsOfType = <Definition>(definitions: readonly Resource[], type: string): readonly Definition[] =>
   definitions.filter(({ resourceType }) => resourceType === type) as readonly unknown[] as readonly Definition[]
 
 /** Returns the parameters that R4 lacks. If R4 has a parameter with the same code, R4's applies. */
-function addedBy(definitions: readonly Resource[]): readonly SearchParameterResource[] {
-  const known = new Set(readSearchParameters().flatMap(({ base = [], code }) => base.map((type) => `${type} ${code}`)))
-  const isKnown = (type: string, code: string): boolean => known.has(`${type} ${code}`) || known.has(`Resource ${code}`)
-  return ofType<SearchParameterResource>(definitions, 'SearchParameter').flatMap(
+function addedParameters(definitions: readonly Resource[]): readonly SearchParameterResource[] {
+  const codes = new Set(readSearchParameters().flatMap(({ base = [], code }) => base.map((type) => `${type} ${code}`)))
+  const isKnown = (type: string, code: string): boolean => codes.has(`${type} ${code}`) || codes.has(`Resource ${code}`)
+  return definitionsOfType<SearchParameterResource>(definitions, 'SearchParameter').flatMap(
     ({ id, url, code, type, base = [], expression, target }) => {
       const own = base.filter((each) => !isKnown(each, code))
       return own.length === 0 ? [] : [{ id, url, code, type, base: own, expression, ...(target === undefined ? {} : { target }) }]
@@ -31,17 +31,20 @@ function addedBy(definitions: readonly Resource[]): readonly SearchParameterReso
 }
 
 type Extension = { readonly url: string; readonly valueString?: string; readonly extension?: readonly Extension[] }
-type Asked = { readonly type: string; readonly searchInclude?: readonly string[]; readonly extension?: readonly Extension[] }
-type Statement = { readonly id: string; readonly rest: readonly { readonly mode: string; readonly resource: readonly Asked[] }[] }
+type RequiredSearches = { readonly type: string; readonly searchInclude?: readonly string[]; readonly extension?: readonly Extension[] }
+type Statement = {
+  readonly id: string
+  readonly rest: readonly { readonly mode: string; readonly resource: readonly RequiredSearches[] }[]
+}
 
 /** Extension for a combination: https://hl7.org/fhir/R4/extension-capabilitystatement-search-parameter-combination.html */
 const COMBINATION = 'http://hl7.org/fhir/StructureDefinition/capabilitystatement-search-parameter-combination'
 
-function askedBy(definitions: readonly Resource[]): Searches {
-  const ofServers = ofType<Statement>(definitions, 'CapabilityStatement').flatMap(({ rest }) =>
+function requiredSearches(definitions: readonly Resource[]): Searches {
+  const serverRequirements = definitionsOfType<Statement>(definitions, 'CapabilityStatement').flatMap(({ rest }) =>
     rest.filter(({ mode }) => mode === 'server'),
   )
-  const asked = ofServers
+  const required = serverRequirements
     .flatMap(({ resource }) => resource)
     .map(({ type, searchInclude, extension = [] }) => {
       const combinations = extension.filter(({ url }) => url === COMBINATION).map(parametersIn)
@@ -50,7 +53,7 @@ function askedBy(definitions: readonly Resource[]): Searches {
         { ...(searchInclude === undefined ? {} : { include: searchInclude }), ...(combinations.length === 0 ? {} : { combinations }) },
       ] as const
     })
-  return Object.fromEntries(asked.filter(([, searches]) => Object.keys(searches).length > 0))
+  return Object.fromEntries(required.filter(([, searches]) => Object.keys(searches).length > 0))
 }
 
 const parametersIn = ({ extension = [] }: Extension): readonly string[] =>

@@ -76,16 +76,16 @@ const CODED: ReadonlySet<string> = new Set(['code', 'Coding', 'CodeableConcept']
 
 /** Returns the FHIR type. Ids and values of primitives have FHIRPath's system types, with the FHIR type in an extension. */
 export function typeNameOf({ code, extension = [] }: ElementType): string {
-  const known = extension.find(({ url }) => url.endsWith('structuredefinition-fhir-type'))
-  return known?.valueUrl ?? known?.valueUri ?? (code.startsWith('http://hl7.org/fhirpath/') ? 'string' : code)
+  const typeExtension = extension.find(({ url }) => url.endsWith('structuredefinition-fhir-type'))
+  return typeExtension?.valueUrl ?? typeExtension?.valueUri ?? (code.startsWith('http://hl7.org/fhirpath/') ? 'string' : code)
 }
 
 /** Returns the index of the list of target types. Undefined if any type is allowed, or if one is not a resource type of R4. */
 function targetsOf(type: ElementType, resourceTypes: readonly string[], lists: (readonly string[])[]): number | undefined {
   const names = (type.targetProfile ?? []).map(nameOfProfile).sort()
   if (names.length === 0 || !names.every((name) => resourceTypes.includes(name))) return undefined
-  const known = lists.findIndex((list) => list.join() === names.join())
-  return known >= 0 ? known : lists.push(names) - 1
+  const existing = lists.findIndex((list) => list.join() === names.join())
+  return existing >= 0 ? existing : lists.push(names) - 1
 }
 
 const nameOfProfile = (url: string): string => url.slice(url.lastIndexOf('/') + 1)

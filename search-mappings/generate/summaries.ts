@@ -15,10 +15,10 @@ type Own = Omit<Summary, 'summary'> & { readonly summary: Readonly<Record<string
 
 export function generateSummaries(types: readonly StructureDefinition[]): Readonly<Record<string, Summary>> {
   const complex = types.filter((type) => type.kind !== 'primitive-type')
-  const kept = new Map(complex.flatMap((type) => [...parentsOf(type)].map((path) => [path, childrenOf(type, path)] as const)))
+  const elements = new Map(complex.flatMap((type) => [...parentsOf(type)].map((path) => [path, childrenOf(type, path)] as const)))
   const roots = new Set(complex.filter((type) => type.kind === 'resource').map((type) => type.type))
-  const whole = wholeTypes(kept, roots)
-  const entries = [...kept]
+  const whole = wholeTypes(elements, roots)
+  const entries = [...elements]
     .filter(([path]) => !whole.has(path))
     .map(([path, children]) => [path, summaryOf(children, whole, roots.has(path))] as const)
   return reachable(new Map(entries), roots)
@@ -27,7 +27,7 @@ export function generateSummaries(types: readonly StructureDefinition[]): Readon
 type Child = {
   readonly key: string
   readonly type: string
-  readonly kept: boolean
+  readonly isSummary: boolean
   readonly mandatory: boolean
   readonly choice: string | undefined
 }
@@ -38,9 +38,9 @@ function childrenOf(type: StructureDefinition, parent: string): readonly Child[]
     ({ path, max }) => path.slice(0, Math.max(path.lastIndexOf('.'), 0)) === parent && parent !== '' && max !== '0',
   )
   return below.flatMap((element) => {
-    const [kept, mandatory] = [element.isSummary === true, element.min > 0]
+    const [isSummary, mandatory] = [element.isSummary === true, element.min > 0]
     const choice = element.path.endsWith('[x]') ? elementNameOf(element.path).slice(0, -3) : undefined
-    return namesOf(element, parents).map(([key, of]) => ({ key, type: of, kept, mandatory, choice }))
+    return namesOf(element, parents).map(([key, type]) => ({ key, type, isSummary, mandatory, choice }))
   })
 }
 
@@ -63,17 +63,19 @@ const CARRIED: ReadonlySet<string> = new Set(['id', 'extension', 'modifierExtens
 const IN_EVERY_SUMMARY: ReadonlySet<string> = new Set(['id', 'meta', 'implicitRules'])
 
 /** Other members that resources of any type have. https://hl7.org/fhir/R4/domainresource.html */
-const OF_EVERY_RESOURCE: ReadonlySet<string> = new Set(['language', 'text', 'contained', 'extension', 'modifierExtension'])
+const COMMON_ELEMENTS: ReadonlySet<string> = new Set(['language', 'text', 'contained', 'extension', 'modifierExtension'])
 
 /** Returns the types that _summary leaves complete: it omits none of their elements at any depth. */
-function wholeTypes(kept: ReadonlyMap<string, readonly Child[]>, roots: ReadonlySet<string>): ReadonlySet<string> {
+function wholeTypes(isSummary: ReadonlyMap<string, readonly Child[]>, roots: ReadonlySet<string>): ReadonlySet<string> {
   const whole = new Set(
-    [...kept.keys()].filter((path) => !roots.has(path) && kept.get(path)!.every((child) => child.kept || CARRIED.has(child.key))),
+    [...isSummary.keys()].filter(
+      (path) => !roots.has(path) && isSummary.get(path)!.every((child) => child.isSummary || CARRIED.has(child.key)),
+    ),
   )
   for (let before = -1; before !== whole.size; ) {
     before = whole.size
     for (const path of whole) {
-      const partial = kept.get(path)!.some(({ key, type }) => !CARRIED.has(key) && kept.has(type) && !whole.has(type))
+      const partial = isSummary.get(path)!.some(({ key, type }) => !CARRIED.has(key) && isSummary.has(type) && !whole.has(type))
       if (partial) whole.delete(path)
     }
   }
@@ -81,11 +83,11 @@ function wholeTypes(kept: ReadonlyMap<string, readonly Child[]>, roots: Readonly
 }
 
 function summaryOf(children: readonly Child[], whole: ReadonlySet<string>, isResource: boolean): Own {
-  const shown = children.filter(({ key, kept, mandatory }) => kept || mandatory || (!isResource && CARRIED.has(key)))
+  const written = children.filter(({ key, isSummary, mandatory }) => isSummary || mandatory || (!isResource && CARRIED.has(key)))
   const summary = Object.fromEntries(
-    shown.map(({ key, type, kept }) => [
+    written.map(({ key, type, isSummary }) => [
       key,
-      !kept || CARRIED.has(key) || whole.has(type) || /^[a-z]/.test(type) || type === 'Resource' ? (true as const) : type,
+      !isSummary || CARRIED.has(key) || whole.has(type) || /^[a-z]/.test(type) || type === 'Resource' ? (true as const) : type,
     ]),
   )
   if (!isResource) return { summary, mandatory: new Set() }
@@ -95,7 +97,7 @@ function summaryOf(children: readonly Child[], whole: ReadonlySet<string>, isRes
     ({ choice = '' }) => choice,
   )
   const choices = [...forms].map(([choice, keys]) => `${choice}:${keys.map(({ key }) => key.slice(choice.length)).join(',')}`)
-  const others = children.filter((child) => !shown.includes(child) && child.choice === undefined && !OF_EVERY_RESOURCE.has(child.key))
+  const others = children.filter((child) => !written.includes(child) && child.choice === undefined && !COMMON_ELEMENTS.has(child.key))
   return {
     ...{ summary, mandatory, others: others.map(({ key }) => key).join(' ') },
     ...(choices.length === 0 ? {} : { choices: choices.join(' ') }),
@@ -112,6 +114,6 @@ function reachable(all: ReadonlyMap<string, Own>, roots: ReadonlySet<string>): R
 function textsOf({ summary, mandatory, ...others }: Own, isResource: boolean): Summary {
   const words = Object.entries(summary)
     .filter(([key]) => !isResource || !IN_EVERY_SUMMARY.has(key))
-    .map(([key, kept]) => `${mandatory.has(key) ? '!' : ''}${key}${kept === true ? '' : `:${kept}`}`)
+    .map(([key, isSummary]) => `${mandatory.has(key) ? '!' : ''}${key}${isSummary === true ? '' : `:${isSummary}`}`)
   return { summary: words.join(' '), ...others }
 }

@@ -97,8 +97,8 @@ const PATIENT: Resource = {
 it('mutated definitions of packages cause at most 101 issues', async () => {
   await each(6_000, async (random) => {
     const definitions = DEFINITIONS.map((each) => (random.below(2) === 0 ? mutateTree(each, random) : each))
-    const { made } = buildPackage({ name: 'own', version: '1' }, definitions, () => false)
-    const conformance = conformanceWithR4(made)
+    const { content } = buildPackage({ name: 'own', version: '1' }, definitions, () => false)
+    const conformance = conformanceWithR4(content)
     const find = profileChecker({ conformance: async () => conformance, expressions: PASSING_RUNNER, clock: FIXED_CLOCK })
     const resource = random.below(2) === 0 ? PATIENT : mutateTree(PATIENT, random)
     const { issues } = await find({ ...resource, resourceType: 'Patient' }, [PROFILE_URL, 'http://example.org/other'], { tenant: 'one' })

@@ -57,8 +57,8 @@ export function areDistinct(values: readonly unknown[]): boolean {
 }
 
 export function distinctValuesOf(values: readonly unknown[]): readonly unknown[] {
-  const known = new Set<unknown>()
-  return values.filter((value) => known.size !== known.add(identityKeyOf(value)).size)
+  const seen = new Set<unknown>()
+  return values.filter((value) => seen.size !== seen.add(identityKeyOf(value)).size)
 }
 
 /** Returns a key that is the same for equal values only. */

@@ -45,15 +45,15 @@ export type Compiler = {
 export function createCompiler(definitions: TypeDefinitions): Compiler {
   const resourceTypes = new Set(definitions.resourceTypes)
   const isResource = (type: string): boolean => resourceTypes.has(type)
-  const [byPathName, byAnyName] = [createMemberLookup(definitions), createMemberLookup(definitions, true)]
-  const compiled = (expression: string | Ast, type: string, work: WorkBudget | undefined, membersOf = byPathName): CompiledExpression => {
+  const [pathMembers, anyMembers] = [createMemberLookup(definitions), createMemberLookup(definitions, true)]
+  const compiled = (expression: string | Ast, type: string, work: WorkBudget | undefined, membersOf = pathMembers): CompiledExpression => {
     const self: readonly CompiledItem[] = [{ type, steps: [], many: false }]
     const owner = type.split('.')[0]!
     const context: Context = { isType, isResource, membersOf, resource: isResource(owner) ? owner : ANY_TYPE, work }
     return compileAst(typeof expression === 'string' ? parseExpression(expression) : expression, self, self, context)
   }
   return {
-    branches: (expression, type, work) => branchesOf(compiled(expression, type, work, byAnyName)),
+    branches: (expression, type, work) => branchesOf(compiled(expression, type, work, anyMembers)),
     test: (expression, type, work) => testOf(compiled(expression, type, work)),
   }
 }
@@ -86,10 +86,10 @@ function compileKind(ast: Ast, focus: readonly CompiledItem[], self: readonly Co
     case 'name':
       return { items: (focus === self ? asRoot(ast.name, focus, context) : undefined) ?? membersNamed(ast.name, focus, context) }
     case 'dot': {
-      const of = down(ast.of)
+      const items = down(ast.of)
       return ast.step.kind === 'call'
-        ? compileCall(ast.step, of, self, tools)
-        : { items: membersNamed(ast.step.name, itemsOf(of), context) }
+        ? compileCall(ast.step, items, self, tools)
+        : { items: membersNamed(ast.step.name, itemsOf(items), context) }
     }
     case 'call':
       return compileCall(ast, { items: focus }, self, tools)
@@ -108,7 +108,7 @@ function compileKind(ast: Ast, focus: readonly CompiledItem[], self: readonly Co
 
 const toolsOf = (context: Context): CompilerContext => ({
   argument: (ast, focus) => compileAst(ast, focus, focus, context),
-  member: (name, of) => membersNamed(name, of, context),
+  member: (name, items) => membersNamed(name, items, context),
   isType: context.isType,
   isResource: context.isResource,
 })
@@ -127,10 +127,10 @@ function asRoot(name: string, focus: readonly CompiledItem[], { isResource }: Co
   return focus.filter(({ type }) => type === name || ((name === 'Resource' || name === 'DomainResource') && isResource(type)))
 }
 
-function membersNamed(name: string, of: readonly CompiledItem[], context: Context): readonly CompiledItem[] {
-  return of.flatMap((item): readonly CompiledItem[] => {
+function membersNamed(name: string, items: readonly CompiledItem[], context: Context): readonly CompiledItem[] {
+  return items.flatMap((item): readonly CompiledItem[] => {
     if (item.type === ANY_TYPE) return [appendStep(item, name, { type: ANY_TYPE, many: true })]
-    if (isPrimitive(item.type)) return name === 'extension' || name === 'id' ? ofPrimitive(name, item) : []
+    if (isPrimitive(item.type)) return name === 'extension' || name === 'id' ? primitiveMember(name, item) : []
     const found = context.membersOf(item.type, name)
     if (found.length === 0 && item.type === 'Resource') return [appendStep(item, name, { type: ANY_TYPE, many: true })]
     return found.map(({ key, type, list, system }) => {
@@ -148,7 +148,7 @@ function membersNamed(name: string, of: readonly CompiledItem[], context: Contex
  * Returns the items for extensions or the id of a primitive. JSON holds them in the companion member, with an underscore.
  * https://hl7.org/fhir/R4/json.html#primitive
  */
-function ofPrimitive(name: string, item: CompiledItem): readonly CompiledItem[] {
+function primitiveMember(name: string, item: CompiledItem): readonly CompiledItem[] {
   const last = item.steps.at(-1)
   if (typeof last !== 'string') throw new UnsupportedExpression(`.${name} of a primitive that was picked`)
   const companion = `_${last.replace(/\?$/, '')}`
@@ -168,10 +168,11 @@ function equality(name: '=' | '!=' | '~' | '!~', left: CompiledExpression, right
 const isTime = (type: string): boolean => type === 'date' || type === 'dateTime' || type === 'instant' || type === 'time'
 
 /** Compiles a type test. `resolve() is Patient` tests the type that the reference names and reads no target. */
-function typeTest(of: Ast, type: string, down: (ast: Ast) => CompiledExpression, tools: CompilerContext): Expression {
-  if (of.kind === 'call' && of.name === 'resolve') return ['refers', type, branchesOf(down({ kind: 'this' }))]
-  if (of.kind === 'dot' && of.step.kind === 'call' && of.step.name === 'resolve') return ['refers', type, branchesOf(down(of.of))]
-  return compileTypeTest(itemsOf(down(of)), type, tools)
+function typeTest(operand: Ast, type: string, down: (ast: Ast) => CompiledExpression, tools: CompilerContext): Expression {
+  if (operand.kind === 'call' && operand.name === 'resolve') return ['refers', type, branchesOf(down({ kind: 'this' }))]
+  if (operand.kind === 'dot' && operand.step.kind === 'call' && operand.step.name === 'resolve')
+    return ['refers', type, branchesOf(down(operand.of))]
+  return compileTypeTest(itemsOf(down(operand)), type, tools)
 }
 
 function operator(name: string, left: CompiledExpression, right: CompiledExpression): CompiledExpression {
@@ -201,8 +202,8 @@ function operator(name: string, left: CompiledExpression, right: CompiledExpress
   }
 }
 
-function isType(type: string, wanted: string): boolean {
-  return type === wanted || type === SYSTEM.get(wanted) || (SUBTYPES.get(wanted)?.includes(type) ?? false)
+function isType(type: string, expected: string): boolean {
+  return type === expected || type === SYSTEM.get(expected) || (SUBTYPES.get(expected)?.includes(type) ?? false)
 }
 
 /** System types, as search parameters write them. http://hl7.org/fhirpath/N1/#types */

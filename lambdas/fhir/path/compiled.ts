@@ -21,8 +21,8 @@ export type CompiledExpression =
 export type CompilerContext = {
   /** Compiles an argument. `focus`: items from which names and $this start. */
   readonly argument: (ast: Ast, focus: readonly CompiledItem[]) => CompiledExpression
-  readonly member: (name: string, of: readonly CompiledItem[]) => readonly CompiledItem[]
-  readonly isType: (type: string, wanted: string) => boolean
+  readonly member: (name: string, items: readonly CompiledItem[]) => readonly CompiledItem[]
+  readonly isType: (type: string, expected: string) => boolean
   readonly isResource: (type: string) => boolean
 }
 
@@ -75,22 +75,24 @@ export function pickItems(
 
 export function filterByType(
   items: readonly CompiledItem[],
-  wanted: string,
+  expected: string,
   { isType, isResource }: CompilerContext,
 ): readonly CompiledItem[] {
   return items.flatMap((item) => {
     if (item.type === 'Resource' || item.type === ANY_TYPE) {
-      if (wanted === 'Resource' || wanted === 'DomainResource') return [item]
-      return isResource(wanted) ? [appendStep(item, ['type', wanted], { type: wanted })] : []
+      if (expected === 'Resource' || expected === 'DomainResource') return [item]
+      return isResource(expected) ? [appendStep(item, ['type', expected], { type: expected })] : []
     }
-    return isType(item.type, wanted) || (isResource(item.type) && (wanted === 'Resource' || wanted === 'DomainResource')) ? [item] : []
+    return isType(item.type, expected) || (isResource(item.type) && (expected === 'Resource' || expected === 'DomainResource'))
+      ? [item]
+      : []
   })
 }
 
-export function compileTypeTest(items: readonly CompiledItem[], wanted: string, { isType, isResource }: CompilerContext): Expression {
+export function compileTypeTest(items: readonly CompiledItem[], expected: string, { isType, isResource }: CompilerContext): Expression {
   const verdict = ({ type }: CompiledItem): boolean | string => {
-    if (type === 'Resource' || type === ANY_TYPE) return wanted === 'Resource' ? true : wanted
-    return isType(type, wanted) || (isResource(type) && (wanted === 'Resource' || wanted === 'DomainResource'))
+    if (type === 'Resource' || type === ANY_TYPE) return expected === 'Resource' ? true : expected
+    return isType(type, expected) || (isResource(type) && (expected === 'Resource' || expected === 'DomainResource'))
   }
   return ['is', items.map((item) => [branchOf(item), verdict(item)] as const)]
 }

@@ -66,10 +66,10 @@ function at(ast: Ast, focus: readonly ElementLocation[], scope: EvaluationScope)
     case 'this':
       return focus
     case 'name':
-      return /^[A-Z]/.test(ast.name) ? focus.filter(({ type }) => isNamed(type, ast.name)) : named(ast.name, focus)
+      return /^[A-Z]/.test(ast.name) ? focus.filter(({ type }) => isNamed(type, ast.name)) : membersAt(ast.name, focus)
     case 'dot': {
-      const of = at(ast.of, focus, scope)
-      return ast.step.kind === 'name' ? named(ast.step.name, of) : called(ast.step, of, scope)
+      const locations = at(ast.of, focus, scope)
+      return ast.step.kind === 'name' ? membersAt(ast.step.name, locations) : called(ast.step, locations, scope)
     }
     case 'call':
       return called(ast, focus, scope)
@@ -88,9 +88,9 @@ const isNamed = (type: string, name: string): boolean =>
 function called(call: CallNode, locations: readonly ElementLocation[], scope: EvaluationScope): readonly ElementLocation[] {
   switch (call.name) {
     case 'where':
-      return where(call, locations, scope)
+      return filtered(call, locations, scope)
     case 'extension':
-      return where(call, named('extension', locations), scope)
+      return filtered(call, membersAt('extension', locations), scope)
     case 'ofType':
     case 'as':
       return locations.filter(({ type }) => isNamed(type, call.type!))
@@ -111,7 +111,7 @@ function called(call: CallNode, locations: readonly ElementLocation[], scope: Ev
 }
 
 /** Returns the locations that meet the criterion. `extension(url)` is short for `extension.where(url = …)`. */
-function where({ name, args }: CallNode, locations: readonly ElementLocation[], scope: EvaluationScope): readonly ElementLocation[] {
+function filtered({ name, args }: CallNode, locations: readonly ElementLocation[], scope: EvaluationScope): readonly ElementLocation[] {
   const [argument] = args
   if (argument === undefined || args.length > 1) throw new UnsupportedExpression(`${name}() takes one argument`)
   const criterion: Ast =
@@ -133,7 +133,7 @@ function numberIn(ast: Ast | undefined): number {
   return ast.value
 }
 
-function named(name: string, locations: readonly ElementLocation[]): readonly ElementLocation[] {
+function membersAt(name: string, locations: readonly ElementLocation[]): readonly ElementLocation[] {
   return locations.flatMap((location): readonly ElementLocation[] => {
     const holder = isPrimitive(location.type) ? companionOf(location) : location.value
     if (!isElement(holder)) return []

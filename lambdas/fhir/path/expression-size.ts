@@ -2,15 +2,15 @@
 import type { CompiledExpression } from './compiled.ts'
 
 /** Sizes of steps and expressions, which never change. */
-const KNOWN = new WeakMap<object, number>()
+const SIZES = new WeakMap<object, number>()
 
 function weightOf(part: unknown): number {
   if (typeof part !== 'object' || part === null) return 1
-  const known = KNOWN.get(part)
-  if (known !== undefined) return known
+  const cached = SIZES.get(part)
+  if (cached !== undefined) return cached
   let weight = 1
   for (const each of part as readonly unknown[]) weight += weightOf(each)
-  KNOWN.set(part, weight)
+  SIZES.set(part, weight)
   return weight
 }
 

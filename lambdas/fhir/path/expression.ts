@@ -123,14 +123,14 @@ function everyItem(cases: readonly (readonly [Branch, Expression])[]): Expressio
 
 function equality(name: '=' | '!=' | '~' | '!~', left: ItemCollector, right: ItemCollector): ExpressionEvaluator {
   const equal = name.endsWith('=') ? areListsEqual : isEquivalent
-  const wanted = !name.startsWith('!')
+  const expected = !name.startsWith('!')
   return (focus, scope) => {
     const a = left(focus, scope)
     const b = right(focus, scope)
-    if (equal === isEquivalent && (a.length === 0 || b.length === 0)) return (a.length === b.length) === wanted
+    if (equal === isEquivalent && (a.length === 0 || b.length === 0)) return (a.length === b.length) === expected
     if (a.length === 0 || b.length === 0 || a[0] === NO_VALUE || b[0] === NO_VALUE) return undefined
     if (equal === isEquivalent) spendWork(scope.work, a.length * b.length + (charactersOf(a) + charactersOf(b)) / CHARACTERS_PER_ITEM)
-    return equal(a, b) === wanted
+    return equal(a, b) === expected
   }
 }
 

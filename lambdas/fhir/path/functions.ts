@@ -30,8 +30,8 @@ export function compileCall(
   self: readonly CompiledItem[],
   compile: CompilerContext,
 ): CompiledExpression {
-  const known = FUNCTIONS[call.name]
-  if (known !== undefined) return known({ input, items: itemsOf(input), call, self, compile })
+  const definition = FUNCTIONS[call.name]
+  if (definition !== undefined) return definition({ input, items: itemsOf(input), call, self, compile })
   if (!OPERATOR_FUNCTIONS.has(call.name)) throw new UnsupportedExpression(`${call.name}()`)
   const operands = call.args.map((ast) => expressionOf(compile.argument(ast, self)))
   return compiledValue(['operator', call.name, [expressionOf(input), ...operands]], RESULT.get(call.name) ?? 'string')

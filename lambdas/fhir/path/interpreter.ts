@@ -71,8 +71,8 @@ export function createInterpreter(expression: string, type: string, { isShown = 
   }
   const options = { ...OPTIONS, userInvocationTable: { resolve, ...(isShown ? clientFunctions(() => current) : {}) } }
   const canonicals = canonicalsIn(expression)
-  const known = maskInheritedNames(expression)
-  const evaluate = compile(isResourceType(type) ? known : { base: type, expression: known }, model as never, options as never) as Compiled
+  const source = maskInheritedNames(expression)
+  const evaluate = compile(isResourceType(type) ? source : { base: type, expression: source }, model as never, options as never) as Compiled
   return (focus, resource, conforms) => {
     const originals = new Map<unknown, unknown>()
     current = { originals, ...(conforms === undefined ? {} : { conforms }) }
@@ -86,10 +86,10 @@ export function createInterpreter(expression: string, type: string, { isShown = 
       const value = plain(util.valData(item), originals)
       // A computed text may be too long to process, so its length costs work.
       spendWork(work, typeof value === 'string' ? value.length / CHARACTERS_PER_ITEM : 1)
-      const place = isShown ? placeOf(item, originals) : undefined
+      const place = isShown ? locationOf(item, originals) : undefined
       // Skip undefined values, and functions that JavaScript texts and numbers inherit.
       if (typeof value === 'function' || (value === undefined && place === undefined)) return []
-      return [{ type: typeNamed(names[i]!, item), value, ...systemOf(names[i]!, item), ...(place === undefined ? {} : { place }) }]
+      return [{ type: fhirTypeOf(names[i]!, item), value, ...systemOf(names[i]!, item), ...(place === undefined ? {} : { place }) }]
     })
   }
 }
@@ -124,7 +124,7 @@ function resolved(
 }
 
 /** Returns the location of a primitive of the resource, or undefined for any other item. */
-function placeOf(item: unknown, originals: ReadonlyMap<unknown, unknown>): PrimitiveLocation | undefined {
+function locationOf(item: unknown, originals: ReadonlyMap<unknown, unknown>): PrimitiveLocation | undefined {
   const { propName, parentResNode, index, fhirNodeDataType: type, data } = (item ?? {}) as Partial<Node>
   const owner = originals.get(parentResNode?.data)
   if (!isElement(owner) || typeof propName !== 'string' || originals.has(data)) return undefined
@@ -136,11 +136,11 @@ function placeOf(item: unknown, originals: ReadonlyMap<unknown, unknown>): Primi
 
 /** Returns the environment variables that HL7 defines for expressions. https://hl7.org/fhir/R4/fhirpath.html#vars */
 function canonicalsIn(expression: string): Readonly<Record<string, string>> {
-  const named = [...expression.matchAll(/%[`'"](vs|ext)-([\w.-]+)[`'"]/g)].map(([, kind, name]) => [
+  const canonicals = [...expression.matchAll(/%[`'"](vs|ext)-([\w.-]+)[`'"]/g)].map(([, kind, name]) => [
     `${kind}-${name}`,
     `http://hl7.org/fhir/${kind === 'vs' ? 'ValueSet' : 'StructureDefinition'}/${name}`,
   ])
-  return { sct: 'http://snomed.info/sct', loinc: 'http://loinc.org', ...Object.fromEntries(named) }
+  return { sct: 'http://snomed.info/sct', loinc: 'http://loinc.org', ...Object.fromEntries(canonicals) }
 }
 
 /** Returns a copy for fhirpath.js, which changes its input and has its own decimals. Maps each copy to its original in `originals`. */
@@ -180,7 +180,7 @@ function quantity(unit: string, value: unknown): object {
 }
 
 /** Returns the FHIR type for `FHIR.HumanName` or `System.String`. A backbone element is named by its path. */
-function typeNamed(name: string, item: unknown): string {
+function fhirTypeOf(name: string, item: unknown): string {
   const [namespace = '', type = ''] = name.split('.')
   if (namespace === 'System' && type !== 'Quantity') return type.charAt(0).toLowerCase() + type.slice(1)
   const path = (item as Partial<Node> | null)?.path
@@ -188,10 +188,10 @@ function typeNamed(name: string, item: unknown): string {
 }
 
 /** Lookup of members, created on first use. */
-let ofR4: MemberLookup | undefined
+let lookup: MemberLookup | undefined
 function membersOf(type: string, name: string): ReturnType<MemberLookup> {
-  ofR4 ??= createMemberLookup(R4)
-  return ofR4(type, name)
+  lookup ??= createMemberLookup(R4)
+  return lookup(type, name)
 }
 
 /** Returns the code system of a code with a binding that allows only one. */

@@ -13,26 +13,29 @@ export type MemberLookup = (type: string, name: string) => readonly Member[]
 
 /** Creates the lookup. `isByJsonName`: also finds a choice by its JSON name, such as `valueString`, which is not a FHIRPath name. */
 export function createMemberLookup({ shapes, codeSets }: Pick<TypeDefinitions, 'shapes' | 'codeSets'>, isByJsonName = false): MemberLookup {
-  const known = new Map<string, Map<string, Member[]>>()
+  const cache = new Map<string, Map<string, Member[]>>()
   const namesOf = (type: string): Map<string, Member[]> => {
-    const byName = new Map<string, Member[]>()
-    if (!Object.hasOwn(shapes, type)) return byName
-    for (const [key, { type: of, list = false, choice, codes }] of Object.entries(shapes[type]!.elements)) {
-      const systems = of === 'code' && typeof codes === 'number' ? Object.keys(codeSets[codes]!.codes) : []
+    const members = new Map<string, Member[]>()
+    if (!Object.hasOwn(shapes, type)) return members
+    for (const [key, { type: elementType, list = false, choice, codes }] of Object.entries(shapes[type]!.elements)) {
+      const systems = elementType === 'code' && typeof codes === 'number' ? Object.keys(codeSets[codes]!.codes) : []
       const name = choice ?? key
-      byName.set(name, [...(byName.get(name) ?? []), { key, type: of, list, ...(systems.length === 1 ? { system: systems[0]! } : {}) }])
+      members.set(name, [
+        ...(members.get(name) ?? []),
+        { key, type: elementType, list, ...(systems.length === 1 ? { system: systems[0]! } : {}) },
+      ])
     }
-    return byName
+    return members
   }
   return (type, name) => {
-    let byName = known.get(type)
-    if (byName === undefined) {
-      byName = namesOf(type)
-      known.set(type, byName)
+    let members = cache.get(type)
+    if (members === undefined) {
+      members = namesOf(type)
+      cache.set(type, members)
     }
-    const found = byName.get(name)
+    const found = members.get(name)
     if (found !== undefined || !isByJsonName || !Object.hasOwn(shapes, type) || !Object.hasOwn(shapes[type]!.elements, name))
       return found ?? []
-    return byName.get(shapes[type]!.elements[name]!.choice!)!.filter(({ key }) => key === name)
+    return members.get(shapes[type]!.elements[name]!.choice!)!.filter(({ key }) => key === name)
   }
 }

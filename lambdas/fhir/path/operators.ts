@@ -61,8 +61,10 @@ export const OPERATORS: Readonly<Record<string, Operator>> = Object.freeze(
     contains: text((value, part) => value.includes(part!)),
     indexOf: text((value, part) => value.indexOf(part!)),
     matches: text((value, pattern) => regex(pattern!, 's').test(value)),
-    replaceMatches: text((value, pattern, by) => (pattern === '' ? value : replacedMatches(value, regex(pattern!, 'g'), by!))),
-    replace: text((value, part, by) => replaced(value, part!, by!)),
+    replaceMatches: text((value, pattern, replacement) =>
+      pattern === '' ? value : replacedMatches(value, regex(pattern!, 'g'), replacement!),
+    ),
+    replace: text((value, part, replacement) => replaced(value, part!, replacement!)),
     upper: text((value) => value.toUpperCase()),
     lower: text((value) => value.toLowerCase()),
     length: text((value) => value.length),
@@ -85,48 +87,48 @@ export const OPERATORS: Readonly<Record<string, Operator>> = Object.freeze(
 /** Maximum characters of a text that a replacement creates. Longer texts throw TooCostly. */
 const LONGEST = 2 ** 24
 
-function replaced(value: string, part: string, by: string): string {
-  if (by.length > part.length) {
+function replaced(value: string, part: string, replacement: string): string {
+  if (replacement.length > part.length) {
     let grown = value.length
     for (let at = value.indexOf(part); at >= 0 && at < value.length; at = value.indexOf(part, at + (part.length || 1))) {
-      grown += by.length - part.length
+      grown += replacement.length - part.length
       if (grown > LONGEST) throw new TooCostly()
     }
   }
-  return value.replaceAll(part, () => by)
+  return value.replaceAll(part, () => replacement)
 }
 
 /**
- * Replaces all matches. In `by`, `$1` is a group, `$&` the match and `$$` a dollar sign. References to the text before and after the match
- * stay as they are written. Throws TooCostly if the result could exceed the limit.
+ * Replaces all matches. In `replacement`, `$1` is a group, `$&` the match and `$$` a dollar sign. References to the text before and after
+ * the match stay as they are written. Throws TooCostly if the result could exceed the limit.
  */
-function replacedMatches(value: string, pattern: RegExp, by: string): string {
-  let grown = value.length * by.split('$').length
+function replacedMatches(value: string, pattern: RegExp, replacement: string): string {
+  let grown = value.length * replacement.split('$').length
   // Count the matches only if a match at each character could exceed the limit.
-  if (grown + (value.length + 1) * by.length > LONGEST)
+  if (grown + (value.length + 1) * replacement.length > LONGEST)
     for (const _ of value.matchAll(pattern)) {
-      grown += by.length
+      grown += replacement.length
       if (grown > LONGEST) throw new TooCostly()
     }
   return value.replace(
     pattern,
-    by.replace(/\$([$`'])/g, (pair, after) => (after === '$' ? pair : `$${pair}`)),
+    replacement.replace(/\$([$`'])/g, (pair, after) => (after === '$' ? pair : `$${pair}`)),
   )
 }
 
 const regexes = new Map<string, RegExp>()
-const MOST_REGEXES = 1_000
+const MAX_REGEXES = 1_000
 
 /** Returns the compiled pattern. It is cached, because most patterns are literals of expressions and therefore few. */
 function regex(pattern: string, flags = ''): RegExp {
   const key = `${flags}/${pattern}`
-  const known = regexes.get(key)
-  if (known !== undefined) {
-    known.lastIndex = 0
-    return known
+  const cached = regexes.get(key)
+  if (cached !== undefined) {
+    cached.lastIndex = 0
+    return cached
   }
-  const made = new RegExp(pattern, flags)
-  if (regexes.size >= MOST_REGEXES) regexes.clear()
-  regexes.set(key, made)
-  return made
+  const compiled = new RegExp(pattern, flags)
+  if (regexes.size >= MAX_REGEXES) regexes.clear()
+  regexes.set(key, compiled)
+  return compiled
 }

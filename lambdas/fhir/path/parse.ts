@@ -20,7 +20,7 @@ export type NameNode = { readonly kind: 'name'; readonly name: string }
 export type CallNode = { readonly kind: 'call'; readonly name: string; readonly args: readonly Ast[]; readonly type?: string }
 
 const DEEPEST = 64
-const MOST_TOKENS = 1000
+const MAX_TOKENS = 1000
 
 /** Maximum characters of an expression. Longer expressions are rejected. */
 export const MAX_EXPRESSION_LENGTH = 10_000
@@ -29,7 +29,7 @@ export const MAX_EXPRESSION_LENGTH = 10_000
 export function parseExpression(text: string): Ast {
   if (text.length > MAX_EXPRESSION_LENGTH) throw new UnsupportedExpression('too long')
   const list = tokenize(text)
-  if (list.length > MOST_TOKENS) throw new UnsupportedExpression('too long')
+  if (list.length > MAX_TOKENS) throw new UnsupportedExpression('too long')
   let at = 0
   let depth = 0
   const tree = expression(0)

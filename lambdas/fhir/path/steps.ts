@@ -9,10 +9,13 @@ import { chainSteps } from './walk.ts'
 export type TypedValue = { readonly type: string; readonly value: unknown; readonly system?: string }
 
 /**
- * Returns a function that collects the values at the ends of the branches, in order. `most`: items of all kinds that it may collect before
- * it throws TooCostly.
+ * Returns a function that collects the values at the ends of the branches, in order. `maxItems`: items of all kinds that it may collect
+ * before it throws TooCostly.
  */
-export function prepareBranches(branches: readonly Branch[], most?: number): (focus: unknown, resource: Element) => readonly TypedValue[] {
+export function prepareBranches(
+  branches: readonly Branch[],
+  maxItems?: number,
+): (focus: unknown, resource: Element) => readonly TypedValue[] {
   const walks = branches.map(([typed, ...steps]) => {
     const [type, system] = typed.split(' ') as [string, string?]
     const [first] = steps
@@ -25,7 +28,7 @@ export function prepareBranches(branches: readonly Branch[], most?: number): (fo
   })
   const isPlain = branches.every(([, ...steps]) => steps.every((step) => typeof step === 'string'))
   const scopeOf = (resource: Element): EvaluationScope => {
-    if (most !== undefined) return { resource, root: resource, work: { left: most } }
+    if (maxItems !== undefined) return { resource, root: resource, work: { left: maxItems } }
     return isPlain ? NOWHERE : { resource, root: resource }
   }
   return (focus, resource) => {

@@ -49,7 +49,7 @@ export function runEachWithin<Result>(
       // A task after the first may have had less than its time. It runs again with its own timer.
       if (outcomes.length > first) continue
       // On a busy machine, the first task may have had less than its time too.
-      if (patience < milliseconds * MOST_PATIENCE && millisecondsSince(before) < milliseconds / 2) {
+      if (patience < milliseconds * MAX_PATIENCE && millisecondsSince(before) < milliseconds / 2) {
         patience *= 2
         continue
       }
@@ -62,7 +62,7 @@ export function runEachWithin<Result>(
 }
 
 /** Maximum factor by which a timeout grows. It bounds the time of work that makes its thread wait, for example for memory. */
-const MOST_PATIENCE = 8
+const MAX_PATIENCE = 8
 
 /** Returns the milliseconds of processor time that this thread spent since `before`. */
 function millisecondsSince(before: NodeJS.CpuUsage): number {
@@ -80,16 +80,16 @@ function outcomeOf<Result>(work: () => Result): TimedOutcome<Result> {
   }
 }
 
-const place: { work: () => void } = { work: () => undefined }
+const slot: { work: () => void } = { work: () => undefined }
 const SCRIPT = new Script('work()')
 let context: object | undefined
 
 function watched(timeout: number, work: () => void): void {
-  context ??= createContext(place)
-  place.work = work
+  context ??= createContext(slot)
+  slot.work = work
   try {
     SCRIPT.runInContext(context, { timeout })
   } finally {
-    place.work = () => undefined
+    slot.work = () => undefined
   }
 }

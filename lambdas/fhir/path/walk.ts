@@ -137,13 +137,13 @@ function collector(step: Collecting, evaluator: EvaluatorFactory): ItemCollector
     case 'intersect':
     case 'exclude': {
       const [left, right] = [itemCollectorOf(step[1], evaluator), itemCollectorOf(step[2], evaluator)]
-      const wanted = step[0] === 'intersect'
+      const expected = step[0] === 'intersect'
       return (focus, scope) => {
         const items = right(focus, scope)
         spendWork(scope.work, items.length * IDENTITY)
         const others = new Set(items.map(identityKeyOf))
-        const found = left(focus, scope).filter((item) => others.has(identityKeyOf(item)) === wanted)
-        return wanted ? distinctValuesOf(found) : found
+        const found = left(focus, scope).filter((item) => others.has(identityKeyOf(item)) === expected)
+        return expected ? distinctValuesOf(found) : found
       }
     }
     case 'first':

@@ -18,7 +18,7 @@ export type CheckContext = {
   readonly owner: Element
   readonly root: Element
   readonly work: WorkBudget
-  readonly pace: PieceLimit
+  readonly piece: PieceLimit
   /** `pending`: deferred rules that are reported in any case. `deciding`: deferred rules that decide which issues count. */
   readonly pending: DeferredRule[]
   readonly deciding: DeferredRule[]
@@ -57,9 +57,9 @@ const PIECE = 2_000
 export const pieceLimitOf = ({ left }: WorkBudget): PieceLimit => ({ until: left - PIECE })
 
 /** Whether the current piece has ended. If so, starts the next one. */
-export function isPieceOver({ work, pace }: Pick<CheckContext, 'work' | 'pace'>): boolean {
-  if (work.left >= pace.until) return false
-  pace.until = work.left - PIECE
+export function isPieceOver({ work, piece }: Pick<CheckContext, 'work' | 'piece'>): boolean {
+  if (work.left >= piece.until) return false
+  piece.until = work.left - PIECE
   return true
 }
 

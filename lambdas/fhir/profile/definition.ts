@@ -68,4 +68,4 @@ export type ProfileConstraint = {
 }
 
 /** A rule with its origin. `isBuiltIn`: the rule is from a profile that the server ships with. */
-export type ProfileStatement<Said> = { readonly said: Said; readonly isBuiltIn: boolean }
+export type ProfileStatement<Rule> = { readonly rule: Rule; readonly isBuiltIn: boolean }

@@ -3,9 +3,9 @@ import type { Issue, IssueCode } from '../outcome.ts'
 import { IssueLimitReached, pathOf } from '../validate/findings.ts'
 
 /** Maximum issues that are listed. Readers need no more. */
-const MOST = 100
+const MAX_ISSUES = 100
 
-const MORE: Issue = { severity: 'information', code: 'informational', text: `There are more findings; the first ${MOST} are listed` }
+const MORE: Issue = { severity: 'information', code: 'informational', text: `There are more findings; the first ${MAX_ISSUES} are listed` }
 
 export class ProfileIssues {
   readonly #found = new Map<string, Issue>()
@@ -59,9 +59,9 @@ export class ProfileIssues {
   /** Returns the issues. Errors come first if not all issues are listed. */
   get issues(): readonly Issue[] {
     const all = [...this.#found.values()]
-    if (Math.max(this.errors, this.#others, all.length) <= MOST) return all
+    if (Math.max(this.errors, this.#others, all.length) <= MAX_ISSUES) return all
     const [errors, others] = [all.filter(isError), all.filter((issue) => !isError(issue))]
-    return [...[...errors, ...others].slice(0, MOST), MORE]
+    return [...[...errors, ...others].slice(0, MAX_ISSUES), MORE]
   }
 
   #keep(key: string, issue: Issue): void {
@@ -70,7 +70,7 @@ export class ProfileIssues {
     if (before !== undefined) this.#others--
     if (!isError(issue) && UNDECIDED.has(issue.code)) this.undecided ??= issue.text
     const count = isError(issue) ? ++this.errors : ++this.#others
-    if (count <= MOST) this.#found.set(key, issue)
+    if (count <= MAX_ISSUES) this.#found.set(key, issue)
     else if (isError(issue) && !this.#isApart) throw new IssueLimitReached()
   }
 }

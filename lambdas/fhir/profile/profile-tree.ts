@@ -29,7 +29,7 @@ export type ProfileNode = {
   readonly slices: Map<string, ProfileNode>
   readonly children: Map<string, ProfileNode>
   /** Children that have rules, for themselves or for their content. */
-  saying: readonly ProfileNode[]
+  rules: readonly ProfileNode[]
 }
 
 /** `isSilent`: the profile has no rules. */
@@ -63,7 +63,7 @@ const nodeOf = (id: string, slice?: string): ProfileNode => {
     constraints: new Map(),
     slices: new Map(),
     children: new Map(),
-    saying: [],
+    rules: [],
   }
 }
 
@@ -71,18 +71,18 @@ const nodeOf = (id: string, slice?: string): ProfileNode => {
 export function treeOf(profile: Profile, base?: ProfileTree): ProfileTree {
   const nodes = new Map<string, ProfileNode>()
   const root = profile.isWhole || base === undefined ? placed(profile.type, nodes) : copied(base, nodes)
-  for (const element of profile.elements) say(element, profile.isBuiltIn === true, placed(spelledOut(element.id, profile.type), nodes))
+  for (const element of profile.elements) addRules(element, profile.isBuiltIn === true, placed(spelledOut(element.id, profile.type), nodes))
   return { profile, root, nodes, isSilent: !says(root) }
 }
 
-/** Whether there are rules for the node or for its content. Also sets `saying` of the node and of all nodes below. */
+/** Whether there are rules for the node or for its content. Also sets `rules` of the node and of all nodes below. */
 function says(node: ProfileNode): boolean {
   const { min, max, types, fixed, pattern, minValue, maxValue, maxLength, regex, binding, content, constraints, slices } = node
-  node.saying = [...node.children.values()].filter(says)
+  node.rules = [...node.children.values()].filter(says)
   for (const slice of slices.values()) says(slice)
-  const said = [types, fixed, pattern, minValue, maxValue, maxLength, regex, binding, content]
+  const rules = [types, fixed, pattern, minValue, maxValue, maxLength, regex, binding, content]
   const isBounded = min > 0 || max < Number.POSITIVE_INFINITY
-  return isBounded || said.some((each) => each !== undefined) || node.saying.length + constraints.size + slices.size > 0
+  return isBounded || rules.some((each) => each !== undefined) || node.rules.length + constraints.size + slices.size > 0
 }
 
 /** Returns the full id. Ids may begin with another name than the type, and name a form of a choice: `Observation.valueQuantity`. */
@@ -103,8 +103,8 @@ const stepsOf = (id: string): readonly string[] => id.split('.')
 
 /** Returns the node with an id. Creates the node and its ancestors if they are missing. */
 function placed(id: string, nodes: Map<string, ProfileNode>): ProfileNode {
-  const known = nodes.get(id)
-  if (known !== undefined) return known
+  const existing = nodes.get(id)
+  if (existing !== undefined) return existing
   const steps = stepsOf(id)
   const last = steps.at(-1)!
   const colon = last.indexOf(':')
@@ -130,8 +130,8 @@ function hostOf(list: string, slice: string, nodes: Map<string, ProfileNode>): {
 
 function copied(base: ProfileTree, nodes: Map<string, ProfileNode>): ProfileNode {
   for (const [id, node] of base.nodes) {
-    const { slices: _, children: __, constraints, content, ...said } = node
-    Object.assign(placed(id, nodes), said, { content: inheritedContent(content, base.profile.url) })
+    const { slices: _, children: __, constraints, content, ...own } = node
+    Object.assign(placed(id, nodes), own, { content: inheritedContent(content, base.profile.url) })
     for (const [key, constraint] of constraints) nodes.get(id)!.constraints.set(key, constraint)
   }
   return nodes.get(base.root.id)!
@@ -159,7 +159,7 @@ export function contentOf(
   return tree === undefined || node === undefined ? undefined : { node, tree }
 }
 
-function say(element: ProfileElement, isBuiltIn: boolean, node: ProfileNode): void {
+function addRules(element: ProfileElement, isBuiltIn: boolean, node: ProfileNode): void {
   const { min, max, types, minValue, maxValue, maxLength, regex, binding, slicing, constraints, content } = element
   if (min !== undefined) node.min = min
   if (max !== undefined) node.max = max === '*' ? Number.POSITIVE_INFINITY : max
@@ -169,12 +169,12 @@ function say(element: ProfileElement, isBuiltIn: boolean, node: ProfileNode): vo
   if (minValue !== undefined) node.minValue = minValue
   if (maxValue !== undefined) node.maxValue = maxValue
   if (maxLength !== undefined) node.maxLength = maxLength
-  if (regex !== undefined) node.regex = { said: regex, isBuiltIn }
+  if (regex !== undefined) node.regex = { rule: regex, isBuiltIn }
   if (binding !== undefined) node.binding = { ...node.binding, ...binding }
   if (slicing !== undefined) node.slicing = narrowed(node.slicing, slicing)
   if (content !== undefined) node.content = content
   for (const constraint of constraints ?? [])
-    if (!node.constraints.has(constraint.key)) node.constraints.set(constraint.key, { said: constraint, isBuiltIn })
+    if (!node.constraints.has(constraint.key)) node.constraints.set(constraint.key, { rule: constraint, isBuiltIn })
 }
 
 /** A repeated slicing may omit the discriminators. The previous ones then remain. */

@@ -60,68 +60,68 @@ export type MembershipQuery = {
 export const valueSetMembershipOf = (canonical: string, question: MembershipQuery): Membership =>
   memberOf(canonical, { ...question, path: [] })
 
-type Asked = MembershipQuery & {
+type ValueSetQuery = MembershipQuery & {
   /** Value sets that include this one. They reveal a cycle. */
   readonly path: readonly string[]
 }
 
-function memberOf(canonical: string, asked: Asked): Membership {
-  spendWork(asked.work, 1 + asked.path.length)
-  if (asked.path.includes(canonical)) return unknown(`the value set ${clipText(canonical)} is a part of itself`, asked)
-  const set = asked.terminology.valueSet(canonical)
+function memberOf(canonical: string, query: ValueSetQuery): Membership {
+  spendWork(query.work, 1 + query.path.length)
+  if (query.path.includes(canonical)) return unknown(`the value set ${clipText(canonical)} is a part of itself`, query)
+  const set = query.terminology.valueSet(canonical)
   if (set === undefined)
     return unknown(
-      `the value set ${clipText(canonical)} ${missing(canonical, asked, 'is not loaded, or does not say which codes it has')}`,
-      asked,
+      `the value set ${clipText(canonical)} ${missing(canonical, query, 'is not loaded, or does not say which codes it has')}`,
+      query,
     )
-  const within = { ...asked, path: [...asked.path, canonical] }
+  const within = { ...query, path: [...query.path, canonical] }
   const composed = composedIn(set, within)
   if (composed !== 'unknown' || set.expanded === undefined) return composed
   return anyOf(set.expanded.map((inclusion) => includes(inclusion, within)))
 }
 
-function composedIn({ include, exclude = [] }: ValueSet, asked: Asked): Membership {
-  const included = anyOf(include.map((inclusion) => includes(inclusion, asked)))
+function composedIn({ include, exclude = [] }: ValueSet, query: ValueSetQuery): Membership {
+  const included = anyOf(include.map((inclusion) => includes(inclusion, query)))
   if (included === 'out') return 'out'
-  const excluded = anyOf(exclude.map((inclusion) => includes(inclusion, asked)))
+  const excluded = anyOf(exclude.map((inclusion) => includes(inclusion, query)))
   if (excluded === 'out') return included
   return excluded === 'in' ? 'out' : 'unknown'
 }
 
-function unknown(reason: string, { reasons }: Asked): Membership {
-  if (reasons !== undefined && reasons.size < MOST_REASONS) reasons.add(reason)
+function unknown(reason: string, { reasons }: ValueSetQuery): Membership {
+  if (reasons !== undefined && reasons.size < MAX_REASONS) reasons.add(reason)
   return 'unknown'
 }
 
-const MOST_REASONS = 3
+const MAX_REASONS = 3
 
-const missing = (canonical: string, { terminology }: Asked, otherwise: string): string =>
+const missing = (canonical: string, { terminology }: ValueSetQuery, otherwise: string): string =>
   terminology.isRetired?.(canonical) ? 'is retired' : otherwise
 
-function includes(inclusion: Inclusion, asked: Asked): Membership {
-  spendWork(asked.work, 1)
+function includes(inclusion: Inclusion, query: ValueSetQuery): Membership {
+  spendWork(query.work, 1)
   const { system, valueSets = [] } = inclusion
-  const parts = valueSets.map((canonical) => memberOf(canonical, asked))
-  if (system !== undefined) parts.push(inSystem(system, inclusion, asked))
+  const parts = valueSets.map((canonical) => memberOf(canonical, query))
+  if (system !== undefined) parts.push(inSystem(system, inclusion, query))
   return allOf(parts)
 }
 
-function inSystem(system: string, { version, codes, filters }: Inclusion, asked: Asked): Membership {
-  const { system: given, code, terminology } = asked
+function inSystem(system: string, { version, codes, filters }: Inclusion, query: ValueSetQuery): Membership {
+  const { system: codeSystemUrl, code, terminology } = query
   const canonical = version === undefined || version === ANY_VERSION ? system : `${system}|${version}`
-  if (given !== undefined && given !== system) return 'out'
-  if (codes !== undefined) return listedIn(codes, code) || isListedOtherwise(codes, canonical, asked) ? 'in' : 'out'
+  if (codeSystemUrl !== undefined && codeSystemUrl !== system) return 'out'
+  if (codes !== undefined) return listedIn(codes, code) || isListedOtherwise(codes, canonical, query) ? 'in' : 'out'
   if (terminology.isCode?.(system, code) === false) return 'out'
   if (filters === undefined) return 'in'
-  const known = terminology.codeSystem(canonical)
-  return allOf(filters.map((filter) => passes(filter, canonical, known, asked)))
+  const codeSystem = terminology.codeSystem(canonical)
+  return allOf(filters.map((filter) => passes(filter, canonical, codeSystem, query)))
 }
 
 /** Version that means all versions. https://hl7.org/fhir/R4/valueset-definitions.html#ValueSet.compose.include.version */
 const ANY_VERSION = '*'
 
 /** Whether the code is listed in other letter case, and the code system ignores case. */
-const isListedOtherwise = (codes: readonly string[], system: string, { code, terminology }: Asked): boolean =>
+const isListedOtherwise = (codes: readonly string[], system: string, { code, terminology }: ValueSetQuery): boolean =>
   listedIn(inSmallLetters(codes), code.toLowerCase()) && terminology.codeSystem(system)?.isAnyCase === true
 
 const SMALL = new WeakMap<readonly string[], readonly string[]>()
@@ -144,23 +144,28 @@ function listedIn(codes: readonly string[], code: string): boolean {
 }
 
 /** Supports the filters on codes and on their ancestors; others are unknown. https://hl7.org/fhir/R4/valueset-filter-operator.html */
-function passes({ property, op, value }: ConceptFilter, system: string, known: CodeSystem | undefined, asked: Asked): Membership {
-  const { work } = asked
+function passes(
+  { property, op, value }: ConceptFilter,
+  system: string,
+  codeSystem: CodeSystem | undefined,
+  query: ValueSetQuery,
+): Membership {
+  const { work } = query
   spendWork(work, 1 + value.length / CHARACTERS_PER_ITEM)
-  if (property === UNKNOWN_FILTER.property) return unknown('the value set is loaded only in part', asked)
-  const spelled = (text: string): string => (known?.isAnyCase ? text.toLowerCase() : text)
-  const code = spelled(asked.code)
-  const isOfCodes = property === 'concept' || property === 'code'
+  if (property === UNKNOWN_FILTER.property) return unknown('the value set is loaded only in part', query)
+  const spelled = (text: string): string => (codeSystem?.isAnyCase ? text.toLowerCase() : text)
+  const code = spelled(query.code)
+  const isCodeProperty = property === 'concept' || property === 'code'
   const isNamed = value.split(',').some((each) => spelled(each.trim()) === code)
-  if (isOfCodes && op === '=') return isNamed ? 'in' : 'out'
-  if (isOfCodes && (op === 'in' || op === 'not-in')) return isNamed === (op === 'in') ? 'in' : 'out'
-  if (!isOfCodes || !HIERARCHICAL.has(op))
-    return unknown(`the filter ${clipText(`${property} ${op}`)} of ${clipText(system)} is not supported`, asked)
-  if (known === undefined) return unknown(`the code system ${clipText(system)} ${missing(system, asked, 'is not loaded')}`, asked)
-  if (!Object.hasOwn(known.codes, code)) return 'out'
-  spendWork(work, known.codes[code]!.length / CHARACTERS_PER_ITEM)
+  if (isCodeProperty && op === '=') return isNamed ? 'in' : 'out'
+  if (isCodeProperty && (op === 'in' || op === 'not-in')) return isNamed === (op === 'in') ? 'in' : 'out'
+  if (!isCodeProperty || !HIERARCHICAL.has(op))
+    return unknown(`the filter ${clipText(`${property} ${op}`)} of ${clipText(system)} is not supported`, query)
+  if (codeSystem === undefined) return unknown(`the code system ${clipText(system)} ${missing(system, query, 'is not loaded')}`, query)
+  if (!Object.hasOwn(codeSystem.codes, code)) return 'out'
+  spendWork(work, codeSystem.codes[code]!.length / CHARACTERS_PER_ITEM)
   const above = spelled(value)
-  const isBelow = known.codes[code]!.includes(above)
+  const isBelow = codeSystem.codes[code]!.includes(above)
   const passed = op === 'descendent-of' ? isBelow : (isBelow || code === above) === (op === 'is-a')
   return passed ? 'in' : 'out'
 }

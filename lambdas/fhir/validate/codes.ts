@@ -9,23 +9,23 @@ export type AllowedCodes = {
   readonly fault: string
 }
 
-const MADE = new WeakMap<CodeSet, AllowedCodes>()
+const CACHE = new WeakMap<CodeSet, AllowedCodes>()
 
 /** Maximum number of codes that an issue lists. For a larger value set it names only the URL. */
 const FEW = 12
 
 export function codesOf(set: CodeSet): AllowedCodes {
-  const known = MADE.get(set)
-  if (known !== undefined) return known
-  const bySystem = new Map(Object.entries(set.codes).map(([system, codes]) => [system, new Set(codes)]))
+  const cached = CACHE.get(set)
+  if (cached !== undefined) return cached
+  const codesBySystem = new Map(Object.entries(set.codes).map(([system, codes]) => [system, new Set(codes)]))
   const all = new Set(Object.values(set.codes).flat())
-  const named = all.size <= FEW ? `: ${[...all].join(', ')}` : ''
+  const list = all.size <= FEW ? `: ${[...all].join(', ')}` : ''
   const codes: AllowedCodes = {
     has: (code) => all.has(code),
-    hasCoding: (system, code) => typeof system === 'string' && typeof code === 'string' && bySystem.get(system)?.has(code) === true,
-    fault: `The code is not in the value set ${set.url}${named}`,
+    hasCoding: (system, code) => typeof system === 'string' && typeof code === 'string' && codesBySystem.get(system)?.has(code) === true,
+    fault: `The code is not in the value set ${set.url}${list}`,
   }
-  MADE.set(set, codes)
+  CACHE.set(set, codes)
   return codes
 }
 

@@ -27,14 +27,14 @@ export function recordLocalReference(reference: unknown, { contained, local }: C
  * Reports each contained resource that has no reference to it and does not refer to its owner (dom-3). Call it after the walk of the whole
  * owner.
  */
-export function checkContainedAreUsed(owner: Element, inside: ContainedReferences, findings: ValidationIssues): void {
+export function checkContainedUse(owner: Element, inside: ContainedReferences, findings: ValidationIssues): void {
   if (!Array.isArray(owner.contained)) return
   for (const [index, contained] of (owner.contained as readonly unknown[]).entries()) {
-    if (isElement(contained)) checkIsUsed(contained, index, inside, findings)
+    if (isElement(contained)) checkUse(contained, index, inside, findings)
   }
 }
 
-function checkIsUsed(contained: Element, index: number, { local, backward }: ContainedReferences, findings: ValidationIssues): void {
+function checkUse(contained: Element, index: number, { local, backward }: ContainedReferences, findings: ValidationIssues): void {
   if (contained.id === undefined || local.has(`#${String(contained.id)}`) || backward.has(contained)) return
   findings.enter('contained')
   findings.enter(index)

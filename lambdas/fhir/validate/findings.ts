@@ -1,7 +1,7 @@
 /** Issues of a validation, and its current location. https://hl7.org/fhir/R4/operationoutcome.html */
 import type { Issue, IssueCode } from '../outcome.ts'
 
-const MOST = 100
+const MAX_ISSUES = 100
 
 /** Error that ends a validation at the maximum number of issues. A body may have millions. */
 export class IssueLimitReached extends Error {}
@@ -25,9 +25,13 @@ export class ValidationIssues {
    * maximum.
    */
   report(code: IssueCode, text: string): void {
-    if (this.issues.length < MOST)
+    if (this.issues.length < MAX_ISSUES)
       return void this.issues.push({ severity: 'error', code, text, expression: pathOf(this.path.slice(0, this.depth)) })
-    this.issues.push({ severity: 'information', code: 'informational', text: `There are more findings; the first ${MOST} are listed` })
+    this.issues.push({
+      severity: 'information',
+      code: 'informational',
+      text: `There are more findings; the first ${MAX_ISSUES} are listed`,
+    })
     throw new IssueLimitReached()
   }
 }
@@ -44,9 +48,9 @@ export const pathOf = (steps: readonly (string | number)[]): string =>
  * http://hl7.org/fhirpath/N1/#keywords
  */
 export const quoteName = (name: string): string =>
-  /^[A-Za-z_]\w{0,63}$/.test(name) && !KEYWORDS.has(name) ? name : `\`${begun(name).replace(/[\\`]/g, '\\$&')}\``
+  /^[A-Za-z_]\w{0,63}$/.test(name) && !KEYWORDS.has(name) ? name : `\`${shortened(name).replace(/[\\`]/g, '\\$&')}\``
 
 /** Returns the start of a long name, without half a character at its end. */
-const begun = (name: string): string => name.slice(0, 64).replace(/[\ud800-\udbff]$/, '')
+const shortened = (name: string): string => name.slice(0, 64).replace(/[\ud800-\udbff]$/, '')
 
 const KEYWORDS: ReadonlySet<string> = new Set(['and', 'div', 'false', 'implies', 'mod', 'or', 'true', 'xor'])

@@ -3,7 +3,7 @@
  * and the issues come in the same order.
  */
 import { type Element, isElement } from '../resource.ts'
-import { checkContainedAreUsed } from './contained-references.ts'
+import { checkContainedUse } from './contained-references.ts'
 import type { CompiledShape, Member, Rule } from './type-shapes.ts'
 import {
   checkItem,
@@ -31,18 +31,18 @@ export const MEMBERS_PER_PIECE = 2_000
 
 export const isLargeTree = (tree: unknown): boolean => sizeOf(tree, MEMBERS_PER_PIECE) > MEMBERS_PER_PIECE
 
-/** Returns the number of members and items, including the tree itself. Stops counting beyond `most`. */
-function sizeOf(tree: unknown, most: number): number {
+/** Returns the number of members and items, including the tree itself. Stops counting beyond `limit`. */
+function sizeOf(tree: unknown, limit: number): number {
   let size = 1
   if (Array.isArray(tree)) {
     for (const item of tree) {
-      if (size > most) break
-      size += sizeOf(item, most - size)
+      if (size > limit) break
+      size += sizeOf(item, limit - size)
     }
   } else if (isElement(tree)) {
     for (const key in tree) {
-      if (size > most) break
-      size += sizeOf(tree[key], most - size)
+      if (size > limit) break
+      size += sizeOf(tree[key], limit - size)
     }
   }
   return size
@@ -50,7 +50,7 @@ function sizeOf(tree: unknown, most: number): number {
 
 export function* checkRootInPieces(resource: Element, walk: Walk): Pieces {
   const within = walkContextOf(resource, walk)
-  if (yield* resourceInPieces(resource, within)) checkContainedAreUsed(resource, within, within.findings)
+  if (yield* resourceInPieces(resource, within)) checkContainedUse(resource, within, within.findings)
 }
 
 function* resourceInPieces(resource: Element, within: WalkContext): Pieces<boolean> {

@@ -34,7 +34,7 @@ const whole = (low: number, high: number): PrimitiveCheck => {
 }
 
 const LONGEST = 1024 * 1024
-const MOST = 2_147_483_647
+const MAX_INTEGER = 2_147_483_647
 
 const plainText = text((value) => {
   if (CONTROL.test(value)) return 'Control characters are not allowed'
@@ -101,9 +101,9 @@ const NO_CODE = /^ | $| {2}|[^\S ]/
 
 const CHECKS: ReadonlyMap<string, PrimitiveCheck> = new Map<string, PrimitiveCheck>([
   ['boolean', (value) => (typeof value === 'boolean' ? undefined : 'true or false is expected')],
-  ['integer', whole(-MOST - 1, MOST)],
-  ['unsignedInt', whole(0, MOST)],
-  ['positiveInt', whole(1, MOST)],
+  ['integer', whole(-MAX_INTEGER - 1, MAX_INTEGER)],
+  ['unsignedInt', whole(0, MAX_INTEGER)],
+  ['positiveInt', whole(1, MAX_INTEGER)],
   ['decimal', (value) => (Number.isFinite(value) || isDecimal(value) ? undefined : 'A number is expected')],
   ['string', plainText],
   ['markdown', plainText],

@@ -18,7 +18,7 @@ export function checkReference(
   const target = typeof reference === 'string' ? targetOf(reference, contained, findings) : undefined
   if (typeof type === 'string') {
     if (target !== undefined && type !== target) {
-      findings.report('value', `The reference is not to ${withArticle(named(type))}, as its type says`)
+      findings.report('value', `The reference is not to ${withArticle(labelOf(type))}, as its type says`)
       return
     }
     if (!isResourceType(type) && !type.includes('/')) {
@@ -26,12 +26,12 @@ export function checkReference(
       return
     }
   }
-  const known = target ?? type
-  if (targets !== undefined && typeof known === 'string' && !targets.has(known) && isResourceType(known))
-    findings.report('value', `A reference to ${known} is not allowed here, only to ${[...targets].join(', ')}`)
+  const knownType = target ?? type
+  if (targets !== undefined && typeof knownType === 'string' && !targets.has(knownType) && isResourceType(knownType))
+    findings.report('value', `A reference to ${knownType} is not allowed here, only to ${[...targets].join(', ')}`)
 }
 
-const named = (type: string): string => (isResourceType(type) ? type : 'resource')
+const labelOf = (type: string): string => (isResourceType(type) ? type : 'resource')
 
 type Contained = ReadonlyMap<unknown, Element>
 

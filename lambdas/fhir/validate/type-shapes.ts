@@ -93,14 +93,14 @@ const isPlain = (owner: string, { key, type }: Member): boolean =>
 class Bits {
   required = 0
   readonly names: { readonly bit: number; readonly name: string }[] = []
-  private readonly known = new Map<string, number>()
+  private readonly bits = new Map<string, number>()
 
   of(name: string, required: boolean): number {
-    const known = this.known.get(name)
-    if (known !== undefined) return known
-    if (this.known.size > 31) throw new Error(`More than 32 required members and choices: ${name}`)
-    const bit = 1 << this.known.size
-    this.known.set(name, bit)
+    const existing = this.bits.get(name)
+    if (existing !== undefined) return existing
+    if (this.bits.size > 31) throw new Error(`More than 32 required members and choices: ${name}`)
+    const bit = 1 << this.bits.size
+    this.bits.set(name, bit)
     if (required) {
       this.required |= bit
       this.names.push({ bit, name })

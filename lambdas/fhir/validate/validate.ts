@@ -21,8 +21,8 @@ export function validate(resource: unknown, options: ValidationOptions = {}): re
   else {
     try {
       checkRoot(resource, walkOf(resource, findings, options))
-    } catch (thrown) {
-      endedBy(thrown, findings)
+    } catch (error) {
+      reportEnd(error, findings)
     }
   }
   return findings.issues
@@ -33,8 +33,8 @@ export function* validateInPieces(resource: Element, options: ValidationOptions 
   const findings = new ValidationIssues()
   try {
     yield* checkRootInPieces(resource, walkOf(resource, findings, options))
-  } catch (thrown) {
-    endedBy(thrown, findings)
+  } catch (error) {
+    reportEnd(error, findings)
   }
   return findings.issues
 }
@@ -44,12 +44,12 @@ function walkOf(resource: Element, findings: ValidationIssues, { referenceTarget
   return { findings, referenceTargets, work: { left: WORK } }
 }
 
-function endedBy(thrown: unknown, findings: ValidationIssues): void {
-  if (thrown instanceof IssueLimitReached) return
-  if (!(thrown instanceof TooCostly)) throw thrown
+function reportEnd(error: unknown, findings: ValidationIssues): void {
+  if (error instanceof IssueLimitReached) return
+  if (!(error instanceof TooCostly)) throw error
   try {
     findings.report('too-costly', 'The rules of FHIR are too costly to check on this resource')
   } catch (enough) {
-    endedBy(enough, findings)
+    reportEnd(enough, findings)
   }
 }

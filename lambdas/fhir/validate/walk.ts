@@ -4,7 +4,7 @@ import type { WorkBudget } from '../path/work-budget.ts'
 import { type Element, isElement } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
 import { findCodingProblem, isMimeType } from './codes.ts'
-import { type ContainedReferences, checkContainedAreUsed, containedReferencesOf, recordLocalReference } from './contained-references.ts'
+import { type ContainedReferences, checkContainedUse, containedReferencesOf, recordLocalReference } from './contained-references.ts'
 import { quoteName, type ValidationIssues } from './findings.ts'
 import { checkReference } from './reference.ts'
 import { type CompiledShape, type Member, type Rule, shapeOf } from './type-shapes.ts'
@@ -21,7 +21,7 @@ export type WalkContext = Walk & ContainedReferences & { readonly owner: Element
 
 export function checkRoot(resource: Element, walk: Walk): void {
   const within = walkContextOf(resource, walk)
-  if (checkResource(resource, within)) checkContainedAreUsed(resource, within, within.findings)
+  if (checkResource(resource, within)) checkContainedUse(resource, within, within.findings)
 }
 
 export function walkContextOf(resource: Element, { findings, referenceTargets, work }: Walk): WalkContext {

@@ -45,7 +45,7 @@ export function fullValidator(parts: ProfileParts): FullValidator {
     const found = await structureIssuesOf(resource)
     const named = only ? [] : declaredProfilesOf(resource)
     const canonicals = [...new Set([...profiles, ...named.map(({ canonical }) => canonical)])]
-    const asked = [...profiles.map((canonical) => ({ canonical, place: resource.resourceType })), ...named]
+    const asked = [...profiles.map((canonical) => ({ canonical, location: resource.resourceType })), ...named]
     return [
       ...found,
       ...declarationIssuesOf(resource, asked, 'warning'),
@@ -82,10 +82,10 @@ const cannotBeUsed = (canonical: string, reason: string): FhirError =>
 const isShapeless = (found: readonly Issue[]): boolean => found.some(({ code }) => code === 'structure')
 
 /** Reports that the profile was not checked. Canonicals of R4's own types are skipped, because R4 is always checked. */
-function unchecked({ canonical, place }: DeclaredProfile): readonly Issue[] {
+function unchecked({ canonical, location }: DeclaredProfile): readonly Issue[] {
   if (r4TypeOfCanonical(canonical) !== undefined) return []
   const text = `The resource was not checked against the profile ${canonical.slice(0, SHOWN)}: it has not the structure that R4 gives it`
-  return [{ severity: 'information', code: 'incomplete', expression: place, text }]
+  return [{ severity: 'information', code: 'incomplete', expression: location, text }]
 }
 
 async function inProfiles(

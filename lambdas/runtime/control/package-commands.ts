@@ -101,7 +101,7 @@ export async function addPackage(
 type Read = {
   readonly label: PackageLabel
   readonly manifest: JsonObject
-  readonly made: Package
+  readonly content: Package
   readonly files: ReadonlyMap<string, string>
   readonly leftOut: readonly SkippedDefinition[]
   readonly searchParameters: number
@@ -110,7 +110,7 @@ type Read = {
 /** Stores a package. `met`: packages that the same command adds. `reasons`: by name, why a dependency was not added. */
 async function addRead(
   { store, recording }: PackageAdministration,
-  { label, manifest, made, files, leftOut, searchParameters }: Read,
+  { label, manifest, content, files, leftOut, searchParameters }: Read,
   met: readonly PackageLabel[],
   reasons: ReadonlyMap<string, string>,
 ): Promise<AddedPackage> {
@@ -120,10 +120,10 @@ async function addRead(
   const there = [...(await labelsIn(store)), ...met]
   const missing = dependenciesOf(manifest).filter((wanted) => !there.some((each) => matchesRequest(each, wanted)))
   return {
-    ...{ ...label, searchParameters, counts: countsOf(made) },
-    leftOut: [...leftOut, ...retiredIn(made), ...(await baseless(store, made))],
+    ...{ ...label, searchParameters, counts: countsOf(content) },
+    leftOut: [...leftOut, ...retiredIn(content), ...(await baseless(store, content))],
     missing: missing.map((each) => ({ ...each, ...(reasons.has(each.name) ? { reason: reasons.get(each.name)! } : {}) })),
-    ofR4: await knownToR4(canonicalsOf(made)),
+    ofR4: await knownToR4(canonicalsOf(content)),
   }
 }
 
@@ -182,16 +182,16 @@ async function readSource(source: PackageSource): Promise<Read> {
   const label = labelOf(manifest)
   if (!('file' in source) && !isSamePackage(label, { ...source, version }))
     throw new Error(`The archive is of ${label.name} ${label.version}`)
-  const { made, leftOut } = making.made(label)
-  const files = addManifest(label, packageFilesOf(made))
-  checkKept(label, made, files)
-  return { label, manifest, made, files, leftOut, searchParameters }
+  const { content, leftOut } = making.build(label)
+  const files = addManifest(label, packageFilesOf(content))
+  checkKept(label, content, files)
+  return { label, manifest, content, files, leftOut, searchParameters }
 }
 
-function checkKept({ name, version }: PackageLabel, made: Package, files: Read['files']): void {
+function checkKept({ name, version }: PackageLabel, content: Package, files: Read['files']): void {
   const size = [...files.values()].reduce((sum, text) => sum + Buffer.byteLength(text), 0)
   if (size > MOST_KEPT) throw new Error(`${name} ${version} says more than ${MOST_KEPT} bytes: it is not added`)
-  if (canonicalsOf(made).length === 0) throw new Error(`${name} ${version} has nothing that a resource is checked against`)
+  if (canonicalsOf(content).length === 0) throw new Error(`${name} ${version} has nothing that a resource is checked against`)
 }
 
 async function archiveOf(source: PackageSource): Promise<{ readonly archive: AsyncIterable<Uint8Array>; readonly version: string }> {

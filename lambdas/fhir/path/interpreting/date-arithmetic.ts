@@ -36,7 +36,7 @@ function sumOf(text: string, duration: Duration): string {
   const date = DATE.exec(text)
   const rest = text.slice(date?.[0].length ?? 0)
   const parts = [...(date ?? ['', ...ANY_DAY]).slice(1), ...(TIME.exec(rest) ?? []).slice(1)].filter((part) => part !== undefined)
-  const moment = movedBy(amountOf(duration, parts.length), parts)
+  const moment = shift(amountOf(duration, parts.length), parts)
   const year = moment.getUTCFullYear()
   if (Number.isNaN(year) || (date !== null && (year < 1 || year > 9999)))
     throw new Error(`${text} plus ${duration.value.toNumber()} ${duration.unit} is out of range: years are 0001 to 9999`)
@@ -68,7 +68,7 @@ function amountOf({ unit, value, _fhirQuantityInfo: info }: Duration, parts: num
   return { months: 0, milliseconds: steps * STEPS[parts - 1]! }
 }
 
-function movedBy({ months, milliseconds }: Amount, parts: readonly string[]): Date {
+function shift({ months, milliseconds }: Amount, parts: readonly string[]): Date {
   const [year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0] = parts.map(Number)
   const lastDay = new Date(0)
   lastDay.setUTCFullYear(year, month + months, 0)

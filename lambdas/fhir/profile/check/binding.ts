@@ -20,7 +20,7 @@ export function checkBinding({ strength, valueSet, max }: Binding, item: Item, t
 function checkMembership(canonical: string, severity: Severity, { value }: Item, type: string, check: CheckContext): void {
   const reasons = new Set<string>()
   const found = membershipOf(value, canonical, { ...check, reasons })
-  const rule = `binding ${meantBy(canonical, check)}`
+  const rule = `binding ${versionedUrl(canonical, check)}`
   if (found === 'out') report(check, 'code-invalid', rule, `The code is not in the value set ${clipText(canonical)}`, severity)
   else if (found === 'unknown')
     check.faults.reportOnce(
@@ -34,7 +34,7 @@ function checkMembership(canonical: string, severity: Severity, { value }: Item,
 }
 
 /** Returns one name per value set, so that canonical URLs with and without version report one issue. */
-function meantBy(canonical: string, { library }: CheckContext): string {
+function versionedUrl(canonical: string, { library }: CheckContext): string {
   const { url, version } = library.valueSet(canonical) ?? { url: canonical }
   return version === undefined ? url : `${url}|${version}`
 }
@@ -49,7 +49,7 @@ export function checkCode({ system, code }: Element, { library, faults }: CheckC
 }
 
 /** Returns the membership of the value: one code in the value set is enough. `none`: the value has no code. */
-export function membershipOf(value: unknown, canonical: string, { library, work, reasons }: Asking): Membership | 'none' {
+export function membershipOf(value: unknown, canonical: string, { library, work, reasons }: BindingContext): Membership | 'none' {
   const memberOf = (system: string | undefined, code: string): Membership =>
     valueSetMembershipOf(canonical, { system, code, terminology: library, work, ...(reasons === undefined ? {} : { reasons }) })
   if (typeof value === 'string') return memberOf(undefined, value)
@@ -62,6 +62,6 @@ export function membershipOf(value: unknown, canonical: string, { library, work,
   return each.includes('in') ? 'in' : each.includes('unknown') ? 'unknown' : 'out'
 }
 
-type Asking = Pick<CheckContext, 'library' | 'work'> & { readonly reasons?: Set<string> }
+type BindingContext = Pick<CheckContext, 'library' | 'work'> & { readonly reasons?: Set<string> }
 
 const elementsIn = (list: unknown): readonly Element[] => (Array.isArray(list) ? list.filter(isElement) : [])

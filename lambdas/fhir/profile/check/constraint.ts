@@ -26,11 +26,11 @@ export function checkConstraint(
   type: string,
   check: CheckContext,
 ): void {
-  if (focus === undefined || (constraint.said.key === NARRATIVE && focus !== check.owner)) return
+  if (focus === undefined || (constraint.rule.key === NARRATIVE && focus !== check.owner)) return
   const compiled = compiledFor(constraint, type, check.work)
-  if (compiled === undefined) deferRule(constraint.said, focus, type, check)
+  if (compiled === undefined) deferRule(constraint.rule, focus, type, check)
   else if (holds(compiled, focus, check) !== true)
-    reportBrokenRule(constraint.said, profileLabelOf(check), check.faults.expression, check.faults)
+    reportBrokenRule(constraint.rule, profileLabelOf(check), check.faults.expression, check.faults)
 }
 
 /** Rule for narratives. Contained resources have none. https://hl7.org/fhir/R4/domainresource-definitions.html#DomainResource.text */
@@ -39,22 +39,22 @@ const NARRATIVE = 'dom-6'
 function holds({ holds, dearness }: Compiled, focus: unknown, { owner, root, work }: CheckContext): boolean | undefined {
   // The longest step may run on each item that is gathered.
   const times = Math.max(dearness, 1)
-  const most = work.left / times
-  const own = { left: most }
+  const limit = work.left / times
+  const own = { left: limit }
   const answer = holds(focus, { resource: owner, root, work: own })
-  spendWork(work, dearness + times * (most - own.left))
+  spendWork(work, dearness + times * (limit - own.left))
   return answer
 }
 
 /** Work for deferring a rule. Visiting an element costs 1. */
-const ELSEWHERE = 50
+const DEFERRED_COST = 50
 
 type How = Pick<DeferredRule, 'isAmong' | 'on'>
 
 /** Defers a rule to the separate process, or reports its verdict if there is one. */
 export function deferRule(constraint: ProfileConstraint, focus: unknown, type: string, check: CheckContext, how: How = {}): void {
   const { owner, work, faults, pending, verdicts } = check
-  spendWork(work, ELSEWHERE)
+  spendWork(work, DEFERRED_COST)
   const rule = { constraint, type, focus, owner, by: profileLabelOf(check), expression: faults.expression, ...how }
   const verdict = verdicts.of(rule)
   if (verdict === undefined) pending.push(rule)
@@ -62,16 +62,16 @@ export function deferRule(constraint: ProfileConstraint, focus: unknown, type: s
 }
 
 function compiledFor(constraint: ProfileStatement<ProfileConstraint>, type: string, work: WorkBudget): Compiled | undefined {
-  let known = COMPILED.get(constraint.said)
-  if (known === undefined) {
-    known = new Map()
-    COMPILED.set(constraint.said, known)
+  let byType = COMPILED.get(constraint.rule)
+  if (byType === undefined) {
+    byType = new Map()
+    COMPILED.set(constraint.rule, byType)
   }
-  if (!known.has(type)) {
-    if (!constraint.isBuiltIn) spendWork(work, COMPILING + constraint.said.expression.length)
-    known.set(type, compiled(constraint, type))
+  if (!byType.has(type)) {
+    if (!constraint.isBuiltIn) spendWork(work, COMPILING + constraint.rule.expression.length)
+    byType.set(type, compiled(constraint, type))
   }
-  return known.get(type)
+  return byType.get(type)
 }
 
 /** `COMPILING`: work to compile an expression, besides one unit per character. `LARGEST`: maximum compiled size; larger are deferred. */
@@ -82,7 +82,7 @@ const CHEAP = 200
 /** `dearness` of the rules of built-in profiles, which are small. */
 const BUILT_IN = 1 / 4
 
-function compiled({ said: { expression }, isBuiltIn }: ProfileStatement<ProfileConstraint>, type: string): Compiled | undefined {
+function compiled({ rule: { expression }, isBuiltIn }: ProfileStatement<ProfileConstraint>, type: string): Compiled | undefined {
   fhirpath ??= createCompiler(R4)
   try {
     if (isBuiltIn) return { holds: prepareTest(fhirpath.test(expression, type)), dearness: BUILT_IN }

@@ -6,55 +6,55 @@ import { splitCanonical } from '../canonical.ts'
 import { clipText } from '../clipped-text.ts'
 import { r4TypeOfUrl } from '../definitions/supported-definitions.ts'
 
-export type DeclaredProfile = { readonly canonical: string; readonly place: string }
+export type DeclaredProfile = { readonly canonical: string; readonly location: string }
 
 /** Returns up to 100 declared profiles with their locations. `at`: location of the resource. */
 export function declaredProfilesOf({ resourceType, meta }: Element, at = String(resourceType)): readonly DeclaredProfile[] {
   return profilesIn(meta)
-    .slice(0, MOST_NAMED)
-    .flatMap((canonical, i) => (typeof canonical === 'string' ? [{ canonical, place: `${at}.meta.profile[${i}]` }] : []))
+    .slice(0, MAX_PROFILES)
+    .flatMap((canonical, i) => (typeof canonical === 'string' ? [{ canonical, location: `${at}.meta.profile[${i}]` }] : []))
 }
 
 const profilesIn = (meta: unknown): readonly unknown[] => (isElement(meta) && Array.isArray(meta.profile) ? meta.profile : [])
 
-const MOST_NAMED = 100
+const MAX_PROFILES = 100
 
 /** Reports declarations of another type than the resource's, and more profiles than are checked. `severity`: of the latter. */
 export function declarationIssuesOf(
   { resourceType, meta }: Element,
-  named: readonly DeclaredProfile[],
+  profiles: readonly DeclaredProfile[],
   severity: Issue['severity'],
   at = String(resourceType),
 ): readonly Issue[] {
   const count = profilesIn(meta).length
-  const expression = `${at}.meta.profile[${MOST_NAMED}]`
-  const text = `The resource names ${count} profiles: it was checked against the first ${MOST_NAMED} only`
+  const expression = `${at}.meta.profile[${MAX_PROFILES}]`
+  const text = `The resource names ${count} profiles: it was checked against the first ${MAX_PROFILES} only`
   return [
-    ...named.flatMap(({ canonical, place }) => ofAnotherType(canonical, String(resourceType), place)),
-    ...(count > MOST_NAMED ? [{ severity, code: 'too-costly', expression, text } as const] : []),
+    ...profiles.flatMap(({ canonical, location }) => typeIssues(canonical, String(resourceType), location)),
+    ...(count > MAX_PROFILES ? [{ severity, code: 'too-costly', expression, text } as const] : []),
   ]
 }
 
 /** Returns the issue about a declared profile that was not checked. `reason`: why it cannot be used. undefined: it is not loaded. */
 export function uncheckedProfileIssue(
-  { canonical, place }: DeclaredProfile,
+  { canonical, location }: DeclaredProfile,
   reason: string | undefined,
   severity: Issue['severity'],
 ): Issue {
-  const why = reason === undefined ? 'is not loaded' : `cannot be used: ${reason}`
-  const text = `The profile ${clipText(canonical)} ${why}: the resource was not checked against it`
-  return { severity, code: reason === undefined ? 'not-found' : 'processing', expression: place, text }
+  const reasonText = reason === undefined ? 'is not loaded' : `cannot be used: ${reason}`
+  const text = `The profile ${clipText(canonical)} ${reasonText}: the resource was not checked against it`
+  return { severity, code: reason === undefined ? 'not-found' : 'processing', expression: location, text }
 }
 
-function ofAnotherType(canonical: string, type: string, expression: string): readonly Issue[] {
-  const named = r4TypeOfCanonical(canonical)
-  if (named === undefined || named === type || isAbove(named, type)) return []
+function typeIssues(canonical: string, type: string, expression: string): readonly Issue[] {
+  const typeOfProfile = r4TypeOfCanonical(canonical)
+  if (typeOfProfile === undefined || typeOfProfile === type || isAbove(typeOfProfile, type)) return []
   return [
     {
       severity: 'error',
       code: 'structure',
       expression,
-      text: `The profile ${canonical} is about ${named}, and this is ${withArticle(type)}`,
+      text: `The profile ${canonical} is about ${typeOfProfile}, and this is ${withArticle(type)}`,
     },
   ]
 }

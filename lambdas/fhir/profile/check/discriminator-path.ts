@@ -16,7 +16,7 @@ export type PathTarget = {
   /** Placeholders for targets that are not available, with their type if it is known. */
   readonly stubs: ReadonlySet<unknown>
   /** Whether there may be more items than those that are available. */
-  readonly isOutOfHand: boolean
+  readonly isIncomplete: boolean
 }
 
 /** A step of a path: the name of an element, or a function (`call`) with its argument (`name`). */
@@ -25,19 +25,19 @@ export type DiscriminatorStep = { readonly call?: string; readonly name: string 
 const NONE: ReadonlySet<unknown> = new Set()
 
 export function followPath(path: string, item: Item, type: string, check: CheckContext): PathTarget {
-  const here: PathTarget = { items: [item], type, isResolved: false, stubs: NONE, isOutOfHand: false }
-  return stepsOf(path).reduce<PathTarget>((found, step) => onward(found, step, check), here)
+  const target: PathTarget = { items: [item], type, isResolved: false, stubs: NONE, isIncomplete: false }
+  return stepsOf(path).reduce<PathTarget>((found, step) => onward(found, step, check), target)
 }
 
 const STEPS = new Map<string, readonly DiscriminatorStep[]>()
-const MOST_PATHS = 1_000
+const MAX_PATHS = 1_000
 
 /** Returns the steps of a path; `$this` is none. Caches them, because the paths of profiles are few and used often. */
 export function stepsOf(path: string): readonly DiscriminatorStep[] {
-  const known = STEPS.get(path)
-  if (known !== undefined) return known
+  const cached = STEPS.get(path)
+  if (cached !== undefined) return cached
   const steps = (path.match(/\w+\('[^']*'\)|\w+\([^)]*\)|\$this|[^.]+/g) ?? []).filter((step) => step !== '$this').map(stepOf)
-  if (STEPS.size >= MOST_PATHS) STEPS.clear()
+  if (STEPS.size >= MAX_PATHS) STEPS.clear()
   STEPS.set(path, steps)
   return steps
 }
@@ -56,8 +56,8 @@ function onward(found: PathTarget, { call, name }: DiscriminatorStep, check: Che
   if (call !== undefined) return ofType(found, name)
   const [only] = found.items
   const items = found.items.length === 1 ? itemsNamed(only!, name) : found.items.flatMap((item) => itemsNamed(item, name))
-  const isOutOfHand = found.isOutOfHand || (found.stubs.size > 0 && name !== 'resourceType')
-  return { items, type: typeOfElement(typeIn(found), name), isResolved: false, stubs: NONE, isOutOfHand }
+  const isIncomplete = found.isIncomplete || (found.stubs.size > 0 && name !== 'resourceType')
+  return { items, type: typeOfElement(typeIn(found), name), isResolved: false, stubs: NONE, isIncomplete }
 }
 
 function itemsNamed(item: Item, name: string): readonly Item[] {
@@ -68,26 +68,26 @@ function itemsNamed(item: Item, name: string): readonly Item[] {
 /** Returns the type of the items. For a choice it is the type of the first item. */
 const typeIn = ({ items: [first], type }: PathTarget): string => (first === undefined ? type : typeOfItem(first, first.type ?? type))
 
-const ofType = (found: PathTarget, wanted: string): PathTarget => ({
+const ofType = (found: PathTarget, type: string): PathTarget => ({
   ...found,
-  items: found.items.filter((item) => item.type === wanted || typeOfItem(item, found.type) === wanted),
-  type: wanted,
+  items: found.items.filter((item) => item.type === type || typeOfItem(item, found.type) === type),
+  type,
 })
 
 function resolvedFrom(found: PathTarget, check: CheckContext): PathTarget {
   const stubs = new Set<unknown>()
-  let { isOutOfHand } = found
+  let { isIncomplete } = found
   const items = found.items.flatMap(({ value }) => {
     if (!isElement(value)) return []
     const target = resolveReference(value, check)
     if (target !== undefined) return [itemOf(target)]
     // The reference may name the type of a target that is not available.
     const stub = { resourceType: targetTypeOf(value, check.owner) }
-    isOutOfHand ||= stub.resourceType === undefined && (value.reference !== undefined || value.identifier !== undefined)
+    isIncomplete ||= stub.resourceType === undefined && (value.reference !== undefined || value.identifier !== undefined)
     stubs.add(stub)
     return stub.resourceType === undefined ? [] : [itemOf(stub)]
   })
-  return { items, type: found.type, isResolved: true, stubs, isOutOfHand }
+  return { items, type: found.type, isResolved: true, stubs, isIncomplete }
 }
 
 const extensionsOf = (found: PathTarget, url: string): PathTarget => ({

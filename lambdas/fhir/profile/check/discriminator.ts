@@ -13,7 +13,7 @@ import { typesOfProfiles } from './reference-target.ts'
 import { type SliceValues, sliceValuesAt } from './slice-values.ts'
 
 /** Work for following a discriminator. Visiting an element costs 1. */
-const TOLD = 6
+const DISCRIMINATOR_COST = 6
 
 /** Whether an item belongs to a slice. `unknown`: why the loaded definitions and available resources do not decide. */
 export type SliceMembership = 'yes' | 'no' | { readonly unknown: string }
@@ -22,9 +22,9 @@ export type SliceMembership = 'yes' | 'no' | { readonly unknown: string }
 export type SliceCandidate = { readonly item: Item; readonly type: string; readonly found: PathTarget[] }
 
 /** A slice with its values at the targets of the discriminators, found once for all items. */
-export type SliceDefinition = { readonly slice: ProfileNode; readonly said: SliceValues[] }
+export type SliceDefinition = { readonly slice: ProfileNode; readonly values: SliceValues[] }
 
-type Place = { readonly found: PathTarget; readonly said: SliceValues }
+type Comparison = { readonly found: PathTarget; readonly values: SliceValues }
 
 /**
  * Returns whether the item belongs to the slice. Without discriminators, an item that conforms to the slice belongs to it.
@@ -32,44 +32,44 @@ type Place = { readonly found: PathTarget; readonly said: SliceValues }
  */
 export function sliceMembershipOf(
   candidate: SliceCandidate,
-  told: SliceDefinition,
+  definition: SliceDefinition,
   { discriminators }: Slicing,
   check: CheckContext,
 ): SliceMembership | IncrementalCheck<SliceMembership> {
   const { item, type } = candidate
-  if (discriminators.length === 0) return tried(check, (trial) => check.again.content(told.slice, item, type, trial))
-  const profiled: Place[] = []
+  if (discriminators.length === 0) return tried(check, (trial) => check.again.content(definition.slice, item, type, trial))
+  const profiled: Comparison[] = []
   let answer: SliceMembership | undefined
   for (let i = 0; i < discriminators.length; i++) {
-    spendWork(check.work, TOLD)
+    spendWork(check.work, DISCRIMINATOR_COST)
     const { type: kind, path } = discriminators[i]!
     candidate.found[i] ??= followPath(path, item, type, check)
-    told.said[i] ??= sliceValuesAt(told.slice, path, check)
-    const place = { found: candidate.found[i]!, said: told.said[i]! }
-    if (kind === 'profile') profiled.push(place)
-    else answer = together(answer, isToldApart(kind, place, told.slice, check))
+    definition.values[i] ??= sliceValuesAt(definition.slice, path, check)
+    const comparison = { found: candidate.found[i]!, values: definition.values[i]! }
+    if (kind === 'profile') profiled.push(comparison)
+    else answer = combined(answer, membershipBy(kind, comparison, definition.slice, check))
     if (answer === 'no') return 'no'
   }
-  return profiled.length === 0 ? (answer ?? 'no') : areAsProfiled(profiled, answer, told.slice, check)
+  return profiled.length === 0 ? (answer ?? 'no') : areAsProfiled(profiled, answer, definition.slice, check)
 }
 
 function* areAsProfiled(
-  places: readonly Place[],
+  comparisons: readonly Comparison[],
   others: SliceMembership | undefined,
   slice: ProfileNode,
   check: CheckContext,
 ): IncrementalCheck<SliceMembership> {
   let answer = others
-  for (const place of places) {
+  for (const comparison of comparisons) {
     const each: SliceMembership[] = []
-    for (const item of place.found.items) each.push(yield* isAsProfiled(item, place, slice, check))
-    answer = together(answer, anyOf(place, each))
+    for (const item of comparison.found.items) each.push(yield* isAsProfiled(item, comparison, slice, check))
+    answer = combined(answer, anyOf(comparison, each))
   }
   return answer ?? 'no'
 }
 
 /** Combines two results: each must be `yes`. undefined: there are no rules. */
-function together(one: SliceMembership | undefined, other: SliceMembership | undefined): SliceMembership | undefined {
+function combined(one: SliceMembership | undefined, other: SliceMembership | undefined): SliceMembership | undefined {
   if (one === undefined || other === undefined) return one ?? other
   if (one === 'no' || other === 'no') return 'no'
   return one === 'yes' ? other : one
@@ -85,80 +85,85 @@ function* tried(check: CheckContext, against: (trial: CheckContext) => Remaining
 }
 
 /** Returns the result of one discriminator. undefined: the slice has no rules for it. */
-function isToldApart(
+function membershipBy(
   kind: Exclude<Discriminator['type'], 'profile'>,
-  place: Place,
+  comparison: Comparison,
   slice: ProfileNode,
   check: CheckContext,
 ): SliceMembership | undefined {
   switch (kind) {
     case 'value':
     case 'pattern':
-      return isLikely(hasExpectedValue(place.found, place.said, check), place)
+      return isLikely(hasExpectedValue(comparison.found, comparison.values, check), comparison)
     case 'exists':
-      return isLikely(exists(place), place)
+      return isLikely(exists(comparison), comparison)
     case 'type':
       return anyOf(
-        place,
-        place.found.items.map((each) => isOfType(each, place, slice, check)),
+        comparison,
+        comparison.found.items.map((each) => isOfType(each, comparison, slice, check)),
       )
   }
 }
 
 /** Returns `unknown` if there are no rules or no items, and something that is not available might decide otherwise. */
-function isLikely(answer: boolean | undefined, place: Place): SliceMembership | undefined {
-  const { items, isOutOfHand } = place.found
+function isLikely(answer: boolean | undefined, comparison: Comparison): SliceMembership | undefined {
+  const { items, isIncomplete } = comparison.found
   if (answer === undefined || items.length === 0) {
-    const reason = answer === false ? (isOutOfHand ? OUT_OF_HAND : undefined) : unknownOf(place)
+    const reason = answer === false ? (isIncomplete ? TARGET_MISSING : undefined) : unknownOf(comparison)
     if (reason !== undefined) return { unknown: reason }
   }
   return answer === undefined ? undefined : answer ? 'yes' : 'no'
 }
 
-function anyOf(place: Place, answers: readonly SliceMembership[]): SliceMembership {
+function anyOf(comparison: Comparison, answers: readonly SliceMembership[]): SliceMembership {
   if (answers.includes('yes')) return 'yes'
-  const reason = unknownOf(place)
+  const reason = unknownOf(comparison)
   return answers.find((answer) => answer !== 'no') ?? (reason === undefined ? 'no' : { unknown: reason })
 }
 
 /** Returns why unknown items or rules may exist at the target. */
-function unknownOf({ found, said: { missing } }: Place): string | undefined {
+function unknownOf({ found, values: { missing } }: Comparison): string | undefined {
   const [first] = missing
-  return first !== undefined ? lacking(first) : found.isOutOfHand ? OUT_OF_HAND : undefined
+  return first !== undefined ? notLoaded(first) : found.isIncomplete ? TARGET_MISSING : undefined
 }
 
-const lacking = (canonical: string): string => `the profile ${clipText(canonical)} is not loaded`
+const notLoaded = (canonical: string): string => `the profile ${clipText(canonical)} is not loaded`
 
 /** Reason for a reference with a target that is neither contained nor in the same Bundle. */
-const OUT_OF_HAND = 'what it refers to is not at hand'
+const TARGET_MISSING = 'what it refers to is not at hand'
 
-function exists({ found: { items }, said: { nodes, isBarred } }: Place): boolean | undefined {
+function exists({ found: { items }, values: { nodes, isBarred } }: Comparison): boolean | undefined {
   if (isBarred || nodes.some(({ max }) => max === 0)) return items.length === 0
   return nodes.every(({ min }) => min === 0) ? undefined : items.length > 0
 }
 
-function isOfType(item: Item, { found: { type, isResolved }, said }: Place, slice: ProfileNode, check: CheckContext): SliceMembership {
-  const types = said.nodes.flatMap((node) => node.types ?? [])
+function isOfType(
+  item: Item,
+  { found: { type, isResolved }, values }: Comparison,
+  slice: ProfileNode,
+  check: CheckContext,
+): SliceMembership {
+  const types = values.nodes.flatMap((node) => node.types ?? [])
   const whether = (isSo: boolean): SliceMembership => (isSo ? 'yes' : 'no')
   if (types.length === 0)
     return whether(item.type !== undefined && item.type === choiceTypeOf((slice.slice ?? '').slice(slice.name.length)))
   const found = typeOfItem(item, item.type ?? type)
   if (!isResolved) return whether(types.some(({ code }) => code === found || code === 'Resource' || code === 'DomainResource'))
   const targets = types.flatMap(({ targetProfiles = [] }) => targetProfiles)
-  const known = typesOfProfiles(targets, check)
-  const [missing] = known.missing
-  if (targets.length === 0 || known.types.has(found) || known.types.has('Resource')) return 'yes'
-  return missing === undefined ? 'no' : { unknown: lacking(missing) }
+  const targetTypes = typesOfProfiles(targets, check)
+  const [missing] = targetTypes.missing
+  if (targets.length === 0 || targetTypes.types.has(found) || targetTypes.types.has('Resource')) return 'yes'
+  return missing === undefined ? 'no' : { unknown: notLoaded(missing) }
 }
 
 /** Returns whether an item fits one of the profiles. Only the type is known of a target that is not available. */
-function* isAsProfiled(item: Item, place: Place, slice: ProfileNode, check: CheckContext): IncrementalCheck<SliceMembership> {
-  const { isResolved, stubs, type: above } = place.found
-  const types = place.said.nodes.flatMap((node) => node.types ?? [])
+function* isAsProfiled(item: Item, comparison: Comparison, slice: ProfileNode, check: CheckContext): IncrementalCheck<SliceMembership> {
+  const { isResolved, stubs, type: above } = comparison.found
+  const types = comparison.values.nodes.flatMap((node) => node.types ?? [])
   const profiles = types.flatMap(({ profiles = [], targetProfiles = [] }) => (isResolved ? targetProfiles : profiles))
-  if (profiles.length === 0) return isOfType(item, place, slice, check)
+  if (profiles.length === 0) return isOfType(item, comparison, slice, check)
   const type = typeOfItem(item, item.type ?? above)
   if (!stubs.has(item.value)) return yield* tried(check, (trial) => check.again.oneOf(profiles, item, type, trial))
-  const answer = isOfType(item, place, slice, check)
-  return answer === 'yes' && !profiles.some((canonical) => r4TypeNameOf(canonical) === type) ? { unknown: OUT_OF_HAND } : answer
+  const answer = isOfType(item, comparison, slice, check)
+  return answer === 'yes' && !profiles.some((canonical) => r4TypeNameOf(canonical) === type) ? { unknown: TARGET_MISSING } : answer
 }

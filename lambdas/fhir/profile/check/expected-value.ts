@@ -13,9 +13,9 @@ export function hasExpectedValue({ items }: PathTarget, { nodes, expected }: Sli
     return expected.every(({ value, isExact }) =>
       items.some((item) => (isExact ? equalsFixed(item.value, value, check.work) : matchesPattern(item.value, value, check.work))),
     )
-  const telling = nodes.filter(isTelling)
-  if (telling.length === 0) return undefined
-  return telling.every((node) => items.some((item) => isLike(item, node, check)))
+  const distinctive = nodes.filter(isDistinctive)
+  if (distinctive.length === 0) return undefined
+  return distinctive.every((node) => items.some((item) => isLike(item, node, check)))
 }
 
 /** Whether an item has all values that a node and the nodes below it give. */
@@ -28,18 +28,18 @@ function isLike(item: Item, node: ProfileNode, check: CheckContext): boolean {
   return [...node.children.values()].every((child) => {
     const items = itemsOf(item, child.name, child.isChoice)
     if (items.length === 0) return child.min === 0
-    const slices = requiredSlices(child).filter(isTelling)
+    const slices = requiredSlices(child).filter(isDistinctive)
     if (!slices.every((slice) => items.some((each) => isLike(each, slice, check)))) return false
-    return !isTellingItself(child) || items.some((each) => isLike(each, child, check))
+    return !isDistinctiveItself(child) || items.some((each) => isLike(each, child, check))
   })
 }
 
 const requiredSlices = ({ slices }: ProfileNode): readonly ProfileNode[] => [...slices.values()].filter(({ min }) => min > 0)
 
-const isTelling = (node: ProfileNode): boolean => isTellingItself(node) || requiredSlices(node).some(isTelling)
+const isDistinctive = (node: ProfileNode): boolean => isDistinctiveItself(node) || requiredSlices(node).some(isDistinctive)
 
-const isTellingItself = (node: ProfileNode): boolean =>
+const isDistinctiveItself = (node: ProfileNode): boolean =>
   node.fixed !== undefined ||
   node.pattern !== undefined ||
   node.binding?.strength === 'required' ||
-  [...node.children.values()].some(isTelling)
+  [...node.children.values()].some(isDistinctive)

@@ -17,17 +17,17 @@ export type WalkLocation = {
   /** `url` and `definition` of an extension. The definition is undefined if it is not loaded. */
   readonly url?: unknown
   readonly definition?: ProfileTree | undefined
-  /** `resource` and its `place`, at the root of a resource only. */
+  /** `resource` and its `location`, at the root of a resource only. */
   readonly resource?: Element
-  readonly place?: string
+  readonly location?: string
 }
 
 /**
  * Whether a path leads to an element, such as `Patient.contact`, `BackboneElement`, `DomainResource.contact` or `HumanName.given`.
  * Compares names from the end upwards, until the rest of the path is a type of the element.
  */
-function isAt(path: string, here: WalkLocation): boolean {
-  for (let [at, rest]: [WalkLocation, string] = [here, path]; ; at = at.above, rest = rest.slice(0, rest.lastIndexOf('.'))) {
+function isAt(path: string, position: WalkLocation): boolean {
+  for (let [at, rest]: [WalkLocation, string] = [position, path]; ; at = at.above, rest = rest.slice(0, rest.lastIndexOf('.'))) {
     if (rest === at.type || rest === 'Element' || baseTypesOf(at.type).includes(rest)) return true
     const name = rest.slice(rest.lastIndexOf('.') + 1)
     if (name === rest || at.above === undefined || (name !== at.name && `${name}[x]` !== at.name)) return false
@@ -40,18 +40,19 @@ export function checkExtensionContexts(contexts: readonly ExtensionContext[], ho
   const human = `This extension may stand only on ${joinFirst(contexts.map(({ expression }) => expression))}`
   const paths = contexts.filter(({ type }) => type === 'fhirpath').map(({ expression }) => expression)
   if (paths.length === 0) return report(check, 'structure', 'context', human)
-  const { resource, place } = rootOf(host)
+  const { resource, location } = rootOf(host)
   const expression = paths.length === 1 ? paths[0]! : paths.map((path) => `(${path})`).join('.combine')
   const at = hostOf(check)
-  const isAmong = (ways: readonly ElementPath[]): boolean => ways.some((way) => placeIn(resource, place, way) === at)
+  const isAmong = (elementPaths: readonly ElementPath[]): boolean =>
+    elementPaths.some((elementPath) => locationIn(resource, location, elementPath) === at)
   const rule = { key: 'context', severity: 'error', human, expression } as const
   deferRule(rule, resource, String(resource.resourceType), { ...check, owner: resource }, { isAmong })
 }
 
 /** Defers a rule of the extension's definition about its host. `%extension` means the extension itself. */
 export function checkContextInvariant(invariant: string, host: WalkLocation, check: CheckContext): void {
-  const { resource, place } = rootOf(host)
-  const [self, at] = [check.faults.expression, hostOf(check)].map((each) => `%resource${each.slice(place.length)}`)
+  const { resource, location } = rootOf(host)
+  const [self, at] = [check.faults.expression, hostOf(check)].map((each) => `%resource${each.slice(location.length)}`)
   const expression = invariant.replace(/%(?:extension\b|`extension`|'extension')/g, self!)
   const human = `This extension may stand only where ${joinFirst([invariant])}`
   const rule = { key: 'contextInvariant', severity: 'error', human, expression } as const
@@ -59,24 +60,24 @@ export function checkContextInvariant(invariant: string, host: WalkLocation, che
 }
 
 /** Returns the innermost resource that holds an element, and the location of this resource. It may be a contained resource. */
-function rootOf(here: WalkLocation): { readonly resource: Element; readonly place: string } {
-  const { resource, place, above } = here
-  return resource === undefined || place === undefined ? rootOf(above!) : { resource, place }
+function rootOf(position: WalkLocation): { readonly resource: Element; readonly location: string } {
+  const { resource, location, above } = position
+  return resource === undefined || location === undefined ? rootOf(above!) : { resource, location }
 }
 
 /** Returns the location of the element that carries the extension. */
 const hostOf = ({ faults }: CheckContext): string => faults.expression.replace(/\.(?:modifierE|e)xtension\[\d+\]$/, '')
 
 /** Returns the location of a path in a resource. Names of choices are without their types. */
-function placeIn(resource: Element, place: string, way: ElementPath): string {
+function locationIn(resource: Element, location: string, elementPath: ElementPath): string {
   let type = String(resource.resourceType)
-  const steps = way.map((step) => {
+  const steps = elementPath.map((step) => {
     if (typeof step === 'number') return step
     const shape = elementOf(type, step)
     type = shape?.type ?? (step === 'extension' ? 'Extension' : '')
     return shape?.choice ?? step
   })
-  return steps.length === 0 ? place : `${place}.${placeOf(steps)}`
+  return steps.length === 0 ? location : `${location}.${placeOf(steps)}`
 }
 
 /** Whether a context allows the host. For an element of a profile, conformance of the resource to that profile is not checked. */

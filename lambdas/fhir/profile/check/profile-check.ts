@@ -63,23 +63,23 @@ function checkContent(node: ProfileNode, item: Item, type: string, check: CheckC
 }
 
 /** Whether the node has no rules for the content of its items. */
-const isLeaf = ({ saying, constraints, content }: ProfileNode): boolean =>
-  saying.length === 0 && constraints.size === 0 && content === undefined
+const isLeaf = ({ rules, constraints, content }: ProfileNode): boolean =>
+  rules.length === 0 && constraints.size === 0 && content === undefined
 
 function* contentInPieces(node: ProfileNode, rest: RemainingCheck, item: Item, type: string, check: CheckContext): IncrementalCheck {
   if (rest !== undefined) yield* rest
-  yield* saidInPieces(node, item, type, check)
+  yield* checkInPieces(node, item, type, check)
   const content = contentOf(node, check.profile, check.library.tree)
-  if (content !== undefined && content.node !== node) yield* saidInPieces(content.node, item, type, { ...check, profile: content.tree })
+  if (content !== undefined && content.node !== node) yield* checkInPieces(content.node, item, type, { ...check, profile: content.tree })
 }
 
 /** Checks the constraints, children and slices that an element declares for its content. */
-function* saidInPieces(said: ProfileNode, item: Item, type: string, check: CheckContext): IncrementalCheck {
-  for (const constraint of said.constraints.values()) {
+function* checkInPieces(node: ProfileNode, item: Item, type: string, check: CheckContext): IncrementalCheck {
+  for (const constraint of node.constraints.values()) {
     checkConstraint(constraint, item, type, check)
     if (isPieceOver(check)) yield
   }
-  for (const child of said.saying) {
+  for (const child of node.rules) {
     const items = itemsOf(item, child.name, child.isChoice)
     checkMinimum(child, items.length, check)
     if (items.length > 0) yield* checkItems(child, items, typeOfElement(type, child.name), check)
@@ -107,8 +107,10 @@ function typesFor({ types = NO_TYPES }: ProfileNode, type: string): readonly Pro
   if (types.length === 0 || type === 'Extension') return NO_TYPES
   // An item of another type is already reported.
   if (types.length === 1 && !isKindOf(type, types[0]!.code)) return NO_TYPES
-  const ofType = types.length === 1 ? types : types.filter(({ code }) => code === type)
-  return ofType.some(({ profiles, targetProfiles }) => profiles !== undefined || targetProfiles !== undefined) ? ofType : NO_TYPES
+  const matchingTypes = types.length === 1 ? types : types.filter(({ code }) => code === type)
+  return matchingTypes.some(({ profiles, targetProfiles }) => profiles !== undefined || targetProfiles !== undefined)
+    ? matchingTypes
+    : NO_TYPES
 }
 
 /** Checks the target of a reference, and requires one of the profiles of the item's type. `types`: types that require profiles. */
@@ -182,11 +184,11 @@ export function* checkProfiles(
   const check: CheckContext = {
     library,
     faults,
-    profile: NOBODY,
+    profile: NO_RULES,
     owner: resource,
     root: resource,
     work,
-    pace: pieceLimitOf(work),
+    piece: pieceLimitOf(work),
     pending,
     deciding,
     verdicts,
@@ -196,9 +198,9 @@ export function* checkProfiles(
   try {
     for (const profile of profiles) yield* checkAs(profile, itemOf(resource), resourceType, check) ?? NO_CHECKS
     yield* checkUniversalRules(resource, check, checkAs)
-  } catch (thrown) {
-    if (thrown instanceof TooCostly || thrown instanceof RangeError) faults.reportAt(resourceType, COSTLY, 'too-costly')
-    else if (!(thrown instanceof IssueLimitReached)) throw thrown
+  } catch (error) {
+    if (error instanceof TooCostly || error instanceof RangeError) faults.reportAt(resourceType, COSTLY, 'too-costly')
+    else if (!(error instanceof IssueLimitReached)) throw error
   }
   return { faults, pending, deciding }
 }
@@ -208,7 +210,7 @@ const UNASKED: VerdictLookup = { of: () => undefined, severity: 'warning' }
 const COSTLY = { severity: 'error', code: 'too-costly', text: 'The profiles are too costly to check on this resource' } as const
 
 /** Empty profile, for the context before a profile is checked. */
-const NOBODY = treeOf({ url: 'http://hl7.org/fhir/StructureDefinition/Resource', type: 'Resource', isWhole: true, elements: [] })
+const NO_RULES = treeOf({ url: 'http://hl7.org/fhir/StructureDefinition/Resource', type: 'Resource', isWhole: true, elements: [] })
 
 /** `deciding`: deferred rules that decide which issues count. Evaluate them, then repeat the check with their verdicts. */
 export type CheckResult = {

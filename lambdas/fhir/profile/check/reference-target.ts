@@ -61,8 +61,8 @@ const isAny = (canonical: string): boolean => r4TypeNameOf(canonical) === 'Resou
 /** Returns the types that profiles constrain. `missing`: profiles that are not loaded, which may constrain any type. */
 export function typesOfProfiles(profiles: readonly string[], { library }: Pick<CheckContext, 'library'>): Types {
   const types = new Map(profiles.map((canonical) => [canonical, r4TypeNameOf(canonical) ?? library.tree(canonical)?.profile.type]))
-  const known = [...types.values()].filter((type) => type !== undefined)
-  return { types: new Set(known), missing: [...types.keys()].filter((canonical) => types.get(canonical) === undefined) }
+  const found = [...types.values()].filter((type) => type !== undefined)
+  return { types: new Set(found), missing: [...types.keys()].filter((canonical) => types.get(canonical) === undefined) }
 }
 
 type Types = { readonly types: ReadonlySet<string>; readonly missing: readonly string[] }
@@ -79,8 +79,8 @@ const ENTRIES = new WeakMap<readonly unknown[], ReadonlyMap<string, Element | un
 
 /** Returns the resources of a Bundle by the names of their entries. The first entry with a name wins. */
 function entriesOf(list: readonly unknown[]): ReadonlyMap<string, Element | undefined> {
-  const known = ENTRIES.get(list)
-  if (known !== undefined) return known
+  const cached = ENTRIES.get(list)
+  if (cached !== undefined) return cached
   const entries = new Map<string, Element | undefined>()
   for (const entry of list) {
     if (!isElement(entry)) continue

@@ -20,20 +20,20 @@ export type SliceValues = {
 
 export type ExpectedValue = { readonly value: unknown; readonly isExact: boolean }
 
-const SAID = new WeakMap<ProfileNode, Map<string, SliceValues>>()
+const VALUES = new WeakMap<ProfileNode, Map<string, SliceValues>>()
 
 /** Maximum cached paths per slice. Published slices have fewer. */
-const MOST_PATHS = 4
+const MAX_PATHS = 4
 
 /** Returns the values of a slice at a path. Caches them as long as the profiles that they depend on stay the same. */
 export function sliceValuesAt(slice: ProfileNode, path: string, check: CheckContext): SliceValues {
-  const known = SAID.get(slice)
-  const before = known?.get(path)
+  const cache = VALUES.get(slice)
+  const before = cache?.get(path)
   if (before !== undefined && isStill(before, check)) return before
-  const said = madeOf(slice, path, check)
-  if (known === undefined) SAID.set(slice, new Map([[path, said]]))
-  else if (before !== undefined || known.size < MOST_PATHS) known.set(path, said)
-  return said
+  const values = findValues(slice, path, check)
+  if (cache === undefined) VALUES.set(slice, new Map([[path, values]]))
+  else if (before !== undefined || cache.size < MAX_PATHS) cache.set(path, values)
+  return values
 }
 
 function isStill({ lookedUp }: SliceValues, { library, work }: CheckContext): boolean {
@@ -47,36 +47,36 @@ function isStill({ lookedUp }: SliceValues, { library, work }: CheckContext): bo
 
 /** Values at the current step of the path. `isResolved`: the last step resolved a reference. */
 type At = SliceValues & { readonly isResolved: boolean }
-type Asking = Pick<CheckContext, 'work' | 'profile'> & { readonly tree: (canonical: string) => ProfileTree | undefined }
+type LookupContext = Pick<CheckContext, 'work' | 'profile'> & { readonly tree: (canonical: string) => ProfileTree | undefined }
 
-function madeOf(slice: ProfileNode, path: string, { work, profile, library }: CheckContext): SliceValues {
+function findValues(slice: ProfileNode, path: string, { work, profile, library }: CheckContext): SliceValues {
   const lookedUp = new Map<string, ProfileTree | undefined>()
   const tree = (canonical: string): ProfileTree | undefined => {
     const found = library.tree(canonical)
     lookedUp.set(canonical, found)
     return found
   }
-  const here: At = { nodes: [slice], expected: expectedOf(slice), isBarred: false, missing: [], lookedUp, isResolved: false }
-  return stepsOf(path).reduce<At>((at, step) => onward(at, step, { work, profile, tree }), here)
+  const start: At = { nodes: [slice], expected: expectedOf(slice), isBarred: false, missing: [], lookedUp, isResolved: false }
+  return stepsOf(path).reduce<At>((at, step) => follow(at, step, { work, profile, tree }), start)
 }
 
-function onward(at: At, { call, name }: DiscriminatorStep, asking: Asking): At {
-  spendWork(asking.work, 1 + at.nodes.length)
+function follow(at: At, { call, name }: DiscriminatorStep, context: LookupContext): At {
+  spendWork(context.work, 1 + at.nodes.length)
   if (call === 'resolve') return { ...at, expected: [], isResolved: true }
-  if (call === 'extension') return { ...at, nodes: extensionsOf(at.nodes, name, asking), expected: [] }
-  if (call !== undefined) return ofType(at, name)
-  return within(at, name, asking)
+  if (call === 'extension') return { ...at, nodes: extensionsOf(at.nodes, name, context), expected: [] }
+  if (call !== undefined) return filterType(at, name)
+  return within(at, name, context)
 }
 
-function within(at: At, name: string, asking: Asking): At {
-  const nodes = at.nodes.flatMap((node) => childrenOf(node, name, at.isResolved, asking))
-  const named = at.nodes.flatMap((node) => profilesOf(node, at.isResolved))
+function within(at: At, name: string, context: LookupContext): At {
+  const nodes = at.nodes.flatMap((node) => childrenOf(node, name, at.isResolved, context))
+  const profiles = at.nodes.flatMap((node) => profilesOf(node, at.isResolved))
   // The canonical URL of its definition identifies an extension, whether the definition is loaded or not.
-  const isUrl = name === 'url' && named.length > 0 && at.nodes.some(isOfExtensions)
-  const urls = isUrl ? named.map((canonical) => ({ value: withoutVersion(canonical), isExact: true })) : []
+  const isUrl = name === 'url' && profiles.length > 0 && at.nodes.some(holdsExtensions)
+  const urls = isUrl ? profiles.map((canonical) => ({ value: withoutVersion(canonical), isExact: true })) : []
   const above = at.expected.flatMap(({ value, isExact }) => partsOf(value, name).map((part) => ({ value: part, isExact })))
   const isBarred = at.isBarred || at.nodes.some(({ max }) => max === 0)
-  const missing = isUrl ? [] : named.filter((canonical) => asking.tree(canonical) === undefined)
+  const missing = isUrl ? [] : profiles.filter((canonical) => context.tree(canonical) === undefined)
   return {
     nodes,
     expected: [...above, ...nodes.flatMap(expectedOf), ...urls],
@@ -87,7 +87,7 @@ function within(at: At, name: string, asking: Asking): At {
   }
 }
 
-const isOfExtensions = ({ types = [] }: ProfileNode): boolean => types.some(({ code }) => code === 'Extension')
+const holdsExtensions = ({ types = [] }: ProfileNode): boolean => types.some(({ code }) => code === 'Extension')
 
 const expectedOf = ({ fixed, pattern }: ProfileNode): readonly ExpectedValue[] => [
   ...(fixed ?? []).map((value) => ({ value, isExact: true })),
@@ -98,33 +98,33 @@ const partsOf = (value: unknown, name: string): readonly unknown[] =>
   isElement(value) && Object.hasOwn(value, name) ? [value[name]].flat() : []
 
 /** Returns the nodes of a child: its own, its required slices (for a choice all slices), and those in the profiles of the type. */
-function childrenOf(node: ProfileNode, name: string, isResolved: boolean, asking: Asking): readonly ProfileNode[] {
-  const content = contentOf(node, asking.profile, asking.tree)?.node ?? node
+function childrenOf(node: ProfileNode, name: string, isResolved: boolean, context: LookupContext): readonly ProfileNode[] {
+  const content = contentOf(node, context.profile, context.tree)?.node ?? node
   const own = [content.children.get(name), content.children.get(`${name}[x]`)].filter((child) => child !== undefined)
   const profiles = profilesOf(node, isResolved)
-    .map((canonical) => asking.tree(canonical))
+    .map((canonical) => context.tree(canonical))
     .filter((tree) => tree !== undefined)
   const slicesOf = (child: ProfileNode): readonly ProfileNode[] => [...child.slices.values()].filter(({ min }) => child.isChoice || min > 0)
   return [
     ...own.flatMap((child) => [child, ...slicesOf(child)]),
-    ...profiles.flatMap((profile) => childrenOf(profile.root, name, false, { ...asking, profile })),
+    ...profiles.flatMap((profile) => childrenOf(profile.root, name, false, { ...context, profile })),
   ]
 }
 
 const profilesOf = ({ types = [] }: ProfileNode, isResolved: boolean): readonly string[] =>
   types.flatMap(({ profiles = [], targetProfiles = [] }) => (isResolved ? targetProfiles : profiles))
 
-function ofType(at: At, wanted: string): At {
-  const form = choiceSuffixOf(wanted)
+function filterType(at: At, type: string): At {
+  const form = choiceSuffixOf(type)
   return { ...at, nodes: at.nodes.filter(({ isChoice, slice, name }) => !isChoice || slice === undefined || slice === `${name}${form}`) }
 }
 
-const extensionsOf = (nodes: readonly ProfileNode[], url: string, asking: Asking): readonly ProfileNode[] =>
+const extensionsOf = (nodes: readonly ProfileNode[], url: string, context: LookupContext): readonly ProfileNode[] =>
   nodes
     .flatMap((node) => [...(node.children.get('extension')?.slices.values() ?? [])])
-    .filter((slice) => urlsOf(slice, asking).includes(url))
+    .filter((slice) => urlsOf(slice, context).includes(url))
 
-const urlsOf = (slice: ProfileNode, asking: Asking): readonly unknown[] => [
+const urlsOf = (slice: ProfileNode, context: LookupContext): readonly unknown[] => [
   ...profilesOf(slice, false).map(withoutVersion),
-  ...childrenOf(slice, 'url', false, asking).flatMap(({ fixed = [] }) => fixed),
+  ...childrenOf(slice, 'url', false, context).flatMap(({ fixed = [] }) => fixed),
 ]

@@ -26,13 +26,13 @@ const DEFAULT = '@default'
 
 /**
  * Items of an element or of a slice. `isListed`: the element has items at all, so that an issue can name their list.
- * `isTold`: the absence of the items is already reported.
+ * `isReported`: the absence of the items is already reported.
  */
 type Sliced = {
   readonly items: readonly Item[]
   readonly type: string
   readonly isListed: boolean
-  readonly isTold: boolean
+  readonly isReported: boolean
   /** Number of further items that may belong here; this cannot be decided. */
   readonly possible: number
 }
@@ -45,7 +45,7 @@ const UNKNOWN = -2
 
 /** Checks the slices of an element. `type`: type of the element, unless it is a choice. */
 export const checkSlices = (node: ProfileNode, items: readonly Item[], type: string, check: CheckContext): IncrementalCheck =>
-  checkSliced(node, { items, type, isListed: items.length > 0, isTold: false, possible: 0 }, undefined, check)
+  checkSliced(node, { items, type, isListed: items.length > 0, isReported: false, possible: 0 }, undefined, check)
 
 /** Checks the slices of an element or of a slice. `above`: slicing that a slice inherits if it is sliced further. */
 function* checkSliced(node: ProfileNode, sliced: Sliced, above: Slicing | undefined, check: CheckContext): IncrementalCheck {
@@ -55,13 +55,13 @@ function* checkSliced(node: ProfileNode, sliced: Sliced, above: Slicing | undefi
   spendWork(check.work, slices.length)
   const possible = slices.map(() => sliced.possible)
   const owners = items.length === 0 ? NO_OWNERS : yield* ownersOf(node, slices, slicing, sliced, possible, check)
-  const owned = { ...sliced, owners, isTold: items.length === 0 && node.min > 0 }
+  const owned = { ...sliced, owners, isReported: items.length === 0 && node.min > 0 }
   yield* checkRest(node, slicing, owned, check) ?? NO_CHECKS
-  const bySlice = Map.groupBy(items.entries(), ([at]) => owners[at]!)
-  const anew: Slicing = { discriminators: slicing.discriminators, rules: 'open' }
+  const itemsBySlice = Map.groupBy(items.entries(), ([at]) => owners[at]!)
+  const inherited: Slicing = { discriminators: slicing.discriminators, rules: 'open' }
   for (const [i, slice] of slices.entries()) {
-    const own = (bySlice.get(i) ?? []).map(([, item]) => item)
-    yield* checkSlice(slice, { ...owned, items: own, possible: possible[i]! }, anew, check) ?? NO_CHECKS
+    const own = (itemsBySlice.get(i) ?? []).map(([, item]) => item)
+    yield* checkSlice(slice, { ...owned, items: own, possible: possible[i]! }, inherited, check) ?? NO_CHECKS
   }
   checkOrder(node, slicing, owned, check)
 }
@@ -80,7 +80,7 @@ function* ownersOf(
   possible: number[],
   check: CheckContext,
 ): IncrementalCheck<readonly number[]> {
-  const told = slices.map((slice): SliceDefinition => ({ slice, said: [] }))
+  const definitions = slices.map((slice): SliceDefinition => ({ slice, values: [] }))
   const owners: number[] = []
   for (const item of items) {
     const candidate: SliceCandidate = { item, type: item.type ?? typeOfItem(item, type), found: [] }
@@ -88,8 +88,8 @@ function* ownersOf(
     let owner = NONE
     for (let i = 0; owner === NONE && i < slices.length; i++) {
       if (isPieceOver(check)) yield
-      const asked = sliceMembershipOf(candidate, told[i]!, slicing, check)
-      const answer = isBelonging(asked) ? asked : yield* asked
+      const membership = sliceMembershipOf(candidate, definitions[i]!, slicing, check)
+      const answer = isMembership(membership) ? membership : yield* membership
       if (answer === 'yes') owner = i
       else if (answer !== 'no') unknown.set(i, answer.unknown)
     }
@@ -97,15 +97,15 @@ function* ownersOf(
     owners.push(reason === undefined ? owner : UNKNOWN)
     if (reason === undefined) continue
     for (const i of unknown.keys()) possible[i]!++
-    tellUnknown(node, item, reason, check)
+    reportUnknown(node, item, reason, check)
   }
   return owners
 }
 
-const isBelonging = (asked: SliceMembership | IncrementalCheck<SliceMembership>): asked is SliceMembership =>
-  typeof asked === 'string' || 'unknown' in asked
+const isMembership = (membership: SliceMembership | IncrementalCheck<SliceMembership>): membership is SliceMembership =>
+  typeof membership === 'string' || 'unknown' in membership
 
-function tellUnknown(node: ProfileNode, item: Item, reason: string, check: CheckContext): void {
+function reportUnknown(node: ProfileNode, item: Item, reason: string, check: CheckContext): void {
   const text = `To which slice of ${nameOf(node)} this belongs is not known: ${reason}`
   check.faults.enter(node.name)
   visitItem(item, check.faults, () => report(check, 'not-supported', `slice ${nameOf(node)}`, text, 'information'))
@@ -124,7 +124,7 @@ const impliedOf = ({ isChoice, name }: ProfileNode): Slicing => ({
 
 /** Returns a text of the values that an item of the slice has, as far as the slice gives them. */
 function valuesOf(slice: ProfileNode, { discriminators }: Slicing): string {
-  const values = discriminators.slice(0, TOLD).flatMap(({ path }) => {
+  const values = discriminators.slice(0, MAX_VALUES).flatMap(({ path }) => {
     const names = path === '$this' ? [] : path.split('.')
     const node = names.reduce<ProfileNode | undefined>((at, name) => at?.children.get(name), slice)
     const value = node?.fixed ?? node?.pattern
@@ -134,14 +134,14 @@ function valuesOf(slice: ProfileNode, { discriminators }: Slicing): string {
 }
 
 /** Maximum discriminators with values in a message. */
-const TOLD = 10
+const MAX_VALUES = 10
 
 /** Checks the number and the content of a slice's items. `slicing`: slicing that the slice is part of. */
 function checkSlice(slice: ProfileNode, sliced: Sliced, slicing: Slicing, check: CheckContext): RemainingCheck {
-  const { items, isListed, isTold, possible } = sliced
+  const { items, isListed, isReported, possible } = sliced
   const { faults } = check
   if (isListed) faults.enter(slice.name)
-  if (!isTold) checkMinimum(slice, items.length + possible, check, () => valuesOf(slice, slicing))
+  if (!isReported) checkMinimum(slice, items.length + possible, check, () => valuesOf(slice, slicing))
   if (!isListed) faults.enter(slice.name)
   checkMaximum(slice, items.length, check)
   faults.leave()
@@ -163,10 +163,10 @@ function* sliceInPieces(slice: ProfileNode, sliced: Sliced, slicing: Slicing, ch
 
 /** Checks the items of no slice: against `@default` if it exists. A closed slicing without `@default` allows none. */
 function checkRest(node: ProfileNode, slicing: Slicing, { owners, ...sliced }: Owned, check: CheckContext): RemainingCheck {
-  const byDefault = node.slices.get(DEFAULT)
-  if (byDefault === undefined && slicing.rules !== 'closed') return undefined
+  const defaultSlice = node.slices.get(DEFAULT)
+  if (defaultSlice === undefined && slicing.rules !== 'closed') return undefined
   const rest = sliced.items.filter((_, at) => owners[at] === NONE)
-  if (byDefault !== undefined) return checkSlice(byDefault, { ...sliced, items: rest }, slicing, check)
+  if (defaultSlice !== undefined) return checkSlice(defaultSlice, { ...sliced, items: rest }, slicing, check)
   const names = joinFirst([...node.slices.keys()])
   check.faults.enter(node.name)
   for (const item of rest)
@@ -179,13 +179,13 @@ function checkOrder(node: ProfileNode, { rules, isOrdered }: Slicing, { items, o
   if (isOrdered !== true && rules !== 'openAtEnd') return
   let [last, restAt] = [-1, -1]
   check.faults.enter(node.name)
-  const tell = (at: number, rule: string, text: string): void =>
+  const reportAt = (at: number, rule: string, text: string): void =>
     visitItem(items[at]!, check.faults, () => report(check, 'structure', rule, text))
   for (const [at, owner] of owners.entries()) {
     if (owner === NONE) restAt = at
     else if (owner !== UNKNOWN) {
-      if (isOrdered === true && owner < last) tell(at, 'order', `The slices of ${nameOf(node)} must stand in the order of the profile`)
-      if (rules === 'openAtEnd' && restAt >= 0) tell(restAt, 'at end', `What is of no slice of ${nameOf(node)} must stand at the end`)
+      if (isOrdered === true && owner < last) reportAt(at, 'order', `The slices of ${nameOf(node)} must stand in the order of the profile`)
+      if (rules === 'openAtEnd' && restAt >= 0) reportAt(restAt, 'at end', `What is of no slice of ${nameOf(node)} must stand at the end`)
       last = Math.max(last, owner)
     }
   }

@@ -32,35 +32,35 @@ export function* checkUniversalRules(resource: Element, check: CheckContext, aga
   const type = String(resource.resourceType)
   const advice = check.library.tree(`${BASE}${type}`)
   if (advice !== undefined) yield* against(advice, itemOf(resource), type, check) ?? NO_CHECKS
-  yield* visitMembers(resource, { type, resource, place: check.faults.expression }, check, against)
+  yield* visitMembers(resource, { type, resource, location: check.faults.expression }, check, against)
 }
 
 /** Checks a resource within another one against the profiles that it declares. */
-function* checkNamed(resource: Element, type: string, check: CheckContext, against: TreeCheck): IncrementalCheck {
+function* checkDeclaredProfiles(resource: Element, type: string, check: CheckContext, against: TreeCheck): IncrementalCheck {
   const { library, faults, verdicts } = check
   const at = faults.expression
-  const named = declaredProfilesOf(resource, at)
-  spendWork(check.work, named.length)
+  const profiles = declaredProfilesOf(resource, at)
+  spendWork(check.work, profiles.length)
   const severityOf = (canonical: string): Issue['severity'] =>
     library.unusable?.(canonical) === undefined || library.isRetiredProfile?.(canonical) ? 'warning' : verdicts.severity
-  const tell = (issue: Issue): void => faults.reportAt(issue.expression ?? at, issue, issue.text)
-  for (const issue of declarationIssuesOf(resource, named, verdicts.severity, at)) tell(issue)
-  for (const each of named.filter(({ canonical }) => r4TypeOfCanonical(canonical) === undefined)) {
+  const reportIssue = (issue: Issue): void => faults.reportAt(issue.expression ?? at, issue, issue.text)
+  for (const issue of declarationIssuesOf(resource, profiles, verdicts.severity, at)) reportIssue(issue)
+  for (const each of profiles.filter(({ canonical }) => r4TypeOfCanonical(canonical) === undefined)) {
     const tree = library.tree(each.canonical)
     if (tree !== undefined) yield* against(tree, itemOf(resource), type, check) ?? NO_CHECKS
-    else tell(uncheckedProfileIssue(each, library.unusable?.(each.canonical), severityOf(each.canonical)))
+    else reportIssue(uncheckedProfileIssue(each, library.unusable?.(each.canonical), severityOf(each.canonical)))
   }
 }
 
-function* visitMembers(element: Element, here: WalkLocation, check: CheckContext, against: TreeCheck): IncrementalCheck {
+function* visitMembers(element: Element, location: WalkLocation, check: CheckContext, against: TreeCheck): IncrementalCheck {
   const { faults } = check
   for (const key in element) {
     const value = element[key]
     if (typeof value !== 'object' || value === null) continue
     const name = key.startsWith('_') ? key.slice(1) : key
-    const shape = elementOf(here.type, name) ?? (name === 'extension' ? EXTENSION : undefined)
+    const shape = elementOf(location.type, name) ?? (name === 'extension' ? EXTENSION : undefined)
     if (shape === undefined) continue
-    const below: WalkLocation = { type: shape.type, name: shape.choice === undefined ? name : `${shape.choice}[x]`, above: here }
+    const below: WalkLocation = { type: shape.type, name: shape.choice === undefined ? name : `${shape.choice}[x]`, above: location }
     faults.enter(shape.choice ?? name)
     if (Array.isArray(value))
       for (let i = 0; i < value.length; i++) {
@@ -78,18 +78,20 @@ function* visitMembers(element: Element, here: WalkLocation, check: CheckContext
 
 const EXTENSION = { type: 'Extension', choice: undefined }
 
-function visit(value: Element, key: string, here: WalkLocation, check: CheckContext, against: TreeCheck): RemainingCheck {
+function visit(value: Element, key: string, location: WalkLocation, check: CheckContext, against: TreeCheck): RemainingCheck {
   spendWork(check.work, 1)
   if (typeof value.resourceType === 'string' && isResourceType(value.resourceType)) {
     const own = key === 'contained' ? check : { ...check, owner: value }
     return visitResource(value, value.resourceType, own, against)
   }
-  const isExtension = here.type === 'Extension'
-  if (CODED.has(here.type)) checkCode(value, check)
-  const definition = isExtension ? checkExtension(value, key === 'modifierExtension', here.above!, check) : adviceOn(key, here, check)
-  const rest = definition === undefined || definition.isSilent ? undefined : against(definition, itemOf(value), here.type, check)
+  const isExtension = location.type === 'Extension'
+  if (CODED.has(location.type)) checkCode(value, check)
+  const definition = isExtension
+    ? checkExtension(value, key === 'modifierExtension', location.above!, check)
+    : adviceOn(key, location, check)
+  const rest = definition === undefined || definition.isSilent ? undefined : against(definition, itemOf(value), location.type, check)
   if (!hasElements(value)) return rest
-  const members = visitMembers(value, isExtension ? { ...here, url: value.url, definition } : here, check, against)
+  const members = visitMembers(value, isExtension ? { ...location, url: value.url, definition } : location, check, against)
   return rest === undefined ? members : inTurn(rest, members)
 }
 
@@ -99,7 +101,7 @@ function* inTurn(one: IncrementalCheck, other: IncrementalCheck): IncrementalChe
 }
 
 function* visitResource(resource: Element, type: string, check: CheckContext, against: TreeCheck): IncrementalCheck {
-  yield* checkNamed(resource, type, check, against)
+  yield* checkDeclaredProfiles(resource, type, check, against)
   yield* checkUniversalRules(resource, check, against)
 }
 
@@ -111,9 +113,9 @@ const CANONICALS = new Map<string, string>()
 
 /** Returns the canonical URL of an R4 type. Reuses the string object, because its hash is already computed. */
 function canonicalOf(type: string): string {
-  const known = CANONICALS.get(type) ?? `${BASE}${type}`
-  CANONICALS.set(type, known)
-  return known
+  const canonical = CANONICALS.get(type) ?? `${BASE}${type}`
+  CANONICALS.set(type, canonical)
+  return canonical
 }
 
 function hasElements(element: Element): boolean {

@@ -10,9 +10,9 @@ import { describeExpected } from './value-text.ts'
 
 type Limit = { readonly rule: 'minValue' | 'maxValue'; readonly limit: unknown; readonly isLeast: boolean }
 
-export function checkLimit(said: Limit, value: unknown, node: ProfileNode, check: CheckContext): void {
-  const { rule, limit, isLeast } = said
-  if (isElement(limit) && isMoment(value)) return checkFromNow({ ...said, limit }, value, node, check)
+export function checkLimit(bound: Limit, value: unknown, node: ProfileNode, check: CheckContext): void {
+  const { rule, limit, isLeast } = bound
+  if (isElement(limit) && isMoment(value)) return checkFromNow({ ...bound, limit }, value, node, check)
   const order = orderOf(value, limit, check) ?? 0
   if (isLeast ? order < 0 : order > 0)
     report(check, 'value', rule, `${nameOf(node)} must be at ${isLeast ? 'least' : 'most'} ${describeExpected(limit)}`)

@@ -20,8 +20,7 @@ export function checkValue(node: ProfileNode, { value }: Item, type: string, che
   if (maxLength !== undefined && lengthOf(value) > maxLength) fault('maxLength', `may have ${maxLength} characters`)
   if (minValue !== undefined) checkLimit({ rule: 'minValue', limit: minValue, isLeast: true }, value, node, check)
   if (maxValue !== undefined) checkLimit({ rule: 'maxValue', limit: maxValue, isLeast: false }, value, node, check)
-  if (types !== undefined && !isOfTypes(node, value, type))
-    fault('type', `must be of the type ${types.map(({ code }) => code).join(' or ')}`)
+  if (types !== undefined && !hasType(node, value, type)) fault('type', `must be of the type ${types.map(({ code }) => code).join(' or ')}`)
   if (regex !== undefined) checkRegex(regex, node, value, check)
 }
 
@@ -33,14 +32,14 @@ const RULES: ReadonlyMap<string, 'too-long' | 'structure'> = new Map([
 /** Returns the length in Unicode characters, not in UTF-16 code units. */
 const lengthOf = (value: unknown): number => (typeof value === 'string' && !isDecimal(value) ? [...value].length : 0)
 
-function isOfTypes({ types = [], isChoice }: ProfileNode, value: unknown, type: string): boolean {
+function hasType({ types = [], isChoice }: ProfileNode, value: unknown, type: string): boolean {
   if (isElement(value) && typeof value.resourceType === 'string')
     return types.some(({ code }) => code === 'Resource' || code === 'DomainResource' || code === value.resourceType)
   return !isChoice || types.some(({ code }) => code === type)
 }
 
 /** Requires that the whole value matches. A regex that is not built in may take exponential time, so it is deferred. */
-function checkRegex({ said: regex, isBuiltIn }: ProfileStatement<string>, node: ProfileNode, value: unknown, check: CheckContext): void {
+function checkRegex({ rule: regex, isBuiltIn }: ProfileStatement<string>, node: ProfileNode, value: unknown, check: CheckContext): void {
   if (typeof value === 'object') return
   const text = isDecimal(value) ? decimalTextOf(value) : String(value)
   const human = `${nameOf(node)} must match ${describeExpected(regex)}`

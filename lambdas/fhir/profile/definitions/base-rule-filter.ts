@@ -17,7 +17,7 @@ function beyond(element: ProfileElement): ProfileElement {
   const isMax = max === (first === undefined || (isSlice && first.list === true) || first.list === true ? '*' : 1)
   const isTypes = types === undefined || saysNothing(types, shapes)
   const isBinding =
-    binding?.max === undefined && binding?.strength === 'required' && shapes.some((shape) => isOfSet(shape, binding.valueSet ?? ''))
+    binding?.max === undefined && binding?.strength === 'required' && shapes.some((shape) => isBoundTo(shape, binding.valueSet ?? ''))
   return {
     id,
     ...(min === undefined || isMin ? {} : { min }),
@@ -28,7 +28,7 @@ function beyond(element: ProfileElement): ProfileElement {
   }
 }
 
-const isOfSet = ({ codes }: ElementShape, valueSet: string): boolean =>
+const isBoundTo = ({ codes }: ElementShape, valueSet: string): boolean =>
   typeof codes === 'number' && R4.codeSets[codes]!.url === withoutVersion(valueSet)
 
 /** Returns the shape of the element at an id. For a choice, returns the shapes of all its forms. */
@@ -37,9 +37,9 @@ function shapesAt(id: string): readonly ElementShape[] {
   let found: readonly ElementShape[] = [{ type }]
   for (const step of steps) {
     const above = found[0]?.type ?? ''
-    const named = elementOf(above, step)
+    const element = elementOf(above, step)
     const forms = found.length > 1 ? [] : Object.values(elementsOf(above)).filter(({ choice }) => choice === step.slice(0, -3))
-    found = step.endsWith('[x]') ? forms : named === undefined ? [] : [named]
+    found = step.endsWith('[x]') ? forms : element === undefined ? [] : [element]
   }
   return steps.length === 0 ? [] : found
 }

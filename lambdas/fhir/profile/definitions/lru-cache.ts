@@ -1,20 +1,20 @@
 /** Capacity in bytes that several caches share. Evicts entries not used lately. An entry larger than the capacity stays alone. */
 export class CacheCapacity {
   /** Entries in the order in which they were added, or passed over because they were used. */
-  readonly #kept = new Set<Entry>()
-  readonly #most: number
+  readonly #entries = new Set<Entry>()
+  readonly #limit: number
   #bytes = 0
 
-  /** `most`: capacity in bytes. */
-  constructor(most: number) {
-    this.#most = most
+  /** `limit`: capacity in bytes. */
+  constructor(limit: number) {
+    this.#limit = limit
   }
 
   take(entry: Entry): void {
-    this.#kept.add(entry)
+    this.#entries.add(entry)
     this.#bytes += entry.bytes
-    for (const first of this.#kept) {
-      if (this.#bytes <= this.#most || this.#kept.size === 1) break
+    for (const first of this.#entries) {
+      if (this.#bytes <= this.#limit || this.#entries.size === 1) break
       if (first.isUsed) this.#passOver(first)
       else if (first !== entry) first.leave()
     }
@@ -22,14 +22,14 @@ export class CacheCapacity {
 
   give(entry: Entry): void {
     this.#bytes -= entry.bytes
-    this.#kept.delete(entry)
+    this.#entries.delete(entry)
   }
 
   /** Moves a used entry to the end and clears its mark. Entries are moved here, not at each use, because uses are far more frequent. */
   #passOver(entry: Entry): void {
     entry.isUsed = false
-    this.#kept.delete(entry)
-    this.#kept.add(entry)
+    this.#entries.delete(entry)
+    this.#entries.add(entry)
   }
 }
 
@@ -38,20 +38,20 @@ type Entry = { readonly bytes: number; isUsed: boolean; readonly leave: () => vo
 
 /** Cache of the entries that were used lately, as far as the capacity allows. */
 export class LruCache<Value> {
-  readonly #kept = new Map<string, Entry & { readonly value: Value }>()
-  readonly #room: CacheCapacity
+  readonly #entries = new Map<string, Entry & { readonly value: Value }>()
+  readonly #capacity: CacheCapacity
 
-  /** `room`: a capacity shared with other caches, or bytes of its own. */
-  constructor(room: CacheCapacity | number) {
-    this.#room = typeof room === 'number' ? new CacheCapacity(room) : room
+  /** `capacity`: a capacity shared with other caches, or bytes of its own. */
+  constructor(capacity: CacheCapacity | number) {
+    this.#capacity = typeof capacity === 'number' ? new CacheCapacity(capacity) : capacity
   }
 
   has(name: string): boolean {
-    return this.#kept.has(name)
+    return this.#entries.has(name)
   }
 
   get(name: string): Value | undefined {
-    const entry = this.#kept.get(name)
+    const entry = this.#entries.get(name)
     if (entry === undefined) return undefined
     entry.isUsed = true
     return entry.value
@@ -61,14 +61,14 @@ export class LruCache<Value> {
   set(name: string, value: Value, bytes: number): void {
     this.delete(name)
     const entry = { value, bytes, isUsed: false, leave: () => this.delete(name) }
-    this.#kept.set(name, entry)
-    this.#room.take(entry)
+    this.#entries.set(name, entry)
+    this.#capacity.take(entry)
   }
 
   delete(name: string): void {
-    const entry = this.#kept.get(name)
+    const entry = this.#entries.get(name)
     if (entry === undefined) return
-    this.#kept.delete(name)
-    this.#room.give(entry)
+    this.#entries.delete(name)
+    this.#capacity.give(entry)
   }
 }

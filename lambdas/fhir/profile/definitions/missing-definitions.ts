@@ -18,28 +18,30 @@ export type DefinitionSource = {
 
 export class LoadingLibrary implements Library {
   readonly #find: DefinitionSource
-  readonly #trees: Shelf<ProfileTree | UnusableDefinition>
-  readonly #valueSets: Shelf<ValueSet>
-  readonly #codeSystems: Shelf<CodeSystem>
+  readonly #trees: DefinitionCache<ProfileTree | UnusableDefinition>
+  readonly #valueSets: DefinitionCache<ValueSet>
+  readonly #codeSystems: DefinitionCache<CodeSystem>
   readonly #units: UcumUnits | undefined
-  readonly #room: CacheCapacity
+  readonly #capacity: CacheCapacity
   readonly now: (() => number) | undefined
 
-  /** `units`: without them UCUM codes are not checked. `now`: start of durations. `room`: cache capacity shared with other libraries. */
-  constructor(find: DefinitionSource, units?: UcumUnits, now?: () => number, room = newCacheCapacity(), shelves?: Shelves) {
+  /**
+   * `units`: without them UCUM codes are not checked. `now`: start of durations. `capacity`: cache capacity shared with other libraries.
+   */
+  constructor(find: DefinitionSource, units?: UcumUnits, now?: () => number, capacity = newCacheCapacity(), caches?: DefinitionCaches) {
     this.now = now
     this.#find = find
     this.#units = units
-    this.#room = room
-    this.#trees = new Shelf((canonical) => this.#treeOrReason(canonical), room, shelves?.trees)
-    this.#valueSets = new Shelf(find.valueSet, room, shelves?.valueSets)
-    this.#codeSystems = new Shelf(find.codeSystem, room, shelves?.codeSystems)
+    this.#capacity = capacity
+    this.#trees = new DefinitionCache((canonical) => this.#treeOrReason(canonical), capacity, caches?.trees)
+    this.#valueSets = new DefinitionCache(find.valueSet, capacity, caches?.valueSets)
+    this.#codeSystems = new DefinitionCache(find.codeSystem, capacity, caches?.codeSystems)
   }
 
   /** Returns a library for one check. Loaded definitions are shared with other checks; missing definitions are its own. */
   forCheck(): LoadingLibrary {
-    const [trees, valueSets, codeSystems] = this.#shelves
-    return new LoadingLibrary(this.#find, this.#units, this.now, this.#room, { trees, valueSets, codeSystems })
+    const [trees, valueSets, codeSystems] = this.#caches
+    return new LoadingLibrary(this.#find, this.#units, this.now, this.#capacity, { trees, valueSets, codeSystems })
   }
 
   tree = (canonical: string): ProfileTree | undefined => {
@@ -56,7 +58,7 @@ export class LoadingLibrary implements Library {
   isRetiredProfile = (canonical: string): boolean => this.#trees.get(canonical) instanceof Retired
 
   isRetired = (canonical: string): boolean =>
-    [this.#valueSets, this.#codeSystems].some((shelf) => shelf.known(canonical)?.isRetired === true)
+    [this.#valueSets, this.#codeSystems].some((cache) => cache.peek(canonical)?.isRetired === true)
   valueSet = (canonical: string): ValueSet | undefined => unlessRetired(this.#valueSets.get(canonical))
   codeSystem = (canonical: string): CodeSystem | undefined => unlessRetired(this.#codeSystems.get(canonical))
   isCode = (system: string, code: string): boolean | undefined => isCodeOf(system, code, this.#units)
@@ -64,16 +66,16 @@ export class LoadingLibrary implements Library {
 
   /** Loads the missing definitions and returns their number. Also caches that a definition does not exist. */
   async load(): Promise<number> {
-    const loaded = await Promise.all(this.#shelves.map((shelf) => shelf.load()))
+    const loaded = await Promise.all(this.#caches.map((cache) => cache.load()))
     return loaded.reduce((sum, count) => sum + count, 0)
   }
 
   /** Whether definitions are missing. Forgets them: call it only if none will be loaded. */
   isWanting(): boolean {
-    return this.#shelves.map((shelf) => shelf.forget()).includes(true)
+    return this.#caches.map((cache) => cache.forget()).includes(true)
   }
 
-  get #shelves() {
+  get #caches() {
     return [this.#trees, this.#valueSets, this.#codeSystems] as const
   }
 
@@ -86,15 +88,15 @@ export class LoadingLibrary implements Library {
     }
   }
 
-  /** Returns the tree of a profile over the trees of its bases. `way`: URLs of the profiles derived from it, to detect a cycle. */
-  async #treeOf(canonical: string, way: readonly string[]): Promise<ProfileTree | undefined> {
+  /** Returns the tree of a profile over the trees of its bases. `derived`: URLs of the profiles derived from it, to detect a cycle. */
+  async #treeOf(canonical: string, derived: readonly string[]): Promise<ProfileTree | undefined> {
     const profile = await this.#find.profile(canonical)
-    if (profile?.isRetired) throw way.length === 0 ? new Retired() : new UnusableDefinition(`${clipText(canonical)} is retired`)
+    if (profile?.isRetired) throw derived.length === 0 ? new Retired() : new UnusableDefinition(`${clipText(canonical)} is retired`)
     if (profile === undefined || profile.isWhole) return profile && treeOver(profile)
     const { base = '', url } = profile
-    if (way.includes(url)) throw new UnusableDefinition(`${clipText(url)} differs from itself`)
-    if (way.length >= MOST_BASES) throw new UnusableDefinition(`${clipText(url)} differs from too many others`)
-    const above = await this.#treeOf(base, [...way, url])
+    if (derived.includes(url)) throw new UnusableDefinition(`${clipText(url)} differs from itself`)
+    if (derived.length >= MAX_BASES) throw new UnusableDefinition(`${clipText(url)} differs from too many others`)
+    const above = await this.#treeOf(base, [...derived, url])
     if (above === undefined && !isTypeOf(base, profile.type))
       throw new UnusableDefinition(`${clipText(url)} differs from ${clipText(base)}, which is not loaded`)
     return treeOver(profile, above)
@@ -112,76 +114,79 @@ const unlessRetired = <Definition extends { readonly isRetired?: true }>(definit
   definition?.isRetired ? undefined : definition
 
 /** Maximum differentials above one another. A profile with more is unusable. */
-const MOST_BASES = 100
+const MAX_BASES = 100
 
 const isTypeOf = (canonical: string, type: string): boolean =>
   withoutVersion(canonical) === `http://hl7.org/fhir/StructureDefinition/${type}`
 
 /** Maximum characters in the cache: definitions as JSON, and canonical URLs, also those without a definition. */
-const MOST = 32_000_000
+const MAX_CHARACTERS = 32_000_000
 /** Characters charged per cached canonical URL, besides its own. */
-const LEAST = 100
+const URL_CHARACTERS = 100
 /** Maximum missing definitions of a kind in one load. Further ones are recorded when the check is repeated. */
-const MOST_WANTED = 1_000
+const MAX_MISSING = 1_000
 /** Maximum characters of a canonical URL with its version. Longer ones are never loaded. */
 export const MAX_CANONICAL_LENGTH = 2_000
 
-type Shelves = {
-  readonly trees: Shelf<ProfileTree | UnusableDefinition>
-  readonly valueSets: Shelf<ValueSet>
-  readonly codeSystems: Shelf<CodeSystem>
+type DefinitionCaches = {
+  readonly trees: DefinitionCache<ProfileTree | UnusableDefinition>
+  readonly valueSets: DefinitionCache<ValueSet>
+  readonly codeSystems: DefinitionCache<CodeSystem>
 }
 
-class Shelf<Definition> {
+class DefinitionCache<Definition> {
   readonly #find: (canonical: string) => Promise<Definition | undefined>
-  readonly #kept: LruCache<Definition | undefined>
-  readonly #wanted = new Set<string>()
+  readonly #entries: LruCache<Definition | undefined>
+  readonly #missing = new Set<string>()
 
-  constructor(find: (canonical: string) => Promise<Definition | undefined>, room: CacheCapacity, beside?: Shelf<Definition>) {
+  constructor(find: (canonical: string) => Promise<Definition | undefined>, capacity: CacheCapacity, parent?: DefinitionCache<Definition>) {
     this.#find = find
-    this.#kept = beside === undefined ? new LruCache(room) : beside.#kept
+    this.#entries = parent === undefined ? new LruCache(capacity) : parent.#entries
   }
 
   get(canonical: string): Definition | undefined {
-    const found = this.known(canonical)
-    const isWanted = found === undefined && canonical.length <= MAX_CANONICAL_LENGTH && !this.#kept.has(canonical)
-    if (isWanted && this.#wanted.size < MOST_WANTED) this.#wanted.add(canonical)
+    const found = this.peek(canonical)
+    const isMissing = found === undefined && canonical.length <= MAX_CANONICAL_LENGTH && !this.#entries.has(canonical)
+    if (isMissing && this.#missing.size < MAX_MISSING) this.#missing.add(canonical)
     return found
   }
 
   /** Returns the cached definition without recording that it is missing. */
-  known(canonical: string): Definition | undefined {
-    return this.#kept.get(canonical)
+  peek(canonical: string): Definition | undefined {
+    return this.#entries.get(canonical)
   }
 
   forget(): boolean {
-    const isWanting = this.#wanted.size > 0
-    this.#wanted.clear()
+    const isWanting = this.#missing.size > 0
+    this.#missing.clear()
     return isWanting
   }
 
   async load(): Promise<number> {
-    const wanted = [...this.#wanted]
-    this.#wanted.clear()
-    const found = await Promise.all(wanted.map((canonical) => this.#find(canonical)))
-    for (const [i, canonical] of wanted.entries()) {
-      const bytes = LEAST + canonical.length + sizeOf(found[i])
-      this.#kept.set(canonical, found[i], bytes)
+    const missing = [...this.#missing]
+    this.#missing.clear()
+    const found = await Promise.all(missing.map((canonical) => this.#find(canonical)))
+    for (const [i, canonical] of missing.entries()) {
+      const bytes = URL_CHARACTERS + canonical.length + sizeOf(found[i])
+      this.#entries.set(canonical, found[i], bytes)
     }
-    return wanted.length
+    return missing.length
   }
 }
 
-/** Creates a cache capacity that several libraries share: they evict each other's entries. `most`: maximum characters of all entries. */
-export const newCacheCapacity = (most = MOST): CacheCapacity => new CacheCapacity(most)
+/**
+ * Creates a cache capacity that several libraries share: they evict each other's entries. `maxCharacters`: maximum characters of all
+ * entries.
+ */
+export const newCacheCapacity = (maxCharacters = MAX_CHARACTERS): CacheCapacity => new CacheCapacity(maxCharacters)
 
 /** Sizes of definitions in characters. The size of a tree includes its bases. */
 const SIZES = new WeakMap<object, number>()
 
 function sizeOf(definition: unknown): number {
   if (typeof definition !== 'object' || definition === null || definition instanceof UnusableDefinition) return 0
-  const known = SIZES.get(definition)
-  if (known !== undefined) return known
+  const cached = SIZES.get(definition)
+  if (cached !== undefined) return cached
   const size = JSON.stringify(definition).length
   SIZES.set(definition, size)
   return size

@@ -25,7 +25,7 @@ type Counting = { readonly url: string; readonly version?: string; readonly isRe
 type InOrder = (a: Counting, b: Counting) => number
 
 /** Returns why a definition is left out in favor of `first`, which has the same canonical URL. */
-const whyNotFirst = (first: Counting, { version }: Counting): string =>
+const reasonSkipped = (first: Counting, { version }: Counting): string =>
   first.version === version
     ? `That of ${versionOf(version)} is there more than once: the first counts`
     : `That of ${versionOf(version)} does not count beside that of ${versionOf(first.version)}`
@@ -58,9 +58,9 @@ export class PackageBuilder {
     this.#leftOut.push({ url: String(url), reason })
   }
 
-  made({ name, version }: Pick<Package, 'name' | 'version'>): BuiltPackage {
+  build({ name, version }: Pick<Package, 'name' | 'version'>): BuiltPackage {
     const [profiles, valueSets, codeSystems] = [this.#profiles, this.#valueSets, this.#codeSystems]
-    return { made: { name, version, profiles, valueSets, codeSystems }, leftOut: this.#leftOut }
+    return { content: { name, version, profiles, valueSets, codeSystems }, leftOut: this.#leftOut }
   }
 
   #keep<Definition extends Counting>(
@@ -77,7 +77,7 @@ export class PackageBuilder {
   #keepFirst(each: Counting, before: Counting | undefined, keep: () => void): void {
     const [first, other] = before !== undefined && this.#inOrder(before, each) <= 0 ? [before, each] : [each, before]
     if (first === each) keep()
-    if (other !== undefined) this.leaveOut(other, whyNotFirst(first, other))
+    if (other !== undefined) this.leaveOut(other, reasonSkipped(first, other))
   }
 
   #addProfile(definition: Resource): void {
@@ -98,7 +98,7 @@ export class PackageBuilder {
   }
 }
 
-export type BuiltPackage = { readonly made: Package; readonly leftOut: readonly SkippedDefinition[] }
+export type BuiltPackage = { readonly content: Package; readonly leftOut: readonly SkippedDefinition[] }
 
 /** Order in which a later definition takes precedence. */
 const LATER = 1
@@ -111,7 +111,7 @@ export function buildPackage(
 ): BuiltPackage {
   const making = new PackageBuilder(isKnown, inOrder)
   for (const definition of definitions) making.add(definition)
-  return making.made(name)
+  return making.build(name)
 }
 
 /**

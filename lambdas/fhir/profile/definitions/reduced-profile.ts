@@ -32,8 +32,8 @@ export function reduceProfile(definition: Resource, isKnown: (key: string) => bo
     ...(typeof baseDefinition === 'string' ? { base: baseDefinition } : {}),
     ...(status === 'retired' ? { isRetired: true as const } : {}),
     isWhole: whole !== undefined,
-    elements: named(elements, isR4s).filter((element) => Object.keys(element).length > 1),
-    ...(type === 'Extension' ? ofExtension(definition, elements) : {}),
+    elements: reduceElements(elements, isR4s).filter((element) => Object.keys(element).length > 1),
+    ...(type === 'Extension' ? extensionRules(definition, elements) : {}),
   }
 }
 
@@ -52,11 +52,11 @@ function isSourceR4(source: unknown, isWhole: boolean): boolean {
 const DEEPEST = 64
 const STEPS = /[./]/
 /** Maximum elements of a definition. Larger ones are unusable; the largest real profiles have some thousand. */
-const MOST_ELEMENTS = 30_000
+const MAX_ELEMENTS = 30_000
 
 /** Reduces the elements and completes their ids. An element without an id belongs to the last slice above it. */
-function named(elements: readonly Element[], isKnown: IsKnown): readonly ProfileElement[] {
-  if (elements.length > MOST_ELEMENTS) throw new UnusableDefinition(`It has more than ${MOST_ELEMENTS} elements`)
+function reduceElements(elements: readonly Element[], isKnown: IsKnown): readonly ProfileElement[] {
+  if (elements.length > MAX_ELEMENTS) throw new UnusableDefinition(`It has more than ${MAX_ELEMENTS} elements`)
   const last = new Map<string, string>()
   return elements.map((element) => {
     const path = String(element.path)
@@ -76,7 +76,7 @@ const elementsOf = (part: unknown): readonly Element[] | undefined => {
   return found.length === 0 ? undefined : found
 }
 
-function ofExtension(
+function extensionRules(
   { context, contextInvariant }: Resource,
   [root]: readonly Element[],
 ): Pick<Profile, 'contexts' | 'isModifier' | 'contextInvariants'> {
@@ -98,10 +98,10 @@ function slimElement(element: Element, id: string, isKnown: IsKnown): ProfileEle
     ...(typeof min === 'number' ? { min } : {}),
     ...(typeof max === 'string' && /^(\*|\d+)$/.test(max) ? { max: max === '*' ? max : Number(max) } : {}),
     ...listed<ProfileType>('types', elementsIn(element.type).map(slimType)),
-    ...ofChoice(element, 'fixed'),
-    ...ofChoice(element, 'pattern'),
-    ...ofChoice(element, 'minValue'),
-    ...ofChoice(element, 'maxValue'),
+    ...choiceRule(element, 'fixed'),
+    ...choiceRule(element, 'pattern'),
+    ...choiceRule(element, 'minValue'),
+    ...choiceRule(element, 'maxValue'),
     ...(typeof maxLength === 'number' ? { maxLength } : {}),
     ...(regex === undefined ? {} : { regex }),
     ...present('binding', bindingOf(element.binding)),
@@ -118,15 +118,15 @@ function contentIn(reference: unknown): string | undefined {
 }
 
 /** Returns the value of a choice under the plain name: `fixed` for `fixedCode` and for `fixedUri`. */
-function ofChoice(element: Element, name: 'fixed' | 'pattern' | 'minValue' | 'maxValue'): { readonly [name: string]: unknown } {
+function choiceRule(element: Element, name: 'fixed' | 'pattern' | 'minValue' | 'maxValue'): { readonly [name: string]: unknown } {
   const key = Object.keys(element).find((other) => other.startsWith(name) && /^[A-Z]/.test(other.slice(name.length)))
   return key === undefined ? {} : { [name]: element[key] }
 }
 
 /** Reduces a type. Definitions give primitives a type of FHIRPath, and their FHIR type in an extension. */
 function slimType(type: Element): ProfileType {
-  const named = elementsIn(type.extension).find(({ url }) => String(url).endsWith('structuredefinition-fhir-type'))
-  const code = String(named?.valueUrl ?? named?.valueUri ?? type.code)
+  const typeExtension = elementsIn(type.extension).find(({ url }) => String(url).endsWith('structuredefinition-fhir-type'))
+  const code = String(typeExtension?.valueUrl ?? typeExtension?.valueUri ?? type.code)
   return {
     code: code.startsWith('http://hl7.org/fhirpath/') ? 'string' : code,
     ...listed('profiles', textsIn(type.profile)),
@@ -147,11 +147,11 @@ function bindingOf(binding: unknown): Binding | undefined {
   const { strength, valueSet } = binding
   const max = elementsIn(binding.extension).find(({ url }) => String(url).endsWith('elementdefinition-maxValueSet'))
   const limit = max?.valueCanonical ?? max?.valueUri
-  const known = STRENGTHS.find((each) => each === strength)
-  if (limit === undefined && (typeof valueSet !== 'string' || known === undefined)) return undefined
+  const valid = STRENGTHS.find((each) => each === strength)
+  if (limit === undefined && (typeof valueSet !== 'string' || valid === undefined)) return undefined
   return {
-    strength: known ?? 'preferred',
-    ...(typeof valueSet === 'string' && known !== undefined ? { valueSet } : {}),
+    strength: valid ?? 'preferred',
+    ...(typeof valueSet === 'string' && valid !== undefined ? { valueSet } : {}),
     ...(typeof limit === 'string' ? { max: limit } : {}),
   }
 }

@@ -35,14 +35,14 @@ const slimFilter = ({ property, op, value }: Element) => ({ property: String(pro
 
 /** Returns the codes of an expansion. If the expansion is partial, the membership of other codes is unknown. */
 function expandedOf(expansion: unknown): readonly Inclusion[] {
-  const bySystem = new Map<string, string[]>()
+  const codesBySystem = new Map<string, string[]>()
   let count = 0
   const add = (contains: unknown): void => {
     for (const { system, code, abstract, contains: below } of elementsIn(contains)) {
       count++
       if (typeof system === 'string' && typeof code === 'string' && abstract !== true) {
-        const codes = bySystem.get(system)
-        if (codes === undefined) bySystem.set(system, [code])
+        const codes = codesBySystem.get(system)
+        if (codes === undefined) codesBySystem.set(system, [code])
         else codes.push(code)
       }
       add(below)
@@ -50,7 +50,7 @@ function expandedOf(expansion: unknown): readonly Inclusion[] {
   }
   if (!isElement(expansion)) return []
   add(expansion.contains)
-  const listed = [...bySystem].map(([system, codes]) => ({ system, codes }))
+  const listed = [...codesBySystem].map(([system, codes]) => ({ system, codes }))
   const isPart = (typeof expansion.total === 'number' && expansion.total > count) || elementsIn(expansion.extension).some(saysPart)
   return isPart ? [...listed, ...listed.map(({ system }) => ({ system, filters: [UNKNOWN_FILTER] }))] : listed
 }
@@ -94,14 +94,14 @@ type Parents = ReadonlyMap<string, readonly string[]>
 type Hierarchy = { readonly up: ReadonlySet<string>; readonly down: ReadonlySet<string> }
 
 function hierarchyIn(properties: unknown): Hierarchy {
-  const named = (name: string): ReadonlySet<string> =>
+  const namedConcepts = (name: string): ReadonlySet<string> =>
     new Set([
       name,
       ...elementsIn(properties).flatMap(({ uri, code }) =>
         uri === `http://hl7.org/fhir/concept-properties#${name}` ? [String(code)] : [],
       ),
     ])
-  return { up: named('parent'), down: named('child') }
+  return { up: namedConcepts('parent'), down: namedConcepts('child') }
 }
 
 function parentsIn(concepts: unknown, { up, down }: Hierarchy): Parents {
@@ -125,15 +125,15 @@ function parentsIn(concepts: unknown, { up, down }: Hierarchy): Parents {
 }
 
 /** Maximum ancestors of all codes in sum. `named`: parents read to find them, a measure of time. Systems above a limit are unusable. */
-const MOST_ABOVE = { codes: 1_000_000, characters: 20_000_000, named: 4_000_000 }
+const MAX_ABOVE = { codes: 1_000_000, characters: 20_000_000, named: 4_000_000 }
 
-const tooManyAbove = (what: keyof typeof MOST_ABOVE): UnusableDefinition =>
+const tooManyAbove = (limit: keyof typeof MAX_ABOVE): UnusableDefinition =>
   new UnusableDefinition(
     {
-      codes: `Its codes have more than ${MOST_ABOVE.codes} codes above them, in sum`,
-      characters: `The codes above its codes have more than ${MOST_ABOVE.characters} characters, in sum`,
-      named: `Above its codes others are named more than ${MOST_ABOVE.named} times, in sum`,
-    }[what],
+      codes: `Its codes have more than ${MAX_ABOVE.codes} codes above them, in sum`,
+      characters: `The codes above its codes have more than ${MAX_ABOVE.characters} characters, in sum`,
+      named: `Above its codes others are named more than ${MAX_ABOVE.named} times, in sum`,
+    }[limit],
   )
 
 /** Returns the ancestors of each code. A code is never its own ancestor, even if a cycle leads back to it. */
@@ -152,9 +152,9 @@ function aboveEach(parents: Parents): ReadonlyMap<string, readonly string[]> | U
       for (const further of next) above.add(further)
       named += next.length
       characters += each.length
-      if (codes + above.size > MOST_ABOVE.codes) return tooManyAbove('codes')
-      if (characters > MOST_ABOVE.characters) return tooManyAbove('characters')
-      if (named > MOST_ABOVE.named) return tooManyAbove('named')
+      if (codes + above.size > MAX_ABOVE.codes) return tooManyAbove('codes')
+      if (characters > MAX_ABOVE.characters) return tooManyAbove('characters')
+      if (named > MAX_ABOVE.named) return tooManyAbove('named')
     }
     above.delete(code)
     codes += above.size

@@ -15,17 +15,17 @@ export const isTypeOfR4 = (type: string): boolean => Object.hasOwn(R4.shapes, ty
 export function unsupportedReasonOf({ resourceType, url, kind, type, derivation, fhirVersion }: Resource): string | undefined {
   if (resourceType !== 'StructureDefinition') return undefined
   if (kind === 'logical') return 'It is a logical model, which no resource is checked against'
-  if (typeof fhirVersion === 'string' && !isR4Version(fhirVersion)) return `It is of FHIR ${fhirVersion.slice(0, SHOWN)}`
-  if (derivation !== 'constraint' || isOfType(url)) return "It defines a type, and those are R4's"
-  if (typeof type !== 'string' || !isTypeOfR4(type)) return `R4 has no type ${String(type).slice(0, SHOWN)}`
+  if (typeof fhirVersion === 'string' && !isR4Version(fhirVersion)) return `It is of FHIR ${fhirVersion.slice(0, MAX_CHARACTERS)}`
+  if (derivation !== 'constraint' || isTypeDefinition(url)) return "It defines a type, and those are R4's"
+  if (typeof type !== 'string' || !isTypeOfR4(type)) return `R4 has no type ${String(type).slice(0, MAX_CHARACTERS)}`
   return undefined
 }
 
 /** Maximum characters of the definition that a reason quotes. */
-const SHOWN = 60
+const MAX_CHARACTERS = 60
 const BASE = 'http://hl7.org/fhir/StructureDefinition/'
 
-const isOfType = (url: unknown): boolean => typeof url === 'string' && r4TypeOfUrl(url) !== undefined
+const isTypeDefinition = (url: unknown): boolean => typeof url === 'string' && r4TypeOfUrl(url) !== undefined
 
 /** Returns the R4 type that is defined under a URL, or undefined. */
 export function r4TypeOfUrl(url: string): string | undefined {

@@ -11,12 +11,12 @@ import { elementOf, elementsOf } from '../type-elements.ts'
 import { isTypeOfR4 } from './supported-definitions.ts'
 
 /** Maximum warnings about elements. One more warning counts the others. */
-const MOST = 20
+const MAX_NAMES = 20
 /** Base types (`GENERAL`) and types of FHIRPath, which profiles may name besides the types that resources use. */
 const GENERAL: ReadonlySet<string> = new Set(['Resource', 'DomainResource', 'Element', 'BackboneElement'])
 const FHIRPATH = 'http://hl7.org/fhirpath/'
 /** Elements of every primitive, which has no shape of its own. */
-const OF_EACH: ReadonlySet<string> = new Set(['id', 'extension', 'value'])
+const COMMON_MEMBERS: ReadonlySet<string> = new Set(['id', 'extension', 'value'])
 
 /** Returns warnings about unknown names. `base`: base of the profile, if it is loaded. */
 export function findUnknownNames(definition: Resource, base: Profile | undefined): readonly Issue[] {
@@ -25,16 +25,16 @@ export function findUnknownNames(definition: Resource, base: Profile | undefined
   if (typeof type !== 'string' || !Array.isArray(elements)) return []
   const sliced = slicedIn(elements, definition, base)
   const typesAt = typesBelow(type)
-  const told = elements.filter(isElement).flatMap((element, i) => {
-    const place = `StructureDefinition.${part}.element[${i}]`
-    return [...whyNoPath(element, typesAt), ...whyNoType(element), ...whyNoSlice(element, typesAt, sliced)].map((text) =>
-      warning(place, text),
+  const problems = elements.filter(isElement).flatMap((element, i) => {
+    const location = `StructureDefinition.${part}.element[${i}]`
+    return [...pathProblems(element, typesAt), ...typeProblems(element), ...sliceProblems(element, typesAt, sliced)].map((text) =>
+      warning(location, text),
     )
   })
-  const more = told.length - MOST
+  const more = problems.length - MAX_NAMES
   return more <= 0
-    ? told
-    : [...told.slice(0, MOST), warning(`StructureDefinition.${part}`, `${more} more of its elements are not as R4 has them`)]
+    ? problems
+    : [...problems.slice(0, MAX_NAMES), warning(`StructureDefinition.${part}`, `${more} more of its elements are not as R4 has them`)]
 }
 
 const warning = (expression: string, text: string): Issue => ({ severity: 'warning', code: 'business-rule', expression, text })
@@ -42,7 +42,7 @@ const warning = (expression: string, text: string): Issue => ({ severity: 'warni
 const hasElements = (part: unknown): part is { readonly element: readonly unknown[] } =>
   isElement(part) && Array.isArray(part.element) && part.element.length > 0
 
-const whyNoPath = ({ path }: Element, typesAt: TypesAt): readonly string[] =>
+const pathProblems = ({ path }: Element, typesAt: TypesAt): readonly string[] =>
   typesAt(namesIn(path)).length > 0 ? [] : [`R4 has no element ${clipText(String(path))}: nothing can be there`]
 
 const namesIn = (path: unknown): readonly string[] => String(path).split('.').slice(1)
@@ -52,10 +52,10 @@ type TypesAt = (names: readonly string[]) => readonly string[]
 
 /** Looks up types below a type. Caches each step by its types, because a choice within a choice leads to many. */
 function typesBelow(type: string): TypesAt {
-  const known = new Map<string, Step>()
+  const steps = new Map<string, Step>()
   const stepOf = (types: readonly string[]): Step => {
-    const step = known.get(types.join()) ?? { types, next: new Map() }
-    known.set(types.join(), step)
+    const step = steps.get(types.join()) ?? { types, next: new Map() }
+    steps.set(types.join(), step)
     return step
   }
   const first = stepOf([type])
@@ -81,11 +81,11 @@ function typesOf(type: string, name: string): readonly string[] {
   }
   const found = elementOf(type, name)
   if (found !== undefined) return [found.type]
-  if (!OF_EACH.has(name) || GENERAL.has(type) || Object.keys(elementsOf(type)).length > 0) return []
+  if (!COMMON_MEMBERS.has(name) || GENERAL.has(type) || Object.keys(elementsOf(type)).length > 0) return []
   return [name === 'extension' ? 'Extension' : 'string']
 }
 
-function whyNoType({ type }: Element): readonly string[] {
+function typeProblems({ type }: Element): readonly string[] {
   const codes = (Array.isArray(type) ? type.filter(isElement) : []).map(({ code }) => String(code))
   const unknown = codes.filter((code) => !isTypeOfR4(code) && !GENERAL.has(code) && !code.startsWith(FHIRPATH))
   return unknown.map((code) => `R4 has no type ${clipText(code)}: nothing is of it`)
@@ -93,8 +93,8 @@ function whyNoType({ type }: Element): readonly string[] {
 
 /** Returns the paths of sliced elements. undefined: they are not known without the base. */
 function slicedIn(elements: readonly unknown[], { snapshot, baseDefinition, type }: Resource, base: Profile | undefined) {
-  const isOfR4 = withoutVersion(String(baseDefinition)) === `http://hl7.org/fhir/StructureDefinition/${type}`
-  if (!hasElements(snapshot) && !isOfR4 && base?.isWhole !== true) return undefined
+  const isR4Base = withoutVersion(String(baseDefinition)) === `http://hl7.org/fhir/StructureDefinition/${type}`
+  if (!hasElements(snapshot) && !isR4Base && base?.isWhole !== true) return undefined
   const own = elements.filter(isElement).flatMap(({ path, slicing }) => (slicing === undefined ? [] : [String(path)]))
   const before = (base?.elements ?? []).flatMap(({ id, slicing }) => (slicing === undefined ? [] : [id.replace(/:[^.]*/g, '')]))
   return new Set([...own, ...before])
@@ -103,7 +103,7 @@ function slicedIn(elements: readonly unknown[], { snapshot, baseDefinition, type
 /** Elements that need no declared slicing: extensions are sliced by url, choices by type. */
 const IMPLIED = /\.(?:extension|modifierExtension)$|\[x\]$/
 
-function whyNoSlice({ path, sliceName }: Element, typesAt: TypesAt, sliced: ReadonlySet<string> | undefined): readonly string[] {
+function sliceProblems({ path, sliceName }: Element, typesAt: TypesAt, sliced: ReadonlySet<string> | undefined): readonly string[] {
   if (sliced === undefined || typeof sliceName !== 'string' || sliced.has(String(path)) || IMPLIED.test(String(path))) return []
   if (isForm(namesIn(path), typesAt)) return []
   return [`Nothing says what tells slices of ${clipText(String(path))} apart: nothing is of the slice ${clipText(sliceName)}`]

@@ -67,12 +67,12 @@ describe('two definitions of one canonical URL', () => {
     [definitions, definitions.toReversed()].map((each) => buildPackage({ name: 'a', version: '1' }, each, () => false, comparePrecedence))
 
   it('are reduced to the preferred version in any order, and the other is reported', () => {
-    for (const { made, leftOut } of both(
+    for (const { content, leftOut } of both(
       valueSet({ version: '1.9.0' }),
       valueSet({ version: '1.10.0' }),
       valueSet({ version: '2', status: 'retired' }),
     )) {
-      expect(made.valueSets[url]?.version).toBe('1.10.0')
+      expect(content.valueSets[url]?.version).toBe('1.10.0')
       expect(leftOut.toSorted((a, b) => (a.reason < b.reason ? -1 : 1))).toEqual([
         { url, reason: 'That of version 1.9.0 does not count beside that of version 1.10.0' },
         { url, reason: 'That of version 2 does not count beside that of version 1.10.0' },
@@ -81,15 +81,15 @@ describe('two definitions of one canonical URL', () => {
   })
 
   it('are reduced to one even if they are profiles of different types', () => {
-    for (const { made, leftOut } of both(profile('Patient', { version: '2' }), profile('Basic', {}))) {
-      expect(Object.entries(made.profiles).flatMap(([type, file]) => Object.keys(file).map(() => type))).toEqual(['Patient'])
+    for (const { content, leftOut } of both(profile('Patient', { version: '2' }), profile('Basic', {}))) {
+      expect(Object.entries(content.profiles).flatMap(([type, file]) => Object.keys(file).map(() => type))).toEqual(['Patient'])
       expect(leftOut).toEqual([{ url, reason: 'That of no version does not count beside that of version 2' }])
     }
   })
 
   it('are reduced to the first if their versions are equal', () => {
     const [first] = both(valueSet({ version: '1' }), valueSet({ version: '1', compose: { include: [{ system: 'other' }] } }))
-    expect(first!.made.valueSets[url]?.include).toEqual([{ system: url }])
+    expect(first!.content.valueSets[url]?.include).toEqual([{ system: url }])
     expect(first!.leftOut).toEqual([{ url, reason: 'That of version 1 is there more than once: the first counts' }])
   })
 })
