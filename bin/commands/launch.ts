@@ -12,7 +12,7 @@ type Options = ServerLocationOptions & Launch
 const launch = new Command('launch')
   .description('print a launch: the value that an app gets as the parameter launch; it works once, for ten minutes')
   .requiredOption('--client <id>', 'the app that is launched, registered for the scope launch')
-  .option('--user <name>', 'the user who launches it; no other user can continue')
+  .option('--user <name>', 'user of the launch; no other user can continue it')
   .option('--patient <id>', 'the patient in context, without the type')
   .option('--encounter <id>', 'the encounter in context, without the type; it brings its patient')
   .option('--tenant <name>', 'tenant of the patient, where each tenant has its own data')

@@ -164,8 +164,7 @@ const samplePatient = (): string => readdirSync(SAMPLE).sort()[0]!.replace(/\..*
 function greeting(base: string, options: Options, { access, tenancy }: Config, hasSample: boolean): string {
   const calls = hasSample ? callsOf(base, samplePatient()) : firstCalls(base, locationOptions(options))
   const storage = options.memory ? 'Nothing is kept.' : `Everything is kept in ${options.data}.`
-  const mode =
-    access === 'open' ? 'Open mode (--open): nobody is asked for a token, loopback only.' : 'Every request needs an access token.'
+  const mode = access === 'open' ? 'Open mode (--open): requests need no token, loopback only.' : 'Every request needs an access token.'
   const commands =
     access === 'open'
       ? calls

@@ -1,4 +1,4 @@
-/** `fhir user`: administers the users who may log in. */
+/** `fhir user`: administers the user accounts. */
 import { Command } from 'commander'
 import { addUser, changePassword, removeUser, toUser } from '../../lambdas/runtime/control/administration.ts'
 import { print, warn } from '../output.ts'
@@ -69,7 +69,7 @@ const remove = new Command('remove')
   })
 
 export const userCommand = new Command('user')
-  .description('add, list, change and remove users who may log in')
+  .description('add, list, change and remove user accounts')
   .addCommand(withExamples(withLocationOptions(add), ["npm run -s fhir -- user add jane --scope 'user/*.rs' --fhir-user Practitioner/1"]))
   .addCommand(withExamples(withLocationOptions(list), ['npm run -s fhir -- user list --json']))
   .addCommand(withExamples(withLocationOptions(password), ['npm run -s fhir -- user password jane']))

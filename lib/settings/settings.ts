@@ -190,7 +190,7 @@ export function settingsOf(input: Readonly<Partial<Settings>>): Settings {
   refuse(/^[a-z][a-z0-9-]{0,19}$/.test(stage) ? undefined : stage, (name) => `"${name}" is no stage: a to z, 0 to 9 and -, at most 20`)
   refuse(
     access === 'open' ? account : undefined,
-    (id) => `access "open" lets anybody do anything: not in an account (${id}), use "token" or "iam"`,
+    (id) => `access "open" allows every request without a token: not in an account (${id}), use "token" or "iam"`,
   )
   refuse(
     Object.keys(service).find((name) => !SETTINGS.some((each) => each.name === name)),

@@ -47,7 +47,7 @@ describe('the API', () => {
   })
 
   it('is open on one machine only, never in an AWS account', () => {
-    expect(() => settingsOf({ access: 'open', account: '111111111111' })).toThrow('access "open" lets anybody do anything')
+    expect(() => settingsOf({ access: 'open', account: '111111111111' })).toThrow('access "open" allows every request without a token')
     expect(JSON.stringify(local)).toContain('000000000000')
     const methods = Object.values(resourcesOfType(local.service, 'AWS::ApiGateway::Method'))
     expect(new Set(methods.map(({ AuthorizationType }) => AuthorizationType))).toEqual(new Set(['NONE']))

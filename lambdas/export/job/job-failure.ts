@@ -16,7 +16,7 @@ export const STEP_TERMINATED_REASON = `The export was given up: a step of it was
 
 /** Reason of a job that cannot determine which resources it would omit. */
 export const DAMAGED_STORE_REASON =
-  'The export could not be finished: what is stored is damaged, and nobody can tell which resources would be missing'
+  'The export could not be finished: what is stored is damaged, so it is unknown which resources would be missing'
 
 /** Reason of a job that started before a point-in-time restore: its files may hold resources that the restored store lacks. */
 export const RESTORED_STORE_REASON =

@@ -122,7 +122,7 @@ async function readGroups(reader: GroupReader, id: string, asOf: number): Promis
 }
 
 /** Reason of a job with a damaged Group: its members cannot be determined. */
-const DAMAGED = 'What is stored of the Group, or of one in it, is damaged: nobody can tell who its members are'
+const DAMAGED = 'What is stored of the Group, or of one in it, is damaged, so its members are unknown'
 
 const tooMany = (): ExportFault =>
   new ExportFault(
