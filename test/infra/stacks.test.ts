@@ -17,12 +17,12 @@ describe.each(stageEntries)('the stacks: %s', (_stage, stacks) => {
     expect(cycleOf(service)).toBeUndefined()
   })
 
-  it('refer from what runs to what lasts, never back', () => {
+  it('refer from the service stack to the data stack, never back', () => {
     expect(JSON.stringify(data)).not.toContain('Fn::ImportValue')
     expect(JSON.stringify(service)).toContain('Fn::ImportValue')
   })
 
-  it('name nothing: the same can stand twice', () => {
+  it('set no physical names, so that a second stage can be deployed beside the first', () => {
     const named =
       /^(?:TableName|BucketName|FunctionName|RoleName|PolicyName|DomainName|TopicName|QueueName|StateMachineName|LogGroupName|AlarmName|DashboardName|GroupName|AliasName)$/
     const found = resources.flatMap(([id, { Type, Properties = {} }]) =>
@@ -35,7 +35,7 @@ describe.each(stageEntries)('the stacks: %s', (_stage, stacks) => {
     expect(found).toEqual([])
   })
 
-  it('keep the data when they are deleted, which takes a second word, and nothing of a creation that failed', () => {
+  it('require a second step to delete them, keep the data then, and keep nothing of a failed creation', () => {
     expect(stacks.isProtected).toBe(true)
     const lasting = Object.entries<Tree>(data.Resources).filter(([, { Type }]) => LASTING.test(Type))
     expect(lasting.length).toBeGreaterThanOrEqual(5)
@@ -44,7 +44,7 @@ describe.each(stageEntries)('the stacks: %s', (_stage, stacks) => {
     }
   })
 
-  it('make what is protected from deletion after all that may fail', () => {
+  it('create protected resources after all resources that may fail', () => {
     const of = (type: RegExp) => Object.keys(data.Resources).filter((id) => type.test(data.Resources[id].Type))
     const waitedFor = (id: string): ReadonlySet<string> =>
       new Set([id, ...referencesOf(data.Resources[id], data.Resources)].flatMap((each) => (each === id ? [] : [each, ...waitedFor(each)])))
@@ -86,7 +86,7 @@ describe.each(stageEntries)('the stacks: %s', (_stage, stacks) => {
     for (const log of Object.values(resourcesOfType(service, 'AWS::Logs::LogGroup'))) expect(log.KmsKeyId).toBeDefined()
   })
 
-  it('take nothing but TLS', () => {
+  it('accept only TLS', () => {
     for (const { PolicyDocument } of Object.values(resourcesOfType(data, 'AWS::S3::BucketPolicy'))) {
       const denials = PolicyDocument.Statement.filter(({ Effect }: Tree) => Effect === 'Deny').map(({ Condition }: Tree) => Condition)
       expect(denials).toContainEqual({ Bool: { 'aws:SecureTransport': 'false' } })
@@ -106,7 +106,7 @@ describe.each(stageEntries)('the stacks: %s', (_stage, stacks) => {
     }
   })
 
-  it('forget kept queries after three days, lists of tokens after two, records nobody took after 90, and large bodies never', () => {
+  it('expire stored queries after 3 days, token lists after 2, failed records after 90, and large bodies never', () => {
     const bucket = Object.entries(resourcesOfType(data, 'AWS::S3::Bucket')).find(([id]) => id.startsWith('DataBucket'))![1]
     const expiring = bucket.LifecycleConfiguration.Rules.filter((rule: Tree) => rule.ExpirationInDays !== undefined)
     expect(expiring.map(({ Prefix, ExpirationInDays }: Tree) => [Prefix, ExpirationInDays])).toEqual([
@@ -125,7 +125,7 @@ describe.each(stageEntries)('the stacks: %s', (_stage, stacks) => {
     }
   })
 
-  it('let logs end', () => {
+  it('expire logs', () => {
     for (const { RetentionInDays } of Object.values(resourcesOfType(service, 'AWS::Logs::LogGroup'))) expect(RetentionInDays).toBe(90)
   })
 
@@ -142,7 +142,7 @@ describe.each(stageEntries)('the stacks: %s', (_stage, stacks) => {
     expect(wild).toEqual([])
   })
 
-  it('give every function what its ports need in its environment, and no settings that are the defaults', () => {
+  it('give every function the variables of its ports, and no setting that equals its default', () => {
     for (const [name, { Environment }] of Object.entries(functionsOf(service))) {
       const variables = Object.keys(Environment?.Variables ?? {})
       expect([name, variables.filter((each) => !isKnown(each))]).toEqual([name, []])
@@ -247,10 +247,9 @@ describe('the table of resources', () => {
   })
 
   // A stream's view cannot be changed once it is followed, and a replica in another region needs both.
-  it('streams what is written, and what was there before', () =>
-    expect(table.StreamSpecification).toEqual({ StreamViewType: 'NEW_AND_OLD_IMAGES' }))
+  it('streams new and old images', () => expect(table.StreamSpecification).toEqual({ StreamViewType: 'NEW_AND_OLD_IMAGES' }))
 
-  it('takes a load at once where it is told to, up to a limit of costs', () => {
+  it('has the configured warm throughput and the configured maximum', () => {
     expect(table).toMatchObject({
       WarmThroughput: { ReadUnitsPerSecond: 20_000, WriteUnitsPerSecond: 8_000 },
       WriteOnDemandThroughputSettings: { MaxWriteRequestUnits: 20_000 },
@@ -258,8 +257,8 @@ describe('the table of resources', () => {
   })
 })
 
-describe('what is deployed, type by type and permission by permission', () => {
-  it('what lasts', () => expect(digest(demo.data)).toMatchSnapshot())
-  it('what runs', () => expect(digest(signed.service)).toMatchSnapshot())
-  it('what runs and gives tokens', () => expect(digest(tokens.service)).toMatchSnapshot())
+describe('Deployed resources and permissions', () => {
+  it('match the snapshot of the data stack', () => expect(digest(demo.data)).toMatchSnapshot())
+  it('match the snapshot of the service stack', () => expect(digest(signed.service)).toMatchSnapshot())
+  it('match the snapshot of the service stack with access "token"', () => expect(digest(tokens.service)).toMatchSnapshot())
 })
