@@ -9,7 +9,7 @@ import type { Authorize } from '../client/http-post.ts'
 import { renewingAuthorizer } from '../client/token-renewal.ts'
 import { dataOption, parseBaseUrl, sigv4Option } from './options.ts'
 import { readText } from './read-text.ts'
-import { BASE_URL_HELP, selectBaseUrl } from './server-meant.ts'
+import { BASE_URL_HELP, selectBaseUrl } from './server-url.ts'
 
 export type AuthorizationOptions = {
   readonly to: string

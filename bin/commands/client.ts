@@ -24,7 +24,7 @@ import {
   warnAboutTenants,
   withAdministration,
   withLocationOptions,
-} from './administered.ts'
+} from './administration.ts'
 import { withExamples } from './options.ts'
 import { readText } from './read-text.ts'
 import { clientRowOf, describeClient, type JsonOptions, printClient } from './registered-client.ts'

@@ -9,11 +9,11 @@ import type { RequestedExport } from '../export/kick-off.ts'
 import type { OmittedTypes } from '../export/manifest.ts'
 import { DEFAULT_RETRY_POLICY } from '../export/retrying-requests.ts'
 import { errorMessageOf, formatCount, ignoreStreamErrors, print, printError, toOneLine, warn } from '../output.ts'
-import { collectOption } from './administered.ts'
+import { collectOption } from './administration.ts'
 import { missingTokenHint, type ResolvedAuthorization, resolveAuthorization } from './authorize.ts'
 import { dataOption, parseBaseUrl, sigv4Option, withExamples } from './options.ts'
 import { readText } from './read-text.ts'
-import { BASE_URL_HELP, selectBaseUrl } from './server-meant.ts'
+import { BASE_URL_HELP, selectBaseUrl } from './server-url.ts'
 
 type Options = {
   readonly to: string

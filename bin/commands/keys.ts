@@ -8,7 +8,7 @@ import {
   signingKeyAt,
 } from '../../lambdas/runtime/control/administration.ts'
 import { print } from '../output.ts'
-import { formatTable, type ServerLocationOptions, withAdministration, withLocationOptions } from './administered.ts'
+import { formatTable, type ServerLocationOptions, withAdministration, withLocationOptions } from './administration.ts'
 import { withExamples } from './options.ts'
 
 const list = new Command('list')

@@ -4,7 +4,7 @@ import { addLaunch, type Launch } from '../../lambdas/runtime/control/administra
 import { requestLaunchAt } from '../../lambdas/runtime/control/launch-command.ts'
 import { nameOfOperator } from '../../lambdas/runtime/operator-name.ts'
 import { print } from '../output.ts'
-import { type ServerLocationOptions, withAdministration, withLocationOptions } from './administered.ts'
+import { type ServerLocationOptions, withAdministration, withLocationOptions } from './administration.ts'
 import { serverLocationOf, withExamples } from './options.ts'
 
 type Options = ServerLocationOptions & Launch

@@ -17,7 +17,7 @@ import {
 } from '../../lambdas/runtime/control/package-commands.ts'
 import { dataFolderAt } from '../../lambdas/runtime/control/server-socket.ts'
 import { formatCount, print, toOneLine, warn } from '../output.ts'
-import { formatTable, readStageDeployment, type ServerLocationOptions, withLocationOptions } from './administered.ts'
+import { formatTable, readStageDeployment, type ServerLocationOptions, withLocationOptions } from './administration.ts'
 import { serverLocationOf, withExamples } from './options.ts'
 
 /** Maximum warnings of one kind that are printed. The others are only counted. */

@@ -1,7 +1,7 @@
 /** `fhir redrive`: sends records again that a stage's functions could not process, after the cause is fixed. */
 import { Command } from 'commander'
 import { print, toOneLine, warn } from '../output.ts'
-import { readStageDeployment } from './administered.ts'
+import { readStageDeployment } from './administration.ts'
 import { withExamples } from './options.ts'
 
 const command = new Command('redrive')

@@ -11,7 +11,7 @@ import {
   warnAboutTenants,
   withAdministration,
   withLocationOptions,
-} from './administered.ts'
+} from './administration.ts'
 import { withExamples } from './options.ts'
 
 type Added = ServerLocationOptions & { readonly scope?: readonly string[]; readonly tenant?: readonly string[]; readonly fhirUser?: string }

@@ -4,7 +4,7 @@
  * file as well.
  */
 import { toOutcomeJson } from './gateway-errors.ts'
-import { REFUSED_FUNCTION_CODE } from './viewer-answer.ts'
+import { REFUSED_FUNCTION_CODE } from './viewer-response.ts'
 
 /** Claim that identifies the client, by external `issuer`. Such clients have names like `app@auth.example.org`. */
 export type ClientClaimNames = Readonly<Record<string, string>>

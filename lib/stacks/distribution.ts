@@ -29,7 +29,7 @@ import { CLIENT_ADDRESS_HEADER } from '../../lambdas/http/gateway-contract.ts'
 import { EXPORT_FILES_PATTERN } from '../edge/export-files.ts'
 import { toOutcomeJson } from '../edge/gateway-errors.ts'
 import { ORIGIN_SECRET_HEADER, type OriginSecret } from '../edge/origin-secret.ts'
-import { REFUSED_FUNCTION_CODE } from '../edge/viewer-answer.ts'
+import { REFUSED_FUNCTION_CODE } from '../edge/viewer-response.ts'
 import { type CustomDomain, localOriginOf, type Settings } from '../settings/settings.ts'
 import { GATEWAY_STAGE } from './fhir-api.ts'
 

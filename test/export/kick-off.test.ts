@@ -1,6 +1,6 @@
 /** Kick-off of exports: requests rejected before a job exists, and the job of an accepted one. Specification 4.5, 3.1, 5.5 */
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
-import { removeJobData } from '../../lambdas/export/job/remove-files.ts'
+import { removeJobData } from '../../lambdas/export/job/file-removal.ts'
 import { readNamedPatients } from '../../lambdas/export/plan/named-patients.ts'
 import type { Client } from '../../lambdas/ports/rows/clients.ts'
 import { MemoryBlobs } from '../fixtures/memory/blobs.ts'

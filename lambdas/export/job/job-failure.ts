@@ -1,8 +1,8 @@
 /** Ends a job that cannot be finished: stores the reason and removes its files. */
 import type { ExportParts } from '../step-types.ts'
+import { removeJobData } from './file-removal.ts'
 import type { Job } from './job.ts'
 import { changeJob, setError } from './job-transitions.ts'
-import { removeJobData } from './remove-files.ts'
 
 /** Reason of a job whose workflow used up its retries. */
 export const UNAVAILABLE_REASON = 'The export could not be finished: what it reads or writes could not be used for a long time'

@@ -3,11 +3,11 @@ import type { Workflow } from '../../ports/execution/workflow.ts'
 import type { ExportParts } from '../step-types.ts'
 import { forEachCollectingErrors } from './error-aggregation.ts'
 import { recordFailedAttempt } from './failed-attempts.ts'
+import { removeJobData, removeTemporaryData } from './file-removal.ts'
 import { executionNameOf, JOB_ROWS, type Job } from './job.ts'
 import { failJob } from './job-failure.ts'
 import { changeJob, incrementAttempt, isUnderWay, readJob } from './job-transitions.ts'
 import { fileExpiryOf } from './lifetimes.ts'
-import { removeJobData, removeTemporaryData } from './remove-files.ts'
 
 type Rows = Pick<ExportParts, 'rows'>
 type Parts = Pick<ExportParts, 'rows' | 'blobs' | 'now'>

@@ -4,9 +4,9 @@
  */
 import { operationOutcomeOf } from '../../fhir/outcome.ts'
 import { MachineFault } from '../../ports/faults.ts'
+import { removeTemporaryData } from '../job/file-removal.ts'
 import { blobPrefixOf, fileKeyOf, type Job, type JobFile, rangeRowsOf, segmentRowsOf } from '../job/job.ts'
 import { changeJob, setComplete } from '../job/job-transitions.ts'
-import { removeTemporaryData } from '../job/remove-files.ts'
 import { readJobScope } from '../plan/job-scope.ts'
 import type { Segment, TailBlob, WrittenFile } from '../plan/segment.ts'
 import { OMISSION_TEXTS } from '../select/omission-reason.ts'

@@ -19,7 +19,7 @@ import {
   pickItems,
   testOf,
   unionOf,
-} from './compiled.ts'
+} from './compiled-expression.ts'
 import type { TypeDefinitions } from './definitions.ts'
 import { expressionSizeOf } from './expression-size.ts'
 import { compileCall, integerLiteralOf } from './functions.ts'

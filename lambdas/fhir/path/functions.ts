@@ -16,7 +16,7 @@ import {
   pickItems,
   testOf,
   unionOf,
-} from './compiled.ts'
+} from './compiled-expression.ts'
 import { OPERATORS } from './operators.ts'
 import type { Ast, CallNode } from './parse.ts'
 import { UnsupportedExpression } from './tokens.ts'

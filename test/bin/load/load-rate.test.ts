@@ -1,6 +1,6 @@
 /** The rate of a load and its estimate, with a clock that the test sets. */
 import { expect, it } from '@jest/globals'
-import { LoadRate } from '../../../bin/load/pace.ts'
+import { LoadRate } from '../../../bin/load/load-rate.ts'
 
 function paced() {
   const time = { now: 1_000 }
