@@ -7,9 +7,9 @@ import { afterAll, beforeAll, it } from '@jest/globals'
 import { readConfig } from '../../lambdas/runtime/config.ts'
 import { type EmbeddedServer, openEmbeddedServer } from '../../lambdas/runtime/embedded/server.ts'
 import { eventually } from '../fixtures/eventually.ts'
-import { type Credentials, tokenProviderOf } from '../fixtures/given-tokens.ts'
 import { failOnReport } from '../fixtures/never-reports.ts'
 import type { Tree } from '../fixtures/resources.ts'
+import { type Credentials, tokenProviderOf } from '../fixtures/token-provider.ts'
 
 export type { Tree }
 

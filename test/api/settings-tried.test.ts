@@ -7,9 +7,9 @@ import { readConfig, SETTINGS, type SettingKind, variableOf } from '../../lambda
 import { runFhirWithEnvironment } from '../bin/process.ts'
 import { isFullRun } from '../fixtures/long-runs.ts'
 import * as access from './settings-tried/access.ts'
-import * as keeping from './settings-tried/keeping.ts'
 import * as requests from './settings-tried/requests.ts'
-import type { SettingTrial } from './settings-tried/served.ts'
+import * as keeping from './settings-tried/retention.ts'
+import type { SettingTrial } from './settings-tried/setting-server.ts'
 
 type Name = (typeof SETTINGS)[number]['name']
 

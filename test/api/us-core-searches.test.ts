@@ -1,7 +1,7 @@
 /** The searches of US Core that the specification names, each row of its table over US Core's own examples. Specification 4.3 @cloud:here */
 import { beforeAll, expect, it } from '@jest/globals'
 import { US_CORE_EXAMPLES } from '../fixtures/us-core/examples.ts'
-import { meetsCriterion } from '../fixtures/us-core/searched.ts'
+import { meetsCriterion } from '../fixtures/us-core/search-criteria.ts'
 import { itOnEmbedded, type Tree, withServer } from './server.ts'
 
 const { base, get, post } = withServer()

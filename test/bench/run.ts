@@ -1,12 +1,12 @@
 /**
- * `npm run bench`: what the server does against floors (rates.ts). `npm run bench -- worst`: what the worst requests do to it (worst.ts).
+ * `npm run bench`: what the server does against floors (rates.ts). `npm run bench -- worst`: what the worst requests do to it (worst-requests.ts).
  * `npm run bench -- auth`: what it costs to know who asks (auth.ts). `npm run bench -- export`: exports (export.ts).
  * `npm run bench -- profiles`: the check against US Core (profiles.ts). `npm run bench -- disk`: documents in OpenSearch (disk.ts).
  */
 import { stopAll } from './served.ts'
 
 const BENCHES: Readonly<Record<string, () => Promise<unknown>>> = {
-  worst: () => import('./worst.ts'),
+  worst: () => import('./worst-requests.ts'),
   auth: () => import('./auth.ts'),
   export: () => import('./export.ts'),
   profiles: () => import('./profiles.ts'),

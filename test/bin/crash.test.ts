@@ -4,7 +4,7 @@ import type { Tree } from '../api/server.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { eventually } from '../fixtures/eventually.ts'
 import { caseCountOf } from '../fixtures/long-runs.ts'
-import { createPrintedRandom } from '../fixtures/printed-random.ts'
+import { createPrintedRandom } from '../fixtures/seeded-random.ts'
 import { fetchJson, startOpenServer } from './process.ts'
 
 const ROUNDS = caseCountOf(3, 30)

@@ -6,10 +6,10 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { describe, expect, it } from '@jest/globals'
 import { freePort } from '../engines/engine.ts'
-import { isAlive } from '../fixtures/alive.ts'
 import { newFolder, runAtEnd } from '../fixtures/at-end.ts'
 import { isProgramUsable, itRequiring } from '../fixtures/needing.ts'
 import { PAGES } from '../fixtures/pages.ts'
+import { isAlive } from '../fixtures/running-process.ts'
 import { fetchJson, startOpenServer, startOpenServerUnder } from './process.ts'
 
 describe('fhir start', () => {

@@ -1,7 +1,7 @@
 /** https://github.com/Vermonster/fhir-kit-client */
 import { Client } from 'fhir-kit-client'
 import type { Tree } from '../fixtures/resources.ts'
-import { createdKeysOf, criterion, expectSame, person, rejectionStatusOf, SYSTEM, transactionOf } from './expected.ts'
+import { createdKeysOf, criterion, expectSame, person, rejectionStatusOf, SYSTEM, transactionOf } from './expectations.ts'
 import type { ClientSteps } from './steps.ts'
 
 const NAME = 'fhir-kit-client'

@@ -1,7 +1,7 @@
 /** Of SMART Health IT. https://github.com/smart-on-fhir/client-js */
 import imported from 'fhirclient/lib/FhirClient.js'
 import type { Tree } from '../fixtures/resources.ts'
-import { createdKeysOf, criterion, expectSame, person, rejectionStatusOf, transactionOf } from './expected.ts'
+import { createdKeysOf, criterion, expectSame, person, rejectionStatusOf, transactionOf } from './expectations.ts'
 import type { ClientSteps } from './steps.ts'
 
 /** Its module is of CommonJS, whose default is a member. */

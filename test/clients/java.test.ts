@@ -2,8 +2,8 @@
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { commandOf, installProgram, type JavaProgram } from '../engines/java.ts'
+import { serveToClients } from './client-server.ts'
 import { installBlockReason, runProgram } from './programs.ts'
-import { serveToClients } from './served.ts'
 import { STEPS, type StepResults } from './steps.ts'
 
 const CLIENT: JavaProgram = {

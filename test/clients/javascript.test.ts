@@ -1,9 +1,9 @@
 /** What clients in JavaScript do: each step by name. */
 import { beforeAll, describe, expect, it } from '@jest/globals'
+import { serveToClients } from './client-server.ts'
 import { fhirKitClient } from './fhir-kit-client.ts'
 import { fhirclientJs } from './fhirclient.ts'
 import { medplum } from './medplum.ts'
-import { serveToClients } from './served.ts'
 import { runSteps, STEPS, type StepResults } from './steps.ts'
 
 const base = serveToClients()

@@ -1,6 +1,6 @@
 /** https://www.medplum.com/docs/sdk/core.medplumclient */
 import type { Tree } from '../fixtures/resources.ts'
-import { createdKeysOf, criterion, expectSame, person, rejectionStatusOf, transactionOf } from './expected.ts'
+import { createdKeysOf, criterion, expectSame, person, rejectionStatusOf, transactionOf } from './expectations.ts'
 import type { ClientSteps } from './steps.ts'
 
 /** By a name that is no literal: its types need a package of their own, of all that R4 defines. */

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { cacheFolder } from '../engines/engine.ts'
 import { installOnce } from '../engines/install.ts'
+import { serveToClients } from './client-server.ts'
 import { installBlockReason, runProgram } from './programs.ts'
-import { serveToClients } from './served.ts'
 import { STEPS, type Step, type StepResults } from './steps.ts'
 
 const PACKAGES = ['fhirclient==4.4.0', 'fhirpy==2.3.1']

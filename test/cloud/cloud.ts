@@ -6,15 +6,15 @@ import { delimiter, dirname } from 'node:path'
 import { type RunningEngine, startAll } from '../engines/engine.ts'
 import { ministack } from '../engines/ministack.ts'
 import { opensearch } from '../engines/opensearch.ts'
-import type { Credentials } from '../fixtures/given-tokens.ts'
+import type { Credentials } from '../fixtures/token-provider.ts'
 import { OPEN_ACCESS, type Synthesizer } from './assembly.ts'
 import { type AwsCalls, awsCalls, type Tree } from './aws-calls.ts'
 import { type Deployment, deploy } from './deploy.ts'
 import { distributionOf } from './distribution.ts'
 import { type Front, startFront } from './front.ts'
-import { INVOKER_TYPES, type LocalDeployment, startLocalDeployment } from './here.ts'
+import { INVOKER_TYPES, type LocalDeployment, startLocalDeployment } from './local-deployment.ts'
 import type { RecordedCall } from './recorder.ts'
-import { registerAdministrator } from './registered.ts'
+import { registerAdministrator } from './registry.ts'
 
 export type CloudOptions = {
   readonly synthesize: Synthesizer

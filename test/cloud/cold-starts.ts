@@ -2,10 +2,10 @@
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Credentials } from '../fixtures/given-tokens.ts'
+import type { Credentials } from '../fixtures/token-provider.ts'
 import { LAKE_SCHEDULE } from './assembly.ts'
 import { startFunction } from './function-host.ts'
-import type { HostedDeployment } from './hosted.ts'
+import type { HostedDeployment } from './hosted-deployment.ts'
 
 const ROUNDS = 2
 

@@ -7,7 +7,7 @@ import { expect, it } from '@jest/globals'
 import { newId, type Tree } from '../api/server.ts'
 import { patient } from '../fixtures/resources.ts'
 import { OPEN_ACCESS } from './assembly.ts'
-import { runOnCloud } from './deployed.ts'
+import { runOnCloud } from './requested-deployment.ts'
 
 type Given = { readonly status: number; readonly headers: Headers; readonly body: Tree }
 

@@ -1,6 +1,6 @@
 /** What each interaction consumes, from the calls of the function that answered it, and what a million of them costs. */
 import type { Tree } from './aws-calls.ts'
-import type { LocalDeployment } from './here.ts'
+import type { LocalDeployment } from './local-deployment.ts'
 import type { RecordedCall } from './recorder.ts'
 import { UnitMeter } from './units.ts'
 

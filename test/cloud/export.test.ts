@@ -5,13 +5,12 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { clientOf, type Tree } from '../api/server.ts'
-import { tokenProviderOf } from '../fixtures/given-tokens.ts'
 import { patient } from '../fixtures/resources.ts'
+import { tokenProviderOf } from '../fixtures/token-provider.ts'
 import { LAKE_SCHEDULE } from './assembly.ts'
 import { type AwsCalls, awsCalls } from './aws-calls.ts'
 import type { DeploymentDescription } from './cloud.ts'
 import { invokeCustomResource, resultOf } from './custom-resource.ts'
-import { runOnCloud } from './deployed.ts'
 import {
   type FinishedExport,
   jobIdOf,
@@ -23,8 +22,9 @@ import {
   versionsOf,
 } from './exports.ts'
 import { type FunctionHost, functionHost } from './function-host.ts'
-import { type DeployedFunction, deployedFunctions } from './hosted.ts'
-import { register, registryOf } from './registered.ts'
+import { type DeployedFunction, deployedFunctions } from './hosted-deployment.ts'
+import { register, registryOf } from './registry.ts'
+import { runOnCloud } from './requested-deployment.ts'
 
 /** The functions of a deployment, run by this process. */
 async function ownFunctions({ awsEndpoint, searchEndpoint, assembly, deployment }: DeploymentDescription) {

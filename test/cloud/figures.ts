@@ -1,5 +1,5 @@
 /** Figures for lib/docs/cost.md, measured on the deployment. */
-import { tokenProviderOf } from '../fixtures/given-tokens.ts'
+import { tokenProviderOf } from '../fixtures/token-provider.ts'
 import { OPEN_ACCESS } from './assembly.ts'
 import type { Cloud } from './cloud.ts'
 import { measureColdStarts } from './cold-starts.ts'

@@ -6,9 +6,9 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { clientOf, newId, type TestResponse, type Tree } from '../api/server.ts'
 import { patient } from '../fixtures/resources.ts'
 import { awsCalls } from './aws-calls.ts'
-import { runOnCloud } from './deployed.ts'
 import { type RunningGateway, startGateway } from './gateway.ts'
-import { type HostedDeployment, hostDeployment } from './hosted.ts'
+import { type HostedDeployment, hostDeployment } from './hosted-deployment.ts'
+import { runOnCloud } from './requested-deployment.ts'
 
 const MB = 1_000_000
 

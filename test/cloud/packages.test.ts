@@ -7,7 +7,7 @@ import { expect, it } from '@jest/globals'
 import type { Tree } from '../api/server.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { basicWithColor, GUIDE_NAME, guideCanonicalOf, guideFilesOf, profile, writeArchiveFile } from '../fixtures/packages.ts'
-import { runOnCloud } from './deployed.ts'
+import { runOnCloud } from './requested-deployment.ts'
 
 const PROGRAM = join(import.meta.dirname, '../../bin/fhir.js')
 /** Seconds within which every function applies a change of packages, plus some for a busy machine. */

@@ -7,9 +7,9 @@ import { describe, expect, it } from '@jest/globals'
 import { FUNCTIONS, type FunctionName, functionsOfStage } from '../../lambdas/functions/functions.ts'
 import { ARNS, isFunctionAllowed, type Template } from '../infra/iam.ts'
 import type { DeploymentDescription } from './cloud.ts'
-import { runOnCloud } from './deployed.ts'
 import { type Need, needsOf, permissionsOf, shapeOf } from './permissions.ts'
 import type { RecordedCall } from './recorder.ts'
+import { runOnCloud } from './requested-deployment.ts'
 
 const file = process.env.FHIR_CLOUD_CALLS
 

@@ -3,8 +3,8 @@ import { expect, it } from '@jest/globals'
 import { newId, type Tree } from '../api/server.ts'
 import { patient } from '../fixtures/resources.ts'
 import { awsCalls } from './aws-calls.ts'
-import { runOnCloud } from './deployed.ts'
 import { NICKNAME_PARAMETER } from './nickname.ts'
+import { runOnCloud } from './requested-deployment.ts'
 
 runOnCloud('the deployed rebuild', {}, (cloud, { get, put, post }) => {
   const settled = async (): Promise<void> => {

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import type { TestResponse, Tree } from '../api/server.ts'
 import { patient } from '../fixtures/resources.ts'
 import { type AwsCalls, awsCalls } from './aws-calls.ts'
-import { requestDeployment, runOnCloud } from './deployed.ts'
+import { requestDeployment, runOnCloud } from './requested-deployment.ts'
 import { type Restores, startRestores } from './restored-table.ts'
 
 const NAME = 'restored-1'

@@ -6,7 +6,7 @@ import { beforeAll, expect, it } from '@jest/globals'
 import { AUTH_ROUTES, ROUTES } from '../../lambdas/catalogue/routes.ts'
 import type { TestResponse } from '../api/server.ts'
 import { patient } from '../fixtures/resources.ts'
-import { runOnCloud } from './deployed.ts'
+import { runOnCloud } from './requested-deployment.ts'
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 /** Interactions that are answered 404, because there is neither a job nor a file. */

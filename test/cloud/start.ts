@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { OPEN_ACCESS, synthesizerIn } from './assembly.ts'
 import { startCloud } from './cloud.ts'
-import { stopOnSignal } from './stopped.ts'
+import { stopOnSignal } from './stop-signal.ts'
 
 const port = Number(process.argv[2] ?? 8080)
 const folder = mkdtempSync(join(tmpdir(), 'fhir-cloud-'))

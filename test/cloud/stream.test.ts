@@ -9,9 +9,9 @@ import { type FaultyEngine, type ProxiedRequest, type ProxyFault, startFaultyPro
 import { caseCountOf, isFullRun } from '../fixtures/long-runs.ts'
 import { patient } from '../fixtures/resources.ts'
 import { type AwsCalls, awsCalls } from './aws-calls.ts'
-import { runOnCloud } from './deployed.ts'
-import { type HostedDeployment, hostDeployment } from './hosted.ts'
+import { type HostedDeployment, hostDeployment } from './hosted-deployment.ts'
 import { type DiscardedBatch, type Pump, pump, type StreamRecord, streamReader } from './pump.ts'
+import { runOnCloud } from './requested-deployment.ts'
 
 const ROUNDS = caseCountOf(1, 5)
 /** How long OpenSearch is unavailable, in milliseconds. */

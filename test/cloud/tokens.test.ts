@@ -7,7 +7,7 @@ import { beforeAll, expect, it } from '@jest/globals'
 import { clientOf, newId, type Tree } from '../api/server.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { patient } from '../fixtures/resources.ts'
-import { runOnCloud } from './deployed.ts'
+import { runOnCloud } from './requested-deployment.ts'
 
 const PROGRAM = join(import.meta.dirname, '../../bin/fhir.js')
 

@@ -11,8 +11,8 @@ import { LAKE_SCHEDULE } from './assembly.ts'
 import type { AwsCalls, Tree } from './aws-calls.ts'
 import { invokeCustomResource, resultOf } from './custom-resource.ts'
 import { jobIdOf, kickOff, pollManifest, RESPOND_ASYNC, runExportWorkflow, runScheduledExport } from './exports.ts'
-import type { LocalDeployment } from './here.ts'
-import type { HostedDeployment } from './hosted.ts'
+import type { HostedDeployment } from './hosted-deployment.ts'
+import type { LocalDeployment } from './local-deployment.ts'
 import { NICKNAME_PARAMETER } from './nickname.ts'
 
 /** Bytes of a resource, and how many of them make a part of an export's file. */

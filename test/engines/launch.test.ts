@@ -1,8 +1,8 @@
 /** Engines end with whoever started them, and what they started with them. */
 import { spawn } from 'node:child_process'
 import { expect, it } from '@jest/globals'
-import { isAlive } from '../fixtures/alive.ts'
 import { eventually } from '../fixtures/eventually.ts'
+import { isAlive } from '../fixtures/running-process.ts'
 import { waitOneTurn } from '../fixtures/turns.ts'
 import { startAll } from './engine.ts'
 

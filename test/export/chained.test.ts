@@ -5,7 +5,7 @@ import { runAtEnd } from '../fixtures/at-end.ts'
 import { jobOf } from '../fixtures/exporting.ts'
 import { MemoryBlobs } from '../fixtures/memory/blobs.ts'
 import { MemoryRows } from '../fixtures/memory/kept-rows.ts'
-import { exportPartsOf, kickOff, readFileLines, readJob, runExportJob } from './exported.ts'
+import { exportPartsOf, kickOff, readFileLines, readJob, runExportJob } from './export-run.ts'
 import { Machine } from './machine.ts'
 import { expectedOf, Ward, withSmallSegments } from './ward.ts'
 

@@ -11,9 +11,9 @@ import { ExportWorld, jobOf } from '../fixtures/exporting.ts'
 import { MemoryRows } from '../fixtures/memory/kept-rows.ts'
 import { observation, patient, referenceTo } from '../fixtures/resources.ts'
 import { instantAt, patientKeyOf } from '../fixtures/versions.ts'
-import { exportPartsOf, kickOff, readFileLines, readJob, runExportJob } from './exported.ts'
+import { exportPartsOf, kickOff, readFileLines, readJob, runExportJob } from './export-run.ts'
 import { Machine } from './machine.ts'
-import { withLookupChoice } from './racing.ts'
+import { withLookupChoice } from './racing-world.ts'
 
 const CANARY = 'Mrs. Canary'
 const BROKEN = `{"resourceType":"Observation","note":"${CANARY}","subject":{"reference":"Patient/a"},"performer":[{"reference":"Organization/`

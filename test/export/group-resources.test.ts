@@ -7,7 +7,7 @@ import { indexBehind } from '../../lambdas/ports/faults.ts'
 import { ExportWorld, jobOf } from '../fixtures/exporting.ts'
 import { MemoryRows } from '../fixtures/memory/kept-rows.ts'
 import { observation, patient, referenceTo } from '../fixtures/resources.ts'
-import { exportPartsOf, kickOff, readFileLines, readJob, runExportJob } from './exported.ts'
+import { exportPartsOf, kickOff, readFileLines, readJob, runExportJob } from './export-run.ts'
 
 const groupOf = (id: string, ...members: readonly string[]) => ({
   ...{ resourceType: 'Group', id, type: 'person', actual: true },

@@ -9,7 +9,7 @@ import { caseCountOf, firstSeed } from '../fixtures/long-runs.ts'
 import { MemoryBlobs } from '../fixtures/memory/blobs.ts'
 import { MemoryRows } from '../fixtures/memory/kept-rows.ts'
 import { instantAt } from '../fixtures/versions.ts'
-import { exportPartsOf, kickOff, readJob, runExportJob } from './exported.ts'
+import { exportPartsOf, kickOff, readJob, runExportJob } from './export-run.ts'
 import { Machine, type StepFault } from './machine.ts'
 import { expectedOf, randomOf, readExported, WARD_TYPES, Ward, withSmallSegments } from './ward.ts'
 

@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { BDT } from './kits/bdt.ts'
+import { FAULTY_SITES } from './kits/faulty-sites.ts'
 import { INFERNO } from './kits/inferno.ts'
 import { type KitRow, openSite, type Site } from './kits/site.ts'
-import { FAULTY_SITES } from './kits/wrong.ts'
 
 const KITS: Readonly<Record<string, readonly KitRow[]>> = { bdt: BDT, inferno: INFERNO }
 const ROWS = Object.values(KITS).flat()

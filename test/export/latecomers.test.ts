@@ -11,8 +11,8 @@ import { MemoryBlobs } from '../fixtures/memory/blobs.ts'
 import { MemoryRows } from '../fixtures/memory/kept-rows.ts'
 import { observation, patient, referenceTo } from '../fixtures/resources.ts'
 import { instantAt } from '../fixtures/versions.ts'
-import { exportPartsOf, kickOff, readFileLines, readJob, runExportJob } from './exported.ts'
-import { withLookupChoice } from './racing.ts'
+import { exportPartsOf, kickOff, readFileLines, readJob, runExportJob } from './export-run.ts'
+import { withLookupChoice } from './racing-world.ts'
 
 const inFiles = () => {
   const folder = newFolder()

@@ -13,7 +13,7 @@ import { MemoryBlobs } from '../fixtures/memory/blobs.ts'
 import { MemoryRows } from '../fixtures/memory/kept-rows.ts'
 import { instantAt } from '../fixtures/versions.ts'
 import { Waits } from '../fixtures/waits.ts'
-import { exportPartsOf, kickOff, readJob } from './exported.ts'
+import { exportPartsOf, kickOff, readJob } from './export-run.ts'
 import { watchStores } from './machine.ts'
 import { expectedOf, readExported, Ward, withSmallSegments } from './ward.ts'
 

@@ -10,7 +10,7 @@ import { FileWriter } from '../../lambdas/export/write/file-writer.ts'
 import { ExportWorld, jobOf } from '../fixtures/exporting.ts'
 import { MemoryRows } from '../fixtures/memory/kept-rows.ts'
 import { patient } from '../fixtures/resources.ts'
-import { exportPartsOf, kickOff, readFileLines, readJob, runExportJob } from './exported.ts'
+import { exportPartsOf, kickOff, readFileLines, readJob, runExportJob } from './export-run.ts'
 
 const world = await ExportWorld.open()
 const rows = new MemoryRows()

@@ -10,7 +10,7 @@ import type { CustomMapping } from '../../lambdas/search/custom-mapping.ts'
 import { ExportWorld, jobOf, TEST_SEARCH_CONTEXT } from '../fixtures/exporting.ts'
 import { MemoryRows } from '../fixtures/memory/kept-rows.ts'
 import { observation, patient } from '../fixtures/resources.ts'
-import { exportPartsOf, kickOff, readFileLines, readJob, runExportJob } from './exported.ts'
+import { exportPartsOf, kickOff, readFileLines, readJob, runExportJob } from './export-run.ts'
 
 const parameter = (code: string, expression: string) =>
   customMappingsOf(

@@ -12,7 +12,7 @@ import { ExportWorld, jobOf } from '../fixtures/exporting.ts'
 import { MemoryRows } from '../fixtures/memory/kept-rows.ts'
 import { observation, patient } from '../fixtures/resources.ts'
 import { instantAt } from '../fixtures/versions.ts'
-import { exportPartsOf, kickOff, readFileLines, readJob, runExportJob } from './exported.ts'
+import { exportPartsOf, kickOff, readFileLines, readJob, runExportJob } from './export-run.ts'
 
 const world = await ExportWorld.open()
 const parts = exportPartsOf({

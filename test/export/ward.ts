@@ -10,7 +10,7 @@ import type { ResourceVersion, Write } from '../../lambdas/ports/store/resource-
 import { newFolder } from '../fixtures/at-end.ts'
 import { observation, patient, type Tree } from '../fixtures/resources.ts'
 import { deletionOf, instantAt, resourceKeyOf, writeOf } from '../fixtures/versions.ts'
-import { readFileLines } from './exported.ts'
+import { readFileLines } from './export-run.ts'
 
 const OF_PATIENTS = ['Patient', 'Observation', 'Device']
 export const WARD_TYPES = { system: [...OF_PATIENTS, 'Organization'], patient: OF_PATIENTS }

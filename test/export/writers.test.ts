@@ -15,7 +15,7 @@ import { ExportWorld, jobOf } from '../fixtures/exporting.ts'
 import { MemoryRows } from '../fixtures/memory/kept-rows.ts'
 import { patient } from '../fixtures/resources.ts'
 import { instantAt } from '../fixtures/versions.ts'
-import { exportPartsOf, kickOff, readJob } from './exported.ts'
+import { exportPartsOf, kickOff, readJob } from './export-run.ts'
 
 const world = await ExportWorld.open()
 await world.save(1, patient('a'))

@@ -7,7 +7,7 @@ import { ChunkBuffer } from '../../lambdas/fhir/chunk-buffer.ts'
 import type { Authenticator } from '../../lambdas/http/steps/authenticate.ts'
 import type { FhirRequest, FhirResponse } from '../../lambdas/interactions/interaction.ts'
 import { eventually } from '../fixtures/eventually.ts'
-import { holdIntervals, releaseIntervals } from '../fixtures/held-intervals.ts'
+import { holdIntervals, releaseIntervals } from '../fixtures/test-intervals.ts'
 import { waitTurns } from '../fixtures/turns.ts'
 import { openConnection, patientTextOf, requestHeadOf, startTestServer, type TestConnection, type TestServer } from './front.ts'
 

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import type { FhirResponse } from '../../lambdas/interactions/interaction.ts'
 import { eventually } from '../fixtures/eventually.ts'
-import { holdIntervals, releaseIntervals } from '../fixtures/held-intervals.ts'
+import { holdIntervals, releaseIntervals } from '../fixtures/test-intervals.ts'
 import { waitTurns } from '../fixtures/turns.ts'
 import { openConnection, patientTextOf, requestHeadOf, startTestServer, type TestServer } from './front.ts'
 

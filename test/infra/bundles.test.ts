@@ -11,7 +11,7 @@ import { BUILD_OPTIONS, buildOptionsOf, entryPointOf, findUnmatchedNames } from 
 import { newFolder } from '../fixtures/at-end.ts'
 import { isFullRun } from '../fixtures/long-runs.ts'
 import { assemblyOf, functionsOf, type Tree } from './assembly.ts'
-import { BUNDLED_SETTINGS } from './bundled.ts'
+import { BUNDLED_SETTINGS } from './bundled-settings.ts'
 
 const folder = newFolder()
 const assembly = await assemblyOf(BUNDLED_SETTINGS)

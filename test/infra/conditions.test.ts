@@ -10,8 +10,8 @@ import { type FunctionName, functionOf, portsOfStage } from '../../lambdas/funct
 import { ADMISSION } from '../../lambdas/http/order.ts'
 import { BASE_URL, KEY, signToken } from '../access/issuing.ts'
 import { assemblyOf } from './assembly.ts'
-import { BUNDLED_SETTINGS } from './bundled.ts'
-import type { PartitionInput, PartitionResult } from './partitions-asked.ts'
+import { BUNDLED_SETTINGS } from './bundled-settings.ts'
+import type { PartitionInput, PartitionResult } from './partition-access.ts'
 
 const DEFINITIONS = 'DEFINITIONS'
 /** A route for each function. */
@@ -44,7 +44,7 @@ it('every function loads definitions before it evaluates a condition of a scope'
     SCOPES.map((scope) => ({ bundle: join(assembly, 'bundles', name, `${name}.js`), event: eventOf(route, scope) })),
   )
   const input: PartitionInput = { rows, key: KEY.published, environment: ENVIRONMENT }
-  const { stdout, stderr } = spawnSync(process.execPath, [join(import.meta.dirname, 'partitions-asked.ts')], {
+  const { stdout, stderr } = spawnSync(process.execPath, [join(import.meta.dirname, 'partition-access.ts')], {
     input: JSON.stringify(input),
   })
   if (stdout.length === 0) throw new Error(stderr.toString())

@@ -18,12 +18,12 @@ const newFolder = (): string => join(folder, String(++folders))
 
 const WORK: Readonly<Record<SynthesisOutput, (settings: Partial<Settings>) => Promise<unknown>>> = {
   async templates(settings) {
-    const { stacksOf, templatesOf } = await import('./made.ts')
+    const { stacksOf, templatesOf } = await import('./stage-stacks.ts')
     const stacks = stacksOf(newFolder(), settings)
     return { ...templatesOf(stacks), isProtected: stacks.data.terminationProtection === true }
   },
   async findings(settings) {
-    const [{ stacksOf }, { AwsSolutionsChecks, HIPAASecurityChecks }] = await Promise.all([import('./made.ts'), import('cdk-nag')])
+    const [{ stacksOf }, { AwsSolutionsChecks, HIPAASecurityChecks }] = await Promise.all([import('./stage-stacks.ts'), import('cdk-nag')])
     const { app, data, service } = stacksOf(newFolder(), settings)
     const found = [new AwsSolutionsChecks(app), new HIPAASecurityChecks(app)].flatMap((pack) =>
       [data, service].flatMap((stack) =>

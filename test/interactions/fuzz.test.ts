@@ -10,7 +10,7 @@ import { profileChecker } from '../../lambdas/interactions/validation/profile-fi
 import { type TestResponse, withServer } from '../api/server.ts'
 import { type Random, randomOf } from '../contracts/generated-search.ts'
 import { caseCountOf, firstSeed, isFullRun } from '../fixtures/long-runs.ts'
-import { EXPENSIVE_EXPRESSIONS, mutateBytes, mutateText, mutateTree, randomExpressionOf } from '../fixtures/mutated.ts'
+import { EXPENSIVE_EXPRESSIONS, mutateBytes, mutateText, mutateTree, randomExpressionOf } from '../fixtures/mutations.ts'
 import { guideFilesOf, packArchive } from '../fixtures/packages.ts'
 import {
   conformanceWithR4,

@@ -2,10 +2,10 @@
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { withServer } from '../api/server.ts'
 import { missingJavaReason } from '../engines/java.ts'
-import { RESPONSE_DIFFERENCES } from './answered.ts'
 import { KINDS } from './answers.ts'
 import { fillServer } from './answers-stored.ts'
 import { runHapi, type Verdict } from './hapi.ts'
+import { RESPONSE_DIFFERENCES } from './response-differences.ts'
 
 const client = withServer()
 const reason = missingJavaReason()

@@ -8,7 +8,7 @@ import { type RunningServer, startOpenServer } from '../bin/process.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { eventually } from '../fixtures/eventually.ts'
 import { caseCountOf } from '../fixtures/long-runs.ts'
-import { createPrintedRandom } from '../fixtures/printed-random.ts'
+import { createPrintedRandom } from '../fixtures/seeded-random.ts'
 
 const KILLS = caseCountOf(4, 40)
 const PATIENTS = 2_000

@@ -1,6 +1,6 @@
 /** What the searches of US Core mean, and the values Inferno's kit searches for: on plain JSON. https://hl7.org/fhir/R4/search.html */
 import type { Tree } from '../fixtures/resources.ts'
-import { isOnDate } from '../fixtures/us-core/searched.ts'
+import { isOnDate } from '../fixtures/us-core/search-criteria.ts'
 import { elementsAt } from './elements.ts'
 import { SEARCHES } from './searches.ts'
 

@@ -18,10 +18,10 @@ import { evaluateAhead } from '../../../lambdas/search/custom/batch-evaluation.t
 import { findExpressionProblem } from '../../../lambdas/search/custom/usable-expression.ts'
 import { parametersOf } from '../../../lambdas/search/parameters.ts'
 import { PACKAGE_FOLDER } from '../../../search-mappings/generate/hl7.ts'
-import { isAlive } from '../../fixtures/alive.ts'
 import { eventually } from '../../fixtures/eventually.ts'
 import { isFullRun } from '../../fixtures/long-runs.ts'
 import { fault } from '../../fixtures/machine-fault.ts'
+import { isAlive } from '../../fixtures/running-process.ts'
 
 const runner = new ForkedExpressionRunner({ program: EXPRESSION_PROGRAM, memory: 128 })
 afterAll(() => runner.close())

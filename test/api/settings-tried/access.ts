@@ -13,7 +13,7 @@ import { allowAccess, logIn, openBrowser, redirectOf } from '../../auth/browser.
 import { runFhirWithEnvironment } from '../../bin/process.ts'
 import { patient } from '../../fixtures/resources.ts'
 import type { Tree } from '../server.ts'
-import { clientCredentialsForm, type SettingsServer, type SettingTrial, withSettings } from './served.ts'
+import { clientCredentialsForm, type SettingsServer, type SettingTrial, withSettings } from './setting-server.ts'
 
 const BASE = 'http://127.0.0.1/fhir'
 

@@ -9,7 +9,7 @@ import { GUIDE_NAME, guideCanonicalOf, guideFilesOf, packArchive } from '../../f
 import { observation, patient } from '../../fixtures/resources.ts'
 import { copyExample } from '../../fixtures/us-core/findings.ts'
 import { issuesOf, type Tree } from '../server.ts'
-import { delayFileWrites, type SettingsServer, type SettingTrial, withSettings } from './served.ts'
+import { delayFileWrites, type SettingsServer, type SettingTrial, withSettings } from './setting-server.ts'
 
 /** A trial of one variable, whatever else is set. */
 const withVariable =

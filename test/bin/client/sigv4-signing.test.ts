@@ -4,7 +4,7 @@ import { createGet, createPost } from '../../../bin/client/http-post.ts'
 import { resolveSafeLink } from '../../../bin/client/safe-link.ts'
 import { sigv4Authorizer } from '../../../bin/client/sigv4-signing.ts'
 import { resolveAuthorization } from '../../../bin/commands/authorize.ts'
-import { AWS_CREDENTIALS, authorizationOf, isSigned, type ReceivedRequest, startRecordingServer } from '../../fixtures/signed.ts'
+import { AWS_CREDENTIALS, authorizationOf, isSigned, type ReceivedRequest, startRecordingServer } from '../../fixtures/recording-server.ts'
 
 const given = async () => AWS_CREDENTIALS
 const taken = (got: ReceivedRequest) => ({ status: isSigned(got) ? 200 : 403 })

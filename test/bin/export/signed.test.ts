@@ -3,7 +3,13 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from '@jest/globals'
 import { newFolder } from '../../fixtures/at-end.ts'
-import { AWS_CREDENTIALS, isSigned, type PreparedResponse, type ReceivedRequest, startRecordingServer } from '../../fixtures/signed.ts'
+import {
+  AWS_CREDENTIALS,
+  isSigned,
+  type PreparedResponse,
+  type ReceivedRequest,
+  startRecordingServer,
+} from '../../fixtures/recording-server.ts'
 import { runFhirWithEnvironment } from '../process.ts'
 
 const PATIENT = '{"resourceType":"Patient","id":"1"}\n'

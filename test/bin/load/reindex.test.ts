@@ -3,7 +3,13 @@ import { describe, expect, it } from '@jest/globals'
 import { sigv4Authorizer } from '../../../bin/client/sigv4-signing.ts'
 import { type ReindexProgress, reindex } from '../../../bin/load/reindex.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
-import { AWS_CREDENTIALS, isSigned, type PreparedResponse, type ReceivedRequest, startRecordingServer } from '../../fixtures/signed.ts'
+import {
+  AWS_CREDENTIALS,
+  isSigned,
+  type PreparedResponse,
+  type ReceivedRequest,
+  startRecordingServer,
+} from '../../fixtures/recording-server.ts'
 import { runFhir, startOpenServer } from '../process.ts'
 
 const rebuildOf = (type: string, done: number, total?: number) => ({

@@ -7,9 +7,9 @@ import { caseCountOf, firstSeed } from '../../fixtures/long-runs.ts'
 import { MemoryBlobs } from '../../fixtures/memory/blobs.ts'
 import { failOnReport } from '../../fixtures/never-reports.ts'
 import { instantAt } from '../../fixtures/versions.ts'
-import { kickOff, readFileLines, readJob, runExportJob } from '../exported.ts'
+import { kickOff, readFileLines, readJob, runExportJob } from '../export-run.ts'
 import { Machine, type StepFault } from '../machine.ts'
-import { expectedOf, RacingWorld, readAllLines, withLookupChoice } from '../racing.ts'
+import { expectedOf, RacingWorld, readAllLines, withLookupChoice } from '../racing-world.ts'
 
 const FAULTS: readonly StepFault[] = ['dies before', 'dies after', 'hangs', 'fails once', 'fails once, unheard']
 const PATIENTS = 12

@@ -8,8 +8,8 @@ import { caseCountOf, firstSeed } from '../../fixtures/long-runs.ts'
 import { MemoryRows } from '../../fixtures/memory/kept-rows.ts'
 import { observation, patient, referenceTo } from '../../fixtures/resources.ts'
 import { instantAt } from '../../fixtures/versions.ts'
-import { exportPartsOf, kickOff, readFileLines, readJob, runExportJob } from '../exported.ts'
-import { expectedOf, RacingWorld, readAllLines, withLookupChoice } from '../racing.ts'
+import { exportPartsOf, kickOff, readFileLines, readJob, runExportJob } from '../export-run.ts'
+import { expectedOf, RacingWorld, readAllLines, withLookupChoice } from '../racing-world.ts'
 
 const PATIENTS = 8
 

@@ -25,7 +25,7 @@ import { jobOf } from '../../fixtures/exporting.ts'
 import { MemoryBlobs } from '../../fixtures/memory/blobs.ts'
 import { MemoryRows } from '../../fixtures/memory/kept-rows.ts'
 import { instantAt } from '../../fixtures/versions.ts'
-import { kickOff } from '../exported.ts'
+import { kickOff } from '../export-run.ts'
 
 const HOUR = 60 * 60 * 1000
 const DAY = 24 * HOUR

@@ -11,7 +11,7 @@ import {
   parametersContent,
   textParameter,
   withExport,
-} from './holds.ts'
+} from './assertions.ts'
 import { EXPORT_PATHS, type ExportLevel, type KitRow, type RequestContent, SERVER_URL } from './site.ts'
 
 const levels = Object.keys(EXPORT_PATHS) as ExportLevel[]

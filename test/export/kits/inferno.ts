@@ -2,7 +2,7 @@
 import { expect } from '@jest/globals'
 import { structureIssuesOf } from '../../../lambdas/interactions/validation/structure-findings.ts'
 import type { Tree } from '../../fixtures/resources.ts'
-import { expectAccepted, expectEntry, expectOutcome, expectStarted, withExport, withLevelExport } from './holds.ts'
+import { expectAccepted, expectEntry, expectOutcome, expectStarted, withExport, withLevelExport } from './assertions.ts'
 import { EXPORT_PATHS, type ExportLevel, type KitRow, SERVER_URL, type Site } from './site.ts'
 
 const levels = Object.keys(EXPORT_PATHS) as ExportLevel[]

@@ -1,8 +1,8 @@
 /** FHIR R4, validation: structure, cardinality, value domains, bindings and invariants. https://hl7.org/fhir/R4/validation.html */
 import { describe, expect, it } from '@jest/globals'
 import { validate } from '../../../lambdas/fhir/validate/validate.ts'
-import { changeSeed } from '../../fixtures/validation/changed.ts'
 import { invalid } from '../../fixtures/validation/invalid.ts'
+import { changeSeed } from '../../fixtures/validation/seed-changes.ts'
 import { seeds } from '../../fixtures/validation/seeds.ts'
 import { valid } from '../../fixtures/validation/valid.ts'
 

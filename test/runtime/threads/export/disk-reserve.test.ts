@@ -7,7 +7,7 @@ import { FilesystemBlobStore } from '../../../../lambdas/adapters/filesystem/blo
 import { ExportFault } from '../../../../lambdas/export/job/export-fault.ts'
 import { CPU_SHARE_DIVISOR, CpuShare } from '../../../../lambdas/runtime/threads/export/cpu-share.ts'
 import { type DiskSpace, readDiskSpace, withDiskReserve } from '../../../../lambdas/runtime/threads/export/disk-reserve.ts'
-import { exportPartsOf, kickOff, readJob, runExportJob } from '../../../export/exported.ts'
+import { exportPartsOf, kickOff, readJob, runExportJob } from '../../../export/export-run.ts'
 import { newFolder } from '../../../fixtures/at-end.ts'
 import { ExportWorld, jobOf } from '../../../fixtures/exporting.ts'
 import { MemoryRows } from '../../../fixtures/memory/kept-rows.ts'

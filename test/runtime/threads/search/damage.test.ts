@@ -8,7 +8,7 @@ import { ThreadedIndex } from '../../../../lambdas/runtime/threads/search/thread
 import { eventually } from '../../../fixtures/eventually.ts'
 import { caseCountOf } from '../../../fixtures/long-runs.ts'
 import { incompressibleTextOf } from '../../../fixtures/versions.ts'
-import { exactFamilyPredicate, findHits, openSearchHome, patientWriteOf, planOf, replaceIndexMaker } from './home.ts'
+import { exactFamilyPredicate, findHits, openSearchHome, patientWriteOf, planOf, replaceIndexMaker } from './index-folder.ts'
 
 /** Number of places in an index file, of which each test damages one. */
 const PARTS = caseCountOf(3, 31)

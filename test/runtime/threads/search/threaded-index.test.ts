@@ -8,7 +8,7 @@ import { eventually } from '../../../fixtures/eventually.ts'
 import { fault } from '../../../fixtures/machine-fault.ts'
 import { shortenPauses } from '../../../fixtures/short-pauses.ts'
 import { patientKeyOf, resourceKeyOf, writeOf } from '../../../fixtures/versions.ts'
-import { exactFamilyPredicate, findHits, folder, openSearchHome, patientWriteOf, planOf, replaceIndexMaker } from './home.ts'
+import { exactFamilyPredicate, findHits, folder, openSearchHome, patientWriteOf, planOf, replaceIndexMaker } from './index-folder.ts'
 
 /** Takes seconds on documents with long texts. */
 const COSTLY: Predicate = {

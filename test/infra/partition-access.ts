@@ -1,5 +1,5 @@
 /**
- * Program: node test/infra/partitions-asked.ts, with rows of JSON on its standard input. Sends each bundled function an event, with a state
+ * Program: node test/infra/partition-access.ts, with rows of JSON on its standard input. Sends each bundled function an event, with a state
  * table that contains only the data to verify a token, and prints the status and the requested partitions of each.
  */
 import { createServer } from 'node:http'

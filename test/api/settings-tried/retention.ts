@@ -9,7 +9,7 @@ import { eventually } from '../../fixtures/eventually.ts'
 import { observation, patient, referenceTo } from '../../fixtures/resources.ts'
 import type { TestClient, TestResponse, Tree } from '../server.ts'
 import { auditRecordsOf, userFlow } from './access.ts'
-import { clientCredentialsForm, delayFileWrites, type SettingsServer, type SettingTrial, withSettings } from './served.ts'
+import { clientCredentialsForm, delayFileWrites, type SettingsServer, type SettingTrial, withSettings } from './setting-server.ts'
 
 const DAY = 24 * 60 * 60 * 1_000
 

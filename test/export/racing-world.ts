@@ -7,7 +7,7 @@ import { MemoryRows } from '../fixtures/memory/kept-rows.ts'
 import { failOnReport } from '../fixtures/never-reports.ts'
 import { observation, patient, referenceTo, type Tree } from '../fixtures/resources.ts'
 import { instantAt } from '../fixtures/versions.ts'
-import { exportPartsOf } from './exported.ts'
+import { exportPartsOf } from './export-run.ts'
 
 type Written = { readonly when: number; readonly tree?: Tree }
 

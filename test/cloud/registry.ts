@@ -6,7 +6,7 @@ import { TableClient } from '../../lambdas/adapters/dynamodb/table-client.ts'
 import { type ClientRegistration, toClient } from '../../lambdas/auth/clients/registration.ts'
 import { createRandomSecret, fingerprintOf } from '../../lambdas/auth/random-secret.ts'
 import type { Client } from '../../lambdas/ports/rows/clients.ts'
-import type { Credentials } from '../fixtures/given-tokens.ts'
+import type { Credentials } from '../fixtures/token-provider.ts'
 import type { Deployment } from './deploy.ts'
 
 /** `change` adds to its clients and users. */

@@ -5,7 +5,7 @@ import { invokeCustomResource } from './custom-resource.ts'
 import type { Deployment } from './deploy.ts'
 import { SLOWDOWN_FACTOR } from './function-host.ts'
 import { GATEWAY_TIMEOUT_MS, startGateway } from './gateway.ts'
-import { type HostedDeployment, hostDeployment } from './hosted.ts'
+import { type HostedDeployment, hostDeployment } from './hosted-deployment.ts'
 import { type DiscardedBatch, pump, streamReader } from './pump.ts'
 import { type Recorder, startRecorder } from './recorder.ts'
 

@@ -1,6 +1,6 @@
 /** The parts of a run of the cloud tests: each runs even if an earlier one failed, and the deployment is closed at the end. */
 import { beforeEach, expect, it } from '@jest/globals'
-import { runParts, type TestParts } from './in-parts.ts'
+import { runParts, type TestParts } from './test-parts.ts'
 
 type Home = { readonly done: string[] }
 

@@ -1,7 +1,7 @@
 /** A deployment for a test file, asked for at FHIR_FRESH_URL; without one, a line that says so. */
 import { beforeAll, describe, it } from '@jest/globals'
 import { clientOf, type TestClient } from '../api/server.ts'
-import { tokenProviderOf } from '../fixtures/given-tokens.ts'
+import { tokenProviderOf } from '../fixtures/token-provider.ts'
 import type { DeploymentDescription, DeploymentRequest } from './cloud.ts'
 
 /** `client`: who may do everything there. */

@@ -1,6 +1,6 @@
 /**
  * `npm run bench -- worst [pattern of names]`: the worst requests we know, one after the other, each against a new server on the same data. For
- * each the longest time its serving thread was held in one piece, in processor time of that thread (held.ts; other requests wait so long),
+ * each the longest time its serving thread was held in one piece, in processor time of that thread (event-loop-delays.ts; other requests wait so long),
  * all it used, the longest a read of another client took meanwhile, how long until what it wrote was indexed, the memory of the process before
  * it, the most until then, and how much of the processors other processes used meanwhile. Marks what is over the bars.
  */
@@ -10,7 +10,7 @@ import { Agent } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { seedBundles, type WorstRequest, worstRequests } from '../api/worst-requests.ts'
-import type { EventLoopDelays } from './held.ts'
+import type { EventLoopDelays } from './event-loop-delays.ts'
 import { otherProcesses, ticksOf } from './other-processes.ts'
 import { authorizeRequests, sendRequest, startCommand, stopProcess, trackProcess } from './served.ts'
 
@@ -39,7 +39,9 @@ let child = await served()
 
 function served(): Promise<ChildProcess> {
   const [node = '', ...args] = startCommand(PORT, join(scratch, 'data'))
-  const started = trackProcess(spawn(node, ['--import', './test/bench/held.ts', ...args], { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] }))
+  const started = trackProcess(
+    spawn(node, ['--import', './test/bench/event-loop-delays.ts', ...args], { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] }),
+  )
   return new Promise((resolve, reject) => {
     started.once('exit', () => reject(new Error('the server ended before it answered')))
     started.stdout!.on('data', (text) => String(text).includes('FHIR R4 server') && resolve(started))
