@@ -23,6 +23,7 @@ const HERE = [
   'npm run -s fhir -- export ',
   'npm run -s fhir -- client add reporting ',
   'npm run -s fhir -- client add my-app ',
+  'npm run -s fhir -- backup ',
 ]
 /** Blocks of several lines that duckdb.test.ts runs. */
 const IN_DUCKDB = ['python3 -m venv .duckdb ']
@@ -146,6 +147,12 @@ describe('By the commands of the pages', () => {
     expect(await tokens(await open([app, launch, opened]))).toMatchObject({ patient: SAMPLE, scope: 'launch patient/*.rs' })
     const headers = { authorization: `Bearer ${first.access_token}` }
     expect((await fetch(`${server.base}/Patient/${SAMPLE}`, { headers })).status).toBe(200)
+  })
+
+  it('resources are saved and restored', async () => {
+    const file = join(newFolder(), 'monday.db')
+    const lines = blockOf('npm run -s fhir -- backup ').map((line) => line.replace('monday.db', file))
+    expect(await printed(lines)).toMatch(/ is saved in .*\n.* is restored/)
   })
 })
 
