@@ -1,4 +1,4 @@
-/** The import rules of this repository, and the proof that they hold. The README's map draws the same picture. */
+/** The import rules of this repository, and the proof that they hold. The layout in .github/CONTRIBUTING.md draws the same picture. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { describe, expect, it } from '@jest/globals'

@@ -38,8 +38,8 @@ it('each command block of the pages is run here or elsewhere', () => {
 
 it('the README has fewer than 130 lines', () => expect(readFileSync('README.md', 'utf8').split('\n').length).toBeLessThan(130))
 
-it('the map of the README names all folders', () => {
-  const named = [...readFileSync('README.md', 'utf8').matchAll(/^\| `([\w/-]+)` \|/gm)].map(([, folder]) => folder)
+it('the layout of CONTRIBUTING names all folders', () => {
+  const named = [...readFileSync('.github/CONTRIBUTING.md', 'utf8').matchAll(/^\| `([\w/-]+)` \|/gm)].map(([, folder]) => folder)
   const rooms = readdirSync('lambdas', { withFileTypes: true }).filter((entry) => entry.isDirectory())
   const there = [...rooms.map(({ name }) => `lambdas/${name}`), 'bin', 'lib', 'search-mappings', 'test']
   expect(named.toSorted()).toEqual(there.toSorted())

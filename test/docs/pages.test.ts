@@ -5,7 +5,7 @@ import { describe, expect, it } from '@jest/globals'
 
 const PAGES = ['README.md', ...globSync('{.github,bin,lambdas,lib,search-mappings,test}/**/*.md').toSorted()]
 const RECORDS = PAGES.filter((page) => /^lambdas\/decisions\/\d/.test(page))
-const README_FOLDERS = ['lambdas', 'lib', 'search-mappings']
+const README_FOLDERS = ['bin', 'lambdas', 'lib', 'search-mappings']
 const HEADINGS = ['Status', 'Context', 'Decision', 'Alternatives', 'Consequences', 'Checked by']
 
 const textOf = (page: string): string => readFileSync(page, 'utf8')
