@@ -185,7 +185,7 @@ describe('A server with token access', () => {
     ])
   })
 
-  it('issues a client a token for its registered scopes, as in the README', async () => {
+  it('issues a client a token for its registered scopes, as the pages show', async () => {
     const data = newFolder()
     const server = await startTokenServer('--sample', '--data', data)
     const { out } = await runFhir('client', 'add', 'reporting', '--secret', '--scope', 'system/Observation.rs', '--json', '--data', data)
