@@ -16,7 +16,7 @@ const testFiles = readdirSync('test', { recursive: true, encoding: 'utf8' })
   .filter((path) => path.endsWith('.test.ts'))
   .map((path) => join('test', path))
 /** Patterns for the files of each folder, and for those of test itself. */
-const places = [
+const paths = [
   ...new Set(testFiles.map((path) => (path.split('/').length > 2 ? `test/${path.split('/')[1]}/` : "'test/[^/]*[.]test'"))),
 ].sort()
 const withLoops = testFiles.filter((path) =>
@@ -46,7 +46,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   },
   order: {
     reason: 'A random order shows tests that depend on one another. Each change runs them in the order of the files.',
-    commands: places.map((place) => `npm test -- --randomize --seed=${seed} ${place}`),
+    commands: paths.map((path) => `npm test -- --randomize --seed=${seed} ${path}`),
   },
   guards: {
     reason: 'Each change runs the guards of the files that it touches.',
@@ -66,14 +66,14 @@ const PARTS: Readonly<Record<string, Part>> = {
   },
 }
 
-const asked = readArguments()
-if (asked === undefined) console.error(`Usage: node test/night.ts [--minutes N] [PART…]; parts: ${Object.keys(PARTS).join(', ')}`)
-process.exitCode = asked === undefined ? 2 : await main(asked)
+const options = readArguments()
+if (options === undefined) console.error(`Usage: node test/night.ts [--minutes N] [PART…]; parts: ${Object.keys(PARTS).join(', ')}`)
+process.exitCode = options === undefined ? 2 : await main(options)
 
-type Asked = { readonly names: readonly string[]; readonly minutes: number | undefined }
+type Options = { readonly names: readonly string[]; readonly minutes: number | undefined }
 
 /** Returns undefined for arguments without a meaning. */
-function readArguments(): Asked | undefined {
+function readArguments(): Options | undefined {
   try {
     const { values, positionals } = parseArgs({ options: { minutes: { type: 'string' } }, allowPositionals: true })
     const { minutes } = values
@@ -84,7 +84,7 @@ function readArguments(): Asked | undefined {
   }
 }
 
-async function main({ names, minutes }: Asked): Promise<number> {
+async function main({ names, minutes }: Options): Promise<number> {
   const parts = Object.entries(PARTS).filter(([name]) => names.length === 0 || names.includes(name))
   for (const [name, { reason }] of parts) console.log(`${name}: ${reason}`)
   const all = parts.flatMap(([, { commands }]) => commands)

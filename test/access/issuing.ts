@@ -39,7 +39,7 @@ export type TestIssuer = Verifier & {
   /** The patients for whom each fhirUser acts. */
   readonly persons: Map<string, readonly string[]>
   /** How often each port was asked. */
-  readonly asked: { keys: number; revocations: number; documents: number; persons: number }
+  readonly callCounts: { keys: number; revocations: number; documents: number; persons: number }
   /** What a port fails with. */
   broken: { keys?: Error; revocations?: Error; documents?: Error; persons?: Error }
   readonly documents: Map<string, string>
@@ -48,7 +48,7 @@ export type TestIssuer = Verifier & {
   /** A token of a client, with claims that are added, changed, or removed by undefined. */
   readonly token: (more?: Record<string, unknown>, key?: IssuerKeyPair) => string
   /** What it comes to: a token that is verified, or the error. */
-  readonly ask: (token: string, tenant?: string) => ReturnType<Verifier['verify']>
+  readonly verifyToken: (token: string, tenant?: string) => ReturnType<Verifier['verify']>
 }
 
 export function createTestIssuer(parts: Partial<VerifierParts> = {}): TestIssuer {
@@ -57,8 +57,8 @@ export function createTestIssuer(parts: Partial<VerifierParts> = {}): TestIssuer
     iss: BASE_URL,
     aud: BASE_URL,
     sub: 'app',
-    iat: it.now / SECOND_MS,
-    exp: it.now / SECOND_MS + 300,
+    iat: issuer.now / SECOND_MS,
+    exp: issuer.now / SECOND_MS + 300,
     jti: `jti-${++jti}`,
     typ: 'Bearer',
     azp: 'app',
@@ -70,41 +70,43 @@ export function createTestIssuer(parts: Partial<VerifierParts> = {}): TestIssuer
     client_auth: 'secret',
     ...more,
   })
-  const it: TestIssuer = {
+  const issuer: TestIssuer = {
     now: Date.UTC(2031, 0, 1),
     published: [KEY],
     revoked: new Map(),
-    asked: { keys: 0, revocations: 0, documents: 0, persons: 0 },
+    callCounts: { keys: 0, revocations: 0, documents: 0, persons: 0 },
     persons: new Map([['RelatedPerson/1', ['1']]]),
     broken: {},
     documents: new Map(),
     reported: [],
     claims,
     token: (more, key = KEY) => signToken(key, claims(more)),
-    ask: (token, tenant) => it.verify(`Bearer ${token}`, tenant),
+    verifyToken: (token, tenant) => issuer.verify(`Bearer ${token}`, tenant),
     ...verifier({
       issuer: BASE_URL,
       audience: BASE_URL,
-      clock: { now: () => it.now },
-      keys: { list: () => asked('keys', () => it.published.map(({ published: key }): SigningKey => ({ key, madeAt: 0 }))) },
-      revocations: { revoked: (marks) => asked('revocations', () => new Map([...it.revoked].filter(([mark]) => marks.includes(mark)))) },
-      patientsOf: (fhirUser) => asked('persons', () => it.persons.get(fhirUser)),
+      clock: { now: () => issuer.now },
+      keys: { list: () => countCall('keys', () => issuer.published.map(({ published: key }): SigningKey => ({ key, madeAt: 0 }))) },
+      revocations: {
+        revoked: (keys) => countCall('revocations', () => new Map([...issuer.revoked].filter(([key]) => keys.includes(key)))),
+      },
+      patientsOf: (fhirUser) => countCall('persons', () => issuer.persons.get(fhirUser)),
       revocationLag: 3 * SECOND_MS,
       tenancy: false,
       tenantClaim: 'tenant',
       patientScopesWithoutContext: 'all',
       externalIssuers: [],
-      fetchDocument: (url) => asked('documents', () => ({ bytes: new TextEncoder().encode(it.documents.get(url) ?? '') })),
-      report: (error) => void it.reported.push(error),
+      fetchDocument: (url) => countCall('documents', () => ({ bytes: new TextEncoder().encode(issuer.documents.get(url) ?? '') })),
+      report: (error) => void issuer.reported.push(error),
       ...parts,
     }),
   }
-  const asked = async <T>(port: keyof TestIssuer['asked'], answer: () => T): Promise<T> => {
-    it.asked[port]++
-    if (it.broken[port] !== undefined) throw it.broken[port]
+  const countCall = async <T>(port: keyof TestIssuer['callCounts'], answer: () => T): Promise<T> => {
+    issuer.callCounts[port]++
+    if (issuer.broken[port] !== undefined) throw issuer.broken[port]
     return answer()
   }
-  return it
+  return issuer
 }
 
 /** Lets readings that nobody waits for come to their end. */

@@ -28,7 +28,7 @@ it('every token is valid until it expires, despite rotations', async () => {
     const token = await issue()
     signers.add(token.split('.')[0]!)
     live = [...live, { token, until: site.now + HOUR }].filter(({ until }) => until > site.now)
-    for (const each of live) expect(await site.ask(each.token)).toMatchObject({ client: 'app' })
+    for (const each of live) expect(await site.verifyToken(each.token)).toMatchObject({ client: 'app' })
     await settleBackgroundReads()
   }
   expect(signers.size).toBeGreaterThan(2)
@@ -37,15 +37,15 @@ it('every token is valid until it expires, despite rotations', async () => {
 
 it('a token with a distant expiry is valid only while its key is published', async () => {
   const forged = await signToken({ keys, clock }, site.claims({ exp: site.now / SECOND_MS + 1e9 }))
-  expect(await site.ask(forged)).toMatchObject({ client: 'app' })
+  expect(await site.verifyToken(forged)).toMatchObject({ client: 'app' })
   await rotateSigningKeys(keys, site.now, 0)
   site.now += HOUR + MINUTE - 1
-  expect(await site.ask(forged)).toMatchObject({ client: 'app' })
+  expect(await site.verifyToken(forged)).toMatchObject({ client: 'app' })
   await settleBackgroundReads()
   // Nobody tends the keys: the old one is still kept.
   site.now += 10 * SECOND_MS
-  await site.ask(await issue())
+  await site.verifyToken(await issue())
   await settleBackgroundReads()
-  await expect(site.ask(forged)).rejects.toMatchObject({ status: 401 })
+  await expect(site.verifyToken(forged)).rejects.toMatchObject({ status: 401 })
   expect((await keys.list()).length).toBe(2)
 })

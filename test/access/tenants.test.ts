@@ -38,7 +38,7 @@ describe('With tenancy', () => {
     [{ a: 1 }, 'a', 401],
   ])('gives for a token of %j with X-Tenant-Id %j: %p', async (claim, header, expected) => {
     const it = on()
-    const asked = it.ask(it.token({ tenant: claim }), header)
+    const asked = it.verifyToken(it.token({ tenant: claim }), header)
     if (typeof expected === 'string') expect((await asked).tenant).toBe(expected)
     else await expect(asked).rejects.toMatchObject({ status: expected })
   })
@@ -47,7 +47,7 @@ describe('With tenancy', () => {
     const it = on()
     const token = it.token({ tenant: ['a', 'b'] })
     const tenants = []
-    for (const tenant of ['a', 'b', 'b', 'a']) tenants.push((await it.ask(token, tenant)).tenant)
+    for (const tenant of ['a', 'b', 'b', 'a']) tenants.push((await it.verifyToken(token, tenant)).tenant)
     expect([tenants, it.signatures()]).toEqual([['a', 'b', 'b', 'a'], 1])
   })
 
@@ -59,36 +59,36 @@ describe('With tenancy', () => {
     [['a', 'b'], { fhirUser: 'RelatedPerson/1', acts_for: ['1'] }],
   ])('rejects a token of %j about %j, since ids differ per tenant', async (tenant, claims) => {
     const it = on()
-    await expect(it.ask(it.token({ tenant, ...claims }), 'a')).rejects.toMatchObject({ status: 403 })
-    expect((await it.ask(it.token({ tenant: ['a'], ...claims }), 'a')).tenant).toBe('a')
-    expect((await it.ask(it.token({ tenant, fhirUser: 'Practitioner/1' }), 'a')).tenant).toBe('a')
+    await expect(it.verifyToken(it.token({ tenant, ...claims }), 'a')).rejects.toMatchObject({ status: 403 })
+    expect((await it.verifyToken(it.token({ tenant: ['a'], ...claims }), 'a')).tenant).toBe('a')
+    expect((await it.verifyToken(it.token({ tenant, fhirUser: 'Practitioner/1' }), 'a')).tenant).toBe('a')
     const without = [tenant, 'default'].flat()
-    expect((await createTestIssuer().ask(createTestIssuer().token({ tenant: without, ...claims }))).tenant).toBe('default')
+    expect((await createTestIssuer().verifyToken(createTestIssuer().token({ tenant: without, ...claims }))).tenant).toBe('default')
   })
 
   it('reads the tenant from the configured claim', async () => {
     const it = createTestIssuer({ tenancy: true, tenantClaim: 'organization' })
-    expect((await it.ask(it.token({ organization: 'a', tenant: 'b' }))).tenant).toBe('a')
-    await expect(it.ask(it.token({ tenant: 'b' }))).rejects.toMatchObject({ status: 403 })
+    expect((await it.verifyToken(it.token({ organization: 'a', tenant: 'b' }))).tenant).toBe('a')
+    await expect(it.verifyToken(it.token({ tenant: 'b' }))).rejects.toMatchObject({ status: 403 })
   })
 })
 
 describe('Without tenancy', () => {
   it.each([[undefined], ['default'], [['a', 'default']], ['*']])('gives a token of %j the default tenant', async (tenant) => {
     const it = createTestIssuer()
-    for (const header of [undefined, 'default']) expect((await it.ask(it.token({ tenant }), header)).tenant).toBe('default')
+    for (const header of [undefined, 'default']) expect((await it.verifyToken(it.token({ tenant }), header)).tenant).toBe('default')
   })
 
   it.each([['a'], [['a', 'b']], ['Default']])('rejects a token of %j', async (tenant) => {
     const it = createTestIssuer()
     const refused = { status: 403, issues: [{ text: expect.stringContaining('FHIR_TENANCY') }] }
-    for (const header of [undefined, 'default']) await expect(it.ask(it.token({ tenant }), header)).rejects.toMatchObject(refused)
+    for (const header of [undefined, 'default']) await expect(it.verifyToken(it.token({ tenant }), header)).rejects.toMatchObject(refused)
   })
 
   it.each([['a'], ['Default'], ['a b'], ['']])('rejects another X-Tenant-Id: %j', async (header) => {
     const it = createTestIssuer()
     for (const tenant of [undefined, 'default', 'a', '*'])
-      await expect(it.ask(it.token({ tenant }), header)).rejects.toMatchObject({ status: 400 })
+      await expect(it.verifyToken(it.token({ tenant }), header)).rejects.toMatchObject({ status: 400 })
   })
 
   it('rejects another X-Tenant-Id also for servers without tokens', () => {

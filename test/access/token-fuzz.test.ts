@@ -165,7 +165,7 @@ const ATTACKS: Readonly<Record<string, (it: TestIssuer) => readonly string[]>> =
 async function refused(it: TestIssuer, token: string): Promise<void> {
   let error: unknown
   try {
-    await it.ask(token)
+    await it.verifyToken(token)
   } catch (thrown) {
     error = thrown
   }
@@ -184,8 +184,8 @@ describe('A token that is an attack', () => {
     const attacks = ATTACKS[name]!(it)
     for (const token of attacks) await refused(it, token)
     expect(it.signatures()).toBeLessThanOrEqual(attacks.length)
-    expect([it.asked.keys <= 1, it.asked.revocations, it.asked.documents, it.reported]).toEqual([true, 0, 0, []])
-    expect(await it.ask(it.token())).toMatchObject({ client: 'app' })
+    expect([it.callCounts.keys <= 1, it.callCounts.revocations, it.callCounts.documents, it.reported]).toEqual([true, 0, 0, []])
+    expect(await it.verifyToken(it.token())).toMatchObject({ client: 'app' })
   })
 })
 
@@ -215,11 +215,11 @@ it(`${ROUNDS} mutated tokens are rejected, each verified at most once`, async ()
   const it = createTestIssuer()
   const random = randomOf(14 + firstSeed())
   const tokens = [it.token(), it.token({ scope: 'patient/*.rs', patient: '1', fhirUser: 'Patient/1' }), it.token({ typ: 'ID' })]
-  await it.ask(tokens[0]!)
+  await it.verifyToken(tokens[0]!)
   for (let round = 0; round < ROUNDS; round++) {
     const token = changed(random, random.pick(tokens))
     if (!tokens.includes(token.trim())) await refused(it, token)
   }
   expect(it.signatures()).toBeLessThanOrEqual(ROUNDS + 1)
-  expect([it.asked, it.reported]).toEqual([{ keys: 1, revocations: 1, documents: 0, persons: 0 }, []])
+  expect([it.callCounts, it.reported]).toEqual([{ keys: 1, revocations: 1, documents: 0, persons: 0 }, []])
 })

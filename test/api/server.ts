@@ -91,9 +91,9 @@ export async function startServer(
 }
 
 /** More would not fit into a header. */
-const MOST_TOKENS = 40
+const MAX_TOKENS = 40
 /** Times that a client waits as long as Retry-After says. */
-const MOST_AGAIN = 10
+const MAX_RETRIES = 10
 
 /** The access token to send; undefined: none. */
 type Access = () => string | undefined | Promise<string | undefined>
@@ -109,7 +109,7 @@ export function clientOf(base: () => string, access: Access = () => undefined): 
     const allowed = await authorization()
     const sent = tokens
     const isText = typeof body === 'string' || body instanceof Uint8Array
-    const ask = () =>
+    const send = () =>
       fetch(path.startsWith('http') ? path.replace(/^http:\/\/127\.0\.0\.1\/fhir/, base()) : base() + path, {
         method,
         headers: {
@@ -122,13 +122,13 @@ export function clientOf(base: () => string, access: Access = () => undefined): 
         },
         ...(body === undefined ? {} : { body: isText ? (body as string) : JSON.stringify(body) }),
       })
-    let response = await ask()
+    let response = await send()
     // On a busy machine the index may be behind for longer than a search waits, which then says when to ask again; a Bundle before it does anything.
     const waits = method === 'GET' || (isExternalServer && method === 'POST' && (path === '/' || path.endsWith('/_search')))
     const isBehind = response.status === 503 && ((sent.length > 0 && waits) || (await isTableIndexBehind(response)))
     if (isBehind) {
-      let seconds = MOST_AGAIN * Number(response.headers.get('retry-after') ?? 1)
-      response = await eventually(ask, {
+      let seconds = MAX_RETRIES * Number(response.headers.get('retry-after') ?? 1)
+      response = await eventually(send, {
         until: ({ status }) => status !== 503 || seconds-- <= 0,
         within: Number.POSITIVE_INFINITY,
         every: 1_000,
@@ -138,7 +138,7 @@ export function clientOf(base: () => string, access: Access = () => undefined): 
     const parsed: Tree = text !== '' && /json/.test(response.headers.get('content-type') ?? '') ? JSON.parse(text) : undefined
     const token = response.headers.get('x-index-token')
     if (parsed?.type === 'searchset') tokens = tokens.filter((each) => !sent.includes(each))
-    if (token !== null) tokens = [...tokens, token].slice(-MOST_TOKENS)
+    if (token !== null) tokens = [...tokens, token].slice(-MAX_TOKENS)
     return { status: response.status, headers: response.headers, text, body: parsed }
   }
   return {

@@ -58,10 +58,10 @@ const PATCH = { 'content-type': 'application/json-patch+json' }
 
 /** Each is made when it is asked for: together they are a gigabyte. `size`: 1 for the bench; a part of it makes the same requests smaller. */
 export function* worstRequests(size = 1): Generator<WorstRequest> {
-  const most = (count: number): number => Math.max(2, Math.ceil(count * size))
-  const times = (text: string, count: number): string => text.repeat(most(count))
+  const scaled = (count: number): number => Math.max(2, Math.ceil(count * size))
+  const times = (text: string, count: number): string => text.repeat(scaled(count))
   const list = (count: number, each: (i: number) => string, separator = ','): string =>
-    Array.from({ length: most(count) }, (_, i) => each(i)).join(separator)
+    Array.from({ length: scaled(count) }, (_, i) => each(i)).join(separator)
   const get = (name: string, path: string, headers: Readonly<Record<string, string>> = {}): WorstRequest => ({
     name,
     method: 'GET',
@@ -106,7 +106,7 @@ export function* worstRequests(size = 1): Generator<WorstRequest> {
     resourceType: 'Questionnaire',
     id: `q${j}`,
     status: 'draft',
-    item: Array.from({ length: most(count) }, (_, i) => ({ linkId: `l${i}`, type: 'string' })),
+    item: Array.from({ length: scaled(count) }, (_, i) => ({ linkId: `l${i}`, type: 'string' })),
   })
   const extensions = (count: number, value: (i: number) => string): string =>
     `"extension":[${list(count, (i) => `{"url":"http://example.org/${i}",${value(i)}}`)}]`
@@ -183,17 +183,17 @@ export function* worstRequests(size = 1): Generator<WorstRequest> {
     yield get('… summarized', '/Patient/worst?_summary=true')
     yield put('100,000 tokens of one parameter', 'Observation', `"status":"final","code":{"coding":[${list(200_000, (i) => `{"system":"http://example.org","code":"${i}"}`)}]}`)
     yield put('100,000 strings too long to be found', 'Patient', `"name":[${list(1_800, () => `{"family":"${'y'.repeat(8_100)}"}`)}]`)
-    yield { name: 'a Binary of 15 MB', method: 'PUT', path: '/Binary/worst', headers: { 'content-type': 'application/octet-stream' }, body: new Uint8Array(most(15_000_000)) }
+    yield { name: 'a Binary of 15 MB', method: 'PUT', path: '/Binary/worst', headers: { 'content-type': 'application/octet-stream' }, body: new Uint8Array(scaled(15_000_000)) }
     yield get('a Binary of 15 MB, pretty', '/Binary/worst?_pretty=true')
-    yield { name: 'a body that says it is compressed', method: 'PUT', path: '/Patient/worst', headers: { ...JSON_BODY, 'content-encoding': 'gzip' }, body: new Uint8Array(most(15_000_000)) }
-    yield { name: 'a body of 20 MB', method: 'PUT', path: '/Patient/worst', headers: JSON_BODY, body: new Uint8Array(most(20_000_000)) }
+    yield { name: 'a body that says it is compressed', method: 'PUT', path: '/Patient/worst', headers: { ...JSON_BODY, 'content-encoding': 'gzip' }, body: new Uint8Array(scaled(15_000_000)) }
+    yield { name: 'a body of 20 MB', method: 'PUT', path: '/Patient/worst', headers: JSON_BODY, body: new Uint8Array(scaled(20_000_000)) }
 
     // Profiles
     yield definition('a profile of 3,000 slices, a pattern that explodes, 300 constraints', [
       { id: 'Patient.identifier', path: 'Patient.identifier', slicing: { discriminator: [{ type: 'value', path: 'system' }], rules: 'open' } },
-      ...Array.from({ length: most(3_000) }, (_, i) => [{ id: `Patient.identifier:s${i}`, path: 'Patient.identifier', sliceName: `s${i}`, max: '1' }, { id: `Patient.identifier:s${i}.system`, path: 'Patient.identifier.system', fixedUri: `s${i}` }]).flat(),
+      ...Array.from({ length: scaled(3_000) }, (_, i) => [{ id: `Patient.identifier:s${i}`, path: 'Patient.identifier', sliceName: `s${i}`, max: '1' }, { id: `Patient.identifier:s${i}.system`, path: 'Patient.identifier.system', fixedUri: `s${i}` }]).flat(),
       { id: 'Patient.language', path: 'Patient.language', extension: [{ url: 'http://hl7.org/fhir/StructureDefinition/regex', valueString: '(a+)+b' }] },
-      { id: 'Patient.name', path: 'Patient.name', constraint: Array.from({ length: most(300) }, (_, i) => ({ key: `k${i}`, severity: 'error', human: 'x', expression: `text.exists() or given.where($this = 'x${i}').exists()` })) },
+      { id: 'Patient.name', path: 'Patient.name', constraint: Array.from({ length: scaled(300) }, (_, i) => ({ key: `k${i}`, severity: 'error', human: 'x', expression: `text.exists() or given.where($this = 'x${i}').exists()` })) },
     ])
     yield validate('… with 50,000 identifiers', `"meta":{"profile":["http://example.org/worst"]},"identifier":[${list(50_000, (i) => `{"system":"x${i}"}`)}]`)
     yield validate('… with a text that the pattern explodes on', `"meta":{"profile":["http://example.org/worst"]},"language":"${'a'.repeat(40)}"`)
@@ -208,7 +208,7 @@ export function* worstRequests(size = 1): Generator<WorstRequest> {
     yield get('everything of a patient with 300 conditions', '/Patient/p0/$everything?_count=1000')
 
     // Bundles
-    yield bundle('transaction of 5,000 that refer to each other', 'transaction', 5_000, (i) => ({ fullUrl: `urn:uuid:${uuid(i)}`, ...writing('POST', 'Observation', { resourceType: 'Observation', id: `t-${Date.now().toString(36)}-${i}`, status: 'final', code: { text: 'x' }, subject: { reference: 'Patient/p0' }, hasMember: Array.from({ length: 20 }, (_, j) => ({ reference: `urn:uuid:${uuid((i + j) % most(5_000))}` })) }) }))
+    yield bundle('transaction of 5,000 that refer to each other', 'transaction', 5_000, (i) => ({ fullUrl: `urn:uuid:${uuid(i)}`, ...writing('POST', 'Observation', { resourceType: 'Observation', id: `t-${Date.now().toString(36)}-${i}`, status: 'final', code: { text: 'x' }, subject: { reference: 'Patient/p0' }, hasMember: Array.from({ length: 20 }, (_, j) => ({ reference: `urn:uuid:${uuid((i + j) % scaled(5_000))}` })) }) }))
     yield bundle('transaction of 5,000 with conditional references', 'transaction', 5_000, (i) => writing('PUT', `Basic/t${i}`, { resourceType: 'Basic', id: `t${i}`, code: { text: 'x' }, subject: { reference: `Patient?family=family${i % 50}&birthdate=1970&_id=p${i}` } }))
     yield bundle('transaction of 5,000 conditional creates', 'transaction', 5_000, (i) => ({ resource: { resourceType: 'Basic', id: `n${i}`, code: { text: 'x' }, identifier: [{ system: 's', value: `${i}` }] }, request: { method: 'POST', url: 'Basic', ifNoneExist: `identifier=s|${i}` } }))
     yield bundle('transaction of 2,500 writes and 2,500 reads', 'transaction', 5_000, (i) => (i % 2 === 0 ? writing('PUT', `Basic/t${i}`, { resourceType: 'Basic', id: `t${i}`, code: { text: 'x' } }) : reading(`Patient/p${i % 50}`)))
@@ -221,12 +221,12 @@ export function* worstRequests(size = 1): Generator<WorstRequest> {
     yield bundle('batch of 5,000 histories', 'batch', 5_000, () => reading('Patient/_history?_count=100'))
     yield bundle('batch of 5,000 searches', 'batch', 5_000, () => reading('Condition?_count=1000'))
     yield bundle('batch of 3,000 _revinclude=*', 'batch', 3_000, (i) => reading(`Patient?_id=p${i % 50}&_revinclude=*`))
-    yield bundle('batch of 1,000 searches for 3,000 values', 'batch', 1_000, () => reading(`Patient?_id=${Array.from({ length: most(3_000) }, (_, i) => i).join(',')}`))
+    yield bundle('batch of 1,000 searches for 3,000 values', 'batch', 1_000, () => reading(`Patient?_id=${Array.from({ length: scaled(3_000) }, (_, i) => i).join(',')}`))
     yield bundle('batch of 5,000 capability statements', 'batch', 5_000, () => reading('metadata'))
     yield bundle('batch of 5,000 unknown paths', 'batch', 5_000, () => reading('a/b/c/d/e'))
     yield bundle('batch of 2,000 resources of 100 findings', 'batch', 2_000, () => writing('POST', 'Patient', Object.fromEntries([['resourceType', 'Patient'], ...Array.from({ length: 110 }, (_, i) => [`a${i}`, 1])])))
     yield bundle('batch of 5,000 patches', 'batch', 5_000, (i) => writing('PATCH', `Patient/p${i % 50}`, { resourceType: 'Binary', contentType: 'application/json-patch+json', data: Buffer.from('[{"op":"add","path":"/active","value":true}]').toString('base64') }))
-    yield bundle('batch of 20 searches of 500 kB', 'batch', 20, () => reading(`Patient?family=${'y'.repeat(most(500_000))}`))
+    yield bundle('batch of 20 searches of 500 kB', 'batch', 20, () => reading(`Patient?family=${'y'.repeat(scaled(500_000))}`))
 
     yield { ...bundle('batch of 5,000 histories, pretty', 'batch', 5_000, () => reading('Patient/_history?_count=100')), path: '/?_pretty=true' }
     yield { ...bundle('batch of 5,000 histories, summarized', 'batch', 5_000, () => reading('Patient/_history?_count=100')), path: '/?_summary=true' }

@@ -110,15 +110,15 @@ async function verification(): Promise<{ readonly first: number; readonly again:
   const headers = Array.from({ length: 2 * FIRST_SEEN }, (_, i) => headerOf(i))
   await spentOn(FIRST_SEEN, (i) => verify(headers[i]!, undefined))
   const first = await spentOn(FIRST_SEEN, (i) => verify(headers[FIRST_SEEN + i]!, undefined))
-  const known = headers.slice(0, TOKENS)
-  await spentOn(REMEMBERED, (i) => verify(known[i % TOKENS]!, undefined))
-  const again = await spentOn(REMEMBERED, (i) => verify(known[i % TOKENS]!, undefined))
+  const cachedHeaders = headers.slice(0, TOKENS)
+  await spentOn(REMEMBERED, (i) => verify(cachedHeaders[i % TOKENS]!, undefined))
+  const again = await spentOn(REMEMBERED, (i) => verify(cachedHeaders[i % TOKENS]!, undefined))
   await stores.close()
-  return { first, again, length: known[0]!.length }
+  return { first, again, length: cachedHeaders[0]!.length }
 }
 
 try {
-  const [{ first, again, length }, whole, known] = [await verification(), await read('open'), await read('token')]
+  const [{ first, again, length }, whole, cached] = [await verification(), await read('open'), await read('token')]
   const micro = (figure: number) => `${figure.toFixed(1)} µs`
   const share = `${((100 * again) / whole).toFixed(1)} % of a read (at most 5 %)`
   console.log(
@@ -126,7 +126,7 @@ try {
       '| processor time of | | against |',
       '|---|---|---|',
       `| a read over HTTP, 16 connections, nobody is asked | ${micro(whole)} | |`,
-      `| … with a token | ${micro(known)} | ${(known / whole).toFixed(2)} |`,
+      `| … with a token | ${micro(cached)} | ${(cached / whole).toFixed(2)} |`,
       `| a token that is remembered (${length} characters) | ${micro(again)} | ${share} |`,
       `| one seen for the first time | ${micro(first)} | ${((100 * first) / whole).toFixed(0)} % of a read |`,
     ].join('\n'),

@@ -37,9 +37,9 @@ function copyOf(text: string, copy: number): readonly IndexDocument[] {
 }
 
 const client = new Client({ node: process.env.OPENSEARCH_ENDPOINT! })
-const ask = async (method: string, path: string): Promise<unknown> => (await client.transport.request({ method, path })).body
+const send = async (method: string, path: string): Promise<unknown> => (await client.transport.request({ method, path })).body
 const sizes = async (): Promise<ReadonlyMap<string, number>> => {
-  const { indices } = (await ask('GET', `/${prefix}-*/_stats/store`)) as Stats
+  const { indices } = (await send('GET', `/${prefix}-*/_stats/store`)) as Stats
   return new Map(Object.entries(indices).map(([name, { primaries }]) => [name.split('-v')[0]!, primaries.store.size_in_bytes]))
 }
 
@@ -62,10 +62,10 @@ for (let copy = 0; copy < COPIES; copy++)
     await index.apply(documents)
     for (const { type } of documents) counts.set(type, (counts.get(type) ?? 0) + 1)
   }
-await ask('POST', `/${prefix}-*/_flush`)
+await send('POST', `/${prefix}-*/_flush`)
 const before = await sizes()
-await ask('POST', `/${prefix}-*/_forcemerge?max_num_segments=1`)
-await ask('POST', `/${prefix}-*/_flush?force=true`)
+await send('POST', `/${prefix}-*/_forcemerge?max_num_segments=1`)
+await send('POST', `/${prefix}-*/_flush?force=true`)
 const after = await sizes()
 console.log('| type | documents | bytes of each, before merges | after |\n|---|---|---|---|')
 const all = [0, 0, 0]
@@ -75,5 +75,5 @@ for (const [type, count] of [...counts].toSorted(([, a], [, b]) => b - a)) {
   console.log(`| ${type} | ${count} | ${Math.round(from / count)} | ${Math.round(to / count)} |`)
 }
 console.log(`| all | ${all[0]} | ${Math.round(all[1]! / all[0]!)} | ${Math.round(all[2]! / all[0]!)} |`)
-await ask('DELETE', `/${prefix}-*-v*`)
+await send('DELETE', `/${prefix}-*-v*`)
 await client.close()

@@ -102,9 +102,9 @@ const memoryOf = ({ pid }: ChildProcess): number =>
 /** Its lines. Its files are removed. */
 async function exported({ authorize }: StartedServer, asked: string, { isWanted = (): boolean => true } = {}): Promise<number> {
   const sent = async (url: string, method = 'GET') => fetch(url, { method, headers: { ...ASYNC, ...(await authorize?.({ method, url })) } })
-  const begun = await sent(`${BASE}/${asked}`)
-  const job = begun.headers.get('content-location')
-  if (begun.status !== 202 || job === null) throw new Error(`${asked}: ${begun.status} ${await begun.text()}`)
+  const response = await sent(`${BASE}/${asked}`)
+  const job = response.headers.get('content-location')
+  if (response.status !== 202 || job === null) throw new Error(`${asked}: ${response.status} ${await response.text()}`)
   let status = await sent(job)
   for (; status.status !== 200 && isWanted(); status = await sent(job)) {
     if (status.status >= 400 && status.status !== 429) throw new Error(`${asked}: ${status.status} ${await status.text()}`)
@@ -120,7 +120,7 @@ async function rateRows(data: string): Promise<readonly Row[]> {
   return served(data, async (running) => {
     await searches(TURN)
     const rows: Row[] = []
-    for (const [what, rate] of [
+    for (const [name, rate] of [
       ['searches beside an export', searches],
       ['creates beside an export', creates],
     ] as const) {
@@ -130,7 +130,11 @@ async function rateRows(data: string): Promise<readonly Row[]> {
         beside.push(await besideOne(running, () => rate(TURN)))
       }
       const [without, withOne] = [meanOf(alone), meanOf(beside)]
-      rows.push({ what, figure: `${withOne.toFixed(0)}/s`, of: `${(withOne / without).toFixed(2)} of ${without.toFixed(0)}/s without one` })
+      rows.push({
+        what: name,
+        figure: `${withOne.toFixed(0)}/s`,
+        of: `${(withOne / without).toFixed(2)} of ${without.toFixed(0)}/s without one`,
+      })
     }
     return rows
   })

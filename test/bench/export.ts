@@ -31,7 +31,7 @@ import { besideExports } from './export-served.ts'
 const BASE = 'http://127.0.0.1/fhir'
 const ROUNDS = 3
 /** Of one commit. */
-const MOST = 2_000
+const MAX_PAGE = 2_000
 const WRITTEN = Date.UTC(2026, 0, 1)
 
 const folder = process.argv[3] ?? 'test/fixtures/sample'
@@ -82,7 +82,7 @@ async function fill(): Promise<number> {
     db.exec('BEGIN')
     for (const { body } of writes) insert.run(body)
     db.exec('COMMIT')
-    for (let from = 0; from < writes.length; from += MOST) await committed(writes.slice(from, from + MOST))
+    for (let from = 0; from < writes.length; from += MAX_PAGE) await committed(writes.slice(from, from + MAX_PAGE))
     count += writes.length
   }
   db.close()
@@ -150,12 +150,12 @@ async function floor(): Promise<void> {
 let jobs = 0
 let lines = 0
 
-async function exported(level: ExportLevel, asked: Partial<ExportRequest> = {}): Promise<void> {
+async function exported(level: ExportLevel, parameters: Partial<ExportRequest> = {}): Promise<void> {
   const now = Date.now()
   const job: Job = {
     ...{ id: `bench-${jobs++}`, tenant: 'default', client: 'bench', access: WHOLE_ACCESS, request: '', baseUrl: BASE, level },
     ...{ transactionTime: now, state: 'in-progress', attempt: 1 },
-    asked: { elements: [], patients: [], filters: [], passedOver: [], ...asked },
+    asked: { elements: [], patients: [], filters: [], passedOver: [], ...parameters },
   }
   await rows.change<Job>(JOB_ROWS, job.id, () => job)
   await startJob(workflow, job)
@@ -172,18 +172,18 @@ async function exported(level: ExportLevel, asked: Partial<ExportRequest> = {}):
 
 try {
   const least = await best(floor)
-  const told: Record<string, string>[] = [{ what: 'floor', lines: `${resources}`, ...figuresOf(least) }]
-  const tell = async (what: string, once: () => Promise<void>): Promise<void> => {
+  const rows: Record<string, string>[] = [{ what: 'floor', lines: `${resources}`, ...figuresOf(least) }]
+  const measure = async (name: string, once: () => Promise<void>): Promise<void> => {
     const spent = await best(once)
     const ratio = `${(least.processor / spent.processor).toFixed(2)} by processor, ${(least.wall / spent.wall).toFixed(2)} by wall`
-    told.push({ what, lines: `${lines}`, ...figuresOf(spent), 'of the floor’s speed': ratio })
+    rows.push({ what: name, lines: `${lines}`, ...figuresOf(spent), 'of the floor’s speed': ratio })
   }
-  await tell('$export', () => exported('system'))
-  await tell('Patient/$export', () => exported('patient'))
-  await tell('Patient/$export?_elements=subject,patient', () =>
+  await measure('$export', () => exported('system'))
+  await measure('Patient/$export', () => exported('patient'))
+  await measure('Patient/$export?_elements=subject,patient', () =>
     exported('patient', { elements: [{ element: 'subject' }, { element: 'patient' }] }),
   )
-  console.table(told)
+  console.table(rows)
   console.log(`memory of the process: ${Math.round(process.resourceUsage().maxRSS / 1024)} MB at the most`)
 } finally {
   await workflow.close()

@@ -10,12 +10,12 @@ const ROUNDS = 1_000
 const EACH = 10
 const KEYS = ['Observation/serum-sodium', 'Procedure/rehab', 'Patient/example', 'Observation/blood-pressure']
 
-const known = new LoadingLibrary(definitionsOf(), { isUnit, inBaseUnits: toBaseUnits })
+const library = new LoadingLibrary(definitionsOf(), { isUnit, inBaseUnits: toBaseUnits })
 
 function check(resource: Resource): void {
-  const named = (resource.meta?.profile ?? []) as readonly string[]
-  const trees = named.map((canonical) => known.tree(canonical)).filter((tree) => tree !== undefined)
-  const pieces = checkProfiles(resource, trees, known, { left: Number.MAX_SAFE_INTEGER })
+  const profiles = (resource.meta?.profile ?? []) as readonly string[]
+  const trees = profiles.map((canonical) => library.tree(canonical)).filter((tree) => tree !== undefined)
+  const pieces = checkProfiles(resource, trees, library, { left: Number.MAX_SAFE_INTEGER })
   while (pieces.next().done !== true);
 }
 
@@ -23,7 +23,7 @@ console.log('| example of US Core | µs |\n|---|---|')
 for (const key of KEYS) {
   const resource = US_CORE_EXAMPLES.find(({ resourceType, id }) => `${resourceType}/${id}` === key)!
   do check(resource)
-  while ((await known.load()) > 0)
+  while ((await library.load()) > 0)
   let best = Number.POSITIVE_INFINITY
   for (let round = 0; round < ROUNDS; round++) {
     const began = performance.now()

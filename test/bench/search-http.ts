@@ -54,9 +54,9 @@ try {
   for (let round = 0; round < Number(rounds) + 20; round++)
     for (const [name, shape] of Object.entries(SHAPES)) {
       const query = shape(pick(patients))
-      const asked = performance.now()
+      const startedAt = performance.now()
       const answer = await get(query)
-      if (round >= 20) times.get(name)!.push(performance.now() - asked)
+      if (round >= 20) times.get(name)!.push(performance.now() - startedAt)
       found(answer, query)
     }
   for (const [name, all] of times) {
@@ -67,7 +67,7 @@ try {
   const compared = await compareSearches({ base, child }, PORT + 1, patients)
   console.log('\n| search, 8 at once | bytes | of a bare server | by processor time | ms of the processors |\n|---|---|---|---|---|')
   for (const each of [...compared, { name: 'all', ...averageComparison(searchesOf(compared)) }])
-    console.log(`| ${[each.name, Math.round(each.bytes), ...ratiosOf(each), each.ours.processor.toFixed(2)].join(' | ')} |`)
+    console.log(`| ${[each.name, Math.round(each.bytes), ...ratiosOf(each), each.server.processor.toFixed(2)].join(' | ')} |`)
 } finally {
   agent.destroy()
   await stopAll()

@@ -65,7 +65,7 @@ function measure(folder: string | undefined): void {
     for (let i = 0; i < 5_000; i += SLICE) index.applyNow(documents.slice(i, i + SLICE).map((each) => ({ ...each, version: 2 })))
     index.commit()
   })
-  const each = (ms: number, of = documents.length) => `${((ms * 1_000) / of).toFixed(1)} µs`
+  const each = (ms: number, count = documents.length) => `${((ms * 1_000) / count).toFixed(1)} µs`
   console.table({
     resources: documents.length,
     'extraction, cold': each(extracting),
@@ -82,16 +82,16 @@ function measure(folder: string | undefined): void {
 
 function latency(index: SqliteSearchIndex, query: string) {
   const [type = '', text = ''] = query.split('?')
-  const asked = parseSearch(type === '' ? undefined : type, [...new URLSearchParams(text)], { now: NOW })
+  const request = parseSearch(type === '' ? undefined : type, [...new URLSearchParams(text)], { now: NOW })
   const types = type === '' ? ['Patient', 'Observation', 'Encounter', 'Claim', 'Procedure', 'Condition'] : [type]
   const plan: Plan = {
     tenant: 't',
     types,
-    where: and(...(asked.where as readonly Predicate[])),
+    where: and(...(request.where as readonly Predicate[])),
     access: 'everything',
-    order: asked.order,
-    limit: asked.count,
-    total: asked.total,
+    order: request.order,
+    limit: request.count,
+    total: request.total,
   }
   const times = Array.from({ length: 7 }, () => timed(() => index.findNow(plan))).toSorted((a, b) => a - b)
   const page = index.findNow(plan)

@@ -24,7 +24,7 @@ type Cost = { wall: number; processor: number }
 const newCost = (): Cost => ({ wall: Number.POSITIVE_INFINITY, processor: Number.POSITIVE_INFINITY })
 
 /** Of a shape: of the server, and of the bare one; `bytes`: of an answer, on the average. */
-export type SearchComparison = { readonly name: string; readonly bytes: number; readonly ours: Cost; readonly bare: Cost }
+export type SearchComparison = { readonly name: string; readonly bytes: number; readonly server: Cost; readonly bare: Cost }
 
 /** `base`: of the server, whose process is `child`; `port`: a free one. `patients`: ids of those it has. */
 export async function compareSearches(
@@ -37,22 +37,22 @@ export async function compareSearches(
   try {
     const compared: SearchComparison[] = []
     const queries = await queriesOf(base, agent, patients)
-    for (const [name, of] of queries)
+    for (const [name, list] of queries)
       compared.push({
         name,
-        bytes: of.reduce((sum, { length }) => sum + length, 0) / of.length,
-        ours: newCost(),
+        bytes: list.reduce((sum, { length }) => sum + length, 0) / list.length,
+        server: newCost(),
         bare: newCost(),
       })
     for (let turn = 0; turn <= TURNS; turn++)
-      for (const { name, ours, bare: floor } of compared) {
-        const of = queries.get(name)!
+      for (const { name, server, bare: floor } of compared) {
+        const list = queries.get(name)!
         const sides = [
-          { cost: ours, process: child, url: ({ path }: Query) => `${base}/${path}` },
+          { cost: server, process: child, url: ({ path }: Query) => `${base}/${path}` },
           { cost: floor, process: bare, url: ({ length }: Query) => `http://127.0.0.1:${port}/${length}` },
         ]
         for (const { cost, process, url } of sides) {
-          const urls = of.map(url)
+          const urls = list.map(url)
           const { wall, processor } = await costOf(process, urls, agent)
           // The first turn is to get warm.
           if (turn > 0) Object.assign(cost, { wall: Math.min(cost.wall, wall), processor: Math.min(cost.processor, processor) })
@@ -70,15 +70,18 @@ export const searchesOf = (compared: readonly SearchComparison[]): readonly Sear
 
 /** Of several shapes together, each as often. */
 export const averageComparison = (compared: readonly SearchComparison[]): Omit<SearchComparison, 'name'> => {
-  const mean = (of: (each: SearchComparison) => number): number => compared.reduce((sum, each) => sum + of(each), 0) / compared.length
-  const cost = (side: 'ours' | 'bare'): Cost => ({ wall: mean((each) => each[side].wall), processor: mean((each) => each[side].processor) })
-  return { bytes: mean(({ bytes }) => bytes), ours: cost('ours'), bare: cost('bare') }
+  const mean = (read: (each: SearchComparison) => number): number => compared.reduce((sum, each) => sum + read(each), 0) / compared.length
+  const cost = (side: 'server' | 'bare'): Cost => ({
+    wall: mean((each) => each[side].wall),
+    processor: mean((each) => each[side].processor),
+  })
+  return { bytes: mean(({ bytes }) => bytes), server: cost('server'), bare: cost('bare') }
 }
 
 /** Of the bare server's rate, by the clock and by processor time. */
-export const ratiosOf = ({ ours, bare }: Omit<SearchComparison, 'name'>): readonly [wall: string, processor: string] => [
-  (bare.wall / ours.wall).toFixed(2),
-  (bare.processor / ours.processor).toFixed(2),
+export const ratiosOf = ({ server, bare }: Omit<SearchComparison, 'name'>): readonly [wall: string, processor: string] => [
+  (bare.wall / server.wall).toFixed(2),
+  (bare.processor / server.processor).toFixed(2),
 ]
 
 async function queriesOf(base: string, agent: Agent, patients: readonly string[]): Promise<ReadonlyMap<string, readonly Query[]>> {
@@ -101,11 +104,11 @@ async function lengthOf(url: string, agent: Agent): Promise<number> {
 }
 
 async function costOf(process: ChildProcess, urls: readonly string[], agent: Agent): Promise<Cost> {
-  let asked = 0
+  let count = 0
   const [before, began] = [processorTime(process), performance.now()]
   await Promise.all(
     Array.from({ length: CLIENTS }, async () => {
-      while (asked < REQUESTS) await lengthOf(urls[asked++ % urls.length]!, agent)
+      while (count < REQUESTS) await lengthOf(urls[count++ % urls.length]!, agent)
     }),
   )
   return { wall: (performance.now() - began) / REQUESTS, processor: (processorTime(process) - before) / REQUESTS }

@@ -8,7 +8,7 @@ import { requestServerToken } from '../../lambdas/runtime/control/token-command.
 
 const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly scripts: { readonly start: string } }
 /** What follows `node`. */
-const ofStart = scripts.start.replace(/^exec node /, '').split(' ')
+const startOptions = scripts.start.replace(/^exec node /, '').split(' ')
 
 /** Of the servers that ask for a token, by their ports. */
 const AUTHORIZED = new Map<string, Authorize>()
@@ -39,7 +39,7 @@ export type StartedServer = { readonly child: ChildProcess; readonly ready: numb
 /** The command that starts the server: node and its arguments. */
 export const startCommand = (port: number, data: string): readonly string[] => [
   process.execPath,
-  ...ofStart,
+  ...startOptions,
   '--port',
   String(port),
   '--data',

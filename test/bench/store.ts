@@ -22,36 +22,36 @@ const folder = mkdtempSync(join(tmpdir(), 'fhir-bench-'))
 
 async function measure(): Promise<void> {
   const rows: Record<string, string>[] = []
-  const tell = (what: string, figure: string) => rows.push({ what, figure })
+  const addRow = (what: string, figure: string) => rows.push({ what, figure })
   const file = join(folder, 'store.db')
   const store = await SqliteResourceStore.open({ file })
-  tell('floor: one insert of a body, a commit per 100, no keys', `${floor().toFixed(1)} µs`)
+  addRow('floor: one insert of a body, a commit per 100, no keys', `${floor().toFixed(1)} µs`)
   await creates(store, 1, 2_000)
   const small = { alone: await creates(store, 1, 1_000), many: await creates(store, 32, 6_000), hundreds: await hundreds(store, 6_000) }
-  tell('at 2,000: create alone', described(small.alone))
-  tell('at 2,000: create, 32 at once', described(small.many))
-  tell('at 2,000: commits of 100, per resource', described(small.hundreds))
+  addRow('at 2,000: create alone', described(small.alone))
+  addRow('at 2,000: create, 32 at once', described(small.many))
+  addRow('at 2,000: commits of 100, per resource', described(small.hundreds))
   const filling = await hundreds(store, 200_000 - written, 4)
-  tell('filling to 200,000, commits of 100, 4 at once, per resource', described(filling))
+  addRow('filling to 200,000, commits of 100, 4 at once, per resource', described(filling))
   const large = { alone: await creates(store, 1, 1_000), many: await creates(store, 32, 6_000), hundreds: await hundreds(store, 6_000) }
-  tell('at 200,000: create alone', described(large.alone))
-  tell('at 200,000: create, 32 at once', described(large.many))
-  tell('at 200,000: commits of 100, per resource', described(large.hundreds))
+  addRow('at 200,000: create alone', described(large.alone))
+  addRow('at 200,000: create, 32 at once', described(large.many))
+  addRow('at 200,000: commits of 100, per resource', described(large.hundreds))
   for (const kind of ['alone', 'many', 'hundreds'] as const)
-    tell(`200,000 against 2,000: ${kind}`, (large[kind].perWrite / small[kind].perWrite).toFixed(2))
-  for (const size of [1_500, 4_000]) tell(`8 creators beside commits of 5,000, bodies of ${size}`, await besideLargeCommits(store, size))
+    addRow(`200,000 against 2,000: ${kind}`, (large[kind].perWrite / small[kind].perWrite).toFixed(2))
+  for (const size of [1_500, 4_000]) addRow(`8 creators beside commits of 5,000, bodies of ${size}`, await besideLargeCommits(store, size))
   const ids = (await store.history({ tenant: 't', type: 'Observation' }, {}, undefined, 5_000)).versions
   const from = performance.now()
   for (const key of ids) await store.current([key])
-  tell('read of a head', `${(((performance.now() - from) * 1000) / ids.length).toFixed(1)} µs`)
-  tell('memory of the process', `${Math.round(process.memoryUsage().rss / 1e6)} MB`)
-  tell('file per version', `${Math.round(statSync(file).size / written)} bytes for bodies of 2,000`)
+  addRow('read of a head', `${(((performance.now() - from) * 1000) / ids.length).toFixed(1)} µs`)
+  addRow('memory of the process', `${Math.round(process.memoryUsage().rss / 1e6)} MB`)
+  addRow('file per version', `${Math.round(statSync(file).size / written)} bytes for bodies of 2,000`)
   await store.close()
   const opening = performance.now()
   const again = await SqliteResourceStore.open({ file })
-  tell('open at 200,000', `${Math.round(performance.now() - opening)} ms`)
+  addRow('open at 200,000', `${Math.round(performance.now() - opening)} ms`)
   await again.close()
-  for (const clients of [1, 32]) tell(`creates per flush, ${clients} at once`, createsPerFlush(clients))
+  for (const clients of [1, 32]) addRow(`creates per flush, ${clients} at once`, createsPerFlush(clients))
   console.table(rows)
 }
 
@@ -70,11 +70,11 @@ const hundreds = (store: SqliteResourceStore, count: number, clients = 1) => com
 
 async function commits(store: SqliteResourceStore, clients: number, count: number, size: number): Promise<Figures> {
   const waits: number[] = []
-  let asked = 0
+  let attempts = 0
   const from = performance.now()
   await Promise.all(
     [...Array(clients).keys()].map(async () => {
-      while (asked++ < count) {
+      while (attempts++ < count) {
         const began = performance.now()
         await store.commit(newWrites(size), [])
         waits.push(performance.now() - began)
@@ -98,9 +98,9 @@ async function besideLargeCommits(store: SqliteResourceStore, size: number): Pro
   return `a large one ${Math.round(Math.max(...took))} ms; ${describedWaits(waits)}`
 }
 
-async function timed(what: () => Promise<unknown>): Promise<number> {
+async function timed(work: () => Promise<unknown>): Promise<number> {
   const from = performance.now()
-  await what()
+  await work()
   return performance.now() - from
 }
 

@@ -18,7 +18,7 @@ const PORT = 18_084
 const base = `http://127.0.0.1:${PORT}/fhir`
 /** Milliseconds of processor time in one piece; more for each MB of a body over the first. */
 const BAR = 100
-const BAR_OF_MB = 40
+const MB_PER_BAR = 40
 /** MB. */
 const MEMORY_BAR = 1_000
 /** Maximum percentage of all processors that other processes may use. Above it the figures of a row are not reliable. */
@@ -32,7 +32,7 @@ const STILL = 300
 const WARM_UP = { size: 0.02, times: 5 }
 
 const scratch = mkdtempSync(join(tmpdir(), 'fhir-bench-'))
-const wanted = new RegExp(process.argv.slice(3).join(' '))
+const pattern = new RegExp(process.argv.slice(3).join(' '))
 const agent = new Agent({ keepAlive: true, maxSockets: 4 })
 const bystander = new Agent({ keepAlive: true, maxSockets: 1 })
 let child = await served()
@@ -51,7 +51,7 @@ function served(): Promise<ChildProcess> {
   })
 }
 
-const held = (): Promise<EventLoopDelays> =>
+const readDelays = (): Promise<EventLoopDelays> =>
   new Promise((resolve) => {
     child.once('message', (message) => resolve(message as EventLoopDelays))
     child.send('tell')
@@ -59,10 +59,10 @@ const held = (): Promise<EventLoopDelays> =>
 
 /** Starts a new server on the same data, because memory that a row leaves behind would count for the next one. */
 async function restart(): Promise<void> {
-  const former = child
-  const gone = stopProcess(former)
-  await Promise.race([gone, patience().then(() => former.kill('SIGKILL'))])
-  await gone
+  const previous = child
+  const exit = stopProcess(previous)
+  await Promise.race([exit, patience().then(() => previous.kill('SIGKILL'))])
+  await exit
   child = await served()
   if ((await indexed()) > LONG_INDEXING) await settled()
 }
@@ -80,8 +80,8 @@ async function settled(): Promise<void> {
 const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null
 
 /** Memory of the server in MB: now (`VmRSS`), or the most since `forgetPeak` (`VmHWM`). */
-const memory = (of: 'VmRSS' | 'VmHWM'): number => {
-  const [, kb = '0'] = new RegExp(`${of}:\\s+(\\d+)`).exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? []
+const memory = (field: 'VmRSS' | 'VmHWM'): number => {
+  const [, kb = '0'] = new RegExp(`${field}:\\s+(\\d+)`).exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? []
   return Math.round(Number(kb) / 1024)
 }
 /** https://man7.org/linux/man-pages/man5/proc_pid_clear_refs.5.html */
@@ -92,8 +92,10 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 const patience = (): Promise<void> => new Promise((resolve) => void setTimeout(resolve, PATIENCE).unref())
 
 async function send({ method, path, headers = {}, body }: WorstRequest): Promise<string> {
-  const asked = sendRequest(base + path, { agent, method, headers, ...(body === undefined ? {} : { body }) })
-  const answered = asked.then(([status, { length }]) => `${status}, ${Math.ceil(length / 1000)} kB`).catch(({ code }) => String(code))
+  const clientRequest = sendRequest(base + path, { agent, method, headers, ...(body === undefined ? {} : { body }) })
+  const answered = clientRequest
+    .then(([status, { length }]) => `${status}, ${Math.ceil(length / 1000)} kB`)
+    .catch(({ code }) => String(code))
   return Promise.race([answered, patience().then(() => 'none')])
 }
 
@@ -142,7 +144,7 @@ async function measure(request: WorstRequest, smaller: WorstRequest): Promise<Ro
   await restart()
   for (let i = 0; i < WARM_UP.times; i++) await send(smaller)
   await indexed()
-  await held()
+  await readDelays()
   forgetPeak()
   const before = memory('VmRSS')
   const usedByOthers = otherProcesses()
@@ -158,13 +160,13 @@ async function measure(request: WorstRequest, smaller: WorstRequest): Promise<Ro
   if (hasEnded()) return withoutFigures(request, `${answer}, the server ended: ${child.signalCode ?? child.exitCode}`)
   // Work that the request left for later turns of the event loop counts too.
   await (behind > LONG_INDEXING ? settled() : pause(100))
-  const { longest, all } = await held()
-  const elsewhere = usedByOthers()
+  const { longest, all } = await readDelays()
+  const otherUsage = usedByOthers()
   const megabytes = Math.max(0, (request.body?.length ?? 0) / 1e6 - 1)
-  const most = memory('VmHWM')
-  const isOver = longest / 1000 > BAR + megabytes * BAR_OF_MB || most > MEMORY_BAR || !ANSWERED.test(answer) || behind > PATIENCE
-  const rounded = [longest / 1000, all / 1000, waited, behind, before, most, elsewhere].map((figure) => String(Math.round(figure)))
-  return { name: request.name, figures: [answer, ...rounded], isOver, isQuiet: elsewhere <= QUIET_BAR }
+  const peak = memory('VmHWM')
+  const isOver = longest / 1000 > BAR + megabytes * MB_PER_BAR || peak > MEMORY_BAR || !ANSWERED.test(answer) || behind > PATIENCE
+  const rounded = [longest / 1000, all / 1000, waited, behind, before, peak, otherUsage].map((figure) => String(Math.round(figure)))
+  return { name: request.name, figures: [answer, ...rounded], isOver, isQuiet: otherUsage <= QUIET_BAR }
 }
 
 try {
@@ -178,14 +180,14 @@ try {
   const smaller = worstRequests(WARM_UP.size)
   for (const request of worstRequests()) {
     const { value: small } = smaller.next()
-    if (!wanted.test(request.name)) continue
+    if (!pattern.test(request.name)) continue
     const { name, figures, isOver, isQuiet } = await measure(request, small)
     if (isOver) over++
     if (isOver && !isQuiet) unquiet++
     console.log(`| ${name} | ${figures.join(' | ')} | ${isOver ? 'OVER' : ''}${isOver && !isQuiet ? ', not quiet' : ''} |`)
   }
   console.log(
-    `\n${over} over the bars: ${BAR} ms held in one piece, ${BAR_OF_MB} more for each MB of a body over the first; ${MEMORY_BAR} MB; an answer, no 5xx.\n${unquiet} of them while other processes used more than ${QUIET_BAR} % of the processors.`,
+    `\n${over} over the bars: ${BAR} ms held in one piece, ${MB_PER_BAR} more for each MB of a body over the first; ${MEMORY_BAR} MB; an answer, no 5xx.\n${unquiet} of them while other processes used more than ${QUIET_BAR} % of the processors.`,
   )
 } finally {
   agent.destroy()

@@ -38,8 +38,8 @@ export function expectSame(found: unknown, expected: unknown): void {
 }
 
 /** The status a client says it was refused with. */
-export async function rejectionStatusOf(asked: Promise<unknown>, says: (error: Tree) => unknown): Promise<unknown> {
-  return asked.then(
+export async function rejectionStatusOf(request: Promise<unknown>, says: (error: Tree) => unknown): Promise<unknown> {
+  return request.then(
     () => 'not refused',
     (error) => says(error),
   )

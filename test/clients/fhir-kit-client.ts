@@ -29,16 +29,16 @@ export function fhirKitClient(base: string): ClientSteps {
       expectSame(read.name[0].family, `${NAME}-create`)
     },
     'update with If-Match': async () => {
-      const made = await create('update')
-      const changed = await put({ ...made, gender: 'female' }, 'W/"1"')
+      const created = await create('update')
+      const changed = await put({ ...created, gender: 'female' }, 'W/"1"')
       expectSame([changed.gender, changed.meta.versionId], ['female', '2'])
-      const first: Tree = await client.vread({ resourceType, id: made.id, version: '1' })
+      const first: Tree = await client.vread({ resourceType, id: created.id, version: '1' })
       expectSame(first.gender, undefined)
     },
     'a stale If-Match is refused': async () => {
-      const made = await create('stale')
-      await put({ ...made, gender: 'female' }, 'W/"1"')
-      expectSame(await rejectionStatusOf(put(made, 'W/"1"'), statusOf), 412)
+      const created = await create('stale')
+      await put({ ...created, gender: 'female' }, 'W/"1"')
+      expectSame(await rejectionStatusOf(put(created, 'W/"1"'), statusOf), 412)
     },
     'conditional create': async () => {
       const headers = { 'if-none-exist': criterion(NAME, 'conditional') }
@@ -90,8 +90,8 @@ export function fhirKitClient(base: string): ClientSteps {
     },
     transaction: async () => {
       const [patient, observation] = createdKeysOf(await client.transaction({ body: transactionOf(NAME) as never }))
-      const made: Tree = await client.read({ resourceType: 'Observation', id: observation!.split('/')[1]! })
-      expectSame(made.subject.reference, patient)
+      const created: Tree = await client.read({ resourceType: 'Observation', id: observation!.split('/')[1]! })
+      expectSame(created.subject.reference, patient)
     },
     history: async () => {
       const { id } = await create('history')

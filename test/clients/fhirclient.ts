@@ -38,14 +38,14 @@ export function fhirclientJs(base: string): ClientSteps {
       expectSame([typeof id, meta.versionId, (await read(id)).name[0].family], ['string', '1', `${NAME}-create`])
     },
     'update with If-Match': async () => {
-      const made = await create('update')
-      const changed = await put({ ...made, gender: 'female' }, 'W/"1"')
+      const created = await create('update')
+      const changed = await put({ ...created, gender: 'female' }, 'W/"1"')
       expectSame([changed.gender, changed.meta.versionId], ['female', '2'])
     },
     'a stale If-Match is refused': async () => {
-      const made = await create('stale')
-      await put({ ...made, gender: 'female' }, 'W/"1"')
-      expectSame(await rejectionStatusOf(put(made, 'W/"1"'), statusOf), 412)
+      const created = await create('stale')
+      await put({ ...created, gender: 'female' }, 'W/"1"')
+      expectSame(await rejectionStatusOf(put(created, 'W/"1"'), statusOf), 412)
     },
     'conditional create': async () => {
       const headers = { 'if-none-exist': criterion(NAME, 'conditional') }
@@ -89,13 +89,13 @@ export function fhirclientJs(base: string): ClientSteps {
         ...{ resourceType: 'Observation', status: 'final', code: { text: 'x' } },
         subject: { reference: `Patient/${id}` },
       }
-      const made = await client.create(observation)
+      const created = await client.create(observation)
       const { entry } = await client.fhirRequest(`Observation?patient=${id}&_include=Observation:patient`)
       expectSame(
         entry.map(({ search }: Tree) => search.mode),
         ['match', 'include'],
       )
-      expectSame((await client.getReferences(made, ['subject']))[`Patient/${id}`].id, id)
+      expectSame((await client.getReferences(created, ['subject']))[`Patient/${id}`].id, id)
     },
     transaction: async () => {
       const answer = await client.fhirRequest(base, {

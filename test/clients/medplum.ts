@@ -26,16 +26,16 @@ export function medplum(base: string): ClientSteps {
       expectSame([typeof id, meta.versionId, (await read(id)).name[0].family], ['string', '1', `${NAME}-create`])
     },
     'update with If-Match': async () => {
-      const made = await create('update')
-      const changed = await put({ ...made, gender: 'female' }, 'W/"1"')
+      const created = await create('update')
+      const changed = await put({ ...created, gender: 'female' }, 'W/"1"')
       expectSame([changed.gender, changed.meta.versionId], ['female', '2'])
-      const first: Tree = await client.readVersion('Patient', made.id, '1')
+      const first: Tree = await client.readVersion('Patient', created.id, '1')
       expectSame(first.gender, undefined)
     },
     'a stale If-Match is refused': async () => {
-      const made = await create('stale')
-      await put({ ...made, gender: 'female' }, 'W/"1"')
-      expectSame(await rejectionStatusOf(put({ ...made, gender: 'male' }, 'W/"1"'), codeOf), 'conflict')
+      const created = await create('stale')
+      await put({ ...created, gender: 'female' }, 'W/"1"')
+      expectSame(await rejectionStatusOf(put({ ...created, gender: 'male' }, 'W/"1"'), codeOf), 'conflict')
     },
     'conditional create': async () => {
       const createOnce = (): Promise<Tree> => client.createResourceIfNoneExist(person(NAME, 'conditional'), criterion(NAME, 'conditional'))
@@ -85,8 +85,8 @@ export function medplum(base: string): ClientSteps {
     },
     transaction: async () => {
       const [patient, observation] = createdKeysOf(await client.executeBatch(transactionOf(NAME)))
-      const made: Tree = await client.readResource('Observation', observation!.split('/')[1]!)
-      expectSame(made.subject.reference, patient)
+      const created: Tree = await client.readResource('Observation', observation!.split('/')[1]!)
+      expectSame(created.subject.reference, patient)
     },
     history: async () => {
       const { id } = await create('history')

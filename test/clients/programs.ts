@@ -5,13 +5,13 @@ import type { StepResults } from './steps.ts'
 export type Program = { readonly command: string; readonly arguments: readonly string[] }
 
 /** `step`, a tab, and what went wrong. */
-export async function runProgram({ command, arguments: given }: Program): Promise<StepResults> {
-  const child = spawn(command, given, { stdio: ['ignore', 'pipe', 'pipe'] })
-  const said = { stdout: '', stderr: '' }
-  for (const name of ['stdout', 'stderr'] as const) child[name].setEncoding('utf8').on('data', (data) => (said[name] += data))
+export async function runProgram({ command, arguments: args }: Program): Promise<StepResults> {
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  const output = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const) child[name].setEncoding('utf8').on('data', (data) => (output[name] += data))
   const code = await new Promise((resolve, reject) => child.once('error', reject).once('close', resolve))
-  if (code !== 0) throw new Error(`${command} ended with ${code}: ${said.stderr.slice(-2_000)}`)
-  const lines = said.stdout.split('\n').filter((line) => line !== '')
+  if (code !== 0) throw new Error(`${command} ended with ${code}: ${output.stderr.slice(-2_000)}`)
+  const lines = output.stdout.split('\n').filter((line) => line !== '')
   return new Map(lines.map((line) => line.split('\t') as [string, string]))
 }
 

@@ -63,11 +63,11 @@ export async function synthesize({ folder, settings, bundles }: AssemblyOptions)
     env: { ...process.env, CDK_OUTDIR: assembly, CDK_CONTEXT_JSON: JSON.stringify({ stage: STAGE, settings: file }) },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
-  let said = ''
+  let output = ''
   child.stderr.on('data', (data) => {
-    said = `${said}${data}`.slice(-5_000)
+    output = `${output}${data}`.slice(-5_000)
   })
   const code = await new Promise((resolve, reject) => child.once('error', reject).once('close', resolve))
-  if (code !== 0) throw new Error(`the stacks could not be synthesized:\n${said}`)
+  if (code !== 0) throw new Error(`the stacks could not be synthesized:\n${output}`)
   return assembly
 }

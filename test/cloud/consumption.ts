@@ -21,7 +21,7 @@ const RUNS = { read: [0.5, 8], write: [1, 25], search: [1, 40], bundle: [1, 60] 
 
 type Kind = keyof typeof RUNS
 
-type Sample = { readonly name: string; readonly kind: Kind; readonly caller: string; readonly ask: (i: number) => Promise<unknown> }
+type Sample = { readonly name: string; readonly kind: Kind; readonly caller: string; readonly send: (i: number) => Promise<unknown> }
 
 const REPEATS = 5
 
@@ -57,41 +57,46 @@ export async function measureConsumption({ recorder }: LocalDeployment, baseUrl:
     send('POST', '/', { resourceType: 'Bundle', type: 'transaction', entry: entries(i, count) })
   const patch = [{ op: 'replace', path: '/status', value: 'amended' }]
   const samples: readonly Sample[] = [
-    { name: 'create', kind: 'write', caller: 'create', ask: (i) => send('POST', '/Observation', observation(`o-${i}`)) },
-    { name: 'update', kind: 'write', caller: 'update', ask: (i) => send('PUT', `/Observation/o-${i}`, observation(`o-${i}`)) },
+    { name: 'create', kind: 'write', caller: 'create', send: (i) => send('POST', '/Observation', observation(`o-${i}`)) },
+    { name: 'update', kind: 'write', caller: 'update', send: (i) => send('PUT', `/Observation/o-${i}`, observation(`o-${i}`)) },
     {
       name: 'patch',
       kind: 'write',
       caller: 'patch',
-      ask: (i) => send('PATCH', `/Observation/o-${i}`, patch, { 'content-type': 'application/json-patch+json' }),
+      send: (i) => send('PATCH', `/Observation/o-${i}`, patch, { 'content-type': 'application/json-patch+json' }),
     },
     {
       name: 'conditional create, after 18 writes of the type in a minute',
       kind: 'write',
       caller: 'create',
-      ask: (i) => send('POST', '/Observation', observation(`c-${i}`), { 'if-none-exist': `identifier=none-${i}` }),
+      send: (i) => send('POST', '/Observation', observation(`c-${i}`), { 'if-none-exist': `identifier=none-${i}` }),
     },
-    { name: 'read', kind: 'read', caller: 'read', ask: (i) => send('GET', `/Observation/o-${i}`) },
-    { name: 'vread', kind: 'read', caller: 'vread', ask: (i) => send('GET', `/Observation/o-${i}/_history/1`) },
-    { name: 'history of a resource, 3 versions', kind: 'read', caller: 'history', ask: (i) => send('GET', `/Observation/o-${i}/_history`) },
-    { name: 'transaction of 10 creates', kind: 'bundle', caller: 'bundle', ask: (i) => transaction(i, 10) },
-    { name: 'transaction of 200 creates', kind: 'bundle', caller: 'bundle', ask: (i) => transaction(i, 200) },
+    { name: 'read', kind: 'read', caller: 'read', send: (i) => send('GET', `/Observation/o-${i}`) },
+    { name: 'vread', kind: 'read', caller: 'vread', send: (i) => send('GET', `/Observation/o-${i}/_history/1`) },
+    {
+      name: 'history of a resource, 3 versions',
+      kind: 'read',
+      caller: 'history',
+      send: (i) => send('GET', `/Observation/o-${i}/_history`),
+    },
+    { name: 'transaction of 10 creates', kind: 'bundle', caller: 'bundle', send: (i) => transaction(i, 10) },
+    { name: 'transaction of 200 creates', kind: 'bundle', caller: 'bundle', send: (i) => transaction(i, 200) },
     {
       name: 'search, 20 matches',
       kind: 'search',
       caller: 'search',
-      ask: () => send('GET', '/Observation?code=29463-7&_count=20', undefined),
+      send: () => send('GET', '/Observation?code=29463-7&_count=20', undefined),
     },
-    { name: 'delete', kind: 'write', caller: 'delete', ask: (i) => send('DELETE', `/Observation/o-${i}`) },
+    { name: 'delete', kind: 'write', caller: 'delete', send: (i) => send('DELETE', `/Observation/o-${i}`) },
   ]
   const meter = new UnitMeter()
   for (const call of recorder.take()) meter.unitsOf(call)
   const rows: string[] = []
-  for (const { name, kind, caller, ask } of samples) {
+  for (const { name, kind, caller, send } of samples) {
     // The first request of a function reads what it keeps.
-    await ask(REPEATS)
+    await send(REPEATS)
     for (const call of recorder.take()) meter.unitsOf(call)
-    for (let i = 0; i < REPEATS; i++) await ask(i)
+    for (let i = 0; i < REPEATS; i++) await send(i)
     // Searches are asked when what was written is there to be found.
     await new Promise((resolve) => setTimeout(resolve, 1_500))
     const seen = recorder.take().map((call) => ({ call, ...meter.unitsOf(call) }))
@@ -107,12 +112,12 @@ export async function measureConsumption({ recorder }: LocalDeployment, baseUrl:
   return [head, '|---|---|---|---|---|', ...rows]
 }
 
-type Seen = { readonly call: RecordedCall; readonly reads: number; readonly writes: number }
+type MeteredCall = { readonly call: RecordedCall; readonly reads: number; readonly writes: number }
 
-function rowOf(name: string, kind: Kind, seen: readonly Seen[]): string {
-  const each = (count: (one: Seen) => number): number => seen.reduce((sum, one) => sum + count(one), 0) / REPEATS
+function rowOf(name: string, kind: Kind, seen: readonly MeteredCall[]): string {
+  const each = (count: (one: MeteredCall) => number): number => seen.reduce((sum, one) => sum + count(one), 0) / REPEATS
   const [reads, writes] = [each((one) => one.reads), each((one) => one.writes)]
-  const of = (service: RecordedCall['service'], write?: boolean) =>
+  const sumOf = (service: RecordedCall['service'], write?: boolean) =>
     each(({ call }) => (call.service === service && (write === undefined || (call.operation === 'PUT') === write) ? 1 : 0))
   const [gigabytes, ms] = RUNS[kind]
   const dollars =
@@ -121,9 +126,9 @@ function rowOf(name: string, kind: Kind, seen: readonly Seen[]): string {
     ((gigabytes * ms) / 1_000) * PRICES.gigabyteSeconds +
     reads * PRICES.reads +
     writes * PRICES.writes +
-    of('s3', true) * PRICES.s3Write +
-    of('s3', false) * PRICES.s3Read +
+    sumOf('s3', true) * PRICES.s3Write +
+    sumOf('s3', false) * PRICES.s3Read +
     PRICES.log
-  const calls = [of('dynamodb'), of('s3'), of('es')].map((count) => Number(count.toFixed(1))).join(', ')
+  const calls = [sumOf('dynamodb'), sumOf('s3'), sumOf('es')].map((count) => Number(count.toFixed(1))).join(', ')
   return `| ${name} | ${Number(reads.toFixed(1))} | ${Number(writes.toFixed(1))} | ${calls} | ${dollars.toFixed(2)} |`
 }

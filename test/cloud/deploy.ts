@@ -102,8 +102,8 @@ const NO_CODE = zipSync({ 'none.js': new Uint8Array() })
 const ZIPS = new Map<string, Uint8Array<ArrayBuffer>>()
 
 function zipOf(folder: string): Uint8Array<ArrayBuffer> {
-  const known = ZIPS.get(basename(folder))
-  if (known !== undefined) return known
+  const cached = ZIPS.get(basename(folder))
+  if (cached !== undefined) return cached
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => statSync(join(folder, name)).isFile())
   const zip = zipSync(Object.fromEntries(files.map((name) => [name, new Uint8Array(readFileSync(join(folder, name)))])), { level: 1 })
   ZIPS.set(basename(folder), zip)
@@ -117,8 +117,8 @@ function takable(template: Tree, without: readonly string[], report: (line: stri
     return entry === undefined && !without.includes(Type)
   })
   const names = new Set(resources.map(([name]) => name))
-  const taken = resources.map(([name, { DependsOn, ...resource }]) => [name, { ...resource, DependsOn: remaining(DependsOn, names) }])
-  return named({ ...template, Resources: Object.fromEntries(taken) }, (id) => Object.hasOwn(template.Resources, id) && !names.has(id))
+  const selected = resources.map(([name, { DependsOn, ...resource }]) => [name, { ...resource, DependsOn: remaining(DependsOn, names) }])
+  return named({ ...template, Resources: Object.fromEntries(selected) }, (id) => Object.hasOwn(template.Resources, id) && !names.has(id))
 }
 
 /** References to what is left out become its logical id. */
@@ -143,12 +143,12 @@ function withVariables(template: Tree, variables: Readonly<Record<string, string
 async function put(aws: AwsCalls, stack: string, template: Tree, isUpdate: boolean): Promise<Readonly<Record<string, string>>> {
   const form = { StackName: stack, Version: '2010-05-15' }
   // A template of this size is not taken in the request itself.
-  const place = `/${TEMPLATES}/${stack}.json`
+  const path = `/${TEMPLATES}/${stack}.json`
   await aws.send('s3', 'PUT', `/${TEMPLATES}`)
-  await aws.send('s3', 'PUT', place, JSON.stringify(template))
-  const given = { ...form, TemplateURL: aws.endpoint + place, 'Capabilities.member.1': 'CAPABILITY_NAMED_IAM' }
+  await aws.send('s3', 'PUT', path, JSON.stringify(template))
+  const parameters = { ...form, TemplateURL: aws.endpoint + path, 'Capabilities.member.1': 'CAPABILITY_NAMED_IAM' }
   const kind = isUpdate ? 'UPDATE' : 'CREATE'
-  await aws.query('cloudformation', { ...given, Action: isUpdate ? 'UpdateStack' : 'CreateStack' }).catch((error: Error) => {
+  await aws.query('cloudformation', { ...parameters, Action: isUpdate ? 'UpdateStack' : 'CreateStack' }).catch((error: Error) => {
     if (!error.message.includes(UNCHANGED)) throw error
   })
   for (let waited = 0; waited < PATIENCE; waited += 200) {

@@ -12,8 +12,8 @@ import type { DeploymentDescription } from './cloud.ts'
 /** Seconds. */
 const LONG = 3_600
 /** Of X-Index-Token, so many as fit into headers besides an access token. */
-const MOST_TOKENS = 20
-const MOST_AGAIN = 10
+const MAX_TOKENS = 20
+const MAX_RETRIES = 10
 
 /** Of a connection, or of one answer among equal ones. */
 const PASSING = /^(?:date|connection|keep-alive|transfer-encoding|content-length|x-amz.*)$/
@@ -26,7 +26,7 @@ export function deployedCallerRequests(cloud: DeploymentDescription): CallerRequ
   /** By tenant, what the index may not have come to yet. */
   const written = new Map<string, string[]>()
 
-  const send: CallerRequest = async (who, method, target, { body, headers = {} } = {}) => {
+  const send: CallerRequest = async (caller, method, target, { body, headers = {} } = {}) => {
     const isBytes = body instanceof Uint8Array
     const type = typeof body === 'string' ? 'application/x-www-form-urlencoded' : 'application/fhir+json'
     const response = await fetch(base + toTheServer(target), {
@@ -35,8 +35,8 @@ export function deployedCallerRequests(cloud: DeploymentDescription): CallerRequ
         ...{
           accept: 'application/fhir+json',
           'accept-encoding': 'identity',
-          authorization: `Bearer ${await tokenOf(who)}`,
-          ...tenantHeaderOf(who),
+          authorization: `Bearer ${await tokenOf(caller)}`,
+          ...tenantHeaderOf(caller),
         },
         ...(body === undefined || isBytes ? {} : { 'content-type': type }),
         ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, toTheServer(value)])),
@@ -54,21 +54,21 @@ export function deployedCallerRequests(cloud: DeploymentDescription): CallerRequ
       body: text.startsWith('{') ? JSON.parse(text) : undefined,
     }
     const token = answer.headers['x-index-token']
-    if (token !== undefined) written.set(who.tenant, [...(written.get(who.tenant) ?? []), token])
+    if (token !== undefined) written.set(caller.tenant, [...(written.get(caller.tenant) ?? []), token])
     return answer
   }
 
   /** Searches of their own, so that those of the test carry nothing besides. One that did not wait long enough says when to ask again. */
   async function catchUp(tenant: string): Promise<void> {
-    for (let tokens = written.get(tenant)?.splice(0, MOST_TOKENS) ?? []; tokens.length > 0; ) {
+    for (let tokens = written.get(tenant)?.splice(0, MAX_TOKENS) ?? []; tokens.length > 0; ) {
       const waiting = { headers: { 'x-index-token': tokens.join(', ') } }
       let answer = await send(operatorOf(tenant), 'GET', '/Patient?_id=none', waiting)
-      for (let again = 0; answer.status === 503 && again < MOST_AGAIN; again++) {
+      for (let again = 0; answer.status === 503 && again < MAX_RETRIES; again++) {
         await wait(Number(answer.headers['retry-after']) * 1_000)
         answer = await send(operatorOf(tenant), 'GET', '/Patient?_id=none', waiting)
       }
       if (answer.status !== 200) throw new Error(answer.text)
-      tokens = written.get(tenant)!.splice(0, MOST_TOKENS)
+      tokens = written.get(tenant)!.splice(0, MAX_TOKENS)
     }
   }
 
@@ -80,31 +80,31 @@ export function deployedCallerRequests(cloud: DeploymentDescription): CallerRequ
     return next
   }
 
-  return async (who, method, target, sent) => {
-    if (method === 'GET' || target.includes('_search') || target === '/') await caughtUp(who.tenant)
-    return send(who, method, target, sent)
+  return async (caller, method, target, sent) => {
+    if (method === 'GET' || target.includes('_search') || target === '/') await caughtUp(caller.tenant)
+    return send(caller, method, target, sent)
   }
 }
 
-function signing({ awsEndpoint, deployment }: DeploymentDescription, base: string): (who: Caller) => Promise<string> {
+function signing({ awsEndpoint, deployment }: DeploymentDescription, base: string): (caller: Caller) => Promise<string> {
   const stateTable = Object.values(deployment.outputs).find(({ StateTableName }) => StateTableName !== undefined)!.StateTableName!
   Object.assign(process.env, { AWS_ENDPOINT_URL: awsEndpoint, AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' })
   const { keys } = openDeploymentAdministration({ stage: 'local', region: 'us-east-1', stateTable, auditRetentionDays: 1 })
-  const made = new Map<Caller, Promise<string>>()
+  const tokens = new Map<Caller, Promise<string>>()
   let jti = 0
-  const make = async (asking: Caller): Promise<string> => {
-    const { client, scopes: scope, patient, fhirUser, actsFor: acts_for, isUser = false } = asking
+  const make = async (caller: Caller): Promise<string> => {
+    const { client, scopes: scope, patient, fhirUser, actsFor: acts_for, isUser = false } = caller
     const [key] = await keys.list()
     const iat = Math.floor(Date.now() / 1_000)
     const standing = { iss: base, aud: base, iat, exp: iat + LONG, jti: `jti-${++jti}`, typ: 'Bearer', client_auth: 'secret' }
-    const who = { sub: isUser ? 'a-user' : client, azp: client, client_id: client, sid: 'sid', session_state: 'sid', acr: '0' }
+    const identity = { sub: isUser ? 'a-user' : client, azp: client, client_id: client, sid: 'sid', session_state: 'sid', acr: '0' }
     const header = base64UrlOf({ alg: 'RS256', typ: 'JWT', kid: key!.key.kid })
-    const text = `${header}.${base64UrlOf({ ...standing, ...who, tenant: claimOf(asking), scope, patient, fhirUser, acts_for })}`
+    const text = `${header}.${base64UrlOf({ ...standing, ...identity, tenant: claimOf(caller), scope, patient, fhirUser, acts_for })}`
     return `${text}.${Buffer.from(await keys.sign(key!.key.kid, Buffer.from(text))).toString('base64url')}`
   }
-  return (who) => {
-    const token = made.get(who) ?? make(who)
-    made.set(who, token)
+  return (caller) => {
+    const token = tokens.get(caller) ?? make(caller)
+    tokens.set(caller, token)
     return token
   }
 }

@@ -28,8 +28,8 @@ export async function distributionOf(aws: AwsCalls, { templates, resources }: De
   const groups: readonly string[] = behaviour.TrustedKeyGroups.map(({ Ref }: Tree) => Ref)
   const pairs: readonly string[] = groups.flatMap((id) => all[id].Properties.KeyGroupConfig.Items.map(({ Ref }: Tree) => Ref))
   const pem = async (pair: string): Promise<string> => {
-    const told = all[all[pair].Properties.PublicKeyConfig.EncodedKey['Fn::GetAtt'][0]].Properties
-    return publicKeyOf(aws, resources[stack]![told.KeyId.Ref]!)
+    const keyProperties = all[all[pair].Properties.PublicKeyConfig.EncodedKey['Fn::GetAtt'][0]].Properties
+    return publicKeyOf(aws, resources[stack]![keyProperties.KeyId.Ref]!)
   }
   const keys = await Promise.all(pairs.map(async (pair) => [pair, await pem(pair)] as const))
   const origin = Origins.find(({ Id }: Tree) => Id === behaviour.TargetOriginId)

@@ -28,27 +28,27 @@ const [GIGABYTES, EACH_SECOND, PART, DAYS] = [1.77, 2_000, 8 * 1024 * 1024, 10]
 export async function measureExportCost({ fresh, baseUrl }: Pick<Cloud, 'fresh' | 'baseUrl'>): Promise<readonly string[]> {
   const { hosted, recorder } = (await fresh({ here: true, settings: { ...OPEN_ACCESS, FHIR_EXPORT_NEEDS_ASSERTION: 'off' } }))!
   const meter = new UnitMeter()
-  const taken = (): readonly Seen[] => recorder.take().map((call) => ({ call, ...meter.unitsOf(call) }))
-  taken()
+  const takeCalls = (): readonly MeteredCall[] => recorder.take().map((call) => ({ call, ...meter.unitsOf(call) }))
+  takeCalls()
   const bytes = await written(baseUrl)
-  const begun = await sent(`${baseUrl}/$export?_type=Observation`, { headers: RESPOND_ASYNC })
-  const ofJob = { job: jobIdOf(begun.headers.get('content-location')!), attempt: 1 }
-  const step = async (input: object): Promise<Tree> => resultOf(await hosted.host.invoke('export-step', { ...input, ...ofJob }))
+  const response = await sent(`${baseUrl}/$export?_type=Observation`, { headers: RESPOND_ASYNC })
+  const jobInput = { job: jobIdOf(response.headers.get('content-location')!), attempt: 1 }
+  const step = async (input: object): Promise<Tree> => resultOf(await hosted.host.invoke('export-step', { ...input, ...jobInput }))
   let planned = await step({ action: 'plan' })
   while (planned.wait > 0) {
     await wait(planned.wait * 1_000)
     // The wait for what was written before is that of any export, however large.
-    taken()
+    takeCalls()
     planned = await step({ action: 'plan' })
   }
   for (const segment of planned.segments) while ((await step({ action: 'write', segment })).more);
   const { ranges } = await step({ action: 'gather' })
   if (ranges.length > 0) throw new Error(`an export of everything collects nothing: ${ranges}`)
   await step({ action: 'finish' })
-  const { complete, ...status } = await jobOf(baseUrl, ofJob.job)
+  const { complete, ...status } = await jobOf(baseUrl, jobInput.job)
   if (complete !== RESOURCES) throw new Error(`${complete} of ${RESOURCES} are exported: ${JSON.stringify(status)}`)
   return rows(
-    taken().filter(({ call }) => call.caller === 'export-step'),
+    takeCalls().filter(({ call }) => call.caller === 'export-step'),
     bytes / RESOURCES,
   )
 }
@@ -73,10 +73,10 @@ async function jobOf(baseUrl: string, job: string): Promise<Tree> {
   return { ...manifest, complete: manifest.output.reduce((sum: number, { count }: Tree) => sum + count, 0) }
 }
 
-type Seen = { readonly call: RecordedCall; readonly reads: number; readonly writes: number }
+type MeteredCall = { readonly call: RecordedCall; readonly reads: number; readonly writes: number }
 
-function rows(seen: readonly Seen[], size: number): readonly string[] {
-  const each = (count: (one: Seen) => number): number => seen.reduce((total, one) => total + count(one), 0) / RESOURCES
+function rows(seen: readonly MeteredCall[], size: number): readonly string[] {
+  const each = (count: (one: MeteredCall) => number): number => seen.reduce((total, one) => total + count(one), 0) / RESOURCES
   const [reads, writes] = [each((one) => one.reads), each((one) => one.writes)]
   const segments = MILLION / SEGMENT
   const puts = (MILLION * size) / PART + 4 * segments

@@ -61,9 +61,9 @@ export async function runExportWorkflow(aws: AwsCalls, stateMachineArn: string, 
   const { definition }: Tree = await aws.json('states', 'AWSStepFunctions.DescribeStateMachine', { stateMachineArn })
   const step = (event: object) => host.invoke('export-step', event).then(resultOf)
   const names = Object.keys(STEPS)
-  const of = <Value>(value: Value) => Object.fromEntries(names.map((name) => [name, value]))
+  const forEachName = <Value>(value: Value) => Object.fromEntries(names.map((name) => [name, value]))
   const execution = new StateMachine(JSON.parse(definition)).run(input as never, {
-    overrides: { taskResourceLocalHandlers: of(step) as never, retryIntervalOverrides: of(RETRIED_AFTER) as never },
+    overrides: { taskResourceLocalHandlers: forEachName(step) as never, retryIntervalOverrides: forEachName(RETRIED_AFTER) as never },
   })
   await execution.result
 }

@@ -25,17 +25,17 @@ export async function handOut(
   response: ServerResponse,
 ): Promise<void> {
   const { method, url = '', headers } = request
-  const refuse = (status: number, why: string) =>
-    void response.writeHead(status, { 'content-type': 'text/xml' }).end(`<Error><Code>${why}</Code></Error>`)
+  const refuse = (status: number, reason: string) =>
+    void response.writeHead(status, { 'content-type': 'text/xml' }).end(`<Error><Code>${reason}</Code></Error>`)
   if (method !== 'GET' && method !== 'HEAD') return refuse(403, 'MethodNotAllowed')
   const judgement = checkSignedUrl(`http://${headers.host}${url}`, { keys, now: Date.now })
   if (judgement.kind === 'refused') return refuse(403, judgement.why)
   const seen = viewerOf(viewerFunction)(url, headers)
   if ('status' in seen) return void response.writeHead(seen.status, seen.headers).end(seen.body)
-  const asked = PASSED.flatMap((name) => (typeof headers[name] === 'string' ? [[name, headers[name]] as const] : []))
+  const headerEntries = PASSED.flatMap((name) => (typeof headers[name] === 'string' ? [[name, headers[name]] as const] : []))
   const object = await fetch(bucket + url.split('?', 1)[0]!, {
     method,
-    headers: { ...Object.fromEntries(asked), 'accept-encoding': 'identity' },
+    headers: { ...Object.fromEntries(headerEntries), 'accept-encoding': 'identity' },
   })
   // Who may read objects but not list them is not told which are there.
   if (object.status === 404) return refuse(403, 'AccessDenied')

@@ -32,15 +32,15 @@ export async function startFront(port: number, control: (wish: object) => Promis
   let sent: Headers = {}
   let files: FileBehaviour | undefined
   let answered = 0
-  let underWay = 0
+  let pending = 0
   const waiting: (() => void)[] = []
   const enter = (go: () => void): void => {
-    if (underWay === AT_ONCE) return void waiting.push(go)
-    underWay++
+    if (pending === AT_ONCE) return void waiting.push(go)
+    pending++
     go()
   }
   const leave = (): void => {
-    underWay--
+    pending--
     const next = waiting.shift()
     if (next !== undefined) enter(next)
   }

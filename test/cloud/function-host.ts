@@ -33,8 +33,8 @@ export type FunctionHost = {
 export const MAX_PAYLOAD_BYTES = 6 * 1024 * 1024
 /** How much longer than on AWS anything may take here, on a machine that others use too: limits of time have tests of their own. */
 export const SLOWDOWN_FACTOR = 5
-const MOST_AT_ONCE = 4
-const KEPT_OUTPUT = 100_000
+const MAX_INSTANCES = 4
+const MAX_OUTPUT = 100_000
 
 type Answer = { readonly id: number; readonly result?: string; readonly error?: string }
 type Instance = { readonly process: ChildProcess; busy: boolean }
@@ -93,7 +93,7 @@ class Pool {
   }
 
   async invoke(event: string): Promise<InvocationResult> {
-    const instance = await this.#taken()
+    const instance = await this.#takeInstance()
     try {
       return await this.#run(instance, event)
     } finally {
@@ -116,11 +116,11 @@ class Pool {
     )
   }
 
-  async #taken(): Promise<Instance> {
+  async #takeInstance(): Promise<Instance> {
     for (;;) {
       // One that is being ended takes nothing more.
       const idle = [...this.#instances].find(({ busy, process }) => !busy && !process.killed && process.connected)
-      const instance = idle ?? (this.#instances.size < MOST_AT_ONCE ? this.#start() : undefined)
+      const instance = idle ?? (this.#instances.size < MAX_INSTANCES ? this.#start() : undefined)
       if (instance !== undefined) {
         instance.busy = true
         return instance
@@ -136,7 +136,7 @@ class Pool {
     this.#instances.add(instance)
     for (const stream of [child.stdout!, child.stderr!]) {
       stream.on('data', (data) => {
-        this.output = `${this.output}${data}`.slice(-KEPT_OUTPUT)
+        this.output = `${this.output}${data}`.slice(-MAX_OUTPUT)
       })
     }
     child.once('exit', () => {

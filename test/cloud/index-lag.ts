@@ -18,7 +18,7 @@ export async function measureIndexLag(baseUrl: string, searchEndpoint: string, c
         body,
       })
       if (status >= 300) throw new Error(`PUT: ${status}`)
-      lags.push(await untilThere(searchEndpoint, `_doc/default~Basic~${id}?_source=false`))
+      lags.push(await waitForDocument(searchEndpoint, `_doc/default~Basic~${id}?_source=false`))
     }
   }
   await Promise.all(Array.from({ length: clients }, (_, client) => worker(client)))
@@ -27,15 +27,15 @@ export async function measureIndexLag(baseUrl: string, searchEndpoint: string, c
   return `${at(0.5)}, ${at(0.95)}`
 }
 
-async function untilThere(searchEndpoint: string, document: string): Promise<number> {
+async function waitForDocument(searchEndpoint: string, document: string): Promise<number> {
   const began = performance.now()
   while (performance.now() - began < PATIENCE) {
-    const index = await indexOfBasic(searchEndpoint)
+    const index = await basicIndex(searchEndpoint)
     if (index !== undefined && (await fetch(`${searchEndpoint}/${index}/${document}`)).status === 200) return performance.now() - began
     await sleep(BETWEEN)
   }
   throw new Error(`not indexed in ${PATIENCE} ms: ${document}`)
 }
 
-const indexOfBasic = async (searchEndpoint: string): Promise<string | undefined> =>
+const basicIndex = async (searchEndpoint: string): Promise<string | undefined> =>
   Object.keys((await (await fetch(`${searchEndpoint}/_alias/fhir-basic-*`)).json()) as object)[0]

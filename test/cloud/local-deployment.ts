@@ -47,31 +47,31 @@ export async function startLocalDeployment({
   follows,
 }: LocalDeploymentOptions): Promise<LocalDeployment> {
   const recorder = await startRecorder(aws.endpoint, searchEndpoint)
-  const home = await hostDeployment(aws, assembly, deployment, { aws: recorder.awsEndpoint, search: recorder.searchEndpoint })
+  const hosted = await hostDeployment(aws, assembly, deployment, { aws: recorder.awsEndpoint, search: recorder.searchEndpoint })
   const gateway = await startGateway({
-    api: home.api,
-    firewall: home.firewall,
-    invoke: home.invoke,
+    api: hosted.api,
+    firewall: hosted.firewall,
+    invoke: hosted.invoke,
     stage: 'fhir',
     timeout: GATEWAY_TIMEOUT_MS * SLOWDOWN_FACTOR,
   })
-  for (const name of ['migrate', 'tend-keys']) await invokeCustomResource((event) => home.host.invoke(name, event), 'Create')
+  for (const name of ['migrate', 'tend-keys']) await invokeCustomResource((event) => hosted.host.invoke(name, event), 'Create')
   const discarded: DiscardedBatch[] = []
   const closing = new AbortController()
   let isClosed = false
   const tending = (async () => {
     while (follows && !isClosed) {
-      await home.host.invoke('indexer', { sweep: 'index' })
+      await hosted.host.invoke('indexer', { sweep: 'index' })
       await sleep(MINUTE, undefined, { signal: closing.signal }).catch(() => undefined)
     }
   })()
   const following = Promise.all(
-    Object.entries(follows ? home.streams : {}).map(async ([name, { arn, mapping }]) => {
+    Object.entries(follows ? hosted.streams : {}).map(async ([name, { arn, mapping }]) => {
       const read = streamReader(aws, arn)
       const { drain } = pump({
         mapping,
         read,
-        invoke: (event) => home.host.invoke(name, event),
+        invoke: (event) => hosted.host.invoke(name, event),
         onDiscarded: (each) => discarded.push(each),
         isStopped: () => isClosed,
       })
@@ -87,7 +87,7 @@ export async function startLocalDeployment({
   following.catch(() => undefined)
   return {
     url: gateway.url,
-    hosted: home,
+    hosted,
     recorder,
     discarded,
     async close() {
@@ -95,7 +95,7 @@ export async function startLocalDeployment({
       closing.abort()
       await tending
       await gateway.close()
-      await home.host.close()
+      await hosted.host.close()
       await recorder.close()
       await following
     },

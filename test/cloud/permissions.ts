@@ -10,7 +10,7 @@ import type { RecordedCall } from './recorder.ts'
 export type Need = Needed & { readonly functionName: string }
 
 export function needsOf(calls: readonly RecordedCall[]): readonly Need[] {
-  const tags = tagsOfKeys(calls)
+  const tags = keyTags(calls)
   return calls.flatMap((call) => BY_SERVICE[call.service](call, tags).map((need) => ({ functionName: call.caller, ...need })))
 }
 
@@ -54,14 +54,14 @@ function machineOrExecution({ stateMachineArn, executionArn }: Tree): string {
 }
 
 /** Functions of links: they know one key, which the stack made. */
-const OF_LINKS = ['export-status', 'link-key']
+const LINK_FUNCTIONS = ['export-status', 'link-key']
 
 function keyCalls({ caller, operation, input, output }: RecordedCall, tags: Tags): readonly Needed[] {
   const action = `kms:${operation}`
-  if (OF_LINKS.includes(caller)) return [{ action, resource: ARNS.ExportsLinkKey1 }]
+  if (LINK_FUNCTIONS.includes(caller)) return [{ action, resource: ARNS.ExportsLinkKey1 }]
   if (operation === 'ListKeys') return [{ action, resource: '*' }]
   if (operation === 'CreateKey') {
-    const context = contextOfNew(input)
+    const context = newKeyContext(input)
     return [
       { action, resource: '*', context },
       { action: 'kms:TagResource', resource: keyArn(output.KeyMetadata.KeyId), context },
@@ -75,7 +75,7 @@ function keyCalls({ caller, operation, input, output }: RecordedCall, tags: Tags
 const keyArn = (id: string): string => `arn:aws:kms:us-east-1:000000000000:key/${id}`
 
 /** https://docs.aws.amazon.com/kms/latest/developerguide/conditions-kms.html */
-const contextOfNew = ({ KeySpec, KeyUsage, Tags }: Tree): IamContext => ({
+const newKeyContext = ({ KeySpec, KeyUsage, Tags }: Tree): IamContext => ({
   'kms:KeySpec': KeySpec,
   'kms:KeyUsage': KeyUsage,
   ...tagContext('RequestTag', Tags),
@@ -84,7 +84,7 @@ const contextOfNew = ({ KeySpec, KeyUsage, Tags }: Tree): IamContext => ({
 const tagContext = (key: string, tags: readonly Tree[]): IamContext =>
   Object.fromEntries(tags.map(({ TagKey, TagValue }) => [`aws:${key}/${TagKey}`, TagValue]))
 
-const tagsOfKeys = (calls: readonly RecordedCall[]): Tags =>
+const keyTags = (calls: readonly RecordedCall[]): Tags =>
   new Map(
     calls
       .filter(({ service, operation }) => service === 'kms' && operation === 'CreateKey')
@@ -197,7 +197,7 @@ const LEADING = 'dynamodb:LeadingKeys'
 
 /** The same without what differs from request to request: ids of resources, keys of objects. */
 export function shapeOf({ functionName, action, resource, context = {} }: Need): string {
-  const place = resource
+  const location = resource
     .replace(/^arn:aws:/, '')
     .replace(/((?:overflow|queries|tokens|exports|into-lake)\/).*/, '$1…')
     .replace(/(:execution:\w+:).*/, '$1…')
@@ -205,5 +205,5 @@ export function shapeOf({ functionName, action, resource, context = {} }: Need):
   const keys = Object.values(context).flatMap((values) =>
     [values].flat().map((value) => value.replace(/#.*/, '#…').replace(/^exports\/.*/, 'exports/…')),
   )
-  return `${functionName}: ${action} on ${place} ${[...new Set(keys)].sort().join(' ')}`
+  return `${functionName}: ${action} on ${location} ${[...new Set(keys)].sort().join(' ')}`
 }

@@ -90,11 +90,11 @@ export function pump(options: PumpOptions): Pump {
 }
 
 /** A batch is full when it has so many records, or as many bytes as an event may have. */
-function* batches(records: readonly StreamRecord[], most: number): Iterable<readonly StreamRecord[]> {
+function* batches(records: readonly StreamRecord[], limit: number): Iterable<readonly StreamRecord[]> {
   let [batch, bytes]: [StreamRecord[], number] = [[], 0]
   for (const record of records) {
     const size = Buffer.byteLength(JSON.stringify(record)) + 1
-    if (batch.length === most || (batch.length > 0 && bytes + size > LARGEST_BATCH)) {
+    if (batch.length === limit || (batch.length > 0 && bytes + size > LARGEST_BATCH)) {
       yield batch
       ;[batch, bytes] = [[], 0]
     }
@@ -150,9 +150,9 @@ function undelivered(
   if (!mapping.reportsFailures) return []
   const failures: readonly { readonly itemIdentifier?: string }[] = (JSON.parse(invoked.result) as Tree)?.batchItemFailures ?? []
   if (failures.length === 0) return []
-  const places = failures.map(({ itemIdentifier }) => records.findIndex(({ dynamodb }) => dynamodb.SequenceNumber === itemIdentifier))
+  const indices = failures.map(({ itemIdentifier }) => records.findIndex(({ dynamodb }) => dynamodb.SequenceNumber === itemIdentifier))
   // A name that is none of the batch counts as a failure of all.
-  return [records.slice(Math.max(0, Math.min(...places)))]
+  return [records.slice(Math.max(0, Math.min(...indices)))]
 }
 
 const halves = (records: readonly StreamRecord[]): readonly (readonly StreamRecord[])[] => {

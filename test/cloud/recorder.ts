@@ -39,9 +39,9 @@ export async function startRecorder(awsEndpoint: string, searchEndpoint: string)
     awsEndpoint: aws.endpoint,
     searchEndpoint: search.endpoint,
     take() {
-      const taken = calls
+      const recorded = calls
       calls = []
-      return taken
+      return recorded
     },
     async close() {
       await Promise.all([aws.close(), search.close()])
@@ -72,7 +72,7 @@ async function pass(
 ): Promise<void> {
   const { method, url, headers } = request as { method: string; url: string; headers: Record<string, string | undefined> }
   const body = Buffer.concat(await request.toArray())
-  const started = startedBy(headers)
+  const started = startHeaders(headers)
   if (started !== undefined) {
     note(callOf(method, url, headers, body, 200, started))
     return void response.writeHead(200, { 'content-type': 'application/x-amz-json-1.0' }).end(started)
@@ -81,18 +81,18 @@ async function pass(
   const answer = await fetch(endpoint + url, { method, headers: passed as Record<string, string>, ...(body.length === 0 ? {} : { body }) })
   const bytes = Buffer.from(await answer.arrayBuffer())
   note(callOf(method, url, headers, body, answer.status, bytes))
-  const given = [...answer.headers].filter(
+  const answerHeaders = [...answer.headers].filter(
     ([name]) => !['connection', 'transfer-encoding', 'content-encoding', 'content-length'].includes(name),
   )
   response.writeHead(
     answer.status,
-    [...given, ['content-length', method === 'HEAD' ? (answer.headers.get('content-length') ?? '0') : String(bytes.length)]].flat(),
+    [...answerHeaders, ['content-length', method === 'HEAD' ? (answer.headers.get('content-length') ?? '0') : String(bytes.length)]].flat(),
   )
   response.end(bytes)
 }
 
 /** Executions are not started where they are recorded: their steps would run elsewhere. See workers.ts. */
-function startedBy(headers: Readonly<Record<string, string | undefined>>): Buffer | undefined {
+function startHeaders(headers: Readonly<Record<string, string | undefined>>): Buffer | undefined {
   if (headers['x-amz-target'] !== 'AWSStepFunctions.StartExecution') return undefined
   return Buffer.from(JSON.stringify({ executionArn: 'arn:aws:states:us-east-1:000000000000:execution:none:none', startDate: 0 }))
 }

@@ -30,14 +30,14 @@ export function registryOf(awsEndpoint: string, { outputs }: Deployment): Regist
   }
 }
 
-type Wanted = Pick<ClientRegistration, 'id' | 'scopes'> & Partial<ClientRegistration>
+type RegistrationInput = Pick<ClientRegistration, 'id' | 'scopes'> & Partial<ClientRegistration>
 
-/** With a secret, unless `wanted` says otherwise. */
-export async function register({ clients }: Pick<Registry, 'clients'>, wanted: Wanted): Promise<Credentials> {
+/** With a secret, unless `input` says otherwise. */
+export async function register({ clients }: Pick<Registry, 'clients'>, input: RegistrationInput): Promise<Credentials> {
   const secret = createRandomSecret()
-  const usual = { name: wanted.id, redirectUris: [], tenants: ['*'], mayIntrospect: false }
+  const usual = { name: input.id, redirectUris: [], tenants: ['*'], mayIntrospect: false }
   const authentication: Client['authentication'] = { kind: 'secret', hashes: [fingerprintOf(secret)] }
-  const client = toClient({ authentication, ...usual, ...wanted }, Date.now())
+  const client = toClient({ authentication, ...usual, ...input }, Date.now())
   await clients.change(client.id, () => client)
   return { id: client.id, secret }
 }

@@ -27,12 +27,12 @@ export async function startRestores(aws: AwsCalls): Promise<Restores> {
     endpoint: `http://127.0.0.1:${port}`,
     async restore(from, to, key) {
       const at = Math.floor(Date.now() / 1_000)
-      const asked = (operation: string, body: object): Promise<Tree> => aws.json('dynamodb', `${DYNAMODB}.${operation}`, body)
-      const { TableDescription } = await asked('RestoreTableToPointInTime', {
+      const send = (operation: string, body: object): Promise<Tree> => aws.json('dynamodb', `${DYNAMODB}.${operation}`, body)
+      const { TableDescription } = await send('RestoreTableToPointInTime', {
         ...{ SourceTableName: from, TargetTableName: to, UseLatestRestorableTime: true, BillingModeOverride: 'PAY_PER_REQUEST' },
       })
       // What a restore is told of encryption is not heeded there.
-      await asked('UpdateTable', { TableName: to, SSESpecification: { Enabled: true, SSEType: 'KMS', KMSMasterKeyId: key } })
+      await send('UpdateTable', { TableName: to, SSESpecification: { Enabled: true, SSEType: 'KMS', KMSMasterKeyId: key } })
       const SourceTableArn = TableDescription.TableArn.replace(/[^/]+$/, from)
       summaries.set(to, { SourceTableArn, RestoreDateTime: at, RestoreInProgress: false })
       return new Date(at * 1_000).toISOString()
@@ -56,6 +56,6 @@ async function pass(
   const answer = await fetch(endpoint + request.url, { method: 'POST', headers, body })
   const { Table, ...rest }: Tree = await answer.json()
   const RestoreSummary = summaries.get(Table?.TableName)
-  const told = RestoreSummary === undefined ? Table : { ...Table, RestoreSummary }
-  response.writeHead(answer.status, { 'content-type': 'application/x-amz-json-1.0' }).end(JSON.stringify({ ...rest, Table: told }))
+  const description = RestoreSummary === undefined ? Table : { ...Table, RestoreSummary }
+  response.writeHead(answer.status, { 'content-type': 'application/x-amz-json-1.0' }).end(JSON.stringify({ ...rest, Table: description }))
 }

@@ -27,21 +27,21 @@ const US_CORE = 'test/us-core'
 const PATIENCE = 180_000
 const LANE = join(import.meta.dirname, 'lane.ts')
 /** Bytes. Of a deployment: an OpenSearch, and a process for each function that was called. */
-const MEMORY_OF_TWO = 8 * 2 ** 30
+const MIN_MEMORY_FOR_TWO = 8 * 2 ** 30
 
 const words = process.argv.slice(2)
 /** Figures are of a machine that does nothing else; one file has need of one. */
 const isAlone = words.includes('figures') || words.filter((word) => word.includes('/')).length === 1
 
 /** `folder`: of this run. */
-type Home = { readonly clouds: readonly Cloud[]; readonly folder: string }
+type World = { readonly clouds: readonly Cloud[]; readonly folder: string }
 
-const isOfApi = (path: string): boolean => path.startsWith(`${API}/`)
+const isApiTest = (path: string): boolean => path.startsWith(`${API}/`)
 
-const PARTS: Readonly<Record<string, TestPart<Home>>> = {
-  api: { takes: isOfApi, run: ({ clouds }, files = tagged([API], /@cloud\b(?!:)/)) => jest(clouds, files, {}) },
+const PARTS: Readonly<Record<string, TestPart<World>>> = {
+  api: { takes: isApiTest, run: ({ clouds }, files = tagged([API], /@cloud\b(?!:)/)) => jest(clouds, files, {}) },
   here: {
-    takes: (path) => isOfApi(path) || isTagged(path, /@cloud\b/),
+    takes: (path) => isApiTest(path) || isTagged(path, /@cloud\b/),
     async run({ clouds, folder }, files) {
       const hasPassed = await jest(clouds, files ?? tagged([API, US_CORE, RULES], /@cloud\b/), { FHIR_FRESH_HERE: '1' })
       if (files === undefined) await recordAll(clouds, folder)
@@ -71,8 +71,8 @@ const TESTING = ['api', 'here', 'rules']
 /** The calls of all functions, also of those that nobody asks by HTTP. */
 async function recordAll(clouds: readonly Cloud[], folder: string): Promise<void> {
   const [cloud, ...others] = clouds as readonly [Cloud, ...Cloud[]]
-  const home = (await cloud.fresh({ here: true, settings: { FHIR_EXPORT_NEEDS_ASSERTION: 'off' } }))!
-  await runWorkers(cloud.aws, home, cloud.baseUrl, await tokenProviderOf(cloud.baseUrl, cloud.administrator()!)())
+  const world = (await cloud.fresh({ here: true, settings: { FHIR_EXPORT_NEEDS_ASSERTION: 'off' } }))!
+  await runWorkers(cloud.aws, world, cloud.baseUrl, await tokenProviderOf(cloud.baseUrl, cloud.administrator()!)())
   await Promise.all([cloud, ...others].map((each) => each.fresh()))
   writeFileSync(callsFile(folder), JSON.stringify(clouds.flatMap((each) => each.recorded())))
 }
@@ -94,8 +94,8 @@ async function open() {
 
 /** How many deployments are worked at side by side, where there is room for them, and what each tells. */
 function lanes(): readonly ((line: string) => void)[] {
-  const told = (line: string) => console.log(line)
-  return isAlone || freemem() < MEMORY_OF_TWO || availableParallelism() < 2 ? [told] : [told, () => {}]
+  const log = (line: string) => console.log(line)
+  return isAlone || freemem() < MIN_MEMORY_FOR_TWO || availableParallelism() < 2 ? [log] : [log, () => {}]
 }
 
 const callsFile = (folder: string): string => join(folder, 'calls.json')
@@ -121,9 +121,9 @@ function jest(clouds: readonly Cloud[], paths: readonly string[], environment: R
   const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js']
   // With a memory limit Jest starts the workers even if it expects short tests, as after `npm test`, which skips them.
   const workers = clouds.length === 1 ? ['--runInBand'] : [`--maxWorkers=${clouds.length}`, '--workerIdleMemoryLimit=4GB']
-  const told = clouds.map(({ baseUrl, freshUrl }) => ({ FHIR_BASE_URL: baseUrl, FHIR_FRESH_URL: freshUrl }))
+  const environments = clouds.map(({ baseUrl, freshUrl }) => ({ FHIR_BASE_URL: baseUrl, FHIR_FRESH_URL: freshUrl }))
   const child = spawn(process.execPath, [...flags, ...workers, `--setupFiles=${LANE}`, `--testTimeout=${PATIENCE}`, ...paths], {
-    env: { ...process.env, FHIR_LANES: JSON.stringify(told), ...environment },
+    env: { ...process.env, FHIR_LANES: JSON.stringify(environments), ...environment },
     stdio: 'inherit',
     signal: stopped,
   })

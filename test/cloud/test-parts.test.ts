@@ -2,25 +2,25 @@
 import { beforeEach, expect, it } from '@jest/globals'
 import { runParts, type TestParts } from './test-parts.ts'
 
-type Home = { readonly done: string[] }
+type World = { readonly done: string[] }
 
-let said: string[]
+let reports: string[]
 let failures: unknown[]
-let home: Home
+let world: World
 let isOpen: boolean
 let stopping: AbortController
 
 beforeEach(() => {
-  said = []
+  reports = []
   failures = []
-  home = { done: [] }
+  world = { done: [] }
   isOpen = false
   stopping = new AbortController()
 })
 
 const part = (name: string, result: () => Promise<boolean>, folder = name) => ({
   takes: (path: string) => path.startsWith(`${folder}/`),
-  async run({ done }: Home, files: readonly string[] | undefined) {
+  async run({ done }: World, files: readonly string[] | undefined) {
     expect(isOpen).toBe(true)
     done.push([name, ...(files ?? [])].join(' '))
     return result()
@@ -30,7 +30,7 @@ const passes = async () => true
 const fails = async () => false
 const breaks = () => Promise.reject(new Error('broken'))
 
-const run = (words: readonly string[], parts: TestParts<Home>['parts'], open: () => Promise<void> = async () => undefined) =>
+const run = (words: readonly string[], parts: TestParts<World>['parts'], open: () => Promise<void> = async () => undefined) =>
   runParts(words, {
     parts,
     usual: Object.keys(parts).filter((name) => name !== 'extra'),
@@ -38,14 +38,14 @@ const run = (words: readonly string[], parts: TestParts<Home>['parts'], open: ()
       isOpen = true
       await open()
       return {
-        ...home,
+        ...world,
         async close() {
           isOpen = false
         },
       }
     },
     answered: ({ done }) => done.length * 10,
-    report: (line) => said.push(line.trim().replace(/\d+ s$/, 'N s')),
+    report: (line) => reports.push(line.trim().replace(/\d+ s$/, 'N s')),
     fail: (error) => failures.push(error),
     stopped: stopping.signal,
   })
@@ -53,22 +53,22 @@ const run = (words: readonly string[], parts: TestParts<Home>['parts'], open: ()
 it.each([
   ['fails', fails, 0],
   ['breaks', breaks, 1],
-])('parts run even if an earlier one %s, and the run fails', async (_, first, told) => {
+])('parts run even if an earlier one %s, and the run fails', async (_, first, report) => {
   expect(await run([], { a: part('a', first), b: part('b', passes), c: part('c', fails), d: part('d', passes) })).toBe(1)
-  expect(home.done).toEqual(['a', 'b', 'c', 'd'])
-  expect(said).toEqual([
+  expect(world.done).toEqual(['a', 'b', 'c', 'd'])
+  expect(reports).toEqual([
     '=== a: failed, 10 requests, N s',
     '=== b: passed, 10 requests, N s',
     '=== c: failed, 10 requests, N s',
     '=== d: passed, 10 requests, N s',
   ])
-  expect(failures.map((error) => (error as Error).message)).toEqual(Array.from({ length: told }, () => 'broken'))
+  expect(failures.map((error) => (error as Error).message)).toEqual(Array.from({ length: report }, () => 'broken'))
   expect(isOpen).toBe(false)
 })
 
 it('the run passes if every part passes', async () => {
   expect(await run([], { a: part('a', passes), b: part('b', passes), extra: part('extra', fails) })).toBe(0)
-  expect(home.done).toEqual(['a', 'b'])
+  expect(world.done).toEqual(['a', 'b'])
   expect(isOpen).toBe(false)
 })
 
@@ -77,7 +77,7 @@ it('the named parts run, or those that can run the named files', async () => {
   expect(await run(['c', 'b'], parts)).toBe(0)
   expect(await run(['a/1', 'c/2', 'a/3'], parts)).toBe(0)
   expect(await run(['b', 'a/1'], parts)).toBe(0)
-  expect(home.done).toEqual(['c', 'b', 'a a/1 a/3', 'b a/1 a/3', 'c c/2', 'b a/1'])
+  expect(world.done).toEqual(['c', 'b', 'a a/1 a/3', 'b a/1 a/3', 'c c/2', 'b a/1'])
 })
 
 it('unknown parts, and files that no part takes, are reported before anything is opened', async () => {
@@ -85,13 +85,13 @@ it('unknown parts, and files that no part takes, are reported before anything is
   const opened = () => Promise.reject(new Error('opened'))
   expect(await run(['b', 'a'], parts, opened)).toBe(2)
   expect(await run(['a', 'c/1', 'd/2'], parts, opened)).toBe(2)
-  expect(said).toEqual(['Unknown: b; parts: a, c', 'Tested by none of a: c/1, d/2'])
-  expect([home.done, failures]).toEqual([[], []])
+  expect(reports).toEqual(['Unknown: b; parts: a, c', 'Tested by none of a: c/1, d/2'])
+  expect([world.done, failures]).toEqual([[], []])
 })
 
 it('no part starts if the deployment cannot be opened', async () => {
   expect(await run([], { a: part('a', passes) }, breaks)).toBe(1)
-  expect([home.done, failures]).toEqual([[], [new Error('broken')]])
+  expect([world.done, failures]).toEqual([[], [new Error('broken')]])
 })
 
 it('no further part starts after a stop, and the deployment is closed', async () => {
@@ -100,5 +100,5 @@ it('no further part starts after a stop, and the deployment is closed', async ()
     return false
   }
   expect(await run([], { a: part('a', stop), b: part('b', passes) })).toBe(1)
-  expect([home.done, failures, isOpen]).toEqual([['a'], [new Error('ended')], false])
+  expect([world.done, failures, isOpen]).toEqual([['a'], [new Error('ended')], false])
 })

@@ -49,9 +49,9 @@ export class UnitMeter {
   }
 
   #batchRead(input: Tree, output: Tree): number {
-    const asked = Object.entries<Tree>(input.RequestItems)
+    const items = Object.entries<Tree>(input.RequestItems)
     return sum(
-      asked.map(([table, { Keys, ConsistentRead }]) => {
+      items.map(([table, { Keys, ConsistentRead }]) => {
         const found: readonly Tree[] = output.Responses?.[table] ?? []
         const missing = Keys.length - found.length
         return sum(found.map((item) => readUnits(itemSizeOf(item), ConsistentRead))) + missing * readUnits(0, ConsistentRead)

@@ -24,9 +24,9 @@ type Answered = { readonly statusCode: number; readonly headers?: Viewed['header
 
 /** The function of the template does to the request what CloudFront lets it do. */
 export function viewerOf(code: string): Viewer {
-  return (asked, given) => {
-    const [uri, query = ''] = [asked.split('?', 1)[0]!, asked.includes('?') ? asked.slice(asked.indexOf('?') + 1) : '']
-    const all = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, { value: String(value) }]))
+  return (url, requestHeaders) => {
+    const [uri, query = ''] = [url.split('?', 1)[0]!, url.includes('?') ? url.slice(url.indexOf('?') + 1) : '']
+    const all = Object.fromEntries(Object.entries(requestHeaders).map(([name, value]) => [name, { value: String(value) }]))
     const request = { method: 'GET', uri, querystring: parsed(query), headers: { ...all }, cookies: {} }
     const event = { version: '1.0', context: { eventType: 'viewer-request' }, viewer: { ip: '127.0.0.1' }, request }
     const result = runInNewContext(`${code}\n;handler(event)`, { event, Buffer }) as Viewed | Answered

@@ -50,7 +50,7 @@ export async function runWorkers(
   resultOf(await host.invoke('indexer', { sweep: 'index' }))
   for (const sweep of ['transactions', 'bodies']) resultOf(await host.invoke('settle-transactions', { sweep }))
   await invokeCustomResource((event) => host.invoke('migrate', event), 'Update')
-  await exportHere(aws, { functions, host }, baseUrl, token)
+  await runExport(aws, { functions, host }, baseUrl, token)
   // The last, since no token counts any more.
   const removeKeys = () => invokeCustomResource((event) => host.invoke('tend-keys', event), 'Delete')
   // The sweep makes another, and looks at what is in no list.
@@ -60,7 +60,7 @@ export async function runWorkers(
 }
 
 /** Outside of jest. */
-function asking(baseUrl: string, token: string): Pick<TestClient, 'base' | 'get' | 'post' | 'delete'> {
+function clientAt(baseUrl: string, token: string): Pick<TestClient, 'base' | 'get' | 'post' | 'delete'> {
   const send = async (
     method: string,
     path: string,
@@ -82,7 +82,7 @@ function asking(baseUrl: string, token: string): Pick<TestClient, 'base' | 'get'
 }
 
 /** Each of its functions, among them a job that is cancelled when it is complete, and one whose files are left. */
-async function exportHere(
+async function runExport(
   aws: AwsCalls,
   { functions, host }: Pick<HostedDeployment, 'functions' | 'host'>,
   baseUrl: string,
@@ -90,7 +90,7 @@ async function exportHere(
 ): Promise<void> {
   const KeyId = functions['export-status']!.environment.FHIR_LINK_KEY!
   await invokeCustomResource((event) => host.invoke('link-key', event), 'Create', { KeyId })
-  const client = asking(baseUrl, token)
+  const client = clientAt(baseUrl, token)
   const machine = functions.export!.environment.FHIR_EXPORT_WORKFLOW!
   await sent(`${baseUrl}/Group/of-nicks`, 'PUT', token, {
     ...{ resourceType: 'Group', id: 'of-nicks', type: 'person', actual: true },
@@ -109,7 +109,7 @@ async function exportHere(
     await client.delete(job)
   }
   // Each waits until what was written before it has settled.
-  await Promise.all([...levels.map(exported), copyHere(aws, host, machine)])
+  await Promise.all([...levels.map(exported), runCopy(aws, host, machine)])
   const schedule = { name: 'nightly', client: 'tests', tenant: 'default', level: 'patient', sinceLast: true }
   // An hour after its last call a schedule is forgotten that is set no more.
   const time = new Date(Date.now() - 2 * 3_600_000).toISOString()
@@ -129,13 +129,13 @@ async function exportHere(
   resultOf(await host.invoke('export-sweep', { sweep: 'expired', schedules: [LAKE_SCHEDULE.name] }))
 }
 
-async function copyHere(aws: AwsCalls, host: HostedDeployment['host'], machine: string): Promise<void> {
+async function runCopy(aws: AwsCalls, host: HostedDeployment['host'], machine: string): Promise<void> {
   await aws.send('s3', 'PUT', `/${LAKE_SCHEDULE.bucket}`)
   await runScheduledExport(aws, host, machine, new Date().toISOString())
 }
 
 /** Of one that is too many its row goes at once; the others are cancelled. */
-async function refusedOne(client: ReturnType<typeof asking>): Promise<void> {
+async function refusedOne(client: ReturnType<typeof clientAt>): Promise<void> {
   const running: string[] = []
   for (;;) {
     const { status, headers, text } = await client.get('/$export', RESPOND_ASYNC)

@@ -20,8 +20,8 @@ export type DynamoEngine = {
 
 /** The engine of DYNAMODB_ENDPOINT where it is set, else an own one; undefined, and a line that says so, where there is none for this machine. */
 export async function startDynamo(): Promise<DynamoEngine | undefined> {
-  const given = process.env.DYNAMODB_ENDPOINT
-  if (given !== undefined) return engineAt(given, async () => {})
+  const endpoint = process.env.DYNAMODB_ENDPOINT
+  if (endpoint !== undefined) return engineAt(endpoint, async () => {})
   if (existsSync(BINARY)) {
     const { port, stop } = await launchEngine((port) => ({
       command: BINARY,

@@ -53,17 +53,17 @@ export async function launchEngine(
 ): Promise<{ readonly port: number; readonly stop: () => Promise<void> }> {
   for (let attempt = 1; ; attempt++) {
     const port = await freePort()
-    const { command, arguments: given, environment = {}, health } = on(port)
+    const { command, arguments: args, environment = {}, health } = on(port)
     // In a group of its own: what it starts ends with it, and a Ctrl-C is this process's to deal with.
-    const child = spawn(command, given, { env: { ...process.env, ...environment }, stdio: ['ignore', 'ignore', 'pipe'], detached: true })
+    const child = spawn(command, args, { env: { ...process.env, ...environment }, stdio: ['ignore', 'ignore', 'pipe'], detached: true })
     running.add(child)
-    const unwatch = endsWithThis(child)
-    let said = ''
-    child.stderr.on('data', (data) => (said = `${said}${data}`.slice(-2_000)))
-    child.on('error', (error) => (said = error.message))
+    const unwatch = stopWithParent(child)
+    let output = ''
+    child.stderr.on('data', (data) => (output = `${output}${data}`.slice(-2_000)))
+    child.on('error', (error) => (output = error.message))
     if (await isReady(child, health)) return { port, stop: () => end(child).finally(unwatch) }
     await end(child).finally(unwatch)
-    if (attempt === PORTS_TRIED) throw new Error(`${command} did not start: ${said}`)
+    if (attempt === PORTS_TRIED) throw new Error(`${command} did not start: ${output}`)
   }
 }
 
@@ -89,7 +89,7 @@ process.once('exit', () => {
 const WATCH = 'cat > /dev/null; kill -KILL "-$0"'
 
 /** Until it is called, `child` and its group end even where this process can do nothing any more. */
-function endsWithThis({ pid }: ChildProcess): () => void {
+function stopWithParent({ pid }: ChildProcess): () => void {
   if (pid === undefined) return () => undefined
   const watcher = spawn('/bin/sh', ['-c', WATCH, String(pid)], { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
   watcher.unref()

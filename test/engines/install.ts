@@ -11,19 +11,19 @@ type Step = {
 
 /** Runs the steps unless they once ended well for this folder. */
 export async function installOnce(folder: string, steps: readonly Step[]): Promise<void> {
-  const mark = join(folder, 'installed')
-  if (existsSync(mark)) return
+  const marker = join(folder, 'installed')
+  if (existsSync(marker)) return
   mkdirSync(folder, { recursive: true })
   for (const step of steps) await run(step)
-  writeFileSync(mark, '')
+  writeFileSync(marker, '')
 }
 
-function run({ command, arguments: given, environment = {} }: Step): Promise<void> {
-  const child = spawn(command, given, { env: { ...process.env, ...environment }, stdio: ['ignore', 'pipe', 'pipe'] })
+function run({ command, arguments: args, environment = {} }: Step): Promise<void> {
+  const child = spawn(command, args, { env: { ...process.env, ...environment }, stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output = `${output}${data}`.slice(-5_000)))
   return new Promise((resolve, reject) => {
     child.once('error', (error) => reject(new Error(`${command}: ${error.message}`)))
-    child.once('close', (code) => (code === 0 ? resolve() : reject(new Error(`${command} ${given.join(' ')} failed:\n${output}`))))
+    child.once('close', (code) => (code === 0 ? resolve() : reject(new Error(`${command} ${args.join(' ')} failed:\n${output}`))))
   })
 }

@@ -14,8 +14,8 @@ const VERSION = '8.8.1'
 const nameOf = ({ source }: JavaProgram): string => basename(source, '.java')
 
 function folderOf(program: JavaProgram): string {
-  const made = createHash('sha256').update(readFileSync(program.source)).update(program.hapi.join())
-  return join(cacheFolder, `${nameOf(program)}-${VERSION}-${made.digest('hex').slice(0, 8)}`)
+  const digest = createHash('sha256').update(readFileSync(program.source)).update(program.hapi.join())
+  return join(cacheFolder, `${nameOf(program)}-${VERSION}-${digest.digest('hex').slice(0, 8)}`)
 }
 
 const projectOf = ({ hapi }: JavaProgram): string => `<project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -44,9 +44,9 @@ export async function installProgram(program: JavaProgram): Promise<void> {
   mkdirSync(folder, { recursive: true })
   const project = join(folder, 'pom.xml')
   writeFileSync(project, projectOf(program))
-  const given = ['-B', '-q', '-f', project, 'dependency:copy-dependencies', '-DincludeScope=runtime', `-DoutputDirectory=${folder}/lib`]
+  const args = ['-B', '-q', '-f', project, 'dependency:copy-dependencies', '-DincludeScope=runtime', `-DoutputDirectory=${folder}/lib`]
   await installOnce(folder, [
-    { command: 'mvn', arguments: given },
+    { command: 'mvn', arguments: args },
     { command: 'javac', arguments: ['-nowarn', '-cp', join(folder, 'lib', '*'), '-d', join(folder, 'classes'), program.source] },
   ])
 }

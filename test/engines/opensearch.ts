@@ -24,8 +24,8 @@ async function install(): Promise<void> {
   mkdirSync(folder, { recursive: true })
   const project = join(folder, 'pom.xml')
   writeFileSync(project, PROJECT)
-  const given = ['-B', '-q', '-f', project, 'dependency:copy-dependencies', '-DincludeScope=runtime', `-DoutputDirectory=${folder}/lib`]
-  await installOnce(folder, [{ command: 'mvn', arguments: given, environment: { JAVA_HOME: java } }]).catch(explained)
+  const args = ['-B', '-q', '-f', project, 'dependency:copy-dependencies', '-DincludeScope=runtime', `-DoutputDirectory=${folder}/lib`]
+  await installOnce(folder, [{ command: 'mvn', arguments: args, environment: { JAVA_HOME: java } }]).catch(explained)
 }
 
 async function start(nodes: number): Promise<RunningEngine> {
@@ -70,18 +70,18 @@ const PROJECT = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 /** JAVA_HOME where it is new enough, else the newest of the usual folder. */
 function javaHome(): string {
-  const given = process.env.JAVA_HOME
+  const configured = process.env.JAVA_HOME
   const installed = existsSync(JAVA_FOLDERS) ? readdirSync(JAVA_FOLDERS).map((name) => join(JAVA_FOLDERS, name)) : []
   const newest = installed.toSorted((a, b) => javaVersion(b) - javaVersion(a))[0]
-  const home = [given, newest].find((each) => each !== undefined && javaVersion(each) >= OLDEST_JAVA)
-  if (home === undefined) throw new Error(`OpenSearch needs a JDK of at least ${OLDEST_JAVA}: none in JAVA_HOME or ${JAVA_FOLDERS}`)
-  return home
+  const path = [configured, newest].find((each) => each !== undefined && javaVersion(each) >= OLDEST_JAVA)
+  if (path === undefined) throw new Error(`OpenSearch needs a JDK of at least ${OLDEST_JAVA}: none in JAVA_HOME or ${JAVA_FOLDERS}`)
+  return path
 }
 
 /** 0 for a folder without a compiler. */
-function javaVersion(home: string): number {
-  const release = join(home, 'release')
-  if (!existsSync(join(home, 'bin', 'javac')) || !existsSync(release)) return 0
+function javaVersion(path: string): number {
+  const release = join(path, 'release')
+  if (!existsSync(join(path, 'bin', 'javac')) || !existsSync(release)) return 0
   return Number(/^JAVA_VERSION="(\d+)/m.exec(readFileSync(release, 'utf8'))?.[1] ?? 0)
 }
 

@@ -81,9 +81,9 @@ function changed(changes: readonly Change[]): Plugin {
     name: 'changed',
     setup({ onLoad }) {
       onLoad({ filter: /\/lambdas\/.*\.ts$/ }, ({ path }) => {
-        const mine = changes.filter(({ file }) => path === join(ROOT, file))
-        if (mine.length === 0) return undefined
-        const contents = mine.reduce(
+        const own = changes.filter(({ file }) => path === join(ROOT, file))
+        if (own.length === 0) return undefined
+        const contents = own.reduce(
           (text, { file, from, to }) => {
             const parts = text.split(from)
             if (parts.length !== 2) throw new Error(`${file} has ${from} ${parts.length - 1} times`)

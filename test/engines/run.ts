@@ -27,7 +27,7 @@ async function main(names: readonly string[], command: readonly string[]): Promi
     for (const name of names) await ENGINES[name]!.install()
     if (command.length === 0) return 0
     for (const name of names) running.push(await ENGINES[name]!.start())
-    return await beside(running, command)
+    return await runBeside(running, command)
   } catch (error) {
     console.error((error as Error).message)
     return 1
@@ -36,9 +36,9 @@ async function main(names: readonly string[], command: readonly string[]): Promi
   }
 }
 
-function beside(engines: readonly RunningEngine[], [command, ...given]: readonly string[]): Promise<number> {
+function runBeside(engines: readonly RunningEngine[], [command, ...args]: readonly string[]): Promise<number> {
   const environment = Object.assign({}, process.env, ...engines.map(({ environment }) => environment))
-  const child = spawn(command!, given, { env: environment, stdio: 'inherit' })
+  const child = spawn(command!, args, { env: environment, stdio: 'inherit' })
   // The command ends itself; the engines are stopped when it has.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
   return new Promise((resolve, reject) => {

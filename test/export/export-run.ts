@@ -30,21 +30,21 @@ export const kickOff = ({ rows }: Pick<ExportParts, 'rows'>, job: Job): Promise<
 /** Runs the steps in the order of workflow.ts. An error ends the run, unless `again` retries each step. */
 export async function runExportJob(parts: ExportParts, { id, attempt }: Pick<Job, 'id' | 'attempt'>, again = false): Promise<void> {
   const step = exportStep(parts)
-  const ofJob = { job: id, attempt }
+  const jobInput = { job: id, attempt }
   const perform = <Output>(input: StepInput): Promise<Output> =>
     step(input).catch((error) => {
       if (again) return step(input)
       throw error
     }) as Promise<Output>
-  let planned = await perform<PlanOutput>({ ...ofJob, action: 'plan' })
-  while (planned.wait > 0) planned = await perform<PlanOutput>({ ...ofJob, action: 'plan' })
-  await Promise.all(planned.segments.map((segment) => untilDone(() => perform({ ...ofJob, action: 'write', segment }))))
+  let planned = await perform<PlanOutput>({ ...jobInput, action: 'plan' })
+  while (planned.wait > 0) planned = await perform<PlanOutput>({ ...jobInput, action: 'plan' })
+  await Promise.all(planned.segments.map((segment) => untilDone(() => perform({ ...jobInput, action: 'write', segment }))))
   for (;;) {
-    const { ranges } = await perform<RangePlanOutput>({ ...ofJob, action: 'gather' })
+    const { ranges } = await perform<RangePlanOutput>({ ...jobInput, action: 'gather' })
     if (ranges.length === 0) break
-    await Promise.all(ranges.map((range) => untilDone(() => perform({ ...ofJob, action: 'collect', range }))))
+    await Promise.all(ranges.map((range) => untilDone(() => perform({ ...jobInput, action: 'collect', range }))))
   }
-  await perform({ ...ofJob, action: 'finish' })
+  await perform({ ...jobInput, action: 'finish' })
 }
 
 async function untilDone(slice: () => Promise<SliceOutput>): Promise<void> {

@@ -50,7 +50,7 @@ describe('A kick-off', () => {
         },
         ...expected,
       })
-      expect(site.told).toEqual([`start ${job!.id}-1 {"job":"${job!.id}","attempt":1}`])
+      expect(site.workflowCalls).toEqual([`start ${job!.id}-1 {"job":"${job!.id}","attempt":1}`])
       expect(site.audited).toMatchObject([
         {
           interaction: 'export',
@@ -135,7 +135,7 @@ describe('A kick-off', () => {
 
 const WRONG: readonly (readonly [what: string, path: string, status: number, text: string, asking?: RequestContent])[] = [
   ['a type', '/Observation/$export', 404, 'Exports are of everything, of patients and of groups'],
-  ['a type, whoever asks', '/Observation/$export', 404, 'Exports are of everything', { who: { clientAuth: 'secret' } }],
+  ['a type, whoever asks', '/Observation/$export', 404, 'Exports are of everything', { caller: { clientAuth: 'secret' } }],
   ['a patient', '/Patient/1/$export', 404, 'Exports are of everything'],
   ['all groups', '/Group/$export', 404, 'Exports are of everything'],
   ['a type that is none', '/Nothing/$export', 404, 'There is no resource type Nothing'],
@@ -189,31 +189,31 @@ const WRONG: readonly (readonly [what: string, path: string, status: number, tex
   ['a value that is none', '/$export', 400, '_type is empty, or no valueString', { body: parameters({ name: '_type', valueString: 1 }) }],
   ['a reference to nothing', '/Patient/$export', 400, 'patient is empty', { body: parameters({ name: 'patient', valueReference: {} }) }],
   ['an unknown parameter', '/$export', 400, '_colour is not a parameter', { body: parameters({ name: '_colour', valueString: 'a' }) }],
-  ['a token got by a secret', '/$export', 403, 'private_key_jwt', { who: { clientAuth: 'secret' } }],
-  ['a token of a public client', '/$export', 403, 'private_key_jwt', { who: { clientAuth: 'none' } }],
-  ['no type in scope', '/$export', 403, 'This needs a scope for *.rs', { who: { scopes: ['system/Patient.cud', 'openid'] } }],
+  ['a token got by a secret', '/$export', 403, 'private_key_jwt', { caller: { clientAuth: 'secret' } }],
+  ['a token of a public client', '/$export', 403, 'private_key_jwt', { caller: { clientAuth: 'none' } }],
+  ['no type in scope', '/$export', 403, 'This needs a scope for *.rs', { caller: { scopes: ['system/Patient.cud', 'openid'] } }],
   [
     'a chain out of scope',
     '/$export?_typeFilter=Observation%3Fpatient.name%3Da',
     403,
     'This needs a scope for Patient.s',
-    { who: { scopes: ['system/Observation.rs'] } },
+    { caller: { scopes: ['system/Observation.rs'] } },
   ],
   [
     'a Group out of scope',
     '/Group/g-1/$export',
     403,
     'such as system/Group.r or system/Group.read',
-    { who: { scopes: ['system/Patient.rs'] } },
+    { caller: { scopes: ['system/Patient.rs'] } },
   ],
-  ['a Group that is hidden', '/Group/g-1/$export', 404, 'no resource', { who: { scopes: ['patient/*.rs'], patient: 'p' } }],
+  ['a Group that is hidden', '/Group/g-1/$export', 404, 'no resource', { caller: { scopes: ['patient/*.rs'], patient: 'p' } }],
 ]
 
 it.each(WRONG)('%s is refused before there is a job', async (_, path, status, text, asking = {}) => {
   const answer = await site.kickOff(path, asking)
   expect([answer.status, answer.body.resourceType]).toEqual([status, 'OperationOutcome'])
   expect(textOf(answer)).toContain(text)
-  expect([await site.jobs(), site.told]).toEqual([[], []])
+  expect([await site.jobs(), site.workflowCalls]).toEqual([[], []])
   expect(site.audited).toMatchObject([{ interaction: 'export', status }])
 })
 
@@ -225,7 +225,7 @@ describe('A Group that the token does not name', () => {
       ...{ mayIntrospect: false, changedAt: NOW },
       ...more,
     }))
-  const kickOff = (who: CallerClaims = {}) => site.kickOff('/Group/g-1/$export', { who: { scopes: SCOPES, ...who } })
+  const kickOff = (who: CallerClaims = {}) => site.kickOff('/Group/g-1/$export', { caller: { scopes: SCOPES, ...who } })
 
   it.each(['system/*.rs', 'system/Group.read', 'system/Group.r?_id=g-1', 'patient/*.rs'])(
     'is exported if the client is registered for %s, with the types of the token',
@@ -279,18 +279,18 @@ describe('A client of another issuer', () => {
   const [client, subject] = ['app@auth.example.org', 'service-account@auth.example.org']
 
   it('exports for itself if its issuer says that it authenticates by assertion', async () => {
-    expect((await site.kickOff('/$export', { who: { client, subject, actsForItself: true } })).status).toBe(202)
+    expect((await site.kickOff('/$export', { caller: { client, subject, actsForItself: true } })).status).toBe(202)
     const [job] = await site.jobs()
     expect([job!.client, job!.user]).toEqual([client, undefined])
-    expect((await site.ask('GET', `/export/${job!.id}`, { who: { client, subject, actsForItself: true } })).status).toBe(202)
-    expect((await site.ask('GET', `/export/${job!.id}`, { who: { client, subject } })).status).toBe(403)
+    expect((await site.send('GET', `/export/${job!.id}`, { caller: { client, subject, actsForItself: true } })).status).toBe(202)
+    expect((await site.send('GET', `/export/${job!.id}`, { caller: { client, subject } })).status).toBe(403)
   })
 
   it.each([{}, { userExports: true }, { exportNeedsAssertion: false }])(
     'is otherwise rejected with the setting that would admit it: %j',
     async (settings) => {
       site = createExportRequests(settings)
-      const answer = await site.kickOff('/$export', { who: { client, subject, clientAuth: 'none' } })
+      const answer = await site.kickOff('/$export', { caller: { client, subject, clientAuth: 'none' } })
       expect([answer.status, textOf(answer)]).toEqual([403, expect.stringContaining('FHIR_EXTERNAL_ISSUERS names it')])
     },
   )
@@ -302,17 +302,17 @@ it('an error names the wrong entry of the body', async () => {
 })
 
 it('an unsupported method is answered 405 with Allow', async () => {
-  const { status, headers } = await site.ask('DELETE', '/Patient/$export', { headers: KICK_OFF_HEADERS })
+  const { status, headers } = await site.send('DELETE', '/Patient/$export', { headers: KICK_OFF_HEADERS })
   expect([status, headers.allow]).toEqual([405, 'GET, POST, OPTIONS'])
 })
 
 it.each(['/$export', '/Patient/$export', '/Group/g-1/$export'])(
   'HEAD of %s starts no export, and is answered 405 with Allow',
   async (path) => {
-    const { status, headers } = await site.ask('HEAD', path, { headers: KICK_OFF_HEADERS })
+    const { status, headers } = await site.send('HEAD', path, { headers: KICK_OFF_HEADERS })
     expect([status, headers.allow]).toEqual([405, 'GET, POST, OPTIONS'])
-    expect([await site.jobs(), site.told]).toEqual([[], []])
-    expect((await site.ask('OPTIONS', path)).headers.allow).toBe('GET, POST, OPTIONS')
+    expect([await site.jobs(), site.workflowCalls]).toEqual([[], []])
+    expect((await site.send('OPTIONS', path)).headers.allow).toBe('GET, POST, OPTIONS')
   },
 )
 
@@ -327,10 +327,10 @@ it.each(['respond-async,handling=lenient', 'handling=strict; respond-async', 're
 )
 
 it('a user token needs userExports, and the job belongs to the user', async () => {
-  const refused = await site.kickOff('/$export', { who: { subject: 'u-1' } })
+  const refused = await site.kickOff('/$export', { caller: { subject: 'u-1' } })
   expect([refused.status, textOf(refused), await site.jobs()]).toEqual([403, expect.stringContaining('FHIR_USER_EXPORTS'), []])
   site = createExportRequests({ userExports: true })
-  expect((await site.kickOff('/$export', { who: { subject: 'u-1' } })).status).toBe(202)
+  expect((await site.kickOff('/$export', { caller: { subject: 'u-1' } })).status).toBe(202)
   expect(await site.jobs()).toMatchObject([{ client: 'app', user: 'u-1' }])
   await site.kickOff('/$export')
   expect((await site.jobs()).filter((job) => 'user' in job)).toHaveLength(1)
@@ -338,11 +338,11 @@ it('a user token needs userExports, and the job belongs to the user', async () =
 
 it('a token from a client secret starts an export if the setting allows it', async () => {
   site = createExportRequests({ exportNeedsAssertion: false })
-  expect((await site.kickOff('/$export', { who: { clientAuth: 'secret' } })).status).toBe(202)
+  expect((await site.kickOff('/$export', { caller: { clientAuth: 'secret' } })).status).toBe(202)
 })
 
 it('types out of scope are accepted, for the export to omit them', async () => {
-  expect((await site.kickOff('/$export?_type=Condition', { who: { scopes: ['patient/Observation.read'] } })).status).toBe(202)
+  expect((await site.kickOff('/$export?_type=Condition', { caller: { scopes: ['patient/Observation.read'] } })).status).toBe(202)
   expect(await site.jobs()).toMatchObject([{ asked: { types: ['Condition'] }, access: { clauses: [{ type: 'Observation' }] } }])
 })
 
@@ -403,11 +403,11 @@ describe('The exports of one client', () => {
     expect([(await site.kickOff('/$export')).status, (await site.kickOff('/$export')).status]).toEqual([202, 202])
     const refused = await site.kickOff('/$export')
     expect([refused.status, refused.headers['retry-after'], textOf(refused)]).toEqual([429, '60', expect.stringContaining('2 exports')])
-    expect((await site.kickOff('/$export', { who: { client: 'other' } })).status).toBe(202)
+    expect((await site.kickOff('/$export', { caller: { client: 'other' } })).status).toBe(202)
     await site.change('job-1', { state: 'complete', ended: NOW })
     expect((await site.kickOff('/$export')).status).toBe(202)
     expect((await site.kickOff('/$export')).status).toBe(429)
-    await site.ask('DELETE', '/export/job-2')
+    await site.send('DELETE', '/export/job-2')
     expect((await site.kickOff('/$export')).status).toBe(202)
     expect((await site.jobs()).filter(({ state, client }) => state === 'in-progress' && client === 'app')).toHaveLength(2)
   })
@@ -415,14 +415,14 @@ describe('The exports of one client', () => {
   it('are counted without those of another tenant', async () => {
     site = createExportRequests({ maxRunningExports: 1 })
     expect((await site.kickOff('/$export')).status).toBe(202)
-    expect((await site.kickOff('/$export', { who: { tenant: 'south' } })).status).toBe(202)
-    for (const tenant of ['north', 'south']) expect((await site.kickOff('/$export', { who: { tenant } })).status).toBe(429)
+    expect((await site.kickOff('/$export', { caller: { tenant: 'south' } })).status).toBe(202)
+    for (const tenant of ['north', 'south']) expect((await site.kickOff('/$export', { caller: { tenant } })).status).toBe(429)
   })
 
   it('respect the limit when kick-offs race, and refused ones leave nothing', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => site.kickOff('/$export')))
     expect(answers.filter(({ status }) => status === 202)).toHaveLength(5)
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(15)
-    expect([(await site.jobs()).length, site.told.length]).toEqual([5, 5])
+    expect([(await site.jobs()).length, site.workflowCalls.length]).toEqual([5, 5])
   })
 })

@@ -52,7 +52,7 @@ async function tried({ level, hasSince = false, fault, at: call, seed }: Trial):
     await between(calls)
   })
   const ended = runExportJob(broken.parts(whole), job, fault?.startsWith('fails once') === true).catch(() => undefined)
-  await (fault === 'hangs' ? Promise.race([broken.met, ended]) : ended)
+  await (fault === 'hangs' ? Promise.race([broken.reached, ended]) : ended)
   for (let tries = 0; (await readJob(whole, job.id)).state === 'in-progress'; tries++) {
     expect(tries).toBeLessThan(3)
     await resumeJobs(mender.parts(whole), idle)

@@ -44,21 +44,21 @@ export class Machine {
   /** Lets the call that hung continue. */
   readonly goOn: () => void
   /** Resolves when the machine reaches the call. */
-  readonly met: Promise<void>
+  readonly reached: Promise<void>
   readonly #fault: StepFault | undefined
   readonly #at: number
   readonly #between: (calls: number) => Promise<void>
-  readonly #tellMet: () => void
+  readonly #reportReached: () => void
   readonly #hung: Promise<void>
   #isDead = false
 
   constructor(fault: StepFault | undefined, at: number, between: (calls: number) => Promise<void>) {
-    const [met, hung] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const [reached, hung] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     this.#fault = fault
     this.#at = at
     this.#between = between
-    this.met = met.promise
-    this.#tellMet = met.resolve
+    this.reached = reached.promise
+    this.#reportReached = reached.resolve
     this.#hung = hung.promise
     this.goOn = hung.resolve
   }
@@ -69,13 +69,13 @@ export class Machine {
 
   async #call<Output>(call: () => Promise<Output>): Promise<Output> {
     if (this.#isDead) throw new Error('dead')
-    const mine = ++this.calls === this.#at
-    if (mine) this.#tellMet()
-    if (mine && this.#fault === 'hangs') await this.#hung
-    this.#break(mine && (this.#fault === 'dies before' || this.#fault === 'fails once'))
+    const isTarget = ++this.calls === this.#at
+    if (isTarget) this.#reportReached()
+    if (isTarget && this.#fault === 'hangs') await this.#hung
+    this.#break(isTarget && (this.#fault === 'dies before' || this.#fault === 'fails once'))
     await this.#between(this.calls)
     const output = await call()
-    this.#break(mine && (this.#fault === 'dies after' || this.#fault === 'fails once, unheard'))
+    this.#break(isTarget && (this.#fault === 'dies after' || this.#fault === 'fails once, unheard'))
     if (this.#isDead) throw new Error('dead')
     return output
   }

@@ -78,10 +78,10 @@ export class RacingWorld {
       return last
     }
     const raced =
-      <Asked extends readonly unknown[], Answer>(ask: (...asked: Asked) => Promise<Answer>) =>
-      async (...asked: Asked): Promise<Answer> => {
+      <Args extends readonly unknown[], Answer>(call: (...args: Args) => Promise<Answer>) =>
+      async (...args: Args): Promise<Answer> => {
         await race()
-        const answer = await ask(...asked)
+        const answer = await call(...args)
         await race()
         return answer
       }
@@ -90,7 +90,7 @@ export class RacingWorld {
       {
         rows: new MemoryRows(),
         blobs: world.blobs,
-        index: { find: raced((plan) => index.find(plan)), distinct: raced((...asked) => index.distinct(...asked)) },
+        index: { find: raced((plan) => index.find(plan)), distinct: raced((...args) => index.distinct(...args)) },
         resources: {
           current: raced((keys) => store.current(keys)),
           heads: raced((keys) => store.heads(keys)),
@@ -210,7 +210,7 @@ export function readAllLines({ deleted = [], error: _, ...files }: Readonly<Reco
 export function expectedOf(log: RacingWorld['log'], { asked, transactionTime }: Pick<Job, 'asked' | 'transactionTime'>): readonly string[] {
   const asOf = (name: string, instant: number): Written | undefined => log.get(name)?.findLast(({ when }) => instantAt(when) <= instant)
   /** Returns the resource at the transaction time, or its last version before a deletion. */
-  const shownAt = (name: string): Tree =>
+  const contentOf = (name: string): Tree =>
     log.get(name)?.findLast(({ when, tree }) => instantAt(when) <= transactionTime && tree !== undefined)?.tree
   const membersAt = (instant: number): readonly string[] =>
     (asOf('Group/g', instant)?.tree.member ?? []).map((each: Tree) => each.entity.reference)
@@ -237,9 +237,9 @@ export function expectedOf(log: RacingWorld['log'], { asked, transactionTime }: 
     const version = asOf(name, transactionTime)
     const type = name.split('/')[0]!
     if (version === undefined || !GROUP_TYPES.includes(type) || !isOfType(type)) continue
-    const tree = shownAt(name)
+    const tree = contentOf(name)
     // An existing Provenance does not belong to the owner of a deleted target. A deleted one does.
-    const about = (name: string): Tree => (version.tree === undefined ? shownAt(name) : asOf(name, transactionTime)?.tree)
+    const about = (name: string): Tree => (version.tree === undefined ? contentOf(name) : asOf(name, transactionTime)?.tree)
     const own: readonly string[] =
       type === 'Provenance' ? tree.target.flatMap((each: Tree) => ownersOf(about(each.reference))) : ownersOf(tree)
     if (!own.some((each) => members.includes(each))) continue

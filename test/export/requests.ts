@@ -33,7 +33,7 @@ export type TestResponse = {
   readonly text: string
 }
 
-export type RequestContent = { readonly headers?: Record<string, string>; readonly body?: unknown; readonly who?: CallerClaims }
+export type RequestContent = { readonly headers?: Record<string, string>; readonly body?: unknown; readonly caller?: CallerClaims }
 
 export const KICK_OFF_HEADERS = { accept: 'application/fhir+json', prefer: 'respond-async' }
 
@@ -42,12 +42,12 @@ export type ExportRequests = ReturnType<typeof createExportRequests>
 /** `groups`: ids of the existing Groups. */
 export function createExportRequests(settings: Partial<Choices> = {}, groups: readonly string[] = []) {
   const rows = new MemoryRows()
-  const it = {
+  const world = {
     rows,
     clients: new MemoryClients(),
     now: NOW,
     /** Calls of the workflow. */
-    told: [] as string[],
+    workflowCalls: [] as string[],
     removed: [] as string[],
     audited: [] as AuditRecord[],
     reported: [] as unknown[],
@@ -60,38 +60,38 @@ export function createExportRequests(settings: Partial<Choices> = {}, groups: re
     },
     job: (id: string) => rows.read<Job>(JOB_ROWS, id),
     change: (id: string, more: Partial<Job>) => rows.change<Job>(JOB_ROWS, id, (job) => ({ ...job!, ...more })),
-    ask: (method: string, path: string, asking: RequestContent = {}) => ask(method, path, asking),
-    kickOff: (path: string, asking: RequestContent = {}) =>
-      ask(asking.body === undefined ? 'GET' : 'POST', path, { ...asking, headers: { ...KICK_OFF_HEADERS, ...asking.headers } }),
+    send: (method: string, path: string, content: RequestContent = {}) => send(method, path, content),
+    kickOff: (path: string, content: RequestContent = {}) =>
+      send(content.body === undefined ? 'GET' : 'POST', path, { ...content, headers: { ...KICK_OFF_HEADERS, ...content.headers } }),
   }
-  const ports = portsOf(it, settings, groups)
+  const ports = portsOf(world, settings, groups)
   const steps = exportingSteps({
-    audit: { prepare: () => undefined, record: (entry) => void it.audited.push(entry), close: async () => undefined },
+    audit: { prepare: () => undefined, record: (entry) => void world.audited.push(entry), close: async () => undefined },
     clock: ports.clock,
     origins: '*',
     maxBody: 2_000_000,
     loopbackOnly: false,
     authenticator: ({ headers }) => JSON.parse(headers.authorization!) as VerifiedToken,
-    report: (error) => void it.reported.push(error),
+    report: (error) => void world.reported.push(error),
   })
   const interactions = { export: startExport(ports), 'export-status': exportStatus(ports), 'export-cancel': cancelExport(ports) }
   const serve = server({ interactions, steps, site: { baseUrl: BASE_URL, reading: () => ({ baseUrl: BASE_URL }) } })
-  const ask = async (method: string, target: string, { headers = {}, body, who }: RequestContent): Promise<TestResponse> => {
+  const send = async (method: string, target: string, { headers = {}, body, caller }: RequestContent): Promise<TestResponse> => {
     const [path = '', query = ''] = target.replace(BASE_URL, '').split('?')
     const bytes = body === undefined ? new Uint8Array() : new TextEncoder().encode(typeof body === 'string' ? body : JSON.stringify(body))
-    const sent = { ...headers, authorization: JSON.stringify(tokenOf(who)) }
+    const sent = { ...headers, authorization: JSON.stringify(tokenOf(caller)) }
     const response = await serve({ ...asHomesSay(method), path, query, headers: sent, body: bytes }, 'request-id')
     const text = Buffer.concat(response.body ?? []).toString()
     return { status: response.status, headers: response.headers, text, body: text === '' ? undefined : JSON.parse(text) }
   }
-  return it
+  return world
 }
 
 const asHomesSay = (method: string) => (method === 'HEAD' ? { method: 'GET', isHead: true } : { method })
 
-type Seen = {
+type World = {
   now: number
-  readonly told: string[]
+  readonly workflowCalls: string[]
   readonly removed: string[]
   readonly reported: unknown[]
   readonly rows: MemoryRows
@@ -99,15 +99,15 @@ type Seen = {
   broken: Error | undefined
 }
 
-function portsOf(it: Seen, settings: Partial<Choices>, groups: readonly string[]) {
+function portsOf(world: World, settings: Partial<Choices>, groups: readonly string[]) {
   let ids = 0
-  const told = async (text: string): Promise<void> => {
-    if (it.broken !== undefined) throw it.broken
-    it.told.push(text)
+  const callWorkflow = async (text: string): Promise<void> => {
+    if (world.broken !== undefined) throw world.broken
+    world.workflowCalls.push(text)
   }
   const workflow: Workflow = {
-    start: (name, input) => told(`start ${name} ${JSON.stringify(input)}`),
-    stop: (name) => told(`stop ${name}`),
+    start: (name, input) => callWorkflow(`start ${name} ${JSON.stringify(input)}`),
+    stop: (name) => callWorkflow(`stop ${name}`),
     isRunning: async () => false,
   }
   const nothing = async () => []
@@ -115,19 +115,19 @@ function portsOf(it: Seen, settings: Partial<Choices>, groups: readonly string[]
   const resources = { current, versions: nothing, history: async () => ({ versions: [], more: false }) }
   return {
     resources: visibleStoreOf(resources, () => ({ evaluate: () => Promise.reject(new Error('not asked')) })),
-    clients: it.clients,
-    clock: { now: () => it.now, newId: () => `job-${++ids}` },
+    clients: world.clients,
+    clock: { now: () => world.now, newId: () => `job-${++ids}` },
     choices: { ...readConfig({}), ...settings },
     exports: {
-      rows: it.rows,
+      rows: world.rows,
       workflow,
       settings: { groupTypes: ['Patient', 'Observation'], additionalResources: DEFAULT_ADDITIONAL_RESOURCES },
       urls: {
         sign: async ({ job, file, client, user }: ExportFile, expires: number) =>
           `${job}/${file} for ${[user, client].filter(Boolean).join(' of ')} until ${expires}`,
       },
-      blobs: { remove: async (key: string) => void it.removed.push(key) },
-      report: (error: unknown) => void it.reported.push(error),
+      blobs: { remove: async (key: string) => void world.removed.push(key) },
+      report: (error: unknown) => void world.reported.push(error),
     },
   }
 }
@@ -141,13 +141,13 @@ const groupOf = (key: ResourceKey): ResourceVersion => ({
   body: new TextEncoder().encode(JSON.stringify({ resourceType: 'Group', id: key.id })),
 })
 
-const tokenOf = (who: CallerClaims = {}): VerifiedToken => ({
+const tokenOf = (caller: CallerClaims = {}): VerifiedToken => ({
   tenant: 'north',
   client: 'app',
-  subject: who.client ?? 'app',
+  subject: caller.client ?? 'app',
   scopes: ['system/*.rs'],
   clientAuth: 'assertion',
   expires: Number.POSITIVE_INFINITY,
   issuer: BASE_URL,
-  ...who,
+  ...caller,
 })

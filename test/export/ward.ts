@@ -12,8 +12,8 @@ import { observation, patient, type Tree } from '../fixtures/resources.ts'
 import { deletionOf, instantAt, resourceKeyOf, writeOf } from '../fixtures/versions.ts'
 import { readFileLines } from './export-run.ts'
 
-const OF_PATIENTS = ['Patient', 'Observation', 'Device']
-export const WARD_TYPES = { system: [...OF_PATIENTS, 'Organization'], patient: OF_PATIENTS }
+const PATIENT_TYPES = ['Patient', 'Observation', 'Device']
+export const WARD_TYPES = { system: [...PATIENT_TYPES, 'Organization'], patient: PATIENT_TYPES }
 
 const PATIENTS = 6
 const OBSERVATIONS = 40
@@ -57,8 +57,8 @@ export class Ward {
 
   async #change(): Promise<void> {
     const names = this.#names()
-    const some = new Set(Array.from({ length: this.#random(4) === 0 ? 5 : 1 }, () => names[this.#random(names.length)]!))
-    await this.#commit([...some], () => this.#random(3) === 0)
+    const members = new Set(Array.from({ length: this.#random(4) === 0 ? 5 : 1 }, () => names[this.#random(names.length)]!))
+    await this.#commit([...members], () => this.#random(3) === 0)
   }
 
   async #commit(names: readonly string[], isDeletion: () => boolean): Promise<void> {

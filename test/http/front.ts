@@ -28,7 +28,7 @@ export type TestServer = {
 const clock = { now: () => 0, newId: () => 'new-id' }
 
 /** Every code there is, so that a new one does not compile until it is walked too. */
-const allAnsweredBy = (answer: Interaction): Readonly<Record<InteractionCode, Interaction>> => ({
+const interactionsOf = (answer: Interaction): Readonly<Record<InteractionCode, Interaction>> => ({
   read: answer,
   vread: answer,
   update: answer,
@@ -94,7 +94,7 @@ export async function startTestServer(
     ...operatingSteps(parts),
   }
   const site = { baseUrl, reading: () => ({}) as never }
-  const serve = around(server({ interactions: allAnsweredBy(answer), steps, site }))
+  const serve = around(server({ interactions: interactionsOf(answer), steps, site }))
   const http = nodeServer(serve, {
     basePath: '',
     maxBody,

@@ -41,9 +41,9 @@ const OWN = ['FHIR', 'Stage'] as const
 
 type Row = {
   /** Namespace and dimensions that the service writes. */
-  readonly of: readonly [namespace: string, dimensions: string]
-  readonly wrong: readonly MetricPeriod[]
-  readonly right: readonly MetricPeriod[]
+  readonly source: readonly [namespace: string, dimensions: string]
+  readonly alarming: readonly MetricPeriod[]
+  readonly normal: readonly MetricPeriod[]
   /** State of the alarm if no values are written. */
   readonly silent?: 'ALARM'
 }
@@ -58,66 +58,66 @@ const [EVERY, NOW_AND_THEN]: readonly (readonly MetricPeriod[])[] = [
 ]
 /** Durations of a hundred calls: `calls` of them take `ms` milliseconds, the others one. */
 const slow = (calls: number, ms: number): MetricPeriod => Array.from({ length: 100 }, (_, i) => (i < calls ? ms : 1))
-const once = (wrong: MetricPeriod, right: MetricPeriod): Pick<Row, 'wrong' | 'right'> => ({
-  wrong: [right, right, wrong],
-  right: [right, right, right],
+const once = (alarming: MetricPeriod, normal: MetricPeriod): Pick<Row, 'alarming' | 'normal'> => ({
+  alarming: [normal, normal, alarming],
+  normal: [normal, normal, normal],
 })
 
 /** By alarm and metric. Names of AWS: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/aws-services-cloudwatch-metrics.html */
 const ROWS: Readonly<Record<string, Row>> = {
-  'ServerErrors 5XXError': { of: ['AWS/ApiGateway', 'ApiName,Stage'], wrong: [[0, 1], [1, 0], [1]], right: [[1], [1], Array.from({ length: 200 }, (_, i) => Number(i === 0))] },
-  'Latency Latency': { of: ['AWS/ApiGateway', 'ApiName,Stage'], wrong: [[9_000], [9_000], slow(2, 9_000)], right: [[9_000], slow(1, 9_000), [9_000]] },
-  'IndexLag IndexLag': { of: OWN, wrong: [[90_000], [90_000], slow(6, 90_000)], right: [[90_000], slow(5, 90_000), [90_000]] },
-  'IteratorAge IteratorAge': { of: FUNCTION, wrong: [[0], [0, 700_000], [900_000, 0]], right: [[700_000], [700_000], [0]] },
-  'FollowerErrors Errors': { of: FUNCTION, wrong: EVERY!, right: NOW_AND_THEN! },
-  'FollowerErrors FailedInvokeEventCount': { of: MAPPING, wrong: EVERY!, right: NOW_AND_THEN! },
-  'NotFollowed PolledEventCount': { of: MAPPING, wrong: [[], [], []], right: [[0, 0, 0], [], [0]], silent: 'ALARM' },
-  'Pulse PulseAge': { of: OWN, wrong: [[60_000], [60_000, 310_000], [370_000, 430_000]], right: [[], [310_000], [60_000, 61_000]], silent: 'ALARM' },
-  'TableIndexLag TableIndexLag': { of: OWN, wrong: [[40], [40, 2_100], [61_000]], right: [[], [2_100], [40, 2_000]], silent: 'ALARM' },
-  'PutAside OnFailureDestinationDeliveredEventCount': { of: MAPPING, ...once([0, 1], [0]) },
-  'Dropped DroppedEventCount': { of: MAPPING, ...once([0, 1], [0]) },
-  'FunctionThrottles Throttles': { of: [LAMBDA, ''], wrong: EVERY!, right: NOW_AND_THEN! },
-  'TableThrottles ReadThrottleEvents': { of: TABLE, wrong: EVERY!, right: [[5], [], [5]] },
-  'TableThrottles WriteThrottleEvents': { of: TABLE, wrong: EVERY!, right: [[5], [], [5]] },
-  'RebuildFailed ExecutionsFailed': { of: STATES, ...once([0, 1], [0]) },
-  'RebuildFailed ExecutionsTimedOut': { of: STATES, ...once([0, 1], [0]) },
-  'ExportFailed ExecutionsFailed': { of: STATES, ...once([0, 1], [0]) },
-  'ExportFailed ExecutionsTimedOut': { of: STATES, ...once([0, 1], [0]) },
-  'ExportAge ExportAge': { of: OWN, ...once([3_600_000, 50_000_000], [3_600_000]) },
-  'ExportSweep Errors': { of: FUNCTION, wrong: EVERY!, right: NOW_AND_THEN! },
-  'ScheduledExportFailed ScheduledExportsFailed': { of: OWN, ...once([0, 1], [0]) },
-  'ScheduledExportFailed Errors': { of: FUNCTION, ...once([0, 1], [0]) },
-  'ScheduledExportLate ScheduledExportsLate': { of: OWN, ...once([0, 2], [0]) },
-  'AuditRefused AuditRefused': { of: OWN, ...once([1], []) },
-  'IndexLost IndexLost': { of: OWN, ...once([0, 0, 1, 0], [0, 0]) },
-  'SearchDomain ClusterStatus.red': { of: DOMAIN, wrong: [[0], [0, 1], [1, 0]], right: [[1], [0], [1]] },
-  'SearchDomain ClusterIndexWritesBlocked': { of: DOMAIN, wrong: [[0], [0, 1], [1, 0]], right: [[1], [0], [1]] },
-  'SearchMemory JVMMemoryPressure': { of: DOMAIN, wrong: [[70, 90], [88], [95]], right: [[90], [60, 75], [90]] },
-  'SearchDisk FreeStorageSpace': { of: DOMAIN, ...once([15_000, 5_000], [15_000, 12_000]) },
-  'SearchKey KMSKeyError': { of: DOMAIN, ...once([0, 1], [0]) },
-  'SearchKey KMSKeyInaccessible': { of: DOMAIN, ...once([0, 1], [0]) },
-  'TokenErrors 5XXError': { of: ['AWS/ApiGateway', 'ApiName,Method,Resource,Stage'], wrong: [[], [0, 1], [2, 0]], right: [[1], [0], [1]] },
-  'SigningKeys Errors': { of: FUNCTION, ...once([0, 1], [0]) },
+  'ServerErrors 5XXError': { source: ['AWS/ApiGateway', 'ApiName,Stage'], alarming: [[0, 1], [1, 0], [1]], normal: [[1], [1], Array.from({ length: 200 }, (_, i) => Number(i === 0))] },
+  'Latency Latency': { source: ['AWS/ApiGateway', 'ApiName,Stage'], alarming: [[9_000], [9_000], slow(2, 9_000)], normal: [[9_000], slow(1, 9_000), [9_000]] },
+  'IndexLag IndexLag': { source: OWN, alarming: [[90_000], [90_000], slow(6, 90_000)], normal: [[90_000], slow(5, 90_000), [90_000]] },
+  'IteratorAge IteratorAge': { source: FUNCTION, alarming: [[0], [0, 700_000], [900_000, 0]], normal: [[700_000], [700_000], [0]] },
+  'FollowerErrors Errors': { source: FUNCTION, alarming: EVERY!, normal: NOW_AND_THEN! },
+  'FollowerErrors FailedInvokeEventCount': { source: MAPPING, alarming: EVERY!, normal: NOW_AND_THEN! },
+  'NotFollowed PolledEventCount': { source: MAPPING, alarming: [[], [], []], normal: [[0, 0, 0], [], [0]], silent: 'ALARM' },
+  'Pulse PulseAge': { source: OWN, alarming: [[60_000], [60_000, 310_000], [370_000, 430_000]], normal: [[], [310_000], [60_000, 61_000]], silent: 'ALARM' },
+  'TableIndexLag TableIndexLag': { source: OWN, alarming: [[40], [40, 2_100], [61_000]], normal: [[], [2_100], [40, 2_000]], silent: 'ALARM' },
+  'PutAside OnFailureDestinationDeliveredEventCount': { source: MAPPING, ...once([0, 1], [0]) },
+  'Dropped DroppedEventCount': { source: MAPPING, ...once([0, 1], [0]) },
+  'FunctionThrottles Throttles': { source: [LAMBDA, ''], alarming: EVERY!, normal: NOW_AND_THEN! },
+  'TableThrottles ReadThrottleEvents': { source: TABLE, alarming: EVERY!, normal: [[5], [], [5]] },
+  'TableThrottles WriteThrottleEvents': { source: TABLE, alarming: EVERY!, normal: [[5], [], [5]] },
+  'RebuildFailed ExecutionsFailed': { source: STATES, ...once([0, 1], [0]) },
+  'RebuildFailed ExecutionsTimedOut': { source: STATES, ...once([0, 1], [0]) },
+  'ExportFailed ExecutionsFailed': { source: STATES, ...once([0, 1], [0]) },
+  'ExportFailed ExecutionsTimedOut': { source: STATES, ...once([0, 1], [0]) },
+  'ExportAge ExportAge': { source: OWN, ...once([3_600_000, 50_000_000], [3_600_000]) },
+  'ExportSweep Errors': { source: FUNCTION, alarming: EVERY!, normal: NOW_AND_THEN! },
+  'ScheduledExportFailed ScheduledExportsFailed': { source: OWN, ...once([0, 1], [0]) },
+  'ScheduledExportFailed Errors': { source: FUNCTION, ...once([0, 1], [0]) },
+  'ScheduledExportLate ScheduledExportsLate': { source: OWN, ...once([0, 2], [0]) },
+  'AuditRefused AuditRefused': { source: OWN, ...once([1], []) },
+  'IndexLost IndexLost': { source: OWN, ...once([0, 0, 1, 0], [0, 0]) },
+  'SearchDomain ClusterStatus.red': { source: DOMAIN, alarming: [[0], [0, 1], [1, 0]], normal: [[1], [0], [1]] },
+  'SearchDomain ClusterIndexWritesBlocked': { source: DOMAIN, alarming: [[0], [0, 1], [1, 0]], normal: [[1], [0], [1]] },
+  'SearchMemory JVMMemoryPressure': { source: DOMAIN, alarming: [[70, 90], [88], [95]], normal: [[90], [60, 75], [90]] },
+  'SearchDisk FreeStorageSpace': { source: DOMAIN, ...once([15_000, 5_000], [15_000, 12_000]) },
+  'SearchKey KMSKeyError': { source: DOMAIN, ...once([0, 1], [0]) },
+  'SearchKey KMSKeyInaccessible': { source: DOMAIN, ...once([0, 1], [0]) },
+  'TokenErrors 5XXError': { source: ['AWS/ApiGateway', 'ApiName,Method,Resource,Stage'], alarming: [[], [0, 1], [2, 0]], normal: [[1], [0], [1]] },
+  'SigningKeys Errors': { source: FUNCTION, ...once([0, 1], [0]) },
 } // biome-ignore format: a table
 
-const named = (name: string, { MetricName }: Tree): string => `${name} ${MetricName}`
-const all = [...alarms].flatMap(([name, of]) => of.map((alarm) => [named(name, alarm), alarm] as const))
+const labelOf = (name: string, { MetricName }: Tree): string => `${name} ${MetricName}`
+const all = [...alarms].flatMap(([name, alarmsOfName]) => alarmsOfName.map((alarm) => [labelOf(name, alarm), alarm] as const))
 
 it('every alarm is tested', () => expect([...new Set(all.map(([name]) => name))].sort()).toEqual(Object.keys(ROWS).sort()))
 
 describe.each(all.filter(([name]) => ROWS[name] !== undefined))('the alarm %s', (name, alarm) => {
-  const { of, wrong, right, silent } = ROWS[name]!
+  const { source, alarming, normal, silent } = ROWS[name]!
   const dimensions = (alarm.Dimensions ?? []).map(({ Name }: Tree) => Name).sort()
 
   it('goes off for the fault it is about, and not otherwise', () => {
-    expect([alarmStateOf(alarm, wrong), alarmStateOf(alarm, right)]).toEqual(['ALARM', 'OK'])
+    expect([alarmStateOf(alarm, alarming), alarmStateOf(alarm, normal)]).toEqual(['ALARM', 'OK'])
   })
 
   it('has the right state if no values are written', () => expect(alarmStateOf(alarm, [[], [], []])).toBe(silent ?? 'OK'))
 
   it('watches the namespace and dimensions that its service writes', () => {
-    const places = name.startsWith('TableThrottles') ? [of, INDEX] : [of]
-    expect(places.map(([namespace, names]) => `${namespace} ${names}`)).toContain(`${alarm.Namespace} ${dimensions.join()}`)
+    const sources = name.startsWith('TableThrottles') ? [source, INDEX] : [source]
+    expect(sources.map(([namespace, names]) => `${namespace} ${names}`)).toContain(`${alarm.Namespace} ${dimensions.join()}`)
   })
 
   it('evaluates at most three periods of five minutes and has an action', () => {
@@ -139,8 +139,8 @@ describe('the event source mappings of the stream', () => {
       dynamodb: { SequenceNumber: String(i + 1), ApproximateCreationDateTime: 1, Keys: { sk: { S: 'H' } } },
     }),
   )
-  const driven = async (answers: readonly InvocationResult[], given: readonly StreamRecord[]) => {
-    const [reads, mapping] = [[given], mappingOf(mappings.find((each) => JSON.stringify(each).includes('\\"H\\"'))!)]
+  const driven = async (answers: readonly InvocationResult[], records: readonly StreamRecord[]) => {
+    const [reads, mapping] = [[records], mappingOf(mappings.find((each) => JSON.stringify(each).includes('\\"H\\"'))!)]
     let calls = 0
     const { drain, figures } = pump({
       mapping,
@@ -198,7 +198,7 @@ describe('the heartbeat', () => {
           return { dynamodb: { SequenceNumber: `${beat.sent}${i}`, ApproximateCreationDateTime: 1, Keys: image, ...images } }
         }),
       )
-    const tell = async (sent: number) => ({ Patient: { identity: 'one', sent } })
+    const heartbeatOf = async (sent: number) => ({ Patient: { identity: 'one', sent } })
     const missed = () => Promise.reject(new Error('nothing is missing'))
     for (let minute = 1; minute <= minutes; minute++) {
       const now = minute * MINUTE
@@ -207,7 +207,7 @@ describe('the heartbeat', () => {
         mapping,
         read: async () => stream.splice(0),
         invoke: async ({ Records }) => {
-          await followHeartbeat({ state, tell, missed }, Records.flatMap((record) => heartbeatOfRecord(record) ?? []), now)
+          await followHeartbeat({ state, tell: heartbeatOf, missed }, Records.flatMap((record) => heartbeatOfRecord(record) ?? []), now)
           return { result: '{"batchItemFailures":[]}' }
         },
         onDiscarded: () => undefined,
@@ -215,15 +215,15 @@ describe('the heartbeat', () => {
       }) // biome-ignore format: one pump
       if (follows(minute)) await drain()
     }
-    const told = log.mock.calls.map(([line]): Tree => JSON.parse(String(line)))
-    const { _aws, ...values } = told[0]!
+    const logged = log.mock.calls.map(([line]): Tree => JSON.parse(String(line)))
+    const { _aws, ...values } = logged[0]!
     const [{ Namespace, Dimensions, Metrics }] = _aws.CloudWatchMetrics
     expect([alarm.Namespace, alarm.MetricName, alarm.Dimensions]).toEqual([
       Namespace,
       Metrics[0].Name,
       Dimensions[0].map((Name: string) => ({ Name, Value: values[Name] })),
     ])
-    const periods = Map.groupBy(told, ({ _aws: { Timestamp } }) => Math.floor(Timestamp / alarm.Period / 1_000))
+    const periods = Map.groupBy(logged, ({ _aws: { Timestamp } }) => Math.floor(Timestamp / alarm.Period / 1_000))
     return [...periods.values()].map((some) => some.flatMap(({ PulseAge }) => PulseAge as readonly number[])).slice(1)
   }
 
@@ -295,13 +295,13 @@ describe('an audit record that cannot be written', () => {
   })
 
   it.each(['strict', 'batched'] as const)('is logged once, as the item that is retried: %s', async (durability) => {
-    const [counted, told] = [jest.spyOn(console, 'log').mockReturnValue(), jest.spyOn(console, 'error').mockReturnValue()]
+    const [counted, errors] = [jest.spyOn(console, 'log').mockReturnValue(), jest.spyOn(console, 'error').mockReturnValue()]
     const [written, dynamo] = [[] as unknown[], { putAll: refusing.putAll }]
     const audit = logOn(dynamo as unknown as TableClient, durability)
     for (const requestId of ['a', 'b']) await Promise.resolve(audit.record({ ...record, requestId })).catch(() => undefined)
     await audit.flush()
     await Promise.resolve(audit.prepare()).catch(() => undefined)
-    const unwritten = linesOf(told).flatMap((line) => line.unwritten ?? [])
+    const unwritten = linesOf(errors).flatMap((line) => line.unwritten ?? [])
     expect(unwritten.map(({ requestId }) => requestId)).toEqual(['a', 'b'])
     const refused = linesOf(counted).flatMap(({ AuditRefused }) => AuditRefused as readonly number[])
     expect(refused).toEqual(durability === 'batched' ? [2] : [1, 1, 1])

@@ -16,14 +16,15 @@ export type SynthesizedStacks = {
 
 export type SynthesisOutput = 'templates' | 'findings' | 'assembly'
 
-type Wanted<Name extends string> = Readonly<Record<Name, Partial<Settings>>>
+type StageSettings<Name extends string> = Readonly<Record<Name, Partial<Settings>>>
 type Results<Name extends string, Value> = Promise<Readonly<Record<Name, Value>>>
 
-export const synthesizeStages = <Name extends string>(wanted: Wanted<Name>): Results<Name, SynthesizedStacks> =>
-  resultsOf('templates', wanted)
+export const synthesizeStages = <Name extends string>(stages: StageSettings<Name>): Results<Name, SynthesizedStacks> =>
+  resultsOf('templates', stages)
 
 /** Findings of cdk-nag that no suppression accepts: rule and path of the construct. */
-export const findingsOf = <Name extends string>(wanted: Wanted<Name>): Results<Name, readonly string[]> => resultsOf('findings', wanted)
+export const findingsOf = <Name extends string>(stages: StageSettings<Name>): Results<Name, readonly string[]> =>
+  resultsOf('findings', stages)
 
 /** Returns the folder of the assembly that `bin/app.ts` makes, with the bundled functions. It is shared: tests only read it. */
 export async function assemblyOf(settings: Partial<Settings>): Promise<string> {
@@ -32,9 +33,9 @@ export async function assemblyOf(settings: Partial<Settings>): Promise<string> {
 }
 
 // `fetch` gives up after five minutes, which a busy machine may need.
-async function resultsOf<Name extends string, Value>(work: SynthesisOutput, wanted: Wanted<Name>): Results<Name, Value> {
+async function resultsOf<Name extends string, Value>(work: SynthesisOutput, stages: StageSettings<Name>): Results<Name, Value> {
   const post = request({ host: '127.0.0.1', port: process.env.FHIR_TEST_SYNTHESIZER, path: `/${work}`, method: 'POST', agent: false })
-  const [response] = (await once(post.end(JSON.stringify(wanted)), 'response')) as [IncomingMessage]
+  const [response] = (await once(post.end(JSON.stringify(stages)), 'response')) as [IncomingMessage]
   const body = await text(response)
   if (response.statusCode !== 200) throw new Error(`the stacks were not synthesized: ${body}`)
   return JSON.parse(body)

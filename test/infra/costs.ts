@@ -67,10 +67,10 @@ const PARTS = 4
 /** Records come in batches. */
 const INDEXING = 0.05
 
-const NAMED = { stage: 'x', table: 'x', stateTable: 'x', index: 'x', rebuild: 'x', api: { name: 'x', stage: 'x' } }
+const RESOURCE_NAMES = { stage: 'x', table: 'x', stateTable: 'x', index: 'x', rebuild: 'x', api: { name: 'x', stage: 'x' } }
 const FOLLOWERS = { indexer: 'x', 'settle-transactions': 'x' }
 const DEPLOYED = {
-  ...{ ...NAMED, followers: FOLLOWERS, mappings: FOLLOWERS, domain: { name: 'x', account: 'x', disk: 20 } },
+  ...{ ...RESOURCE_NAMES, followers: FOLLOWERS, mappings: FOLLOWERS, domain: { name: 'x', account: 'x', disk: 20 } },
   exports: { machine: 'x', sweeper: 'x' },
 }
 const alarmsOf = (deployed: Parameters<typeof watchesOf>[0]): number =>
@@ -85,7 +85,7 @@ export const ALARMS = {
 /** Monthly cost of issuing tokens: the signing key, the secret that CloudFront sends to the API, and alarms. */
 export const TOKENS_MONTHLY_COST = PRICES.key + PRICES.secret + (ALARMS.token - ALARMS.iam) * PRICES.alarm
 
-const OF_WATCHING = Math.max(0, ALARMS.iam - FREE.alarms) * PRICES.alarm + Math.max(0, METRIC_NAMES.length - FREE.metrics) * PRICES.metric
+const WATCHING_COST = Math.max(0, ALARMS.iam - FREE.alarms) * PRICES.alarm + Math.max(0, METRIC_NAMES.length - FREE.metrics) * PRICES.metric
 
 /** Monthly cost of a function that looks for packages every ten seconds. */
 export const PACKAGES_MONTHLY_COST = ((30 * 24 * 3_600) / 10 / 1_000_000) * PRICES.objectRead
@@ -94,7 +94,7 @@ export const PACKAGES_MONTHLY_COST = ((30 * 24 * 3_600) / 10 / 1_000_000) * PRIC
 const INDEXED = beatsOf(0).filter((beat) => heartbeatItem(beat).gpk !== undefined).length
 
 /** Monthly cost of the heartbeat: its beats, those in the index, the state that each batch reads and writes, and the calls. An idle table has a batch for each partition. */
-const OF_PULSE =
+const HEARTBEAT_COST =
   ((30 * 24 * 60) / 1_000_000) *
   ((BEATS_PER_HEARTBEAT + INDEXED + 2 * PARTS) * PRICES.writeUnit +
     INDEXED * PRICES.readUnit +
@@ -137,13 +137,13 @@ export function costsOfMonth({ requests, stored, size }: StageUse): {
   const perMillion = names.reduce((sum, name) => sum + SHARES[name] * costOfMillionRequests(REQUEST_WORK[name]), 0)
   const gigabytes = requests * names.reduce((sum, name) => sum + SHARES[name] * REQUEST_WORK[name].answer, 0)
   const front = Math.max(0, requests - FREE.requests) * PRICES.cloudFront + Math.max(0, gigabytes - FREE.gigabytes) * PRICES.transfer
-  const kept = stored / DEFLATED + requests * AUDITED.gigabytesPerMillion * AUDITED.months
+  const storedGigabytes = stored / DEFLATED + requests * AUDITED.gigabytesPerMillion * AUDITED.months
   const search = size === 'demo' ? PRICES.smallNode + 20 * PRICES.disk : 3 * (PRICES.largeNode + 200 * PRICES.disk)
   return {
     requests: requests * perMillion + front,
-    data: kept * (PRICES.table + PRICES.recovery),
+    data: storedGigabytes * (PRICES.table + PRICES.recovery),
     search,
     // One key encrypts, one signs links to export files.
-    fixed: PRICES.firewallWithRules + 2 * PRICES.key + OF_WATCHING + OF_PULSE + TOKENS_MONTHLY_COST,
+    fixed: PRICES.firewallWithRules + 2 * PRICES.key + WATCHING_COST + HEARTBEAT_COST + TOKENS_MONTHLY_COST,
   }
 }

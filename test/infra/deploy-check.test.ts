@@ -68,26 +68,26 @@ afterEach(() => {
   for (const client of all) client.reset()
 })
 
-const told = (given: Partial<Settings> = {}, template: Tree = demo.data) =>
-  findDeployProblems({ settings: settingsOf(given), namesAccess: 'access' in given, template })
+const problemsOf = (settings: Partial<Settings> = {}, template: Tree = demo.data) =>
+  findDeployProblems({ settings: settingsOf(settings), namesAccess: 'access' in settings, template })
 const running = ({ service }: { readonly service: Tree }): void =>
   void formation.on(GetTemplateCommand, { StackName: 'fhir-dev-service' }).resolves({ TemplateBody: JSON.stringify(service) })
-const there = (StackStatus: StackStatus, EnableTerminationProtection = true): void =>
+const mockStack = (StackStatus: StackStatus, EnableTerminationProtection = true): void =>
   void formation
     .on(DescribeStacksCommand, { StackName: 'fhir-dev-data' })
     .resolves({ Stacks: [{ StackName: 'fhir-dev-data', CreationTime: new Date(0), StackStatus, EnableTerminationProtection }] })
 const deployed = (template: Tree): void => {
-  there('UPDATE_COMPLETE')
+  mockStack('UPDATE_COMPLETE')
   formation.on(GetTemplateCommand, { StackName: 'fhir-dev-data' }).resolves({ TemplateBody: JSON.stringify(template) })
 }
 
 it('nothing is reported for a complete account', async () => {
-  expect(await told({ account: '111111111111', concurrency: { indexer: 20 } })).toEqual([])
-  expect(await told({ vpc: VPC }, inNetwork.data)).toEqual([])
+  expect(await problemsOf({ account: '111111111111', concurrency: { indexer: 20 } })).toEqual([])
+  expect(await problemsOf({ vpc: VPC }, inNetwork.data)).toEqual([])
 })
 
 it('credentials of another account are reported after a single request', async () => {
-  expect(await told({ account: '222222222222' })).toEqual([
+  expect(await problemsOf({ account: '222222222222' })).toEqual([
     'Account: the credentials are those of 111111111111, the setting account says 222222222222',
   ])
   expect(requests()).toBe(1)
@@ -97,7 +97,7 @@ it.each(['CredentialsProviderError', 'ExpiredToken', 'InvalidClientTokenId'])(
   'invalid credentials are reported after a single request: %s',
   async (name) => {
     for (const client of all) client.rejects(failing(name, 'of no use'))
-    expect(await told()).toEqual([
+    expect(await problemsOf()).toEqual([
       expect.stringMatching(`^Account: no credentials of AWS that count in us-east-1: .*\\(${name}: of no use\\)$`),
     ])
     expect(requests()).toBe(1)
@@ -110,75 +110,75 @@ it.each([
 ])('an insufficient bootstrap is reported: %s', async (_, Value, version) => {
   if (Value === undefined) ssm.on(GetParameterCommand).rejects(failing('ParameterNotFound'))
   else ssm.on(GetParameterCommand).resolves({ Parameter: { Value } })
-  expect(await told()).toEqual([`Bootstrap: run npx cdk bootstrap aws://ACCOUNT/us-east-1: its version is ${version}`])
+  expect(await problemsOf()).toEqual([`Bootstrap: run npx cdk bootstrap aws://ACCOUNT/us-east-1: its version is ${version}`])
 })
 
 it('too little concurrency and too much reserved concurrency are reported', async () => {
   lambda.on(GetAccountSettingsCommand).resolves({ AccountLimit: { ConcurrentExecutions: 10 } })
-  expect(await told()).toEqual([expect.stringMatching(/^Lambda: 10 functions run at once in the account, 2 of them in a rebuild/)])
+  expect(await problemsOf()).toEqual([expect.stringMatching(/^Lambda: 10 functions run at once in the account, 2 of them in a rebuild/)])
   lambda.on(GetAccountSettingsCommand).resolves({ AccountLimit: { ConcurrentExecutions: 110 } })
-  expect(await told({ concurrency: { indexer: 20 } })).toEqual([
+  expect(await problemsOf({ concurrency: { indexer: 20 } })).toEqual([
     expect.stringMatching(/^Lambda: the setting concurrency reserves 20 of 110/),
   ])
 })
 
 it('a log role of API Gateway that others use is reported', async () => {
   gateway.on(GetAccountCommand).resolves({ cloudwatchRoleArn: 'arn:aws:iam::1:role/theirs' })
-  expect(await told()).toEqual([expect.stringMatching(/^API Gateway: .*role\/theirs, which the deployment exchanges/)])
+  expect(await problemsOf()).toEqual([expect.stringMatching(/^API Gateway: .*role\/theirs, which the deployment exchanges/)])
   gateway.on(GetAccountCommand).resolves({ cloudwatchRoleArn: 'arn:aws:iam::1:role/fhir-dev-service-ApiCloudWatchRole' })
-  expect(await told()).toEqual([])
+  expect(await problemsOf()).toEqual([])
 })
 
 it('an account that CloudFront has not verified is reported', async () => {
   front.on(ListDistributionsCommand).rejects(failing('AccessDenied', 'Your account must be verified before you can add resources.'))
-  expect(await told()).toEqual(['CloudFront: Your account must be verified before you can add resources. Ask AWS Support'])
+  expect(await problemsOf()).toEqual(['CloudFront: Your account must be verified before you can add resources. Ask AWS Support'])
 })
 
 it('an unavailable engine or instance type is reported, unless the cluster is external', async () => {
   search.on(ListInstanceTypeDetailsCommand).resolves({ InstanceTypeDetails: [] })
-  expect(await told()).toEqual([expect.stringMatching(/^OpenSearch: us-east-1 has no t3.small.search with OpenSearch_3.7/)])
+  expect(await problemsOf()).toEqual([expect.stringMatching(/^OpenSearch: us-east-1 has no t3.small.search with OpenSearch_3.7/)])
   search.on(ListVersionsCommand, { NextToken: 'more' }).resolves({ Versions: [] })
-  expect(await told()).toEqual(['OpenSearch: OpenSearch_3.7 is not offered in us-east-1'])
-  expect(await told({ search: { endpoint: 'https://search.example.org' } }, elsewhere.data)).toEqual([])
+  expect(await problemsOf()).toEqual(['OpenSearch: OpenSearch_3.7 is not offered in us-east-1'])
+  expect(await problemsOf({ search: { endpoint: 'https://search.example.org' } }, elsewhere.data)).toEqual([])
 })
 
 it('a missing role of OpenSearch is reported in a VPC only', async () => {
   iam.on(GetRoleCommand).rejects(failing('NoSuchEntityException'))
-  expect(await told()).toEqual([])
-  expect(await told({ vpc: VPC }, inNetwork.data)).toEqual([expect.stringMatching(/^OpenSearch: aws iam create-service-linked-role/)])
+  expect(await problemsOf()).toEqual([])
+  expect(await problemsOf({ vpc: VPC }, inNetwork.data)).toEqual([expect.stringMatching(/^OpenSearch: aws iam create-service-linked-role/)])
 })
 
 it('a failed creation is reported with the way to repeat it', async () => {
-  there('ROLLBACK_COMPLETE')
-  expect(await told()).toEqual([
+  mockStack('ROLLBACK_COMPLETE')
+  expect(await problemsOf()).toEqual([
     'Stacks: fhir-dev-data is ROLLBACK_COMPLETE',
     expect.stringMatching(/^Stacks: aws cloudformation update-termination-protection .* fhir-dev-data/),
   ])
-  there('ROLLBACK_COMPLETE', false)
-  expect(await told()).toEqual(['Stacks: fhir-dev-data is ROLLBACK_COMPLETE'])
+  mockStack('ROLLBACK_COMPLETE', false)
+  expect(await problemsOf()).toEqual(['Stacks: fhir-dev-data is ROLLBACK_COMPLETE'])
 })
 
 it('a stack that is updating or failed to roll back is reported', async () => {
   for (const status of ['UPDATE_IN_PROGRESS', 'UPDATE_ROLLBACK_FAILED'] as const) {
     deployed(demo.data)
-    there(status)
-    expect(await told()).toEqual([`Stacks: fhir-dev-data is ${status}`])
+    mockStack(status)
+    expect(await problemsOf()).toEqual([`Stacks: fhir-dev-data is ${status}`])
   }
-  there('REVIEW_IN_PROGRESS', false)
-  expect(await told()).toEqual([])
+  mockStack('REVIEW_IN_PROGRESS', false)
+  expect(await problemsOf()).toEqual([])
 })
 
 it('resources that would be replaced are reported, and no others', async () => {
   deployed(demo.data)
-  expect(await told()).toEqual([])
-  expect(await told({ vpc: VPC }, inNetwork.data)).toEqual([
+  expect(await problemsOf()).toEqual([])
+  expect(await problemsOf({ vpc: VPC }, inNetwork.data)).toEqual([
     expect.stringMatching(/^Stacks: of fhir-dev-data, SearchDomain\w+: is refused$/),
   ])
   const other = structuredClone(demo.data)
   for (const { Type, Properties } of Object.values<Tree>(other.Resources))
     if (Type === 'AWS::DynamoDB::GlobalTable') Properties.KeySchema[0].AttributeName = 'other'
   deployed(other)
-  expect(await told()).toEqual(
+  expect(await problemsOf()).toEqual(
     expect.arrayContaining([expect.stringMatching(/^Stacks: of fhir-dev-data, ResourceTable\w+: WILL_REPLACE$/)]),
   )
 })
@@ -205,35 +205,35 @@ describe('the check before restored tables are adopted', () => {
   const restored = (other: Partial<typeof RESTORED> = {}) => ({ ...STOPPED, restored: { ...RESTORED, ...other } })
 
   beforeEach(() => {
-    const made = {
+    const schema = {
       ResourceType: 'AWS::KMS::Key',
       PhysicalResourceId: '1',
       LogicalResourceId: 'Key',
       LastUpdatedTimestamp: new Date(0),
       ResourceStatus: 'CREATE_COMPLETE',
     } as const
-    const other = { ...made, ResourceType: 'AWS::Logs::LogGroup' }
+    const other = { ...schema, ResourceType: 'AWS::Logs::LogGroup' }
     const page = { StackName: 'fhir-dev-data' }
     formation.on(ListStackResourcesCommand, page).resolves({ StackResourceSummaries: [other], NextToken: 'more' })
-    formation.on(ListStackResourcesCommand, { ...page, NextToken: 'more' }).resolves({ StackResourceSummaries: [made] })
+    formation.on(ListStackResourcesCommand, { ...page, NextToken: 'more' }).resolves({ StackResourceSummaries: [schema] })
     running(stopped)
     key('Enabled')
     for (const name of TABLES) table(name)
   })
 
   it('reports nothing if the tables can be adopted and writes are stopped', async () => {
-    expect(await told(restored())).toEqual([])
-    expect(await told({ ...STOPPED, restored: { resources: 'restored-1', epoch: 1, instant: RESTORED.instant } })).toEqual([])
+    expect(await problemsOf(restored())).toEqual([])
+    expect(await problemsOf({ ...STOPPED, restored: { resources: 'restored-1', epoch: 1, instant: RESTORED.instant } })).toEqual([])
   })
 
   it('reports nothing after the adoption, when writes continue', async () => {
     running(adopted)
-    expect(await told({ restored: RESTORED })).toEqual([])
+    expect(await problemsOf({ restored: RESTORED })).toEqual([])
   })
 
   it.each(TABLES)('reports that the table %s is missing', async (name) => {
     dynamo.on(DescribeTableCommand, { TableName: name }).rejects(failing('ResourceNotFoundException'))
-    expect(await told(restored())).toEqual([expect.stringMatching(`^Tables: there is no table ${name}`)])
+    expect(await problemsOf(restored())).toEqual([expect.stringMatching(`^Tables: there is no table ${name}`)])
   })
 
   it.each<[string, Partial<TableDescription>]>([
@@ -244,51 +244,51 @@ describe('the check before restored tables are adopted', () => {
     ['was not restored from made', { RestoreSummary: { ...ORIGIN, SourceTableArn: 'arn:aws:dynamodb:us-east-1:1:table/other' } }],
     ['was restored to 2030-12-31', { RestoreSummary: { ...ORIGIN, RestoreDateTime: new Date('2030-12-31') } }],
     ['has a stream of another view', { StreamSpecification: { StreamEnabled: true, StreamViewType: 'NEW_IMAGE' } }],
-  ])('reports that a table %s', async (why, other) => {
+  ])('reports that a table %s', async (fault, other) => {
     table('restored-1', other)
-    expect(await told(restored())).toEqual([expect.stringMatching(`^Tables: the table restored-1 ${why}`)])
+    expect(await problemsOf(restored())).toEqual([expect.stringMatching(`^Tables: the table restored-1 ${fault}`)])
   })
 
   it('reports that the key is unusable or that the stage is missing', async () => {
     key('PendingDeletion')
-    expect(await told(restored())).toEqual([expect.stringMatching(/^Tables: the key of the stage is PendingDeletion/)])
+    expect(await problemsOf(restored())).toEqual([expect.stringMatching(/^Tables: the key of the stage is PendingDeletion/)])
     formation.on(ListStackResourcesCommand, { StackName: 'fhir-dev-data' }).rejects(failing('ValidationError'))
-    expect(await told(restored())).toEqual([expect.stringMatching(/^Tables: there is no stack fhir-dev-data/)])
+    expect(await problemsOf(restored())).toEqual([expect.stringMatching(/^Tables: there is no stack fhir-dev-data/)])
   })
 
   it('reports that writes continue', async () => {
     running(demo)
-    expect(await told(restored())).toEqual([expect.stringMatching(/^Tables: writes go on, and would be lost: .*"writes": "stopped"/)])
+    expect(await problemsOf(restored())).toEqual([expect.stringMatching(/^Tables: writes go on, and would be lost: .*"writes": "stopped"/)])
   })
 
   it('reports that the epoch is not the next one', async () => {
     running(adopted)
     const { former: _, ...again } = { ...RESTORED, resources: 'made' }
-    expect(await told({ restored: again })).toEqual([
+    expect(await problemsOf({ restored: again })).toEqual([
       expect.stringMatching(/^Tables: restored names other tables .* it is 2 with this restore$/),
     ])
-    expect(await told()).toEqual([expect.stringMatching(/^Tables: the stage was set back, last with the epoch 1: .*\(restored-1\)$/)])
+    expect(await problemsOf()).toEqual([expect.stringMatching(/^Tables: the stage was set back, last with the epoch 1: .*\(restored-1\)$/)])
     running({ service: JSON.parse(JSON.stringify(adopted.service).replaceAll('"FHIR_EPOCH":"1"', '"FHIR_EPOCH":"3"')) })
-    expect(await told(restored())).toEqual(['Tables: restored.epoch is 1, and 3 is deployed: it is never less'])
+    expect(await problemsOf(restored())).toEqual(['Tables: restored.epoch is 1, and 3 is deployed: it is never less'])
   })
 })
 
 it('a change of access is reported if the settings do not name it', async () => {
   running(signed)
-  expect(await told()).toEqual([
+  expect(await problemsOf()).toEqual([
     expect.stringMatching(
       /^Access: fhir-dev-service is deployed with access "iam", .*"access": "iam" to \.fhir\/dev\.settings\.json to keep it/,
     ),
   ])
-  for (const access of ['iam', 'token'] as const) expect(await told({ access })).toEqual([])
+  for (const access of ['iam', 'token'] as const) expect(await problemsOf({ access })).toEqual([])
   running(demo)
-  expect(await told()).toEqual([])
+  expect(await problemsOf()).toEqual([])
 })
 
 it('a failed request is reported beside the other problems', async () => {
   lambda.on(GetAccountSettingsCommand).rejects(failing('AccessDeniedException', 'not allowed'))
-  there('ROLLBACK_COMPLETE', false)
-  expect(await told()).toEqual([
+  mockStack('ROLLBACK_COMPLETE', false)
+  expect(await problemsOf()).toEqual([
     'Stacks: fhir-dev-data is ROLLBACK_COMPLETE',
     'Lambda: cannot be looked at: AccessDeniedException: not allowed',
   ])

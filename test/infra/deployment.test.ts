@@ -12,7 +12,7 @@ import { functionsOf, resourcesOfType, type SynthesizedStacks, synthesizeStages,
 import { DOMAIN, demo, functionNames, local, production, signed, tokens } from './stages.ts'
 
 /** For each setting of the service a value other than the default, except those that are rejected. Tenancy requires tokens. */
-const TOLD: Readonly<Partial<Record<ServiceSetting, string>>> = {
+const SERVICE_SETTINGS: Readonly<Partial<Record<ServiceSetting, string>>> = {
   clientIds: 'optional',
   conditionalUpdateIdMismatch: 'reject',
   noOpUpdates: 'ignore',
@@ -53,7 +53,7 @@ const REFUSED: readonly ServiceSetting[] = [
 const { again, changed, named, namedAndSigned } = await synthesizeStages({
   first: {},
   again: {},
-  changed: { service: TOLD },
+  changed: { service: SERVICE_SETTINGS },
   named: { customDomain: DOMAIN },
   namedAndSigned: { access: 'iam', customDomain: DOMAIN },
 })
@@ -101,9 +101,9 @@ describe('the background work of a stage', () => {
     const inputs = Object.values(resourcesOfType(tokens.service, 'AWS::Events::Rule')).map(({ Targets }) => Targets[0].Input)
     expect(inputs).toContain('{"sweep":"keys"}')
     const { Resources } = tokens.service
-    const made = Object.entries<Tree>(Resources).find(([, { Type }]) => Type === 'Custom::FhirSigningKeys')![0]
+    const signingKeys = Object.entries<Tree>(Resources).find(([, { Type }]) => Type === 'Custom::FhirSigningKeys')![0]
     const token = Object.values<Tree>(Resources).find(({ Properties }) => Properties?.Handler === 'token.handler')
-    expect(token.DependsOn).toContain(made)
+    expect(token.DependsOn).toContain(signingKeys)
   })
 
   it.each([
@@ -185,23 +185,23 @@ describe('a deployment', () => {
   })
 
   it('passes all own base URLs to the functions, the API first', () => {
-    const told =
+    const variablesOf =
       (name: string) =>
       (of: SynthesizedStacks): readonly string[] =>
         Object.values(functionsOf(of.service)).flatMap(({ Environment }) =>
           Environment?.Variables.FHIR_BASE_URL === undefined ? [] : [urlOf(Environment.Variables[name])],
         )
-    const [own] = told('FHIR_BASE_URL')(signed)
+    const [own] = variablesOf('FHIR_BASE_URL')(signed)
     for (const stage of [signed, namedAndSigned, production, named, tokens, local]) {
-      const [links] = told('FHIR_BASE_URL')(stage)
-      const bases = told('FHIR_OWN_BASES')(stage)
+      const [links] = variablesOf('FHIR_BASE_URL')(stage)
+      const bases = variablesOf('FHIR_OWN_BASES')(stage)
       expect(new Set(bases).size).toBe(1)
       const [first, ...others] = bases[0]!.split(' ')
       expect(first).toBe(own)
       expect(others).toContain('https://Distribution/fhir')
       expect([first, ...others]).toContain(links)
     }
-    expect(told('FHIR_OWN_BASES')(named)[0]).toBe(`${own} https://Distribution/fhir https://fhir.example.org/fhir`)
+    expect(variablesOf('FHIR_OWN_BASES')(named)[0]).toBe(`${own} https://Distribution/fhir https://fhir.example.org/fhir`)
   })
 
   it('prints the names and addresses of its parts', () => {
@@ -214,10 +214,10 @@ describe('a deployment', () => {
     expect(readFileSync('lib/docs/deploy.md', 'utf8')).toContain(`${commandOf(demo)}\n`)
     expect(commandOf(tokens)).toContain(" --tenant '*'")
     expect(signed.service.Outputs.FirstClient).toBeUndefined()
-    const here = `${commandOf(demo)} --json`
+    const command = `${commandOf(demo)} --json`
       .replace('npm run fhir --', `${process.execPath} bin/fhir.js`)
       .replace('--stage dev', `--data ${newFolder()}`)
-    const { stdout } = spawnSync(here, { shell: true, encoding: 'utf8' })
+    const { stdout } = spawnSync(command, { shell: true, encoding: 'utf8' })
     expect(JSON.parse(stdout)).toMatchObject({
       ...{ client_id: 'admin', client_secret: expect.any(String), scope: 'system/*.cruds system/admin', tenants: ['default'] },
     })
@@ -252,12 +252,12 @@ describe('a deployment', () => {
   })
 
   it('passes every service setting to each function, or rejects it with an alternative', () => {
-    const known = [...Object.keys(TOLD), ...REFUSED, 'tenancy']
-    expect(SETTINGS.map(({ name }) => name).toSorted()).toEqual(known.toSorted())
-    const told = { ...serviceEnvironmentOf(settingsOf({ service: TOLD })), FHIR_ACCESS: 'token' }
-    expect(Object.keys(told)).toHaveLength(Object.keys(TOLD).length + 1)
+    const names = [...Object.keys(SERVICE_SETTINGS), ...REFUSED, 'tenancy']
+    expect(SETTINGS.map(({ name }) => name).toSorted()).toEqual(names.toSorted())
+    const variables = { ...serviceEnvironmentOf(settingsOf({ service: SERVICE_SETTINGS })), FHIR_ACCESS: 'token' }
+    expect(Object.keys(variables)).toHaveLength(Object.keys(SERVICE_SETTINGS).length + 1)
     for (const [name, { Environment }] of Object.entries(functionsOf(changed.service)))
-      expect([name, Environment.Variables]).toEqual([name, expect.objectContaining(told)])
+      expect([name, Environment.Variables]).toEqual([name, expect.objectContaining(variables)])
     for (const { Environment } of Object.values(functionsOf(tokens.service)))
       expect(Environment.Variables).toMatchObject({ FHIR_TENANCY: 'on', FHIR_ACCESS: 'token' })
     const page = readFileSync('lambdas/docs/settings.md', 'utf8')

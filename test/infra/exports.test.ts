@@ -70,8 +70,11 @@ describe('the bucket of export files', () => {
 
   it('is private, encrypted with the key of the stage, and has no versions', () => {
     expect(Object.values(bucket.PublicAccessBlockConfiguration)).toEqual([true, true, true, true])
-    const { ServerSideEncryptionByDefault: by } = bucket.BucketEncryption.ServerSideEncryptionConfiguration[0]
-    expect([by.SSEAlgorithm, JSON.stringify(by.KMSMasterKeyID)]).toEqual(['aws:kms', expect.stringContaining('ImportValue')])
+    const { ServerSideEncryptionByDefault: encryption } = bucket.BucketEncryption.ServerSideEncryptionConfiguration[0]
+    expect([encryption.SSEAlgorithm, JSON.stringify(encryption.KMSMasterKeyID)]).toEqual([
+      'aws:kms',
+      expect.stringContaining('ImportValue'),
+    ])
     expect(bucket.VersioningConfiguration).toBeUndefined()
   })
 
@@ -130,10 +133,10 @@ describe('links', () => {
   it('are signed with KMS keys, and a function passes public keys to CloudFront', () => {
     const linkKeys = Object.entries(resourcesOfType(first.service, 'AWS::KMS::Key'))
     expect(linkKeys.map(([, { KeySpec, KeyUsage }]) => [KeySpec, KeyUsage])).toEqual([['RSA_2048', 'SIGN_VERIFY']])
-    const [told] = Object.entries(resourcesOfType(first.service, 'Custom::FhirLinkKey'))
-    expect(told![1].KeyId).toEqual({ Ref: linkKeys[0]![0] })
+    const [linkKey] = Object.entries(resourcesOfType(first.service, 'Custom::FhirLinkKey'))
+    expect(linkKey![1].KeyId).toEqual({ Ref: linkKeys[0]![0] })
     const { EncodedKey } = only(first.service, 'AWS::CloudFront::PublicKey').PublicKeyConfig
-    expect(EncodedKey).toEqual({ 'Fn::GetAtt': [told![0], 'Pem'] })
+    expect(EncodedKey).toEqual({ 'Fn::GetAtt': [linkKey![0], 'Pem'] })
     const key = { resource: ARNS.ExportsLinkKey1 }
     expect(isFunctionAllowed(first.service, 'link-key', { action: 'kms:GetPublicKey', ...key })).toBe(true)
     expect(isFunctionAllowed(first.service, 'link-key', { action: 'kms:Sign', ...key })).toBe(false)
@@ -151,9 +154,9 @@ describe('links', () => {
 
 describe('a stage with exports', () => {
   const names = functionsOfStage('token')
-  const whoMay = (action: string, resource: string, context?: Record<string, string[]>) =>
+  const functionsAllowed = (action: string, resource: string, context?: Record<string, string[]>) =>
     names.filter((name) => isFunctionAllowed(first.service, name, { action, resource, ...(context && { context }) })).sort()
-  const rows = (action: string, key: string) => whoMay(`dynamodb:${action}`, ARNS.StateTable, { 'dynamodb:LeadingKeys': [key] })
+  const rows = (action: string, key: string) => functionsAllowed(`dynamodb:${action}`, ARNS.StateTable, { 'dynamodb:LeadingKeys': [key] })
   const WORKERS = ['export-step', 'export-sweep']
   const ALL = ['export', 'export-cancel', 'export-schedule', 'export-status', ...WORKERS].sort()
 
@@ -169,22 +172,22 @@ describe('a stage with exports', () => {
   it('lets only writers read and write files', () => {
     const file = `${ARNS.ExportsBucket}/exports/job/files/Patient.ndjson`
     for (const action of ['s3:GetObject', 's3:PutObject', 's3:AbortMultipartUpload'])
-      expect([action, whoMay(action, file)]).toEqual([action, WORKERS])
-    expect(whoMay('s3:DeleteObject', file)).toEqual(['export-cancel', ...WORKERS])
-    expect(whoMay('s3:ListBucket', ARNS.ExportsBucket)).toEqual(WORKERS)
+      expect([action, functionsAllowed(action, file)]).toEqual([action, WORKERS])
+    expect(functionsAllowed('s3:DeleteObject', file)).toEqual(['export-cancel', ...WORKERS])
+    expect(functionsAllowed('s3:ListBucket', ARNS.ExportsBucket)).toEqual(WORKERS)
     for (const action of ['s3:GetObject', 's3:PutObject'])
-      expect([action, whoMay(action, `${ARNS.ExportsBucket}/other`)]).toEqual([action, []])
+      expect([action, functionsAllowed(action, `${ARNS.ExportsBucket}/other`)]).toEqual([action, []])
   })
 
   it('starts exports by kick-off, stops them by cancel, and both by sweep', () => {
-    expect(whoMay('states:StartExecution', ARNS.ExportingMachine)).toEqual(['export', 'export-schedule', 'export-sweep'])
+    expect(functionsAllowed('states:StartExecution', ARNS.ExportingMachine)).toEqual(['export', 'export-schedule', 'export-sweep'])
     const executionOf = (machine: string) =>
       `${machine.replace(':stateMachine:', ':execution:').replace('000000000000', '111111111111')}:job-1`
     const execution = executionOf(ARNS.ExportingMachine)
-    expect(whoMay('states:StopExecution', execution)).toEqual(['export-cancel', 'export-sweep'])
-    expect(whoMay('states:DescribeExecution', execution)).toEqual(['export-sweep'])
+    expect(functionsAllowed('states:StopExecution', execution)).toEqual(['export-cancel', 'export-sweep'])
+    expect(functionsAllowed('states:DescribeExecution', execution)).toEqual(['export-sweep'])
     for (const action of ['states:StopExecution', 'states:DescribeExecution', 'states:StartExecution'])
-      expect([action, whoMay(action, executionOf(ARNS.RebuildMachine))]).toEqual([action, []])
+      expect([action, functionsAllowed(action, executionOf(ARNS.RebuildMachine))]).toEqual([action, []])
   })
 
   it('signs links in the status function, with the newest key only', () => {
@@ -208,18 +211,18 @@ describe('a stage with exports', () => {
 
 describe('scheduled exports', () => {
   const rulesOf = ({ service }: { readonly service: Tree }): readonly Tree[] => Object.values(resourcesOfType(service, 'AWS::Events::Rule'))
-  const begun = rulesOf(second).filter(({ Description }) => Description.startsWith('Begins'))
+  const rules = rulesOf(second).filter(({ Description }) => Description.startsWith('Begins'))
   const idOf = (name: string): string =>
     Object.entries(resourcesOfType(second.service, 'AWS::Lambda::Function')).find(([, { Handler }]) => Handler === `${name}.handler`)![0]
 
   it('are started by rules that pass parameters, client and due time', () => {
-    expect(begun.map(({ ScheduleExpression }) => ScheduleExpression)).toEqual(['cron(0 3 * * ? *)', 'rate(1 day)', 'rate(7 days)'])
-    for (const { Targets, State } of begun) {
+    expect(rules.map(({ ScheduleExpression }) => ScheduleExpression)).toEqual(['cron(0 3 * * ? *)', 'rate(1 day)', 'rate(7 days)'])
+    for (const { Targets, State } of rules) {
       expect([State, Targets.length, Targets[0].Arn]).toEqual(['ENABLED', 1, { 'Fn::GetAtt': [idOf('export-schedule'), 'Arn'] }])
       expect(Targets[0].InputTransformer.InputPathsMap).toEqual({ time: '$.time' })
     }
-    const told = begun.map(({ Targets }) => JSON.parse(Targets[0].InputTransformer.InputTemplate.replace('<time>', '"<time>"')))
-    expect(told).toEqual([
+    const inputs = rules.map(({ Targets }) => JSON.parse(Targets[0].InputTransformer.InputTemplate.replace('<time>', '"<time>"')))
+    expect(inputs).toEqual([
       { schedule: { name: 'nightly', client: 'etl', tenant: 'north', level: 'system', sinceLast: true }, time: '<time>' },
       { schedule: { name: 'lake', client: 'etl', tenant: 'north', level: 'system', bucket: 'lake' }, time: '<time>' },
       { schedule: { name: 'ward', client: 'etl', tenant: 'north', level: 'group', group: 'g-1', types: ['Patient'] }, time: '<time>' },
@@ -320,10 +323,10 @@ describe('scheduled exports', () => {
     ['exports[0].bucketKey', { bucket: 'lake', bucketKey: '1b2c' }, 'is the ARN of a key of KMS'],
     ['exports[0].bucketKey', { bucketKey: LAKE_KEY }, 'is for a bucket'],
     ['exports[0].prefix', { prefix: 'a' }, 'is nothing that can be said'],
-  ])('are rejected with a wrong %s: %j', (place, wrong, why) => {
-    const given = { access: 'token', service: { tenancy: 'on' }, exports: [{ ...SCHEDULED[0], ...wrong }] } as const
-    expect(() => settingsOf(given)).toThrow(place)
-    expect(() => settingsOf(given)).toThrow(why)
+  ])('are rejected with a wrong %s: %j', (field, invalid, message) => {
+    const settings = { access: 'token', service: { tenancy: 'on' }, exports: [{ ...SCHEDULED[0], ...invalid }] } as const
+    expect(() => settingsOf(settings)).toThrow(field)
+    expect(() => settingsOf(settings)).toThrow(message)
   })
 
   it('are rejected with duplicate names, unknown tenants or without clients', () => {
@@ -340,7 +343,7 @@ describe('a request for an export file', () => {
   const code = Object.entries(resourcesOfType(first.service, 'AWS::CloudFront::Function')).find(([id]) => id.startsWith('Exports'))![1]
     .FunctionCode
   const uri = '/exports/job/files/Patient.ndjson'
-  const asked = (authorization: string | undefined, querystring: object): Tree => {
+  const viewerRequest = (authorization: string | undefined, querystring: object): Tree => {
     const headers = authorization === undefined ? {} : { authorization: { value: authorization } }
     return runInNewContext(`${code}; handler(event)`, { event: { request: { uri, querystring, headers } }, Buffer })
   }
@@ -355,15 +358,15 @@ describe('a request for an export file', () => {
     ['its own token, with a lower-case scheme', bearer({ client_id: 'a' }).replace('Bearer', 'bearer '), 'a'],
     ['a token of another issuer', bearer({ iss: OTHERS[0]!.issuer, azp: 'app', client_id: 'b' }), 'app%40auth.example.org%2Frealms%2Fa'],
     ['a token of any user', bearer({ client_id: 'a', sub: 'u-1' }), 'a'],
-  ])('gets the file with %s', (_, authorization, id) => expect(asked(authorization, client(id))).toMatchObject({ uri }))
+  ])('gets the file with %s', (_, authorization, id) => expect(viewerRequest(authorization, client(id))).toMatchObject({ uri }))
 
   it('gets the file with the token of the user of the export', () => {
     const link = { ...client('a'), user: { value: 'u-1' } }
     for (const authorization of [undefined, bearer({ client_id: 'a', sub: 'u-1' })])
-      expect(asked(authorization, link)).toMatchObject({ uri })
+      expect(viewerRequest(authorization, link)).toMatchObject({ uri })
     const { issuer } = OTHERS[0]!
     const elsewhere = { client: { value: 'app%40auth.example.org%2Frealms%2Fa' }, user: { value: 'u-1%40auth.example.org%2Frealms%2Fa' } }
-    expect(asked(bearer({ iss: issuer, azp: 'app', sub: 'u-1' }), elsewhere)).toMatchObject({ uri })
+    expect(viewerRequest(bearer({ iss: issuer, azp: 'app', sub: 'u-1' }), elsewhere)).toMatchObject({ uri })
   })
 
   it.each<[string, string, object]>([
@@ -385,7 +388,7 @@ describe('a request for an export file', () => {
       { client: { value: 'a', multiValue: [{ value: 'a' }, { value: 'b' }] } },
     ],
   ])('returns 403 with %s', (_, authorization, querystring) => {
-    const { statusCode, body } = asked(authorization, querystring)
+    const { statusCode, body } = viewerRequest(authorization, querystring)
     expect([statusCode, JSON.parse(body.data)]).toMatchObject([403, { resourceType: 'OperationOutcome', issue: [{ code: 'forbidden' }] }])
   })
 })

@@ -9,14 +9,14 @@ describe('the front of the API', () => {
   const viewerOf = ({ service }: SynthesizedStacks): Tree =>
     Object.entries(resourcesOfType(service, 'AWS::CloudFront::Function')).find(([id]) => id.startsWith('Front'))![1]
   const [viewer, viewerOfTokens] = [viewerOf(signed), viewerOf(tokens)]
-  const asked = (uri: string, querystring: object = {}, headers: object = {}, { FunctionCode } = viewer): Tree => {
+  const viewerRequest = (uri: string, querystring: object = {}, headers: object = {}, { FunctionCode } = viewer): Tree => {
     const request = { uri, querystring, headers: { 'true-client-ip': { value: 'made up' }, ...headers } }
     return runInNewContext(`${FunctionCode}; handler(event)`, { event: { request, viewer: { ip: '192.0.2.1' } } })
   }
 
   it('encodes characters in every value that the API rejects or splits at', () => {
     const value = 'http://loinc.org|1234-5;{x}'
-    const { querystring } = asked('/fhir/Observation', {
+    const { querystring } = viewerRequest('/fhir/Observation', {
       code: { value, multiValue: [{ value }, { value: 'a%7Cb' }] },
       _count: { value: '3' },
     })
@@ -25,36 +25,36 @@ describe('the front of the API', () => {
   })
 
   it('passes the address of the client to the firewall, whatever the client sends', () =>
-    expect(asked('/fhir').headers['true-client-ip'].value).toBe('192.0.2.1'))
+    expect(viewerRequest('/fhir').headers['true-client-ip'].value).toBe('192.0.2.1'))
 
   it('returns 404 for other paths', () => {
-    const { statusCode, body } = asked('/favicon.ico')
+    const { statusCode, body } = viewerRequest('/favicon.ico')
     expect([statusCode, JSON.parse(body.data).resourceType]).toEqual([404, 'OperationOutcome'])
-    expect(asked('/fhirs').statusCode).toBe(404)
+    expect(viewerRequest('/fhirs').statusCode).toBe(404)
   })
 
   it('finds discovery documents of the authorization server at the root', () => {
-    const found = (uri: string) => asked(uri, {}, {}, viewerOfTokens)
+    const found = (uri: string) => viewerRequest(uri, {}, {}, viewerOfTokens)
     for (const name of ['smart-configuration', 'openid-configuration', 'oauth-authorization-server']) {
       for (const end of ['', '/fhir']) expect(found(`/.well-known/${name}${end}`).uri).toBe(`/fhir/.well-known/${name}`)
     }
     for (const uri of ['/.well-known/smart-configuration/other', '/.well-known/other', '/x/.well-known/smart-configuration'])
       expect(found(uri).statusCode).toBe(404)
-    expect(asked('/.well-known/smart-configuration').statusCode).toBe(404)
+    expect(viewerRequest('/.well-known/smart-configuration').statusCode).toBe(404)
   })
 
   it('returns 414 or 431 for requests that are too long for the API', () => {
-    const told = ({ statusCode, body }: Tree) => [statusCode, JSON.parse(body.data).issue[0].code]
+    const responseOf = ({ statusCode, body }: Tree) => [statusCode, JSON.parse(body.data).issue[0].code]
     const long = { value: 'x'.repeat(1_000) }
     const many = { multiValue: Array.from({ length: 11 }, () => long), ...long }
-    expect(told(asked('/fhir/Patient', { name: many }))).toEqual([414, 'too-long'])
+    expect(responseOf(viewerRequest('/fhir/Patient', { name: many }))).toEqual([414, 'too-long'])
     // CloudFront itself rejects more than 8,192.
-    expect(told(asked('/fhir/Patient', { name: { value: 'x'.repeat(8_050) } }))).toEqual([414, 'too-long'])
-    expect(asked('/fhir/Patient', { name: { value: 'x'.repeat(7_950) } }).uri).toBe('/fhir/Patient')
-    expect(told(asked('/fhir/Patient', {}, { cookie: many }))).toEqual([431, 'too-long'])
-    expect(asked('/fhir/Patient', { name: { value: 'x'.repeat(4_000) } }, { authorization: { value: 'x'.repeat(4_000) } }).uri).toBe(
-      '/fhir/Patient',
-    )
+    expect(responseOf(viewerRequest('/fhir/Patient', { name: { value: 'x'.repeat(8_050) } }))).toEqual([414, 'too-long'])
+    expect(viewerRequest('/fhir/Patient', { name: { value: 'x'.repeat(7_950) } }).uri).toBe('/fhir/Patient')
+    expect(responseOf(viewerRequest('/fhir/Patient', {}, { cookie: many }))).toEqual([431, 'too-long'])
+    expect(
+      viewerRequest('/fhir/Patient', { name: { value: 'x'.repeat(4_000) } }, { authorization: { value: 'x'.repeat(4_000) } }).uri,
+    ).toBe('/fhir/Patient')
   })
 
   it('passes all other requests on, and caches nothing', () => {
@@ -64,8 +64,11 @@ describe('the front of the API', () => {
     // AWS's own policies: Managed-CachingDisabled, Managed-AllViewerExceptHostHeader.
     expect([CachePolicyId, OriginRequestPolicyId]).toEqual(['4135ea2d-6df8-44a3-9df3-4b5a84be39ad', 'b689b0a8-53d0-40ab-baf2-68738e2966ac'])
     expect(DistributionConfig.Origins[0].OriginPath).toBeUndefined()
-    const kept = DistributionConfig.CustomErrorResponses.map(({ ErrorCode, ErrorCachingMinTTL }: Tree) => [ErrorCode, ErrorCachingMinTTL])
-    expect(kept).toEqual([400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504].map((status) => [status, 0]))
+    const cachedErrors = DistributionConfig.CustomErrorResponses.map(({ ErrorCode, ErrorCachingMinTTL }: Tree) => [
+      ErrorCode,
+      ErrorCachingMinTTL,
+    ])
+    expect(cachedErrors).toEqual([400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504].map((status) => [status, 0]))
   })
 
   it('rejects bodies that are too long for any function', () => {

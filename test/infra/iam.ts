@@ -25,20 +25,20 @@ export type Statement = {
 type Resource = { readonly Type: string; readonly Properties?: Readonly<Record<string, unknown>> }
 export type Template = { readonly Resources: Readonly<Record<string, Resource>> }
 
-const PLACE = 'us-east-1:000000000000'
+const LOCATION = 'us-east-1:000000000000'
 
 /** ARNs by the prefix of the logical ids. */
 export const ARNS = {
-  ResourceTable: `arn:aws:dynamodb:${PLACE}:table/ResourceTable`,
-  StateTable: `arn:aws:dynamodb:${PLACE}:table/StateTable`,
+  ResourceTable: `arn:aws:dynamodb:${LOCATION}:table/ResourceTable`,
+  StateTable: `arn:aws:dynamodb:${LOCATION}:table/StateTable`,
   DataBucket: 'arn:aws:s3:::DataBucket',
-  SearchDomain: `arn:aws:es:${PLACE}:domain/SearchDomain`,
-  Key: `arn:aws:kms:${PLACE}:key/Key`,
-  RebuildMachine: `arn:aws:states:${PLACE}:stateMachine:RebuildMachine`,
-  ExportingMachine: `arn:aws:states:${PLACE}:stateMachine:ExportingMachine`,
+  SearchDomain: `arn:aws:es:${LOCATION}:domain/SearchDomain`,
+  Key: `arn:aws:kms:${LOCATION}:key/Key`,
+  RebuildMachine: `arn:aws:states:${LOCATION}:stateMachine:RebuildMachine`,
+  ExportingMachine: `arn:aws:states:${LOCATION}:stateMachine:ExportingMachine`,
   ExportsBucket: 'arn:aws:s3:::ExportsBucket',
-  ExportsLinkKey1: `arn:aws:kms:${PLACE}:key/ExportsLinkKey1`,
-  ExportsLinkKey2: `arn:aws:kms:${PLACE}:key/ExportsLinkKey2`,
+  ExportsLinkKey1: `arn:aws:kms:${LOCATION}:key/ExportsLinkKey1`,
+  ExportsLinkKey2: `arn:aws:kms:${LOCATION}:key/ExportsLinkKey2`,
 } as const
 
 export const isFunctionAllowed = (template: Template, functionName: string, call: IamCall): boolean =>
@@ -76,7 +76,7 @@ function fits({ Effect, Action, Resource, Condition = {}, ...others }: Statement
     listOf(Action).some((pattern) => isLike(pattern.toLowerCase(), action.toLowerCase())) &&
     listOf(Resource).some((pattern) => isLike(pattern, resource)) &&
     Object.entries(Condition).every(([operator, keys]) =>
-      Object.entries(keys).every(([key, wanted]) => isMet(operator, listOf(wanted), context[key])),
+      Object.entries(keys).every(([key, expected]) => matches(operator, listOf(expected), context[key])),
     )
   )
 }
@@ -91,14 +91,14 @@ const TESTS: Readonly<Record<string, Test>> = {
 }
 
 /** True if one of the wanted values matches. A missing key fails, except with IfExists and with ForAllValues, which has nothing to test. */
-function isMet(operator: string, wanted: readonly string[], given: string | readonly string[] | undefined): boolean {
+function matches(operator: string, expected: readonly string[], actual: string | readonly string[] | undefined): boolean {
   const [, quantifier, name = '', ifExists] = /^(?:(ForAllValues|ForAnyValue):)?(\w+?)(IfExists)?$/.exec(operator) ?? []
   const test = TESTS[name]
   if (test === undefined) throw new Error(`not known here: ${operator}`)
-  if (given === undefined) return quantifier === 'ForAllValues' || ifExists !== undefined
-  const values = listOf(given)
+  if (actual === undefined) return quantifier === 'ForAllValues' || ifExists !== undefined
+  const values = listOf(actual)
   if (quantifier === undefined && values.length > 1) throw new Error(`several values of one key: ${operator}`)
-  const isWanted = (value: string): boolean => wanted.some((pattern) => test(pattern, value))
+  const isWanted = (value: string): boolean => expected.some((pattern) => test(pattern, value))
   return quantifier === 'ForAllValues' ? values.every(isWanted) : values.some(isWanted)
 }
 
@@ -157,6 +157,6 @@ function imported(name: string): string {
 function arnOf(logicalId: string, attribute: string): string {
   const stem = logicalId.replace(/[0-9A-F]{8}$/, '')
   if (attribute === 'Name') return stem
-  const arn = (ARNS as Readonly<Record<string, string>>)[stem] ?? `arn:aws:unknown:${PLACE}:${stem}`
+  const arn = (ARNS as Readonly<Record<string, string>>)[stem] ?? `arn:aws:unknown:${LOCATION}:${stem}`
   return attribute === 'StreamArn' ? `${arn}/stream/1` : arn
 }

@@ -9,11 +9,11 @@ const PAGE = globSync('lib/docs/*.md')
   .join('\n')
 
 it('the settings that the pages show are valid', () => {
-  const shown = [...PAGE.matchAll(/^```json\n([\s\S]*?)^```$/gm)].map(([, text]) => text!)
-  expect(shown).toHaveLength(3)
-  for (const text of shown) {
-    const given = JSON.parse(text.startsWith('{') ? text : `{${text}}`)
-    expect(settingsOf(given)).toMatchObject(given)
+  const blocks = [...PAGE.matchAll(/^```json\n([\s\S]*?)^```$/gm)].map(([, text]) => text!)
+  expect(blocks).toHaveLength(3)
+  for (const text of blocks) {
+    const settings = JSON.parse(text.startsWith('{') ? text : `{${text}}`)
+    expect(settingsOf(settings)).toMatchObject(settings)
   }
 })
 
@@ -24,12 +24,12 @@ it('every setting that the pages raise exists', () => {
 })
 
 it.each(['client', 'user', 'keys', 'package'])('the command %s takes a stage, as the pages state', (command) => {
-  const [, told = ''] = /^(.*) take `--stage dev`/m.exec(PAGE)!
-  expect(told).toContain(`\`${command}\``)
+  const [, commandList = ''] = /^(.*) take `--stage dev`/m.exec(PAGE)!
+  expect(commandList).toContain(`\`${command}\``)
   expect(spawnSync(process.execPath, ['bin/fhir.js', command, 'list', '--help'], { encoding: 'utf8' }).stdout).toContain('--stage <name>')
 })
 
 it('manual CDK commands in the pages name the stage or the account and region', () => {
-  const asked = [...PAGE.matchAll(/`npx cdk ([^`]+)`/g)].map(([, command]) => command!)
-  expect(asked.toSorted()).toEqual(['bootstrap aws://ACCOUNT/REGION', 'destroy fhir-STAGE-service -c stage=STAGE'])
+  const commands = [...PAGE.matchAll(/`npx cdk ([^`]+)`/g)].map(([, command]) => command!)
+  expect(commands.toSorted()).toEqual(['bootstrap aws://ACCOUNT/REGION', 'destroy fhir-STAGE-service -c stage=STAGE'])
 })

@@ -9,7 +9,7 @@ import { elsewhere, functionNames, local, signed, tokens } from './stages.ts'
 describe('permissions', () => {
   const MAY_WRITE: readonly FunctionName[] = ['create', 'update', 'patch', 'delete', 'bundle', 'settle-transactions']
   const may = (name: string, call: IamCall) => isFunctionAllowed(signed.service, name, call)
-  const whoMay = (call: IamCall) => functionNames.filter((name) => may(name, call)).sort()
+  const functionsAllowed = (call: IamCall) => functionNames.filter((name) => may(name, call)).sort()
   const leading = (key: string) => ({ 'dynamodb:LeadingKeys': [key] })
   const via = (service: string) => ({ 'kms:ViaService': `${service}.us-east-1.amazonaws.com` })
   const index = (path: string) => `${ARNS.SearchDomain}/${path}`
@@ -19,49 +19,56 @@ describe('permissions', () => {
     'let only functions that write resources change the resource table: %s',
     (action) => {
       const context = leading('default#ValueSet#a')
-      expect(whoMay({ action: `dynamodb:${action}`, resource: ARNS.ResourceTable, context })).toEqual([...MAY_WRITE].sort())
+      expect(functionsAllowed({ action: `dynamodb:${action}`, resource: ARNS.ResourceTable, context })).toEqual([...MAY_WRITE].sort())
     },
   )
 
   it('let rebuild-step write canonical rows too', () => {
     const context = leading('default#CANONICAL#ValueSet#a')
     for (const action of ['PutItem', 'BatchWriteItem'])
-      expect(whoMay({ action: `dynamodb:${action}`, resource: ARNS.ResourceTable, context })).toEqual([...MAY_WRITE, 'rebuild-step'].sort())
+      expect(functionsAllowed({ action: `dynamodb:${action}`, resource: ARNS.ResourceTable, context })).toEqual(
+        [...MAY_WRITE, 'rebuild-step'].sort(),
+      )
   })
 
   it('let no function scan, empty or change a table', () => {
     for (const resource of [ARNS.ResourceTable, ARNS.StateTable]) {
       for (const action of ['Scan', 'DeleteTable', 'UpdateTable', 'UpdateTimeToLive', 'PartiQLDelete', 'ExportTableToPointInTime']) {
-        expect([action, whoMay({ action: `dynamodb:${action}`, resource, context: leading('DEFINITIONS') })]).toEqual([action, []])
+        expect([action, functionsAllowed({ action: `dynamodb:${action}`, resource, context: leading('DEFINITIONS') })]).toEqual([
+          action,
+          [],
+        ])
       }
     }
   })
 
   it('let functions with the audit port write audit records, and none read them', () => {
     const audit = (action: string) =>
-      whoMay({ action: `dynamodb:${action}`, resource: ARNS.StateTable, context: leading('AUDIT#2026-01-01T00:00#1') })
+      functionsAllowed({ action: `dynamodb:${action}`, resource: ARNS.StateTable, context: leading('AUDIT#2026-01-01T00:00#1') })
     expect(audit('PutItem')).toEqual(functionNames.filter((name) => FUNCTIONS[name].includes('audit')).sort())
     for (const action of ['GetItem', 'Query', 'DeleteItem', 'UpdateItem']) expect([action, audit(action)]).toEqual([action, []])
   })
 
   it('let only migrate create the key of seals, and its port read it', () => {
     const seal = { resource: ARNS.StateTable, context: leading('SEAL') }
-    expect(whoMay({ action: 'dynamodb:PutItem', ...seal })).toEqual(['migrate'])
-    expect(whoMay({ action: 'dynamodb:GetItem', ...seal })).toEqual(functionNames.filter((name) => FUNCTIONS[name].includes('seal')).sort())
+    expect(functionsAllowed({ action: 'dynamodb:PutItem', ...seal })).toEqual(['migrate'])
+    expect(functionsAllowed({ action: 'dynamodb:GetItem', ...seal })).toEqual(
+      functionNames.filter((name) => FUNCTIONS[name].includes('seal')).sort(),
+    )
   })
 
   it('let only functions with the definitions port change definitions', () => {
     const call = { action: 'dynamodb:PutItem', resource: ARNS.StateTable, context: leading('DEFINITIONS') }
-    expect(whoMay(call)).toEqual(functionNames.filter((name) => FUNCTIONS[name].includes('definitions')).sort())
+    expect(functionsAllowed(call)).toEqual(functionNames.filter((name) => FUNCTIONS[name].includes('definitions')).sort())
   })
 
   it('let only rebuild-step remove an index or move an alias', () => {
-    expect(whoMay({ action: 'es:ESHttpDelete', resource: index('fhir-patient-v1') })).toEqual(['rebuild-step'])
-    expect(whoMay({ action: 'es:ESHttpPost', resource: index('_aliases') })).toEqual(['rebuild-step'])
+    expect(functionsAllowed({ action: 'es:ESHttpDelete', resource: index('fhir-patient-v1') })).toEqual(['rebuild-step'])
+    expect(functionsAllowed({ action: 'es:ESHttpPost', resource: index('_aliases') })).toEqual(['rebuild-step'])
   })
 
   it('let only indexer and rebuild-step write documents', () =>
-    expect(whoMay({ action: 'es:ESHttpPost', resource: index('_bulk') })).toEqual(['indexer', 'rebuild-step']))
+    expect(functionsAllowed({ action: 'es:ESHttpPost', resource: index('_bulk') })).toEqual(['indexer', 'rebuild-step']))
 
   it('let no function access other indices or cluster settings', () => {
     for (const path of [
@@ -74,16 +81,16 @@ describe('permissions', () => {
       '_all/_search',
     ]) {
       for (const method of ['Get', 'Post', 'Put', 'Delete', 'Head', 'Patch']) {
-        expect([path, method, whoMay({ action: `es:ESHttp${method}`, resource: index(path) })]).toEqual([path, method, []])
+        expect([path, method, functionsAllowed({ action: `es:ESHttp${method}`, resource: index(path) })]).toEqual([path, method, []])
       }
     }
   })
 
   it('let only functions that write resources put or remove large bodies', () => {
-    expect(whoMay({ action: 's3:PutObject', resource: object('overflow/default/Patient/1') })).toEqual(
+    expect(functionsAllowed({ action: 's3:PutObject', resource: object('overflow/default/Patient/1') })).toEqual(
       MAY_WRITE.filter((name) => name !== 'settle-transactions').sort(),
     )
-    expect(whoMay({ action: 's3:DeleteObject', resource: object('overflow/default/Patient/1') })).toEqual([...MAY_WRITE].sort())
+    expect(functionsAllowed({ action: 's3:DeleteObject', resource: object('overflow/default/Patient/1') })).toEqual([...MAY_WRITE].sort())
   })
 
   it('let no function remove object versions or read failed records', () => {
@@ -94,20 +101,20 @@ describe('permissions', () => {
       ['GetObject', 'aws/lambda/x'],
       ['PutObject', 'elsewhere/x'],
     ]) {
-      expect([action, whoMay({ action: `s3:${action}`, resource: object(key!) })]).toEqual([action, []])
+      expect([action, functionsAllowed({ action: `s3:${action}`, resource: object(key!) })]).toEqual([action, []])
     }
   })
 
   it('let only functions with the workflow port start a rebuild', () =>
-    expect(whoMay({ action: 'states:StartExecution', resource: ARNS.RebuildMachine })).toEqual(
+    expect(functionsAllowed({ action: 'states:StartExecution', resource: ARNS.RebuildMachine })).toEqual(
       functionNames.filter((name) => FUNCTIONS[name].includes('workflow')).sort(),
     ))
 
   describe('with tokens', () => {
     const all = functionsOfStage('token')
-    const whoMay = (call: IamCall) => all.filter((name) => isFunctionAllowed(tokens.service, name, call)).sort()
+    const functionsAllowed = (call: IamCall) => all.filter((name) => isFunctionAllowed(tokens.service, name, call)).sort()
     const onState = (action: string, key: string) =>
-      whoMay({ action: `dynamodb:${action}`, resource: ARNS.StateTable, context: leading(key) })
+      functionsAllowed({ action: `dynamodb:${action}`, resource: ARNS.StateTable, context: leading(key) })
     const having = (...ports: readonly string[]) => all.filter((name) => FUNCTIONS[name].some((port) => ports.includes(port))).sort()
     const SIGNING_KEY = 'arn:aws:kms:us-east-1:111111111111:key/made'
     const ofStage = (stage: string) => ({ 'aws:ResourceTag/fhir-stage': stage })
@@ -144,7 +151,7 @@ describe('permissions', () => {
       const others = ['introspect', 'capabilities', 'reindex', 'reindex-status', 'apply-fhirpath']
       for (const type of ['Patient', 'RelatedPerson']) {
         const context = leading(`default#${type}#a`)
-        const may = whoMay({ action: 'dynamodb:GetItem', resource: ARNS.ResourceTable, context })
+        const may = functionsAllowed({ action: 'dynamodb:GetItem', resource: ARNS.ResourceTable, context })
         expect(may).toEqual(expect.arrayContaining(having('verification').filter((name) => !others.includes(name))))
         expect(may).toContain('token')
         expect(may.filter((name) => others.includes(name))).toEqual([])
@@ -161,7 +168,8 @@ describe('permissions', () => {
     })
 
     it('let only token sign, with keys of this stage', () => {
-      const sign = (context: IamCall['context']) => whoMay({ action: 'kms:Sign', resource: SIGNING_KEY, ...(context && { context }) })
+      const sign = (context: IamCall['context']) =>
+        functionsAllowed({ action: 'kms:Sign', resource: SIGNING_KEY, ...(context && { context }) })
       expect(sign(ofStage('dev'))).toEqual(['token'])
       expect(sign(ofStage('prod'))).toEqual([])
       expect(sign(undefined)).toEqual([])
@@ -169,7 +177,8 @@ describe('permissions', () => {
 
     it('let only tend-keys create and remove signing keys of this stage', () => {
       const make = { 'aws:RequestTag/fhir-stage': 'dev', 'kms:KeySpec': 'RSA_2048', 'kms:KeyUsage': 'SIGN_VERIFY' }
-      const may = (action: string, context: Record<string, string>) => whoMay({ action: `kms:${action}`, resource: SIGNING_KEY, context })
+      const may = (action: string, context: Record<string, string>) =>
+        functionsAllowed({ action: `kms:${action}`, resource: SIGNING_KEY, context })
       expect(may('CreateKey', make)).toEqual(['tend-keys'])
       expect(may('CreateKey', { ...make, 'kms:KeyUsage': 'ENCRYPT_DECRYPT' })).toEqual([])
       expect(may('CreateKey', { ...make, 'aws:RequestTag/fhir-stage': 'prod' })).toEqual([])
@@ -194,10 +203,10 @@ describe('permissions', () => {
 
   it('let only tables and bucket use the key, never a function directly', () => {
     const call = { action: 'kms:Decrypt', resource: ARNS.Key }
-    expect(whoMay(call)).toEqual([])
-    expect(whoMay({ ...call, context: via('secretsmanager') })).toEqual([])
+    expect(functionsAllowed(call)).toEqual([])
+    expect(functionsAllowed({ ...call, context: via('secretsmanager') })).toEqual([])
     expect(may('read', { ...call, context: via('dynamodb') })).toBe(true)
-    expect(whoMay({ action: 'kms:ScheduleKeyDeletion', resource: ARNS.Key, context: via('dynamodb') })).toEqual([])
+    expect(functionsAllowed({ action: 'kms:ScheduleKeyDeletion', resource: ARNS.Key, context: via('dynamodb') })).toEqual([])
   })
 
   it.each<[FunctionName, string, string]>([

@@ -26,7 +26,7 @@ const MAPPING: StreamMapping = {
 const objects = new Map<string, string>()
 /** Result of a batch that contains the record. All other batches are taken. */
 const answers = new Map<string, 'fails' | 'takes a part'>()
-const taken: string[] = []
+const processedRecords: string[] = []
 
 const record = (n: number): StreamRecord => ({
   eventSourceARN: streamOf('resources'),
@@ -60,10 +60,10 @@ beforeEach(async () => {
       ...(begin + 1 < keys.length && { IsTruncated: true, NextContinuationToken: String(begin + 1) }),
     }
   })
-  const [mine, others] = [`arn:aws:s3:::${BUCKET}`, `arn:aws:s3:::other-${BUCKET}`]
+  const [own, others] = [`arn:aws:s3:::${BUCKET}`, `arn:aws:s3:::other-${BUCKET}`]
   const mappings = [
     { FunctionArn: 'arn:aws:lambda:us-east-1:1:function:others', EventSourceArn: streamOf('resources'), to: others },
-    { FunctionArn: FUNCTION, EventSourceArn: streamOf('resources'), to: mine },
+    { FunctionArn: FUNCTION, EventSourceArn: streamOf('resources'), to: own },
   ].map(({ to, ...mapping }) => ({ ...mapping, DestinationConfig: { OnFailure: { Destination: to } } }))
   lambda.on(ListEventSourceMappingsCommand).callsFake(({ Marker }) => {
     const at = Number(Marker ?? 0)
@@ -74,10 +74,10 @@ beforeEach(async () => {
   lambda.on(InvokeCommand, { FunctionName: FUNCTION }).callsFake(({ Payload }) => {
     const { Records } = JSON.parse(Buffer.from(Payload).toString()) as { readonly Records: readonly StreamRecord[] }
     const names = Records.map(({ dynamodb }) => dynamodb.SequenceNumber)
-    const told = names.flatMap((name) => answers.get(name) ?? [])[0]
-    if (told === 'fails') return { FunctionError: 'Unhandled', Payload: bytes('{}') }
-    if (told === undefined) taken.push(...names)
-    return { Payload: bytes(JSON.stringify({ batchItemFailures: told === undefined ? [] : [{ itemIdentifier: names[0] }] })) }
+    const answer = names.flatMap((name) => answers.get(name) ?? [])[0]
+    if (answer === 'fails') return { FunctionError: 'Unhandled', Payload: bytes('{}') }
+    if (answer === undefined) processedRecords.push(...names)
+    return { Payload: bytes(JSON.stringify({ batchItemFailures: answer === undefined ? [] : [{ itemIdentifier: names[0] }] })) }
   })
   const discarded: DiscardedBatch[] = []
   const reads = [Array.from({ length: 7 }, (_, i) => record(i + 1))]
@@ -94,8 +94,8 @@ beforeEach(async () => {
 })
 afterEach(() => {
   for (const mock of [s3, lambda]) mock.reset()
-  for (const kept of [objects, answers]) kept.clear()
-  taken.length = 0
+  for (const map of [objects, answers]) map.clear()
+  processedRecords.length = 0
 })
 
 const again = () =>
@@ -103,7 +103,7 @@ const again = () =>
 
 it('a redrive delivers all records in order, from all pages of the list', async () => {
   expect(await again()).toEqual({ processed: 3, remaining: [] })
-  expect(taken).toEqual(['1', '2', '3', '4', '5', '6', '7'])
+  expect(processedRecords).toEqual(['1', '2', '3', '4', '5', '6', '7'])
   expect([...objects.keys()]).toEqual([])
 })
 
@@ -117,7 +117,7 @@ it('a redrive leaves records that are not taken, with the reason', async () => {
   expect([...objects.keys()].toSorted()).toEqual(remaining.map(({ key }) => key))
   answers.clear()
   expect(await again()).toEqual({ processed: 2, remaining: [] })
-  expect(taken.toSorted()).toEqual(['1', '2', '3', '4', '5', '6', '7'])
+  expect(processedRecords.toSorted()).toEqual(['1', '2', '3', '4', '5', '6', '7'])
 })
 
 it('a redrive skips files that are unreadable or not from Lambda', async () => {
@@ -153,5 +153,5 @@ it('a redrive leaves records of a superseded table', async () => {
   expect((await again()).remaining).toEqual([
     { key, reason: 'it tells of the table before, which counts no more: POST $reindex for its types, then remove it' },
   ])
-  expect([objects.has(key), taken.includes('8')]).toEqual([true, false])
+  expect([objects.has(key), processedRecords.includes('8')]).toEqual([true, false])
 })

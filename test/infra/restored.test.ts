@@ -65,18 +65,23 @@ describe('Every function', () => {
       ['GetItem', 'PutItem'].map((action) => ({ action: `dynamodb:${action}`, context: { 'dynamodb:LeadingKeys': [key] } })),
     )
     const names = Object.keys(functionsOf(made.service))
-    const whoMay = (stacks: SynthesizedStacks, call: IamCall) => names.filter((name) => isFunctionAllowed(stacks.service, name, call))
+    const functionsAllowed = (stacks: SynthesizedStacks, call: IamCall) =>
+      names.filter((name) => isFunctionAllowed(stacks.service, name, call))
     for (const call of calls) {
-      expect(whoMay(both, { ...call, resource: arnOf('restored-1') })).toEqual(whoMay(made, { ...call, resource: ARNS.ResourceTable }))
-      expect(whoMay(both, { ...call, resource: ARNS.ResourceTable })).toEqual([])
+      expect(functionsAllowed(both, { ...call, resource: arnOf('restored-1') })).toEqual(
+        functionsAllowed(made, { ...call, resource: ARNS.ResourceTable }),
+      )
+      expect(functionsAllowed(both, { ...call, resource: ARNS.ResourceTable })).toEqual([])
     }
     for (const call of state) {
-      expect(whoMay(both, { ...call, resource: arnOf('state-1') })).toEqual(whoMay(made, { ...call, resource: ARNS.StateTable }))
-      expect(whoMay(both, { ...call, resource: ARNS.StateTable })).toEqual([])
+      expect(functionsAllowed(both, { ...call, resource: arnOf('state-1') })).toEqual(
+        functionsAllowed(made, { ...call, resource: ARNS.StateTable }),
+      )
+      expect(functionsAllowed(both, { ...call, resource: ARNS.StateTable })).toEqual([])
     }
     const query = { action: 'dynamodb:Query' }
-    expect(whoMay(both, { ...query, resource: `${arnOf('restored-1')}/index/gsi1` })).toEqual(
-      whoMay(made, { ...query, resource: `${ARNS.ResourceTable}/index/gsi1` }),
+    expect(functionsAllowed(both, { ...query, resource: `${arnOf('restored-1')}/index/gsi1` })).toEqual(
+      functionsAllowed(made, { ...query, resource: `${ARNS.ResourceTable}/index/gsi1` }),
     )
   })
 
@@ -132,8 +137,8 @@ describe('The function that adopts tables', () => {
   it('may change properties of these tables, but access no items and no other table', () => {
     const may = (stacks: SynthesizedStacks, action: string, table: string) =>
       isFunctionAllowed(stacks.service, 'adopt-tables', { action: `dynamodb:${action}`, resource: arnOf(table) })
-    const wanted = ['Table', 'TimeToLive', 'ContinuousBackups'].flatMap((part) => [`Describe${part}`, `Update${part}`])
-    for (const action of wanted) {
+    const actions = ['Table', 'TimeToLive', 'ContinuousBackups'].flatMap((part) => [`Describe${part}`, `Update${part}`])
+    for (const action of actions) {
       expect([action, ...['restored-1', 'state-1', 'made'].map((table) => may(both, action, table))]).toEqual([action, true, true, false])
       expect([action, may(once, action, 'state-1')]).toEqual([action, false])
     }
@@ -141,7 +146,7 @@ describe('The function that adopts tables', () => {
       expect([action, may(both, action, 'restored-1')]).toEqual([action, false])
     const others = Object.keys(functionsOf(both.service)).filter((name: string) => name !== 'adopt-tables')
     for (const name of others as FunctionName[])
-      for (const action of wanted)
+      for (const action of actions)
         expect([
           name,
           action,
@@ -185,8 +190,8 @@ describe('A deployment', () => {
     for (const name of ['read', 'search', 'introspect', 'revoke', 'authorize', 'export-schedule'])
       expect([name, handled(name)[1].DependsOn]).toEqual([name, expect.arrayContaining(['Migration'])])
     expect(once.service.Resources.Migration.DependsOn).not.toContain(token)
-    const told = [made, once, both, again].map(({ service }) => service.Resources.Migration.Properties.AdoptedState)
-    expect(told).toEqual([undefined, undefined, 'yes', undefined])
+    const adopted = [made, once, both, again].map(({ service }) => service.Resources.Migration.Properties.AdoptedState)
+    expect(adopted).toEqual([undefined, undefined, 'yes', undefined])
     const may = ({ service }: SynthesizedStacks, action: string, key: string, resource: string = ARNS.StateTable) =>
       isFunctionAllowed(service, 'migrate', { action: `dynamodb:${action}`, resource, context: { 'dynamodb:LeadingKeys': [key] } })
     for (const key of ['REVOKED#x', 'ADOPTED'])
@@ -199,15 +204,15 @@ describe('A deployment', () => {
   })
 
   it('restarts scheduled exports that the restore ended', () => {
-    const begun = Object.values(resourcesOfType(again.service, 'AWS::Events::Rule')).filter(({ Description }) =>
+    const rules = Object.values(resourcesOfType(again.service, 'AWS::Events::Rule')).filter(({ Description }) =>
       Description.startsWith('Begins'),
     )
     const schedule = { name: 'nightly', client: 'etl', tenant: 'default', level: 'system', sinceLast: true, epoch: 2 }
-    const told = begun.map(({ ScheduleExpression, Targets }) => [
+    const schedules = rules.map(({ ScheduleExpression, Targets }) => [
       ScheduleExpression,
       JSON.parse(Targets[0].InputTransformer.InputTemplate.replace('<time>', '"<time>"')),
     ])
-    expect(told).toEqual([
+    expect(schedules).toEqual([
       ['rate(1 day)', { schedule, time: '<time>' }],
       ['rate(10 minutes)', { schedule, time: '<time>', only: 'set-back' }],
     ])
@@ -265,7 +270,7 @@ describe('The setting restored', () => {
     [{ ...FIRST, instant: '2031-01-01' }, 'restored.instant is one of UTC'],
     [{ ...FIRST, instant: '2031-02-31T99:00:00Z' }, 'restored.instant is one of UTC'],
     [{ ...FIRST, table: 'x' }, 'restored.table is nothing that can be said'],
-  ])('%j is refused', (restored, why) => expect(() => settingsOf({ restored } as object)).toThrow(why))
+  ])('%j is refused', (restored, message) => expect(() => settingsOf({ restored } as object)).toThrow(message))
 
   it('is valid in the example of the runbook', () => {
     const runbook = readFileSync('lib/docs/restore.md', 'utf8')

@@ -14,7 +14,7 @@ const DOMAIN = {
   hostedZone: { id: 'Z0123456789', name: 'example.org' },
 }
 
-const RIGHT: readonly object[] = [
+const VALID: readonly object[] = [
   {},
   DEFAULT_SETTINGS,
   { account: '111111111111', region: 'us-gov-west-1', alarmEmail: 'ops@example.org' },
@@ -31,7 +31,7 @@ const RIGHT: readonly object[] = [
 const vpc = (rest: object) => ({ vpc: { ...NETWORK, ...rest } })
 const customDomain = (rest: object) => ({ customDomain: { ...DOMAIN, ...rest } })
 
-const WRONG: readonly (readonly [object, string])[] = [
+const INVALID: readonly (readonly [object, string])[] = [
   [{ region: 'Frankfurt' }, 'region is a region of AWS'],
   [{ region: 5 }, 'region is a region of AWS'],
   [{ account: 111111111111 }, 'account is the twelve digits'],
@@ -85,9 +85,9 @@ const WRONG: readonly (readonly [object, string])[] = [
 ]
 
 describe('Settings', () => {
-  it.each(RIGHT.map((given) => [given]))('are accepted: %j', (given) => expect(settingsOf(given)).toMatchObject(given))
+  it.each(VALID.map((settings) => [settings]))('are accepted: %j', (settings) => expect(settingsOf(settings)).toMatchObject(settings))
 
-  it.each(WRONG)('are rejected: %j', (given, why) => expect(() => settingsOf(given)).toThrow(why))
+  it.each(INVALID)('are rejected: %j', (settings, message) => expect(() => settingsOf(settings)).toThrow(message))
 })
 
 describe('The file of a stage', () => {
@@ -113,10 +113,10 @@ describe('The file of a stage', () => {
     ['{ "regio": "eu-central-1" }', '"regio" is no setting'],
     ['[]', 'the settings are an object'],
     ['{ "stage": "dev" }', 'the stage is "dev", but "prod" was asked for'],
-  ])('is rejected in one line that names it: %s', (text, why) => {
+  ])('is rejected in one line that names it: %s', (text, message) => {
     const { status, stdout, lines } = checked(text)
     expect([status, stdout, lines]).toEqual([1, '', [expect.stringMatching(NAME)]])
-    expect(lines[0]).toContain(why)
+    expect(lines[0]).toContain(message)
   })
 
   it('need not exist to reject an invalid name of the stage', () =>

@@ -23,13 +23,13 @@ describe.each(stageEntries)('the stacks: %s', (_stage, stacks) => {
   })
 
   it('set no physical names, so that a second stage can be deployed beside the first', () => {
-    const named =
+    const nameProperty =
       /^(?:TableName|BucketName|FunctionName|RoleName|PolicyName|DomainName|TopicName|QueueName|StateMachineName|LogGroupName|AlarmName|DashboardName|GroupName|AliasName)$/
     const found = resources.flatMap(([id, { Type, Properties = {} }]) =>
-      NAMED_BY_NATURE.has(Type)
+      NAMED_TYPES.has(Type)
         ? []
         : Object.keys(Properties)
-            .filter((name) => named.test(name))
+            .filter((name) => nameProperty.test(name))
             .map((name) => `${id} ${name}`),
     )
     expect(found).toEqual([])
@@ -45,13 +45,13 @@ describe.each(stageEntries)('the stacks: %s', (_stage, stacks) => {
   })
 
   it('create protected resources after all resources that may fail', () => {
-    const of = (type: RegExp) => Object.keys(data.Resources).filter((id) => type.test(data.Resources[id].Type))
+    const idsOf = (type: RegExp) => Object.keys(data.Resources).filter((id) => type.test(data.Resources[id].Type))
     const waitedFor = (id: string): ReadonlySet<string> =>
       new Set([id, ...referencesOf(data.Resources[id], data.Resources)].flatMap((each) => (each === id ? [] : [each, ...waitedFor(each)])))
-    const tables = of(/GlobalTable/)
+    const tables = idsOf(/GlobalTable/)
     expect(tables).toHaveLength(2)
     for (const table of tables) {
-      const others = of(/S3::Bucket$|OpenSearchService::Domain|EC2::VPC$|KMS::Key/).filter((id) => !id.startsWith('LogsBucket'))
+      const others = idsOf(/S3::Bucket$|OpenSearchService::Domain|EC2::VPC$|KMS::Key/).filter((id) => !id.startsWith('LogsBucket'))
       expect([...waitedFor(table)]).toEqual(expect.arrayContaining(others))
     }
   })
@@ -146,8 +146,8 @@ describe.each(stageEntries)('the stacks: %s', (_stage, stacks) => {
     for (const [name, { Environment }] of Object.entries(functionsOf(service))) {
       const variables = Object.keys(Environment?.Variables ?? {})
       expect([name, variables.filter((each) => !isKnown(each))]).toEqual([name, []])
-      const wanted = placesOf(name as FunctionName, accessOf(stacks))
-      expect([name, variables.filter((each) => PLACE_VARIABLES.has(each)).sort()]).toEqual([name, wanted.sort()])
+      const expected = placesOf(name as FunctionName, accessOf(stacks))
+      expect([name, variables.filter((each) => PLACE_VARIABLES.has(each)).sort()]).toEqual([name, expected.sort()])
       expect(Environment.Variables.FHIR_MAX_BODY_BYTES).toBe('5000000')
     }
   })
@@ -156,7 +156,7 @@ describe.each(stageEntries)('the stacks: %s', (_stage, stacks) => {
 const LASTING = /GlobalTable|S3::Bucket$|KMS::Key|OpenSearchService/
 
 /** A policy's name is one within its role; others name the function they belong to. */
-const NAMED_BY_NATURE = new Set(['AWS::IAM::Policy', 'AWS::Lambda::EventSourceMapping', 'AWS::Lambda::Permission'])
+const NAMED_TYPES = new Set(['AWS::IAM::Policy', 'AWS::Lambda::EventSourceMapping', 'AWS::Lambda::Permission'])
 
 const PLACE_VARIABLES = new Set(DEPLOYMENT_SETTINGS.map(({ name }) => variableOf(name)))
 const isKnown = (variable: string): boolean => PLACE_VARIABLES.has(variable) || SETTINGS.some(({ name }) => variableOf(name) === variable)
@@ -207,23 +207,23 @@ function cycleOf({ Resources }: Tree): string | undefined {
     Object.entries<Tree>(Resources).map(([id, resource]) => [id, [...referencesOf(resource, Resources)].filter((to) => to !== id)]),
   )
   const done = new Set<string>()
-  const visit = (id: string, way: readonly string[]): string | undefined => {
-    if (way.includes(id)) return [...way.slice(way.indexOf(id)), id].join(' → ')
+  const visit = (id: string, path: readonly string[]): string | undefined => {
+    if (path.includes(id)) return [...path.slice(path.indexOf(id)), id].join(' → ')
     if (done.has(id)) return undefined
     done.add(id)
-    return edges.get(id)!.reduce<string | undefined>((found, next) => found ?? visit(next, [...way, id]), undefined)
+    return edges.get(id)!.reduce<string | undefined>((found, next) => found ?? visit(next, [...path, id]), undefined)
   }
   return [...edges.keys()].reduce<string | undefined>((found, id) => found ?? visit(id, []), undefined)
 }
 
-function* referencesOf(tree: Tree, known: Tree): Iterable<string> {
+function* referencesOf(tree: Tree, resources: Tree): Iterable<string> {
   if (typeof tree !== 'object' || tree === null) return
   for (const [key, value] of Object.entries<Tree>(tree)) {
-    if (key === 'Ref' || key === 'DependsOn') yield* [value].flat().filter((id: string) => Object.hasOwn(known, id))
+    if (key === 'Ref' || key === 'DependsOn') yield* [value].flat().filter((id: string) => Object.hasOwn(resources, id))
     else if (key === 'Fn::GetAtt') yield value[0]
     else if (key === 'Fn::Sub')
-      for (const [, id] of String([value].flat()[0]).matchAll(/\$\{(\w+)/g)) if (Object.hasOwn(known, id!)) yield id!
-    yield* referencesOf(value, known)
+      for (const [, id] of String([value].flat()[0]).matchAll(/\$\{(\w+)/g)) if (Object.hasOwn(resources, id!)) yield id!
+    yield* referencesOf(value, resources)
   }
 }
 

@@ -11,9 +11,9 @@ import { ServiceStack } from '../../lib/stacks/service-stack.ts'
 
 export type Stacks = { readonly app: App; readonly data: DataStack; readonly service: ServiceStack }
 
-export function stacksOf(folder: string, given: Partial<Settings>): Stacks {
+export function stacksOf(folder: string, input: Partial<Settings>): Stacks {
   const app = new App({ outdir: join(folder, 'cdk.out'), context: FEATURE_FLAGS })
-  const settings = settingsOf(given)
+  const settings = settingsOf(input)
   const data = new DataStack(app, 'data', settings)
   return { app, data, service: new ServiceStack(app, 'service', settings, data, emptyBundles(folder)) }
 }

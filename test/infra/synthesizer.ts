@@ -50,10 +50,10 @@ function resultOf(work: SynthesisOutput, settings: Partial<Settings>, nth: numbe
 
 const server = createServer(async (request, response) => {
   try {
-    const wanted: Readonly<Record<string, Partial<Settings>>> = JSON.parse(await text(request))
+    const stages: Readonly<Record<string, Partial<Settings>>> = JSON.parse(await text(request))
     const seen = new Map<string, number>()
     const members: string[] = []
-    for (const [name, settings] of Object.entries(wanted)) {
+    for (const [name, settings] of Object.entries(stages)) {
       const key = JSON.stringify(settings)
       // Equal settings in one request are synthesized separately, so that a test can compare the results.
       const nth = (seen.get(key) ?? 0) + 1

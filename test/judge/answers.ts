@@ -15,15 +15,13 @@ type Request = {
 export type Kind = { readonly kind: string; readonly requests: readonly Request[] }
 
 const get = (path: string, headers: Request['headers'] = {}): Request => ({ method: 'GET', path, headers })
-const wrong = (status: number, method: string, path: string, body?: unknown, headers: Request['headers'] = {}): Request => ({
+const invalid = (status: number, method: string, path: string, body?: unknown, headers: Request['headers'] = {}): Request => ({
   ...{ method, path, status, headers },
   ...(body === undefined ? {} : { body }),
 })
 const post = (path: string, body: unknown, headers: Request['headers'] = {}): Request => ({ method: 'POST', path, body, headers })
 
-const typesOfSeeds = (): readonly string[] => [
-  ...new Set([...read('base').seeds.values()].map(({ resourceType }) => resourceType as string)),
-]
+const seedTypes = (): readonly string[] => [...new Set([...read('base').seeds.values()].map(({ resourceType }) => resourceType as string))]
 
 const SUMMARIES = ['true', 'text', 'data', 'false', 'count'] as const
 
@@ -159,8 +157,8 @@ const BUNDLES: Kind = {
         request: { method: 'PATCH', url: 'Patient/ann' },
       }),
     ),
-    wrong(400, 'POST', '/', bundle('transaction', created('new-4'), created('new-4'))),
-    wrong(400, 'POST', '/', bundle('document')),
+    invalid(400, 'POST', '/', bundle('transaction', created('new-4'), created('new-4'))),
+    invalid(400, 'POST', '/', bundle('document')),
   ],
 }
 
@@ -171,12 +169,12 @@ const OPERATIONS: Kind = {
       (query) => get(`/Patient/ann/$everything${query}`),
     ),
     post('/Patient/ann/$everything', { resourceType: 'Parameters', parameter: [{ name: '_count', valueInteger: 2 }] }),
-    wrong(403, 'GET', '/Patient/$everything'),
+    invalid(403, 'GET', '/Patient/$everything'),
     ...['/$meta', '/Patient/$meta', '/Patient/ann/$meta', '/Slot/$meta', '/Observation/o1/$meta'].map((path) => get(path)),
     post('/Patient/$validate', ANN),
     post('/Patient/$validate', { resourceType: 'Patient', id: 'x', gender: 'no', birthDate: '12', foo: 1, name: [{}] }),
     post('/Patient/$validate?profile=http://hl7.org/fhir/StructureDefinition/Patient', ANN),
-    wrong(422, 'POST', '/Patient/$validate?profile=http://example.org/none', ANN),
+    invalid(422, 'POST', '/Patient/$validate?profile=http://example.org/none', ANN),
     get('/Patient/ann/$validate'),
     get('/Patient/ann/$validate?mode=delete'),
     post('/Observation/$validate?profile=http://hl7.org/fhir/StructureDefinition/vitalsigns', numberedObservation(1)),
@@ -208,48 +206,48 @@ const OPERATIONS: Kind = {
 }
 
 const patched = (status: number, body: unknown, type = 'application/json-patch+json'): Request =>
-  wrong(status, 'PATCH', '/Patient/ann', body, { 'content-type': type })
+  invalid(status, 'PATCH', '/Patient/ann', body, { 'content-type': type })
 
 const REFUSED: Kind = {
   kind: 'OperationOutcome',
   requests: [
-    wrong(404, 'GET', '/Patient/nobody'),
-    wrong(404, 'GET', '/Observation/gone'),
-    wrong(410, 'GET', '/Observation/gone/_history/2'),
-    wrong(404, 'GET', '/Nothing/1'),
-    wrong(405, 'PUT', '/metadata', ANN),
-    wrong(406, 'GET', '/Patient/ann', undefined, { accept: 'application/fhir+xml' }),
-    wrong(415, 'POST', '/Patient', '<Patient/>', { 'content-type': 'application/fhir+xml' }),
-    wrong(400, 'POST', '/Patient', '{"resourceType":'),
-    wrong(400, 'POST', '/Patient', patient('', { id: undefined })),
-    wrong(409, 'POST', '/Patient', ANN),
-    wrong(400, 'PUT', '/Patient/other', ANN),
-    wrong(412, 'PUT', '/Patient/ann', ANN, { 'if-match': 'W/"99"' }),
-    wrong(400, 'PUT', '/Patient/ann', ANN, { 'if-match': 'x y' }),
-    wrong(412, 'DELETE', '/Observation?patient=ann'),
-    wrong(400, 'DELETE', '/Observation'),
-    wrong(400, 'PUT', '/Patient/bad', {
+    invalid(404, 'GET', '/Patient/nobody'),
+    invalid(404, 'GET', '/Observation/gone'),
+    invalid(410, 'GET', '/Observation/gone/_history/2'),
+    invalid(404, 'GET', '/Nothing/1'),
+    invalid(405, 'PUT', '/metadata', ANN),
+    invalid(406, 'GET', '/Patient/ann', undefined, { accept: 'application/fhir+xml' }),
+    invalid(415, 'POST', '/Patient', '<Patient/>', { 'content-type': 'application/fhir+xml' }),
+    invalid(400, 'POST', '/Patient', '{"resourceType":'),
+    invalid(400, 'POST', '/Patient', patient('', { id: undefined })),
+    invalid(409, 'POST', '/Patient', ANN),
+    invalid(400, 'PUT', '/Patient/other', ANN),
+    invalid(412, 'PUT', '/Patient/ann', ANN, { 'if-match': 'W/"99"' }),
+    invalid(400, 'PUT', '/Patient/ann', ANN, { 'if-match': 'x y' }),
+    invalid(412, 'DELETE', '/Observation?patient=ann'),
+    invalid(400, 'DELETE', '/Observation'),
+    invalid(400, 'PUT', '/Patient/bad', {
       ...{ resourceType: 'Patient', id: 'bad', gender: 'x', birthDate: '1', active: 'yes', name: [{ use: 'x', family: 1 }], foo: {} },
       ...{ contact: [{}], link: [{ type: 'x' }], telecom: [{ value: '' }], deceasedBoolean: true, deceasedDateTime: '2020' },
     }),
-    wrong(400, 'GET', '/Patient?birthdate=x&_count=y'),
-    wrong(400, 'GET', '/Patient?foo=1&bar=2', undefined, { prefer: 'handling=strict' }),
-    wrong(400, 'GET', '/Patient?gender:below=x'),
-    wrong(400, 'GET', '/Patient?_cursor=nothing'),
-    wrong(400, 'GET', '/Patient?_sort=nothing'),
+    invalid(400, 'GET', '/Patient?birthdate=x&_count=y'),
+    invalid(400, 'GET', '/Patient?foo=1&bar=2', undefined, { prefer: 'handling=strict' }),
+    invalid(400, 'GET', '/Patient?gender:below=x'),
+    invalid(400, 'GET', '/Patient?_cursor=nothing'),
+    invalid(400, 'GET', '/Patient?_sort=nothing'),
     patched(422, [{ op: 'test', path: '/gender', value: 'male' }]),
     patched(400, [{ op: 'nothing' }]),
     patched(422, [{ op: 'add', path: '/gender', value: 'x' }]),
-    wrong(422, 'POST', '/$apply-fhirpath', {
+    invalid(422, 'POST', '/$apply-fhirpath', {
       resourceType: 'Parameters',
       parameter: [
         { name: 'fhirPath', valueString: 'name.(' },
         { name: 'resource', resource: ANN },
       ],
     }),
-    wrong(400, 'GET', '/$export'),
-    wrong(404, 'GET', '/export/nothing'),
-    wrong(422, 'PUT', '/SearchParameter/bad', {
+    invalid(400, 'GET', '/$export'),
+    invalid(404, 'GET', '/export/nothing'),
+    invalid(422, 'PUT', '/SearchParameter/bad', {
       ...OWN_PARAMETER,
       id: 'bad',
       url: 'http://example.org/bad',
@@ -284,7 +282,7 @@ const READS: Kind = {
 /** Each type once in each mode. */
 const PARTS: Kind = {
   kind: '_summary and _elements',
-  requests: typesOfSeeds().flatMap((type) => [
+  requests: seedTypes().flatMap((type) => [
     ...SUMMARIES.filter((mode) => mode !== 'false').map((mode) => get(`/${type}?_summary=${mode}&_count=3`)),
     get(`/${type}?_elements=id&_count=3`),
   ]),

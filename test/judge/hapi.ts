@@ -16,20 +16,20 @@ export type Verdict = readonly string[]
 
 /** `packages`: archives of profiles, all of one folder. */
 export async function runHapi(
-  asked: readonly HapiRequest[],
+  requests: readonly HapiRequest[],
   packages: { readonly folder: string; readonly names: readonly string[] },
 ): Promise<readonly Verdict[]> {
   const judge = spawn('java', [...(await commandOf(JUDGE, packages.folder)), ...packages.names], { stdio: ['pipe', 'pipe', 'inherit'] })
-  judge.stdin.end(asked.map((each) => `${JSON.stringify(each)}\n`).join(''))
+  judge.stdin.end(requests.map((each) => `${JSON.stringify(each)}\n`).join(''))
   const ended = new Promise<number | null>((resolve, reject) => judge.once('error', reject).once('close', resolve))
-  let said = ''
-  judge.stdout.setEncoding('utf8').on('data', (data) => (said += data))
+  let output = ''
+  judge.stdout.setEncoding('utf8').on('data', (data) => (output += data))
   const code = await ended
-  const verdicts = said
+  const verdicts = output
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line) as Verdict)
-  if (code !== 0 || verdicts.length !== asked.length)
-    throw new Error(`The judge ended with ${code} after ${verdicts.length} of ${asked.length}`)
+  if (code !== 0 || verdicts.length !== requests.length)
+    throw new Error(`The judge ended with ${code} after ${verdicts.length} of ${requests.length}`)
   return verdicts
 }

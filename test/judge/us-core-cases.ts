@@ -41,16 +41,16 @@ export const changedExample = (each: ProfiledCase, side: Side): Tree => applyPat
  * has a race.
  */
 export async function judgedByUsCore(cases: readonly ProfiledCase[], archive: string): Promise<readonly (JudgedCase & ProfiledCase)[]> {
-  const asked = cases.flatMap((each) =>
+  const requests = cases.flatMap((each) =>
     [exampleOf(each.seed), ...SIDES.map((side) => changedExample(each, side))].map((resource) => ({
       profile: US_CORE + each.profile,
       text: JSON.stringify(resource),
     })),
   )
-  const verdicts = await runHapi(asked, { folder: dirname(archive), names: [basename(archive)] })
+  const verdicts = await runHapi(requests, { folder: dirname(archive), names: [basename(archive)] })
   return cases.map((each, i) => {
-    const [known, ...both] = verdicts.slice(3 * i, 3 * i + 3)
-    const [broken, neighbour] = both.map((ids) => ids.filter((id) => !known!.includes(id)))
+    const [first, ...both] = verdicts.slice(3 * i, 3 * i + 3)
+    const [broken, neighbour] = both.map((ids) => ids.filter((id) => !first!.includes(id)))
     return { ...each, verdicts: { break: broken!, neighbour: neighbour! } }
   })
 }

@@ -12,8 +12,8 @@ const write = (name: string, rows: readonly unknown[]): void =>
 async function writeBase(): Promise<void> {
   const all = seeds()
   const cases = casesOf(all)
-  const asked = cases.flatMap((each) => SIDES.map((side) => ({ text: JSON.stringify(resourceOf(all, each, side)) })))
-  const verdicts = await runHapi(asked, { folder: '.', names: [] })
+  const requests = cases.flatMap((each) => SIDES.map((side) => ({ text: JSON.stringify(resourceOf(all, each, side)) })))
+  const verdicts = await runHapi(requests, { folder: '.', names: [] })
   write(
     'base',
     cases.map((each, i) => ({ ...each, verdicts: { break: verdicts[2 * i]!, neighbour: verdicts[2 * i + 1]! } })),

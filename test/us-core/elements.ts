@@ -13,18 +13,18 @@ export function elementsAt(resource: Tree, path: string): readonly Tree[] {
 
 function children(item: Tree, step: string): readonly Tree[] {
   if (typeof item !== 'object' || item === null) return []
-  const [, name = '', choice, wanted] = /^(\w+)(\[x\])?(?:\((.+)\))?$/.exec(step)!
+  const [, name = '', choice, expected] = /^(\w+)(\[x\])?(?:\((.+)\))?$/.exec(step)!
   if (choice !== undefined) return choices(item, name)
   const own = [item[name] ?? []].flat()
-  return wanted === undefined ? own : own.filter((each) => isOneOf(each, wanted.split('|')))
+  return expected === undefined ? own : own.filter((each) => isOneOf(each, expected.split('|')))
 }
 
 const choices = (item: Tree, name: string): readonly Tree[] =>
   Object.keys(item).flatMap((key) => (key.startsWith(name) && /^[A-Z]/.test(key.slice(name.length)) ? [item[key]].flat() : []))
 
-const isOneOf = (item: Tree, wanted: readonly string[]): boolean =>
+const isOneOf = (item: Tree, expected: readonly string[]): boolean =>
   [item.url, item.system, ...codesIn(item), ...codesIn(item.code ?? {}), ...codesIn(item.type ?? {})].some(
-    (text) => typeof text === 'string' && wanted.some((each) => text === each || text.endsWith(`/${each}`)),
+    (text) => typeof text === 'string' && expected.some((each) => text === each || text.endsWith(`/${each}`)),
   )
 
 /** Of a coding, or of the codings of a concept. */

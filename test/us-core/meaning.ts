@@ -18,17 +18,17 @@ const parameterOf = (type: string, name: string) => {
 export function meetsCriterion(resource: Tree, name: string, text: string): boolean {
   const [kind] = parameterOf(resource.resourceType, name)
   const values = valuesOf(resource, name)
-  return text.split(',').some((asked) => values.some((value) => MEANT[kind](value, asked)))
+  return text.split(',').some((criterion) => values.some((value) => MEANINGS[kind](value, criterion)))
 }
 
-const MEANT = {
-  token: (value: Tree, asked: string): boolean => {
-    const [system, code] = asked.includes('|') ? asked.split('|') : [undefined, asked]
+const MEANINGS = {
+  token: (value: Tree, criterion: string): boolean => {
+    const [system, code] = criterion.includes('|') ? criterion.split('|') : [undefined, criterion]
     return codings(value).some((each) => (system === undefined || each.system === system) && each.code === code)
   },
-  reference: (value: Tree, asked: string): boolean => [asked, `Patient/${asked}`].includes(value.reference ?? value),
-  date: (value: Tree, asked: string): boolean => isOnDate(value, asked),
-  string: (value: Tree, asked: string): boolean => texts(value).some((text) => text.toLowerCase().startsWith(asked.toLowerCase())),
+  reference: (value: Tree, criterion: string): boolean => [criterion, `Patient/${criterion}`].includes(value.reference ?? value),
+  date: (value: Tree, criterion: string): boolean => isOnDate(value, criterion),
+  string: (value: Tree, criterion: string): boolean => texts(value).some((text) => text.toLowerCase().startsWith(criterion.toLowerCase())),
 } as const
 
 type Coding = { readonly system?: string; readonly code?: string }

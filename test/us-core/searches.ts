@@ -14,7 +14,7 @@ export type Searches = {
 }
 
 /** `a+b a`: two searches, one by two parameters. */
-const by = (text: string): readonly (readonly string[])[] => text.split(' ').map((names) => names.split('+'))
+const combinations = (text: string): readonly (readonly string[])[] => text.split(' ').map((names) => names.split('+'))
 const NOTHING: readonly (readonly string[])[] = []
 
 const REPORTED = 'registered,partial,preliminary,final,amended,corrected,appended,cancelled,entered-in-error,unknown'
@@ -29,19 +29,19 @@ const category = ['token', 'category'] as const
 export const SEARCHES: Readonly<Record<string, Searches>> = {
   AllergyIntolerance: {
     parameters: { patient, 'clinical-status': ['token', 'clinicalStatus'] },
-    shall: by('patient'),
-    should: by('patient+clinical-status'),
+    shall: combinations('patient'),
+    should: combinations('patient+clinical-status'),
   },
   CarePlan: {
     parameters: { patient: subject, category, status, date: ['date', 'period'] },
-    shall: by('patient+category'),
-    should: by('patient+category+status patient+category+status+date patient+category+date'),
+    shall: combinations('patient+category'),
+    should: combinations('patient+category+status patient+category+status+date patient+category+date'),
     any: { status: REQUESTED },
   },
   CareTeam: {
     parameters: { patient: subject, status, role: ['token', 'participant.role'] },
-    shall: by('patient+status'),
-    should: by('role patient+role'),
+    shall: combinations('patient+status'),
+    should: combinations('role patient+role'),
   },
   Condition: {
     parameters: {
@@ -49,22 +49,22 @@ export const SEARCHES: Readonly<Record<string, Searches>> = {
       ...{ 'onset-date': ['date', 'onsetDateTime', 'onsetPeriod'], 'abatement-date': ['date', 'abatementDateTime', 'abatementPeriod'] },
       ...{ 'recorded-date': ['date', 'recordedDate'], 'asserted-date': ['date', 'extension(condition-assertedDate).valueDateTime'] },
     },
-    shall: by('patient patient+category'),
-    should: by(
+    shall: combinations('patient patient+category'),
+    should: combinations(
       'patient+recorded-date patient+asserted-date patient+category+clinical-status patient+onset-date patient+abatement-date patient+clinical-status patient+category+encounter patient+code',
     ),
   },
-  Coverage: { parameters: { patient: ['reference', 'beneficiary'] }, shall: by('patient'), should: NOTHING },
+  Coverage: { parameters: { patient: ['reference', 'beneficiary'] }, shall: combinations('patient'), should: NOTHING },
   Device: {
     parameters: { patient, type: ['token', 'type'], status },
-    shall: by('patient'),
-    should: by('patient+type patient+status'),
+    shall: combinations('patient'),
+    should: combinations('patient+type patient+status'),
     any: { status: 'active,inactive,entered-in-error,unknown' },
   },
   DiagnosticReport: {
     parameters: { patient: subject, status, category, code, date: ['date', 'effectiveDateTime', 'effectivePeriod'] },
-    shall: by('patient patient+category patient+category+date patient+code'),
-    should: by('patient+code+date patient+status'),
+    shall: combinations('patient patient+category patient+category+date patient+code'),
+    should: combinations('patient+code+date patient+status'),
     any: { status: REPORTED },
   },
   DocumentReference: {
@@ -72,8 +72,8 @@ export const SEARCHES: Readonly<Record<string, Searches>> = {
       ...{ _id: id, patient: subject, status, category },
       ...{ type: ['token', 'type'], date: ['date', 'date'], period: ['date', 'context.period'] },
     },
-    shall: by('_id patient patient+type patient+category patient+category+date'),
-    should: by('patient+status patient+type+period'),
+    shall: combinations('_id patient patient+type patient+category patient+category+date'),
+    should: combinations('patient+status patient+type+period'),
     any: { status: 'current,superseded,entered-in-error' },
   },
   Encounter: {
@@ -82,34 +82,34 @@ export const SEARCHES: Readonly<Record<string, Searches>> = {
       ...{ location: ['reference', 'location.location'], type: ['token', 'type'] },
       'discharge-disposition': ['token', 'hospitalization.dischargeDisposition'],
     },
-    shall: by('_id patient date+patient'),
-    should: by('identifier patient+type class+patient patient+status patient+location patient+discharge-disposition'),
+    shall: combinations('_id patient date+patient'),
+    should: combinations('identifier patient+type class+patient patient+status patient+location patient+discharge-disposition'),
   },
   Goal: {
     parameters: {
       ...{ patient: subject, 'lifecycle-status': ['token', 'lifecycleStatus'], description: ['token', 'description'] },
       'target-date': ['date', 'target.dueDate'],
     },
-    shall: by('patient'),
-    should: by('patient+target-date patient+description patient+lifecycle-status'),
+    shall: combinations('patient'),
+    should: combinations('patient+target-date patient+description patient+lifecycle-status'),
   },
   Immunization: {
     parameters: { patient, status, date: ['date', 'occurrenceDateTime'] },
-    shall: by('patient'),
-    should: by('patient+date patient+status'),
+    shall: combinations('patient'),
+    should: combinations('patient+date patient+status'),
   },
   Location: {
     parameters: {
       ...{ name: ['string', 'name', 'alias'], address: ['string', 'address'], 'address-city': ['string', 'address.city'] },
       ...{ 'address-state': ['string', 'address.state'], 'address-postalcode': ['string', 'address.postalCode'] },
     },
-    shall: by('name address'),
-    should: by('address-city address-state address-postalcode'),
+    shall: combinations('name address'),
+    should: combinations('address-city address-state address-postalcode'),
   },
   MedicationDispense: {
     parameters: { patient: subject, status, type: ['token', 'type'] },
-    shall: by('patient'),
-    should: by('patient+status patient+status+type'),
+    shall: combinations('patient'),
+    should: combinations('patient+status patient+status+type'),
     any: { status: 'preparation,in-progress,cancelled,on-hold,completed,entered-in-error,stopped,declined,unknown' },
   },
   MedicationRequest: {
@@ -117,8 +117,8 @@ export const SEARCHES: Readonly<Record<string, Searches>> = {
       ...{ patient: subject, status, intent: ['token', 'intent'], encounter: ['reference', 'encounter'] },
       authoredon: ['date', 'authoredOn'],
     },
-    shall: by('patient+intent patient+intent+status'),
-    should: by('patient+intent+encounter patient+intent+authoredon'),
+    shall: combinations('patient+intent patient+intent+status'),
+    should: combinations('patient+intent+encounter patient+intent+authoredon'),
     any: {
       status: 'active,on-hold,cancelled,completed,entered-in-error,stopped,draft,unknown',
       intent: 'proposal,plan,order,original-order,reflex-order,filler-order,instance-order,option',
@@ -126,13 +126,13 @@ export const SEARCHES: Readonly<Record<string, Searches>> = {
   },
   Observation: {
     parameters: { patient: subject, status, category, code, date: ['date', 'effectiveDateTime', 'effectivePeriod'] },
-    shall: by('patient+category patient+code patient+category+date'),
-    should: by('patient+code+date patient+category+status'),
+    shall: combinations('patient+category patient+code patient+category+date'),
+    should: combinations('patient+code+date patient+category+status'),
     any: { status: 'registered,preliminary,final,amended,corrected,cancelled,entered-in-error,unknown' },
   },
   Organization: {
     parameters: { name: ['string', 'name', 'alias'], address: ['string', 'address'] },
-    shall: by('name address'),
+    shall: combinations('name address'),
     should: NOTHING,
   },
   Patient: {
@@ -140,23 +140,23 @@ export const SEARCHES: Readonly<Record<string, Searches>> = {
       ...{ _id: id, birthdate: ['date', 'birthDate'], 'death-date': ['date', 'deceasedDateTime'], family: ['string', 'name.family'] },
       ...{ gender: ['token', 'gender'], given: ['string', 'name.given'], identifier: ['token', 'identifier'], name: ['string', 'name'] },
     },
-    shall: by('_id identifier name birthdate+name gender+name'),
-    should: by('birthdate+family family+gender death-date+family'),
+    shall: combinations('_id identifier name birthdate+name gender+name'),
+    should: combinations('birthdate+family family+gender death-date+family'),
   },
   Practitioner: {
     parameters: { _id: id, name: ['string', 'name'], identifier: ['token', 'identifier'] },
-    shall: by('name identifier'),
-    should: by('_id'),
+    shall: combinations('name identifier'),
+    should: combinations('_id'),
   },
   PractitionerRole: {
     parameters: { specialty: ['token', 'specialty'], practitioner: ['reference', 'practitioner'] },
-    shall: by('specialty practitioner'),
+    shall: combinations('specialty practitioner'),
     should: NOTHING,
   },
   Procedure: {
     parameters: { patient: subject, status, code, date: ['date', 'performedDateTime', 'performedPeriod'] },
-    shall: by('patient patient+date'),
-    should: by('patient+code+date patient+status'),
+    shall: combinations('patient patient+date'),
+    should: combinations('patient+code+date patient+status'),
     any: { status: 'preparation,in-progress,not-done,on-hold,stopped,completed,entered-in-error,unknown' },
   },
   QuestionnaireResponse: {
@@ -164,22 +164,22 @@ export const SEARCHES: Readonly<Record<string, Searches>> = {
       ...{ _id: id, patient: subject, status, authored: ['date', 'authored'] },
       questionnaire: ['reference', 'questionnaire'],
     },
-    shall: by('_id patient'),
-    should: by('patient+questionnaire patient+authored patient+status'),
+    shall: combinations('_id patient'),
+    should: combinations('patient+questionnaire patient+authored patient+status'),
     any: { status: 'in-progress,completed,amended,entered-in-error,stopped' },
   },
   RelatedPerson: {
     parameters: { _id: id, patient, name: ['string', 'name'] },
-    shall: by('_id'),
-    should: by('patient name patient+name'),
+    shall: combinations('_id'),
+    should: combinations('patient name patient+name'),
   },
   ServiceRequest: {
     parameters: { _id: id, patient: subject, status, category, code, authored: ['date', 'authoredOn'] },
-    shall: by('_id patient patient+category patient+category+authored patient+code'),
-    should: by('patient+status patient+code+authored'),
+    shall: combinations('_id patient patient+category patient+category+authored patient+code'),
+    should: combinations('patient+status patient+code+authored'),
     any: { status: REQUESTED },
   },
-  Specimen: { parameters: { _id: id, patient: subject }, shall: by('_id'), should: by('patient') },
+  Specimen: { parameters: { _id: id, patient: subject }, shall: combinations('_id'), should: combinations('patient') },
 }
 
 /** Types a Provenance of which SHALL come along with `_revinclude=Provenance:target`. */

@@ -65,10 +65,10 @@ export function withExamples(): TestClient {
   const client = withServer()
   beforeAll(async () => {
     for (let first = 0; first < STORED.length; first += IN_A_BATCH) {
-      const some = STORED.slice(first, first + IN_A_BATCH)
-      const entry = some.map((resource) => ({ resource, request: { method: 'PUT', url: `${resource.resourceType}/${resource.id}` } }))
+      const batch = STORED.slice(first, first + IN_A_BATCH)
+      const entry = batch.map((resource) => ({ resource, request: { method: 'PUT', url: `${resource.resourceType}/${resource.id}` } }))
       const { body } = await client.post('/', { resourceType: 'Bundle', type: 'batch', entry }, { 'x-consistency': 'strong' })
-      expect(body.entry.map(({ response }: Tree) => response.status.slice(0, 3))).toEqual(some.map(() => '201'))
+      expect(body.entry.map(({ response }: Tree) => response.status.slice(0, 3))).toEqual(batch.map(() => '201'))
     }
   })
   return client

@@ -19,54 +19,54 @@ describe('A token of a person', () => {
     const it = createTestIssuer()
     it.persons.set(claims.fhirUser, ['p'])
     const token = it.token({ ...claims, ...LONG(it) })
-    await it.ask(token)
+    await it.verifyToken(token)
     it.persons.set(claims.fhirUser, [])
     it.now += 5 * MINUTE - 1
-    await it.ask(token)
+    await it.verifyToken(token)
     it.now += 1
-    await expect(it.ask(token)).rejects.toMatchObject(refused)
+    await expect(it.verifyToken(token)).rejects.toMatchObject(refused)
     it.persons.set(claims.fhirUser, ['p'])
-    await it.ask(token)
+    await it.verifyToken(token)
   })
 
   it('reads the person once in five minutes, for all tokens and requests', async () => {
     const it = createTestIssuer()
     it.persons.set('RelatedPerson/r', ['p'])
-    for (let i = 0; i < 3; i++) await it.ask(it.token({ ...RELATED, ...LONG(it) }))
-    expect(it.asked.persons).toBe(1)
+    for (let i = 0; i < 3; i++) await it.verifyToken(it.token({ ...RELATED, ...LONG(it) }))
+    expect(it.callCounts.persons).toBe(1)
     it.now += 5 * MINUTE
-    for (let i = 0; i < 3; i++) await it.ask(it.token(RELATED))
-    expect(it.asked.persons).toBe(2)
+    for (let i = 0; i < 3; i++) await it.verifyToken(it.token(RELATED))
+    expect(it.callCounts.persons).toBe(2)
   })
 
   it('is refused if the RelatedPerson is of another patient, and a newer token is not', async () => {
     const it = createTestIssuer()
     it.persons.set('RelatedPerson/r', ['other'])
-    await expect(it.ask(it.token(RELATED))).rejects.toMatchObject(refused)
-    await it.ask(it.token({ ...RELATED, acts_for: ['other'] }))
-    await expect(it.ask(it.token({ ...RELATED, acts_for: ['p', 'other'] }))).rejects.toMatchObject(refused)
+    await expect(it.verifyToken(it.token(RELATED))).rejects.toMatchObject(refused)
+    await it.verifyToken(it.token({ ...RELATED, acts_for: ['other'] }))
+    await expect(it.verifyToken(it.token({ ...RELATED, acts_for: ['p', 'other'] }))).rejects.toMatchObject(refused)
   })
 
   it('reads the person of each tenant', async () => {
     const it = createTestIssuer({ tenancy: true })
     it.persons.set('RelatedPerson/r', ['p'])
-    for (const tenant of ['a', 'b']) await it.ask(it.token({ ...RELATED, tenant }))
-    expect(it.asked.persons).toBe(2)
+    for (const tenant of ['a', 'b']) await it.verifyToken(it.token({ ...RELATED, tenant }))
+    expect(it.callCounts.persons).toBe(2)
   })
 
   it('is refused if it names patients, but no RelatedPerson of this server', async () => {
     const it = createTestIssuer()
     for (const fhirUser of ['Practitioner/1', 'https://elsewhere.example/fhir/RelatedPerson/r', undefined])
-      await expect(it.ask(it.token({ ...RELATED, fhirUser }))).rejects.toMatchObject(refused)
+      await expect(it.verifyToken(it.token({ ...RELATED, fhirUser }))).rejects.toMatchObject(refused)
   })
 
   it('fails with the fault of the store, and works once the store responds', async () => {
     const it = createTestIssuer()
     it.persons.set('RelatedPerson/r', ['p'])
     it.broken.persons = new Error('no store')
-    await expect(it.ask(it.token(RELATED))).rejects.toThrow('no store')
+    await expect(it.verifyToken(it.token(RELATED))).rejects.toThrow('no store')
     it.broken = {}
-    await it.ask(it.token(RELATED))
+    await it.verifyToken(it.token(RELATED))
   })
 })
 
@@ -79,6 +79,6 @@ it('other tokens read no person', async () => {
     USER,
     { ...USER, fhirUser: 'RelatedPerson/r' },
   ])
-    await it.ask(it.token(claims))
-  expect(it.asked.persons).toBe(0)
+    await it.verifyToken(it.token(claims))
+  expect(it.callCounts.persons).toBe(0)
 })

@@ -51,7 +51,7 @@ const claimsOf = (it: TestIssuer, more: object = {}): Record<string, unknown> =>
 })
 
 const ask = (it: TestIssuer, more: object = {}, header: object = {}, tenant?: string) =>
-  it.ask(signToken(OTHER_KEY, claimsOf(it, more), header), tenant)
+  it.verifyToken(signToken(OTHER_KEY, claimsOf(it, more), header), tenant)
 
 const THERE = 'auth.example.org/realms/a'
 
@@ -71,7 +71,7 @@ describe('A token of another issuer', () => {
       ...{ patient: 'p-1', fhirUser: 'Practitioner/1', clientAuth: 'none', issuer: WRITTEN.issuer, expires: it.now + 600 * SECOND_MS },
       patientScopesWithoutContext: 'all',
     })
-    expect(it.asked).toEqual({ keys: 0, revocations: 1, documents: 1, persons: 0 })
+    expect(it.callCounts).toEqual({ keys: 0, revocations: 1, documents: 1, persons: 0 })
   })
 
   it.each([
@@ -160,19 +160,19 @@ describe('A token of another issuer', () => {
 
   it('is valid under its own key only, and a local token never under that', async () => {
     const it = trusting()
-    await expect(it.ask(signToken(KEY, claimsOf(it)))).rejects.toMatchObject({ status: 401 })
-    await expect(it.ask(it.token({ tenant: 'a' }, OTHER_KEY))).rejects.toMatchObject({ status: 401 })
-    expect(await it.ask(it.token({ tenant: 'a' }))).toMatchObject({ client: 'app' })
+    await expect(it.verifyToken(signToken(KEY, claimsOf(it)))).rejects.toMatchObject({ status: 401 })
+    await expect(it.verifyToken(it.token({ tenant: 'a' }, OTHER_KEY))).rejects.toMatchObject({ status: 401 })
+    expect(await it.verifyToken(it.token({ tenant: 'a' }))).toMatchObject({ client: 'app' })
   })
 
   it.each(['client:app', 'user:user-1', 'jti:1', 'sid:1'] as const)('is revoked by a separate %s, not by the local one', async (own) => {
     const it = trusting()
     for (const mark of ['client:app', 'user:user-1', 'jti:1', 'sid:1'] as const) it.revoked.set(mark, it.now)
     const token = signToken(OTHER_KEY, claimsOf(it, { jti: '1', sid: '1' }))
-    expect(await it.ask(token)).toMatchObject({ client: `app@${THERE}` })
+    expect(await it.verifyToken(token)).toMatchObject({ client: `app@${THERE}` })
     it.revoked.set(`${own}@${THERE}`, it.now)
     it.now += 3 * SECOND_MS
-    await expect(it.ask(token)).rejects.toMatchObject({ status: 401 })
+    await expect(it.verifyToken(token)).rejects.toMatchObject({ status: 401 })
   })
 
   it.each([
@@ -200,8 +200,8 @@ describe('A token of another issuer', () => {
   it('is not accepted for this server, even if configured so', async () => {
     const it = createTestIssuer({ externalIssuers: issuersOf({ issuer: BASE_URL, audience: BASE_URL }) })
     publishing(it, OTHER_KEY.published)
-    await expect(it.ask(it.token({}, OTHER_KEY))).rejects.toMatchObject({ status: 401 })
-    expect(it.asked.documents).toBe(0)
+    await expect(it.verifyToken(it.token({}, OTHER_KEY))).rejects.toMatchObject({ status: 401 })
+    expect(it.callCounts.documents).toBe(0)
   })
 })
 
@@ -223,7 +223,7 @@ describe('Algorithms', () => {
   ] as const)('accept or reject %s', async (alg, pair, hash, expected) => {
     const it = trusting()
     publishing(it, jwkOf(pair))
-    const asked = it.ask(tokenBy(it, alg, pair.privateKey, hash))
+    const asked = it.verifyToken(tokenBy(it, alg, pair.privateKey, hash))
     if (expected === 200) expect(await asked).toMatchObject({ tenant: 'a' })
     else await expect(asked).rejects.toMatchObject({ status: expected })
   })
@@ -233,11 +233,11 @@ describe('Its keys', () => {
   it('are fetched once for many, and again after five minutes in the background', async () => {
     const it = trusting()
     await Promise.all(Array.from({ length: 50 }, (_, i) => ask(it, { sub: `user-${i}` })))
-    expect(it.asked.documents).toBe(1)
+    expect(it.callCounts.documents).toBe(1)
     it.now += 300 * SECOND_MS
     await ask(it)
     await settleBackgroundReads()
-    expect(it.asked.documents).toBe(2)
+    expect(it.callCounts.documents).toBe(2)
   })
 
   it('remain valid while they cannot be fetched again', async () => {
@@ -249,7 +249,7 @@ describe('Its keys', () => {
       expect(await ask(it)).toMatchObject({ tenant: 'a' })
       await settleBackgroundReads()
     }
-    expect(it.asked.documents).toBe(17)
+    expect(it.callCounts.documents).toBe(17)
     expect(it.reported[0]).toMatchObject({
       message: `the keys of ${WRITTEN.jwksUri} cannot be fetched: they are no JSON Web Key Set`,
       cause: it.broken.documents,
@@ -282,7 +282,7 @@ describe('Its keys', () => {
     const it = trusting()
     await ask(it)
     for (let i = 0; i < 100; i++) await expect(ask(it, {}, { kid: `made-up-${i}` })).rejects.toMatchObject({ status: 401 })
-    expect(it.asked.documents).toBe(1)
+    expect(it.callCounts.documents).toBe(1)
   })
 
   it('are cached for a thousand URLs', async () => {

@@ -24,13 +24,14 @@ const refusal = (why: string) => ({
 describe('A token', () => {
   it('identifies its client and its expiry', async () => {
     const it = createTestIssuer()
-    expect(await it.ask(it.token())).toEqual({ ...CLIENT, expires: it.now + 300 * SECOND_MS })
+    expect(await it.verifyToken(it.token())).toEqual({ ...CLIENT, expires: it.now + 300 * SECOND_MS })
   })
 
   it('has the consistency of its client', async () => {
     const it = createTestIssuer()
-    for (const consistency of ['eventual', 'strong']) expect(await it.ask(it.token({ consistency }))).toMatchObject({ consistency })
-    for (const consistency of ['weak', true, undefined]) expect(await it.ask(it.token({ consistency }))).not.toHaveProperty('consistency')
+    for (const consistency of ['eventual', 'strong']) expect(await it.verifyToken(it.token({ consistency }))).toMatchObject({ consistency })
+    for (const consistency of ['weak', true, undefined])
+      expect(await it.verifyToken(it.token({ consistency }))).not.toHaveProperty('consistency')
   })
 
   it('identifies its user and its context', async () => {
@@ -44,7 +45,7 @@ describe('A token', () => {
       client_auth: 'none',
       acts_for: ['p-1'],
     }
-    expect(await it.ask(it.token({ ...user, patient: 'p-1', encounter: 'Encounter/e.1' }))).toEqual({
+    expect(await it.verifyToken(it.token({ ...user, patient: 'p-1', encounter: 'Encounter/e.1' }))).toEqual({
       ...{ client: 'app', subject: 'u-1', user: 'jörg', fhirUser: 'RelatedPerson/1', patient: 'p-1', encounter: 'e.1', tenant: 'default' },
       ...{
         ...CHOSEN,
@@ -81,8 +82,10 @@ describe('A token', () => {
 
   it('is rejected above 8 kB without verification', async () => {
     const it = createTestIssuer()
-    await expect(it.ask('a'.repeat(8_192))).rejects.toMatchObject(refusal('The header Authorization is longer than 8192 characters'))
-    expect([it.signatures(), it.asked.keys]).toEqual([0, 0])
+    await expect(it.verifyToken('a'.repeat(8_192))).rejects.toMatchObject(
+      refusal('The header Authorization is longer than 8192 characters'),
+    )
+    expect([it.signatures(), it.callCounts.keys]).toEqual([0, 0])
   })
 })
 
@@ -120,12 +123,12 @@ describe('The claims of a token', () => {
     [{ acts_for: ['Patient/p-1'] }, no('acts_for')],
   ])('are rejected: %j', async (claims, why) => {
     const it = createTestIssuer()
-    await expect(it.ask(it.token(claims))).rejects.toMatchObject(refusal(why))
+    await expect(it.verifyToken(it.token(claims))).rejects.toMatchObject(refusal(why))
   })
 
   it('may contain several audiences', async () => {
     const it = createTestIssuer()
-    expect(await it.ask(it.token({ aud: ['https://other.example', BASE_URL] }))).toMatchObject(CLIENT)
+    expect(await it.verifyToken(it.token({ aud: ['https://other.example', BASE_URL] }))).toMatchObject(CLIENT)
   })
 
   it.each([
@@ -139,7 +142,7 @@ describe('The claims of a token', () => {
   ])('are checked with times in seconds from now, %j: %p', async (times, why) => {
     const it = createTestIssuer()
     const claims = Object.fromEntries(Object.entries(times).map(([name, seconds]) => [name, it.now / SECOND_MS + seconds]))
-    const asked = it.ask(it.token(claims))
+    const asked = it.verifyToken(it.token(claims))
     if (why === undefined) expect(await asked).toMatchObject(CLIENT)
     else await expect(asked).rejects.toMatchObject(refusal(why))
   })
@@ -149,27 +152,27 @@ describe('A repeated token', () => {
   it('is verified once, and returns the same object', async () => {
     const it = createTestIssuer()
     const token = it.token()
-    const first = await it.ask(token)
-    for (let i = 0; i < 100; i++) expect(await it.ask(token)).toBe(first)
-    expect([it.signatures(), it.asked]).toEqual([1, { keys: 1, revocations: 1, documents: 0, persons: 0 }])
+    const first = await it.verifyToken(token)
+    for (let i = 0; i < 100; i++) expect(await it.verifyToken(token)).toBe(first)
+    expect([it.signatures(), it.callCounts]).toEqual([1, { keys: 1, revocations: 1, documents: 0, persons: 0 }])
   })
 
   it('is verified once for a hundred concurrent requests', async () => {
     const it = createTestIssuer()
     const token = it.token()
-    await Promise.all(Array.from({ length: 100 }, () => it.ask(token)))
-    expect([it.signatures(), it.asked]).toEqual([1, { keys: 1, revocations: 1, documents: 0, persons: 0 }])
+    await Promise.all(Array.from({ length: 100 }, () => it.verifyToken(token)))
+    expect([it.signatures(), it.callCounts]).toEqual([1, { keys: 1, revocations: 1, documents: 0, persons: 0 }])
   })
 
   it('is valid until it expires', async () => {
     const it = createTestIssuer()
     const token = it.token()
-    await it.ask(token)
+    await it.verifyToken(token)
     it.now += 300 * SECOND_MS - 1
-    expect(await it.ask(token)).toMatchObject(CLIENT)
+    expect(await it.verifyToken(token)).toMatchObject(CLIENT)
     it.now += 1
-    await expect(it.ask(token)).rejects.toMatchObject(refusal('The token has expired'))
-    await expect(it.ask(token)).rejects.toMatchObject(refusal('The token has expired'))
+    await expect(it.verifyToken(token)).rejects.toMatchObject(refusal('The token has expired'))
+    await expect(it.verifyToken(token)).rejects.toMatchObject(refusal('The token has expired'))
   })
 
   it('is cached within six million characters', () => {
@@ -195,7 +198,7 @@ describe('A revoked token', () => {
   ) => {
     const claims = it.claims()
     const token = signToken(KEY, claims)
-    await it.ask(token)
+    await it.verifyToken(token)
     it.revoked.set(mark(claims.jti as string), before)
     return token
   }
@@ -204,27 +207,27 @@ describe('A revoked token', () => {
     const it = createTestIssuer()
     const token = await revoking(it, mark, it.now)
     it.now += 3 * SECOND_MS - 1
-    expect(await it.ask(token)).toMatchObject(CLIENT)
+    expect(await it.verifyToken(token)).toMatchObject(CLIENT)
     it.now += 1
-    for (let i = 0; i < 3; i++) await expect(it.ask(token)).rejects.toMatchObject(refusal('The token was revoked'))
-    expect([it.signatures(), it.asked.revocations]).toEqual([1, 2])
+    for (let i = 0; i < 3; i++) await expect(it.verifyToken(token)).rejects.toMatchObject(refusal('The token was revoked'))
+    expect([it.signatures(), it.callCounts.revocations]).toEqual([1, 2])
   })
 
   it('is rejected at once without a lag', async () => {
     const it = createTestIssuer({ revocationLag: 0 })
     const token = await revoking(it, () => 'sid:sid-1', it.now)
-    await expect(it.ask(token)).rejects.toMatchObject(refusal('The token was revoked'))
+    await expect(it.verifyToken(token)).rejects.toMatchObject(refusal('The token was revoked'))
   })
 
   it('is one issued before the revocation', async () => {
     const it = createTestIssuer()
     const token = await revoking(it, () => 'client:app', it.now - 1)
     it.now += 3 * SECOND_MS
-    expect(await it.ask(token)).toMatchObject(CLIENT)
+    expect(await it.verifyToken(token)).toMatchObject(CLIENT)
     it.revoked.set('client:app', it.now)
     it.now += 3 * SECOND_MS
-    await expect(it.ask(token)).rejects.toMatchObject(refusal('The token was revoked'))
-    expect(await it.ask(it.token())).toMatchObject(CLIENT)
+    await expect(it.verifyToken(token)).rejects.toMatchObject(refusal('The token was revoked'))
+    expect(await it.verifyToken(it.token())).toMatchObject(CLIENT)
   })
 
   it.each([
@@ -236,9 +239,9 @@ describe('A revoked token', () => {
       .set('client:app', it.now)
       .set('user:ann', it.now)
       .set(mark, it.now + 1_000 * SECOND_MS)
-    await expect(it.ask(it.token(claims))).rejects.toMatchObject(refusal('The token was revoked'))
+    await expect(it.verifyToken(it.token(claims))).rejects.toMatchObject(refusal('The token was revoked'))
     it.revoked.delete(mark)
-    expect((await it.ask(it.token(claims))).client).toBe('app')
+    expect((await it.verifyToken(it.token(claims))).client).toBe('app')
   })
 
   it.each([
@@ -248,52 +251,53 @@ describe('A revoked token', () => {
   ])('is any issued before the revocation of all tokens, with a reason: %s', async (_, claims) => {
     const it = createTestIssuer()
     const [before, after] = [it.token(claims), it.token({ ...claims, iat: it.now / SECOND_MS + 1 })]
-    expect((await it.ask(before)).client).toBe('app')
+    expect((await it.verifyToken(before)).client).toBe('app')
     it.revoked.set(ALL_TOKENS, it.now)
     it.now += 3 * SECOND_MS
-    await expect(it.ask(before)).rejects.toMatchObject(refusal('The token is from before all tokens were ended: log in again'))
-    expect((await it.ask(after)).client).toBe('app')
-    expect(it.asked.revocations).toBe(3)
+    await expect(it.verifyToken(before)).rejects.toMatchObject(refusal('The token is from before all tokens were ended: log in again'))
+    expect((await it.verifyToken(after)).client).toBe('app')
+    expect(it.callCounts.revocations).toBe(3)
   })
 
   it('is rejected within three seconds although the clock was set back', async () => {
     const it = createTestIssuer()
     const token = it.token({ exp: it.now / SECOND_MS + 300, iat: it.now / SECOND_MS - 7_200 })
-    expect(await it.ask(token)).toMatchObject(CLIENT)
+    expect(await it.verifyToken(token)).toMatchObject(CLIENT)
     it.now -= 60 * 60 * SECOND_MS
     it.revoked.set('client:app', it.now)
-    await expect(it.ask(token)).rejects.toMatchObject(refusal('The token was revoked'))
+    await expect(it.verifyToken(token)).rejects.toMatchObject(refusal('The token was revoked'))
   })
 
   it('is not admitted by an earlier lookup, however long it takes', async () => {
     const answers: ((found: ReadonlyMap<RevocationKey, number>) => void)[] = []
     const it = createTestIssuer({ revocations: { revoked: () => new Promise((resolve) => answers.push(resolve)) } })
     const token = it.token()
-    const early = it.ask(token)
+    const early = it.verifyToken(token)
     await settleBackgroundReads()
     it.now += 3 * SECOND_MS
-    const late = it.ask(token)
+    const late = it.verifyToken(token)
     await settleBackgroundReads()
     expect(answers.length).toBe(2)
     answers[0]!(new Map())
     expect(await early).toMatchObject(CLIENT)
     answers[1]!(new Map([['client:app', it.now]]))
     await expect(late).rejects.toMatchObject(refusal('The token was revoked'))
-    await expect(it.ask(token)).rejects.toMatchObject(refusal('The token was revoked'))
+    await expect(it.verifyToken(token)).rejects.toMatchObject(refusal('The token was revoked'))
   })
 
   it('may be any token without the store: then verification is 503', async () => {
     const it = createTestIssuer()
     const token = it.token()
     it.broken.revocations = new Error('the disk is gone')
-    for (let i = 0; i < 2; i++) await expect(it.ask(token)).rejects.toMatchObject({ fault: 'unavailable', cause: it.broken.revocations })
+    for (let i = 0; i < 2; i++)
+      await expect(it.verifyToken(token)).rejects.toMatchObject({ fault: 'unavailable', cause: it.broken.revocations })
     it.broken = {}
-    expect(await it.ask(token)).toMatchObject(CLIENT)
+    expect(await it.verifyToken(token)).toMatchObject(CLIENT)
     it.broken.revocations = new Error('again')
     it.now += 3 * SECOND_MS - 1
-    expect(await it.ask(token)).toMatchObject(CLIENT)
+    expect(await it.verifyToken(token)).toMatchObject(CLIENT)
     it.now += 1
-    await expect(it.ask(token)).rejects.toMatchObject({ fault: 'unavailable' })
+    await expect(it.verifyToken(token)).rejects.toMatchObject({ fault: 'unavailable' })
   })
 })
 
@@ -301,62 +305,64 @@ describe('Keys', () => {
   it('are fetched when new, and those that are gone become invalid', async () => {
     const it = createTestIssuer()
     const old = it.token({ exp: it.now / SECOND_MS + 3_600 })
-    expect(await it.ask(old)).toMatchObject(CLIENT)
+    expect(await it.verifyToken(old)).toMatchObject(CLIENT)
     it.published.push(OTHER_KEY)
     it.now += 10 * SECOND_MS
-    expect(await it.ask(it.token({}, OTHER_KEY))).toMatchObject(CLIENT)
-    expect(await it.ask(old)).toMatchObject(CLIENT)
+    expect(await it.verifyToken(it.token({}, OTHER_KEY))).toMatchObject(CLIENT)
+    expect(await it.verifyToken(old)).toMatchObject(CLIENT)
     it.published.shift()
     it.now += 10 * SECOND_MS
-    await it.ask(it.token({}, OTHER_KEY))
+    await it.verifyToken(it.token({}, OTHER_KEY))
     await settleBackgroundReads()
-    await expect(it.ask(old)).rejects.toMatchObject(refusal('The token is signed with a key that is not known'))
+    await expect(it.verifyToken(old)).rejects.toMatchObject(refusal('The token is signed with a key that is not known'))
   })
 
   it('become invalid at once after a pause, or if the clock was set back', async () => {
     for (const later of [60 * 60 * SECOND_MS, -60 * 60 * SECOND_MS]) {
       const it = createTestIssuer({})
       const old = it.token({ iat: it.now / SECOND_MS - 7_200, exp: it.now / SECOND_MS + 7_200 })
-      expect(await it.ask(old)).toMatchObject(CLIENT)
+      expect(await it.verifyToken(old)).toMatchObject(CLIENT)
       it.published.push(OTHER_KEY)
       it.published.shift()
       it.now += later
-      await expect(it.ask(old)).rejects.toMatchObject(refusal('The token is signed with a key that is not known'))
+      await expect(it.verifyToken(old)).rejects.toMatchObject(refusal('The token is signed with a key that is not known'))
     }
   })
 
   it('are fetched for unknown names once in ten seconds', async () => {
     const it = createTestIssuer()
-    await it.ask(it.token())
-    for (let i = 0; i < 100; i++) await expect(it.ask(it.token({}, OTHER_KEY))).rejects.toMatchObject({ status: 401 })
-    expect(it.asked.keys).toBe(1)
+    await it.verifyToken(it.token())
+    for (let i = 0; i < 100; i++) await expect(it.verifyToken(it.token({}, OTHER_KEY))).rejects.toMatchObject({ status: 401 })
+    expect(it.callCounts.keys).toBe(1)
     it.now += 10 * SECOND_MS
-    await Promise.all(Array.from({ length: 100 }, () => expect(it.ask(it.token({}, OTHER_KEY))).rejects.toMatchObject({ status: 401 })))
-    expect([it.asked.keys, it.signatures()]).toEqual([2, 1])
+    await Promise.all(
+      Array.from({ length: 100 }, () => expect(it.verifyToken(it.token({}, OTHER_KEY))).rejects.toMatchObject({ status: 401 })),
+    )
+    expect([it.callCounts.keys, it.signatures()]).toEqual([2, 1])
   })
 
   it('remain valid if they cannot be read, which is reported once and retried', async () => {
     const it = createTestIssuer()
     const token = it.token()
-    await it.ask(token)
+    await it.verifyToken(token)
     it.broken.keys = new Error('no store')
     it.now += 10 * SECOND_MS
-    for (let i = 0; i < 10; i++) expect(await it.ask(token)).toMatchObject(CLIENT)
+    for (let i = 0; i < 10; i++) expect(await it.verifyToken(token)).toMatchObject(CLIENT)
     await settleBackgroundReads()
-    expect([it.asked.keys, it.reported]).toEqual([2, [it.broken.keys]])
+    expect([it.callCounts.keys, it.reported]).toEqual([2, [it.broken.keys]])
     it.now += SECOND_MS
-    await it.ask(token)
+    await it.verifyToken(token)
     await settleBackgroundReads()
-    expect([it.asked.keys, it.reported.length]).toEqual([3, 1])
+    expect([it.callCounts.keys, it.reported.length]).toEqual([3, 1])
   })
 
   it('cause 503 if they were never read', async () => {
     const it = createTestIssuer()
     it.broken.keys = new Error('no store')
-    await expect(it.ask(it.token())).rejects.toMatchObject({ fault: 'unavailable' })
+    await expect(it.verifyToken(it.token())).rejects.toMatchObject({ fault: 'unavailable' })
     it.broken = {}
     it.now += SECOND_MS
-    expect(await it.ask(it.token())).toMatchObject(CLIENT)
+    expect(await it.verifyToken(it.token())).toMatchObject(CLIENT)
   })
 
   it('are rotated without a rejected token, since each is published before its use', async () => {
@@ -368,7 +374,7 @@ describe('Keys', () => {
       if (at === 5) it.published.push(OTHER_KEY)
       if (at === 36) it.published.shift()
       issued.push(it.token({}, keys[at >= 25 ? 1 : 0]))
-      for (const token of issued.slice(-9)) expect(await it.ask(token)).toMatchObject(CLIENT)
+      for (const token of issued.slice(-9)) expect(await it.verifyToken(token)).toMatchObject(CLIENT)
       await settleBackgroundReads()
     }
   })

@@ -30,20 +30,20 @@ await runOnDynamo((engine) => {
     })
 
     const token = it.token()
-    for (let i = 0; i < 10; i++) expect(await it.ask(token)).toMatchObject({ client: 'app' })
+    for (let i = 0; i < 10; i++) expect(await it.verifyToken(token)).toMatchObject({ client: 'app' })
     expect(calls).toEqual(['Get', 'BatchGet'])
     await new DynamoDbRevocations(elsewhere, now).revoke({ mark: 'client:app', before: it.now, until: it.now + 3_600 * SECOND_MS })
     it.now += 3 * SECOND_MS
-    for (let i = 0; i < 3; i++) await expect(it.ask(token)).rejects.toMatchObject({ status: 401 })
+    for (let i = 0; i < 3; i++) await expect(it.verifyToken(token)).rejects.toMatchObject({ status: 401 })
     expect(calls).toEqual(['Get', 'BatchGet', 'BatchGet'])
 
     it.now += 10 * SECOND_MS
     const later = it.token()
     fault = 'throttled'
-    await expect(it.ask(later)).rejects.toMatchObject({ fault: 'unavailable' })
+    await expect(it.verifyToken(later)).rejects.toMatchObject({ fault: 'unavailable' })
     await settleBackgroundReads()
     fault = undefined
     it.now += SECOND_MS
-    expect(await it.ask(later)).toMatchObject({ client: 'app' })
+    expect(await it.verifyToken(later)).toMatchObject({ client: 'app' })
   })
 })

@@ -8,7 +8,7 @@ blobCopierContract('memory', async () => {
   const copier = new MemoryCopier(blobs, 10, ['lake'])
   return {
     ...{ blobs, copiers: [copier, copier], each: 10, bucket: 'lake' },
-    read: async ({ bucket, key }) => copier.there.get(`${bucket}/${key}`),
+    read: async ({ bucket, key }) => copier.copies.get(`${bucket}/${key}`),
     close: async () => undefined,
   }
 })

@@ -75,7 +75,7 @@ describe('Packages in a bucket', () => {
   const namesIn = async (packages: S3Packages) => (await packages.now()).packages.map(({ name }) => name)
 
   it('are requested once in ten seconds for all callers, and transferred only after a change', async () => {
-    const { asked, packages } = opened()
+    const { requests: asked, packages } = opened()
     const [server, operator] = [packages(), packages()]
     await operator.add(label, files)
     asked.length = 0
@@ -110,7 +110,7 @@ describe('Packages in a bucket', () => {
   })
 
   it('are served from the cache during an outage of up to an hour, with warnings', async () => {
-    const { asked, failing, packages, client } = opened()
+    const { requests: asked, failing, packages, client } = opened()
     await packages().add(label, files)
     const told: string[] = []
     const server = new S3Packages({ client, bucket: 'b', now: () => time, warn: (line) => told.push(line) })

@@ -32,7 +32,7 @@ export const accessTrials: readonly SettingTrial[] = [
 ]
 
 /** What a client of this tenant gets for a token: the status of its own search, or why there is none. */
-async function tokenOfTenant({ register, token }: SettingsServer, tenant: string): Promise<Tree> {
+async function tenantTokenStatus({ register, token }: SettingsServer, tenant: string): Promise<Tree> {
   const secret = await register(`of-${tenant}`, { tenants: [tenant] })
   return (await token(clientCredentialsForm(`of-${tenant}`, secret))).body
 }
@@ -42,13 +42,13 @@ const claimsOf = (token: string): Tree => JSON.parse(Buffer.from(token.split('.'
 // biome-ignore format: a table
 export const tenancyTrials: readonly SettingTrial[] = [
   ['on', 'each tenant sees its own data', (value) => withSettings({ FHIR_TENANCY: value }, async (server) => {
-    const [north, south] = [await tokenOfTenant(server, 'north'), await tokenOfTenant(server, 'south')]
+    const [north, south] = [await tenantTokenStatus(server, 'north'), await tenantTokenStatus(server, 'south')]
     await server.as(north.access_token).put('/Patient/n', patient('n'))
     const seen = async ({ access_token }: Tree) => (await server.as(access_token).get('/Patient')).body.total
     expect([await seen(north), await seen(south)]).toEqual([1, 0])
   })],
   ['off', 'clients of other tenants get no token', (value) => withSettings({ FHIR_TENANCY: value }, async (server) => {
-    expect([(await tokenOfTenant(server, 'north')).error, (await tokenOfTenant(server, 'default')).token_type]).toEqual([
+    expect([(await tenantTokenStatus(server, 'north')).error, (await tenantTokenStatus(server, 'default')).token_type]).toEqual([
       'unauthorized_client', 'Bearer',
     ])
   })],
@@ -56,7 +56,7 @@ export const tenancyTrials: readonly SettingTrial[] = [
 
 const withClaim = (value: string): Promise<void> =>
   withSettings({ FHIR_TENANCY: 'on', FHIR_TENANT_CLAIM: value }, async (server) => {
-    const { access_token: token } = await tokenOfTenant(server, 'north')
+    const { access_token: token } = await tenantTokenStatus(server, 'north')
     expect(claimsOf(token)[value]).toBe('north')
     expect((await server.as(token).get('/Patient')).status).toBe(200)
   })
@@ -83,7 +83,7 @@ async function withPublished(keys: readonly object[], proof: (uri: string) => Pr
 
 const ISSUER = 'https://auth.example.org'
 
-async function ofAnotherIssuer({ as }: SettingsServer): Promise<readonly number[]> {
+async function externalIssuerStatuses({ as }: SettingsServer): Promise<readonly number[]> {
   const now = Math.floor(Date.now() / 1_000)
   const claims = { iss: ISSUER, aud: 'api://fhir', sub: 'x', client_id: 'app', iat: now, exp: now + 300, scope: 'system/*.cruds' }
   const client = as(signToken(OTHER_KEY, claims))
@@ -93,18 +93,18 @@ async function ofAnotherIssuer({ as }: SettingsServer): Promise<readonly number[
 // biome-ignore format: a table
 export const issuersTrials: readonly SettingTrial[] = [
   ['', 'tokens of other issuers are 401', (value) => withSettings({ FHIR_EXTERNAL_ISSUERS: value }, async (server) => {
-    expect(await ofAnotherIssuer(server)).toEqual([401, 401])
+    expect(await externalIssuerStatuses(server)).toEqual([401, 401])
   })],
   ['[{issuer, …}]', 'its tokens grant at most the configured scopes', () => withPublished([OTHER_KEY.published], (jwksUri) => {
     const issuers = JSON.stringify([{ issuer: ISSUER, audience: 'api://fhir', jwksUri, scopes: 'system/*.rs' }])
     return withSettings({ FHIR_EXTERNAL_ISSUERS: issuers, FHIR_PRIVATE_HOSTS: 'localhost' }, async (server) => {
-      expect(await ofAnotherIssuer(server)).toEqual([200, 403])
+      expect(await externalIssuerStatuses(server)).toEqual([200, 403])
     })
   })],
 ]
 
 /** What a client that publishes its keys on this machine is answered at the token endpoint. */
-const byPublishedKeys = (value: string, status: number): Promise<void> => {
+const publishedKeysTrial = (value: string, status: number): Promise<void> => {
   return createKeyPair('ES384', 'k').then((pair) =>
     withPublished([pair.jwk], (uri) =>
       withSettings({ FHIR_PRIVATE_HOSTS: value }, async ({ register, token }) => {
@@ -116,8 +116,8 @@ const byPublishedKeys = (value: string, status: number): Promise<void> => {
   )
 }
 
-const reaches = (value: string): Promise<void> => byPublishedKeys(value, 200)
-const isWalledOff = (value: string): Promise<void> => byPublishedKeys(value, 503)
+const reaches = (value: string): Promise<void> => publishedKeysTrial(value, 200)
+const isWalledOff = (value: string): Promise<void> => publishedKeysTrial(value, 503)
 
 export const hostsTrials: readonly SettingTrial[] = [
   ['', 'keys on private hosts are not fetched', isWalledOff],
@@ -133,15 +133,15 @@ const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url')
 
 /** Returns a function that asks for a code as a user, and returns the body of the token response, or the error of the redirect. */
 function codeFlow(server: SettingsServer, secret: string) {
-  const ask = async (method: string, path: string, { query = '', form, headers = {} }: RequestContent = {}) => {
+  const send = async (method: string, path: string, { query = '', form, headers = {} }: RequestContent = {}) => {
     const body = form === undefined ? {} : { body: new URLSearchParams(form) }
     const url = `${server.base()}${path}?${new URLSearchParams(query)}`
     const response = await fetch(url, { method, headers, redirect: 'manual', ...body })
     return { status: response.status, headers: Object.fromEntries(response.headers), text: await response.text(), body: undefined }
   }
-  const user = openBrowser({ ask }, BASE)
+  const user = openBrowser({ ask: send }, BASE)
   let isIn = false
-  return async (asked: Record<string, string>, exchanged: Record<string, string> = {}): Promise<Tree> => {
+  return async (parameters: Record<string, string>, exchanged: Record<string, string> = {}): Promise<Tree> => {
     const request = {
       response_type: 'code',
       client_id: 'app',
@@ -149,7 +149,7 @@ function codeFlow(server: SettingsServer, secret: string) {
       aud: BASE,
       prompt: 'consent',
       scope: 'user/*.rs',
-      ...asked,
+      ...parameters,
     }
     const opened = await user.open('/auth/authorize', request)
     const page = isIn || opened.status === 303 ? opened : await logIn(user, opened, 'jane', PASSWORD)
@@ -195,18 +195,18 @@ export const pkceTrials: readonly SettingTrial[] = [
   ['require', 'a request without a challenge is rejected', (value) => flows(value, ['invalid_request', 'Bearer', 'invalid_grant'])],
 ]
 
-const nameShown = (value: string, name: string): Promise<void> =>
+const nameTrial = (value: string, name: string): Promise<void> =>
   withSettings({ FHIR_ORGANIZATION_NAME: value }, async ({ base }) => {
     const page = await fetch(`${base()}/auth/account`)
     expect(await page.text()).toContain(`<p class="organization">${name}</p>`)
   })
 
 export const organizationTrials: readonly SettingTrial[] = [
-  ['', 'the pages show the host of the base URL', (value) => nameShown(value, '127.0.0.1')],
-  ['Example Hospital', 'the pages show the name', (value) => nameShown(value, 'Example Hospital')],
+  ['', 'the pages show the host of the base URL', (value) => nameTrial(value, '127.0.0.1')],
+  ['Example Hospital', 'the pages show the name', (value) => nameTrial(value, 'Example Hospital')],
 ]
 
-const patientsSeen = (value: string, total: number): Promise<void> =>
+const patientCountTrial = (value: string, total: number): Promise<void> =>
   withSettings({ FHIR_PATIENT_SCOPES_WITHOUT_CONTEXT: value }, async ({ put, register, token, as }) => {
     await put('/Patient/p', patient('p'))
     const secret = await register('app', { scopes: ['patient/*.rs'] })
@@ -215,12 +215,12 @@ const patientsSeen = (value: string, total: number): Promise<void> =>
   })
 
 export const contextTrials: readonly SettingTrial[] = [
-  ['all', 'patient scopes cover all patients', (value) => patientsSeen(value, 1)],
-  ['none', 'patient scopes cover no patient', (value) => patientsSeen(value, 0)],
+  ['all', 'patient scopes cover all patients', (value) => patientCountTrial(value, 1)],
+  ['none', 'patient scopes cover no patient', (value) => patientCountTrial(value, 0)],
 ]
 
 /** As whom the audit records have who asks for a token through a proxy. */
-const addressOfProxied = (value: string, expected: string): Promise<void> =>
+const proxyAddressTrial = (value: string, expected: string): Promise<void> =>
   withSettings({ FHIR_ADDRESS_HEADER: value, FHIR_AUDIT_DURABILITY: 'strict' }, async ({ base, folder, register }) => {
     const secret = await register('app')
     const headers = { 'x-forwarded-for': '198.51.100.1, 203.0.113.7' }
@@ -239,8 +239,8 @@ export const auditRecordsOf = (folder: string): readonly Tree[] =>
   )
 
 export const addressTrials: readonly SettingTrial[] = [
-  ['', 'the client address is that of the proxy, whatever the header', (value) => addressOfProxied(value, '127.0.0.1')],
-  ['X-Forwarded-For', 'the client address is the last one in the header', (value) => addressOfProxied(value, '203.0.113.7')],
+  ['', 'the client address is that of the proxy, whatever the header', (value) => proxyAddressTrial(value, '127.0.0.1')],
+  ['X-Forwarded-For', 'the client address is the last one in the header', (value) => proxyAddressTrial(value, '203.0.113.7')],
 ]
 
 /** Status of a read and the origin it may be read from, of pages of these origins. */

@@ -42,7 +42,7 @@ async function writtenTwice({ put }: SettingsServer) {
 /** A laboratory's Observation that lacks what its profile wants. */
 const unfit = (): Tree => ({ ...copyExample('Observation/serum-sodium'), id: 'o', category: [{ text: 'x' }] })
 const writtenUnfit = ({ put }: SettingsServer) => put('/Observation/o', unfit(), { prefer: 'return=OperationOutcome' })
-const tellsCategory = (answer: Parameters<typeof issuesOf>[0]): boolean =>
+const hasCategoryWarning = (answer: Parameters<typeof issuesOf>[0]): boolean =>
   issuesOf(answer).some((text) => text.includes('Observation.category'))
 
 /** Half past eleven in the evening in London, the next day in Berlin. */
@@ -149,15 +149,15 @@ export const writesTrials: readonly SettingTrial[] = [
 export const profilesTrials: readonly SettingTrial[] = [
   ['off', 'a nonconforming resource is stored without a warning', profiles(async (server) => {
     const answer = await writtenUnfit(server)
-    expect([answer.status, tellsCategory(answer)]).toEqual([201, false])
+    expect([answer.status, hasCategoryWarning(answer)]).toEqual([201, false])
   })],
   ['warn', 'a nonconforming resource is stored with a warning', profiles(async (server) => {
     const answer = await writtenUnfit(server)
-    expect([answer.status, tellsCategory(answer)]).toEqual([201, true])
+    expect([answer.status, hasCategoryWarning(answer)]).toEqual([201, true])
   })],
   ['enforce', 'a nonconforming resource is 422', profiles(async (server) => {
     const answer = await writtenUnfit(server)
-    expect([answer.status, tellsCategory(answer), (await server.get('/Observation/o')).status]).toEqual([422, true, 404])
+    expect([answer.status, hasCategoryWarning(answer), (await server.get('/Observation/o')).status]).toEqual([422, true, 404])
   })],
 ]
 
@@ -216,11 +216,11 @@ const weighing = (bytes: number): string => {
 function allButTheEnd(base: string): { readonly request: ClientRequest; readonly answer: Promise<IncomingMessage> } {
   const text = weighing(2_000)
   const headers = { 'content-type': 'application/fhir+json', 'content-length': text.length }
-  const asked = request(`${base}/Patient/p`, { method: 'PUT', headers, agent: false })
-  asked.write(text.slice(0, -1))
-  const answer = new Promise<IncomingMessage>((resolve) => asked.once('response', (response) => resolve(response.resume())))
-  asked.on('error', () => undefined)
-  return { request: asked, answer }
+  const clientRequest = request(`${base}/Patient/p`, { method: 'PUT', headers, agent: false })
+  clientRequest.write(text.slice(0, -1))
+  const answer = new Promise<IncomingMessage>((resolve) => clientRequest.once('response', (response) => resolve(response.resume())))
+  clientRequest.on('error', () => undefined)
+  return { request: clientRequest, answer }
 }
 
 // biome-ignore format: a table

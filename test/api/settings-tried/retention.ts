@@ -14,7 +14,7 @@ import { clientCredentialsForm, delayFileWrites, type SettingsServer, type Setti
 const DAY = 24 * 60 * 60 * 1_000
 
 /** Which of the audit files of so many days ago are there once a request was recorded. */
-const auditKept = async (value: string, expected: Readonly<Record<number, boolean>>): Promise<void> => {
+const auditRetentionTrial = async (value: string, expected: Readonly<Record<number, boolean>>): Promise<void> => {
   const folder = newFolder()
   await makeStore(folder)
   const fileOf = (days: number) => join(folder, 'audit', `${new Date(Date.now() - days * DAY).toISOString().slice(0, 10)}.jsonl`)
@@ -24,17 +24,17 @@ const auditKept = async (value: string, expected: Readonly<Record<number, boolea
     { FHIR_AUDIT_RETENTION_DAYS: value, FHIR_AUDIT_DURABILITY: 'strict' },
     async ({ get }) => {
       expect((await get('/Patient')).status).toBe(200)
-      const there = Object.keys(expected).map((days) => [days, existsSync(fileOf(Number(days)))])
-      expect(Object.fromEntries(there)).toEqual(expected)
+      const existing = Object.keys(expected).map((days) => [days, existsSync(fileOf(Number(days)))])
+      expect(Object.fromEntries(existing)).toEqual(expected)
     },
     { folder },
   )
 }
 
 export const retentionTrials: readonly SettingTrial[] = [
-  ['1', 'records of three days ago are removed', (value) => auditKept(value, { 0: true, 3: false })],
-  ['90', 'records of 88 days are retained, those of 92 are removed', (value) => auditKept(value, { 88: true, 92: false })],
-  ['36500', 'records of a century are retained', (value) => auditKept(value, { 36000: true, 36502: false })],
+  ['1', 'records of three days ago are removed', (value) => auditRetentionTrial(value, { 0: true, 3: false })],
+  ['90', 'records of 88 days are retained, those of 92 are removed', (value) => auditRetentionTrial(value, { 88: true, 92: false })],
+  ['36500', 'records of a century are retained', (value) => auditRetentionTrial(value, { 36000: true, 36502: false })],
 ]
 
 const withoutDisk = <Result>(work: () => Promise<Result>): Promise<Result> =>
@@ -77,7 +77,7 @@ async function manifestOf(client: TestClient, { status, headers }: TestResponse)
 }
 
 /** `Type/id` of all that an export brings. */
-async function exportedBy(server: SettingsServer, path: string): Promise<readonly string[]> {
+async function exportedFiles(server: SettingsServer, path: string): Promise<readonly string[]> {
   const { output } = await manifestOf(server, await begin(server, path))
   const files = await Promise.all(output.map(async ({ url }: Tree) => (await server.get(url)).text))
   return files
@@ -104,15 +104,15 @@ export const assertionTrials: readonly SettingTrial[] = [
   ['off', 'any token starts an export', (value) => kickedOff(value, [202, 202])],
 ]
 
-const kickedOffByUser = (value: string, expected: number): Promise<void> =>
+const userKickOffTrial = (value: string, expected: number): Promise<void> =>
   withSettings({ FHIR_USER_EXPORTS: value, FHIR_EXPORT_NEEDS_ASSERTION: 'off' }, async (server) => {
     const { access_token } = await (await userFlow(server))({})
     expect((await begin(server.as(access_token))).status).toBe(expected)
   })
 
 export const userExportTrials: readonly SettingTrial[] = [
-  ['on', 'a token of a user starts an export', (value) => kickedOffByUser(value, 202)],
-  ['off', 'a token of a user starts no export', (value) => kickedOffByUser(value, 403)],
+  ['on', 'a token of a user starts an export', (value) => userKickOffTrial(value, 202)],
+  ['off', 'a token of a user starts no export', (value) => userKickOffTrial(value, 403)],
 ]
 
 export const runningTrials: readonly SettingTrial[] = [
@@ -131,24 +131,24 @@ export const runningTrials: readonly SettingTrial[] = [
 ]
 
 /** Whether the manifest is told so many days after the export. */
-const toldAfter = (value: string, expected: readonly (readonly [days: number, status: number])[]): Promise<void> =>
+const statusTrial = (value: string, expected: readonly (readonly [days: number, status: number])[]): Promise<void> =>
   withSettings({ FHIR_EXPORT_RETENTION_DAYS: value }, async (server) => {
-    const begun = await begin(server)
-    await manifestOf(server, begun)
+    const response = await begin(server)
+    await manifestOf(server, response)
     for (const [days, status] of expected) {
       server.ahead = days * DAY
       const later = server.as(await server.embedded.issue({ isAdministrator: true }))
-      expect([days, (await later.get(begun.headers.get('content-location')!)).status]).toEqual([days, status])
+      expect([days, (await later.get(response.headers.get('content-location')!)).status]).toEqual([days, status])
     }
   })
 
 export const jobRetentionTrials: readonly SettingTrial[] = [
-  ['1', 'the status is available for a day', (value) => toldAfter(value, [[0.9, 200], [1.1, 404]])], // biome-ignore format: days
-  ['10', 'the status is available for ten days', (value) => toldAfter(value, [[9.9, 200], [10.1, 404]])], // biome-ignore format: days
+  ['1', 'the status is available for a day', (value) => statusTrial(value, [[0.9, 200], [1.1, 404]])], // biome-ignore format: days
+  ['10', 'the status is available for ten days', (value) => statusTrial(value, [[9.9, 200], [10.1, 404]])], // biome-ignore format: days
 ]
 
 /** What is exported of a group of one patient with a practitioner, an Observation and a Basic of theirs. */
-const ofGroup = (settings: Readonly<Record<string, string>>, expected: readonly string[]): Promise<void> =>
+const groupTrial = (settings: Readonly<Record<string, string>>, expected: readonly string[]): Promise<void> =>
   withSettings(settings, async (server) => {
     const written = [
       { resourceType: 'Practitioner', id: 'd', active: true },
@@ -158,11 +158,11 @@ const ofGroup = (settings: Readonly<Record<string, string>>, expected: readonly 
       { resourceType: 'Group', id: 'g', type: 'person', actual: true, member: [{ entity: referenceTo('Patient/p') }] },
     ]
     for (const resource of written) expect((await server.put(`/${resource.resourceType}/${resource.id}`, resource)).status).toBe(201)
-    expect(await exportedBy(server, '/Group/g/$export')).toEqual(expected)
+    expect(await exportedFiles(server, '/Group/g/$export')).toEqual(expected)
   })
 
 const withTypes = (value: string, ...expected: readonly string[]): Promise<void> =>
-  ofGroup({ FHIR_GROUP_EXPORT_TYPES: value, FHIR_EXPORT_ADDITIONAL_RESOURCES: '{}' }, expected)
+  groupTrial({ FHIR_GROUP_EXPORT_TYPES: value, FHIR_EXPORT_ADDITIONAL_RESOURCES: '{}' }, expected)
 
 export const typesTrials: readonly SettingTrial[] = [
   ['Patient', 'Patients only', (value) => withTypes(value, 'Patient/p')],
@@ -179,7 +179,7 @@ const PRACTITIONERS = JSON.stringify({
 })
 
 const coming = (value: string, ...expected: readonly string[]): Promise<void> =>
-  ofGroup({ FHIR_EXPORT_ADDITIONAL_RESOURCES: value }, [...expected].toSorted())
+  groupTrial({ FHIR_EXPORT_ADDITIONAL_RESOURCES: value }, [...expected].toSorted())
 
 // biome-ignore format: a table
 export const additionalTrials: readonly SettingTrial[] = [

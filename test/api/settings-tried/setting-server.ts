@@ -65,13 +65,13 @@ export async function withSettings(
         () => token,
       )
     const token = config.access === 'open' ? undefined : await embedded.issue({ isAdministrator: true })
-    await proof(Object.assign(server, as(token), { folder, embedded, reports, as, ...askingAt(base, folder) }))
+    await proof(Object.assign(server, as(token), { folder, embedded, reports, as, ...accessAt(base, folder) }))
   } finally {
     await embedded.close()
   }
 }
 
-const askingAt = (base: string, folder: string): Pick<SettingsServer, 'register' | 'token'> => ({
+const accessAt = (base: string, folder: string): Pick<SettingsServer, 'register' | 'token'> => ({
   async register(id, more = {}) {
     const ports = await openAdministration(folder, { isNew: false })
     const client = { id, name: id, authentication: 'secret', scopes: ['system/*.cruds'], redirectUris: [], tenants: ['default'] } as const
@@ -88,12 +88,12 @@ const askingAt = (base: string, folder: string): Pick<SettingsServer, 'register'
 /** During `work` whoever writes a file waits for `before` first. */
 export async function delayFileWrites<Result>(before: () => Promise<void>, work: () => Promise<Result>): Promise<Result> {
   const probe = await open('/dev/null', 'w')
-  const handles = Object.getPrototypeOf(probe) as { write: (...asked: readonly unknown[]) => Promise<unknown> }
+  const handles = Object.getPrototypeOf(probe) as { write: (...args: readonly unknown[]) => Promise<unknown> }
   const { write } = handles
   await probe.close()
-  handles.write = async function (this: FileHandle, ...asked) {
+  handles.write = async function (this: FileHandle, ...args) {
     await before()
-    return write.apply(this, [...asked])
+    return write.apply(this, [...args])
   }
   try {
     return await work()

@@ -21,21 +21,21 @@ export type PreparedResponse = {
 
 export type BulkServer = {
   readonly base: string
-  readonly asked: ReceivedRequest[]
+  readonly requests: ReceivedRequest[]
   /** Number of requests with a method and a path. */
   readonly times: (method: string, path: string) => number
 }
 
 /** `answers`: responses by method and path; each is used once, the last one repeatedly. `{base}` in them becomes the base URL. */
 export async function startBulkServer(
-  answers: Readonly<Record<string, PreparedResponse[] | ((asked: ReceivedRequest) => PreparedResponse)>>,
+  answers: Readonly<Record<string, PreparedResponse[] | ((request: ReceivedRequest) => PreparedResponse)>>,
 ): Promise<BulkServer> {
-  const asked: ReceivedRequest[] = []
+  const requests: ReceivedRequest[] = []
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const one = { method: request.method!, url: request.url!, headers: request.headers, body: Buffer.concat(chunks).toString() }
-    asked.push(one)
+    requests.push(one)
     const found = answers[`${one.method} ${pathOf(one.url)}`]
     const answer = typeof found === 'function' ? found(one) : found !== undefined && found.length > 1 ? found.shift()! : found?.[0]
     send(response, answer ?? { status: 404 }, base)
@@ -44,15 +44,15 @@ export async function startBulkServer(
   runAtEnd(() => server.closeAllConnections())
   runAtEnd(() => server.close())
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/fhir`
-  return { base, asked, times: (method, path) => asked.filter((each) => each.method === method && pathOf(each.url) === path).length }
+  return { base, requests, times: (method, path) => requests.filter((each) => each.method === method && pathOf(each.url) === path).length }
 }
 
 const pathOf = (url: string): string => url.replace(/^\/fhir/, '').replace(/\?.*$/, '')
 
 function send(response: ServerResponse, { status, headers = {}, body = '', breakAfter }: PreparedResponse, base: string): void {
   const bytes = Buffer.from(body.replaceAll('{base}', base))
-  const named = Object.entries(headers).map(([name, value]) => [name, value.replaceAll('{base}', base)])
-  response.writeHead(status, { 'content-length': bytes.length, ...Object.fromEntries(named) })
+  const headerFields = Object.entries(headers).map(([name, value]) => [name, value.replaceAll('{base}', base)])
+  response.writeHead(status, { 'content-length': bytes.length, ...Object.fromEntries(headerFields) })
   if (breakAfter === undefined) return void response.end(bytes)
   // The client loses any bytes that it has not read when the connection is cut.
   response.write(bytes.subarray(0, breakAfter), () => void waitMs(300).then(() => response.destroy()))

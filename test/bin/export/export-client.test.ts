@@ -77,10 +77,10 @@ describe('An export', () => {
     expect(heard).toEqual(['10%'])
     expect(readFileSync(join(folder, 'Patient.ndjson'), 'utf8')).toBe(PATIENTS)
     expect(readdirSync(folder).toSorted()).toEqual(['Patient.ndjson', 'export-state.json', 'manifest.json'])
-    const [first] = server.asked
+    const [first] = server.requests
     expect(first!.headers).toMatchObject({ prefer: 'respond-async', accept: 'application/fhir+json', authorization: 'Bearer x' })
     // The link authorizes the download. A token must not reach the file server.
-    expect(server.asked.at(-1)!.headers.authorization).toBeUndefined()
+    expect(server.requests.at(-1)!.headers.authorization).toBeUndefined()
   })
 
   it('sends its token for files if the manifest requires it', async () => {
@@ -90,7 +90,7 @@ describe('An export', () => {
       'GET /files/Patient.ndjson': rangeResponder(PATIENTS, '"a"'),
     })
     await exported(server, newFolder(), { authorize: async () => ({ authorization: 'Bearer x' }) })
-    expect(server.asked.at(-1)!.headers.authorization).toBe('Bearer x')
+    expect(server.requests.at(-1)!.headers.authorization).toBe('Bearer x')
   })
 
   it('resumes a broken download, and restarts it if the file has changed', async () => {
@@ -108,7 +108,7 @@ describe('An export', () => {
     const folder = newFolder()
     await exported(server, folder)
     expect(readFileSync(join(folder, 'Patient.ndjson'), 'utf8')).toBe(PATIENTS)
-    expect(server.asked.slice(2).map(({ headers }) => [headers.range, headers['if-range']])).toEqual([
+    expect(server.requests.slice(2).map(({ headers }) => [headers.range, headers['if-range']])).toEqual([
       [undefined, undefined],
       ['bytes=40-', '"a"'],
       ['bytes=50-', '"b"'],
@@ -170,7 +170,7 @@ describe('A faulty or hostile server', () => {
         'GET /export/1': [doneWith({ output: [{ type: 'Patient', url }] })],
       })
       expect(await faultOf(exported(server, newFolder()))).toBe('failed')
-      expect(server.asked).toHaveLength(2)
+      expect(server.requests).toHaveLength(2)
     },
   )
 
@@ -227,7 +227,7 @@ describe('A folder', () => {
     const folder = newFolder()
     writeFileSync(join(folder, name), 'mine')
     await expect(exported(server, folder)).rejects.toThrow(`has a ${name} that is of no export of this program`)
-    expect([server.asked, readFileSync(join(folder, name), 'utf8')]).toEqual([[], 'mine'])
+    expect([server.requests, readFileSync(join(folder, name), 'utf8')]).toEqual([[], 'mine'])
   })
 
   it('is rejected if its state file is not that of an export', async () => {
@@ -251,7 +251,7 @@ describe('An export with --since-last', () => {
       '"e"',
     ),
   })
-  const sinceOf = ({ asked }: BulkServer): (string | null)[] =>
+  const sinceOf = ({ requests: asked }: BulkServer): (string | null)[] =>
     asked.filter(({ url }) => url.includes('$export')).map(({ url }) => new URL(url, 'http://x').searchParams.get('_since'))
 
   it('exports changes since the previous one into a new folder', async () => {
@@ -304,7 +304,7 @@ describe('A job', () => {
   it('is reported with the reason if the server refuses it', async () => {
     const server = await startBulkServer({ 'GET /$export': [{ status: 400, body: outcome('error', 'value', '_type names no type') }] })
     await expect(exported(server, newFolder())).rejects.toThrow('The export is refused: 400: _type names no type')
-    expect(server.asked).toHaveLength(1)
+    expect(server.requests).toHaveLength(1)
   })
 
   it('is resumed by the next run after the server was unreachable', async () => {
@@ -330,7 +330,7 @@ describe('A job', () => {
     expect(await faultOf(exported(server, folder))).toBe('unreachable')
     expect(await faultOf(exported(server, folder, { wanted: { types: ['Device'] } }))).toBe('unreachable')
     await exported(server, folder, { wanted: { types: ['Device'] } })
-    expect(server.asked.filter(({ url }) => url.includes('$export')).map(({ url }) => url)).toEqual([
+    expect(server.requests.filter(({ url }) => url.includes('$export')).map(({ url }) => url)).toEqual([
       '/fhir/$export',
       '/fhir/$export?_type=Device',
       '/fhir/$export?_type=Device',
@@ -349,7 +349,7 @@ describe('A job', () => {
     })
     const folder = newFolder()
     await expect(exported(server, folder, { keep, signal: ending.signal, onProgress: () => ending.abort() })).rejects.toThrow('aborted')
-    expect(server.asked.map(({ method }) => method).filter((method) => method === 'DELETE')).toEqual(deleted)
+    expect(server.requests.map(({ method }) => method).filter((method) => method === 'DELETE')).toEqual(deleted)
     expect(stateOf(folder)).toEqual(state)
   })
 })
@@ -357,7 +357,7 @@ describe('A job', () => {
 describe('An unreachable server', () => {
   it('is reported after a few attempts at the kick-off', async () => {
     const waited: number[] = []
-    const nobody = { base: 'http://127.0.0.1:9/fhir', asked: [], times: () => 0 }
+    const nobody = { base: 'http://127.0.0.1:9/fhir', requests: [], times: () => 0 }
     expect(await faultOf(exported(nobody, newFolder(), {}, waited))).toBe('unreachable')
     expect(waited).toEqual([500, 1_000])
   })

@@ -62,7 +62,7 @@ describe('A client with a private key', () => {
     const { privateKey, publicKey } = pairs[alg]
     const key = parseSigningKey(JSON.stringify({ keys: [{ ...privateKey.export({ format: 'jwk' }), kid: 'k' }] }))
     expect(await requestAssertionToken({ base: server.base, client: 'c', key, scope: 'system/*.rs' })).toBe('t')
-    const form = new URLSearchParams(server.asked.at(-1)!.body)
+    const form = new URLSearchParams(server.requests.at(-1)!.body)
     expect(form.get('grant_type')).toBe('client_credentials')
     const { payload, protectedHeader } = await jwtVerify(
       form.get('client_assertion')!,

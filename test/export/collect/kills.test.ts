@@ -26,7 +26,7 @@ async function tried(racing: RacingWorld, job: Job, isLookedUp: boolean, fault: 
   const broken = new Machine(fault, call, async () => {})
   const mender = new Machine(undefined, 0, async (calls) => void (calls === 30 && broken.goOn()))
   const ended = runExportJob(broken.parts(parts), job, fault?.startsWith('fails once') === true).catch(() => undefined)
-  await (fault === 'hangs' ? Promise.race([broken.met, ended]) : ended)
+  await (fault === 'hangs' ? Promise.race([broken.reached, ended]) : ended)
   for (let tries = 0; (await readJob(parts, job.id)).state === 'in-progress'; tries++) {
     expect(tries).toBeLessThan(3)
     await resumeJobs(mender.parts(parts), idle)

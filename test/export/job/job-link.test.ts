@@ -9,11 +9,11 @@ let site: ExportRequests
 beforeEach(async () => {
   site = createExportRequests()
   await site.kickOff('/$export?_type=Patient')
-  site.audited.length = site.told.length = 0
+  site.audited.length = site.workflowCalls.length = 0
 })
 
-const poll = (more = {}) => site.ask('GET', '/export/job-1', { headers: { accept: 'application/json' }, ...more })
-const cancel = (more = {}) => site.ask('DELETE', '/export/job-1', more)
+const poll = (more = {}) => site.send('GET', '/export/job-1', { headers: { accept: 'application/json' }, ...more })
+const cancel = (more = {}) => site.send('DELETE', '/export/job-1', more)
 const files = [
   { name: 'Patient', kind: 'output', type: 'Patient', count: 2, size: 100 },
   { name: 'error', kind: 'error', type: 'OperationOutcome', count: 1, size: 10 },
@@ -50,10 +50,10 @@ describe('A poll', () => {
   })
 
   it('shows only a percentage to a client without full access', async () => {
-    await site.kickOff('/$export', { who: { scopes: ['system/Patient.rs'] } })
+    await site.kickOff('/$export', { caller: { scopes: ['system/Patient.rs'] } })
     await site.change('job-2', { total: 10_000 })
     await site.rows.change(segmentRowsOf('job-2'), 's-1', () => ({ seen: 1_234 }))
-    expect((await site.ask('GET', '/export/job-2')).headers['x-progress']).toBe('12%')
+    expect((await site.send('GET', '/export/job-2')).headers['x-progress']).toBe('12%')
   })
 
   it('gets a Retry-After that grows with the age of the job', async () => {
@@ -86,10 +86,10 @@ describe('A poll', () => {
     await site.kickOff('/$export?_since=2030-01-01T00:00:00Z')
     const deleted = { name: 'deleted', kind: 'deleted', type: 'Bundle', count: 3, size: 1 } as const
     await site.change('job-2', { state: 'complete', ended: NOW, files: [deleted] })
-    const { body } = await site.ask('GET', '/export/job-2')
+    const { body } = await site.send('GET', '/export/job-2')
     expect([body.output, body.error, body.deleted]).toEqual([[], [], [{ type: 'Bundle', url: expect.any(String), count: 3 }]])
     await site.change('job-2', { files: [] })
-    expect((await site.ask('GET', '/export/job-2')).body.deleted).toEqual([])
+    expect((await site.send('GET', '/export/job-2')).body.deleted).toEqual([])
   })
 
   it('returns the reason of a failed job', async () => {
@@ -119,7 +119,7 @@ it.each([
     expect([polled.status, ended.status, polled.body.resourceType]).toEqual([status, status, 'OperationOutcome'])
     expect(polled.headers).not.toHaveProperty('x-progress')
   }
-  expect([await site.job('job-1'), site.told]).toMatchObject([{ state: 'complete' }, []])
+  expect([await site.job('job-1'), site.workflowCalls]).toMatchObject([{ state: 'complete' }, []])
   expect(await site.job('job-1')).not.toHaveProperty('retrieved')
 })
 
@@ -150,7 +150,7 @@ it('the same client can use another token with any scopes', async () => {
 describe('Cancelling a job', () => {
   it('stops a running job, which is then answered 404', async () => {
     const { status, text } = await cancel()
-    expect([status, text, site.told]).toEqual([202, '', ['stop job-1-1']])
+    expect([status, text, site.workflowCalls]).toEqual([202, '', ['stop job-1-1']])
     expect(await site.job('job-1')).toMatchObject({ state: 'stopped', ended: NOW })
     const [polled, again] = [await poll(), await cancel()]
     expect([polled.status, again.status, polled.body.resourceType]).toEqual([404, 404, 'OperationOutcome'])
@@ -175,5 +175,5 @@ describe('Cancelling a job', () => {
 })
 
 it.each(['/export/never', '/export/..%2F..%2Fexports', `/export/${'x'.repeat(300)}`, '/export/%00'])('%s is answered 404', async (path) => {
-  expect([(await site.ask('GET', path)).status, (await site.ask('DELETE', path)).status]).toEqual([404, 404])
+  expect([(await site.send('GET', path)).status, (await site.send('DELETE', path)).status]).toEqual([404, 404])
 })

@@ -11,15 +11,15 @@ export function expectOutcome(answer: TestResponse, ...statuses: readonly number
 }
 
 /** Expects the kick-off to be rejected. Cancels the export if it started. */
-export async function expectRejected(site: Site, level: ExportLevel, query = {}, asked: RequestContent = {}): Promise<void> {
-  const answer = await site.kickOff(level, query, asked)
+export async function expectRejected(site: Site, level: ExportLevel, query = {}, content: RequestContent = {}): Promise<void> {
+  const answer = await site.kickOff(level, query, content)
   if (answer.status === 202) await site.cancel(answer)
   expectOutcome(answer, 400, 401, 403, 406)
 }
 
 /** Expects the kick-off to be accepted, and cancels the export. */
-export async function expectAccepted(site: Site, level: ExportLevel, query = {}, asked: RequestContent = {}): Promise<void> {
-  const answer = await site.kickOff(level, query, asked)
+export async function expectAccepted(site: Site, level: ExportLevel, query = {}, content: RequestContent = {}): Promise<void> {
+  const answer = await site.kickOff(level, query, content)
   await site.cancel(answer)
   expectStarted(answer)
 }
@@ -34,10 +34,10 @@ export async function withExport(
   site: Site,
   level: ExportLevel,
   query = {},
-  asked: RequestContent = {},
+  content: RequestContent = {},
   use?: (manifest: Tree) => Promise<void>,
 ): Promise<void> {
-  const answer = await site.kickOff(level, query, asked)
+  const answer = await site.kickOff(level, query, content)
   try {
     expectStarted(answer)
     const { status, headers, body } = await site.finished(answer)
@@ -52,14 +52,14 @@ const WHOLE = new WeakMap<Site, Map<ExportLevel, Promise<Tree>>>()
 
 /** Passes the manifest of a complete export of a level to `use`. All rows share one export per level. */
 export async function withLevelExport(site: Site, level: ExportLevel, use: (manifest: Tree) => Promise<void>): Promise<void> {
-  const known = WHOLE.get(site) ?? new Map<ExportLevel, Promise<Tree>>()
-  WHOLE.set(site, known)
-  if (!known.has(level))
-    known.set(
+  const exports = WHOLE.get(site) ?? new Map<ExportLevel, Promise<Tree>>()
+  WHOLE.set(site, exports)
+  if (!exports.has(level))
+    exports.set(
       level,
       site.kickOff(level).then(async (answer) => (await site.finished(answer)).body),
     )
-  await use((await known.get(level))!)
+  await use((await exports.get(level))!)
 }
 
 export const parametersContent = (...parameter: readonly Tree[]): RequestContent => ({ body: { resourceType: 'Parameters', parameter } })

@@ -33,7 +33,7 @@ const rowsOf = (level: ExportLevel): readonly KitRow[] => {
   const kit = (test: string) => `bdt/${level}: ${test}`
   const both = (test: string, holds: string, name: string, value: string, check: typeof expectRejected): readonly KitRow[] =>
     bothWays(name, value).map(
-      ([method, query, asked]): KitRow => [kit(test), `${holds}, by ${method}`, (site) => check(site, level, query, asked)],
+      ([method, query, content]): KitRow => [kit(test), `${holds}, by ${method}`, (site) => check(site, level, query, content)],
     )
   return [
     ...(['accept', 'prefer'] as const).flatMap((header): readonly KitRow[] => [
@@ -79,13 +79,13 @@ const rowsOf = (level: ExportLevel): readonly KitRow[] => {
     ),
     ...both('Handles _typeFilter', 'one it can use', '_typeFilter', 'Patient?gender=male', expectAccepted),
     ...bothWays('_elements', 'id,Patient.meta').map(
-      ([method, query, asked]): KitRow => [
+      ([method, query, content]): KitRow => [
         kit('Accepts _elements'),
         `each line has them, and says that it is not all, by ${method}`,
         (site) => {
           const more =
-            asked.body === undefined ? asked : parametersContent(...(asked.body as Tree).parameter, textParameter('_type', 'Patient'))
-          const type = asked.body === undefined ? { _type: 'Patient' } : {}
+            content.body === undefined ? content : parametersContent(...(content.body as Tree).parameter, textParameter('_type', 'Patient'))
+          const type = content.body === undefined ? { _type: 'Patient' } : {}
           return withExport(site, level, { ...query, ...type }, more, async (manifest) => subsetted(await site.lines(manifest)))
         },
       ],
@@ -154,7 +154,7 @@ const STATUS: readonly KitRow[] = [
       const poll = await site.finished({ ...kickOff, headers: kickOff.headers })
       expect(poll.status).toBe(200)
       const again = await site.kickOff('system', { _type: 'Patient' })
-      const first = await site.ask('GET', again.headers.get('content-location') ?? '', {}, await site.tokenFor('system/*.rs'))
+      const first = await site.send('GET', again.headers.get('content-location') ?? '', {}, await site.tokenFor('system/*.rs'))
       await site.cancel(kickOff)
       await site.cancel(again)
       expect([200, 202]).toContain(first.status)
@@ -225,7 +225,7 @@ const DOWNLOAD: readonly KitRow[] = [
     (site) =>
       withExport(site, 'system', { _type: 'Patient' }, {}, async ({ requiresAccessToken, output }) => {
         expect(requiresAccessToken).toBe(false)
-        expect((await site.ask('GET', output[0].url)).status).toBe(200)
+        expect((await site.send('GET', output[0].url)).status).toBe(200)
       }),
   ],
   [
@@ -233,7 +233,7 @@ const DOWNLOAD: readonly KitRow[] = [
     'NDJSON, each line JSON',
     (site) =>
       withExport(site, 'system', { _type: 'Patient' }, {}, async (manifest) => {
-        const { headers } = await site.ask('GET', manifest.output[0].url)
+        const { headers } = await site.send('GET', manifest.output[0].url)
         expect(headers.get('content-type')).toBe('application/fhir+ndjson')
         expect((await site.lines(manifest)).map(({ id }) => id).toSorted()).toEqual(['1', '2'])
       }),
@@ -247,8 +247,8 @@ const DOWNLOAD: readonly KitRow[] = [
         expect(attachments.filter(({ data, url }: Tree) => (data === undefined) === (url === undefined))).toEqual([])
         const [{ url }] = attachments.filter(({ url }: Tree) => url !== undefined)
         expect(url).toBe(`${SERVER_URL}/Binary/scan`)
-        expect((await site.ask('GET', url, {}, await site.tokenFor('system/Binary.rs'))).status).toBe(200)
-        expectOutcome(await site.ask('GET', url), 401)
+        expect((await site.send('GET', url, {}, await site.tokenFor('system/Binary.rs'))).status).toBe(200)
+        expectOutcome(await site.send('GET', url), 401)
       }),
   ],
   [
@@ -257,9 +257,9 @@ const DOWNLOAD: readonly KitRow[] = [
     async (site) => {
       const kickOff = await site.kickOff('system', { _type: 'Patient' })
       const { body } = await site.finished(kickOff)
-      expect((await site.ask('GET', body.output[0].url)).status).toBe(200)
+      expect((await site.send('GET', body.output[0].url)).status).toBe(200)
       await site.cancel(kickOff)
-      expectOutcome(await site.ask('GET', body.output[0].url), 404)
+      expectOutcome(await site.send('GET', body.output[0].url), 404)
     },
   ],
 ]
@@ -271,7 +271,7 @@ const METADATA: readonly KitRow[] = [
     'bdt/The CapabilityStatement instantiates the bulk-data CapabilityStatement',
     'by its canonical URL',
     async (site) =>
-      expect((await site.ask('GET', 'metadata')).body.instantiates).toContain(
+      expect((await site.send('GET', 'metadata')).body.instantiates).toContain(
         'http://hl7.org/fhir/uv/bulkdata/CapabilityStatement/bulk-data',
       ),
   ],
@@ -279,7 +279,7 @@ const METADATA: readonly KitRow[] = [
     'bdt/Includes the token endpoint in the CapabilityStatement',
     'in the extension oauth-uris',
     async (site) => {
-      const { security } = (await site.ask('GET', 'metadata')).body.rest[0]
+      const { security } = (await site.send('GET', 'metadata')).body.rest[0]
       const uris = security.extension.find(({ url }: Tree) => url.endsWith('/oauth-uris')).extension
       expect(uris).toContainEqual({ url: 'token', valueUri: `${SERVER_URL}/auth/token` })
     },
@@ -288,9 +288,9 @@ const METADATA: readonly KitRow[] = [
     'bdt/Check if the operations are defined in the CapabilityStatement',
     'each by the name BDT calls it',
     async (site) => {
-      const { operation, resource } = (await site.ask('GET', 'metadata')).body.rest[0]
-      const of = (type: string) => names(resource.find((each: Tree) => each.type === type).operation)
-      expect([names(operation), of('Patient'), of('Group')]).toEqual([
+      const { operation, resource } = (await site.send('GET', 'metadata')).body.rest[0]
+      const operationsOf = (type: string) => names(resource.find((each: Tree) => each.type === type).operation)
+      expect([names(operation), operationsOf('Patient'), operationsOf('Group')]).toEqual([
         expect.arrayContaining(['export']),
         expect.arrayContaining(['patient-export']),
         expect.arrayContaining(['group-export']),

@@ -14,12 +14,12 @@ const NOTHING = {
   ...{ rest: [{ operation: [], resource: [], security: { extension: [] } }] },
 }
 
-const refusing: Site['ask'] = async () => answerOf(400, REFUSAL)
+const refusing: Site['send'] = async () => answerOf(400, REFUSAL)
 
-const taking: Site['ask'] = async (method, url) =>
+const taking: Site['send'] = async (method, url) =>
   url.includes('$export') || method === 'DELETE'
     ? answerOf(202, undefined, { 'content-location': `${SERVER_URL}/export/any` })
     : answerOf(200, NOTHING)
 
 /** Creates a new server for each row. */
-export const FAULTY_SITES: readonly (() => Site)[] = [refusing, taking].map((ask) => () => siteOf(ask, async () => 'token', 'token'))
+export const FAULTY_SITES: readonly (() => Site)[] = [refusing, taking].map((send) => () => siteOf(send, async () => 'token', 'token'))

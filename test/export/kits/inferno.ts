@@ -9,7 +9,7 @@ const levels = Object.keys(EXPORT_PATHS) as ExportLevel[]
 const GUIDE = 'http://hl7.org/fhir/uv/bulkdata/OperationDefinition'
 
 const operationsOf = async (site: Site, level: ExportLevel): Promise<readonly Tree[]> => {
-  const [rest] = (await site.ask('GET', 'metadata')).body.rest
+  const [rest] = (await site.send('GET', 'metadata')).body.rest
   const type = { system: undefined, patient: 'Patient', group: 'Group' }[level]
   return (type === undefined ? rest : rest.resource.find((each: Tree) => each.type === type)).operation
 }
@@ -125,7 +125,7 @@ const ATTESTED: readonly KitRow[] = [
       withExport(site, 'system', { _type: 'Organization' }, {}, async ({ transactionTime: _since }) => {
         const body = { resourceType: 'Organization', id: 'new', name: 'New' }
         const token = await site.tokenFor('system/*.cruds')
-        await site.ask('PUT', 'Organization/new', { headers: { 'content-type': 'application/fhir+json' }, body }, token)
+        await site.send('PUT', 'Organization/new', { headers: { 'content-type': 'application/fhir+json' }, body }, token)
         await withExport(site, 'system', { _since }, {}, async (manifest) => {
           const lines = await site.lines(manifest)
           expect(lines.map(({ resourceType, id }) => `${resourceType}/${id}`)).toEqual(['Organization/new'])
@@ -138,9 +138,9 @@ const ATTESTED: readonly KitRow[] = [
     async (site) => {
       const token = await site.tokenFor('system/*.cruds')
       const body = { resourceType: 'Location', id: 'passing' }
-      await site.ask('PUT', 'Location/passing', { headers: { 'content-type': 'application/fhir+json' }, body }, token)
+      await site.send('PUT', 'Location/passing', { headers: { 'content-type': 'application/fhir+json' }, body }, token)
       await withExport(site, 'system', { _type: 'Location' }, {}, async ({ transactionTime: _since }) => {
-        await site.ask('DELETE', 'Location/passing', {}, token)
+        await site.send('DELETE', 'Location/passing', {}, token)
         await withExport(site, 'system', { _type: 'Location', _since }, {}, async ({ output, deleted }) => {
           for (const item of deleted) expectEntry(item, 'Bundle')
           const bundles = await site.lines({ output: deleted })
@@ -176,7 +176,7 @@ const ATTESTED: readonly KitRow[] = [
         const lines = await site.lines(manifest)
         const token = await site.tokenFor('system/*.rs')
         for (const line of lines.slice(0, 5))
-          expect((await site.ask('GET', `${line.resourceType}/${line.id}`, {}, token)).body).toEqual(line)
+          expect((await site.send('GET', `${line.resourceType}/${line.id}`, {}, token)).body).toEqual(line)
         expect(new Set(lines.map(({ resourceType, id }) => `${resourceType}/${id}`)).size).toBe(lines.length)
       }),
   ],
@@ -197,7 +197,7 @@ const ATTESTED: readonly KitRow[] = [
     'a file that cannot be had is a 4xx',
     (site) =>
       withExport(site, 'system', { _type: 'Patient' }, {}, async ({ output }) =>
-        expectOutcome(await site.ask('GET', output[0].url.replace('signature=', 'signature=x')), 403),
+        expectOutcome(await site.send('GET', output[0].url.replace('signature=', 'signature=x')), 403),
       ),
   ],
 ]

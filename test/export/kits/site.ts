@@ -30,12 +30,12 @@ export type RequestContent = { readonly headers?: Readonly<Record<string, string
 
 export type Site = {
   /** Sends a request. `url`: absolute, or below the base. Without a token the request is anonymous. */
-  readonly ask: (method: string, url: string, asked?: RequestContent, token?: string) => Promise<TestResponse>
-  /** Starts an export as the kits do; `asked` changes or omits parts of the request. Uses POST if there is a body. */
+  readonly send: (method: string, url: string, content?: RequestContent, token?: string) => Promise<TestResponse>
+  /** Starts an export as the kits do; `content` changes or omits parts of the request. Uses POST if there is a body. */
   readonly kickOff: (
     level: ExportLevel,
     query?: Readonly<Record<string, string | readonly string[]>>,
-    asked?: RequestContent,
+    content?: RequestContent,
   ) => Promise<TestResponse>
   /** Polls until the export is no longer under way. */
   readonly finished: (kickOff: TestResponse) => Promise<TestResponse>
@@ -68,7 +68,7 @@ export async function openSite(): Promise<Site> {
   await addClient(ports, { id: 'kit', ...common, authentication: { kind: 'keys', keys: [pair.jwk] }, scopes: ['system/*.cruds'] })
   const { embedded, base } = await startServer({ FHIR_ACCESS: 'token' }, folder)
   runAtEnd(() => embedded.close())
-  const ask: Site['ask'] = async (method, url, { headers = {}, body } = {}, token) => {
+  const send: Site['send'] = async (method, url, { headers = {}, body } = {}, token) => {
     const absolute = url.startsWith('http') ? url : `${SERVER_URL}/${url}`
     if (!absolute.startsWith(`${SERVER_URL}/`)) throw new Error(`${url} is not of the server`)
     const sent = Object.entries({ ...(token === undefined ? {} : { authorization: `Bearer ${token}` }), ...headers })
@@ -84,12 +84,12 @@ export async function openSite(): Promise<Site> {
   const tokenFor = async (scope: string): Promise<string> => {
     const claims = { aud: `${SERVER_URL}/auth/token`, exp: Math.floor(Date.now() / 1000) + 300 }
     const form = { ...assertionFormOf(signAssertion(pair, 'kit', Date.now(), { claims })), scope }
-    return (await ask('POST', 'auth/token', { body: new URLSearchParams(form) })).body.access_token
+    return (await send('POST', 'auth/token', { body: new URLSearchParams(form) })).body.access_token
   }
   const token = await tokenFor('system/*.cruds')
-  const loaded = await ask('POST', `${SERVER_URL}/`, { headers: JSON_BODY, body: bundleOf([...RECORD, ...MORE]) }, token)
+  const loaded = await send('POST', `${SERVER_URL}/`, { headers: JSON_BODY, body: bundleOf([...RECORD, ...MORE]) }, token)
   if (loaded.status !== 200) throw new Error(`The record was not loaded: ${loaded.text}`)
-  return siteOf(ask, tokenFor, token)
+  return siteOf(send, tokenFor, token)
 }
 
 const JSON_BODY = { 'content-type': 'application/fhir+json' }
@@ -99,10 +99,10 @@ const bundleOf = (resources: readonly Tree[]): Tree => ({
   entry: resources.map((resource) => ({ resource, request: { method: 'PUT', url: `${resource.resourceType}/${resource.id}` } })),
 })
 
-export function siteOf(ask: Site['ask'], tokenFor: Site['tokenFor'], token: string): Site {
+export function siteOf(send: Site['send'], tokenFor: Site['tokenFor'], token: string): Site {
   const locationOf = ({ headers }: TestResponse): string => headers.get('content-location') ?? `${SERVER_URL}/export/none`
   const site: Site = {
-    ask,
+    send,
     tokenFor,
     kickOff(level, query = {}, { headers = {}, body } = {}) {
       const search = new URLSearchParams(
@@ -112,16 +112,16 @@ export function siteOf(ask: Site['ask'], tokenFor: Site['tokenFor'], token: stri
       const usual = { accept: 'application/fhir+json', prefer: 'respond-async', ...(body === undefined ? {} : JSON_BODY) }
       const sent = { headers: { ...usual, ...headers }, ...(body === undefined ? {} : { body }) }
       const isAnonymous = Object.hasOwn(headers, 'authorization')
-      return ask(body === undefined ? 'GET' : 'POST', url, sent, isAnonymous ? undefined : token)
+      return send(body === undefined ? 'GET' : 'POST', url, sent, isAnonymous ? undefined : token)
     },
     finished(kickOff) {
-      const poll = () => ask('GET', locationOf(kickOff), { headers: { accept: 'application/json' } }, token)
+      const poll = () => send('GET', locationOf(kickOff), { headers: { accept: 'application/json' } }, token)
       return eventually(poll, { until: ({ status }) => status !== 202, every: 20 })
     },
-    cancel: (kickOff) => ask('DELETE', locationOf(kickOff), { headers: { accept: 'application/json' } }, token),
+    cancel: (kickOff) => send('DELETE', locationOf(kickOff), { headers: { accept: 'application/json' } }, token),
     async lines({ output }, type) {
-      const wanted = output.filter((file: Tree) => type === undefined || file.type === type)
-      const files: TestResponse[] = await Promise.all(wanted.map(({ url }: Tree) => ask('GET', url)))
+      const matching = output.filter((file: Tree) => type === undefined || file.type === type)
+      const files: TestResponse[] = await Promise.all(matching.map(({ url }: Tree) => send('GET', url)))
       return files.flatMap(({ text }) =>
         text
           .split('\n')

@@ -65,13 +65,13 @@ beforeEach(() => {
   here = site()
 })
 
-const keysThere = (): readonly string[] => [...here.copier.there.keys()]
+const keysThere = (): readonly string[] => [...here.copier.copies.keys()]
 function expectWhole(folder = FOLDER): void {
   for (const [name, size] of Object.entries(SIZES)) {
-    const { bytes, contentType } = here.copier.there.get(`lake/${folder}${name}.ndjson`)!
+    const { bytes, contentType } = here.copier.copies.get(`lake/${folder}${name}.ndjson`)!
     expect([name, Buffer.from(bytes).equals(textOf(name, size)), contentType]).toEqual([name, true, 'application/fhir+ndjson'])
   }
-  const { bytes, contentType } = here.copier.there.get(`lake/${folder}manifest.json`)!
+  const { bytes, contentType } = here.copier.copies.get(`lake/${folder}manifest.json`)!
   const manifest = JSON.parse(new TextDecoder().decode(bytes))
   expect([contentType, manifest.output.map(({ url }: { url: string }) => url)]).toEqual([
     'application/json',

@@ -44,7 +44,7 @@ async function exported(of: Asked, versions: readonly ResourceVersion[] = ALL, b
     types: new Set(exportTypesOf(job, SETTINGS).types),
     jobScope: {
       ...(of.patients === undefined ? {} : { patients: new Set(of.patients) }),
-      ...{ added: new Set(of.added), filters: of.filters ?? new Map(), told: [], isLookedUp: false },
+      ...{ added: new Set(of.added), filters: of.filters ?? new Map(), messages: [], isLookedUp: false },
     },
     judge: { access, reading: TEST_SEARCH_CONTEXT, expressions: () => EXPRESSIONS, current: async () => undefined },
     ownership: {
@@ -144,22 +144,22 @@ describe('The types of an export', () => {
         ...SETTINGS,
         groupTypes: ['Patient', 'Device'],
       })
-    expect(of('group')).toMatchObject({ types: ['Patient', 'Device'], told: [] })
+    expect(of('group')).toMatchObject({ types: ['Patient', 'Device'], messages: [] })
     expect(of('patient').types).toEqual(expect.arrayContaining(['Patient', 'Observation', 'Device']))
     expect(of('patient').types).not.toContain('Organization')
     expect(of('system').types).toContain('Organization')
     expect(of('patient', ['Organization', 'Patient'])).toMatchObject({
       types: ['Patient'],
-      told: [expect.stringContaining('Organization')],
+      messages: [expect.stringContaining('Organization')],
     })
     expect(of('system', ['Patient', 'Device'], accessBy('system/Device.rs'))).toMatchObject({
       types: ['Device'],
-      told: ['_type names Patient, which is out of scope'],
+      messages: ['_type names Patient, which is out of scope'],
     })
     for (const letter of ['r', 's'])
       expect(of('system', ['Patient'], accessBy(`system/Patient.${letter}`))).toMatchObject({
         types: [],
-        told: ['_type names Patient, which is out of scope'],
+        messages: ['_type names Patient, which is out of scope'],
       })
   })
 
@@ -174,7 +174,7 @@ describe('The types of an export', () => {
     expect(of('patient').types).toContain('Group')
     expect(of('group', {}, ['Group', 'Patient'])).toMatchObject({
       types: ['Patient'],
-      told: [expect.stringContaining('its members are other people')],
+      messages: [expect.stringContaining('its members are other people')],
     })
   })
 

@@ -37,15 +37,15 @@ export function casesOf(all: ReadonlyMap<string, Tree> = seeds()): readonly Case
 /** One of each kind in turn, each time of the seed and the element that were taken least. */
 export function spread<Each extends Case>(candidates: readonly Each[], count: number): readonly Each[] {
   const kinds = [...Map.groupBy(candidates, ({ kind }) => kind).values()].map((list) => [...list])
-  const taken = new Map<string, number>()
-  const weight = ({ seed, element }: Each): number => (taken.get(seed) ?? 0) + 3 * (taken.get(element) ?? 0)
+  const counts = new Map<string, number>()
+  const weight = ({ seed, element }: Each): number => (counts.get(seed) ?? 0) + 3 * (counts.get(element) ?? 0)
   const chosen: Each[] = []
   for (let at = 0; chosen.length < count && kinds.some(({ length }) => length > 0); at++) {
     const kind = kinds[at % kinds.length]!
     if (kind.length === 0) continue
     const least = kind.reduce((best, each) => (weight(each) < weight(best) ? each : best))
     kind.splice(kind.indexOf(least), 1)
-    for (const name of [least.seed, least.element]) taken.set(name, (taken.get(name) ?? 0) + 1)
+    for (const name of [least.seed, least.element]) counts.set(name, (counts.get(name) ?? 0) + 1)
     chosen.push(least)
   }
   return chosen

@@ -5,17 +5,17 @@ import { PACKAGE, readPackage, type Tree } from './definitions.ts'
 
 export type Code = { readonly system: string; readonly code: string }
 
-const KNOWN = new Map<string, readonly Code[]>()
+const CACHE = new Map<string, readonly Code[]>()
 
 /** Empty where its codes are not all listed. */
 export function codesOf(valueSet: string): readonly Code[] {
-  const known = KNOWN.get(valueSet)
-  if (known !== undefined) return known
+  const cached = CACHE.get(valueSet)
+  if (cached !== undefined) return cached
   const file = `ValueSet-${valueSet.slice(valueSet.lastIndexOf('/') + 1)}.json`
   const compose = existsSync(join(PACKAGE, file)) ? readPackage(file).compose : undefined
   const parts: (readonly Code[])[] = compose?.exclude === undefined ? (compose?.include ?? []).map(included) : []
   const codes = parts.every(({ length }) => length > 0) ? parts.flat() : []
-  KNOWN.set(valueSet, codes)
+  CACHE.set(valueSet, codes)
   return codes
 }
 

@@ -30,8 +30,8 @@ const FHIR_TYPE = 'http://hl7.org/fhir/StructureDefinition/structuredefinition-f
 
 /** Resource.id is an `id`; the definitions of R4 say `string`. https://hl7.org/fhir/R4/resource.html#id */
 function typeOf(isIdOfResource: boolean, { code, targetProfile = [], profile = [], extension = [] }: Tree): Type {
-  const said = extension.find(({ url }: Tree) => url === FHIR_TYPE)?.valueUrl
-  return { code: isIdOfResource ? 'id' : (said ?? code), targets: targetProfile.map(nameOf), profiles: profile.map(nameOf) }
+  const declared = extension.find(({ url }: Tree) => url === FHIR_TYPE)?.valueUrl
+  return { code: isIdOfResource ? 'id' : (declared ?? code), targets: targetProfile.map(nameOf), profiles: profile.map(nameOf) }
 }
 
 const nameOf = (url: string): string => url.slice(url.lastIndexOf('/') + 1)
@@ -72,8 +72,8 @@ const MEMBERS = new Map<string, ReadonlyMap<string, Member>>()
 
 /** `at`: a type, or the path of an element that has its own members. */
 export function membersAt(at: string): ReadonlyMap<string, Member> {
-  const known = MEMBERS.get(at)
-  if (known !== undefined) return known
+  const cached = MEMBERS.get(at)
+  if (cached !== undefined) return cached
   const members = new Map((CHILDREN.get(at) ?? []).flatMap(formsOf).map((member) => [member.key, member] as const))
   MEMBERS.set(at, members)
   return members

@@ -16,7 +16,7 @@ const row = (breaks: Change | ((value: Tree) => Change), holds: Change | ((value
 
 const text = (content: string): Tree => ({ status: 'generated', div: content })
 const XHTML = 'xmlns="http://www.w3.org/1999/xhtml"'
-const HELD = { reference: '#nowhere' }
+const MISSING_TARGET = { reference: '#nowhere' }
 const UCUM = 'http://unitsofmeasure.org'
 const OPTION = [{ valueString: 'some' }]
 
@@ -44,7 +44,7 @@ const RECIPES: Readonly<Record<string, Recipe | readonly Recipe[]>> = {
   ),
   'rat-1': row({ numerator: { value: 1 }, denominator: undefined }, { numerator: { value: 1 }, denominator: { value: 2 } }),
   'rng-2': row({ low: { value: 5 }, high: { value: 4 } }, { low: { value: 4 }, high: { value: 4 } }),
-  'ref-1': row(HELD, { reference: undefined, display: 'some' }),
+  'ref-1': row(MISSING_TARGET, { reference: undefined, display: 'some' }),
   'age-1': row({ value: -5, unit: undefined, system: UCUM, code: 'a' }, { value: 5, system: UCUM, code: 'a' }),
   'drt-1': row({ value: undefined, system: UCUM, code: 'h' }, { value: 5, system: UCUM, code: 'h' }),
   'ext-1': [
@@ -222,14 +222,14 @@ export const invariant: Breaker = (resource, found) =>
 /** Wherever the definitions say the rule. */
 function broken(key: string, recipe: Recipe, resource: Tree, { hosts }: PlacesAndHosts): readonly Candidate[] {
   if (key.startsWith('txt') || key === 'ext-1')
-    return membersAt(resource.resourceType).has('text') && resource.extension === undefined ? [made(key, recipe, hosts[0]!)] : []
-  return hosts.filter((host) => isFirst(host) && says(host, key)).map((host) => made(key, recipe, host))
+    return membersAt(resource.resourceType).has('text') && resource.extension === undefined ? [candidateOf(key, recipe, hosts[0]!)] : []
+  return hosts.filter((host) => isFirst(host) && says(host, key)).map((host) => candidateOf(key, recipe, host))
 }
 
 const says = ({ at }: Host, key: string): boolean =>
   definitionAt(at)?.constraints.includes(key) === true || (key === 'ref-1' && at === 'Reference')
 
-function made(key: string, { breaks, holds }: Recipe, { path, value, at }: Host): Candidate {
+function candidateOf(key: string, { breaks, holds }: Recipe, { path, value, at }: Host): Candidate {
   return { kind: key, element: at, break: patches(path, breaks(value), value), neighbour: patches(path, holds(value), value) }
 }
 

@@ -42,10 +42,10 @@ function itemsOf(path: Path, value: unknown): readonly Item[] {
 function belongs({ elements }: Profile, id: string, item: Tree): boolean {
   const type = elements.find((each) => each.id === id)?.type?.[0]
   if (type?.code === 'Extension') return item.url === type.profile?.[0]
-  const said = elements.filter((each) => (each.id === id || each.id.startsWith(`${id}.`)) && fixedOrPatternOf(each) !== undefined)
+  const fixedElements = elements.filter((each) => (each.id === id || each.id.startsWith(`${id}.`)) && fixedOrPatternOf(each) !== undefined)
   return (
-    said.length > 0 &&
-    said.every((each) =>
+    fixedElements.length > 0 &&
+    fixedElements.every((each) =>
       found(
         item,
         each.id

@@ -98,13 +98,15 @@ export const requiredMissing: Breaker = (_, { places }) =>
   places.filter(isFirst).flatMap((place): readonly Candidate[] => {
     const { member, path, value, host } = place
     if (!isRequired(member)) return []
-    const gone = [removalPatch(path)]
+    const removals = [removalPatch(path)]
     const element = member.definition.path
     const kind = isChoice(member) ? 'choice' : member.at === undefined ? 'primitive' : host.path.length === 0 ? 'object' : 'object within'
     const neighbour = neighbourOfMissing(place)
     if (neighbour === undefined) return []
     const onlyExtension = { kind: 'list of none', element, break: [putPatch(path, [])], neighbour }
-    return Array.isArray(value) ? [{ kind, element, break: gone, neighbour }, onlyExtension] : [{ kind, element, break: gone, neighbour }]
+    return Array.isArray(value)
+      ? [{ kind, element, break: removals, neighbour }, onlyExtension]
+      : [{ kind, element, break: removals, neighbour }]
   })
 
 function neighbourOfMissing(place: Place): readonly Patch[] | undefined {

@@ -10,23 +10,23 @@ export const US_CORE = 'http://hl7.org/fhir/us/core/StructureDefinition/'
 
 export type ProfiledCase = Case & { readonly profile: string }
 
-type Given = {
+type BreakerInput = {
   readonly profile: Profile
   readonly resource: Tree
   readonly typeOf: (url: string) => string
   readonly definitionOf: (url: string) => Profile | undefined
 }
-type Breaker = (given: Given, element: Tree) => readonly Candidate[]
+type Breaker = (input: BreakerInput, element: Tree) => readonly Candidate[]
 
 /** An id beside what is there changes nothing. */
-const named = ({ path, value }: Item): readonly Patch[] =>
+const patchesOf = ({ path, value }: Item): readonly Patch[] =>
   typeof value === 'object'
     ? [putPatch([...path, 'id'], 'some-id')]
     : [putPatch([...path.slice(0, -1), `_${path.at(-1)}`], { id: 'some-id' })]
 
 const isPlain = ({ path, value }: Item): boolean => typeof value === 'object' || typeof path.at(-1) === 'string'
 
-const present = ({ profile, resource }: Given, { id }: Tree): readonly Holder[] =>
+const present = ({ profile, resource }: BreakerInput, { id }: Tree): readonly Holder[] =>
   id.includes('.') ? holdersOf(profile, id, resource).filter(({ items }) => items.length > 0 && isPlain(items[0]!)) : []
 
 const OTHER: Readonly<Record<string, Tree>> = {
@@ -38,24 +38,24 @@ const OTHER: Readonly<Record<string, Tree>> = {
 const otherItem = ({ type, path }: Tree): Tree | undefined =>
   path === 'Observation.component' ? { code: { text: 'some' }, dataAbsentReason: { text: 'some' } } : OTHER[type?.[0].code]
 
-const missingSlice: Breaker = (given, element) =>
+const missingSlice: Breaker = (input, element) =>
   element.min > 0 && isSlice(element.id) && !element.path.endsWith('[x]')
-    ? present(given, element).flatMap(({ path, key, items, value }) => {
+    ? present(input, element).flatMap(({ path, key, items, value }) => {
         const other = otherItem(element)
         if (other === undefined || items.length !== 1) return []
         const replaced = [putPatch(items[0]!.path, other)]
-        const gone = value[key].length > 1 ? [removalPatch(items[0]!.path)] : replaced
+        const removal = value[key].length > 1 ? [removalPatch(items[0]!.path)] : replaced
         const neighbour = [putPatch([...path, key, value[key].length], other)]
         return [
-          { kind: 'gone', element: element.id, break: gone, neighbour },
-          { kind: 'another instead', element: element.id, break: replaced, neighbour: named(items[0]!) },
+          { kind: 'gone', element: element.id, break: removal, neighbour },
+          { kind: 'another instead', element: element.id, break: replaced, neighbour: patchesOf(items[0]!) },
         ]
       })
     : []
 
-const sliceMax: Breaker = (given, element) =>
+const sliceMax: Breaker = (input, element) =>
   element.max === '1' && isSlice(element.id) && !element.path.endsWith('[x]')
-    ? present(given, element).flatMap(({ path, key, items, value }) => {
+    ? present(input, element).flatMap(({ path, key, items, value }) => {
         const other = otherItem(element)
         const next = [...path, key, value[key].length]
         return other === undefined
@@ -64,56 +64,59 @@ const sliceMax: Breaker = (given, element) =>
       })
     : []
 
-const required: Breaker = (given, element) =>
-  element.min > 0 && element.base?.min === 0 && !isSlice(element.id) && !isOptional(given, element)
-    ? present(given, element).map(({ path, key, items }) => ({
+const required: Breaker = (input, element) =>
+  element.min > 0 && element.base?.min === 0 && !isSlice(element.id) && !isOptional(input, element)
+    ? present(input, element).map(({ path, key, items }) => ({
         kind: 'gone',
         element: element.id,
         break: [removalPatch([...path, key])],
-        neighbour: named(items[0]!),
+        neighbour: patchesOf(items[0]!),
       }))
     : []
 
 /** Within a slice that may be missing: what is not as it says is of no slice. */
-const isOptional = ({ profile }: Given, { id }: Tree): boolean =>
+const isOptional = ({ profile }: BreakerInput, { id }: Tree): boolean =>
   profile.elements.some((each) => each.min === 0 && isSlice(each.id) && (each.id === id || id.startsWith(`${each.id}.`)))
 
-const fixedOrPattern: Breaker = (given, element) => {
-  const said = fixedOrPatternOf(element)
-  if (said === undefined || isOptional(given, element)) return []
-  return present(given, element).map(({ items: [item] }) => ({
-    kind: typeof said === 'string' ? 'a text' : 'an object',
+const fixedOrPattern: Breaker = (input, element) => {
+  const expected = fixedOrPatternOf(element)
+  if (expected === undefined || isOptional(input, element)) return []
+  return present(input, element).map(({ items: [item] }) => ({
+    kind: typeof expected === 'string' ? 'a text' : 'an object',
     element: element.id,
     break: [
-      putPatch(item!.path, typeof said === 'string' ? `${said}x` : { coding: [{ system: 'http://example.org/codes', code: 'other' }] }),
+      putPatch(
+        item!.path,
+        typeof expected === 'string' ? `${expected}x` : { coding: [{ system: 'http://example.org/codes', code: 'other' }] },
+      ),
     ],
-    neighbour: named(item!),
+    neighbour: patchesOf(item!),
   }))
 }
 
 /** Choices of the resource itself whose types the profile narrows. */
-const type: Breaker = (given, element) => {
-  const { profile } = given
+const type: Breaker = (input, element) => {
+  const { profile } = input
   if (!element.path.endsWith('[x]') || isSlice(element.id) || element.path.split('.').length !== 2) return []
   const allowed = element.type.map(({ code }: Tree) => code)
   const others = definitionAt(element.path)
     .types.map(({ code }) => code)
     .filter((code) => !allowed.includes(code) && sampleOf(code) !== undefined)
-  return present(given, element).flatMap(({ path, key, items }) =>
+  return present(input, element).flatMap(({ path, key, items }) =>
     others.slice(0, 4).map((code) => ({
       kind: `${lastOf(element.path)} ${code}`,
       element: `${profile.type}.${key}`,
       break: [removalPatch([...path, key]), putPatch([...path, formOf(element.path, code)], sampleOf(code))],
-      neighbour: named(items[0]!),
+      neighbour: patchesOf(items[0]!),
     })),
   )
 }
 
 const formOf = (path: string, code: string): string => `${lastOf(path).slice(0, -3)}${code[0]!.toUpperCase()}${code.slice(1)}`
 
-const choice: Breaker = (given, element) => {
+const choice: Breaker = (input, element) => {
   if (!element.path.endsWith('[x]') || isSlice(element.id) || element.path.split('.').length !== 2) return []
-  return present(given, element).flatMap(({ path, key, items }) =>
+  return present(input, element).flatMap(({ path, key, items }) =>
     definitionAt(element.path)
       .types.map(({ code }) => code)
       .filter((code) => sampleOf(code) !== undefined && formOf(element.path, code) !== key)
@@ -122,30 +125,32 @@ const choice: Breaker = (given, element) => {
         kind: `${lastOf(element.path)} ${code}`,
         element: element.id,
         break: [putPatch([...path, formOf(element.path, code)], sampleOf(code))],
-        neighbour: named(items[0]!),
+        neighbour: patchesOf(items[0]!),
       })),
   )
 }
 
-const binding: Breaker = (given, element) => {
+const binding: Breaker = (input, element) => {
   if (element.binding?.strength !== 'required') return []
-  return present(given, element).flatMap(({ items: [item] }) => {
-    const wrong = { system: 'http://example.org/codes', code: 'no-such-code' }
+  return present(input, element).flatMap(({ items: [item] }) => {
+    const invalid = { system: 'http://example.org/codes', code: 'no-such-code' }
     const code = element.type?.[0].code
     const broken =
-      code === 'code' ? 'no-such-code' : code === 'CodeableConcept' ? { coding: [wrong] } : code === 'Coding' ? wrong : undefined
-    return broken === undefined ? [] : [{ kind: code, element: element.id, break: [putPatch(item!.path, broken)], neighbour: named(item!) }]
+      code === 'code' ? 'no-such-code' : code === 'CodeableConcept' ? { coding: [invalid] } : code === 'Coding' ? invalid : undefined
+    return broken === undefined
+      ? []
+      : [{ kind: code, element: element.id, break: [putPatch(item!.path, broken)], neighbour: patchesOf(item!) }]
   })
 }
 
-const referenceTarget: Breaker = (given, element) => {
+const referenceTarget: Breaker = (input, element) => {
   const reference = element.type?.find(({ code }: Tree) => code === 'Reference')
-  const targets: readonly string[] = (reference?.targetProfile ?? []).map(given.typeOf)
+  const targets: readonly string[] = (reference?.targetProfile ?? []).map(input.typeOf)
   if (targets.length === 0 || targets.includes('Resource') || element.path.endsWith('[x]')) return []
   const inR4 = definitionAt(element.path)?.types.flatMap((each) => each.targets) ?? []
-  const wrong = [...inR4.filter((each) => each !== 'Resource' && !targets.includes(each)).slice(0, 1), 'Basic']
-  return present(given, element).flatMap(({ items: [item] }) =>
-    wrong.map((each) => ({
+  const invalid = [...inR4.filter((each) => each !== 'Resource' && !targets.includes(each)).slice(0, 1), 'Basic']
+  return present(input, element).flatMap(({ items: [item] }) =>
+    invalid.map((each) => ({
       kind: each === 'Basic' ? 'a type R4 does not allow' : 'a type R4 allows',
       element: element.id,
       break: [putPatch(item!.path, { reference: `${each}/some-id` })],
@@ -155,24 +160,24 @@ const referenceTarget: Breaker = (given, element) => {
 }
 
 /** What the definition of an extension that stands on the element says of its parts and its value. */
-const ownProfile: Breaker = (given, element) => {
+const ownProfile: Breaker = (input, element) => {
   const url = element.type?.[0].profile?.[0]
-  const definition = element.type?.[0].code === 'Extension' && url !== undefined ? given.definitionOf(url) : undefined
+  const definition = element.type?.[0].code === 'Extension' && url !== undefined ? input.definitionOf(url) : undefined
   if (definition === undefined || !isSlice(element.id)) return []
-  return present(given, element).flatMap(({ items: [item] }) => withinExtension(definition, item!))
+  return present(input, element).flatMap(({ items: [item] }) => withinExtension(definition, item!))
 }
 
 function withinExtension({ elements, name }: Profile, item: Item): readonly Candidate[] {
   const extension = item.value as Tree
   const key = Object.keys(extension).find((each) => each.startsWith('value'))
-  const neighbour = named(item)
+  const neighbour = patchesOf(item)
   const row = (kind: string, patches: readonly Patch[]): Candidate => ({ kind, element: `${name} ${kind}`, break: patches, neighbour })
   if (key !== undefined) {
-    const wrong = key === 'valueString' ? 'Integer' : 'String'
+    const invalid = key === 'valueString' ? 'Integer' : 'String'
     return [
       row('value of another type', [
         removalPatch([...item.path, key]),
-        putPatch([...item.path, `value${wrong}`], wrong === 'String' ? 'some text' : 5),
+        putPatch([...item.path, `value${invalid}`], invalid === 'String' ? 'some text' : 5),
       ]),
       row('no value', [removalPatch([...item.path, key])]),
       row('a part beside the value', [putPatch([...item.path, 'extension'], [EXTENSION])]),
@@ -197,15 +202,15 @@ function withinExtension({ elements, name }: Profile, item: Item): readonly Cand
     })
 }
 
-const invariant: Breaker = (given, element) => {
+const invariant: Breaker = (input, element) => {
   const keys: readonly string[] = (element.constraint ?? [])
     .filter(({ severity }: Tree) => severity === 'error')
     .map(({ key }: Tree) => key)
   const isRoot = !element.id.includes('.')
   const choices = element.path.endsWith('[x]') || isRoot
-  const focus: readonly Item[] = choices ? [{ path: [], value: given.resource }] : present(given, element).flatMap(({ items }) => items)
+  const focus: readonly Item[] = choices ? [{ path: [], value: input.resource }] : present(input, element).flatMap(({ items }) => items)
   return keys.flatMap((key) =>
-    (isSaidInVain(key, element, given) ? [] : (RECIPES[key] ?? [])).flatMap(([breaks, holds]) =>
+    (isIneffective(key, element, input) ? [] : (RECIPES[key] ?? [])).flatMap(([breaks, holds]) =>
       focus.slice(0, 1).map(({ path, value }) => ({
         kind: key,
         element: element.id,
@@ -217,7 +222,7 @@ const invariant: Breaker = (given, element) => {
 }
 
 /** us-core-3 speaks of the value of a value; a blood pressure has to have components. */
-const isSaidInVain = (key: string, { path }: Tree, { resource }: Given): boolean =>
+const isIneffective = (key: string, { path }: Tree, { resource }: BreakerInput): boolean =>
   (key === 'us-core-3' && path.includes('.')) || (key === 'vs-2' && resource.component !== undefined)
 
 const changes = (path: Item['path'], change: Tree, value: Tree): readonly Patch[] =>
@@ -251,9 +256,9 @@ export function profiledCases(
   return Object.entries(KINDS).flatMap(([category, breaker]) => {
     const candidates = seeds.flatMap(([seed, url, resource]) => {
       const profile = byUrl.get(url)!
-      const given = { profile, resource, typeOf, definitionOf: (each: string) => byUrl.get(each) }
+      const input = { profile, resource, typeOf, definitionOf: (each: string) => byUrl.get(each) }
       return profile.elements
-        .flatMap((element) => breaker(given, element))
+        .flatMap((element) => breaker(input, element))
         .map((each) => ({ category, seed, profile: url.slice(US_CORE.length), ...each }))
     })
     return spread(candidates, COUNT)

@@ -149,14 +149,14 @@ export const companion: Breaker = (_, { places }) =>
         { kind: 'of an object', element, break: [putPatch(at, Array.isArray(value) ? [{ id: 'a' }] : { id: 'a' })], neighbour: [right] },
       ]
     }
-    if (Array.isArray(value)) return ofList(at, element, value)
+    if (Array.isArray(value)) return listCandidates(at, element, value)
     const neighbour = [putPatch(at, { id: 'some-id', extension: [EXTENSION] })]
     return member.key === 'id' || member.key === 'url'
       ? []
       : COMPANIONS.map(([kind, each]) => ({ kind, element, break: [putPatch(at, each)], neighbour }))
   })
 
-function ofList(at: Place['path'], element: string, value: readonly unknown[]): readonly Candidate[] {
+function listCandidates(at: Place['path'], element: string, value: readonly unknown[]): readonly Candidate[] {
   const item = { extension: [EXTENSION] }
   const neighbour = [
     putPatch(
@@ -179,22 +179,22 @@ export const requiredBinding: Breaker = (_, { places }) =>
     const type = member.type.code
     const first = Array.isArray(value) ? [...path, 0] : path
     const item = Array.isArray(value) ? value[0] : value
-    if (type === 'code') return ofCode(element, first, String(item), codes)
+    if (type === 'code') return codeCandidates(element, first, String(item), codes)
     if (type === 'CodeableConcept' && item.coding?.[0] !== undefined)
-      return ofCoding(element, [...first, 'coding', 0], item.coding[0], codes)
-    return type === 'Coding' ? ofCoding(element, first, item, codes) : []
+      return codingCandidates(element, [...first, 'coding', 0], item.coding[0], codes)
+    return type === 'Coding' ? codingCandidates(element, first, item, codes) : []
   })
 
 type Codes = ReturnType<typeof codesOf>
 
-function ofCode(element: string, path: Place['path'], code: string, codes: Codes): readonly Candidate[] {
+function codeCandidates(element: string, path: Place['path'], code: string, codes: Codes): readonly Candidate[] {
   const neighbour = [putPatch(path, codes.find((each) => each.code !== code)?.code ?? code)]
   return ['no-such-code', code.toUpperCase(), `${code}x`]
     .filter((each) => !codes.some((known) => known.code === each))
     .map((each, i) => ({ kind: ['unknown', 'of capitals', 'misspelt'][i]!, element, break: [putPatch(path, each)], neighbour }))
 }
 
-function ofCoding(element: string, path: Place['path'], coding: Tree, codes: Codes): readonly Candidate[] {
+function codingCandidates(element: string, path: Place['path'], coding: Tree, codes: Codes): readonly Candidate[] {
   const { system, code } = codes.find((each) => each.code !== coding.code) ?? codes[0]!
   const neighbour = [putPatch(path, { system, code })]
   return [
@@ -213,7 +213,7 @@ export const referenceTarget: Breaker = (_, { places }) =>
     const { targets } = member.type
     if (member.type.code !== 'Reference' || targets.length === 0 || targets.includes('Resource')) return []
     const item = Array.isArray(value) ? [...path, 0] : path
-    const wrong = OTHERS.find((type) => !targets.includes(type))!
+    const invalid = OTHERS.find((type) => !targets.includes(type))!
     const right = targets[0]!
     const row = (kind: string, bad: Tree, good: Tree): Candidate => ({
       kind,
@@ -223,11 +223,11 @@ export const referenceTarget: Breaker = (_, { places }) =>
     })
     const base = 'https://example.org/fhir/'
     return [
-      row('relative', { reference: `${wrong}/a` }, { reference: `${right}/a` }),
-      row('absolute', { reference: `${base}${wrong}/a` }, { reference: `${base}${right}/a` }),
-      row('versioned', { reference: `${wrong}/a/_history/1` }, { reference: `${right}/a/_history/1` }),
-      row('other types', { reference: `${wrong}/a`, display: 'some' }, { reference: 'urn:uuid:05efabf0-4be2-4561-91ce-51548425acb9' }),
-      row('type that is not its', { reference: `${right}/a`, type: wrong }, { reference: `${right}/a`, type: right }),
+      row('relative', { reference: `${invalid}/a` }, { reference: `${right}/a` }),
+      row('absolute', { reference: `${base}${invalid}/a` }, { reference: `${base}${right}/a` }),
+      row('versioned', { reference: `${invalid}/a/_history/1` }, { reference: `${right}/a/_history/1` }),
+      row('other types', { reference: `${invalid}/a`, display: 'some' }, { reference: 'urn:uuid:05efabf0-4be2-4561-91ce-51548425acb9' }),
+      row('type that is not its', { reference: `${right}/a`, type: invalid }, { reference: `${right}/a`, type: right }),
     ]
   })
 
@@ -267,24 +267,24 @@ function contained(resource: Tree, places: readonly Place[]): readonly Candidate
   if (place === undefined || resource.contained !== undefined || !membersAt(resource.resourceType).has('contained')) return []
   const type = CONTAINABLE.find((each) => place.member.type.targets.includes(each))!
   const reference = putPatch([...(Array.isArray(place.value) ? [...place.path, 0] : place.path)], { reference: '#held' })
-  const held: Tree = { resourceType: type, id: 'held', ...(type === 'Organization' ? { name: 'some' } : { language: 'en' }) }
-  const neighbour = [putPatch(['contained'], [held]), reference]
+  const contained: Tree = { resourceType: type, id: 'held', ...(type === 'Organization' ? { name: 'some' } : { language: 'en' }) }
+  const neighbour = [putPatch(['contained'], [contained]), reference]
   const row = (kind: string, list: readonly unknown[], patches: readonly Patch[] = [reference]): Candidate => ({
     kind,
-    element: `${resource.resourceType}.contained`,
+    element: `${contained.resourceType}.contained`,
     break: [putPatch(['contained'], list), ...patches],
     neighbour,
   })
-  const { id: _, ...nameless } = held
+  const { id: _, ...nameless } = contained
   return [
     row('contained without id', [nameless]),
-    row('contained not referred to', [held], []),
-    row('contained in a contained one', [{ ...held, contained: [{ ...held, id: 'within' }] }]),
-    row('contained with a version', [{ ...held, meta: { versionId: '1' } }]),
-    row('contained with a time', [{ ...held, meta: { lastUpdated: '2024-01-01T00:00:00Z' } }]),
-    row('contained with a security label', [{ ...held, meta: { security: [{ code: 'R' }] } }]),
-    row('contained of no type', [{ ...held, resourceType: undefined }]),
-    row('contained of unknown type', [{ ...held, resourceType: 'Pacient' }]),
-    row('contained that is not there', [{ ...held, id: 'another' }]),
+    row('contained not referred to', [contained], []),
+    row('contained in a contained one', [{ ...contained, contained: [{ ...contained, id: 'within' }] }]),
+    row('contained with a version', [{ ...contained, meta: { versionId: '1' } }]),
+    row('contained with a time', [{ ...contained, meta: { lastUpdated: '2024-01-01T00:00:00Z' } }]),
+    row('contained with a security label', [{ ...contained, meta: { security: [{ code: 'R' }] } }]),
+    row('contained of no type', [{ ...contained, resourceType: undefined }]),
+    row('contained of unknown type', [{ ...contained, resourceType: 'Pacient' }]),
+    row('contained that is not there', [{ ...contained, id: 'another' }]),
   ]
 }
