@@ -2,7 +2,7 @@
 import type { BlobStore } from '../ports/blobs/blob-store.ts'
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
 import type { Rows } from '../ports/rows/rows.ts'
-import type { SearchIndex } from '../ports/search/search-index.ts'
+import type { Searches } from '../ports/search/search-index.ts'
 import type { ResourceReader } from '../ports/store/resource-store.ts'
 import type { SettledVersions } from '../ports/store/settled-versions.ts'
 import type { SearchContext } from '../search/search-context.ts'
@@ -12,7 +12,7 @@ export type ExportParts = {
   readonly rows: Rows
   readonly resources: Pick<ResourceReader, 'current' | 'heads' | 'versions' | 'history' | 'scan' | 'extent'> & SettledVersions
   /** Search index. It shows all commits that precede the call. */
-  readonly index: Pick<SearchIndex, 'find' | 'distinct'>
+  readonly index: Pick<Searches, 'find' | 'distinct'>
   /** Blob store of export files and temporary data. */
   readonly blobs: BlobStore
   /** Restore generation of the store. Absent: 0. */

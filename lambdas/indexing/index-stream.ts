@@ -1,7 +1,7 @@
 /** Feeds an index from a stream that delivers at least once, in order for each resource. Names the records to deliver again. */
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
 import { isFault } from '../ports/faults.ts'
-import type { SearchIndex } from '../ports/search/search-index.ts'
+import type { DocumentSink } from '../ports/search/search-index.ts'
 import { nameOf, newestVersionsOf } from '../ports/store/newest-versions.ts'
 import type { ResourceVersion } from '../ports/store/resource-store.ts'
 import type { SearchContextOf } from '../search/search-context.ts'
@@ -12,7 +12,7 @@ import { prefetchResources } from './parameter-prefetch.ts'
 export type StreamChange = { readonly sequence: string; readonly version: ResourceVersion }
 
 export type StreamParts = {
-  readonly index: Pick<SearchIndex, 'apply'>
+  readonly index: DocumentSink
   readonly reading: SearchContextOf
   readonly expressions: ExpressionRunner
   readonly onPoison: UnindexableHandler

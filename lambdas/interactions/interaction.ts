@@ -11,7 +11,7 @@ import type { BlobStore } from '../ports/blobs/blob-store.ts'
 import type { Clock } from '../ports/execution/clock.ts'
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
 import type { IndexProgress, Reindexer } from '../ports/search/index-status.ts'
-import type { SearchIndex } from '../ports/search/search-index.ts'
+import type { OutdatedParameters, Searches } from '../ports/search/search-index.ts'
 import type { Seal } from '../ports/security/seal.ts'
 import type { CommitResult, ResourceReader, UniquenessGuard, VersionKey, Write } from '../ports/store/resource-store.ts'
 import type { ParameterPairs } from '../search/query/parameter-pairs.ts'
@@ -176,9 +176,9 @@ export type Ports = {
   /** Current versions, unfiltered by access. Writes check the access themselves. */
   readonly heads: ResourceReader['heads']
   readonly writer: RequestWriter
-  readonly index: SearchIndex
+  readonly index: Searches & OutdatedParameters
   /** Creates the index for the conditional searches of one write attempt. These searches share one read of the latest writes. */
-  readonly latest: () => SearchIndex
+  readonly latest: () => Searches
   readonly clock: Clock
   readonly seal: Seal
   readonly blobs: BlobStore

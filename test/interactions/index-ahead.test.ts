@@ -18,7 +18,7 @@ for (const expected of [1, 2]) await store.commit([writeOf(patientKeyOf('a'), { 
 
 const finding = (id: string, version: number): SearchPorts =>
   ({
-    index: { find: async () => ({ hits: [{ type: 'Patient', id, version, position: {} }], more: false }) },
+    index: { find: async () => ({ hits: [{ type: 'Patient', id, version, position: {} }], more: false }), outdated: async () => [] },
     resources: visibleStoreOf(store, () => ({ evaluate: async () => [] })),
     clock: { now: () => 0, newId: () => 'id' },
     seal: {},

@@ -1,8 +1,8 @@
 /** Yields the ids of all hits of a search, page by page. */
 import type { HitPosition, Plan } from '../../ports/search/plan.ts'
-import type { SearchIndex } from '../../ports/search/search-index.ts'
+import type { Searches } from '../../ports/search/search-index.ts'
 
-export async function* findIds(index: Pick<SearchIndex, 'find'>, plan: Plan): AsyncIterable<readonly string[]> {
+export async function* findIds(index: Pick<Searches, 'find'>, plan: Plan): AsyncIterable<readonly string[]> {
   for (let after: HitPosition | undefined, isMore = true; isMore; ) {
     const { hits, more } = await index.find({ ...plan, ...(after === undefined ? {} : { after }) })
     if (hits.length > 0) yield hits.map(({ id }) => id)

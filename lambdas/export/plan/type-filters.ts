@@ -6,7 +6,7 @@ import type { Access } from '../../access/access.ts'
 import { createSearchAccess } from '../../access/search-access.ts'
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
 import { and, type Matching, type Predicate } from '../../ports/search/plan.ts'
-import type { SearchIndex } from '../../ports/search/search-index.ts'
+import type { Searches } from '../../ports/search/search-index.ts'
 import {
   type Condition,
   type FieldValueLookup,
@@ -24,7 +24,7 @@ import { findIds } from './search-ids.ts'
 /** Predicates by type. A resource must match one of them. */
 export type FilterPredicates = Readonly<Record<string, readonly Predicate[]>>
 
-type Index = Pick<SearchIndex, 'find' | 'distinct'>
+type Index = Pick<Searches, 'find' | 'distinct'>
 
 /** Hits per page of a lookup, and maximum keys in one condition. Search engines accept at most 65,536. */
 const PAGE = 10_000

@@ -9,7 +9,7 @@ import { type EntryRequest, entriesOf } from '../../interactions/bundle/entry.ts
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
 import { indexBehind } from '../../ports/faults.ts'
-import type { SearchIndex } from '../../ports/search/search-index.ts'
+import type { IndexVisibility } from '../../ports/search/search-index.ts'
 import type { Seal } from '../../ports/security/seal.ts'
 import type { VersionKey } from '../../ports/store/resource-store.ts'
 import { callerOf, type Exchange, type Step } from '../exchange.ts'
@@ -20,7 +20,7 @@ export type Consistency = 'eventual' | 'strong'
 export type TokenParts = {
   readonly seal: Seal
   readonly clock: Clock
-  readonly index: Pick<SearchIndex, 'caughtUp'>
+  readonly index: IndexVisibility
   /** The setting `consistency`: whether writes without X-Consistency wait until searches find them. */
   readonly consistency: Consistency
   /** Stores content that is too long for a header. */

@@ -5,13 +5,13 @@
 import { fhirError } from '../../fhir/outcome.ts'
 import { failurePrefixOf, type IndexProgress, type UnindexableVersionStatus } from '../../ports/search/index-status.ts'
 import type { Matching, Predicate } from '../../ports/search/plan.ts'
-import type { SearchIndex } from '../../ports/search/search-index.ts'
+import type { Searches } from '../../ports/search/search-index.ts'
 import { nameOf } from '../resources/request-key.ts'
 
 type Asked = Pick<Matching, 'types' | 'where'>
 
 /** Wraps the index. Lookups throw FhirError 403 as checkFullyEvaluated does. Hidden resources have no effect, so that none is disclosed. */
-export function fullyEvaluatedIndex(index: SearchIndex, progress: IndexProgress): SearchIndex {
+export function fullyEvaluatedIndex(index: Searches, progress: IndexProgress): Searches {
   const decided = async <Found>(asked: Matching, found: Promise<Found>): Promise<Found> => {
     const codes = ownCodesIn(asked)
     if (codes.length === 0) return found
@@ -25,9 +25,7 @@ export function fullyEvaluatedIndex(index: SearchIndex, progress: IndexProgress)
     return result
   }
   return {
-    apply: (documents) => index.apply(documents),
     explain: (plan) => index.explain(plan),
-    caughtUp: (...of) => index.caughtUp(...of),
     find: (plan) => decided(plan, index.find(plan)),
     groups: (plan) => decided(plan, index.groups(plan)),
     distinct: (matching, field, limit) => decided(matching, index.distinct(matching, field, limit)),
@@ -36,7 +34,7 @@ export function fullyEvaluatedIndex(index: SearchIndex, progress: IndexProgress)
 
 /** Returns the unindexable versions that the caller may find. */
 async function findable(
-  index: SearchIndex,
+  index: Searches,
   { tenant, access }: Matching,
   all: readonly UnindexableVersionStatus[],
 ): Promise<readonly UnindexableVersionStatus[]> {

@@ -1,17 +1,11 @@
 /** Handles an outdated index until it is rebuilt. Conditional interactions are rejected, and searches get a header with a warning. */
 import { MachineFault } from '../../ports/faults.ts'
 import type { SearchSubject } from '../../ports/search/plan.ts'
-import type { SearchIndex } from '../../ports/search/search-index.ts'
-
-/** Returns the codes of the requested parameters by which an outdated index may miss resources. */
-export type OutdatedCodesOf = (asked: SearchSubject) => Promise<readonly string[]>
+import type { OutdatedParameters, Searches } from '../../ports/search/search-index.ts'
 
 /** Wraps the index. `before`: runs before each lookup. */
-const watched = (index: SearchIndex, before: (asked: SearchSubject) => Promise<void>): SearchIndex => ({
-  apply: (documents) => index.apply(documents),
+const watched = (index: Searches, before: (asked: SearchSubject) => Promise<void>): Searches => ({
   explain: (plan) => index.explain(plan),
-  caughtUp: (...of) => index.caughtUp(...of),
-  ...(index.outdated === undefined ? {} : { outdated: index.outdated }),
   async find(plan) {
     await before(plan)
     return index.find(plan)
@@ -27,31 +21,30 @@ const watched = (index: SearchIndex, before: (asked: SearchSubject) => Promise<v
 })
 
 /** Wraps the index for conditional interactions. Lookups throw the fault `index-outdated` if the index may miss resources. */
-export const outdatedRejectingIndex = (index: SearchIndex, outdated: OutdatedCodesOf): SearchIndex =>
+export const outdatedRejectingIndex = (index: Searches, parameters: OutdatedParameters): Searches =>
   watched(index, async (asked) => {
-    const codes = await outdated(asked)
+    const codes = await parameters.outdated(asked)
     if (codes.length > 0) throw new MachineFault('index-outdated', codes.join(', '))
   })
 
-export const outdatedReportingIndex = (index: SearchIndex, outdated: OutdatedCodesOf): SearchIndex => ({
+/** Adds `outdated` to an index whose adapter does not know it. */
+export const outdatedReportingIndex = (index: Searches, parameters: OutdatedParameters): Searches & OutdatedParameters => ({
   ...watched(index, async () => {}),
-  outdated,
+  outdated: (subject) => parameters.outdated(subject),
 })
 
 /** Response header of a search. It names the parameters by which an outdated index may miss resources. */
 export const OUTDATED_HEADER = 'x-index-outdated'
 
 /** Wraps the index for the searches of one request. `headers`: names the parameters by which they may have missed resources, if any. */
-export function outdatedWarningIndex(index: SearchIndex): {
-  readonly index: SearchIndex
+export function outdatedWarningIndex(index: Searches & OutdatedParameters): {
+  readonly index: Searches
   readonly headers: () => Readonly<Record<string, string>>
 } {
-  const { outdated } = index
-  if (outdated === undefined) return { index, headers: () => ({}) }
   const told = new Set<string>()
   return {
     index: watched(index, async (asked) => {
-      for (const code of await outdated(asked)) told.add(code)
+      for (const code of await index.outdated(asked)) told.add(code)
     }),
     headers: () => (told.size === 0 ? {} : { [OUTDATED_HEADER]: [...told].toSorted().join(', ') }),
   }

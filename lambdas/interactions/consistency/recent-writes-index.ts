@@ -10,7 +10,7 @@ import type { Clock } from '../../ports/execution/clock.ts'
 import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
 import { isFault } from '../../ports/faults.ts'
 import { comparePositions, type Plan, predicateOf, ruleOf } from '../../ports/search/plan.ts'
-import type { Hit, HitPage, IndexDocument, SearchIndex } from '../../ports/search/search-index.ts'
+import type { Hit, HitPage, IndexDocument, Searches } from '../../ports/search/search-index.ts'
 import type { RecentWrites } from '../../ports/store/recent-writes.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import { evaluateAhead } from '../../search/custom/batch-evaluation.ts'
@@ -21,7 +21,7 @@ import { nameOf } from '../resources/request-key.ts'
 import { checkFullyEvaluated } from './fully-evaluated-index.ts'
 
 export type RecentWritesIndexParts = {
-  readonly index: SearchIndex
+  readonly index: Searches
   readonly resources: RecentWrites
   readonly clock: Clock
   readonly expressions: ExpressionRunner
@@ -51,7 +51,7 @@ const PAGE = 100
  * heartbeat in the index (ports/search/heartbeat.ts), or all ever if there is none. `find` supports only plans that start at the first hit.
  * It throws FhirError 503 if the index lags too far behind, and 403 as fullyEvaluatedIndex does. The other methods are those of the index.
  */
-export function recentWritesIndex(parts: RecentWritesIndexParts): SearchIndex {
+export function recentWritesIndex(parts: RecentWritesIndexParts): Searches {
   const { index, clock } = parts
   const begun = clock.now()
   const read = new Map<string, { readonly since: number; readonly latest: Promise<readonly Latest[]> }>()
@@ -64,11 +64,9 @@ export function recentWritesIndex(parts: RecentWritesIndexParts): SearchIndex {
     return latest
   }
   return {
-    apply: (documents) => index.apply(documents),
     distinct: (matching, field, limit) => index.distinct(matching, field, limit),
     explain: (plan) => index.explain(plan),
     groups: (plan) => index.groups(plan),
-    caughtUp: (...of) => index.caughtUp(...of),
     async find(plan) {
       const page = await index.find(widened(plan))
       const since = sinceOf(page, plan, begun, clock.now())
@@ -157,7 +155,7 @@ function hitOf({ document }: Latest, plan: Plan): readonly Hit[] {
 }
 
 /** Returns index hits that are not recent writes, until there are more than the limit or no further ones. `page`: the first page. */
-async function othersOf(index: SearchIndex, plan: Plan, page: HitPage, latest: ReadonlySet<string>): Promise<readonly Hit[]> {
+async function othersOf(index: Searches, plan: Plan, page: HitPage, latest: ReadonlySet<string>): Promise<readonly Hit[]> {
   const others: Hit[] = []
   for (let { hits, more } = page; ; ) {
     others.push(...hits.filter((hit) => !latest.has(nameOf(hit))))

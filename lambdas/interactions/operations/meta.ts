@@ -9,13 +9,14 @@ import { withoutVersion } from '../../fhir/profile/canonical.ts'
 import type { Element, Resource } from '../../fhir/resource.ts'
 import { resourceTypes } from '../../fhir/resource-types.ts'
 import { ALWAYS_TRUE, and, type Matching, not, type Predicate } from '../../ports/search/plan.ts'
+import type { Searches } from '../../ports/search/search-index.ts'
 import type { FhirRequest, Interaction, Ports } from '../interaction.ts'
 import { keyOf } from '../resources/request-key.ts'
 import { readCurrentVersion } from '../resources/version-response.ts'
 import { searchAccessOf } from '../searching/request-search-access.ts'
 import { mapInSlices } from '../time-slices.ts'
 
-type MetaPorts = Pick<Ports, 'resources' | 'index'>
+type MetaPorts = Pick<Ports, 'resources'> & { readonly index: Pick<Searches, 'find' | 'distinct'> }
 
 export const meta =
   (ports: MetaPorts): Interaction =>

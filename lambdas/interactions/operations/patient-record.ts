@@ -5,7 +5,7 @@ import { ALWAYS_TRUE, and, isAlwaysFalse, type Matching, not, type Predicate } f
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import { clinicalDatePredicate } from '../../search/clinical-dates.ts'
 import type { FhirRequest } from '../interaction.ts'
-import { type SearchPorts, versionsOf } from '../searching/page-entries.ts'
+import { type PagePorts, versionsOf } from '../searching/page-entries.ts'
 import { yieldIfDue } from '../time-slices.ts'
 import type { EverythingPosition, EverythingRequest } from './everything-request.ts'
 
@@ -19,7 +19,7 @@ export const REFERENCED_TYPES: readonly string[] = [
   'Provenance',
 ]
 
-export type RecordPorts = Pick<SearchPorts, 'resources' | 'index' | 'blobs' | 'clock' | 'seal'>
+export type RecordPorts = Pick<PagePorts, 'resources' | 'index' | 'blobs' | 'clock' | 'seal'>
 
 export type PatientRecord = {
   readonly ports: RecordPorts

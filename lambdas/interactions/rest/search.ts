@@ -12,7 +12,7 @@ import { distanceExtensionsOf } from '../searching/distance-extension.ts'
 import { explanationEntry } from '../searching/explain.ts'
 import { groupEntries } from '../searching/group-entries.ts'
 import { checkIncludes } from '../searching/included-resources.ts'
-import { matchEntry, outcomeEntry, type SearchPage, type SearchPorts, versionsOf } from '../searching/page-entries.ts'
+import { matchEntry, outcomeEntry, type PagePorts, type SearchPage, type SearchPorts, versionsOf } from '../searching/page-entries.ts'
 import { linksOf, type PageRequest, parsePageRequest } from '../searching/page-request.ts'
 import { fitPartsIntoPage } from '../searching/page-weight.ts'
 import { searchAccessOf } from '../searching/request-search-access.ts'
@@ -57,7 +57,7 @@ export const search =
   }
 
 async function hits(
-  ports: SearchPorts,
+  ports: PagePorts,
   request: FhirRequest,
   asked: SearchRequest,
   matching: Matching,

@@ -8,7 +8,7 @@ import { CANONICAL_FIELD, canonicalKeysOf, hasCanonical } from '../../search/can
 import type { FhirRequest } from '../interaction.ts'
 import { yieldIfDue } from '../time-slices.ts'
 import type { ReadVersions } from './bounded-reads.ts'
-import { type SearchPorts, versionsOf } from './page-entries.ts'
+import { type PagePorts, versionsOf } from './page-entries.ts'
 import { searchAccessOf } from './request-search-access.ts'
 
 /** Canonical URLs, with or without a version, and the resource types that each may refer to. */
@@ -22,7 +22,7 @@ const AT_ONCE = 100
 type Called = { readonly hits: readonly Hit[]; readonly read: ReadVersions<Hit> }
 
 /** Finds the resources that the URLs refer to. Without a version, the highest version wins; of equal versions, the last changed one. */
-export async function findByCanonical(ports: SearchPorts, request: FhirRequest, canonicals: CanonicalTypes): Promise<Called> {
+export async function findByCanonical(ports: PagePorts, request: FhirRequest, canonicals: CanonicalTypes): Promise<Called> {
   if (canonicals.size === 0) return { hits: [], read: async () => [] }
   const types = [...new Set([...canonicals.values()].flatMap((types) => [...types]))]
   const where = { kind: 'key', field: CANONICAL_FIELD, oneOf: [...canonicals.keys()] } as const

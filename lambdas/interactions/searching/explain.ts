@@ -1,12 +1,12 @@
 /** `Prefer: explain`: an entry with the plan of a search and the query of the index, for tuning. */
 import type { BundleEntry } from '../../fhir/bundle.ts'
 import type { Matching, Plan } from '../../ports/search/plan.ts'
-import type { SearchIndex } from '../../ports/search/search-index.ts'
+import type { Searches } from '../../ports/search/search-index.ts'
 import type { SearchRequest } from '../../search/query/query.ts'
 import { outcomeEntry } from './page-entries.ts'
 
 export async function explanationEntry(
-  { index }: { readonly index: SearchIndex },
+  { index }: { readonly index: Pick<Searches, 'explain'> },
   { order, count, total }: SearchRequest,
   matching: Matching,
 ): Promise<BundleEntry> {

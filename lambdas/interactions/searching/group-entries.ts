@@ -6,13 +6,13 @@ import type { HitGroup } from '../../ports/search/search-index.ts'
 import type { Grouping } from '../../search/query/group.ts'
 import type { SearchRequest } from '../../search/query/query.ts'
 import type { FhirRequest } from '../interaction.ts'
-import { matchEntry, outcomeEntry, type SearchPage, type SearchPorts, versionsOf } from './page-entries.ts'
+import { matchEntry, outcomeEntry, type PagePorts, type SearchPage, versionsOf } from './page-entries.ts'
 import { MAX_PAGE_BYTES, takeFittingPage } from './page-limits.ts'
 import type { PageRequest } from './page-request.ts'
 import { fitPartsIntoPage } from './page-weight.ts'
 
 export async function groupEntries(
-  ports: SearchPorts,
+  ports: PagePorts,
   request: FhirRequest,
   { group, count, skip, includes, total: asked }: SearchRequest & { readonly group: Grouping },
   matching: Matching,

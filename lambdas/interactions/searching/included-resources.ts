@@ -18,7 +18,7 @@ import { shownEntry } from '../resources/shown-entry.ts'
 import { yieldIfDue } from '../time-slices.ts'
 import { type ReadVersions, readUpTo } from './bounded-reads.ts'
 import { canonicalsOfVersions, findByCanonical } from './canonical-lookup.ts'
-import { type SearchPorts, versionsOf } from './page-entries.ts'
+import { type PagePorts, versionsOf } from './page-entries.ts'
 import { searchAccessOf } from './request-search-access.ts'
 
 /** Maximum rounds of `:iterate`. */
@@ -33,7 +33,7 @@ type Limits = { readonly most: number; readonly room: number }
 
 /** Returns the included resources within the limits, each once and none that is a match. `isCut`: there are more. */
 export async function readIncludedEntries(
-  ports: SearchPorts,
+  ports: PagePorts,
   request: FhirRequest,
   includes: readonly Include[],
   matches: readonly ResourceVersion[],
@@ -118,7 +118,7 @@ export function checkIncludes(searcher: SearchAccess, includes: readonly Include
 
 /** Adds the resources that `sources` refer to. Processes all includes together, so that each resource is read once. */
 async function addReferred(
-  ports: SearchPorts,
+  ports: PagePorts,
   request: FhirRequest,
   includes: readonly Include[],
   sources: readonly ResourceVersion[],
@@ -163,7 +163,7 @@ function addCanonical(found: Map<string, Set<string>>, text: string, { targets }
 
 /** Adds the resources that refer to `targets`. Searches each type once, for all includes together. */
 async function addReferring(
-  ports: SearchPorts,
+  ports: PagePorts,
   request: FhirRequest,
   includes: readonly Include[],
   targets: readonly ResourceVersion[],

@@ -4,14 +4,18 @@ import type { BundleEntry } from '../../fhir/bundle.ts'
 import { type Issue, operationOutcomeOf } from '../../fhir/outcome.ts'
 import { MachineFault } from '../../ports/faults.ts'
 import type { GroupPosition, HitPosition } from '../../ports/search/plan.ts'
-import type { Hit } from '../../ports/search/search-index.ts'
+import type { Hit, Searches } from '../../ports/search/search-index.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { FhirRequest, Ports } from '../interaction.ts'
 import { shownEntry } from '../resources/shown-entry.ts'
 import { readUpTo } from './bounded-reads.ts'
 import { MAX_PAGE_BYTES } from './page-limits.ts'
 
+/** Ports of the search interaction. */
 export type SearchPorts = Pick<Ports, 'resources' | 'index' | 'clock' | 'seal' | 'blobs' | 'expressions'>
+
+/** Ports of one page of results. */
+export type PagePorts = Omit<SearchPorts, 'index'> & { readonly index: Searches }
 
 /** One page, and the start of the next one. */
 export type SearchPage = { readonly entries: readonly BundleEntry[]; readonly total?: number; readonly next?: NextPage }
@@ -24,7 +28,7 @@ export type NextPage = { readonly after: HitPosition | GroupPosition; readonly s
  * version.
  */
 export async function versionsOf(
-  { resources }: Pick<SearchPorts, 'resources'>,
+  { resources }: Pick<PagePorts, 'resources'>,
   request: FhirRequest,
   hits: readonly Hit[],
   room = MAX_PAGE_BYTES,

@@ -14,7 +14,7 @@ import {
 } from '../../search/query/query.ts'
 import type { FhirRequest } from '../interaction.ts'
 import { checkCursor, openCursor, type PagedRequest, sealCursor } from './cursor.ts'
-import type { NextPage, SearchPorts } from './page-entries.ts'
+import type { NextPage, PagePorts } from './page-entries.ts'
 import { toQueryText } from './page-limits.ts'
 import { readStoredQuery, storeQuery } from './stored-query.ts'
 
@@ -40,7 +40,7 @@ const LONGEST_QUERY = 4_000
 const LONGEST_CURSOR = 3_500
 
 /** Parses the search and its page. Throws FhirError 400 for an invalid search or another search's cursor, 410 for an expired one. */
-export async function parsePageRequest(ports: SearchPorts, request: FhirRequest): Promise<PageRequest> {
+export async function parsePageRequest(ports: PagePorts, request: FhirRequest): Promise<PageRequest> {
   checkSingleValued(request.parameters, SINGLE_VALUE_PARAMETERS)
   const [, text] = request.parameters.find(([name]) => name === '_cursor') ?? []
   const given = request.parameters.filter(([name]) => name !== '_cursor')
@@ -60,10 +60,10 @@ export async function parsePageRequest(ports: SearchPorts, request: FhirRequest)
   return asked
 }
 
-const wholeOf = async (ports: SearchPorts, request: FhirRequest, carried: Carried): Promise<Cursor> =>
+const wholeOf = async (ports: PagePorts, request: FhirRequest, carried: Carried): Promise<Cursor> =>
   'whole' in carried ? stillKept<Cursor>(ports, request, carried.whole) : carried
 
-async function stillKept<Kept = ParameterPairs>({ blobs }: SearchPorts, request: FhirRequest, key: string): Promise<Kept> {
+async function stillKept<Kept = ParameterPairs>({ blobs }: PagePorts, request: FhirRequest, key: string): Promise<Kept> {
   const kept = await readStoredQuery<Kept>(blobs, request, key)
   if (kept === undefined)
     throw fhirError(410, 'not-found', 'The search of the paging link is no longer kept: start again from the first page')
@@ -71,7 +71,7 @@ async function stillKept<Kept = ParameterPairs>({ blobs }: SearchPorts, request:
 }
 
 function askedOf(
-  { clock }: SearchPorts,
+  { clock }: PagePorts,
   request: FhirRequest,
   pairs: ParameterPairs,
   more: Omit<PageRequest, 'search' | 'paged'>,
@@ -97,12 +97,7 @@ export const pathOf = ({ compartment, type }: FhirRequest): string =>
 /** Links of a page. `isUnstored`: there are none, because they need a stored query and the disk is full. */
 export type PageLinks = { readonly links: readonly BundleLink[]; readonly isUnstored?: true }
 
-export async function linksOf(
-  ports: SearchPorts,
-  request: FhirRequest,
-  asked: PageRequest,
-  next: NextPage | undefined,
-): Promise<PageLinks> {
+export async function linksOf(ports: PagePorts, request: FhirRequest, asked: PageRequest, next: NextPage | undefined): Promise<PageLinks> {
   try {
     return { links: await linksTo(ports, request, asked, next) }
   } catch (error) {
@@ -112,7 +107,7 @@ export async function linksOf(
 }
 
 async function linksTo(
-  ports: SearchPorts,
+  ports: PagePorts,
   request: FhirRequest,
   asked: PageRequest,
   next: NextPage | undefined,
@@ -136,7 +131,7 @@ async function linksTo(
   return Promise.all(pagesFrom(asked, next).map(link))
 }
 
-async function carriedBy({ seal, clock, blobs }: SearchPorts, request: FhirRequest, cursor: Cursor, paged: PagedRequest): Promise<string> {
+async function carriedBy({ seal, clock, blobs }: PagePorts, request: FhirRequest, cursor: Cursor, paged: PagedRequest): Promise<string> {
   const text = sealCursor(seal, clock, cursor, paged)
   if (text.length <= LONGEST_CURSOR) return text
   const carried: Carried = { whole: await storeQuery(blobs, clock, request, cursor) }
@@ -145,7 +140,7 @@ async function carriedBy({ seal, clock, blobs }: SearchPorts, request: FhirReque
 
 /** Stores the parameters, unless they are stored already. Returns their key, or undefined if there are none. */
 const keyOf = async (
-  { blobs, clock }: SearchPorts,
+  { blobs, clock }: PagePorts,
   request: FhirRequest,
   { query }: PageRequest,
   pairs: ParameterPairs,

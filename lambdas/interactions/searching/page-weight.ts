@@ -5,7 +5,7 @@ import type { Include } from '../../search/query/include.ts'
 import type { FhirRequest } from '../interaction.ts'
 import { weightOf } from './bounded-reads.ts'
 import { readIncludedEntries } from './included-resources.ts'
-import { outcomeEntry, type SearchPorts } from './page-entries.ts'
+import { outcomeEntry, type PagePorts } from './page-entries.ts'
 import { countFittingPage, MAX_PAGE_BYTES } from './page-limits.ts'
 
 /** Maximum included resources of a page that can be shortened. Beyond it, the page shows half as many parts. */
@@ -21,7 +21,7 @@ type Part = readonly ResourceVersion[]
  * includes of a single part exceed the limits, they are cut and an entry reports it.
  */
 export async function fitPartsIntoPage(
-  ports: SearchPorts,
+  ports: PagePorts,
   request: FhirRequest,
   includes: readonly Include[],
   parts: readonly Part[],

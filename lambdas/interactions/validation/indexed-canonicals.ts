@@ -4,7 +4,7 @@
  */
 import { type Canonicals, DEFINITION_TYPES, type DefinitionType, isDefinitionType } from '../../ports/definitions/canonicals.ts'
 import type { HitPosition, Plan } from '../../ports/search/plan.ts'
-import type { SearchIndex } from '../../ports/search/search-index.ts'
+import type { Searches } from '../../ports/search/search-index.ts'
 import type { ResourceKey, ResourceReader, ResourceWriter } from '../../ports/store/resource-store.ts'
 import { announcedCanonicalsOf } from '../writing/canonical-announcements.ts'
 
@@ -13,7 +13,7 @@ export type IndexedCanonicalsParts = {
    * `find` waits until the index has reached `upTo`, or without it everything acknowledged. `position`: position that the index has
    * reached.
    */
-  readonly index: { readonly find: (plan: Plan, upTo?: number) => ReturnType<SearchIndex['find']>; readonly position: number }
+  readonly index: { readonly find: (plan: Plan, upTo?: number) => ReturnType<Searches['find']>; readonly position: number }
   readonly resources: Pick<ResourceReader, 'history'>
   /** Returns the position of the change feed up to which writes were acknowledged. */
   readonly acknowledged: () => number

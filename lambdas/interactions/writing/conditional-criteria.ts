@@ -8,6 +8,7 @@ import { type FhirError, fhirError } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
 import type { Plan, Predicate } from '../../ports/search/plan.ts'
+import type { Searches } from '../../ports/search/search-index.ts'
 import type { ResourceKey, ResourceVersion, UniquenessGuard } from '../../ports/store/resource-store.ts'
 import { evaluateAhead } from '../../search/custom/batch-evaluation.ts'
 import { extract } from '../../search/documents/extract.ts'
@@ -17,6 +18,8 @@ import type { ParameterPairs } from '../../search/query/parameter-pairs.ts'
 import { parseSearch } from '../../search/query/query.ts'
 import type { FhirRequest, Ports } from '../interaction.ts'
 import { searchAccessOf } from '../searching/request-search-access.ts'
+
+export type CriteriaPorts = Pick<Ports, 'resources' | 'expressions'> & { readonly index: Pick<Searches, 'find' | 'distinct'> }
 
 export type Criteria = {
   readonly request: Pick<FhirRequest, 'tenant' | 'access' | 'reading'>
@@ -40,7 +43,7 @@ export function criteriaOf(request: Criteria['request'], type: string, pairs: Pa
 
 /** Returns up to two matches of the index, since two are too many. `holder`: added if it matches, because the index may not have it yet. */
 export async function matchesOf(
-  { index, resources, expressions }: Pick<Ports, 'index' | 'resources' | 'expressions'>,
+  { index, resources, expressions }: CriteriaPorts,
   criteria: Criteria,
   holder?: ResourceKey,
 ): Promise<readonly Match[]> {

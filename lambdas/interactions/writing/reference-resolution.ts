@@ -5,10 +5,10 @@ import type { Resource } from '../../fhir/resource.ts'
 import { isResourceType } from '../../fhir/resource-types.ts'
 import { MachineFault } from '../../ports/faults.ts'
 import { parseParameterPairs } from '../../search/query/parameter-pairs.ts'
-import type { Awaitable, FhirRequest, Ports } from '../interaction.ts'
+import type { Awaitable, FhirRequest } from '../interaction.ts'
 import { nameOf } from '../resources/request-key.ts'
 import { limitConcurrency } from '../time-slices.ts'
-import { criteriaOf, matchesOf } from './conditional-criteria.ts'
+import { type CriteriaPorts, criteriaOf, matchesOf } from './conditional-criteria.ts'
 
 /**
  * Returns the resource with its references resolved. `meaningOf`: returns the target of a reference that is not a search, as `Type/id`.
@@ -23,10 +23,7 @@ export type ReferenceTargetOf = (reference: string) => string | undefined
 const MOST_SEARCHES = 10_000
 
 /** Creates the resolver for the resources of one request. It runs each different search once. */
-export function referenceResolver(
-  ports: Pick<Ports, 'index' | 'resources' | 'expressions'>,
-  request: Pick<FhirRequest, 'tenant' | 'access' | 'reading'>,
-): ReferenceResolver {
+export function referenceResolver(ports: CriteriaPorts, request: Pick<FhirRequest, 'tenant' | 'access' | 'reading'>): ReferenceResolver {
   const found = new Map<string, Promise<string>>()
   const takeTurn = limitConcurrency()
   const once = async (reference: string): Promise<string> => {
@@ -63,11 +60,7 @@ async function bySearch(
 const withPlace = ({ status, issues }: FhirError, expression: string | undefined): FhirError =>
   new FhirError(status, expression === undefined ? issues : issues.map((issue) => ({ ...issue, expression })))
 
-async function targetOf(
-  ports: Pick<Ports, 'index' | 'resources' | 'expressions'>,
-  request: Pick<FhirRequest, 'tenant' | 'access' | 'reading'>,
-  reference: string,
-) {
+async function targetOf(ports: CriteriaPorts, request: Pick<FhirRequest, 'tenant' | 'access' | 'reading'>, reference: string) {
   const at = reference.indexOf('?')
   const type = reference.slice(0, at)
   if (!isResourceType(type)) throw fhirError(400, 'value', 'The reference is to a resource type that does not exist')

@@ -5,7 +5,7 @@ import { localReferencesOf } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { resourceTypes } from '../../fhir/resource-types.ts'
 import type { AccessRules } from '../../ports/search/plan.ts'
-import type { SearchIndex } from '../../ports/search/search-index.ts'
+import type { Searches } from '../../ports/search/search-index.ts'
 import type { ResourceKey, ResourceWriter, Write } from '../../ports/store/resource-store.ts'
 import { ALL_REFERENCES_FIELD } from '../../search/documents/extract.ts'
 import type { RequestWriter } from '../interaction.ts'
@@ -18,7 +18,7 @@ export type IntegrityPorts = {
   readonly writer: ResourceWriter
   readonly resources: VisibleStoreOf
   /** Index with documents that were extracted with `allReferences`. */
-  readonly index: SearchIndex
+  readonly index: Pick<Searches, 'find'>
 }
 
 /** FhirError 422 or 409 for a broken reference. `write`: index of the rejected write in the commit. */

@@ -4,6 +4,7 @@
  */
 import { fhirError } from '../../fhir/outcome.ts'
 import { MachineFault } from '../../ports/faults.ts'
+import type { Searches } from '../../ports/search/search-index.ts'
 import type { ResourceKey, UniquenessGuard, Write } from '../../ports/store/resource-store.ts'
 import type { Awaitable, FhirRequest, FhirResponse, Interaction, Ports } from '../interaction.ts'
 import { authorizeHead, type Head } from './head-access.ts'
@@ -12,7 +13,7 @@ import { type ReferenceResolver, referenceResolver } from './reference-resolutio
 export type WritePorts = Pick<Ports, 'resources' | 'heads' | 'writer' | 'latest' | 'clock' | 'expressions' | 'profiled' | 'choices'>
 
 /** Ports of one attempt. */
-export type AttemptPorts = Omit<WritePorts, 'latest'> & Pick<Ports, 'index'>
+export type AttemptPorts = Omit<WritePorts, 'latest'> & { readonly index: Searches }
 
 export const attemptPortsOf = ({ latest, ...ports }: WritePorts): AttemptPorts => ({ ...ports, index: latest() })
 

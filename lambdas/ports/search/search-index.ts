@@ -74,8 +74,8 @@ export type HitGroup = { readonly key: string; readonly size: number; readonly h
 /** `total`: number of matches, whether they belong to a group or not. */
 export type GroupPage = Page & { readonly groups: readonly HitGroup[]; readonly total: number }
 
-export interface SearchIndex {
-  apply(documents: readonly IndexDocument[]): Promise<void>
+/** Lookups in the index. */
+export interface Searches {
   find(plan: Plan): Promise<HitPage>
   /** Returns distinct keys of a field among the matches, in no particular order, at most `limit` of them. */
   distinct(matching: Matching & Freshness, field: string, limit: number): Promise<readonly string[]>
@@ -83,12 +83,27 @@ export interface SearchIndex {
   explain(plan: Plan): Promise<readonly string[]>
   /** Throws the fault `too-many-groups` if there are more than 65,535 groups. */
   groups(plan: GroupPlan): Promise<GroupPage>
+}
+
+export interface DocumentSink {
+  apply(documents: readonly IndexDocument[]): Promise<void>
+}
+
+export interface IndexVisibility {
   /**
    * Waits until everything acknowledged before the call, or up to `tokens`, is visible. Returns false if it is not visible after `patience`
    * milliseconds. An index with its own time limit throws the fault `index-behind` or `too-costly` instead. `tenant`: the index may skip
    * waiting for other tenants.
    */
   caughtUp(tokens: readonly string[], patience: number, tenant?: string): Promise<boolean>
-  /** Returns the codes of parameters by which documents of another release may not be found. Absent: the index never has such documents. */
-  readonly outdated?: (asked: SearchSubject) => Promise<readonly string[]>
 }
+
+export interface OutdatedParameters {
+  /** Returns the codes of the subject's parameters by which documents of another release may not be found. */
+  outdated(subject: SearchSubject): Promise<readonly string[]>
+}
+
+/**
+ * Index of an adapter. It has no OutdatedParameters, because their meaning is a rule of FHIR. Consumers take the part that they use.
+ */
+export interface SearchIndex extends Searches, DocumentSink, IndexVisibility {}

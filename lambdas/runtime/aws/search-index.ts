@@ -5,10 +5,10 @@ import { tokenOf } from '../../adapters/opensearch/visibility.ts'
 import type { WritingStepParts } from '../../http/pipelines/writing.ts'
 import { queryRecorder } from '../../http/query-recorder.ts'
 import { fullyEvaluatedIndex } from '../../interactions/consistency/fully-evaluated-index.ts'
-import { type OutdatedCodesOf, outdatedRejectingIndex, outdatedReportingIndex } from '../../interactions/consistency/outdated-index.ts'
+import { outdatedRejectingIndex, outdatedReportingIndex } from '../../interactions/consistency/outdated-index.ts'
 import { recentWritesIndex } from '../../interactions/consistency/recent-writes-index.ts'
 import { writeValidator } from '../../interactions/validation/write-validation.ts'
-import type { SearchIndex } from '../../ports/search/search-index.ts'
+import type { OutdatedParameters, Searches } from '../../ports/search/search-index.ts'
 import type { ResourceReader } from '../../ports/store/resource-store.ts'
 import { findOutdatedParameters } from '../../search/documents/outdated-parameters.ts'
 import { readAwsIdentity } from '../config.ts'
@@ -48,14 +48,17 @@ export function openIndex(options: Partial<OpenSearchOptions> = {}): OpenSearchI
   })
 }
 
-const outdated: OutdatedCodesOf = async (asked) =>
-  findOutdatedParameters(asked, await searchContexts().changes(clock().now()), searchContexts().now(asked.tenant))
+const outdatedParameters: OutdatedParameters = {
+  outdated: async (subject) =>
+    findOutdatedParameters(subject, await searchContexts().changes(clock().now()), searchContexts().now(subject.tenant)),
+}
 
 /** Index of functions that answer within the gateway's 29 seconds. */
-export const index = /* @__PURE__ */ once(() => outdatedReportingIndex(openIndex({ attempts: 3, patience: 8_000 }), outdated))
+const openSearchIndex = /* @__PURE__ */ once(() => openIndex({ attempts: 3, patience: 8_000 }))
+export const index = /* @__PURE__ */ once(() => outdatedReportingIndex(openSearchIndex(), outdatedParameters))
 
 /** Returns the index for the searches of one attempt. It also finds the latest writes. `most`: see recentWritesIndex. */
-export const consistentIndex = (most?: number): SearchIndex =>
+export const consistentIndex = (most?: number): Searches =>
   fullyEvaluatedIndex(
     outdatedRejectingIndex(
       recentWritesIndex({
@@ -66,7 +69,7 @@ export const consistentIndex = (most?: number): SearchIndex =>
         reading: (tenant) => searchContexts().now(tenant),
         ...(most === undefined ? {} : { most }),
       }),
-      outdated,
+      outdatedParameters,
     ),
     indexProgress(),
   )
@@ -80,7 +83,7 @@ export const bodyStepParts = (): WritingStepParts => ({
     seal: seal(),
     clock: clock(),
     consistency: config().consistency,
-    index: { caughtUp: (...of) => withDeadline(() => index().caughtUp(...of))(undefined) },
+    index: { caughtUp: (tokens, patience) => withDeadline(() => openSearchIndex().caughtUp(tokens, patience))(undefined) },
     blobs: blobs(),
     tokensOf: (written) => written.map(({ versionId, ...key }) => tokenOf({ ...key, version: versionId })),
   },

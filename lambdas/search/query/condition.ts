@@ -2,7 +2,7 @@
 import { type FhirError, fhirError } from '../../fhir/outcome.ts'
 import { MachineFault } from '../../ports/faults.ts'
 import { type AccessRules, and, or, type Predicate } from '../../ports/search/plan.ts'
-import type { SearchIndex } from '../../ports/search/search-index.ts'
+import type { Searches } from '../../ports/search/search-index.ts'
 import { CANONICAL_FIELD, hasCanonical } from '../canonical.ts'
 import { namesOf } from '../fields.ts'
 
@@ -57,7 +57,7 @@ export const unrestrictedSearchAccess = (tenant: string): SearchAccess => ({ ten
 /** State of one search. `left`: number of further resources allowed between its stages. */
 type Stages = {
   readonly searcher: SearchAccess
-  readonly index: Pick<SearchIndex, 'distinct'>
+  readonly index: Pick<Searches, 'distinct'>
   readonly startedAt: number
   left: number
 }

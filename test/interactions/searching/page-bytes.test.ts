@@ -84,6 +84,7 @@ const hitsFrom = (from: number, limit: number): readonly Hit[] =>
 const portsOf = (requests: RequestStore) =>
   ({
     index: {
+      outdated: async () => [],
       async find({ types, after, limit }: Plan) {
         if (!types.includes('DocumentReference')) return { hits: [], more: false }
         const from = after === undefined ? 0 : Number(after.id.slice(1)) + 1

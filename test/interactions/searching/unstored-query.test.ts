@@ -19,7 +19,7 @@ await store.commit([writeOf(patientKeyOf('a'))], [])
 /** One match, and more after it. */
 const portsWith = (put: () => Promise<void>): SearchPorts =>
   ({
-    index: { find: async () => ({ hits: [{ type: 'Patient', id: 'a', version: 1, position: {} }], more: true }) },
+    index: { find: async () => ({ hits: [{ type: 'Patient', id: 'a', version: 1, position: {} }], more: true }), outdated: async () => [] },
     resources: visibleStoreOf(store, () => ({ evaluate: async () => [] })),
     clock: { now: () => 0, newId: () => 'id' },
     seal: { seal: () => 'sealed' },

@@ -7,7 +7,7 @@ import { type CallMessage, ThreadCalls } from '../../../adapters/in-process/thre
 import type { AdditionalResources } from '../../../export/additional-resources.ts'
 import type { Workflow } from '../../../ports/execution/workflow.ts'
 import { MachineFault } from '../../../ports/faults.ts'
-import type { SearchIndex } from '../../../ports/search/search-index.ts'
+import type { Searches } from '../../../ports/search/search-index.ts'
 import type { SettledVersions } from '../../../ports/store/settled-versions.ts'
 import type { SearchContext } from '../../../search/search-context.ts'
 import { isOutOfMemory } from '../../error-log.ts'
@@ -25,8 +25,8 @@ export type ExportThreadData = {
 /** Methods of the server that the thread calls. */
 export type ServerMethods = {
   readonly settled: SettledVersions['settled']
-  readonly find: SearchIndex['find']
-  readonly distinct: SearchIndex['distinct']
+  readonly find: Searches['find']
+  readonly distinct: Searches['distinct']
   readonly readingOf: (tenant: string) => Promise<SearchContext>
 }
 

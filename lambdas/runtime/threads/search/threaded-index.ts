@@ -1,13 +1,13 @@
 /**
- * SearchIndex on a thread of its own. Searches never block the thread that serves requests. They find every version acknowledged before
- * them.
+ * Search index on a thread of its own, which reads its documents from the store. Searches never block the thread that serves requests.
+ * They find every version acknowledged before them.
  */
 import { Worker } from 'node:worker_threads'
 import type { FeedPositions } from '../../../indexing/feed/lines.ts'
 import { NotIndexed } from '../../../indexing/unindexable-versions.ts'
 import { indexBehind, MachineFault } from '../../../ports/faults.ts'
 import { ALWAYS_FALSE, type Freshness, type GroupPlan, type Matching, type Plan } from '../../../ports/search/plan.ts'
-import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../../ports/search/search-index.ts'
+import type { GroupPage, HitPage, IndexVisibility, OutdatedParameters, Searches } from '../../../ports/search/search-index.ts'
 import { IndexProgress } from './index-progress.ts'
 import type { IndexCall, RequiredPosition, SearchThreadData, SearchThreadMessage, SearchThreadReply } from './thread-messages.ts'
 
@@ -36,7 +36,7 @@ const LARGEST_HEAP = 1_024
 /** Milliseconds that a thread has to close. The next thread reads uncommitted versions from the store again. */
 const LONGEST_CLOSE = 3_000
 
-export class ThreadedIndex implements SearchIndex {
+export class ThreadedIndex implements Searches, IndexVisibility, OutdatedParameters {
   readonly #options: ThreadedIndexOptions
   readonly #waiting = new Map<number, Waiting>()
   readonly #asked = new Int32Array(new SharedArrayBuffer(4))
@@ -147,9 +147,9 @@ export class ThreadedIndex implements SearchIndex {
     return indexBehind({ retryAfter: this.#progress.secondsTo(position, tenant), versions })
   }
 
-  /** Always rejects. The thread reads documents from the store, so no caller passes them. */
-  apply(_documents: readonly IndexDocument[]): Promise<void> {
-    return Promise.reject(new TypeError('this index follows its store'))
+  /** Reports none, also while the thread answers from an outdated index. */
+  async outdated(): Promise<readonly string[]> {
+    return []
   }
 
   /**
