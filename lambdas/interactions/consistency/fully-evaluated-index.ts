@@ -5,31 +5,30 @@
 import { fhirError } from '../../fhir/outcome.ts'
 import { failurePrefixOf, type IndexProgress, type UnindexableVersionStatus } from '../../ports/search/index-status.ts'
 import type { Matching, Predicate } from '../../ports/search/plan.ts'
-import type { Searches } from '../../ports/search/search-index.ts'
+import { decorateSearches, type Searches } from '../../ports/search/search-index.ts'
 import { nameOf } from '../resources/request-key.ts'
 
 type Asked = Pick<Matching, 'types' | 'where'>
 
 /** Wraps the index. Lookups throw FhirError 403 as checkFullyEvaluated does. Hidden resources have no effect, so that none is disclosed. */
 export function fullyEvaluatedIndex(index: Searches, progress: IndexProgress): Searches {
-  const decided = async <Found>(asked: Matching, found: Promise<Found>): Promise<Found> => {
+  const checkFound = async (asked: Matching): Promise<void> => {
     const codes = ownCodesIn(asked)
-    if (codes.length === 0) return found
+    if (codes.length === 0) return
     // Read the failures after the search: indexing that ran concurrently has finished by then.
-    const [result, { unreadable }] = [await found, await progress.status(asked.tenant)]
+    const { unreadable } = await progress.status(asked.tenant)
     const undecided = unreadable.filter(
       ({ type, reason }) => asked.types.includes(type) && codes.some((code) => reason.startsWith(failurePrefixOf(code))),
     )
     for (const { type, reason } of await findable(index, asked, undecided))
       checkFullyEvaluated(asked, type, (code) => reason.startsWith(failurePrefixOf(code)))
-    return result
   }
-  return {
-    explain: (plan) => index.explain(plan),
-    find: (plan) => decided(plan, index.find(plan)),
-    groups: (plan) => decided(plan, index.groups(plan)),
-    distinct: (matching, field, limit) => decided(matching, index.distinct(matching, field, limit)),
-  }
+  return decorateSearches(index, {
+    async after(asked, found) {
+      await checkFound(asked)
+      return found
+    },
+  })
 }
 
 /** Returns the unindexable versions that the caller may find. */

@@ -1,35 +1,19 @@
 /** Handles an outdated index until it is rebuilt. Conditional interactions are rejected, and searches get a header with a warning. */
 import { MachineFault } from '../../ports/faults.ts'
-import type { SearchSubject } from '../../ports/search/plan.ts'
-import type { OutdatedParameters, Searches } from '../../ports/search/search-index.ts'
-
-/** Wraps the index. `before`: runs before each lookup. */
-const watched = (index: Searches, before: (asked: SearchSubject) => Promise<void>): Searches => ({
-  explain: (plan) => index.explain(plan),
-  async find(plan) {
-    await before(plan)
-    return index.find(plan)
-  },
-  async groups(plan) {
-    await before(plan)
-    return index.groups(plan)
-  },
-  async distinct(matching, field, limit) {
-    await before({ ...matching, field })
-    return index.distinct(matching, field, limit)
-  },
-})
+import { decorateSearches, type OutdatedParameters, type Searches } from '../../ports/search/search-index.ts'
 
 /** Wraps the index for conditional interactions. Lookups throw the fault `index-outdated` if the index may miss resources. */
 export const outdatedRejectingIndex = (index: Searches, parameters: OutdatedParameters): Searches =>
-  watched(index, async (asked) => {
-    const codes = await parameters.outdated(asked)
-    if (codes.length > 0) throw new MachineFault('index-outdated', codes.join(', '))
+  decorateSearches(index, {
+    async before(asked) {
+      const codes = await parameters.outdated(asked)
+      if (codes.length > 0) throw new MachineFault('index-outdated', codes.join(', '))
+    },
   })
 
 /** Adds `outdated` to an index whose adapter does not know it. */
 export const outdatedReportingIndex = (index: Searches, parameters: OutdatedParameters): Searches & OutdatedParameters => ({
-  ...watched(index, async () => {}),
+  ...decorateSearches(index, {}),
   outdated: (subject) => parameters.outdated(subject),
 })
 
@@ -43,8 +27,10 @@ export function outdatedWarningIndex(index: Searches & OutdatedParameters): {
 } {
   const told = new Set<string>()
   return {
-    index: watched(index, async (asked) => {
-      for (const code of await index.outdated(asked)) told.add(code)
+    index: decorateSearches(index, {
+      async before(asked) {
+        for (const code of await index.outdated(asked)) told.add(code)
+      },
     }),
     headers: () => (told.size === 0 ? {} : { [OUTDATED_HEADER]: [...told].toSorted().join(', ') }),
   }

@@ -10,7 +10,7 @@ import type { Clock } from '../../ports/execution/clock.ts'
 import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
 import { isFault } from '../../ports/faults.ts'
 import { comparePositions, type Plan, predicateOf, ruleOf } from '../../ports/search/plan.ts'
-import type { Hit, HitPage, IndexDocument, Searches } from '../../ports/search/search-index.ts'
+import { decorateSearches, type Hit, type HitPage, type IndexDocument, type Searches } from '../../ports/search/search-index.ts'
 import type { RecentWrites } from '../../ports/store/recent-writes.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import { evaluateAhead } from '../../search/custom/batch-evaluation.ts'
@@ -64,9 +64,7 @@ export function recentWritesIndex(parts: RecentWritesIndexParts): Searches {
     return latest
   }
   return {
-    distinct: (matching, field, limit) => index.distinct(matching, field, limit),
-    explain: (plan) => index.explain(plan),
-    groups: (plan) => index.groups(plan),
+    ...decorateSearches(index, {}),
     async find(plan) {
       const page = await index.find(widened(plan))
       const since = sinceOf(page, plan, begun, clock.now())

@@ -85,6 +85,42 @@ export interface Searches {
   groups(plan: GroupPlan): Promise<GroupPage>
 }
 
+type SearchResult = HitPage | GroupPage | readonly string[]
+
+/** Hooks of a decorator. `before` and `after` do not apply to `explain`, because it looks nothing up. */
+export type SearchHooks = {
+  /** Changes the plan of every lookup, also of one that is only explained. */
+  readonly plan?: <Asked extends Freshness>(plan: Asked) => Asked
+  /** Runs before every lookup. If it throws, the lookup does not run. */
+  readonly before?: (subject: SearchSubject) => Promise<void>
+  /** Gets the result of every lookup, and returns the one for the caller. */
+  readonly after?: <Result extends SearchResult>(subject: SearchSubject, result: Result) => Promise<Result>
+}
+
+/** Wraps every lookup, so that no decorator can forget one. */
+export function decorateSearches(searches: Searches, { plan = (asked) => asked, before, after }: SearchHooks): Searches {
+  const lookUp = async <Result extends SearchResult>(subject: SearchSubject, look: () => Promise<Result>): Promise<Result> => {
+    await before?.(subject)
+    const result = await look()
+    return after === undefined ? result : after(subject, result)
+  }
+  return {
+    find(asked) {
+      const planned = plan(asked)
+      return lookUp(planned, () => searches.find(planned))
+    },
+    groups(asked) {
+      const planned = plan(asked)
+      return lookUp(planned, () => searches.groups(planned))
+    },
+    distinct(asked, field, limit) {
+      const matching = plan(asked)
+      return lookUp({ ...matching, field }, () => searches.distinct(matching, field, limit))
+    },
+    explain: (asked) => searches.explain(plan(asked)),
+  }
+}
+
 export interface DocumentSink {
   apply(documents: readonly IndexDocument[]): Promise<void>
 }
