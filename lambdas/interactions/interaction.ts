@@ -161,14 +161,13 @@ export type Choices = {
   readonly referentialIntegrity: boolean
 }
 
-/** Writer that knows the request. `by`: caller and id of the request that commits. */
-export type RequestWriter = {
-  readonly commit: (
-    writes: readonly Write[],
-    guards: readonly UniquenessGuard[],
-    by: CallerAccess & Pick<RequestContext, 'requestId'>,
-  ) => Promise<CommitResult>
+/** Writer whose commits get further arguments. A layer that does not use them passes them on. */
+export type WriterWith<More extends readonly unknown[]> = {
+  readonly commit: (writes: readonly Write[], guards: readonly UniquenessGuard[], ...more: More) => Promise<CommitResult>
 }
+
+/** Writer that knows the request. `by`: caller and id of the request that commits. */
+export type RequestWriter = WriterWith<[by: CallerAccess & Pick<RequestContext, 'requestId'>]>
 
 /** Dependencies of interactions. Each interaction selects its own with Pick. */
 export type Ports = {

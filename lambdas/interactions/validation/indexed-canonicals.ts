@@ -5,7 +5,8 @@
 import { type Canonicals, DEFINITION_TYPES, type DefinitionType, isDefinitionType } from '../../ports/definitions/canonicals.ts'
 import type { HitPosition, Plan } from '../../ports/search/plan.ts'
 import type { Searches } from '../../ports/search/search-index.ts'
-import type { ResourceKey, ResourceReader, ResourceWriter } from '../../ports/store/resource-store.ts'
+import type { ResourceKey, ResourceReader } from '../../ports/store/resource-store.ts'
+import type { WriterWith } from '../interaction.ts'
 import { announcedCanonicalsOf } from '../writing/canonical-announcements.ts'
 
 export type IndexedCanonicalsParts = {
@@ -70,14 +71,14 @@ export class IndexedCanonicals implements Canonicals {
    * Wraps the writer: counts commits of definitions and holds them in memory. All writes must use it. Failed commits may have taken effect
    * and count too.
    */
-  counting(writer: ResourceWriter): ResourceWriter {
+  counting<More extends readonly unknown[]>(writer: WriterWith<More>): WriterWith<More> {
     return {
-      commit: async (writes, guards) => {
+      commit: async (writes, guards, ...more) => {
         const tenant = writes.find(({ type }) => isDefinitionType(type))?.tenant
-        if (tenant === undefined) return writer.commit(writes, guards)
+        if (tenant === undefined) return writer.commit(writes, guards, ...more)
         const announced = await announcedCanonicalsOf(writes)
         try {
-          const result = await writer.commit(writes, guards)
+          const result = await writer.commit(writes, guards, ...more)
           if (result.kind === 'committed') for (const { url, ...key } of announced) this.#remember(nameOf(tenant, key.type, url), key)
           return result
         } catch (error) {

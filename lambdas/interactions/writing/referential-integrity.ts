@@ -6,7 +6,7 @@ import type { Resource } from '../../fhir/resource.ts'
 import { resourceTypes } from '../../fhir/resource-types.ts'
 import type { AccessRules } from '../../ports/search/plan.ts'
 import type { Searches } from '../../ports/search/search-index.ts'
-import type { ResourceKey, ResourceWriter, Write } from '../../ports/store/resource-store.ts'
+import type { ResourceKey, Write } from '../../ports/store/resource-store.ts'
 import { ALL_REFERENCES_FIELD } from '../../search/documents/extract.ts'
 import type { RequestWriter } from '../interaction.ts'
 import { nameOf } from '../resources/request-key.ts'
@@ -15,7 +15,7 @@ import { searchAccessOf } from '../searching/request-search-access.ts'
 import type { CallerAccess, VisibleStoreOf } from '../visible-store.ts'
 
 export type IntegrityPorts = {
-  readonly writer: ResourceWriter
+  readonly writer: RequestWriter
   readonly resources: VisibleStoreOf
   /** Index with documents that were extracted with `allReferences`. */
   readonly index: Pick<Searches, 'find'>
@@ -39,7 +39,7 @@ export function integrityWriter({ writer, ...ports }: IntegrityPorts): RequestWr
       const checked = async () => {
         await checkReferences(ports, writes, by)
         await checkDeletions(ports, writes, by)
-        return writer.commit(writes, guards)
+        return writer.commit(writes, guards, by)
       }
       const result = last.then(checked, checked)
       last = result.catch(() => undefined)

@@ -1,6 +1,6 @@
 /** Delays writes while the index is so far behind that searches would wait too long for it. */
 import { setTimeout as wait } from 'node:timers/promises'
-import type { ResourceWriter } from '../../ports/store/resource-store.ts'
+import type { WriterWith } from '../../interactions/interaction.ts'
 
 /** Maximum time that the index may need to catch up before writes are delayed, in milliseconds. */
 const LONGEST_DELAY = 2_000
@@ -28,7 +28,11 @@ export type CountedVersions = {
  * Returns a writer that delays writes while the index is behind. A write waits until as many positions are indexed as it has versions, or
  * the index has nearly caught up.
  */
-export function backpressureWriter(writer: ResourceWriter, index: IndexCatchUp, versions: CountedVersions): ResourceWriter {
+export function backpressureWriter<More extends readonly unknown[]>(
+  writer: WriterWith<More>,
+  index: IndexCatchUp,
+  versions: CountedVersions,
+): WriterWith<More> {
   /** Last turns, by tenant that the index follows apart. undefined: turn of all other tenants. */
   const turns = new Map<string | undefined, Promise<void>>()
   const hold = async (tenant: string, count: number): Promise<void> => {
@@ -61,10 +65,10 @@ export function backpressureWriter(writer: ResourceWriter, index: IndexCatchUp, 
     return turn
   }
   return {
-    async commit(writes, guards) {
+    async commit(writes, guards, ...more) {
       const tenant = writes[0]?.tenant ?? ''
       await (writes.length < LARGE ? hold(tenant, writes.length) : inTurn(tenant, writes.length))
-      return writer.commit(writes, guards)
+      return writer.commit(writes, guards, ...more)
     },
   }
 }

@@ -28,22 +28,20 @@ import { cancelExport } from '../../interactions/export/cancel.ts'
 import { exportFile } from '../../interactions/export/file.ts'
 import { type KickOffPorts, startExport } from '../../interactions/export/kick-off.ts'
 import { exportStatus } from '../../interactions/export/status.ts'
-import type { Ports, RequestWriter } from '../../interactions/interaction.ts'
+import type { Ports } from '../../interactions/interaction.ts'
 import { applyFhirPath } from '../../interactions/operations/apply-fhirpath.ts'
 import { docref } from '../../interactions/operations/docref.ts'
-import { NO_OP_WRITER } from '../../interactions/operations/dry-run.ts'
+import type { DryRunPorts } from '../../interactions/operations/dry-run.ts'
 import { everything } from '../../interactions/operations/everything.ts'
 import { meta } from '../../interactions/operations/meta.ts'
 import { reindexStatus, startReindex } from '../../interactions/operations/reindex.ts'
 import { validate } from '../../interactions/operations/validate.ts'
-import type { RequestStore } from '../../interactions/resources/version-cache.ts'
 import { fullValidator } from '../../interactions/validation/full-validation.ts'
 import { IndexedCanonicals } from '../../interactions/validation/indexed-canonicals.ts'
 import { definitionIssuesOf, type ProfileParts, tenantDefinitions } from '../../interactions/validation/profile-findings.ts'
 import { mergeProfiles, tenantProfiles } from '../../interactions/validation/tenant-profiles.ts'
 import { writeValidator } from '../../interactions/validation/write-validation.ts'
 import { visibleStoreOf } from '../../interactions/visible-store.ts'
-import { integrityWriter } from '../../interactions/writing/referential-integrity.ts'
 import { supportedProfiles } from '../../packages/supported-profiles.ts'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { AddedPackages } from '../../ports/definitions/package-store.ts'
@@ -60,10 +58,9 @@ import { PACKAGES_FOLDER } from '../control/package-folder.ts'
 import { definitionsOf } from '../definitions.ts'
 import { searchContextOf } from '../search-context.ts'
 import type { Authorization } from './authorization.ts'
-import { backpressureWriter, type CountedVersions } from './backpressure-writer.ts'
-import { clockCheckedWriter } from './clock-checked-writer.ts'
 import { type Exports, openExports } from './exports.ts'
 import { openStores, type Stores } from './stores.ts'
+import { dryRunWriter, layeredWriter } from './writer-layers.ts'
 
 /** Parts that stay open while the stores are restored. */
 export type ServerCoreParts = {
@@ -158,7 +155,8 @@ export function composeServerCore(stores: Stores, parts: Omit<ServerCoreParts, '
     acknowledged: () => stores.store.lastPosition(),
   })
   const store = stores.requests
-  const { writer, checker } = writersOf({ ...stores, store, versions: stores.store }, config, canonicals)
+  const resources = visibleStoreOf(store, () => stores.expressions)
+  const writerParts = { ...stores, config, clock, resources, canonicals, versions: stores.store }
   const own = tenantProfiles({ packages, canonicals, resources: stores.store, warn })
   const profiles = {
     conformance: tenantDefinitions({ packages, canonicals, resources: stores.store }),
@@ -173,10 +171,10 @@ export function composeServerCore(stores: Stores, parts: Omit<ServerCoreParts, '
     progress,
     clients: authorization.clients,
     reindex: reindexOf(stores),
-    resources: visibleStoreOf(store, () => stores.expressions),
+    resources,
     heads: (...asked) => stores.store.heads(...asked),
-    writer: clockCheckedWriter(stores.origins.recording(writer), clock),
-    checker,
+    writer: layeredWriter(store, writerParts),
+    checker: dryRunWriter(writerParts),
     index: stores.searcher,
     latest: () => fullyEvaluatedIndex(stores.searcher, progress),
     seal,
@@ -248,25 +246,9 @@ const progressOf = ({ store, searcher, definitions }: Stores): IndexProgress => 
   },
 })
 
-type Writers = { readonly writer: RequestWriter; readonly checker: RequestWriter }
-
-type WriterParts = Pick<Stores, 'searcher' | 'expressions'> & { readonly store: RequestStore; readonly versions: CountedVersions }
-
-/** Returns the writer, and a checker that applies the same checks and stores nothing. */
-function writersOf(
-  { store, versions, searcher, expressions }: WriterParts,
-  { referentialIntegrity }: Config,
-  canonicals: IndexedCanonicals,
-): Writers {
-  const paced = canonicals.counting(backpressureWriter(store, searcher, versions))
-  if (!referentialIntegrity) return { writer: paced, checker: NO_OP_WRITER }
-  const parts = { resources: visibleStoreOf(store, () => expressions), index: searcher }
-  return { writer: integrityWriter({ ...parts, writer: paced }), checker: integrityWriter({ ...parts, writer: NO_OP_WRITER }) }
-}
-
 type HomePorts = Ports &
   Pick<KickOffPorts, 'clients' | 'choices'> &
-  Pick<Writers, 'checker'> &
+  Pick<DryRunPorts, 'checker'> &
   Pick<ProfileParts, 'conformance' | 'toldOfDefinition'>
 
 function serveOf(ports: HomePorts, exports: Exports, endpoints: ServerParts['endpoints'], parts: WritingStepParts, site: Site): Serve {
