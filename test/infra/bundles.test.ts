@@ -146,7 +146,7 @@ describe('the code of a function', () => {
   it.each(names)('contains each error class once: %s', (name) => {
     const inProcess = filesOf(name).filter((file) => file !== 'expression-process.js')
     const found = inProcess.flatMap((file) => classesOf(file).map((source) => ({ file, source })))
-    expect(found.map(({ source }) => source)).toContain('lambdas/ports/faults/machine-error.ts')
+    expect(found.map(({ source }) => source)).toContain('lambdas/ports/faults.ts')
     const twice = Object.entries(Object.groupBy(found, ({ source }) => source)).filter(([, files = []]) => files.length > 1)
     expect(twice.map(([source, files = []]) => `${source}: ${files.map(({ file }) => file).join(', ')}`)).toEqual([])
   })
