@@ -36,7 +36,7 @@ export type InteractionCode =
 export type Route = { readonly method: string; readonly path: string; readonly interaction: InteractionCode }
 
 /** Endpoint of the authorization server. */
-export type AuthCode =
+export type EndpointCode =
   | 'token'
   | 'introspect'
   | 'revoke'
@@ -50,7 +50,7 @@ export type AuthCode =
   | 'account'
   | 'logout'
 
-export type AuthRoute = { readonly method: string; readonly path: string; readonly interaction: AuthCode }
+export type EndpointRoute = { readonly method: string; readonly path: string; readonly interaction: EndpointCode }
 
 const route = (method: string, path: string, interaction: InteractionCode): Route => ({ method, path, interaction })
 
@@ -103,35 +103,35 @@ export const ROUTES: readonly Route[] = [
   route('GET', '/{type}/{id}/_history/{versionId}', 'vread'),
 ]
 
-const authRoute = (method: string, path: string, interaction: AuthCode): AuthRoute => ({ method, path, interaction })
+const endpointRoute = (method: string, path: string, interaction: EndpointCode): EndpointRoute => ({ method, path, interaction })
 
 /** Routes of the authorization server. No other routes exist below `/auth` and `/.well-known`. */
-export const AUTH_ROUTES: readonly AuthRoute[] = [
-  authRoute('GET', '/.well-known/smart-configuration', 'smart-configuration'),
-  authRoute('GET', '/.well-known/openid-configuration', 'openid-configuration'),
-  authRoute('GET', '/.well-known/oauth-authorization-server', 'openid-configuration'),
-  authRoute('GET', '/auth/jwks', 'jwks'),
-  authRoute('POST', '/auth/token', 'token'),
-  authRoute('POST', '/auth/introspect', 'introspect'),
-  authRoute('POST', '/auth/revoke', 'revoke'),
-  authRoute('GET', '/auth/style', 'style'),
-  authRoute('GET', '/auth/authorize', 'authorize'),
-  authRoute('POST', '/auth/authorize', 'authorize'),
-  authRoute('GET', '/auth/login', 'login'),
-  authRoute('POST', '/auth/login', 'login'),
-  authRoute('GET', '/auth/consent', 'consent'),
-  authRoute('POST', '/auth/consent', 'consent'),
-  authRoute('GET', '/auth/account', 'account'),
-  authRoute('POST', '/auth/account', 'account'),
-  authRoute('GET', '/auth/logout', 'logout'),
-  authRoute('POST', '/auth/logout', 'logout'),
+export const ENDPOINT_ROUTES: readonly EndpointRoute[] = [
+  endpointRoute('GET', '/.well-known/smart-configuration', 'smart-configuration'),
+  endpointRoute('GET', '/.well-known/openid-configuration', 'openid-configuration'),
+  endpointRoute('GET', '/.well-known/oauth-authorization-server', 'openid-configuration'),
+  endpointRoute('GET', '/auth/jwks', 'jwks'),
+  endpointRoute('POST', '/auth/token', 'token'),
+  endpointRoute('POST', '/auth/introspect', 'introspect'),
+  endpointRoute('POST', '/auth/revoke', 'revoke'),
+  endpointRoute('GET', '/auth/style', 'style'),
+  endpointRoute('GET', '/auth/authorize', 'authorize'),
+  endpointRoute('POST', '/auth/authorize', 'authorize'),
+  endpointRoute('GET', '/auth/login', 'login'),
+  endpointRoute('POST', '/auth/login', 'login'),
+  endpointRoute('GET', '/auth/consent', 'consent'),
+  endpointRoute('POST', '/auth/consent', 'consent'),
+  endpointRoute('GET', '/auth/account', 'account'),
+  endpointRoute('POST', '/auth/account', 'account'),
+  endpointRoute('GET', '/auth/logout', 'logout'),
+  endpointRoute('POST', '/auth/logout', 'logout'),
 ]
 
 /**
  * Whether clients may send HEAD to the route, because its GET has no effect. The GET of an export starts a job. The GET of `authorize`
  * issues a code to a logged-in user. https://www.rfc-editor.org/rfc/rfc9110#section-9.2.1
  */
-export const isHeadAllowed = ({ method, interaction }: Route | AuthRoute): boolean =>
+export const isHeadAllowed = ({ method, interaction }: Route | EndpointRoute): boolean =>
   method === 'GET' && interaction !== 'export' && interaction !== 'authorize'
 
 /** Whether the endpoint is a page that a user sees in a browser. */
@@ -158,5 +158,5 @@ function decoded(segment: string): string {
 /** Whether the path belongs to the authorization server, even if no route matches it. */
 export const isAuthPath = (path: string): boolean => /^\/(?:auth|\.well-known)(?:\/|$)/.test(normalizePath(path))
 
-export const isAuthCode = (code: InteractionCode | AuthCode): code is AuthCode =>
-  AUTH_ROUTES.some(({ interaction }) => interaction === code)
+export const isEndpointCode = (code: InteractionCode | EndpointCode): code is EndpointCode =>
+  ENDPOINT_ROUTES.some(({ interaction }) => interaction === code)

@@ -2,7 +2,7 @@
  * The deployed functions and the ports of each. The entry point of a function is the file of its name in this folder. Its ports determine
  * the adapters in its bundle, the permissions of its role, and its environment variables. The stacks read this file: it imports types only.
  */
-import type { AuthCode, InteractionCode } from '../catalogue/routes.ts'
+import type { EndpointCode, InteractionCode } from '../catalogue/routes.ts'
 
 /**
  * Ports of functions. lib/permissions grants the permissions of each; `also` means in addition to the port before it.
@@ -198,13 +198,13 @@ export const portsOfStage = (name: FunctionName, access: string): readonly PortN
   FUNCTIONS[name].filter((port) => access === 'token' || !ABOUT_TOKENS.has(port))
 
 /** Returns the function that answers an interaction. Each has a function of its own, except those in `SHARED`. */
-export function functionOf(code: InteractionCode | AuthCode): HttpFunction {
+export function functionOf(code: InteractionCode | EndpointCode): HttpFunction {
   return isShared(code) ? SHARED[code] : code
 }
 
-type SharedCode = Exclude<InteractionCode | AuthCode, HttpFunction>
+type SharedCode = Exclude<InteractionCode | EndpointCode, HttpFunction>
 
-const isShared = (code: InteractionCode | AuthCode): code is SharedCode => Object.hasOwn(SHARED, code)
+const isShared = (code: InteractionCode | EndpointCode): code is SharedCode => Object.hasOwn(SHARED, code)
 
 /** Functions of the codes that share one. A code without a function, here or of its own, does not compile. */
 const SHARED: Readonly<Record<SharedCode, HttpFunction>> = {

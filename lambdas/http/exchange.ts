@@ -2,7 +2,7 @@
 import type { MiddlewareObj } from '@middy/core'
 import type { VerifiedToken } from '../access/verification/verified-token.ts'
 import type { AuditFacts } from '../auth/endpoint.ts'
-import type { AuthCode, InteractionCode } from '../catalogue/routes.ts'
+import type { EndpointCode, InteractionCode } from '../catalogue/routes.ts'
 import type {
   Caller,
   ExportNames,
@@ -53,7 +53,7 @@ export type HttpResponse = {
 export type ByteStream = { readonly length?: number; readonly pieces: () => AsyncIterable<Uint8Array> }
 
 /** Code of a pipeline. `fallback`: answers requests that reach no interaction. */
-export type PipelineCode = InteractionCode | AuthCode | 'fallback'
+export type PipelineCode = InteractionCode | EndpointCode | 'fallback'
 
 /** Returns the client's X-Request-Id if it is valid, otherwise undefined. */
 export const clientRequestIdOf = ({ 'x-request-id': given = '' }: HttpRequest['headers']): string | undefined =>

@@ -1,7 +1,7 @@
 /** Binds the steps of an interaction, in the order of order.ts, around the function that answers it. */
 import middy from '@middy/core'
 import type { Endpoint } from '../auth/endpoint.ts'
-import type { AuthCode, InteractionCode } from '../catalogue/routes.ts'
+import type { EndpointCode, InteractionCode } from '../catalogue/routes.ts'
 import type { FhirRequest, FhirResponse, Interaction } from '../interactions/interaction.ts'
 import { authRequestOf, toFhirResponse } from './auth-exchange.ts'
 import { type Exchange, type HttpResponse, requestOf, type Step } from './exchange.ts'
@@ -18,7 +18,7 @@ export const pipeline = (
   chain(stepsOf(interaction), steps, (exchange) => answer(requestOf(exchange, interaction)))
 
 /** Returns the handler of a request to the authorization server. */
-export const endpointPipeline = (code: AuthCode, steps: Steps, endpoint: Endpoint): ((exchange: Exchange) => Promise<HttpResponse>) =>
+export const endpointPipeline = (code: EndpointCode, steps: Steps, endpoint: Endpoint): ((exchange: Exchange) => Promise<HttpResponse>) =>
   chain(stepsOf(code), steps, async (exchange) => toFhirResponse(await endpoint(authRequestOf(exchange))))
 
 /** Returns the handler of requests that reach no interaction. */

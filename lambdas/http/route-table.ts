@@ -1,11 +1,11 @@
 /** Finds the route of a request. A static segment takes precedence over a variable one. */
 import {
-  AUTH_ROUTES,
-  type AuthCode,
-  type AuthRoute,
+  ENDPOINT_ROUTES,
+  type EndpointCode,
+  type EndpointRoute,
   type InteractionCode,
-  isAuthCode,
   isAuthPath,
+  isEndpointCode,
   isHeadAllowed,
   ROUTES,
   type Route,
@@ -18,7 +18,7 @@ import type { RequestContent } from '../interactions/interaction.ts'
 
 /** `named`: values of the variables in the path. */
 export type RouteMatch = {
-  readonly interaction: InteractionCode | AuthCode
+  readonly interaction: InteractionCode | EndpointCode
   readonly named: Pick<RequestContent, 'type' | 'compartment' | 'id' | 'versionId' | 'file'>
 }
 
@@ -76,7 +76,7 @@ export function matchEntry({ method, url }: { readonly method: string; readonly 
   const at = below.indexOf('?')
   const [path, query] = at === -1 ? [below, ''] : [below.slice(0, at), below.slice(at + 1)]
   const { interaction, named } = matchRoute(method, path)
-  if (isAuthCode(interaction)) throw fhirError(400, 'not-supported', `${method} of this url cannot be an entry of a Bundle`)
+  if (isEndpointCode(interaction)) throw fhirError(400, 'not-supported', `${method} of this url cannot be an entry of a Bundle`)
   return { interaction, named, path, query }
 }
 
@@ -90,9 +90,9 @@ type Row = {
 }
 
 /** Rows by number of segments, those with the most static segments first. Rows with equally many never match the same path. */
-const TABLE: readonly (readonly Row[])[] = tableOf([...ROUTES, ...AUTH_ROUTES])
+const TABLE: readonly (readonly Row[])[] = tableOf([...ROUTES, ...ENDPOINT_ROUTES])
 
-function tableOf(routes: readonly (Route | AuthRoute)[]): readonly (readonly Row[])[] {
+function tableOf(routes: readonly (Route | EndpointRoute)[]): readonly (readonly Row[])[] {
   const table: Row[][] = []
   for (const path of new Set(routes.map((route) => route.path))) {
     const parts = path

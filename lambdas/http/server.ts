@@ -1,6 +1,6 @@
 /** The server above the network: turns a request into a response. Both deployments use it. */
 import type { Endpoint } from '../auth/endpoint.ts'
-import type { AuthCode, InteractionCode } from '../catalogue/routes.ts'
+import type { EndpointCode, InteractionCode } from '../catalogue/routes.ts'
 import { fhirError } from '../fhir/outcome.ts'
 import type { Interaction, RequestContent } from '../interactions/interaction.ts'
 import { parseParameterPairs } from '../search/query/parameter-pairs.ts'
@@ -15,7 +15,7 @@ export type ServerParts = {
   /** Interactions that this server or function answers. */
   readonly interactions: Readonly<Partial<Record<InteractionCode, Interaction>>>
   /** Endpoints of the authorization server that this server or function answers. */
-  readonly endpoints?: Readonly<Partial<Record<AuthCode, Endpoint>>>
+  readonly endpoints?: Readonly<Partial<Record<EndpointCode, Endpoint>>>
   readonly steps: Steps
   readonly site: Site
 }
@@ -24,7 +24,7 @@ export function server({ interactions, endpoints = {}, steps, site }: ServerPart
   const pipelines = new Map<PipelineCode, (exchange: Exchange) => Promise<HttpResponse>>()
   for (const [code, interaction] of Object.entries(interactions) as [InteractionCode, Interaction][])
     pipelines.set(code, pipeline(code, steps, interaction))
-  for (const [code, endpoint] of Object.entries(endpoints) as [AuthCode, Endpoint][])
+  for (const [code, endpoint] of Object.entries(endpoints) as [EndpointCode, Endpoint][])
     pipelines.set(code, endpointPipeline(code, steps, endpoint))
   const fallback = fallbackPipeline(steps, async ({ http }) => ({ status: 204, headers: preflightHeadersOf(allowHeaderOf(http.path)) }))
   return (http, requestId) => {

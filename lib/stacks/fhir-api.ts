@@ -18,7 +18,7 @@ import type { IKey } from 'aws-cdk-lib/aws-kms'
 import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs'
 import { Construct } from 'constructs'
-import { AUTH_ROUTES, isHeadAllowed, ROUTES } from '../../lambdas/catalogue/routes.ts'
+import { ENDPOINT_ROUTES, isHeadAllowed, ROUTES } from '../../lambdas/catalogue/routes.ts'
 import { functionOf, type HttpFunction } from '../../lambdas/functions/functions.ts'
 import { BINARY_TYPES } from '../../lambdas/http/gateway-contract.ts'
 import { addGatewayErrors } from '../edge/gateway-errors.ts'
@@ -111,7 +111,7 @@ export function gatewayRoutesOf({ access }: Pick<Settings, 'access'>): ReadonlyM
   const routes = new Map<string, Map<string, HttpFunction>>(
     [...UNKNOWN_JOBS, ...(givesTokens ? UNKNOWN_ENDPOINTS : [])].map((path) => [path, new Map()]),
   )
-  for (const route of [...ROUTES, ...(givesTokens ? AUTH_ROUTES : [])]) {
+  for (const route of [...ROUTES, ...(givesTokens ? ENDPOINT_ROUTES : [])]) {
     const { method, path, interaction } = route
     // CloudFront serves export files.
     if (interaction === 'export-file') continue

@@ -3,7 +3,7 @@
  * `here` tests the content of the responses.
  */
 import { beforeAll, expect, it } from '@jest/globals'
-import { AUTH_ROUTES, ROUTES } from '../../lambdas/catalogue/routes.ts'
+import { ENDPOINT_ROUTES, ROUTES } from '../../lambdas/catalogue/routes.ts'
 import type { TestResponse } from '../api/server.ts'
 import { patient } from '../fixtures/resources.ts'
 import { runOnCloud } from './requested-deployment.ts'
@@ -42,7 +42,7 @@ runOnCloud('a route of the stacks', {}, (_, { put, send }) => {
     })
   }
 
-  it.each([...ROUTES, ...AUTH_ROUTES].toSorted((a, b) => Number(a.method === 'DELETE') - Number(b.method === 'DELETE')))(
+  it.each([...ROUTES, ...ENDPOINT_ROUTES].toSorted((a, b) => Number(a.method === 'DELETE') - Number(b.method === 'DELETE')))(
     '$method $path is answered by a function',
     async ({ method, path, interaction }) => {
       const { status, headers } = await asked(method, path, interaction)

@@ -1,6 +1,6 @@
 /** The order of every request: what order.ts says is what the pipelines bind, and routes answer. */
 import { describe, expect, it } from '@jest/globals'
-import { AUTH_ROUTES, ROUTES } from '../../lambdas/catalogue/routes.ts'
+import { ENDPOINT_ROUTES, ROUTES } from '../../lambdas/catalogue/routes.ts'
 import { openAuthenticator } from '../../lambdas/http/authenticators.ts'
 import { ADMISSION, entryStepsOf, stepsOf } from '../../lambdas/http/order.ts'
 import { pipeline } from '../../lambdas/http/pipeline.ts'
@@ -70,7 +70,7 @@ describe('each pipeline', () => {
     ['export-file', 'downloading'] as const,
     ['bundle', 'writing and searching'] as const,
     ...(['meta', 'everything', 'docref'] as const).map((code) => [code, 'searching and operating'] as const),
-    ...AUTH_ROUTES.map(({ interaction }) => [interaction, 'authorizing'] as const),
+    ...ENDPOINT_ROUTES.map(({ interaction }) => [interaction, 'authorizing'] as const),
   ])('%s has all its steps among those of %s', (code, kind) =>
     expect(stepsOf(code).filter((step) => BOUND[kind][step] === undefined)).toEqual([]),
   )
@@ -137,7 +137,7 @@ it('authentication precedes every step that reads content', () => {
   }
   const open = Object.entries(ADMISSION).filter(([, who]) => who === 'anybody')
   expect(open.map(([code]) => code).sort()).toEqual(
-    ['capabilities', 'export-file', 'fallback', ...new Set(AUTH_ROUTES.map(({ interaction }) => interaction))].sort(),
+    ['capabilities', 'export-file', 'fallback', ...new Set(ENDPOINT_ROUTES.map(({ interaction }) => interaction))].sort(),
   )
 })
 
@@ -145,14 +145,14 @@ it('a Bundle is read before its index token is awaited', () =>
   expect(stepsOf('bundle').slice(-4)).toEqual(['parseResource', 'tellIndexToken', 'awaitIndexToken', 'shapeBody']))
 
 it('every route matches its interaction', () => {
-  for (const { method, path, interaction } of [...ROUTES, ...AUTH_ROUTES]) {
+  for (const { method, path, interaction } of [...ROUTES, ...ENDPOINT_ROUTES]) {
     const concrete = path.replace('{type}', 'Patient').replace('{id}', '1').replace('{versionId}', '2')
     expect([method, path, matchRoute(method, concrete).interaction]).toEqual([method, path, interaction])
   }
 })
 
 it('every GET also supports HEAD, except those that start something', () => {
-  for (const { path } of [...ROUTES, ...AUTH_ROUTES].filter(({ method }) => method === 'GET')) {
+  for (const { path } of [...ROUTES, ...ENDPOINT_ROUTES].filter(({ method }) => method === 'GET')) {
     const concrete = path.replace('{type}', 'Patient').replace('{id}', '1').replace('{versionId}', '2')
     const head = () => matchRoute('HEAD', concrete).interaction
     if (/\$export$|\/authorize$/.test(path)) expect(head).toThrow(expect.objectContaining({ status: 405 }))

@@ -1,6 +1,6 @@
 /** API Gateway of a stage: methods and authorization. */
 import { describe, expect, it } from '@jest/globals'
-import { AUTH_ROUTES, type AuthRoute, isHeadAllowed, ROUTES, type Route } from '../../lambdas/catalogue/routes.ts'
+import { ENDPOINT_ROUTES, type EndpointRoute, isHeadAllowed, ROUTES, type Route } from '../../lambdas/catalogue/routes.ts'
 import { functionOf } from '../../lambdas/functions/functions.ts'
 import { settingsOf } from '../../lib/settings/settings.ts'
 import { resourcesOfType, type Tree } from './assembly.ts'
@@ -8,9 +8,9 @@ import { local, production, signed, tokens } from './stages.ts'
 
 describe('the API', () => {
   const { service } = signed
-  const served: readonly (readonly [string, ReturnType<typeof routesOf>, readonly (Route | AuthRoute)[]])[] = [
+  const served: readonly (readonly [string, ReturnType<typeof routesOf>, readonly (Route | EndpointRoute)[]])[] = [
     ['with signatures', routesOf(service), ROUTES],
-    ['with tokens', routesOf(tokens.service), [...ROUTES, ...AUTH_ROUTES]],
+    ['with tokens', routesOf(tokens.service), [...ROUTES, ...ENDPOINT_ROUTES]],
   ]
 
   it.each(served)('has the methods of every route except files, and HEAD for safe GET routes: %s', (_, api, routes) => {

@@ -3,7 +3,7 @@ import { accessOfToken, readAccessOf } from '../../access/token-access.ts'
 import { TenantNotSelected } from '../../access/verification/tenant-claim.ts'
 import { missingTokenError } from '../../access/verification/token-errors.ts'
 import { ANONYMOUS_TOKEN, type VerifiedToken } from '../../access/verification/verified-token.ts'
-import { isAuthCode } from '../../catalogue/routes.ts'
+import { isEndpointCode } from '../../catalogue/routes.ts'
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
 import type { Awaitable, Caller } from '../../interactions/interaction.ts'
 import type { Exchange, HttpRequest, PipelineCode, Step } from '../exchange.ts'
@@ -78,7 +78,7 @@ export const admission =
     try {
       const { interaction } = matchRoute(http.method, http.path)
       // guard: form-size-limit
-      if (isAuthCode(interaction)) return { limit: MAX_FORM_BYTES }
+      if (isEndpointCode(interaction)) return { limit: MAX_FORM_BYTES }
       if (ADMISSION[interaction] !== 'anybody') await admitted(authenticator, http, interaction)
       return {}
     } catch (error) {
