@@ -96,7 +96,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   lib: [
     'lambdas/adapters/dynamodb/stream/restored-table.ts',
     'lambdas/http/gateway-contract.ts',
-    'lambdas/catalogue/routes.ts',
+    'lambdas/catalogue/catalogue.ts',
     'lambdas/functions/functions.ts',
     'lambdas/indexing/workflow.ts',
     'lambdas/export/additional-resources.ts',

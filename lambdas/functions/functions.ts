@@ -2,7 +2,7 @@
  * The deployed functions and the ports of each. The entry point of a function is the file of its name in this folder. Its ports determine
  * the adapters in its bundle, the permissions of its role, and its environment variables. The stacks read this file: it imports types only.
  */
-import type { EndpointCode, InteractionCode } from '../catalogue/routes.ts'
+import type { EndpointCode, InteractionCode } from '../catalogue/catalogue.ts'
 
 /**
  * Ports of functions. lib/permissions grants the permissions of each; `also` means in addition to the port before it.

@@ -1,11 +1,11 @@
 /** Audit records of a request. No name is left out: names that do not fit into one record go into further ones. */
-import { isAuthPath } from '../catalogue/routes.ts'
 import { isId } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
 import type { AuditRecord } from '../ports/security/audit-log.ts'
 import type { VersionKey } from '../ports/store/resource-store.ts'
 import { type AuditNames, type AuditRecords, splitAuditRecord } from './audit-parts.ts'
 import type { Exchange } from './exchange.ts'
+import { isAuthPath } from './route-table.ts'
 
 /** Result of a request. `at`: milliseconds since 1970. `duration`: milliseconds. */
 export type RequestResult = Pick<AuditRecord, 'at' | 'status' | 'duration'>

@@ -1,5 +1,5 @@
 /** Runs the entries of a Bundle. Each entry passes the steps that its interaction has for entries. */
-import type { InteractionCode } from '../catalogue/routes.ts'
+import type { InteractionCode } from '../catalogue/catalogue.ts'
 import { parseJsonBytes } from '../fhir/json.ts'
 import { fhirError } from '../fhir/outcome.ts'
 import { type EntryRequest, type EntryRunner, type EntryStartHandler, isSearchByPost } from '../interactions/bundle/entry.ts'

@@ -2,7 +2,7 @@
 import type { MiddlewareObj } from '@middy/core'
 import type { VerifiedToken } from '../access/verification/verified-token.ts'
 import type { AuditFacts } from '../auth/endpoint.ts'
-import type { EndpointCode, InteractionCode } from '../catalogue/routes.ts'
+import type { EndpointCode, InteractionCode } from '../catalogue/catalogue.ts'
 import type {
   Caller,
   ExportNames,

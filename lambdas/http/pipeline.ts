@@ -1,7 +1,7 @@
 /** Binds the steps of an interaction, in the order of order.ts, around the function that answers it. */
 import middy from '@middy/core'
 import type { Endpoint } from '../auth/endpoint.ts'
-import type { EndpointCode, InteractionCode } from '../catalogue/routes.ts'
+import type { EndpointCode, InteractionCode } from '../catalogue/catalogue.ts'
 import type { FhirRequest, FhirResponse, Interaction } from '../interactions/interaction.ts'
 import { authRequestOf, toFhirResponse } from './auth-exchange.ts'
 import { type Exchange, type HttpResponse, requestOf, type Step } from './exchange.ts'

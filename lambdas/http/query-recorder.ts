@@ -2,7 +2,7 @@
  * Names of patients, resources and parameters in requests with criteria.
  * Audit records hold no values of parameters. Ids of patients do not count as such values.
  */
-import type { InteractionCode } from '../catalogue/routes.ts'
+import type { InteractionCode } from '../catalogue/catalogue.ts'
 import { type Element, isElement, isId, type Resource } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
 import type { RequestNames } from '../interactions/interaction.ts'

@@ -4,12 +4,11 @@ import {
   type EndpointCode,
   type EndpointRoute,
   type InteractionCode,
-  isAuthPath,
   isEndpointCode,
   isHeadAllowed,
   ROUTES,
   type Route,
-} from '../catalogue/routes.ts'
+} from '../catalogue/catalogue.ts'
 import { suggestNames } from '../fhir/near-names.ts'
 import { FhirError, fhirError } from '../fhir/outcome.ts'
 import { type BaseUrls, baseUrlOf } from '../fhir/references.ts'
@@ -130,6 +129,27 @@ function decode(segment: string): string {
     throw fhirError(400, 'value', 'The path is not percent-encoded as UTF-8')
   }
 }
+
+/** Returns the path in the form that routes use: every segment is decoded, and none is empty. */
+export const normalizePath = (path: string): string =>
+  /%|\/\/|.\/$/.test(path)
+    ? `/${path
+        .split('/')
+        .filter((segment) => segment !== '')
+        .map(decodeOrKeep)
+        .join('/')}`
+    : path
+
+function decodeOrKeep(segment: string): string {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return segment
+  }
+}
+
+/** Whether the path belongs to the authorization server, even if no route matches it. */
+export const isAuthPath = (path: string): boolean => /^\/(?:auth|\.well-known)(?:\/|$)/.test(normalizePath(path))
 
 /** Paths of each operation. */
 const OPERATIONS = Map.groupBy(

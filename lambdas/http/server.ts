@@ -1,6 +1,6 @@
 /** The server above the network: turns a request into a response. Both deployments use it. */
 import type { Endpoint } from '../auth/endpoint.ts'
-import type { EndpointCode, InteractionCode } from '../catalogue/routes.ts'
+import type { EndpointCode, InteractionCode } from '../catalogue/catalogue.ts'
 import { fhirError } from '../fhir/outcome.ts'
 import type { Interaction, RequestContent } from '../interactions/interaction.ts'
 import { parseParameterPairs } from '../search/query/parameter-pairs.ts'

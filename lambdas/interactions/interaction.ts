@@ -1,7 +1,7 @@
 /** Requests, responses and ports of interactions. They are independent of HTTP and of the stores. */
 import type { Access } from '../access/access.ts'
 import type { ClientAuth } from '../access/claims.ts'
-import type { InteractionCode } from '../catalogue/routes.ts'
+import type { InteractionCode } from '../catalogue/catalogue.ts'
 import type { Job } from '../export/job/job.ts'
 import type { BundlePage } from '../fhir/bundle.ts'
 import type { MediaRange } from '../fhir/media-range.ts'

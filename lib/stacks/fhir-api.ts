@@ -1,5 +1,5 @@
 /**
- * REST API: a resource and its methods for each route of lambdas/catalogue/routes.ts. Its deployment stage is named `fhir`, so that paths
+ * REST API: a resource and its methods for each route of lambdas/catalogue/catalogue.ts. Its deployment stage is named `fhir`, so that paths
  * are the same at the API's own address and behind CloudFront. https://docs.aws.amazon.com/apigateway/latest/developerguide/
  */
 import { Duration, RemovalPolicy } from 'aws-cdk-lib'
@@ -18,7 +18,7 @@ import type { IKey } from 'aws-cdk-lib/aws-kms'
 import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs'
 import { Construct } from 'constructs'
-import { ENDPOINT_ROUTES, isHeadAllowed, ROUTES } from '../../lambdas/catalogue/routes.ts'
+import { ENDPOINT_ROUTES, isHeadAllowed, ROUTES } from '../../lambdas/catalogue/catalogue.ts'
 import { functionOf, type HttpFunction } from '../../lambdas/functions/functions.ts'
 import { BINARY_TYPES } from '../../lambdas/http/gateway-contract.ts'
 import { addGatewayErrors } from '../edge/gateway-errors.ts'

@@ -3,7 +3,7 @@
  * route is walked by itself.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { ROUTES, type Route } from '../../lambdas/catalogue/routes.ts'
+import { ROUTES, type Route } from '../../lambdas/catalogue/catalogue.ts'
 import { tokenAuthenticator } from '../../lambdas/http/authenticators.ts'
 import { ADMISSION } from '../../lambdas/http/order.ts'
 import type { FhirRequest } from '../../lambdas/interactions/interaction.ts'

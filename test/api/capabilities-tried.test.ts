@@ -1,6 +1,6 @@
 /** What the CapabilityStatement claims is asked for, and what it does not claim is looked for. https://hl7.org/fhir/R4/capabilitystatement.html @cloud:here */
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { ROUTES } from '../../lambdas/catalogue/routes.ts'
+import { ROUTES } from '../../lambdas/catalogue/catalogue.ts'
 import { patient } from '../fixtures/resources.ts'
 import { isExternalServer, issuesOf, itOnEmbedded, newId, type Tree, withServer } from './server.ts'
 

@@ -3,7 +3,7 @@
  * `here` tests the content of the responses.
  */
 import { beforeAll, expect, it } from '@jest/globals'
-import { ENDPOINT_ROUTES, ROUTES } from '../../lambdas/catalogue/routes.ts'
+import { ENDPOINT_ROUTES, ROUTES } from '../../lambdas/catalogue/catalogue.ts'
 import type { TestResponse } from '../api/server.ts'
 import { patient } from '../fixtures/resources.ts'
 import { runOnCloud } from './requested-deployment.ts'

@@ -2,7 +2,7 @@
 import { expect, it } from '@jest/globals'
 import type { VerifiedToken } from '../../lambdas/access/verification/verified-token.ts'
 import { AesSeal } from '../../lambdas/adapters/in-process/seal.ts'
-import type { InteractionCode } from '../../lambdas/catalogue/routes.ts'
+import type { InteractionCode } from '../../lambdas/catalogue/catalogue.ts'
 import { FUNCTIONS, functionOf } from '../../lambdas/functions/functions.ts'
 import { auditRecordsOf } from '../../lambdas/http/audit-record.ts'
 import type { Exchange } from '../../lambdas/http/exchange.ts'

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
-import type { InteractionCode } from '../../lambdas/catalogue/routes.ts'
+import type { InteractionCode } from '../../lambdas/catalogue/catalogue.ts'
 import { openAuthenticator } from '../../lambdas/http/authenticators.ts'
 import { checkForwarded } from '../../lambdas/http/check-forwarded.ts'
 import type { HttpRequest, HttpResponse } from '../../lambdas/http/exchange.ts'

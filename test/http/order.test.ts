@@ -1,6 +1,6 @@
 /** The order of every request: what order.ts says is what the pipelines bind, and routes answer. */
 import { describe, expect, it } from '@jest/globals'
-import { ENDPOINT_ROUTES, ROUTES } from '../../lambdas/catalogue/routes.ts'
+import { ENDPOINT_ROUTES, ROUTES } from '../../lambdas/catalogue/catalogue.ts'
 import { openAuthenticator } from '../../lambdas/http/authenticators.ts'
 import { ADMISSION, entryStepsOf, stepsOf } from '../../lambdas/http/order.ts'
 import { pipeline } from '../../lambdas/http/pipeline.ts'

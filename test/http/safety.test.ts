@@ -5,7 +5,7 @@
 import { once } from 'node:events'
 import { type IncomingHttpHeaders, request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { ROUTES, type Route } from '../../lambdas/catalogue/routes.ts'
+import { ROUTES, type Route } from '../../lambdas/catalogue/catalogue.ts'
 import type { FhirRequest, FhirResponse } from '../../lambdas/interactions/interaction.ts'
 import { startTestServer, type TestServer } from './front.ts'
 

@@ -1,6 +1,6 @@
 /** API Gateway of a stage: methods and authorization. */
 import { describe, expect, it } from '@jest/globals'
-import { ENDPOINT_ROUTES, type EndpointRoute, isHeadAllowed, ROUTES, type Route } from '../../lambdas/catalogue/routes.ts'
+import { ENDPOINT_ROUTES, type EndpointRoute, isHeadAllowed, ROUTES, type Route } from '../../lambdas/catalogue/catalogue.ts'
 import { functionOf } from '../../lambdas/functions/functions.ts'
 import { settingsOf } from '../../lib/settings/settings.ts'
 import { resourcesOfType, type Tree } from './assembly.ts'

@@ -5,7 +5,7 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { expect, it } from '@jest/globals'
-import { ROUTES } from '../../lambdas/catalogue/routes.ts'
+import { ROUTES } from '../../lambdas/catalogue/catalogue.ts'
 import { type FunctionName, functionOf, portsOfStage } from '../../lambdas/functions/functions.ts'
 import { ADMISSION } from '../../lambdas/http/order.ts'
 import { BASE_URL, KEY, signToken } from '../access/issuing.ts'

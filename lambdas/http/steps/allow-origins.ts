@@ -2,8 +2,8 @@
  * CORS: pages of the allowed origins may call the server and read its responses, with the headers in EXPOSED.
  * https://fetch.spec.whatwg.org/#http-cors-protocol
  */
-import { isAuthPath, normalizePath } from '../../catalogue/routes.ts'
 import type { HttpRequest, HttpResponse, Step } from '../exchange.ts'
+import { isAuthPath, normalizePath } from '../route-table.ts'
 
 const EXPOSED =
   'ETag, Location, Content-Location, Content-Range, Accept-Ranges, Last-Modified, X-Progress, X-Index-Token, X-Index-Lag, X-Index-Outdated, X-History-Until, X-Ignored-Parameters, X-Request-Id, Retry-After, WWW-Authenticate'

@@ -1,5 +1,5 @@
 /** Checks the scopes of the caller before a body is parsed or a store is read. */
-import type { InteractionCode } from '../../catalogue/routes.ts'
+import type { InteractionCode } from '../../catalogue/catalogue.ts'
 import { checkScope as check } from '../../interactions/resources/scope-check.ts'
 import { requestOf, type Step } from '../exchange.ts'
 

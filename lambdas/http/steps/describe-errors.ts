@@ -4,7 +4,7 @@
  */
 import { errorResponse, OAuthError } from '../../auth/oauth-error.ts'
 import { errorPage } from '../../auth/pages/page-templates.ts'
-import { isAuthPath, isPage } from '../../catalogue/routes.ts'
+import { isPage } from '../../catalogue/catalogue.ts'
 import { FhirError, type IssueCode, operationOutcomeOf } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { FhirResponse } from '../../interactions/interaction.ts'
@@ -12,6 +12,7 @@ import { type FaultKind, type IndexLag, isFault, MachineFault } from '../../port
 import { MAX_GROUPS } from '../../ports/search/plan.ts'
 import { oauthErrorOf, toFhirResponse } from '../auth-exchange.ts'
 import type { Exchange, Step } from '../exchange.ts'
+import { isAuthPath } from '../route-table.ts'
 
 /** Response with an OperationOutcome. */
 export type OutcomeResponse = FhirResponse & { readonly body: Resource }

@@ -1,5 +1,5 @@
 /** Interactions that an entry of a Bundle may request. https://hl7.org/fhir/R4/http.html#transaction */
-import type { InteractionCode } from '../../catalogue/routes.ts'
+import type { InteractionCode } from '../../catalogue/catalogue.ts'
 import { capabilities } from '../capabilities/capabilities.ts'
 import type { Interaction, Ports } from '../interaction.ts'
 import { create } from '../rest/create.ts'

@@ -1,5 +1,5 @@
 /** Collects the responses to the entries of a Bundle. Drops unneeded content immediately, and stops reads above the limits. */
-import type { InteractionCode } from '../../catalogue/routes.ts'
+import type { InteractionCode } from '../../catalogue/catalogue.ts'
 import { type BundleEntry, byteSizeOf, isBundlePage } from '../../fhir/bundle.ts'
 import { FhirError, fhirError, operationOutcomeOf } from '../../fhir/outcome.ts'
 import type { Clock } from '../../ports/execution/clock.ts'

@@ -1,6 +1,6 @@
 /** Entries of a batch or transaction: their requests and responses. https://hl7.org/fhir/R4/bundle.html#transaction */
 import { STATUS_CODES } from 'node:http'
-import type { InteractionCode } from '../../catalogue/routes.ts'
+import type { InteractionCode } from '../../catalogue/catalogue.ts'
 import type { BundleEntry } from '../../fhir/bundle.ts'
 import { writeJson } from '../../fhir/json.ts'
 import { FhirError, fhirError, type Issue, operationOutcomeOf } from '../../fhir/outcome.ts'

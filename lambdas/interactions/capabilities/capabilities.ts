@@ -2,7 +2,7 @@
  * FHIR capabilities: creates the CapabilityStatement from the route table, the R4 types, the parameter registry and the packages. It
  * therefore claims only what exists. https://hl7.org/fhir/R4/http.html#capabilities, https://hl7.org/fhir/R4/capabilitystatement.html
  */
-import { type InteractionCode, ROUTES } from '../../catalogue/routes.ts'
+import { type InteractionCode, ROUTES } from '../../catalogue/catalogue.ts'
 import { COMPARTMENT_TYPES } from '../../fhir/compartment.ts'
 import type { Element, Resource } from '../../fhir/resource.ts'
 import { resourceTypes } from '../../fhir/resource-types.ts'

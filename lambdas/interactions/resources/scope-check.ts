@@ -1,7 +1,7 @@
 /** Scope check before any lookup: the scopes of a request must cover its interaction and type. */
 import { ruleFor } from '../../access/rules.ts'
 import type { Letter } from '../../access/scopes.ts'
-import type { InteractionCode } from '../../catalogue/routes.ts'
+import type { InteractionCode } from '../../catalogue/catalogue.ts'
 import { resourceTypes } from '../../fhir/resource-types.ts'
 import { insufficientAdministratorScope, insufficientScope } from '../forbidden.ts'
 import type { FhirRequest } from '../interaction.ts'

@@ -1,7 +1,7 @@
 /** What the CapabilityStatement says of parameters somebody defined, where this server has the code by now. */
 import { readFileSync } from 'node:fs'
 import { expect, it } from '@jest/globals'
-import { ROUTES } from '../../../lambdas/catalogue/routes.ts'
+import { ROUTES } from '../../../lambdas/catalogue/catalogue.ts'
 import { PARAMETER_STATE_EXTENSION, SEARCH_GROUP_EXTENSION } from '../../../lambdas/fhir/own-extensions.ts'
 import type { Element } from '../../../lambdas/fhir/resource.ts'
 import { capabilities } from '../../../lambdas/interactions/capabilities/capabilities.ts'

@@ -137,26 +137,5 @@ export const isHeadAllowed = ({ method, interaction }: Route | EndpointRoute): b
 /** Whether the endpoint is a page that a user sees in a browser. */
 export const isPage = (code: string): boolean => ['authorize', 'login', 'consent', 'account', 'logout'].includes(code)
 
-/** Returns the path in the form that routes use: every segment is decoded, and none is empty. */
-export const normalizePath = (path: string): string =>
-  /%|\/\/|.\/$/.test(path)
-    ? `/${path
-        .split('/')
-        .filter((segment) => segment !== '')
-        .map(decoded)
-        .join('/')}`
-    : path
-
-function decoded(segment: string): string {
-  try {
-    return decodeURIComponent(segment)
-  } catch {
-    return segment
-  }
-}
-
-/** Whether the path belongs to the authorization server, even if no route matches it. */
-export const isAuthPath = (path: string): boolean => /^\/(?:auth|\.well-known)(?:\/|$)/.test(normalizePath(path))
-
 export const isEndpointCode = (code: InteractionCode | EndpointCode): code is EndpointCode =>
   ENDPOINT_ROUTES.some(({ interaction }) => interaction === code)
