@@ -99,7 +99,7 @@ export async function bundle(to: string, { additional }: BundleOptions = {}): Pr
   mkdirSync(join(to, 'maps'), { recursive: true })
   for (const [name, contents] of built) if (name.endsWith('.map')) writeFileSync(join(to, 'maps', name), contents)
   const packages = packageFiles()
-  const besides = (name: FunctionName) => (FUNCTIONS[name].includes('conformance') ? packages : new Map())
+  const besides = (name: FunctionName) => (FUNCTIONS[name].ports.includes('conformance') ? packages : new Map())
   return Object.fromEntries(names.map((name) => [name, written(join(to, name), `${name}.js`, built, outputs, besides(name))])) as Bundles
 }
 

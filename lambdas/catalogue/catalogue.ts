@@ -1,141 +1,230 @@
 /**
- * All routes of the server, as data. Both deployments and the CapabilityStatement use this table, so that they agree. The file imports
- * nothing.
+ * Interactions, endpoints of the authorization server, and their routes, as data. Both deployments and the CapabilityStatement use this
+ * catalogue, so that they agree. The file imports nothing: every function carries it, and the stacks read it.
  * https://hl7.org/fhir/R4/http.html
- *
- * Variables in a path: `{type}` is a resource type, `{id}` the logical id of a resource or the id of an export, `{versionId}` a version,
- * `{file}` a file of an export, `{owner}/{ownerId}` a compartment. A static segment takes precedence over a variable.
  */
 
-export type InteractionCode =
-  | 'read'
-  | 'vread'
-  | 'update'
-  | 'patch'
-  | 'delete'
-  | 'create'
-  | 'history-instance'
-  | 'history-type'
-  | 'history-system'
-  | 'search-type'
-  | 'search-system'
-  | 'bundle'
-  | 'capabilities'
-  | 'reindex'
-  | 'reindex-status'
-  | 'meta'
-  | 'validate'
-  | 'apply-fhirpath'
-  | 'everything'
-  | 'docref'
-  | 'export'
-  | 'export-status'
-  | 'export-cancel'
-  | 'export-file'
+/** Column of the step table in http/order.ts. */
+export type Column =
+  | 'READ'
+  | 'SAVE'
+  | 'PATCH'
+  | 'DELETE'
+  | 'SEARCH'
+  | 'BUNDLE'
+  /** Operations for administrators. */
+  | 'OPERATION'
+  /** Operations that look up stored resources. The Parameters in their requests are criteria. */
+  | 'QUERY'
+  /** Operations that work on the resource or the Parameters in the request. */
+  | 'INPUT'
+  | 'EXPORT'
+  | 'JOB'
+  | 'FILE'
+  | 'METADATA'
+  /** Endpoints of the authorization server. */
+  | 'AUTH'
+  /** Requests that reach no interaction. */
+  | 'FALLBACK'
+
+type Row = {
+  readonly column: Column
+  /** Letters that the scopes need for the type of the request. `own`: the interaction checks its access itself. */
+  readonly scopes: readonly ('c' | 'r' | 'u' | 'd' | 's')[] | 'administrator' | 'own'
+  /**
+   * Claim in the CapabilityStatement: an interaction of each type or of the system, or an operation, which operation-claims.ts describes.
+   * `none`: the statement itself, and what clients reach from the response of another interaction.
+   */
+  readonly claim: 'type' | 'system' | 'operation' | 'none'
+  /** Function on AWS. `cloudfront`: none, because CloudFront answers. */
+  readonly lambda: string
+  /** Absent: the interaction requires an authenticated caller. */
+  readonly public?: true
+  /** Absent: clients may send HEAD to a route with GET. */
+  readonly head?: false
+}
+
+/** The CapabilityStatement claims interactions in this order. A new row requires an authenticated caller, unless it says otherwise. */
+// biome-ignore format: a table
+export const INTERACTIONS = {
+  read:               { column: 'READ',      scopes: ['r'],           claim: 'type',      lambda: 'read' },
+  vread:              { column: 'READ',      scopes: ['r'],           claim: 'type',      lambda: 'vread' },
+  update:             { column: 'SAVE',      scopes: ['u'],           claim: 'type',      lambda: 'update' },
+  patch:              { column: 'PATCH',     scopes: ['u'],           claim: 'type',      lambda: 'patch' },
+  delete:             { column: 'DELETE',    scopes: ['d'],           claim: 'type',      lambda: 'delete' },
+  'history-instance': { column: 'READ',      scopes: ['r'],           claim: 'type',      lambda: 'history' },
+  'history-type':     { column: 'READ',      scopes: ['s'],           claim: 'type',      lambda: 'history' },
+  create:             { column: 'SAVE',      scopes: ['c'],           claim: 'type',      lambda: 'create' },
+  'search-type':      { column: 'SEARCH',    scopes: ['s'],           claim: 'type',      lambda: 'search' },
+  bundle:             { column: 'BUNDLE',    scopes: 'own',           claim: 'system',    lambda: 'bundle' },
+  'search-system':    { column: 'SEARCH',    scopes: 'own',           claim: 'system',    lambda: 'search' },
+  'history-system':   { column: 'READ',      scopes: 'own',           claim: 'system',    lambda: 'history' },
+  // Without a token, the CapabilityStatement shows no definitions of tenants.
+  capabilities:       { column: 'METADATA',  scopes: 'own',           claim: 'none',      lambda: 'capabilities', public: true },
+  reindex:            { column: 'OPERATION', scopes: 'administrator', claim: 'operation', lambda: 'reindex' },
+  'reindex-status':   { column: 'OPERATION', scopes: 'administrator', claim: 'operation', lambda: 'reindex-status' },
+  meta:               { column: 'QUERY',     scopes: ['r'],           claim: 'operation', lambda: 'meta' },
+  validate:           { column: 'INPUT',     scopes: 'own',           claim: 'operation', lambda: 'validate' },
+  'apply-fhirpath':   { column: 'INPUT',     scopes: 'own',           claim: 'operation', lambda: 'apply-fhirpath' },
+  // guard: everything-needs-search-scope
+  everything:         { column: 'QUERY',     scopes: ['r', 's'],      claim: 'operation', lambda: 'everything' },
+  // guard: docref-needs-read-scope
+  docref:             { column: 'QUERY',     scopes: ['r', 's'],      claim: 'operation', lambda: 'search' },
+  // Its GET starts a job.
+  export:             { column: 'EXPORT',    scopes: 'own',           claim: 'operation', lambda: 'export', head: false },
+  'export-status':    { column: 'JOB',       scopes: 'own',           claim: 'none',      lambda: 'export-status' },
+  'export-cancel':    { column: 'JOB',       scopes: 'own',           claim: 'none',      lambda: 'export-cancel' },
+  // The link itself authorizes the download.
+  'export-file':      { column: 'FILE',      scopes: 'own',           claim: 'none',      lambda: 'cloudfront', public: true },
+} as const satisfies Readonly<Record<string, Row>>
+
+/** `page`: a user sees the endpoint in a browser. */
+type EndpointRow = Pick<Row, 'lambda' | 'head'> & { readonly page?: true }
+
+/** Endpoints authenticate the caller themselves, if they need to. */
+// biome-ignore format: a table
+export const ENDPOINTS = {
+  token:                  { lambda: 'token' },
+  introspect:             { lambda: 'introspect' },
+  revoke:                 { lambda: 'revoke' },
+  jwks:                   { lambda: 'discovery' },
+  'smart-configuration':  { lambda: 'discovery' },
+  'openid-configuration': { lambda: 'discovery' },
+  style:                  { lambda: 'authorize' },
+  // Its GET issues a code to a logged-in user.
+  authorize:              { lambda: 'authorize', page: true, head: false },
+  login:                  { lambda: 'authorize', page: true },
+  consent:                { lambda: 'authorize', page: true },
+  account:                { lambda: 'authorize', page: true },
+  logout:                 { lambda: 'authorize', page: true },
+} as const satisfies Readonly<Record<string, EndpointRow>>
+
+export type InteractionCode = keyof typeof INTERACTIONS
+export type EndpointCode = keyof typeof ENDPOINTS
+/** Code of a pipeline. `fallback`: answers requests that reach no interaction. */
+export type PipelineCode = InteractionCode | EndpointCode | 'fallback'
+
+type CodesWhere<Rows, Field extends string, Value> = {
+  [Code in keyof Rows]: Rows[Code] extends Readonly<Record<Field, Value>> ? Code : never
+}[keyof Rows]
+
+/** Interactions that operation-claims.ts describes. */
+export type OperationCode = CodesWhere<typeof INTERACTIONS, 'claim', 'operation'>
+/** Deployed functions that answer requests. */
+export type HttpFunction =
+  | Exclude<(typeof INTERACTIONS)[InteractionCode]['lambda'], 'cloudfront'>
+  | (typeof ENDPOINTS)[EndpointCode]['lambda']
+  | 'fallback'
+/** Interactions of a deployed function. */
+export type InteractionsOf<Name extends HttpFunction> = CodesWhere<typeof INTERACTIONS, 'lambda', Name>
+/** Endpoints of a deployed function. */
+export type EndpointsOf<Name extends HttpFunction> = CodesWhere<typeof ENDPOINTS, 'lambda', Name>
+
+export const isEndpointCode = (code: PipelineCode): code is EndpointCode => Object.hasOwn(ENDPOINTS, code)
+
+/** Fields that some rows lack. */
+const rowOf = (code: InteractionCode | EndpointCode): Partial<Row & EndpointRow> =>
+  isEndpointCode(code) ? ENDPOINTS[code] : INTERACTIONS[code]
+
+export function columnOf(code: PipelineCode): Column {
+  if (code === 'fallback') return 'FALLBACK'
+  return isEndpointCode(code) ? 'AUTH' : INTERACTIONS[code].column
+}
+
+/** Whether the code requires an authenticated caller. */
+export const requiresToken = (code: PipelineCode): boolean => code !== 'fallback' && !isEndpointCode(code) && rowOf(code).public !== true
+
+/** Whether the code is a page that a user sees in a browser. */
+export const isPage = (code: PipelineCode): boolean => code !== 'fallback' && rowOf(code).page === true
 
 export type Route = { readonly method: string; readonly path: string; readonly interaction: InteractionCode }
-
-/** Endpoint of the authorization server. */
-export type EndpointCode =
-  | 'token'
-  | 'introspect'
-  | 'revoke'
-  | 'jwks'
-  | 'style'
-  | 'smart-configuration'
-  | 'openid-configuration'
-  | 'authorize'
-  | 'login'
-  | 'consent'
-  | 'account'
-  | 'logout'
-
 export type EndpointRoute = { readonly method: string; readonly path: string; readonly interaction: EndpointCode }
 
-const route = (method: string, path: string, interaction: InteractionCode): Route => ({ method, path, interaction })
+type Routes<Code> = Readonly<Record<`${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`, Code>>
 
-export const ROUTES: readonly Route[] = [
-  route('GET', '/metadata', 'capabilities'),
-  route('GET', '/$reindex-status', 'reindex-status'),
-  route('POST', '/$reindex', 'reindex'),
-  route('GET', '/$meta', 'meta'),
-  route('GET', '/{type}/$meta', 'meta'),
-  route('GET', '/{type}/{id}/$meta', 'meta'),
-  route('POST', '/$apply-fhirpath', 'apply-fhirpath'),
-  route('POST', '/{type}/$validate', 'validate'),
-  route('GET', '/{type}/{id}/$validate', 'validate'),
-  route('POST', '/{type}/{id}/$validate', 'validate'),
-  route('GET', '/{type}/$everything', 'everything'),
-  route('POST', '/{type}/$everything', 'everything'),
-  route('GET', '/{type}/{id}/$everything', 'everything'),
-  route('POST', '/{type}/{id}/$everything', 'everything'),
-  route('GET', '/{type}/$docref', 'docref'),
-  route('POST', '/{type}/$docref', 'docref'),
-  route('GET', '/$export', 'export'),
-  route('POST', '/$export', 'export'),
-  route('GET', '/{type}/$export', 'export'),
-  route('POST', '/{type}/$export', 'export'),
-  route('GET', '/{type}/{id}/$export', 'export'),
-  route('POST', '/{type}/{id}/$export', 'export'),
-  route('GET', '/export/{id}', 'export-status'),
-  route('DELETE', '/export/{id}', 'export-cancel'),
-  route('GET', '/export-files/{id}/{file}', 'export-file'),
-  route('POST', '/', 'bundle'),
-  route('GET', '/', 'search-system'),
-  route('POST', '/_search', 'search-system'),
-  route('GET', '/_history', 'history-system'),
-  route('GET', '/{type}', 'search-type'),
-  route('POST', '/{type}/_search', 'search-type'),
-  route('GET', '/{type}/_history', 'history-type'),
-  route('POST', '/{type}', 'create'),
-  route('PUT', '/{type}', 'update'),
-  route('PATCH', '/{type}', 'patch'),
-  route('DELETE', '/{type}', 'delete'),
-  route('GET', '/{type}/{id}', 'read'),
-  route('PUT', '/{type}/{id}', 'update'),
-  route('PATCH', '/{type}/{id}', 'patch'),
-  route('DELETE', '/{type}/{id}', 'delete'),
-  route('GET', '/{owner}/{ownerId}/*', 'search-system'),
-  route('POST', '/{owner}/{ownerId}/_search', 'search-system'),
-  route('GET', '/{owner}/{ownerId}/{type}', 'search-type'),
-  route('POST', '/{owner}/{ownerId}/{type}/_search', 'search-type'),
-  route('GET', '/{type}/{id}/_history', 'history-instance'),
-  route('GET', '/{type}/{id}/_history/{versionId}', 'vread'),
-]
-
-const endpointRoute = (method: string, path: string, interaction: EndpointCode): EndpointRoute => ({ method, path, interaction })
-
-/** Routes of the authorization server. No other routes exist below `/auth` and `/.well-known`. */
-export const ENDPOINT_ROUTES: readonly EndpointRoute[] = [
-  endpointRoute('GET', '/.well-known/smart-configuration', 'smart-configuration'),
-  endpointRoute('GET', '/.well-known/openid-configuration', 'openid-configuration'),
-  endpointRoute('GET', '/.well-known/oauth-authorization-server', 'openid-configuration'),
-  endpointRoute('GET', '/auth/jwks', 'jwks'),
-  endpointRoute('POST', '/auth/token', 'token'),
-  endpointRoute('POST', '/auth/introspect', 'introspect'),
-  endpointRoute('POST', '/auth/revoke', 'revoke'),
-  endpointRoute('GET', '/auth/style', 'style'),
-  endpointRoute('GET', '/auth/authorize', 'authorize'),
-  endpointRoute('POST', '/auth/authorize', 'authorize'),
-  endpointRoute('GET', '/auth/login', 'login'),
-  endpointRoute('POST', '/auth/login', 'login'),
-  endpointRoute('GET', '/auth/consent', 'consent'),
-  endpointRoute('POST', '/auth/consent', 'consent'),
-  endpointRoute('GET', '/auth/account', 'account'),
-  endpointRoute('POST', '/auth/account', 'account'),
-  endpointRoute('GET', '/auth/logout', 'logout'),
-  endpointRoute('POST', '/auth/logout', 'logout'),
-]
+function routesOf<Code>(routes: Routes<Code>) {
+  return Object.entries(routes).map(([route, interaction]) => {
+    const [method, path] = route.split(' ') as [string, string]
+    return { method, path, interaction }
+  })
+}
 
 /**
- * Whether clients may send HEAD to the route, because its GET has no effect. The GET of an export starts a job. The GET of `authorize`
- * issues a code to a logged-in user. https://www.rfc-editor.org/rfc/rfc9110#section-9.2.1
+ * Variables in a path: `{type}` is a resource type, `{id}` the logical id of a resource or the id of an export, `{versionId}` a version,
+ * `{file}` a file of an export, `{owner}/{ownerId}` a compartment. A static segment takes precedence over a variable.
+ * The header Allow names methods in this order, and API Gateway on AWS is deployed in it.
  */
+export const ROUTES: readonly Route[] = routesOf<InteractionCode>({
+  'GET /metadata': 'capabilities',
+  'GET /$reindex-status': 'reindex-status',
+  'POST /$reindex': 'reindex',
+  'GET /$meta': 'meta',
+  'GET /{type}/$meta': 'meta',
+  'GET /{type}/{id}/$meta': 'meta',
+  'POST /$apply-fhirpath': 'apply-fhirpath',
+  'POST /{type}/$validate': 'validate',
+  'GET /{type}/{id}/$validate': 'validate',
+  'POST /{type}/{id}/$validate': 'validate',
+  'GET /{type}/$everything': 'everything',
+  'POST /{type}/$everything': 'everything',
+  'GET /{type}/{id}/$everything': 'everything',
+  'POST /{type}/{id}/$everything': 'everything',
+  'GET /{type}/$docref': 'docref',
+  'POST /{type}/$docref': 'docref',
+  'GET /$export': 'export',
+  'POST /$export': 'export',
+  'GET /{type}/$export': 'export',
+  'POST /{type}/$export': 'export',
+  'GET /{type}/{id}/$export': 'export',
+  'POST /{type}/{id}/$export': 'export',
+  'GET /export/{id}': 'export-status',
+  'DELETE /export/{id}': 'export-cancel',
+  'GET /export-files/{id}/{file}': 'export-file',
+  'POST /': 'bundle',
+  'GET /': 'search-system',
+  'POST /_search': 'search-system',
+  'GET /_history': 'history-system',
+  'GET /{type}': 'search-type',
+  'POST /{type}/_search': 'search-type',
+  'GET /{type}/_history': 'history-type',
+  'POST /{type}': 'create',
+  'PUT /{type}': 'update',
+  'PATCH /{type}': 'patch',
+  'DELETE /{type}': 'delete',
+  'GET /{type}/{id}': 'read',
+  'PUT /{type}/{id}': 'update',
+  'PATCH /{type}/{id}': 'patch',
+  'DELETE /{type}/{id}': 'delete',
+  'GET /{owner}/{ownerId}/*': 'search-system',
+  'POST /{owner}/{ownerId}/_search': 'search-system',
+  'GET /{owner}/{ownerId}/{type}': 'search-type',
+  'POST /{owner}/{ownerId}/{type}/_search': 'search-type',
+  'GET /{type}/{id}/_history': 'history-instance',
+  'GET /{type}/{id}/_history/{versionId}': 'vread',
+})
+
+/** Routes of the authorization server. No other routes exist below `/auth` and `/.well-known`. */
+export const ENDPOINT_ROUTES: readonly EndpointRoute[] = routesOf<EndpointCode>({
+  'GET /.well-known/smart-configuration': 'smart-configuration',
+  'GET /.well-known/openid-configuration': 'openid-configuration',
+  'GET /.well-known/oauth-authorization-server': 'openid-configuration',
+  'GET /auth/jwks': 'jwks',
+  'POST /auth/token': 'token',
+  'POST /auth/introspect': 'introspect',
+  'POST /auth/revoke': 'revoke',
+  'GET /auth/style': 'style',
+  'GET /auth/authorize': 'authorize',
+  'POST /auth/authorize': 'authorize',
+  'GET /auth/login': 'login',
+  'POST /auth/login': 'login',
+  'GET /auth/consent': 'consent',
+  'POST /auth/consent': 'consent',
+  'GET /auth/account': 'account',
+  'POST /auth/account': 'account',
+  'GET /auth/logout': 'logout',
+  'POST /auth/logout': 'logout',
+})
+
+/** Whether clients may send HEAD to the route, because its GET has no effect. https://www.rfc-editor.org/rfc/rfc9110#section-9.2.1 */
 export const isHeadAllowed = ({ method, interaction }: Route | EndpointRoute): boolean =>
-  method === 'GET' && interaction !== 'export' && interaction !== 'authorize'
-
-/** Whether the endpoint is a page that a user sees in a browser. */
-export const isPage = (code: string): boolean => ['authorize', 'login', 'consent', 'account', 'logout'].includes(code)
-
-export const isEndpointCode = (code: InteractionCode | EndpointCode): code is EndpointCode =>
-  ENDPOINT_ROUTES.some(({ interaction }) => interaction === code)
+  method === 'GET' && rowOf(interaction).head !== false

@@ -1,8 +1,16 @@
 /**
- * The deployed functions and the ports of each. The entry point of a function is the file of its name in this folder. Its ports determine
- * the adapters in its bundle, the permissions of its role, and its environment variables. The stacks read this file: it imports types only.
+ * The deployed functions: the memory class and the ports of each. The catalogue says which interactions and endpoints a function answers.
+ * Its entry point is the file of its name in this folder. Its ports determine the adapters in its bundle, the permissions of its role, and
+ * its environment variables. The stacks read this file, and no function imports it.
  */
-import type { EndpointCode, InteractionCode } from '../catalogue/catalogue.ts'
+import {
+  ENDPOINTS,
+  type EndpointCode,
+  type HttpFunction,
+  INTERACTIONS,
+  type InteractionCode,
+  isEndpointCode,
+} from '../catalogue/catalogue.ts'
 
 /**
  * Ports of functions. lib/permissions grants the permissions of each; `also` means in addition to the port before it.
@@ -77,32 +85,6 @@ export type ExportPort =
   | 'links'
   | 'link-key'
 
-export type HttpFunction =
-  | 'read'
-  | 'vread'
-  | 'history'
-  | 'search'
-  | 'create'
-  | 'update'
-  | 'patch'
-  | 'delete'
-  | 'bundle'
-  | 'capabilities'
-  | 'reindex'
-  | 'reindex-status'
-  | 'meta'
-  | 'validate'
-  | 'apply-fhirpath'
-  | 'everything'
-  | 'export'
-  | 'export-status'
-  | 'export-cancel'
-  | 'fallback'
-  | AuthFunction
-
-/** Functions of the authorization server. `discovery` returns its capabilities and public keys, `authorize` serves its pages. */
-export type AuthFunction = 'token' | 'introspect' | 'revoke' | 'discovery' | 'authorize'
-
 /**
  * Functions that answer no request.
  *
@@ -127,57 +109,69 @@ export type Worker =
 export type FunctionName = HttpFunction | Worker
 
 /** Ports of every function that authenticates its callers. */
-const ASKED: readonly PortName[] = ['verification', 'conditions', 'audit']
+const CALLER: readonly PortName[] = ['verification', 'conditions', 'audit']
 const SEARCHING: readonly PortName[] = ['resources', 'index', 'blobs', 'seal', 'progress']
-const WRITING: readonly PortName[] = [...SEARCHING, 'writer', 'conformance', 'packages', ...ASKED]
+const WRITING: readonly PortName[] = [...SEARCHING, 'writer', 'conformance', 'packages', ...CALLER]
 
-export const FUNCTIONS: Readonly<Record<FunctionName, readonly PortName[]>> = {
-  read: ['resources', 'progress', ...ASKED],
-  vread: ['resources', ...ASKED],
-  history: ['resources', 'seal', ...ASKED],
-  search: [...SEARCHING, ...ASKED],
-  create: WRITING,
-  update: WRITING,
-  patch: WRITING,
-  delete: WRITING,
-  bundle: WRITING,
-  capabilities: ['progress', 'packages', ...ASKED],
-  reindex: ['definitions', 'workflow', ...ASKED],
-  'reindex-status': ['progress', ...ASKED],
-  meta: [...SEARCHING, ...ASKED],
-  validate: ['resources', 'index', 'progress', 'conformance', 'packages', ...ASKED],
-  'apply-fhirpath': ['own-definitions', 'progress', 'conformance', 'packages', ...ASKED],
-  everything: [...SEARCHING, ...ASKED],
-  export: ['clients', 'resources', 'progress', 'jobs', 'start-exports', ...ASKED],
-  'export-status': ['jobs', 'links', 'persons', ...ASKED],
-  'export-cancel': ['jobs', 'stop-exports', 'removed-files', 'persons', ...ASKED],
-  fallback: ['audit'],
-  discovery: ['published-keys', 'audit'],
-  token: ['clients', 'users', 'grants', 'revoking', 'signing', 'persons', 'progress', 'audit'],
-  introspect: ['clients', 'grants', 'verification', 'audit'],
-  revoke: ['clients', 'grants', 'revoking', 'published-keys', 'audit'],
-  authorize: ['clients', 'users', 'passwords', 'grants', 'revoking', ...SEARCHING, 'audit'],
-  indexer: ['documents', 'definitions', 'pulse', 'workflow'],
-  'settle-transactions': ['settler', 'definitions', 'workflow'],
-  'rebuild-step': ['resources', 'canonicals', 'rebuilding', 'definitions'],
-  migrate: ['resources', 'definitions', 'workflow', 'seal'],
-  'tend-keys': ['keys'],
-  'link-key': ['link-key'],
-  'export-step': ['resources', 'index', 'progress', 'job-rows', 'export-files'],
-  'export-sweep': ['job-rows', 'schedules', 'old-schedules', 'copies', 'export-files', 'start-exports', 'stop-exports', 'watch-exports'],
-  'export-schedule': ['clients', 'resources', 'progress', 'jobs', 'schedules', 'start-exports', 'audit'],
-  'adopt-tables': ['restored-tables'],
+/** Memory class of a function. The settings of a stage say how much memory each has. */
+export type FunctionKind = 'light' | 'request' | 'worker'
+
+/** `onlyWithTokens`: stages have the function only if their callers send access tokens. */
+type FunctionRow = { readonly kind: FunctionKind; readonly ports: readonly PortName[]; readonly onlyWithTokens?: true }
+
+/** The deployed functions. A function that the catalogue names and that is not here does not compile. */
+export const FUNCTIONS: Readonly<Record<FunctionName, FunctionRow>> = {
+  read: { kind: 'light', ports: ['resources', 'progress', ...CALLER] },
+  vread: { kind: 'light', ports: ['resources', ...CALLER] },
+  history: { kind: 'light', ports: ['resources', 'seal', ...CALLER] },
+  search: { kind: 'request', ports: [...SEARCHING, ...CALLER] },
+  create: { kind: 'request', ports: WRITING },
+  update: { kind: 'request', ports: WRITING },
+  patch: { kind: 'request', ports: WRITING },
+  delete: { kind: 'request', ports: WRITING },
+  bundle: { kind: 'request', ports: WRITING },
+  capabilities: { kind: 'light', ports: ['progress', 'packages', ...CALLER] },
+  reindex: { kind: 'light', ports: ['definitions', 'workflow', ...CALLER] },
+  'reindex-status': { kind: 'light', ports: ['progress', ...CALLER] },
+  meta: { kind: 'request', ports: [...SEARCHING, ...CALLER] },
+  validate: { kind: 'request', ports: ['resources', 'index', 'progress', 'conformance', 'packages', ...CALLER] },
+  'apply-fhirpath': { kind: 'request', ports: ['own-definitions', 'progress', 'conformance', 'packages', ...CALLER] },
+  everything: { kind: 'request', ports: [...SEARCHING, ...CALLER] },
+  export: { kind: 'request', ports: ['clients', 'resources', 'progress', 'jobs', 'start-exports', ...CALLER] },
+  'export-status': { kind: 'light', ports: ['jobs', 'links', 'persons', ...CALLER] },
+  'export-cancel': { kind: 'light', ports: ['jobs', 'stop-exports', 'removed-files', 'persons', ...CALLER] },
+  fallback: { kind: 'light', ports: ['audit'] },
+  discovery: { kind: 'light', ports: ['published-keys', 'audit'], onlyWithTokens: true },
+  token: {
+    kind: 'light',
+    ports: ['clients', 'users', 'grants', 'revoking', 'signing', 'persons', 'progress', 'audit'],
+    onlyWithTokens: true,
+  },
+  introspect: { kind: 'light', ports: ['clients', 'grants', 'verification', 'audit'], onlyWithTokens: true },
+  revoke: { kind: 'light', ports: ['clients', 'grants', 'revoking', 'published-keys', 'audit'], onlyWithTokens: true },
+  authorize: {
+    kind: 'request',
+    ports: ['clients', 'users', 'passwords', 'grants', 'revoking', ...SEARCHING, 'audit'],
+    onlyWithTokens: true,
+  },
+  indexer: { kind: 'worker', ports: ['documents', 'definitions', 'pulse', 'workflow'] },
+  'settle-transactions': { kind: 'request', ports: ['settler', 'definitions', 'workflow'] },
+  'rebuild-step': { kind: 'worker', ports: ['resources', 'canonicals', 'rebuilding', 'definitions'] },
+  migrate: { kind: 'request', ports: ['resources', 'definitions', 'workflow', 'seal'] },
+  'tend-keys': { kind: 'light', ports: ['keys'], onlyWithTokens: true },
+  'link-key': { kind: 'light', ports: ['link-key'] },
+  'export-step': { kind: 'worker', ports: ['resources', 'index', 'progress', 'job-rows', 'export-files'] },
+  'export-sweep': {
+    kind: 'request',
+    ports: ['job-rows', 'schedules', 'old-schedules', 'copies', 'export-files', 'start-exports', 'stop-exports', 'watch-exports'],
+  },
+  'export-schedule': {
+    kind: 'request',
+    ports: ['clients', 'resources', 'progress', 'jobs', 'schedules', 'start-exports', 'audit'],
+    onlyWithTokens: true,
+  },
+  'adopt-tables': { kind: 'light', ports: ['restored-tables'] },
 }
-
-const OF_TOKENS: ReadonlySet<FunctionName> = new Set([
-  'discovery',
-  'token',
-  'introspect',
-  'revoke',
-  'authorize',
-  'tend-keys',
-  'export-schedule',
-])
 
 const ABOUT_TOKENS: ReadonlySet<PortName> = new Set([
   'verification',
@@ -191,37 +185,22 @@ const ABOUT_TOKENS: ReadonlySet<PortName> = new Set([
 
 /** Returns the functions that every stage with this `access` setting has. Stages without tokens have no authorization server. */
 export const functionsOfStage = (access: string): readonly FunctionName[] =>
-  (Object.keys(FUNCTIONS) as FunctionName[]).filter((name) => name !== 'adopt-tables' && (access === 'token' || !OF_TOKENS.has(name)))
+  (Object.keys(FUNCTIONS) as FunctionName[]).filter(
+    (name) => name !== 'adopt-tables' && (access === 'token' || FUNCTIONS[name].onlyWithTokens !== true),
+  )
 
 /** Returns the ports of a function in such a stage. Stages without tokens omit the ports that only tokens need. */
 export const portsOfStage = (name: FunctionName, access: string): readonly PortName[] =>
-  FUNCTIONS[name].filter((port) => access === 'token' || !ABOUT_TOKENS.has(port))
+  FUNCTIONS[name].ports.filter((port) => access === 'token' || !ABOUT_TOKENS.has(port))
 
-/** Returns the function that answers an interaction. Each has a function of its own, except those in `SHARED`. */
-export function functionOf(code: InteractionCode | EndpointCode): HttpFunction {
-  return isShared(code) ? SHARED[code] : code
-}
+/** Returns the function that answers an interaction or endpoint. `cloudfront`: none, because CloudFront answers. */
+export const functionOf = (code: InteractionCode | EndpointCode): HttpFunction | 'cloudfront' =>
+  isEndpointCode(code) ? ENDPOINTS[code].lambda : INTERACTIONS[code].lambda
 
-type SharedCode = Exclude<InteractionCode | EndpointCode, HttpFunction>
+const HTTP_FUNCTIONS: ReadonlySet<string> = new Set<string>([
+  ...[...Object.values(INTERACTIONS), ...Object.values(ENDPOINTS)].map(({ lambda }) => lambda),
+  'fallback',
+])
 
-const isShared = (code: InteractionCode | EndpointCode): code is SharedCode => Object.hasOwn(SHARED, code)
-
-/** Functions of the codes that share one. A code without a function, here or of its own, does not compile. */
-const SHARED: Readonly<Record<SharedCode, HttpFunction>> = {
-  'history-instance': 'history',
-  'history-type': 'history',
-  'history-system': 'history',
-  'search-type': 'search',
-  'search-system': 'search',
-  docref: 'search',
-  // CloudFront serves the files.
-  'export-file': 'fallback',
-  jwks: 'discovery',
-  'smart-configuration': 'discovery',
-  'openid-configuration': 'discovery',
-  login: 'authorize',
-  consent: 'authorize',
-  account: 'authorize',
-  logout: 'authorize',
-  style: 'authorize',
-}
+/** Whether the function answers requests. */
+export const isHttpFunction = (name: FunctionName): name is HttpFunction => HTTP_FUNCTIONS.has(name)

@@ -1,10 +1,10 @@
 /** Runs the entries of a Bundle. Each entry passes the steps that its interaction has for entries. */
-import type { InteractionCode } from '../catalogue/catalogue.ts'
+import type { InteractionCode, PipelineCode } from '../catalogue/catalogue.ts'
 import { parseJsonBytes } from '../fhir/json.ts'
 import { fhirError } from '../fhir/outcome.ts'
 import { type EntryRequest, type EntryRunner, type EntryStartHandler, isSearchByPost } from '../interactions/bundle/entry.ts'
 import type { Caller, FhirRequest, Interaction } from '../interactions/interaction.ts'
-import type { Exchange, PipelineCode } from './exchange.ts'
+import type { Exchange } from './exchange.ts'
 import { entryPipeline, type Steps } from './pipeline.ts'
 import { requestNamesOf } from './query-recorder.ts'
 import { matchEntry } from './route-table.ts'

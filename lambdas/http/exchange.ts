@@ -2,7 +2,7 @@
 import type { MiddlewareObj } from '@middy/core'
 import type { VerifiedToken } from '../access/verification/verified-token.ts'
 import type { AuditFacts } from '../auth/endpoint.ts'
-import type { EndpointCode, InteractionCode } from '../catalogue/catalogue.ts'
+import type { InteractionCode, PipelineCode } from '../catalogue/catalogue.ts'
 import type {
   Caller,
   ExportNames,
@@ -51,9 +51,6 @@ export type HttpResponse = {
 
 /** Body that is read while it is sent. `length`: number of bytes; absent if unknown. */
 export type ByteStream = { readonly length?: number; readonly pieces: () => AsyncIterable<Uint8Array> }
-
-/** Code of a pipeline. `fallback`: answers requests that reach no interaction. */
-export type PipelineCode = InteractionCode | EndpointCode | 'fallback'
 
 /** Returns the client's X-Request-Id if it is valid, otherwise undefined. */
 export const clientRequestIdOf = ({ 'x-request-id': given = '' }: HttpRequest['headers']): string | undefined =>

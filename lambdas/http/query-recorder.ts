@@ -2,7 +2,7 @@
  * Names of patients, resources and parameters in requests with criteria.
  * Audit records hold no values of parameters. Ids of patients do not count as such values.
  */
-import type { InteractionCode } from '../catalogue/catalogue.ts'
+import { type Column, columnOf, type InteractionCode, type PipelineCode } from '../catalogue/catalogue.ts'
 import { type Element, isElement, isId, type Resource } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
 import type { RequestNames } from '../interactions/interaction.ts'
@@ -11,7 +11,7 @@ import { isParameterCode } from '../search/parameters.ts'
 import { type ParameterPairs, parseParameterPairs } from '../search/query/parameter-pairs.ts'
 import type { SearchContext } from '../search/search-context.ts'
 import { NON_CRITERIA_PARAMETERS, type QueryRecorder, UNKNOWN_NAME, urlPatientsOf } from './audit-record.ts'
-import type { Exchange, PipelineCode } from './exchange.ts'
+import type { Exchange } from './exchange.ts'
 
 const READS: ReadonlySet<PipelineCode> = new Set<InteractionCode>(['read', 'vread', 'history-instance'])
 
@@ -37,11 +37,8 @@ function criteriaIn(query: string): ParameterPairs {
   }
 }
 
-/** Operations whose Parameters are criteria. */
-const POSTED: ReadonlySet<PipelineCode> = new Set<InteractionCode>(['docref', 'everything'])
-
 function postedTo(interaction: PipelineCode, resource: Resource | undefined): ParameterPairs {
-  const parameter = POSTED.has(interaction) && Array.isArray(resource?.parameter) ? resource.parameter : []
+  const parameter = columnOf(interaction) === 'QUERY' && Array.isArray(resource?.parameter) ? resource.parameter : []
   return parameter.filter(isElement).map(({ name, ...value }) => [typeof name === 'string' ? name : UNKNOWN_NAME, postedText(value)])
 }
 
@@ -62,17 +59,14 @@ export const queryRecorder =
     const { custom } = caller === undefined ? {} : site.reading(caller.tenant)
     return {
       parameters: parameterNames(queries, custom),
-      queries: CRITERIA_INTERACTIONS.has(interaction) ? unique(queries.map((pairs) => digests.digest(textOf(pairs)))) : [],
+      queries: CRITERIA.has(columnOf(interaction)) ? unique(queries.map((pairs) => digests.digest(textOf(pairs)))) : [],
       reads: unique(named.flatMap(({ key }) => (key === undefined ? [] : [key]))),
       patients: all.flatMap(({ patients }) => patients),
     }
   }
 
-/** Interactions whose queries have criteria. On AWS, the functions that answer them hold the digest key. */
-export const CRITERIA_INTERACTIONS: ReadonlySet<PipelineCode> = new Set<InteractionCode>([
-  ...(['search-type', 'search-system', 'create', 'update', 'patch', 'delete', 'bundle'] as const),
-  ...(['meta', 'everything', 'docref'] as const),
-])
+/** Columns of interactions whose queries have criteria. On AWS, the functions that answer them hold the digest key. */
+export const CRITERIA: ReadonlySet<Column> = new Set<Column>(['SEARCH', 'SAVE', 'PATCH', 'DELETE', 'BUNDLE', 'QUERY'])
 
 const unique = (texts: readonly string[]): readonly string[] => [...new Set(texts)]
 

@@ -1,10 +1,10 @@
 /** The server above the network: turns a request into a response. Both deployments use it. */
 import type { Endpoint } from '../auth/endpoint.ts'
-import type { EndpointCode, InteractionCode } from '../catalogue/catalogue.ts'
+import type { EndpointCode, InteractionCode, PipelineCode } from '../catalogue/catalogue.ts'
 import { fhirError } from '../fhir/outcome.ts'
 import type { Interaction, RequestContent } from '../interactions/interaction.ts'
 import { parseParameterPairs } from '../search/query/parameter-pairs.ts'
-import type { Exchange, HttpRequest, HttpResponse, PipelineCode, Site } from './exchange.ts'
+import type { Exchange, HttpRequest, HttpResponse, Site } from './exchange.ts'
 import { endpointPipeline, fallbackPipeline, pipeline, type Steps } from './pipeline.ts'
 import { allowHeaderOf, matchRoute } from './route-table.ts'
 import { preflightHeadersOf } from './steps/allow-origins.ts'

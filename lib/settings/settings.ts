@@ -1,6 +1,6 @@
 /** Settings of a deployment and their defaults. The settings of the service itself are in lambdas/runtime/config.ts. */
 import { type AdditionalResources, parseAdditionalResources } from '../../lambdas/export/additional-resources.ts'
-import { FUNCTIONS, type FunctionName } from '../../lambdas/functions/functions.ts'
+import { FUNCTIONS, type FunctionKind, type FunctionName } from '../../lambdas/functions/functions.ts'
 import { REBUILD_WIDTH } from '../../lambdas/indexing/workflow.ts'
 import { readConfig, SETTINGS, variableOf } from '../../lambdas/runtime/config.ts'
 import { checkExports, type ExportSetting } from './export-settings.ts'
@@ -106,45 +106,6 @@ export type RateLimits = {
 }
 
 export type ServiceSetting = (typeof SETTINGS)[number]['name']
-export type FunctionKind = 'light' | 'request' | 'worker'
-
-export const FUNCTION_KINDS: Readonly<Record<FunctionName, FunctionKind>> = {
-  read: 'light',
-  vread: 'light',
-  history: 'light',
-  capabilities: 'light',
-  'reindex-status': 'light',
-  fallback: 'light',
-  discovery: 'light',
-  token: 'light',
-  introspect: 'light',
-  revoke: 'light',
-  authorize: 'request',
-  search: 'request',
-  meta: 'request',
-  everything: 'request',
-  create: 'request',
-  update: 'request',
-  patch: 'request',
-  delete: 'request',
-  bundle: 'request',
-  reindex: 'light',
-  validate: 'request',
-  'apply-fhirpath': 'request',
-  indexer: 'worker',
-  'settle-transactions': 'request',
-  'rebuild-step': 'worker',
-  migrate: 'request',
-  'tend-keys': 'light',
-  'link-key': 'light',
-  export: 'request',
-  'export-status': 'light',
-  'export-cancel': 'light',
-  'export-step': 'worker',
-  'export-sweep': 'request',
-  'export-schedule': 'request',
-  'adopt-tables': 'light',
-}
 
 /** Maximum bytes of a request body. The event of a function is limited to 6 MB and carries the body as an escaped string. */
 const LARGEST_BODY = 5_000_000

@@ -18,8 +18,8 @@ import type { IKey } from 'aws-cdk-lib/aws-kms'
 import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs'
 import { Construct } from 'constructs'
-import { ENDPOINT_ROUTES, isHeadAllowed, ROUTES } from '../../lambdas/catalogue/catalogue.ts'
-import { functionOf, type HttpFunction } from '../../lambdas/functions/functions.ts'
+import { ENDPOINT_ROUTES, type HttpFunction, isHeadAllowed, ROUTES } from '../../lambdas/catalogue/catalogue.ts'
+import { functionOf } from '../../lambdas/functions/functions.ts'
 import { BINARY_TYPES } from '../../lambdas/http/gateway-contract.ts'
 import { addGatewayErrors } from '../edge/gateway-errors.ts'
 import { TOKEN_ROUTE } from '../monitoring/watch.ts'
@@ -113,11 +113,11 @@ export function gatewayRoutesOf({ access }: Pick<Settings, 'access'>): ReadonlyM
   )
   for (const route of [...ROUTES, ...(givesTokens ? ENDPOINT_ROUTES : [])]) {
     const { method, path, interaction } = route
-    // CloudFront serves export files.
-    if (interaction === 'export-file') continue
+    const name = functionOf(interaction)
+    if (name === 'cloudfront') continue
     const template = templateOf(path)
     const methods = routes.get(template) ?? new Map<string, HttpFunction>()
-    for (const each of isHeadAllowed(route) ? [method, 'HEAD'] : [method]) methods.set(each, functionOf(interaction))
+    for (const each of isHeadAllowed(route) ? [method, 'HEAD'] : [method]) methods.set(each, name)
     routes.set(template, methods)
   }
   return routes

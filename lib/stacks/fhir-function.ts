@@ -5,12 +5,13 @@ import { ManagedPolicy, PolicyDocument, PolicyStatement, Role, ServicePrincipal 
 import { Architecture, Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda'
 import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs'
 import { Construct } from 'constructs'
-import { type FunctionName, functionsOfStage, type HttpFunction, portsOfStage, type Worker } from '../../lambdas/functions/functions.ts'
+import type { HttpFunction } from '../../lambdas/catalogue/catalogue.ts'
+import { FUNCTIONS, type FunctionName, functionsOfStage, isHttpFunction, portsOfStage } from '../../lambdas/functions/functions.ts'
 import type { Bundle } from '../bundle.ts'
 import { accessOfPorts } from '../permissions/grants.ts'
 import type { AwsResources } from '../permissions/permissions.ts'
 import { epochEnvironmentOf } from '../settings/restored-tables.ts'
-import { FUNCTION_KINDS, type Settings, serviceEnvironmentOf } from '../settings/settings.ts'
+import { type Settings, serviceEnvironmentOf } from '../settings/settings.ts'
 import { rolePathOf } from './search-domain.ts'
 
 export type FhirFunctionProps = {
@@ -61,7 +62,7 @@ export class FhirFunction extends Construct {
       architecture: Architecture.ARM_64,
       code: Code.fromAsset(bundle.folder, { assetHash: bundle.hash }),
       handler: `${name}.handler`,
-      memorySize: memory[FUNCTION_KINDS[name]],
+      memorySize: memory[FUNCTIONS[name].kind],
       timeout: Duration.seconds(TIMEOUTS[name] ?? TIMEOUTS.http),
       environment: { ...serviceEnvironmentOf(settings), ...epochEnvironmentOf(settings.restored), ...ports.environment, ...environment },
       logGroup,
@@ -86,18 +87,4 @@ export class FhirFunction extends Construct {
 /** Returns the construct id, for example SettleTransactions for `settle-transactions`. */
 const constructId = (name: string): string => name.replace(/(?:^|-)(\w)/g, (_, letter: string) => letter.toUpperCase())
 
-const WORKERS: Readonly<Record<Worker, true>> = {
-  indexer: true,
-  'settle-transactions': true,
-  'rebuild-step': true,
-  migrate: true,
-  'tend-keys': true,
-  'link-key': true,
-  'export-step': true,
-  'export-sweep': true,
-  'export-schedule': true,
-  'adopt-tables': true,
-}
-
-export const httpFunctionsOf = ({ access }: Settings): readonly HttpFunction[] =>
-  functionsOfStage(access).filter((name): name is HttpFunction => !Object.hasOwn(WORKERS, name))
+export const httpFunctionsOf = ({ access }: Settings): readonly HttpFunction[] => functionsOfStage(access).filter(isHttpFunction)

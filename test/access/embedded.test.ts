@@ -7,8 +7,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { fetchDocument } from '../../lambdas/adapters/https/fetch-document.ts'
 import { openGrants } from '../../lambdas/adapters/sqlite-grants/open-grants.ts'
-import { ROUTES } from '../../lambdas/catalogue/catalogue.ts'
-import { ADMISSION } from '../../lambdas/http/order.ts'
+import { ROUTES, requiresToken } from '../../lambdas/catalogue/catalogue.ts'
 import { readConfig } from '../../lambdas/runtime/config.ts'
 import { type EmbeddedServer, openEmbeddedServer } from '../../lambdas/runtime/embedded/server.ts'
 import { eventually } from '../fixtures/eventually.ts'
@@ -102,7 +101,7 @@ it('a client of another issuer is admitted by cached keys, within its scopes', a
   expect(fetches).toBe(1)
 })
 
-it.each(ROUTES.filter(({ interaction }) => ADMISSION[interaction] === 'known').map(({ method, path }) => [method, path]))(
+it.each(ROUTES.filter(({ interaction }) => requiresToken(interaction)).map(({ method, path }) => [method, path]))(
   'a request without a token is 401: %s %s',
   async (method, path) => {
     const concrete = path.replace(/\{(\w+)\}/g, (_, name) => (name === 'type' || name === 'owner' ? 'Patient' : '1'))

@@ -3,9 +3,8 @@
  * route is walked by itself.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { ROUTES, type Route } from '../../lambdas/catalogue/catalogue.ts'
+import { ROUTES, type Route, requiresToken } from '../../lambdas/catalogue/catalogue.ts'
 import { tokenAuthenticator } from '../../lambdas/http/authenticators.ts'
-import { ADMISSION } from '../../lambdas/http/order.ts'
 import type { FhirRequest } from '../../lambdas/interactions/interaction.ts'
 import { startTestServer, type TestServer } from '../http/front.ts'
 import { createTestIssuer, KEY, OTHER_KEY, SECOND_MS, signToken } from './issuing.ts'
@@ -64,7 +63,7 @@ async function ask(route: Route, headers: Record<string, string>, { port, audite
 }
 
 describe.each(ROUTES.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', (_, route) => {
-  const isForAnybody = ADMISSION[route.interaction] === 'anybody'
+  const isForAnybody = !requiresToken(route.interaction)
 
   it.each(Object.keys(HEADERS).filter((name) => !(isForAnybody && name === 'no token')))('rejects %s', async (name) => {
     const { status, challenge, code } = await ask(route, HEADERS[name]!())

@@ -77,7 +77,7 @@ runOnCloud('the permissions of functions', { here: true }, (cloud) => {
         if (kind !== undefined) used.set(what, (used.get(what) ?? new Set()).add(functionName))
       }
     const callers = Object.fromEntries([...used].map(([what, names]) => [what, [...names].sort()]))
-    const verifying = functionsOfStage('token').filter((name) => FUNCTIONS[name].includes('verification'))
+    const verifying = functionsOfStage('token').filter((name) => FUNCTIONS[name].ports.includes('verification'))
     expect(callers).toEqual({
       'CLIENTS read': ['authorize', 'export-schedule', 'introspect', 'revoke', 'token'],
       'USERS read': ['authorize', 'token'],
@@ -110,12 +110,14 @@ runOnCloud('the permissions of functions', { here: true }, (cloud) => {
       ],
       [
         'reading patients',
-        others(...all.filter((name) => FUNCTIONS[name].some((port) => port === 'resources' || port === 'settler' || port === 'persons'))),
+        others(
+          ...all.filter((name) => FUNCTIONS[name].ports.some((port) => port === 'resources' || port === 'settler' || port === 'persons')),
+        ),
         { action: 'dynamodb:GetItem', resource: ARNS.ResourceTable, context: { 'dynamodb:LeadingKeys': ['default#Patient#a'] } },
       ],
       [
         'reading resources other than persons',
-        others(...all.filter((name) => FUNCTIONS[name].some((port) => port === 'resources' || port === 'settler'))),
+        others(...all.filter((name) => FUNCTIONS[name].ports.some((port) => port === 'resources' || port === 'settler'))),
         { action: 'dynamodb:GetItem', resource: ARNS.ResourceTable, context: { 'dynamodb:LeadingKeys': ['default#Observation#a'] } },
       ],
       ['writing packages', all, { action: 's3:PutObject', resource: `${ARNS.DataBucket}/packages/index.json` }],

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
-import type { InteractionCode } from '../../lambdas/catalogue/catalogue.ts'
+import { INTERACTIONS } from '../../lambdas/catalogue/catalogue.ts'
 import { openAuthenticator } from '../../lambdas/http/authenticators.ts'
 import { checkForwarded } from '../../lambdas/http/check-forwarded.ts'
 import type { HttpRequest, HttpResponse } from '../../lambdas/http/exchange.ts'
@@ -27,33 +27,9 @@ export type TestServer = {
 
 const clock = { now: () => 0, newId: () => 'new-id' }
 
-/** Every code there is, so that a new one does not compile until it is walked too. */
-const interactionsOf = (answer: Interaction): Readonly<Record<InteractionCode, Interaction>> => ({
-  read: answer,
-  vread: answer,
-  update: answer,
-  patch: answer,
-  delete: answer,
-  create: answer,
-  'history-instance': answer,
-  'history-type': answer,
-  'history-system': answer,
-  'search-type': answer,
-  'search-system': answer,
-  bundle: answer,
-  capabilities: answer,
-  reindex: answer,
-  'reindex-status': answer,
-  meta: answer,
-  validate: answer,
-  'apply-fhirpath': answer,
-  everything: answer,
-  docref: answer,
-  export: answer,
-  'export-status': answer,
-  'export-cancel': answer,
-  'export-file': answer,
-})
+/** Answers every interaction of the catalogue. */
+const interactionsOf = (answer: Interaction): Readonly<Record<string, Interaction>> =>
+  Object.fromEntries(Object.keys(INTERACTIONS).map((code) => [code, answer]))
 
 /** `around`: breaks what stands between the network and the steps. */
 export async function startTestServer(

@@ -1,8 +1,19 @@
 /** The order of every request: what order.ts says is what the pipelines bind, and routes answer. */
 import { describe, expect, it } from '@jest/globals'
-import { ENDPOINT_ROUTES, ROUTES } from '../../lambdas/catalogue/catalogue.ts'
+import {
+  type Column,
+  columnOf,
+  ENDPOINT_ROUTES,
+  ENDPOINTS,
+  type EndpointCode,
+  INTERACTIONS,
+  type InteractionCode,
+  type PipelineCode,
+  ROUTES,
+  requiresToken,
+} from '../../lambdas/catalogue/catalogue.ts'
 import { openAuthenticator } from '../../lambdas/http/authenticators.ts'
-import { ADMISSION, entryStepsOf, stepsOf } from '../../lambdas/http/order.ts'
+import { entryStepsOf, stepsOf } from '../../lambdas/http/order.ts'
 import { pipeline } from '../../lambdas/http/pipeline.ts'
 import { authorizingSteps } from '../../lambdas/http/pipelines/authorizing.ts'
 import { downloadingSteps } from '../../lambdas/http/pipelines/downloading.ts'
@@ -44,34 +55,30 @@ const BOUND = {
   'writing and searching': { ...writing, ...searching },
   'searching and operating': { ...searching, ...operatingSteps(parts) },
 }
-const READING = [
-  'read',
-  'vread',
-  'history-instance',
-  'history-type',
-  'history-system',
-  'capabilities',
-  'reindex',
-  'reindex-status',
-  'fallback',
-] as const
-const SEARCHING = ['search-type', 'search-system'] as const
-const EXPORTING = ['export', 'export-status', 'export-cancel'] as const
-const OPERATING = ['validate', 'apply-fhirpath'] as const
-const WRITING = ['create', 'update', 'patch', 'delete'] as const
+/** Steps that functions bind for the codes of a column. */
+const STEPS_OF: Readonly<Record<Column, keyof typeof BOUND>> = {
+  READ: 'reading',
+  SAVE: 'writing',
+  PATCH: 'writing',
+  DELETE: 'writing',
+  SEARCH: 'searching',
+  BUNDLE: 'writing and searching',
+  OPERATION: 'reading',
+  QUERY: 'searching and operating',
+  INPUT: 'operating',
+  EXPORT: 'exporting',
+  JOB: 'exporting',
+  FILE: 'downloading',
+  METADATA: 'reading',
+  AUTH: 'authorizing',
+  FALLBACK: 'reading',
+}
+const INTERACTION_CODES = Object.keys(INTERACTIONS) as InteractionCode[]
+const ENDPOINT_CODES = Object.keys(ENDPOINTS) as EndpointCode[]
+const CODES: readonly PipelineCode[] = [...INTERACTION_CODES, ...ENDPOINT_CODES, 'fallback']
 
 describe('each pipeline', () => {
-  it.each([
-    ...READING.map((code) => [code, 'reading'] as const),
-    ...SEARCHING.map((code) => [code, 'searching'] as const),
-    ...WRITING.map((code) => [code, 'writing'] as const),
-    ...EXPORTING.map((code) => [code, 'exporting'] as const),
-    ...OPERATING.map((code) => [code, 'operating'] as const),
-    ['export-file', 'downloading'] as const,
-    ['bundle', 'writing and searching'] as const,
-    ...(['meta', 'everything', 'docref'] as const).map((code) => [code, 'searching and operating'] as const),
-    ...ENDPOINT_ROUTES.map(({ interaction }) => [interaction, 'authorizing'] as const),
-  ])('%s has all its steps among those of %s', (code, kind) =>
+  it.each(CODES.map((code) => [code, STEPS_OF[columnOf(code)]] as const))('%s has all its steps among those of %s', (code, kind) =>
     expect(stepsOf(code).filter((step) => BOUND[kind][step] === undefined)).toEqual([]),
   )
   it('is rejected if a step is missing', () => {
@@ -130,19 +137,21 @@ it('authentication precedes every step that reads content', () => {
     'awaitIndexToken',
     'parsePreferences',
   ]
-  for (const code of new Set(ROUTES.map(({ interaction }) => interaction))) {
+  for (const code of INTERACTION_CODES) {
     const steps: readonly string[] = stepsOf(code)
     expect([code, steps.includes('authenticate')]).toEqual([code, true])
     expect(steps.slice(0, steps.indexOf('authenticate')).filter((step) => reading.includes(step))).toEqual([])
   }
-  const open = Object.entries(ADMISSION).filter(([, who]) => who === 'anybody')
-  expect(open.map(([code]) => code).sort()).toEqual(
-    ['capabilities', 'export-file', 'fallback', ...new Set(ENDPOINT_ROUTES.map(({ interaction }) => interaction))].sort(),
-  )
+  expect(CODES.filter((code) => !requiresToken(code)).sort()).toEqual(['capabilities', 'export-file', 'fallback', ...ENDPOINT_CODES].sort())
 })
 
 it('a Bundle is read before its index token is awaited', () =>
   expect(stepsOf('bundle').slice(-4)).toEqual(['parseResource', 'tellIndexToken', 'awaitIndexToken', 'shapeBody']))
+
+it('every code except the fallback has a route', () => {
+  const routed: ReadonlySet<PipelineCode> = new Set([...ROUTES, ...ENDPOINT_ROUTES].map(({ interaction }) => interaction))
+  expect(CODES.filter((code) => !routed.has(code))).toEqual(['fallback'])
+})
 
 it('every route matches its interaction', () => {
   for (const { method, path, interaction } of [...ROUTES, ...ENDPOINT_ROUTES]) {

@@ -79,7 +79,7 @@ const ADAPTERS: Readonly<Record<PortName, readonly string[]>> = {
 describe('the code of a function', () => {
   it.each(names)('contains only the adapters of its ports: %s', (name) => {
     const adapters = sourcesOf(name).flatMap((source) => /lambdas\/adapters\/([\w-]+)\//.exec(source)?.[1] ?? [])
-    const wanted = FUNCTIONS[name].flatMap((port) => ADAPTERS[port])
+    const wanted = FUNCTIONS[name].ports.flatMap((port) => ADAPTERS[port])
     expect([...new Set(adapters)].filter((adapter) => adapter !== 'in-process').toSorted()).toEqual([...new Set(wanted)].toSorted())
   })
 
@@ -92,7 +92,7 @@ describe('the code of a function', () => {
     const { files } = readJson('fhir-local-service.assets.json')
     const { source } = Object.values<Tree>(files).find(({ destinations }) => JSON.stringify(destinations).includes(Code.S3Key))
     expect(Handler).toBe(`${name}.handler`)
-    const packages = FUNCTIONS[name].includes('conformance') ? ['packages'] : []
+    const packages = FUNCTIONS[name].ports.includes('conformance') ? ['packages'] : []
     expect(readdirSync(join(assembly, source.path)).sort()).toEqual([...filesOf(name), 'package.json', ...packages].sort())
   })
 
@@ -369,7 +369,7 @@ describe('a function that starts', () => {
   })
 })
 
-const isVerifying = (name: FunctionName): boolean => name !== 'introspect' && FUNCTIONS[name].includes('verification')
+const isVerifying = (name: FunctionName): boolean => name !== 'introspect' && FUNCTIONS[name].ports.includes('verification')
 
 const VALIDATING: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'bundle', 'validate', 'apply-fhirpath'])
 

@@ -5,9 +5,8 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { expect, it } from '@jest/globals'
-import { ROUTES } from '../../lambdas/catalogue/catalogue.ts'
+import { type HttpFunction, ROUTES, type Route, requiresToken } from '../../lambdas/catalogue/catalogue.ts'
 import { type FunctionName, functionOf, portsOfStage } from '../../lambdas/functions/functions.ts'
-import { ADMISSION } from '../../lambdas/http/order.ts'
 import { BASE_URL, KEY, signToken } from '../access/issuing.ts'
 import { assemblyOf } from './assembly.ts'
 import { BUNDLED_SETTINGS } from './bundled-settings.ts'
@@ -17,9 +16,12 @@ const DEFINITIONS = 'DEFINITIONS'
 /** A route for each function. */
 const ASKING = [
   ...new Map(
-    ROUTES.filter(({ interaction }) => ADMISSION[interaction] === 'known').map((route) => [functionOf(route.interaction), route] as const),
+    ROUTES.filter(({ interaction }) => requiresToken(interaction)).map((route): [HttpFunction, Route] => [
+      functionOf(route.interaction) as HttpFunction,
+      route,
+    ]),
   ),
-].filter(([name]) => name !== 'fallback')
+]
 
 const tokenOf = (scope: string): string => {
   const now = Math.floor(Date.now() / 1_000)

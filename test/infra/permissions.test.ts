@@ -45,7 +45,7 @@ describe('permissions', () => {
   it('let functions with the audit port write audit records, and none read them', () => {
     const audit = (action: string) =>
       functionsAllowed({ action: `dynamodb:${action}`, resource: ARNS.StateTable, context: leading('AUDIT#2026-01-01T00:00#1') })
-    expect(audit('PutItem')).toEqual(functionNames.filter((name) => FUNCTIONS[name].includes('audit')).sort())
+    expect(audit('PutItem')).toEqual(functionNames.filter((name) => FUNCTIONS[name].ports.includes('audit')).sort())
     for (const action of ['GetItem', 'Query', 'DeleteItem', 'UpdateItem']) expect([action, audit(action)]).toEqual([action, []])
   })
 
@@ -53,13 +53,13 @@ describe('permissions', () => {
     const seal = { resource: ARNS.StateTable, context: leading('SEAL') }
     expect(functionsAllowed({ action: 'dynamodb:PutItem', ...seal })).toEqual(['migrate'])
     expect(functionsAllowed({ action: 'dynamodb:GetItem', ...seal })).toEqual(
-      functionNames.filter((name) => FUNCTIONS[name].includes('seal')).sort(),
+      functionNames.filter((name) => FUNCTIONS[name].ports.includes('seal')).sort(),
     )
   })
 
   it('let only functions with the definitions port change definitions', () => {
     const call = { action: 'dynamodb:PutItem', resource: ARNS.StateTable, context: leading('DEFINITIONS') }
-    expect(functionsAllowed(call)).toEqual(functionNames.filter((name) => FUNCTIONS[name].includes('definitions')).sort())
+    expect(functionsAllowed(call)).toEqual(functionNames.filter((name) => FUNCTIONS[name].ports.includes('definitions')).sort())
   })
 
   it('let only rebuild-step remove an index or move an alias', () => {
@@ -107,7 +107,7 @@ describe('permissions', () => {
 
   it('let only functions with the workflow port start a rebuild', () =>
     expect(functionsAllowed({ action: 'states:StartExecution', resource: ARNS.RebuildMachine })).toEqual(
-      functionNames.filter((name) => FUNCTIONS[name].includes('workflow')).sort(),
+      functionNames.filter((name) => FUNCTIONS[name].ports.includes('workflow')).sort(),
     ))
 
   describe('with tokens', () => {
@@ -115,7 +115,7 @@ describe('permissions', () => {
     const functionsAllowed = (call: IamCall) => all.filter((name) => isFunctionAllowed(tokens.service, name, call)).sort()
     const onState = (action: string, key: string) =>
       functionsAllowed({ action: `dynamodb:${action}`, resource: ARNS.StateTable, context: leading(key) })
-    const having = (...ports: readonly string[]) => all.filter((name) => FUNCTIONS[name].some((port) => ports.includes(port))).sort()
+    const having = (...ports: readonly string[]) => all.filter((name) => FUNCTIONS[name].ports.some((port) => ports.includes(port))).sort()
     const SIGNING_KEY = 'arn:aws:kms:us-east-1:111111111111:key/made'
     const ofStage = (stage: string) => ({ 'aws:ResourceTag/fhir-stage': stage })
 
@@ -143,7 +143,7 @@ describe('permissions', () => {
       expect(onState('PutItem', 'REVOKED#x')).toEqual(['authorize', 'revoke', 'token'])
       expect(onState('GetItem', KEY_LIST)).toEqual(having('verification', 'published-keys', 'signing', 'keys'))
       expect(onState('PutItem', KEY_LIST)).toEqual(['tend-keys'])
-      const resources = functionNames.filter((name) => FUNCTIONS[name].includes('audit') && name !== 'fallback')
+      const resources = functionNames.filter((name) => FUNCTIONS[name].ports.includes('audit') && name !== 'fallback')
       expect(having('verification')).toEqual([...resources, 'introspect'].sort())
     })
 

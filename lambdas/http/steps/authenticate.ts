@@ -3,11 +3,10 @@ import { accessOfToken, readAccessOf } from '../../access/token-access.ts'
 import { TenantNotSelected } from '../../access/verification/tenant-claim.ts'
 import { missingTokenError } from '../../access/verification/token-errors.ts'
 import { ANONYMOUS_TOKEN, type VerifiedToken } from '../../access/verification/verified-token.ts'
-import { isEndpointCode } from '../../catalogue/catalogue.ts'
+import { type Column, columnOf, isEndpointCode, type PipelineCode, requiresToken } from '../../catalogue/catalogue.ts'
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
 import type { Awaitable, Caller } from '../../interactions/interaction.ts'
-import type { Exchange, HttpRequest, PipelineCode, Step } from '../exchange.ts'
-import { ADMISSION } from '../order.ts'
+import type { Exchange, HttpRequest, Step } from '../exchange.ts'
 import { matchRoute } from '../route-table.ts'
 import { LOOPBACK_HOST } from './check-host.ts'
 import { MAX_FORM_BYTES } from './limit-body.ts'
@@ -39,7 +38,7 @@ function advised(error: Error, baseUrl: string): Error {
 async function admitted(authenticator: Authenticator, http: HttpRequest, code: PipelineCode): Promise<VerifiedToken | undefined> {
   const token = await verified(authenticator, http, code)
   // guard: every-route-needs-token
-  if (token === undefined && ADMISSION[code] !== 'anybody') throw missingTokenError()
+  if (token === undefined && requiresToken(code)) throw missingTokenError()
   return token
 }
 
@@ -47,22 +46,13 @@ async function verified(authenticator: Authenticator, http: HttpRequest, code: P
   try {
     return await authenticator(http)
   } catch (error) {
-    if (!(error instanceof TenantNotSelected) || READS.has(code)) throw error
+    if (!(error instanceof TenantNotSelected) || READS.has(columnOf(code))) throw error
     throw fhirError(422, 'business-rule', ONE_TENANT)
   }
 }
 
 /** Reads and searches could cover several tenants. Every other interaction concerns one tenant. */
-const READS: ReadonlySet<PipelineCode> = new Set<PipelineCode>([
-  'read',
-  'vread',
-  'history-instance',
-  'history-type',
-  'history-system',
-  'search-type',
-  'search-system',
-  'capabilities',
-])
+const READS: ReadonlySet<Column> = new Set<Column>(['READ', 'SEARCH', 'METADATA'])
 const ONE_TENANT =
   'The token opens several tenants, and a write or an operation concerns one: choose it with X-Tenant-Id. Nothing was changed'
 
@@ -79,7 +69,7 @@ export const admission =
       const { interaction } = matchRoute(http.method, http.path)
       // guard: form-size-limit
       if (isEndpointCode(interaction)) return { limit: MAX_FORM_BYTES }
-      if (ADMISSION[interaction] !== 'anybody') await admitted(authenticator, http, interaction)
+      if (requiresToken(interaction)) await admitted(authenticator, http, interaction)
       return {}
     } catch (error) {
       return { unread: error as Error }

@@ -1,4 +1,5 @@
 /** Applies _summary and _elements: shows only the requested part of each resource. https://hl7.org/fhir/R4/search.html#summary */
+import type { PipelineCode } from '../../catalogue/catalogue.ts'
 import { type BundleEntry, byteSizeOf, entryResourceOf, isBundlePage } from '../../fhir/bundle.ts'
 import { writeJson } from '../../fhir/json.ts'
 import type { Resource } from '../../fhir/resource.ts'
@@ -7,7 +8,7 @@ import type { Awaitable, FhirResponse } from '../../interactions/interaction.ts'
 import { mapInOrder, yieldNow } from '../../interactions/time-slices.ts'
 import { isInclude } from '../../search/query/include.ts'
 import { parseResponsePart, type ResponsePart } from '../../search/query/response-part.ts'
-import type { Exchange, PipelineCode, Step } from '../exchange.ts'
+import type { Exchange, Step } from '../exchange.ts'
 
 export const shapeBody: Step = {
   /** Rejects invalid parameters before the interaction runs. */

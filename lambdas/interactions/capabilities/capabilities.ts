@@ -1,8 +1,8 @@
 /**
- * FHIR capabilities: creates the CapabilityStatement from the route table, the R4 types, the parameter registry and the packages. It
+ * FHIR capabilities: creates the CapabilityStatement from the catalogue, the R4 types, the parameter registry and the packages. It
  * therefore claims only what exists. https://hl7.org/fhir/R4/http.html#capabilities, https://hl7.org/fhir/R4/capabilitystatement.html
  */
-import { type InteractionCode, ROUTES } from '../../catalogue/catalogue.ts'
+import { INTERACTIONS } from '../../catalogue/catalogue.ts'
 import { COMPARTMENT_TYPES } from '../../fhir/compartment.ts'
 import type { Element, Resource } from '../../fhir/resource.ts'
 import { resourceTypes } from '../../fhir/resource-types.ts'
@@ -82,50 +82,14 @@ const rest = (baseUrl: string, resource: readonly Element[], choices: Choices): 
   compartment: [...COMPARTMENT_TYPES].map((owner) => `http://hl7.org/fhir/CompartmentDefinition/${owner.toLowerCase()}`),
 })
 
-/** Claim that a route justifies: interaction codes of each type or of the system. Operations are claimed by their definitions. */
-type Claim = { readonly of: 'type' | 'system'; readonly codes: readonly string[] } | 'operation' | 'this statement'
-
-const ofType = (...codes: readonly string[]): Claim => ({ of: 'type', codes })
-const ofSystem = (...codes: readonly string[]): Claim => ({ of: 'system', codes })
-
 /**
- * Claim of each interaction. https://hl7.org/fhir/R4/valueset-type-restful-interaction.html,
+ * Returns the claimed interactions of each type, or of the system. https://hl7.org/fhir/R4/valueset-type-restful-interaction.html,
  * https://hl7.org/fhir/R4/valueset-system-restful-interaction.html
  */
-const CLAIMS: Readonly<Record<InteractionCode, Claim>> = {
-  read: ofType('read'),
-  vread: ofType('vread'),
-  update: ofType('update'),
-  patch: ofType('patch'),
-  delete: ofType('delete'),
-  'history-instance': ofType('history-instance'),
-  'history-type': ofType('history-type'),
-  create: ofType('create'),
-  'search-type': ofType('search-type'),
-  bundle: ofSystem('transaction', 'batch'),
-  'search-system': ofSystem('search-system'),
-  'history-system': ofSystem('history-system'),
-  capabilities: 'this statement',
-  reindex: 'operation',
-  'reindex-status': 'operation',
-  meta: 'operation',
-  validate: 'operation',
-  'apply-fhirpath': 'operation',
-  everything: 'operation',
-  docref: 'operation',
-  export: 'operation',
-  'export-status': 'operation',
-  'export-cancel': 'operation',
-  'export-file': 'operation',
-}
-
-/** Returns the claimed interactions that have a route. */
 function interactionsOf(level: 'type' | 'system', { versioning }: Choices): readonly Element[] {
-  const routed = new Set(ROUTES.map(({ interaction }) => interaction))
-  const claimed = (Object.entries(CLAIMS) as [InteractionCode, Claim][]).flatMap(([interaction, claim]) =>
-    typeof claim === 'object' && claim.of === level && routed.has(interaction) ? claim.codes : [],
-  )
-  return claimed.filter((code) => versioning || code !== 'vread').map((code) => ({ code }))
+  const claimed = Object.entries(INTERACTIONS).filter(([, { claim }]) => claim === level)
+  const codes = claimed.flatMap(([code]) => (code === 'bundle' ? ['transaction', 'batch'] : [code]))
+  return codes.filter((code) => versioning || code !== 'vread').map((code) => ({ code }))
 }
 
 const searchParametersOf = (type: string): readonly Element[] =>

@@ -1,40 +1,10 @@
 /** Scope check before any lookup: the scopes of a request must cover its interaction and type. */
 import { ruleFor } from '../../access/rules.ts'
 import type { Letter } from '../../access/scopes.ts'
-import type { InteractionCode } from '../../catalogue/catalogue.ts'
+import { INTERACTIONS, type InteractionCode } from '../../catalogue/catalogue.ts'
 import { resourceTypes } from '../../fhir/resource-types.ts'
 import { insufficientAdministratorScope, insufficientScope } from '../forbidden.ts'
 import type { FhirRequest } from '../interaction.ts'
-
-/** Letters that the scopes need for the type of the request, or `administrator`. Empty if the interaction checks its access itself. */
-const NEEDS: Readonly<Record<InteractionCode, readonly Letter[] | 'administrator'>> = {
-  read: ['r'],
-  vread: ['r'],
-  'history-instance': ['r'],
-  'history-type': ['s'],
-  'history-system': [],
-  create: ['c'],
-  update: ['u'],
-  patch: ['u'],
-  delete: ['d'],
-  'search-type': ['s'],
-  'search-system': [],
-  bundle: [],
-  capabilities: [],
-  reindex: 'administrator',
-  'reindex-status': 'administrator',
-  meta: ['r'],
-  validate: [],
-  'apply-fhirpath': [],
-  // guard: everything-needs-search-scope
-  everything: ['r', 's'],
-  // guard: docref-needs-read-scope
-  docref: ['r', 's'],
-  export: [],
-  'export-status': [],
-  'export-cancel': [],
-  'export-file': [],
-}
 
 /** Types that only administrators write, because their resources affect all requests of the tenant. */
 const ADMINISTERED: ReadonlySet<string> = new Set(['SearchParameter', 'StructureDefinition', 'ValueSet', 'CodeSystem'])
@@ -43,12 +13,12 @@ const WRITES: ReadonlySet<InteractionCode> = new Set<InteractionCode>(['create',
 /** Throws FhirError 403 if the scopes do not cover the request. */
 export function checkScope(request: FhirRequest): void {
   const { interaction, type, access, reading, preferences } = request
-  const needs = interaction === 'meta' && request.id === undefined ? (['s'] as const) : NEEDS[interaction]
+  const needs = interaction === 'meta' && request.id === undefined ? (['s'] as const) : INTERACTIONS[interaction].scopes
   const isAdministered = type !== undefined && ADMINISTERED.has(type) && WRITES.has(interaction)
   const isForAdministrators = needs === 'administrator' || isAdministered || preferences.explain !== undefined
   if (isForAdministrators && !access.isAdministrator) throw insufficientAdministratorScope()
   if (interaction === 'export') return checkExport(request)
-  if (needs === 'administrator' || type === undefined) return
+  if (needs === 'administrator' || needs === 'own' || type === undefined) return
   // guard: scope-covers-the-type
   for (const letter of isConditional(request) ? [...needs, 's' as const] : needs)
     if (ruleFor(access, type, letter, reading) === undefined) throw insufficientScope(access, type, letter)
