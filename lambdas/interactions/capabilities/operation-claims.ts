@@ -1,30 +1,39 @@
-/** Operations that a CapabilityStatement names, by the canonicals of their definitions. https://hl7.org/fhir/R4/operationslist.html */
+/**
+ * Operations that a CapabilityStatement names, by the canonicals of their definitions. An operation without a claim does not compile.
+ * https://hl7.org/fhir/R4/operationslist.html
+ */
+import type { OperationCode } from '../../catalogue/catalogue.ts'
 import type { Element, Resource } from '../../fhir/resource.ts'
 import { US_CORE_URL } from './us-core-claims.ts'
 
 /** Canonical base of Bulk Data Access. https://hl7.org/fhir/uv/bulkdata/STU2/CapabilityStatement-bulk-data.html */
 export const BULK_DATA_URL = 'http://hl7.org/fhir/uv/bulkdata'
 
-const named = (name: string, definition: string): Element => ({ name, definition })
+/** Claim of an operation. `of`: `system`, `every type`, or a resource type. */
+type OperationClaim = { readonly of: readonly string[]; readonly name: string; readonly definition: string }
 
-/** Returns the operation under two names: some clients look for the name in the URL, others for the name of the definition. */
-const exportAs = (definition: string): readonly Element[] =>
-  [...new Set(['export', definition])].map((name) => named(name, `${BULK_DATA_URL}/OperationDefinition/${definition}`))
+const claim = (of: readonly string[], name: string, definition: string): OperationClaim => ({ of, name, definition })
 
-const ofResource = (name: string): Element => named(name, `http://hl7.org/fhir/OperationDefinition/Resource-${name}`)
+/** Claims the export under two names: some clients look for the name in the URL, others for the name of the definition. */
+const exportOf = (level: string, definition: string): readonly OperationClaim[] =>
+  [...new Set(['export', definition])].map((name) => claim([level], name, `${BULK_DATA_URL}/OperationDefinition/${definition}`))
 
-const EVERYWHERE: readonly Element[] = [ofResource('meta')]
-const OF_TYPES: readonly Element[] = [ofResource('validate')]
+/** Claims an operation that this server defines: the statement contains its definition. */
+const ofServer = (name: string): OperationClaim => claim(['system'], name, `#${name}`)
 
-/**
- * Operations of the system and of some types. $apply-fhirpath (specification 4.4) and the operations for operators are defined by this
- * server: the statement contains their definitions.
- */
-const OWN: Readonly<Record<string, readonly Element[]>> = {
-  system: [...exportAs('export'), ...['apply-fhirpath', 'reindex', 'reindex-status'].map((name) => named(name, `#${name}`))],
-  Patient: [named('everything', 'http://hl7.org/fhir/OperationDefinition/Patient-everything'), ...exportAs('patient-export')],
-  Group: exportAs('group-export'),
-  DocumentReference: [named('docref', `${US_CORE_URL}/OperationDefinition/docref`)],
+/** Base of the operations that FHIR defines. */
+const R4 = 'http://hl7.org/fhir/OperationDefinition'
+
+/** Claims of each operation, in the order of the statement. $apply-fhirpath: specification 4.4. */
+const OPERATIONS: Readonly<Record<OperationCode, readonly OperationClaim[]>> = {
+  everything: [claim(['Patient'], 'everything', `${R4}/Patient-everything`)],
+  export: [...exportOf('system', 'export'), ...exportOf('Patient', 'patient-export'), ...exportOf('Group', 'group-export')],
+  docref: [claim(['DocumentReference'], 'docref', `${US_CORE_URL}/OperationDefinition/docref`)],
+  'apply-fhirpath': [ofServer('apply-fhirpath')],
+  reindex: [ofServer('reindex')],
+  'reindex-status': [ofServer('reindex-status')],
+  meta: [claim(['system', 'every type'], 'meta', `${R4}/Resource-meta`)],
+  validate: [claim(['every type'], 'validate', `${R4}/Resource-validate`)],
 }
 
 const taken = (name: string, type: string, more: Element = {}): Element => ({ name, use: 'in', min: 1, max: '1', type, ...more })
@@ -98,5 +107,9 @@ function defined(code: string, more: Element): Resource {
   return { resourceType: 'OperationDefinition', ...known, ...more }
 }
 
-/** Returns the operations of a type or of the system. `of`: a type, or `system`. */
-export const operationsOf = (of: string): readonly Element[] => [...(OWN[of] ?? []), ...EVERYWHERE, ...(of === 'system' ? [] : OF_TYPES)]
+/** Returns the operations of a type or of the system. `level`: a type, or `system`. */
+export const operationsOf = (level: string): readonly Element[] =>
+  Object.values(OPERATIONS)
+    .flat()
+    .filter(({ of }) => of.includes(level) || (level !== 'system' && of.includes('every type')))
+    .map(({ name, definition }) => ({ name, definition }))
