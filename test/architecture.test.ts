@@ -1,6 +1,6 @@
 /** The import rules of this repository, and the proof that they hold. The layout in .github/CONTRIBUTING.md draws the same picture. */
 import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, relative, resolve } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 
 /** Folder → what it may import besides itself. `node:*`: the modules of Node. The longest folder that fits is the rule of a file. */
@@ -352,6 +352,12 @@ describe('The source code', () => {
         (path) => !path.startsWith('test/') && path !== GENERATED && readFileSync(path, 'utf8').split('\n').length > LONGEST_FILE,
       ),
     ).toEqual([])
+  })
+
+  it('types the handler of each function by the name of its file', () => {
+    const entries = sources.filter((path) => /^lambdas\/functions\/(?:fhir|auth)\//.test(path))
+    const names = entries.map((path) => [path, /httpHandler<'([\w-]+)'>/.exec(readFileSync(path, 'utf8'))?.[1]])
+    expect(names).toEqual(entries.map((path) => [path, basename(path, '.ts')]))
   })
 
   it('has no file or folder with a catch-all name', () => expect(sources.filter((path) => FORBIDDEN_NAMES.test(path))).toEqual([]))

@@ -1,7 +1,7 @@
 /** Generates lambdas/docs/settings.md and lambdas/docs/operations.md from the tables that the server runs on: `npm run docs`. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ROUTES } from '../catalogue/routes.ts'
+import { ROUTES } from '../catalogue/catalogue.ts'
 import { resourceTypes } from '../fhir/resource-types.ts'
 import { operationsOf } from '../interactions/capabilities/operation-claims.ts'
 import { SETTINGS, variableOf } from '../runtime/config.ts'

@@ -1,7 +1,7 @@
 /** The generated pages equal those that are committed. `npm run docs` writes them. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
-import { ROUTES } from '../../lambdas/catalogue/routes.ts'
+import { ROUTES } from '../../lambdas/catalogue/catalogue.ts'
 import { generatePages } from '../../lambdas/docs/generate.ts'
 import { SETTINGS, variableOf } from '../../lambdas/runtime/config.ts'
 

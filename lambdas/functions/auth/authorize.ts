@@ -30,7 +30,7 @@ const ports = {
   seal: seal(),
 }
 
-export const handler = httpHandler({
+export const handler = httpHandler<'authorize'>({
   endpoints: pageEndpoints(ports),
   steps: authorizingSteps(publicStepParts()),
   reading: searchContexts(),

@@ -6,7 +6,7 @@ import { publicKeys } from '../../runtime/aws/authorization.ts'
 import { httpHandler, publicStepParts } from '../../runtime/aws/http-handler.ts'
 import { clock, config } from '../../runtime/aws/ports.ts'
 
-export const handler = httpHandler({
+export const handler = httpHandler<'discovery'>({
   endpoints: {
     'smart-configuration': smartConfiguration(config()),
     'openid-configuration': openidConfiguration(config()),

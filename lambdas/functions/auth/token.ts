@@ -7,7 +7,7 @@ import { httpHandler, publicStepParts } from '../../runtime/aws/http-handler.ts'
 import { searchContexts } from '../../runtime/aws/ports.ts'
 import { signingKeys } from '../../runtime/aws/signing-keys.ts'
 
-export const handler = httpHandler({
+export const handler = httpHandler<'token'>({
   endpoints: {
     token: token({
       ...clientAuthenticationPorts(),

@@ -7,7 +7,7 @@ import { clock, config, definitions, expressions, searchContexts } from '../../r
 
 const parts = { expressions: expressions(), clock: clock(), ...definitions(0) }
 
-export const handler = httpHandler({
+export const handler = httpHandler<'apply-fhirpath'>({
   interactions: { 'apply-fhirpath': applyFhirPath({ ...parts, validated: fullValidator(parts) }) },
   steps: operatingSteps({ ...stepPartsWithoutPersons(), maxBody: config().maxBodyBytes }),
   reading: searchContexts(),

@@ -13,7 +13,7 @@ const ports = { ...writePorts(), index: index(), seal: seal(), blobs: blobs(), p
 const parts = bodyStepParts()
 const steps = { ...writingSteps(parts), ...searchingSteps(parts) }
 
-export const handler = httpHandler({
+export const handler = httpHandler<'bundle'>({
   interactions: { bundle: bundle(ports, entryRunner(entryInteractions(ports), steps, parts.report, withEntryDeadline)) },
   steps,
   reading: searchContexts(),

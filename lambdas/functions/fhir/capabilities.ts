@@ -4,7 +4,7 @@ import { capabilities } from '../../interactions/capabilities/capabilities.ts'
 import { httpHandler, stepPartsWithoutPersons } from '../../runtime/aws/http-handler.ts'
 import { addedProfiles, clock, config, searchContexts } from '../../runtime/aws/ports.ts'
 
-export const handler = httpHandler({
+export const handler = httpHandler<'capabilities'>({
   interactions: { capabilities: capabilities({ clock: clock(), choices: config(), profilesOf: addedProfiles() }) },
   steps: readingSteps(stepPartsWithoutPersons()),
   reading: searchContexts(),

@@ -8,7 +8,7 @@ import { bodyStepParts, index } from '../../runtime/aws/search-index.ts'
 
 const parts = bodyStepParts()
 
-export const handler = httpHandler({
+export const handler = httpHandler<'everything'>({
   interactions: { everything: everything({ resources: resources(), index: index(), clock: clock(), seal: seal(), blobs: blobs() }) },
   steps: { ...searchingSteps(parts), ...operatingSteps(parts) },
   reading: searchContexts(),

@@ -11,7 +11,7 @@ const exports = {
   report: (error: unknown) => report(error, 'export'),
 }
 
-export const handler = httpHandler({
+export const handler = httpHandler<'export-cancel'>({
   interactions: { 'export-cancel': cancelExport({ clock: clock(), choices: config(), exports }) },
   steps: readingSteps(stepParts()),
 })

@@ -6,7 +6,7 @@ import { exportUrls } from '../../runtime/aws/file-links.ts'
 import { httpHandler, stepParts } from '../../runtime/aws/http-handler.ts'
 import { clock, config } from '../../runtime/aws/ports.ts'
 
-export const handler = httpHandler({
+export const handler = httpHandler<'export-status'>({
   interactions: {
     'export-status': exportStatus({ clock: clock(), choices: config(), exports: { rows: jobRows(), urls: exportUrls() } }),
   },

@@ -12,7 +12,7 @@ const exports = {
   report: (error: unknown) => report(error, 'export'),
 }
 
-export const handler = httpHandler({
+export const handler = httpHandler<'export'>({
   interactions: { export: startExport({ resources: resources(), clients: clients(), clock: clock(), choices: config(), exports }) },
   steps: exportingSteps({ ...stepParts(), maxBody: config().maxBodyBytes }),
   reading: searchContexts(),

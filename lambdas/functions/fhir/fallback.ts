@@ -2,4 +2,4 @@
 import { readingSteps } from '../../http/pipelines/reading.ts'
 import { httpHandler, publicStepParts } from '../../runtime/aws/http-handler.ts'
 
-export const handler = httpHandler({ steps: readingSteps(publicStepParts()) })
+export const handler = httpHandler<'fallback'>({ steps: readingSteps(publicStepParts()) })

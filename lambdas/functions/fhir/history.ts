@@ -6,7 +6,7 @@ import { clock, config, resources, seal } from '../../runtime/aws/ports.ts'
 
 const histories = history({ resources: resources(), clock: clock(), seal: seal(), choices: config() })
 
-export const handler = httpHandler({
+export const handler = httpHandler<'history'>({
   interactions: { 'history-instance': histories, 'history-type': histories, 'history-system': histories },
   steps: readingSteps(stepParts()),
   seal: seal(),

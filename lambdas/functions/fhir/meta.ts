@@ -8,7 +8,7 @@ import { bodyStepParts, index } from '../../runtime/aws/search-index.ts'
 
 const parts = bodyStepParts()
 
-export const handler = httpHandler({
+export const handler = httpHandler<'meta'>({
   interactions: { meta: meta({ resources: resources(), index: index() }) },
   steps: { ...searchingSteps(parts), ...operatingSteps(parts) },
   reading: searchContexts(),

@@ -4,7 +4,7 @@ import { read } from '../../interactions/rest/read.ts'
 import { httpHandler, stepParts } from '../../runtime/aws/http-handler.ts'
 import { indexProgress, resources } from '../../runtime/aws/ports.ts'
 
-export const handler = httpHandler({
+export const handler = httpHandler<'read'>({
   interactions: { read: read({ resources: resources(), progress: indexProgress() }) },
   steps: readingSteps(stepParts()),
 })

@@ -4,7 +4,7 @@ import { reindexStatus } from '../../interactions/operations/reindex.ts'
 import { httpHandler, stepPartsWithoutPersons } from '../../runtime/aws/http-handler.ts'
 import { indexProgress } from '../../runtime/aws/ports.ts'
 
-export const handler = httpHandler({
+export const handler = httpHandler<'reindex-status'>({
   interactions: { 'reindex-status': reindexStatus({ progress: indexProgress() }) },
   steps: readingSteps(stepPartsWithoutPersons()),
 })

@@ -11,7 +11,7 @@ const ports = { resources: resources(), index: index(), clock: clock(), seal: se
 const searches = search(ports)
 const parts = bodyStepParts()
 
-export const handler = httpHandler({
+export const handler = httpHandler<'search'>({
   interactions: { 'search-type': searches, 'search-system': searches, docref: docref(ports) },
   steps: { ...searchingSteps(parts), ...operatingSteps(parts) },
   reading: searchContexts(),

@@ -9,7 +9,7 @@ import { portsWithoutWriter } from '../../runtime/aws/search-index.ts'
 
 const ports = portsWithoutWriter()
 
-export const handler = httpHandler({
+export const handler = httpHandler<'validate'>({
   interactions: { validate: validate({ ...ports, checker: NO_OP_WRITER, validated: fullValidator({ ...ports, ...definitions(0) }) }) },
   steps: operatingSteps({ ...stepParts(), maxBody: config().maxBodyBytes }),
   reading: searchContexts(),

@@ -11,7 +11,7 @@ import { search } from '../rest/search.ts'
 import { update } from '../rest/update.ts'
 import { vread } from '../rest/vread.ts'
 
-export function entryInteractions(ports: Omit<Ports, 'reindex'>): Partial<Record<InteractionCode, Interaction>> {
+export function entryInteractions(ports: Omit<Ports, 'reindex'>) {
   const histories = history(ports)
   const searches = search(ports)
   return {
@@ -27,5 +27,5 @@ export function entryInteractions(ports: Omit<Ports, 'reindex'>): Partial<Record
     'search-type': searches,
     'search-system': searches,
     capabilities: capabilities(ports),
-  }
+  } satisfies Readonly<Partial<Record<InteractionCode, Interaction>>>
 }

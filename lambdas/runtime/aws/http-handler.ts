@@ -1,18 +1,29 @@
 /** Handler of a deployed function that answers requests of API Gateway. */
+import type { Endpoint } from '../../auth/endpoint.ts'
+import type { EndpointsOf, HttpFunction, InteractionsOf } from '../../catalogue/catalogue.ts'
 import { gatewayAuthenticator } from '../../http/authenticators.ts'
 import type { Site } from '../../http/exchange.ts'
 import { type GatewayEvent, type GatewayResult, requestIdOf, requestOf, resultOf } from '../../http/gateway-event.ts'
 import type { Steps } from '../../http/pipeline.ts'
 import type { StepParts } from '../../http/pipelines/reading.ts'
 import { type ServerParts, server } from '../../http/server.ts'
+import type { Interaction } from '../../interactions/interaction.ts'
 import { authenticator, authenticatorWithoutPersons } from './authenticator.ts'
 import { type LambdaContext, runWithLambdaDeadline, withDeadline } from './deadlines.ts'
 import { report } from './log.ts'
 import { audit, clock, config, deploymentSettings, searchContexts as known } from './ports.ts'
 
-export type HttpFunctionParts = {
-  readonly interactions?: ServerParts['interactions']
-  readonly endpoints?: ServerParts['endpoints']
+/** A field with the handlers of all codes. A function without such codes has no field. */
+type Bindings<Field extends string, Code extends string, Handler> = [Code] extends [never]
+  ? unknown
+  : Readonly<Record<Field, Readonly<Record<Code, Handler>>>>
+
+/** Parts of a deployed function. It binds all interactions and endpoints that the catalogue gives it: a missing one does not compile. */
+export type HttpFunctionParts<Name extends HttpFunction> = FunctionParts &
+  Bindings<'interactions', InteractionsOf<Name>, Interaction> &
+  Bindings<'endpoints', EndpointsOf<Name>, Endpoint>
+
+type FunctionParts = {
   readonly steps: Steps
   /**
    * Search contexts to refresh before each request. Absent: the function needs custom parameters only for scope conditions, and
@@ -43,8 +54,16 @@ export const stepPartsWithoutPersons = (): StepParts => ({ ...publicStepParts(),
  * Returns the handler. A response that takes longer than a request may is a 504, recorded as such. The handler loads what responses need
  * while the function starts. It writes audit records before it returns, because Lambda may then freeze the process.
  */
-export function httpHandler(parts: HttpFunctionParts): (event: GatewayEvent, context?: LambdaContext) => Promise<GatewayResult> {
-  const { interactions = {}, endpoints = {}, steps, reading, seal } = parts
+export function httpHandler<Name extends HttpFunction>(
+  parts: HttpFunctionParts<Name>,
+): (event: GatewayEvent, context?: LambdaContext) => Promise<GatewayResult> {
+  const {
+    interactions = {},
+    endpoints = {},
+    steps,
+    reading,
+    seal,
+  }: FunctionParts & Partial<Pick<ServerParts, 'interactions' | 'endpoints'>> = parts
   const site: Site = { baseUrl: deploymentSettings().baseUrl, reading: (tenant) => known().now(tenant) }
   const serve = server({ interactions: allInTime(interactions), endpoints: allInTime(endpoints), steps, site })
   const ready = (): Promise<unknown> => Promise.all([seal?.ready(), reading?.refresh(clock().now())])

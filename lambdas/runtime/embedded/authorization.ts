@@ -6,7 +6,7 @@ import { UnusableFileError } from '../../adapters/sqlite-file/open-file.ts'
 import { type OpenedGrants, openGrants } from '../../adapters/sqlite-grants/open-grants.ts'
 import { addLaunch } from '../../auth/administration/administration.ts'
 import { maintainDemoClient } from '../../auth/clients/demo-client.ts'
-import type { AuthPorts } from '../../auth/endpoint.ts'
+import type { AuthPorts, Endpoint } from '../../auth/endpoint.ts'
 import { endpoints } from '../../auth/endpoints/endpoints.ts'
 import { type SweepParts, sweepAuthorizationState } from '../../auth/grants/grant-sweep.ts'
 import { launchCompletion } from '../../auth/launch/launches.ts'
@@ -16,6 +16,7 @@ import { filterServedTenants, TENANCY_OFF_TEXT } from '../../auth/tenant-interse
 import { createAccessToken } from '../../auth/tokens/access-token.ts'
 import { maintainKeys } from '../../auth/tokens/key-rotation.ts'
 import { MAX_ACCESS_TOKEN_SECONDS } from '../../auth/tokens/lifetimes.ts'
+import type { EndpointCode } from '../../catalogue/catalogue.ts'
 import { openAuthenticator, tokenAuthenticator } from '../../http/authenticators.ts'
 import type { Authenticator } from '../../http/steps/authenticate.ts'
 import { LOOPBACK_HOST } from '../../http/steps/check-host.ts'
@@ -52,8 +53,8 @@ export type Authorization = {
   readonly authenticator: Authenticator
   /** Registered clients. None if clients do not authenticate. */
   readonly clients: AuthPorts['clients']
-  /** Endpoints of the authorization server. None with open access. */
-  readonly endpoints: Partial<ReturnType<typeof endpoints>>
+  /** All endpoints of the authorization server. None with open access. */
+  readonly endpoints: Readonly<Record<EndpointCode, Endpoint>> | Readonly<Record<string, never>>
   /**
    * Issues an access token, valid for an hour, to an operator, who can read the data folder anyway. Throws an Error with open access, or if
    * the server does not serve the tenant.

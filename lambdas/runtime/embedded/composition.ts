@@ -21,24 +21,9 @@ import { LOOPBACK_HOST } from '../../http/steps/check-host.ts'
 import type { TokenParts } from '../../http/steps/index-token.ts'
 import { statusOf } from '../../indexing/index-state.ts'
 import { TenantSearchContexts } from '../../indexing/tenant-search-contexts.ts'
-import { bundle } from '../../interactions/bundle/bundle.ts'
-import { entryInteractions } from '../../interactions/bundle/entry-interactions.ts'
 import { fullyEvaluatedIndex } from '../../interactions/consistency/fully-evaluated-index.ts'
-import { cancelExport } from '../../interactions/export/cancel.ts'
-import { exportFile } from '../../interactions/export/file.ts'
-import { type KickOffPorts, startExport } from '../../interactions/export/kick-off.ts'
-import { exportStatus } from '../../interactions/export/status.ts'
-import type { Ports } from '../../interactions/interaction.ts'
-import { applyFhirPath } from '../../interactions/operations/apply-fhirpath.ts'
-import { docref } from '../../interactions/operations/docref.ts'
-import type { DryRunPorts } from '../../interactions/operations/dry-run.ts'
-import { everything } from '../../interactions/operations/everything.ts'
-import { meta } from '../../interactions/operations/meta.ts'
-import { reindexStatus, startReindex } from '../../interactions/operations/reindex.ts'
-import { validate } from '../../interactions/operations/validate.ts'
-import { fullValidator } from '../../interactions/validation/full-validation.ts'
 import { IndexedCanonicals } from '../../interactions/validation/indexed-canonicals.ts'
-import { definitionIssuesOf, type ProfileParts, tenantDefinitions } from '../../interactions/validation/profile-findings.ts'
+import { definitionIssuesOf, tenantDefinitions } from '../../interactions/validation/profile-findings.ts'
 import { mergeProfiles, tenantProfiles } from '../../interactions/validation/tenant-profiles.ts'
 import { writeValidator } from '../../interactions/validation/write-validation.ts'
 import { visibleStoreOf } from '../../interactions/visible-store.ts'
@@ -59,6 +44,7 @@ import { definitionsOf } from '../definitions.ts'
 import { searchContextOf } from '../search-context.ts'
 import type { Authorization } from './authorization.ts'
 import { type Exports, openExports } from './exports.ts'
+import { type EmbeddedPorts, interactionsOf } from './interactions.ts'
 import { openStores, type Stores } from './stores.ts'
 import { dryRunWriter, layeredWriter } from './writer-layers.ts'
 
@@ -130,13 +116,6 @@ async function warnOfHidden(known: StoredTenants, warn: ServerCoreParts['warn'])
 
 const SHOWN = 3
 
-const exportInteractions = (ports: HomePorts & Pick<Exports, 'exports' | 'links'>) => ({
-  export: startExport(ports),
-  'export-status': exportStatus(ports),
-  'export-cancel': cancelExport(ports),
-  'export-file': exportFile(ports),
-})
-
 /** Parts that depend on the stores. `packages`: packages that operators added; absent: none. */
 type OnStores = { readonly bases: BaseUrls; readonly exports: Exports; readonly packages?: AddedPackages }
 
@@ -162,7 +141,7 @@ export function composeServerCore(stores: Stores, parts: Omit<ServerCoreParts, '
     conformance: tenantDefinitions({ packages, canonicals, resources: stores.store }),
     toldOfDefinition: (resource: Resource) => definitionIssuesOf(packages, resource),
   }
-  const ports: HomePorts = {
+  const ports: EmbeddedPorts = {
     profiled: writeValidator(config.validateProfiles, () => ({ ...profiles, expressions: stores.expressions, clock })),
     ...stores,
     ...profiles,
@@ -246,27 +225,9 @@ const progressOf = ({ store, searcher, definitions }: Stores): IndexProgress => 
   },
 })
 
-type HomePorts = Ports &
-  Pick<KickOffPorts, 'clients' | 'choices'> &
-  Pick<DryRunPorts, 'checker'> &
-  Pick<ProfileParts, 'conformance' | 'toldOfDefinition'>
-
-function serveOf(ports: HomePorts, exports: Exports, endpoints: ServerParts['endpoints'], parts: WritingStepParts, site: Site): Serve {
+function serveOf(ports: EmbeddedPorts, exports: Exports, endpoints: ServerParts['endpoints'], parts: WritingStepParts, site: Site): Serve {
   const exporting = { ...exportingSteps(parts), ...downloadingSteps(parts) }
   const steps = { ...authorizingSteps(parts), ...writingSteps(parts), ...searchingSteps(parts), ...operatingSteps(parts), ...exporting }
-  const entries = entryInteractions(ports)
-  const profiled = fullValidator(ports)
-  const interactions = {
-    ...entries,
-    bundle: bundle(ports, entryRunner(entries, steps, parts.report, NO_TIME_LIMIT)),
-    reindex: startReindex(ports),
-    'reindex-status': reindexStatus(ports),
-    meta: meta(ports),
-    validate: validate({ ...ports, validated: profiled }),
-    'apply-fhirpath': applyFhirPath({ ...ports, validated: profiled }),
-    everything: everything(ports),
-    docref: docref(ports),
-    ...exportInteractions({ ...ports, ...exports }),
-  }
+  const interactions = interactionsOf({ ...ports, ...exports }, (entries) => entryRunner(entries, steps, parts.report, NO_TIME_LIMIT))
   return server({ interactions, endpoints: endpoints ?? {}, steps, site })
 }

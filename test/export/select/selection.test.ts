@@ -44,7 +44,7 @@ async function exported(of: Asked, versions: readonly ResourceVersion[] = ALL, b
     types: new Set(exportTypesOf(job, SETTINGS).types),
     jobScope: {
       ...(of.patients === undefined ? {} : { patients: new Set(of.patients) }),
-      ...{ added: new Set(of.added), filters: of.filters ?? new Map(), messages: [], isLookedUp: false },
+      ...{ added: new Set(of.added), filters: of.filters ?? new Map(), told: [], isLookedUp: false },
     },
     judge: { access, reading: TEST_SEARCH_CONTEXT, expressions: () => EXPRESSIONS, current: async () => undefined },
     ownership: {

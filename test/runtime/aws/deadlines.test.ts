@@ -73,7 +73,7 @@ async function asked(work: () => Promise<FhirResponse>, passes = 0, time = FUNCT
     jest.advanceTimersByTime(passes)
     return answer
   }
-  const handler = aws.httpHandler({ interactions: { read: begun }, steps: readingSteps(aws.stepParts()) })
+  const handler = aws.httpHandler<'read'>({ interactions: { read: begun }, steps: readingSteps(aws.stepParts()) })
   const { statusCode, headers, body } = await handler(EVENT, contextOf(time))
   return { status: statusCode, retryAfter: headers['retry-after'], issue: statusCode < 300 ? undefined : JSON.parse(body).issue[0] }
 }
@@ -178,7 +178,7 @@ describe('A batch', () => {
     const steps = stepsOfBundles()
     const ports = { clock: aws.clock(), choices: { maxTransactionEntries: 100 } } as unknown as WritePorts
     const perform = entryRunner({ update }, steps, (error) => void told.push(String(error)), aws.withEntryDeadline)
-    const handler = aws.httpHandler({ interactions: { bundle: bundle(ports, perform) }, steps })
+    const handler = aws.httpHandler<'bundle'>({ interactions: { bundle: bundle(ports, perform) }, steps })
     const entry = Array.from({ length: count }, (_, i) => ({
       resource: { resourceType: 'Patient', id: `${i}` },
       request: { method: 'PUT', url: `Patient/${i}` },

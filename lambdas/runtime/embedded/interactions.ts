@@ -1,0 +1,48 @@
+/** Interactions of the embedded server: all of the catalogue. A missing one does not compile. */
+import type { InteractionCode } from '../../catalogue/catalogue.ts'
+import { bundle } from '../../interactions/bundle/bundle.ts'
+import type { EntryRunner } from '../../interactions/bundle/entry.ts'
+import { entryInteractions } from '../../interactions/bundle/entry-interactions.ts'
+import { cancelExport } from '../../interactions/export/cancel.ts'
+import { exportFile } from '../../interactions/export/file.ts'
+import { type KickOffPorts, startExport } from '../../interactions/export/kick-off.ts'
+import { exportStatus } from '../../interactions/export/status.ts'
+import type { Interaction, Ports, RequestWriter } from '../../interactions/interaction.ts'
+import { applyFhirPath } from '../../interactions/operations/apply-fhirpath.ts'
+import { docref } from '../../interactions/operations/docref.ts'
+import { everything } from '../../interactions/operations/everything.ts'
+import { meta } from '../../interactions/operations/meta.ts'
+import { reindexStatus, startReindex } from '../../interactions/operations/reindex.ts'
+import { validate } from '../../interactions/operations/validate.ts'
+import { fullValidator } from '../../interactions/validation/full-validation.ts'
+import type { ProfileParts } from '../../interactions/validation/profile-findings.ts'
+import type { Exports } from './exports.ts'
+
+/** `checker`: applies the checks of writes and stores nothing. */
+export type EmbeddedPorts = Ports &
+  Pick<KickOffPorts, 'clients' | 'choices'> &
+  Pick<ProfileParts, 'conformance' | 'toldOfDefinition'> & { readonly checker: RequestWriter }
+
+/** `runnerOf`: returns the runner of Bundle entries, which may request these interactions. */
+export function interactionsOf(
+  ports: EmbeddedPorts & Pick<Exports, 'exports' | 'links'>,
+  runnerOf: (interactions: Readonly<Partial<Record<InteractionCode, Interaction>>>) => EntryRunner,
+): Readonly<Record<InteractionCode, Interaction>> {
+  const entries = entryInteractions(ports)
+  const validated = fullValidator(ports)
+  return {
+    ...entries,
+    bundle: bundle(ports, runnerOf(entries)),
+    reindex: startReindex(ports),
+    'reindex-status': reindexStatus(ports),
+    meta: meta(ports),
+    validate: validate({ ...ports, validated }),
+    'apply-fhirpath': applyFhirPath({ ...ports, validated }),
+    everything: everything(ports),
+    docref: docref(ports),
+    export: startExport(ports),
+    'export-status': exportStatus(ports),
+    'export-cancel': cancelExport(ports),
+    'export-file': exportFile(ports),
+  }
+}
