@@ -3,7 +3,9 @@
  * `here` tests the content of the responses.
  */
 import { beforeAll, expect, it } from '@jest/globals'
-import { ENDPOINT_ROUTES, ROUTES } from '../../lambdas/catalogue/catalogue.ts'
+import { ENDPOINT_ROUTES, type OperationCode, ROUTES } from '../../lambdas/catalogue/catalogue.ts'
+import { isResourceType } from '../../lambdas/fhir/resource-types.ts'
+import { OPERATIONS } from '../../lambdas/interactions/capabilities/operation-claims.ts'
 import type { TestResponse } from '../api/server.ts'
 import { patient } from '../fixtures/resources.ts'
 import { runOnCloud } from './requested-deployment.ts'
@@ -13,12 +15,16 @@ const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 const OF_NO_EXPORT = ['export-status', 'export-cancel', 'export-file']
 const ASYNC = { prefer: 'respond-async' }
 
+/** Returns the type that claims the operation, and Patient for every other interaction. */
+const typeOf = (interaction: string): string =>
+  OPERATIONS[interaction as OperationCode]?.flatMap(({ of }) => of).find(isResourceType) ?? 'Patient'
+
 const placed = (path: string, interaction: string): string =>
   path
     .replace('{owner}/{ownerId}', 'Patient/a')
     .replace(/^(\/Patient\/a)\/\{type\}/, '$1/Observation')
     .replace('{type}/{id}/$export', 'Group/a/$export')
-    .replace('{type}', interaction === 'docref' ? 'DocumentReference' : 'Patient')
+    .replace('{type}', typeOf(interaction))
     .replace('{id}', 'a')
     .replace('{versionId}', '1')
     .replace('{file}', 'Patient.ndjson')

@@ -25,7 +25,7 @@ const ofServer = (name: string): OperationClaim => claim(['system'], name, `#${n
 const R4 = 'http://hl7.org/fhir/OperationDefinition'
 
 /** Claims of each operation, in the order of the statement. $apply-fhirpath: specification 4.4. */
-const OPERATIONS: Readonly<Record<OperationCode, readonly OperationClaim[]>> = {
+export const OPERATIONS: Readonly<Record<OperationCode, readonly OperationClaim[]>> = {
   everything: [claim(['Patient'], 'everything', `${R4}/Patient-everything`)],
   export: [...exportOf('system', 'export'), ...exportOf('Patient', 'patient-export'), ...exportOf('Group', 'group-export')],
   docref: [claim(['DocumentReference'], 'docref', `${US_CORE_URL}/OperationDefinition/docref`)],
