@@ -1,5 +1,6 @@
 /** Clients and users in the grants file, changed by compare-and-set. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { changeValue } from '../../ports/rows/change.ts'
 import { type Client, type Clients, isClientId } from '../../ports/rows/clients.ts'
 import { isUserName, type User, type Users } from '../../ports/rows/users.ts'
 import type { RegisteredKind } from './grant-changes.ts'
@@ -33,7 +34,8 @@ class SqliteRegistered<Entry> {
   }
 
   async get(name: string): Promise<Entry | undefined> {
-    return this.#parts.isName(name) ? this.#find(name)?.entry : undefined
+    const row = this.#parts.isName(name) ? this.#find(name) : undefined
+    return row && JSON.parse(row.json)
   }
 
   async list(): Promise<readonly Entry[]> {
@@ -43,20 +45,26 @@ class SqliteRegistered<Entry> {
   async change(name: string, change: (entry: Entry | undefined) => Entry | undefined): Promise<Entry | undefined> {
     const { kind, isName, nameOf } = this.#parts
     if (!isName(name)) throw new RangeError(`No ${kind} can be called so`)
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const { entry, number = 0 } = this.#find(name) ?? {}
-      const after = change(entry)
-      if (after === entry) return after
-      if (after !== undefined && nameOf(after) !== name) throw new RangeError(`The name of a ${kind} stays`)
-      const json = after === undefined ? undefined : JSON.stringify(after)
-      if (await this.#writer.make({ do: 'register', kind, name, number, json })) return after
+    const registered = {
+      read: async () => {
+        const row = this.#find(name)
+        return { number: row?.number ?? 0, value: row && (JSON.parse(row.json) as Entry) }
+      },
+      write: (entry: Entry | undefined, { number }: { readonly number: number }) =>
+        this.#writer.make({ do: 'register', kind, name, number, json: entry && JSON.stringify(entry) }),
+      async pause(attempt: number) {
+        if (attempt >= ATTEMPTS) throw new Error(`others kept changing a ${kind}`)
+      },
     }
-    throw new Error(`others kept changing a ${kind}`)
+    return changeValue(registered, (entry) => {
+      const after = change(entry)
+      if (after !== undefined && after !== entry && nameOf(after) !== name) throw new RangeError(`The name of a ${kind} stays`)
+      return after
+    })
   }
 
-  #find(name: string): { readonly entry: Entry; readonly number: number } | undefined {
-    const row = runRead(this.#db, () => this.#one.get(name) as Row | undefined)
-    return row === undefined ? undefined : { entry: JSON.parse(row.json), number: row.number }
+  #find(name: string): Row | undefined {
+    return runRead(this.#db, () => this.#one.get(name) as Row | undefined)
   }
 }
 

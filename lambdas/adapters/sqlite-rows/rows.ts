@@ -5,6 +5,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { setTimeout as wait } from 'node:timers/promises'
 import { MachineFault } from '../../ports/faults.ts'
+import { changeValue } from '../../ports/rows/change.ts'
 import { checkRowKey, checkRowOwner, textOfRow } from '../../ports/rows/row-limits.ts'
 import type { Rows } from '../../ports/rows/rows.ts'
 import { openSqliteFile } from '../sqlite-file/open-file.ts'
@@ -53,15 +54,23 @@ export class SqliteRows implements Rows {
 
   async change<Value>(shelf: string, name: string, change: (value: Value | undefined) => Value | undefined): Promise<Value | undefined> {
     checkRowKey(shelf, name)
-    for (;;) {
-      const before = await this.#textOf(shelf, name)
-      const known = this.#parsed<Value>(before)
-      const value = change(known)
-      if (value === undefined || value === known) return known
-      const after = textOfRow(value)
-      const written = before === undefined ? this.#write(ADD, shelf, name, after) : this.#write(REPLACE, after, shelf, name, before)
-      if ((await written) > 0) return this.#parsed(after)
+    const row = {
+      read: async () => {
+        const text = await this.#textOf(shelf, name)
+        return { text, value: this.#parsed<Value>(text) }
+      },
+      write: async (value: Value | undefined, { text }: { readonly text: string | undefined }) => {
+        const after = textOfRow(value)
+        const written = text === undefined ? this.#write(ADD, shelf, name, after) : this.#write(REPLACE, after, shelf, name, text)
+        return (await written) > 0
+      },
+      // Another change has succeeded meanwhile.
+      pause: async () => undefined,
     }
+    return changeValue(row, (value) => {
+      const after = change(value)
+      return after === undefined ? value : after
+    })
   }
 
   async *list<Value>(shelf: string): AsyncGenerator<{ readonly name: string; readonly value: Value }> {

@@ -5,15 +5,15 @@
  *   pk OWNED#kind#digest of the owner  sk K#key  reference to a grant of the owner, which may no longer exist
  */
 import { createHash, randomInt, randomUUID } from 'node:crypto'
+import { changeValue } from '../../../ports/rows/change.ts'
 import type { Grant, GrantKind, GrantRow, Grants } from '../../../ports/rows/grants.ts'
-import { pause } from '../retry.ts'
 import type { Item, Key, TableClient, TransactionActions } from '../table-client.ts'
 import { EXPIRY_ATTRIBUTE } from '../table-keys.ts'
+import { pauseChange } from './changed-item.ts'
 
 /** Maximum grants of a page. */
 const PAGE = 1_000
 const READ_AT_ONCE = 100
-const ATTEMPTS = 30
 /** Maximum characters of a key in a sort key. A sort key has at most 1,024 bytes. */
 const LONGEST_SORT = 200
 
@@ -52,15 +52,18 @@ export class DynamoDbGrants implements Grants {
   }
 
   async remove(kind: GrantKind, key: string, number?: number): Promise<boolean> {
-    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-      const known = await this.get(kind, key)
-      // guard: grant-removal-checks-its-number
-      if (known === undefined || known.number !== (number ?? known.number)) return false
-      const Delete = { TableName: this.#dynamo.table, Key: grantKey(kind, key), ...this.#unchanged(known.number) }
-      if (await this.#transact([{ Delete }, ...this.#deletes(kind, key, known.owner)])) return true
-      await pause(attempt)
+    let isRemoved = false
+    const grant = {
+      read: async () => ({ value: await this.get(kind, key) }),
+      write: (_: GrantRow | undefined, { value }: { readonly value: GrantRow | undefined }) => this.#removeUnchanged(kind, value!),
+      pause: pauseChange,
     }
-    throw new Error('others kept changing a grant')
+    await changeValue(grant, (known) => {
+      // guard: grant-removal-checks-its-number
+      isRemoved = known !== undefined && known.number === (number ?? known.number)
+      return isRemoved ? undefined : known
+    })
+    return isRemoved
   }
 
   async listOf(kind: GrantKind, owner: string, after = ''): Promise<readonly GrantRow[]> {
@@ -87,6 +90,11 @@ export class DynamoDbGrants implements Grants {
       keys = []
     }
     if (keys.length > 0) yield keys
+  }
+
+  #removeUnchanged(kind: GrantKind, { key, number, owner }: GrantRow): Promise<boolean> {
+    const Delete = { TableName: this.#dynamo.table, Key: grantKey(kind, key), ...this.#unchanged(number) }
+    return this.#transact([{ Delete }, ...this.#deletes(kind, key, owner)])
   }
 
   /** Sends the actions with a token, so that a repeated call has no second effect after a lost response. */

@@ -3,11 +3,9 @@
  */
 import { createHash } from 'node:crypto'
 import type { Revocation, RevocationKey, Revocations } from '../../../ports/rows/revocations.ts'
-import { pause } from '../retry.ts'
 import type { Item, Key, TableClient } from '../table-client.ts'
 import { EXPIRY_ATTRIBUTE } from '../table-keys.ts'
-
-const ATTEMPTS = 30
+import { changeItem } from './changed-item.ts'
 
 type Instants = { readonly b: number; readonly ms: number }
 
@@ -32,28 +30,21 @@ export class DynamoDbRevocations implements Revocations {
   }
 
   async revoke({ mark, before, until }: Revocation): Promise<void> {
-    const key = keyOf(mark)
-    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-      const known = (await this.#dynamo.get(key)) as (Item & Instants) | undefined
-      const next = { b: Math.max(before, known?.b ?? before), ms: Math.max(until, known?.ms ?? until) }
-      if (known?.b === next.b && known.ms === next.ms) return
-      if (await this.#replace(key, known, next)) return
-      await pause(attempt)
-    }
-    throw new Error('others kept changing a revocation')
+    await changeItem<Instants>(this.#dynamo, keyOf(mark), FORMAT, (known = { b: before, ms: 0 }) => {
+      const { b, ms } = known
+      return b >= before && ms >= until ? known : { b: Math.max(before, b), ms: Math.max(until, ms) }
+    })
   }
 
   /** Does nothing: the table deletes expired items itself. */
   async sweep(): Promise<void> {}
+}
 
-  async #replace(key: Key, known: Instants | undefined, next: Instants): Promise<boolean> {
-    const condition =
-      known === undefined
-        ? { ConditionExpression: 'attribute_not_exists(pk)' }
-        : { ConditionExpression: 'b = :b AND ms = :ms', ExpressionAttributeValues: { ':b': known.b, ':ms': known.ms } }
-    const { done } = await this.#dynamo.putIf({ Item: { ...key, ...next, [EXPIRY_ATTRIBUTE]: Math.ceil(next.ms / 1000) }, ...condition })
-    return done
-  }
+const FORMAT = {
+  version: ['b', 'ms'],
+  isUnique: false,
+  toAttributes: async ({ b, ms }: Instants) => ({ b, ms, [EXPIRY_ATTRIBUTE]: Math.ceil(ms / 1000) }),
+  toValue: async ({ b, ms }: Item) => ({ b: b as number, ms: ms as number }),
 }
 
 const keyOf = (mark: RevocationKey): Key => ({ pk: `REVOKED#${createHash('sha256').update(mark).digest('base64url')}`, sk: 'S' })

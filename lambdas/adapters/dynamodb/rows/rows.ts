@@ -1,16 +1,12 @@
-/**
- * Rows as items: pk is the owner (`shelf`), sk the key (`name`), z the deflated value. Each write sets a new random t, on which
- * compare-and-set is based.
- */
+/** Rows as items: pk is the owner (`shelf`), sk the key (`name`), z the deflated value. */
 import { randomUUID } from 'node:crypto'
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
 import { checkRowKey, checkRowOwner, textOfRow } from '../../../ports/rows/row-limits.ts'
 import type { Rows } from '../../../ports/rows/rows.ts'
-import { pause } from '../retry.ts'
 import type { Item, Key, TableClient } from '../table-client.ts'
+import { changeItem } from './changed-item.ts'
 
-const ATTEMPTS = 30
 /** Maximum keys that are collected before they are removed. */
 const REMOVED_AT_ONCE = 1_000
 
@@ -22,25 +18,19 @@ export class DynamoDbRows implements Rows {
   }
 
   async read<Value>(shelf: string, name: string): Promise<Value | undefined> {
-    return valueIn<Value>(await this.#dynamo.get(keyOf(shelf, name)))
+    const item = await this.#dynamo.get(keyOf(shelf, name))
+    return item && FORMAT.toValue(item)
   }
 
   async change<Value>(shelf: string, name: string, change: (value: Value | undefined) => Value | undefined): Promise<Value | undefined> {
-    const key = keyOf(shelf, name)
-    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-      const before = await this.#dynamo.get(key)
-      const known = await valueIn<Value>(before)
-      const value = change(known)
-      if (value === undefined || value === known) return known
-      const after = textOfRow(value)
-      if (await this.#replace(key, before, after)) return JSON.parse(after) as Value
-      await pause(attempt)
-    }
-    throw new Error(`others kept changing a row of ${shelf}`)
+    return changeItem<Value>(this.#dynamo, keyOf(shelf, name), FORMAT, (value) => {
+      const after = change(value)
+      return after === undefined ? value : after
+    })
   }
 
   async *list<Value>(shelf: string): AsyncGenerator<{ readonly name: string; readonly value: Value }> {
-    for await (const item of this.#dynamo.query(rowsOf(shelf))) yield { name: item.sk, value: (await valueIn<Value>(item))! }
+    for await (const item of this.#dynamo.query(rowsOf(shelf))) yield { name: item.sk, value: await FORMAT.toValue(item) }
   }
 
   async remove(shelf: string, name?: string): Promise<void> {
@@ -58,18 +48,6 @@ export class DynamoDbRows implements Rows {
     }
     await this.#dynamo.deleteAll(some)
   }
-
-  /** Replaces the row if it is unchanged. A repeated write recognizes itself by its own t after a lost response. */
-  async #replace(key: Key, before: Item | undefined, after: string): Promise<boolean> {
-    const t = randomUUID()
-    const condition =
-      before === undefined
-        ? { ConditionExpression: 'attribute_not_exists(pk)' }
-        : { ConditionExpression: 't = :t', ExpressionAttributeValues: { ':t': before.t } }
-    const outcome = await this.#dynamo.putIf({ Item: { ...key, t, z: await promisify(deflateRaw)(after) }, ...condition })
-    // guard: repeated-row-change-is-recognised
-    return outcome.done || outcome.met?.t === t
-  }
 }
 
 function keyOf(shelf: string, name: string): Key {
@@ -82,8 +60,13 @@ function rowsOf(shelf: string) {
   return { KeyConditionExpression: 'pk = :pk', ExpressionAttributeValues: { ':pk': shelf }, ConsistentRead: true }
 }
 
-async function valueIn<Value>(item: Item | undefined): Promise<Value | undefined> {
-  if (item === undefined) return undefined
-  const text = await promisify(inflateRaw)(item.z as Uint8Array)
-  return JSON.parse(text.toString()) as Value
+/** `t`: random id of the write. */
+const FORMAT = {
+  version: ['t'],
+  isUnique: true,
+  toAttributes: async (value: unknown) => ({ t: randomUUID(), z: await promisify(deflateRaw)(textOfRow(value)) }),
+  async toValue({ z }: Item) {
+    const text = await promisify(inflateRaw)(z as Uint8Array)
+    return JSON.parse(text.toString())
+  },
 }
