@@ -3,7 +3,6 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { changeValue } from '../../ports/rows/change.ts'
 import { type Client, type Clients, isClientId } from '../../ports/rows/clients.ts'
 import { isUserName, type User, type Users } from '../../ports/rows/users.ts'
-import type { RegisteredKind } from './grant-changes.ts'
 import { runRead } from './read-retry.ts'
 import type { GrantsWriter } from './writer.ts'
 
@@ -13,7 +12,7 @@ const ATTEMPTS = 1_000
 type Row = { readonly number: number; readonly json: string }
 
 export type RegisteredParts<Entry> = {
-  readonly kind: RegisteredKind
+  readonly kind: 'client' | 'user'
   readonly isName: (text: string) => boolean
   readonly nameOf: (entry: Entry) => string
 }
@@ -48,10 +47,9 @@ class SqliteRegistered<Entry> {
     const registered = {
       read: async () => {
         const row = this.#find(name)
-        return { number: row?.number ?? 0, value: row && (JSON.parse(row.json) as Entry) }
+        return { number: row?.number, value: row && (JSON.parse(row.json) as Entry) }
       },
-      write: (entry: Entry | undefined, { number }: { readonly number: number }) =>
-        this.#writer.make({ do: 'register', kind, name, number, json: entry && JSON.stringify(entry) }),
+      write: (entry: Entry | undefined, { number }: { readonly number: number | undefined }) => this.#replace(name, number, entry),
       async pause(attempt: number) {
         if (attempt >= ATTEMPTS) throw new Error(`others kept changing a ${kind}`)
       },
@@ -61,6 +59,19 @@ class SqliteRegistered<Entry> {
       if (after !== undefined && after !== entry && nameOf(after) !== name) throw new RangeError(`The name of a ${kind} stays`)
       return after
     })
+  }
+
+  /** `number`: that of the stored entry; undefined: there is none. */
+  #replace(name: string, number: number | undefined, entry: Entry | undefined): Promise<boolean> {
+    const { kind } = this.#parts
+    if (number === undefined)
+      return this.#writer.make(`INSERT INTO ${kind} (name, number, json) VALUES (:name, :next, :json) ON CONFLICT DO NOTHING`, {
+        name,
+        json: JSON.stringify(entry),
+      })
+    const where = 'WHERE name = :name AND number = :number'
+    if (entry === undefined) return this.#writer.make(`DELETE FROM ${kind} ${where}`, { name, number })
+    return this.#writer.make(`UPDATE ${kind} SET number = :next, json = :json ${where}`, { name, number, json: JSON.stringify(entry) })
   }
 
   #find(name: string): Row | undefined {

@@ -7,6 +7,18 @@ import type { GrantsWriter } from './writer.ts'
 /** Grants per page of a list. */
 export const PAGE_SIZE = 1_000
 
+const LIVES = '(expires IS NULL OR expires > :now)'
+const ADD = `
+  INSERT INTO grant (kind, key, number, owner, expires, json) VALUES (:kind, :key, :next, :owner, :expires, :json)
+  ON CONFLICT DO UPDATE SET number = excluded.number, owner = excluded.owner, expires = excluded.expires, json = excluded.json
+  WHERE grant.expires IS NOT NULL AND grant.expires <= :now`
+const REPLACE = `
+  UPDATE grant SET number = :next, owner = :owner, expires = :expires, json = :json
+  WHERE kind = :kind AND key = :key AND number = :number AND ${LIVES}`
+/** A null number stands for any. */
+const REMOVE = `DELETE FROM grant WHERE kind = :kind AND key = :key AND number = coalesce(:number, number) AND ${LIVES}`
+const SWEEP = 'DELETE FROM grant WHERE expires <= :now'
+
 type Row = { readonly key: string; readonly number: number; readonly owner: string; readonly expires: number | null; readonly json: string }
 
 export class SqliteGrants implements Grants {
@@ -26,7 +38,7 @@ export class SqliteGrants implements Grants {
   }
 
   add(kind: GrantKind, key: string, grant: Grant): Promise<boolean> {
-    return this.#writer.make({ do: 'add', kind, key, now: this.#now(), ...rowOf(grant) })
+    return this.#writer.make(ADD, { kind, key, now: this.#now(), ...rowOf(grant) })
   }
 
   async get(kind: GrantKind, key: string): Promise<GrantRow | undefined> {
@@ -35,11 +47,11 @@ export class SqliteGrants implements Grants {
   }
 
   replace(kind: GrantKind, { key, number }: GrantRow, by: Grant): Promise<boolean> {
-    return this.#writer.make({ do: 'replace', kind, key, number, now: this.#now(), ...rowOf(by) })
+    return this.#writer.make(REPLACE, { kind, key, number, now: this.#now(), ...rowOf(by) })
   }
 
   remove(kind: GrantKind, key: string, number: number | null = null): Promise<boolean> {
-    return this.#writer.make({ do: 'remove', kind, key, number, now: this.#now() })
+    return this.#writer.make(REMOVE, { kind, key, number, now: this.#now() })
   }
 
   async listOf(kind: GrantKind, owner: string, after = ''): Promise<readonly GrantRow[]> {
@@ -47,7 +59,7 @@ export class SqliteGrants implements Grants {
   }
 
   async sweep(): Promise<void> {
-    await this.#writer.make({ do: 'sweep', now: this.#now() })
+    await this.#writer.make(SWEEP, { now: this.#now() })
   }
 }
 

@@ -4,6 +4,11 @@ import type { Revocation, RevocationKey, Revocations } from '../../ports/rows/re
 import { runRead } from './read-retry.ts'
 import type { GrantsWriter } from './writer.ts'
 
+const REVOKE = `
+  INSERT INTO revocation (mark, before, until) VALUES (:mark, :before, :until)
+  ON CONFLICT DO UPDATE SET before = max(before, excluded.before), until = max(until, excluded.until)`
+const SWEEP = 'DELETE FROM revocation WHERE until <= :now'
+
 export class SqliteRevocations implements Revocations {
   readonly #db: DatabaseSync
   readonly #now: () => number
@@ -27,10 +32,10 @@ export class SqliteRevocations implements Revocations {
   }
 
   async revoke({ mark, before, until }: Revocation): Promise<void> {
-    await this.#writer.make({ do: 'revoke', mark, before, until })
+    await this.#writer.make(REVOKE, { mark, before, until })
   }
 
   async sweep(): Promise<void> {
-    await this.#writer.make({ do: 'sweep', now: this.#now() })
+    await this.#writer.make(SWEEP, { now: this.#now() })
   }
 }

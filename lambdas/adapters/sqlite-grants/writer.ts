@@ -1,7 +1,7 @@
 /** Sends changes to the writer thread. The first change starts the thread, so a process that only reads has none. */
 import { Worker } from 'node:worker_threads'
 import { MachineFault } from '../../ports/faults.ts'
-import type { GrantChange } from './grant-changes.ts'
+import type { GrantValues } from './grant-changes.ts'
 import type { GrantsWriterReply, GrantsWriterRequest } from './writer-thread.ts'
 
 /** Maximum pending changes. Further ones are rejected with `overloaded`. */
@@ -23,7 +23,7 @@ export class GrantsWriter {
   }
 
   /** Returns whether the change had an effect, once it is on disk. `overloaded` and `disk-full`: it had none, and can be tried again. */
-  make(change: GrantChange): Promise<boolean> {
+  make(sql: string, values: GrantValues): Promise<boolean> {
     if (this.#closed) return Promise.reject(new Error('the grants are closed'))
     if (this.#waiting.size >= MOST_WAITING)
       return Promise.reject(new MachineFault('overloaded', 'too many grants are waiting to be written'))
@@ -32,7 +32,7 @@ export class GrantsWriter {
       this.#waiting.set(number, { resolve, reject })
       this.#worker ??= this.#start()
       this.#worker.ref()
-      this.#worker.postMessage({ number, change } satisfies GrantsWriterRequest)
+      this.#worker.postMessage({ number, change: { sql, values } } satisfies GrantsWriterRequest)
     })
   }
 
