@@ -25,7 +25,7 @@ export function grantsContract(name: string, create: () => Promise<GrantsUnderTe
     under.setTime(T)
     return { ...under, here: await under.open(), there: await under.open() }
   }
-  const each = (here: Grants, there: Grants) => Array.from({ length: 10 }, (_, i) => (i % 2 === 0 ? here : there))
+  const each = (here: Grants, there: Grants, length = 10) => Array.from({ length }, (_, i) => (i % 2 === 0 ? here : there))
 
   describe(`${name}: grants`, () => {
     it('are readable by every process until they are removed', async () => {
@@ -57,11 +57,13 @@ export function grantsContract(name: string, create: () => Promise<GrantsUnderTe
       expect(await here.listOf('code', 'o')).toEqual([])
     })
 
-    it('are replaced by one of several concurrent calls, and never from an older number', async () => {
+    it('are replaced by one of 50 concurrent calls, and never from an older number', async () => {
       const { here, there } = await opened()
       await here.add('refresh', 'k', { owner: 'o', value: 0 })
       const known = (await there.get('refresh', 'k')) as GrantRow
-      const replaced = await Promise.all(each(here, there).map((side, i) => side.replace('refresh', known, { owner: 'o', value: i + 1 })))
+      const replaced = await Promise.all(
+        each(here, there, 50).map((side, i) => side.replace('refresh', known, { owner: 'o', value: i + 1 })),
+      )
       expect(replaced.filter(Boolean)).toHaveLength(1)
       const now = (await here.get('refresh', 'k')) as GrantRow
       expect([now.value, now.number > known.number]).toEqual([replaced.indexOf(true) + 1, true])
