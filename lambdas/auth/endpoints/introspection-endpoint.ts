@@ -2,7 +2,7 @@
 import type { AccessClaims } from '../../access/claims.ts'
 import { isBase64Url } from '../../access/verification/bearer-token.ts'
 import type { Client } from '../../ports/rows/clients.ts'
-import { type RevocationKey, revocationKeyOf } from '../../ports/rows/revocations.ts'
+import { type RevocationKey, type RevocationReader, revocationKeyOf } from '../../ports/rows/revocations.ts'
 import { DEFAULT_TENANT } from '../../ports/store/tenants.ts'
 import { authenticateClient } from '../clients/client-authentication.ts'
 import type { AuthChoices, AuthPorts, AuthRequest, Endpoint, VerifyingPorts } from '../endpoint.ts'
@@ -12,7 +12,8 @@ import { filterServedTenants, intersectTenants } from '../tenant-intersection.ts
 import { isRevoked } from '../tokens/revocation-check.ts'
 import { readToken } from '../tokens/signed-token.ts'
 
-export type IntrospectPorts = VerifyingPorts & Pick<AuthPorts, 'clients' | 'grants' | 'revocations' | 'keySource' | 'choices'>
+export type IntrospectPorts = VerifyingPorts &
+  Pick<AuthPorts, 'clients' | 'grants' | 'keySource' | 'choices'> & { readonly revocations: RevocationReader }
 
 /**
  * Describes the client's own tokens. Describes tokens of other clients if the client is registered for introspection and has a common

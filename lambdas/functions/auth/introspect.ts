@@ -1,10 +1,10 @@
 /** Token introspection: the content of a token, and whether it is valid. */
 import { introspect } from '../../auth/endpoints/introspection-endpoint.ts'
 import { authorizingSteps } from '../../http/pipelines/authorizing.ts'
-import { clientAuthenticationPorts, publicKeys, revocations } from '../../runtime/aws/authorization.ts'
+import { clientAuthenticationPorts, publicKeys, tokenRevocations } from '../../runtime/aws/authorization.ts'
 import { httpHandler, publicStepParts } from '../../runtime/aws/http-handler.ts'
 
 export const handler = httpHandler<'introspect'>({
-  endpoints: { introspect: introspect({ ...clientAuthenticationPorts(), revocations: revocations(), keys: publicKeys() }) },
+  endpoints: { introspect: introspect({ ...clientAuthenticationPorts(), revocations: tokenRevocations(), keys: publicKeys() }) },
   steps: authorizingSteps(publicStepParts()),
 })

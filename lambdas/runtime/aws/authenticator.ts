@@ -7,7 +7,7 @@ import type { Authenticator } from '../../http/steps/authenticate.ts'
 import { type VerifierPorts, verifierOf } from '../authorization/token-verifier.ts'
 import type { Config } from '../config.ts'
 import { once } from '../once.ts'
-import { fetchPublishedDocument, patientsOf, publicKeys, revocations } from './authorization.ts'
+import { fetchPublishedDocument, patientsOf, publicKeys, tokenRevocations } from './authorization.ts'
 import { report } from './log.ts'
 import { clock, config, deploymentSettings, searchContexts } from './ports.ts'
 
@@ -48,7 +48,7 @@ const REVOCATION_LAG = 3_000
 const verify = (persons: Persons) =>
   verifierOf(config(), deploymentSettings().baseUrl, {
     keys: publicKeys(),
-    revocations: revocations(),
+    revocations: tokenRevocations(),
     revocationLag: REVOCATION_LAG,
     patientsOf: persons,
     clock: clock(),

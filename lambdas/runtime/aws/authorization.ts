@@ -3,7 +3,7 @@ import type { PersonReader } from '../../access/user-patients.ts'
 import { jwksCache } from '../../access/verification/jwks-cache.ts'
 import { DynamoDbGrants } from '../../adapters/dynamodb/rows/grants.ts'
 import { DynamoDbClients, DynamoDbUsers } from '../../adapters/dynamodb/rows/registered.ts'
-import { DynamoDbRevocations } from '../../adapters/dynamodb/rows/revocations.ts'
+import { DynamoDbRevocations, revocationReader } from '../../adapters/dynamodb/rows/revocations.ts'
 import { DynamoDbSharedState } from '../../adapters/dynamodb/rows/shared-state.ts'
 import { VersionReader } from '../../adapters/dynamodb/store/reader.ts'
 import { KEY_LIST, type KmsKeyList, publishedKeys } from '../../adapters/kms/published-keys.ts'
@@ -18,6 +18,8 @@ export const clients = /* @__PURE__ */ once(() => new DynamoDbClients(stateTable
 export const users = /* @__PURE__ */ once(() => new DynamoDbUsers(stateTable()))
 export const grants = /* @__PURE__ */ once(() => new DynamoDbGrants(stateTable(), now))
 export const revocations = /* @__PURE__ */ once(() => new DynamoDbRevocations(stateTable(), now))
+/** Read-only, for functions that verify tokens. */
+export const tokenRevocations = /* @__PURE__ */ once(() => revocationReader(stateTable(), now))
 
 export const keyList: () => KmsKeyList = /* @__PURE__ */ once(() => new DynamoDbSharedState(stateTable(), KEY_LIST, []))
 

@@ -2,31 +2,34 @@
  * Revocations as items that expire, under REVOKED# and a digest of the revocation key: b, the instant `before`; ms, the instant `until`.
  */
 import { createHash } from 'node:crypto'
-import type { Revocation, RevocationKey, Revocations } from '../../../ports/rows/revocations.ts'
+import type { Revocation, RevocationKey, RevocationReader, Revocations } from '../../../ports/rows/revocations.ts'
 import type { Item, Key, TableClient } from '../table-client.ts'
 import { EXPIRY_ATTRIBUTE } from '../table-keys.ts'
 import { changeItem } from './changed-item.ts'
 
 type Instants = { readonly b: number; readonly ms: number }
 
-export class DynamoDbRevocations implements Revocations {
-  readonly #dynamo: TableClient
-  readonly #now: () => number
-
-  constructor(dynamo: TableClient, now: () => number) {
-    this.#dynamo = dynamo
-    this.#now = now
-  }
-
-  async revoked(marks: readonly RevocationKey[]): Promise<ReadonlyMap<RevocationKey, number>> {
-    const items = await this.#dynamo.getAll(marks.map(keyOf))
-    const now = this.#now()
+/** Read-only revocations. Functions that only verify tokens have no code to write them. */
+export const revocationReader = (dynamo: TableClient, now: () => number): RevocationReader => ({
+  async revoked(marks) {
+    const items = await dynamo.getAll(marks.map(keyOf))
+    const time = now()
     return new Map(
       marks.flatMap((mark, i) => {
         const found = items[i] as (Item & Instants) | undefined
-        return found === undefined || found.ms <= now ? [] : [[mark, found.b] as const]
+        return found === undefined || found.ms <= time ? [] : [[mark, found.b] as const]
       }),
     )
+  },
+})
+
+export class DynamoDbRevocations implements Revocations {
+  readonly #dynamo: TableClient
+  readonly revoked: Revocations['revoked']
+
+  constructor(dynamo: TableClient, now: () => number) {
+    this.#dynamo = dynamo
+    this.revoked = revocationReader(dynamo, now).revoked
   }
 
   async revoke({ mark, before, until }: Revocation): Promise<void> {
