@@ -156,7 +156,7 @@ describe('The searcher with damaged files', () => {
     const db = new DatabaseSync(first.file)
     db.exec("UPDATE version SET body = CAST(replace(body, 'X', 'Y') AS BLOB) WHERE id = 'a'")
     db.close()
-    rmSync(first.index)
+    rmSync(first.index, { force: true })
     const second = await openSearchHome({ name: first.name })
     expect(await findHits(second.searcher, exactFamilyPredicate('X', 'Y'))).toBe('b/1')
     expect(await findHits(second.searcher, { kind: 'key', field: '_id:code', oneOf: ['a'] })).toBe('a/1')
