@@ -11,7 +11,7 @@ import { compilePath } from './json-path.ts'
 export type AdditionalResource = {
   readonly allowedForGroupExport: boolean
   readonly allowedForPatientExport: boolean
-  /** JSONPath in the referencing resource. It selects references, or the text of references. */
+  /** JSONPath in the referencing resource. It selects References, or the strings in their `reference`. */
   readonly path: string
   readonly resourceTypes: readonly string[]
 }
@@ -22,7 +22,7 @@ export type AdditionalResources = Readonly<Record<string, readonly AdditionalRes
 /** Default rules. Only Group exports use them: they include Medication, Location, Organization and Practitioner. */
 export const DEFAULT_ADDITIONAL_RESOURCES: AdditionalResources = defaults
 
-/** Returns the rules that apply to exports of the level, by type of the referencing resource. */
+/** Returns the rules that apply to exports of the level, by type of the referencing resource. System exports have none. */
 export const rulesOf = (
   level: ExportLevel,
   additional: AdditionalResources,

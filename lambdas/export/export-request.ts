@@ -14,32 +14,32 @@ export type ExportLevel = 'system' | 'patient' | 'group'
 /** Setting that names the types of Group exports. */
 export const GROUP_TYPES_SETTING = 'FHIR_GROUP_EXPORT_TYPES'
 
-/** A root element. Without `type` it applies to every type that has the element. */
+/** Element of `_elements`, at the root of a resource. Without `type` it applies to every type that has the element. */
 export type RequestedElement = { readonly type?: string; readonly element: string }
 /** A `_typeFilter`. `query`: the search criteria without `Type?`. */
 export type TypeFilter = { readonly type: string; readonly query: string }
 
 /**
- * Returns the conditions of the filter, all of which must hold. `now`: instant from which the prefix `ap` measures. Throws FhirError 400 if
- * the filter is invalid.
+ * Returns the conditions of the filter, all of which must hold. `now`: instant that the date prefix `ap` compares with, in milliseconds
+ * since 1970. Throws FhirError 400 if the filter is invalid.
  */
 export const parseFilter = ({ type, query }: TypeFilter, reading: SearchContext, now: number): readonly Condition[] =>
   parseSearch(type, parseParameterPairs(query), { ...reading, handling: 'strict', criteriaOnly: true, now }).where
 
 /** Instants are milliseconds since 1970. */
 export type ExportRequest = {
-  /** Only versions with lastUpdated > since. */
+  /** Exports only versions with lastUpdated > since. */
   readonly since?: number
-  /** Only versions with lastUpdated < until. */
+  /** Exports only versions with lastUpdated < until. */
   readonly until?: number
   /** Requested types. Absent: all types of the level. */
   readonly types?: readonly string[]
   readonly elements: readonly RequestedElement[]
-  /** References such as `Patient/1`. Empty: all patients of the level. */
+  /** References such as `Patient/1`. Empty: the request names no patients, so all patients of the level are exported. */
   readonly patients: readonly string[]
-  /** Filters. A resource must match one of the filters of its type. */
+  /** Filters. A resource must match one of the filters of its type; a type without filters is not filtered. */
   readonly filters: readonly TypeFilter[]
-  /** Messages about ignored parameters, with lenient handling. The manifest's `error` reports them. */
+  /** Messages about parameters that lenient handling ignored. The error file of the export reports them. */
   readonly passedOver: readonly string[]
 }
 
@@ -60,8 +60,8 @@ export const MAX_NAMED_PATIENTS = 10_000
 const MAX_ELEMENTS = 200
 const MAX_IGNORED = 100
 /**
- * Maximum characters of all parameters except `patient`, and maximum bytes of the job row at kick-off. The row later grows by its list of
- * files.
+ * Maximum characters of all parameters except `patient`, and maximum bytes of the job row at kick-off. A larger request is answered 413.
+ * The row later grows by its list of files.
  */
 export const MAX_REQUEST_LENGTH = 250_000
 
@@ -69,7 +69,10 @@ type State = {
   -readonly [Field in keyof ExportRequest]: ExportRequest[Field] extends readonly (infer Item)[] ? Item[] : ExportRequest[Field]
 }
 
-/** Parses the parameters. Throws FhirError 400 that names the parameter, or 413 if the request is too long. */
+/**
+ * Parses the parameters. Throws FhirError 400 that names the parameter, or 413 if the request is too long. With lenient handling it ignores
+ * unknown parameters and most invalid values instead, and records a message for each.
+ */
 export function parseExportRequest(kickOff: KickOff): ExportRequest {
   const limited = kickOff.parameters.filter(([name]) => name !== 'patient')
   if (limited.reduce((sum, [name, value]) => sum + name.length + value.length, 0) > MAX_REQUEST_LENGTH) throw requestTooLong()
@@ -116,7 +119,7 @@ function readInstant(state: State, name: '_since' | '_until', value: string, kic
   else state[field] = instant
 }
 
-/** A plus sign that was not percent-encoded arrives as a space. */
+/** Restores a plus sign that was not percent-encoded and therefore arrived as a space. */
 const withPlus = (value: string): string => value.replace(' ', '+')
 
 function readTypes(state: State, value: string, kickOff: KickOff): void {
@@ -174,7 +177,7 @@ const listed = (value: string): readonly string[] =>
     .filter((each) => each !== '')
 
 /**
- * Throws the error, or records its message with lenient handling. Above MAX_IGNORED messages it always throws.
+ * Throws the error, or records its message with lenient handling. Throws it also once MAX_IGNORED messages are recorded.
  * https://hl7.org/fhir/uv/bulkdata/STU2/export.html#query-parameters
  */
 export function ignoreOrReject(state: Pick<State, 'passedOver'>, lenient: boolean, error: Error): void {

@@ -11,7 +11,7 @@ import { MAX_NAMED_PATIENTS } from './export-request.ts'
 export const parseParametersBody = (body: Resource): ParameterPairs =>
   parsePostedParameters(body, {
     to: 'an export',
-    // Each patient is one parameter.
+    // Each patient is a parameter of its own, so the limit must include them.
     limit: MAX_SEARCH_PARAMETERS + MAX_NAMED_PATIENTS,
     kinds: new Map([
       ['_outputFormat', TEXT_VALUE_NAMES],

@@ -11,7 +11,7 @@ import type { AdditionalResources } from './additional-resources.ts'
 export type ExportParts = {
   readonly rows: Rows
   readonly resources: Pick<ResourceReader, 'current' | 'heads' | 'versions' | 'history' | 'scan' | 'extent'> & SettledVersions
-  /** Search index. It shows all commits that precede the call. */
+  /** Search index. A search shows all commits that precede the call, or throws. */
   readonly index: Pick<Searches, 'find' | 'distinct'>
   /** Blob store of export files and temporary data. */
   readonly blobs: BlobStore
@@ -24,11 +24,11 @@ export type ExportParts = {
   /** Milliseconds by a monotonic clock, to measure durations. */
   readonly elapsed: () => number
   readonly newId: () => string
-  /** Milliseconds a step may run. Then it stores a checkpoint, and the workflow calls it again. */
+  /** Milliseconds after which a step stores a checkpoint and ends, once its current page is done. The workflow then calls it again. */
   readonly budget: number
-  /** Maximum milliseconds a plan may read: less than the time limit of its step. Absent: no limit. */
+  /** Maximum milliseconds for the reads of a plan. Above it the job fails. It is less than the time limit of the step. Absent: no limit. */
   readonly longestPlan?: number
-  /** Maximum seconds between two attempts to plan, for workflows with a limited number of events. Absent: one. */
+  /** Maximum seconds between two attempts to plan. Workflows with a limited number of events need longer pauses. Absent: one. */
   readonly longestWait?: number
   /** Setting: types of Group exports. */
   readonly groupTypes: readonly string[]

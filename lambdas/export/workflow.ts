@@ -6,7 +6,7 @@
  * https://states-language.net/spec.html
  */
 
-/** Concurrent writers of one job: the maximum of an inline map. */
+/** Concurrent writers of one job: the maximum that Step Functions allows for an inline Map state. */
 const WRITERS = 40
 
 const PAUSES = { IntervalSeconds: 2, BackoffRate: 2, MaxDelaySeconds: 120, JitterStrategy: 'FULL' }
@@ -18,8 +18,8 @@ const PAUSES = { IntervalSeconds: 2, BackoffRate: 2, MaxDelaySeconds: 120, Jitte
 export const TERMINATION_ERRORS = ['Runtime.OutOfMemory', 'Runtime.ExitError', 'Sandbox.Timedout', 'Lambda.Unknown', 'States.Timeout']
 
 /**
- * Retries. They cover a store outage of half an hour for all 40 writers, however their random waits turn out. A step that is terminated
- * repeatedly gets fewer retries, because more do not help. Every step is idempotent.
+ * Retries. Their random waits cover a store outage of half an hour for all 40 writers with a probability close to 1. A step that is
+ * terminated repeatedly gets fewer retries, because more do not help. Every step is idempotent.
  */
 const RETRY = [
   { ErrorEquals: TERMINATION_ERRORS, ...PAUSES, MaxAttempts: 10 },

@@ -1,8 +1,8 @@
 /**
- * Candidates of an export of few patients: resources that may belong to these patients, looked up instead of scanned.
- * The index finds the current data of the patients. The history finds versions written after the transaction time, because no index finds
- * data that has left a patient since. The collector then checks each candidate as of the transaction time, so extra candidates do no harm.
- * A missing one would.
+ * Candidates of an export of few patients: resources that may belong to these patients, looked up instead of scanned. The index finds the
+ * current data of the patients. The history adds what changed after the transaction time, because the index no longer finds data that has
+ * left a patient since. The collector then reads each candidate as of the transaction time and checks it. An extra candidate is harmless,
+ * but a missing one is missing in the export.
  */
 import { DEVICE_PATIENT_FIELD } from '../../access/rules.ts'
 import type { HitPosition, Plan, Predicate } from '../../ports/search/plan.ts'
@@ -16,7 +16,9 @@ import type { RangeSlice } from './range-slice.ts'
 
 /** Hits or versions per page. */
 const PAGE = 1_000
-/** Maximum keys held in memory. A full set is written with a checkpoint. */
+/**
+ * Keys held in memory at which a checkpoint stores them in a blob. It is checked after each page, so the keys of one page may exceed it.
+ */
 const MAX_HELD_KEYS = 200_000
 
 /** Keys found since the last checkpoint. A checkpoint writes them into a blob. */
@@ -31,8 +33,8 @@ class FoundKeys {
   }
 
   /**
-   * Adds the keys of exported types, and each Provenance that targets one of the keys, if Provenance is exported. A Provenance may be in no
-   * compartment.
+   * Adds the keys whose type is exported. If Provenance is exported, also adds each Provenance that targets one of the keys, because a
+   * Provenance may be in no compartment.
    */
   async add(keys: readonly string[]): Promise<void> {
     const { types } = this.#slice.selection
@@ -55,7 +57,7 @@ class FoundKeys {
     return this.#keys.size >= MAX_HELD_KEYS
   }
 
-  /** Stores a checkpoint. Returns false if another writer stored one first. */
+  /** Stores the found keys and a checkpoint. Returns false if another writer stored a checkpoint first; the keys are then discarded. */
   async checkpoint(change: Partial<Range>): Promise<boolean> {
     const { parts, job, keep } = this.#slice
     const met = [...this.#range.met]
@@ -72,7 +74,10 @@ class FoundKeys {
 
 type Cursor = { readonly at: number; readonly after?: HitPosition }
 
-/** Collects the patients and their data in the index: compartments and Devices. Returns whether there is more to do. */
+/**
+ * Collects the patients `from` to `to` of the job, and their data in the index: compartments and Devices. Returns whether another slice is
+ * needed; a stopped job needs none.
+ */
 export async function collectIndexCandidates(slice: RangeSlice, range: Range, [from, to]: readonly [number, number]): Promise<boolean> {
   const { parts, selection, watch, until } = slice
   const patients = [...(selection.jobScope.patients ?? [])].slice(from, to)
@@ -110,8 +115,9 @@ const planOf = ({ tenant }: Pick<Job, 'tenant'>, types: readonly string[], predi
 })
 
 /**
- * Collects versions written after the transaction time, and deletions after `_since`. Returns whether there is more to do. `from`: when the
- * index search began. The history is read only after all writes up to that instant are visible.
+ * Collects the keys of versions written after the transaction time and, with `_since`, of deletions after it. Returns whether another slice
+ * is needed; a stopped job needs none. `from`: instant after the end of the index search. The history is read only once all writes up to
+ * `from` are visible.
  */
 export async function collectHistoryCandidates(slice: RangeSlice, range: Range, from: number): Promise<boolean> {
   const { parts, job, selection, watch, until } = slice
@@ -135,8 +141,8 @@ export async function collectHistoryCandidates(slice: RangeSlice, range: Range, 
 }
 
 /**
- * Reads the writes since the index search again: a Provenance may have changed during the history pass. Returns false if the slice ends
- * first.
+ * Adds the keys of all versions written since `from`. The history pass misses a Provenance that changes during the pass: the index then
+ * finds it by its new targets only. Returns false if the slice ends first.
  */
 async function addLatest(slice: RangeSlice, found: FoundKeys, from: number): Promise<boolean> {
   const { parts, job } = slice

@@ -1,6 +1,6 @@
 /**
- * Works on a range (range.ts) slice by slice. It resolves keys as of the transaction time and writes the versions that belong to the
- * export.
+ * Runs a range (range.ts), slice by slice. Index and history ranges collect keys of candidates. The other ranges read their keys as of the
+ * transaction time and write the versions that belong to the export.
  */
 import type { DamagedVersion, ResourceVersion } from '../../ports/store/resource-store.ts'
 import { type Job, rangeRowsOf, temporaryKeyOf } from '../job/job.ts'
@@ -18,13 +18,13 @@ import { roundSourceKeyOf } from './range-planner.ts'
 import { type RangeSlice, rangeSliceOf } from './range-slice.ts'
 
 /**
- * Keys per lookup. The first page has one key, and each later page at most twice as many. A page is also so small that its versions fit
- * into MAX_HELD_BYTES bytes, if all are as large as the largest of the previous page. One version may be as large as a request body.
+ * Keys per lookup. The first page has one key, and each later page at most twice as many as the previous. A page is also so small that its
+ * versions fit into MAX_HELD_BYTES, if all are as large as the largest of the previous page. One version may be as large as a request body.
  */
 const PAGE = { first: 1, most: 16 }
 const MAX_HELD_BYTES = 16 * 1024 * 1024
 
-/** Runs one slice of a range. Returns whether there is more to do. */
+/** Runs one slice of a range. Returns whether another slice is needed; a stopped job needs none. */
 export async function collectSlice(parts: ExportParts, job: Job, name: string): Promise<boolean> {
   const range = await parts.rows.read<Range>(rangeRowsOf(job.id), name)
   if (range === undefined || range.isDone) return false
@@ -65,7 +65,7 @@ class Collector {
       const page = keys.slice(this.#range.at, this.#range.at + this.#page)
       await this.#export(page)
       const at = this.#range.at + page.length
-      // Resources that are only referred to are not part of the plan's total, so they do not count as progress.
+      // The plan's total does not include resources that are exported only by reference, so they do not count as progress.
       this.#range = { ...this.#range, at, ...(this.#target.kind === 'candidates' ? { seen: at } : {}) }
       if (!(await watch.isWanted())) return false
       if (this.#range.at === keys.length) break
@@ -96,8 +96,8 @@ class Collector {
   }
 
   /**
-   * Selects the versions to export. A version that cannot be checked is not exported as a referenced resource: the scan may have exported
-   * it already.
+   * Selects the versions to export. For references, the versions that the scan has exported are selected again, to leave them out here. If
+   * that check fails for a version, the scan may have exported it, so it is reported instead of written twice.
    */
   async #selected(versions: readonly ResourceVersion[]): Promise<readonly ResourceVersion[]> {
     const { selection } = this.#slice
@@ -115,7 +115,7 @@ class Collector {
 
   /**
    * Returns the keys of the range. The first slice stores them, so that later slices see the same order. Returns undefined if another
-   * writer was faster.
+   * writer stored a checkpoint first.
    */
   async #keys(): Promise<readonly string[] | undefined> {
     const { parts, job, keep } = this.#slice
@@ -139,7 +139,7 @@ class Collector {
   }
 }
 
-/** Returns the distinct keys of the buckets, without the keys of earlier rounds. */
+/** Returns the distinct keys of the buckets, without those that earlier rounds of references have looked up. */
 async function newKeys({ blobs }: ExportParts, job: Job, round: number, buckets: BucketRange): Promise<ReadonlySet<string>> {
   const blob = await blobs.get(roundSourceKeyOf(job, round))
   if (blob === undefined) throw new Error('the referenced keys of an export are missing')

@@ -1,4 +1,4 @@
-/** Plans the ranges (range.ts) of the second pass. A repetition after a crash creates the same ranges. */
+/** Plans the ranges (range.ts) of the second pass. A repetition after a crash finds the stored ranges and does not replace them. */
 import { blobPrefixOf, type Job, rangeRowsOf, segmentRowsOf, temporaryKeyOf } from '../job/job.ts'
 import { readJobScope } from '../plan/job-scope.ts'
 import type { Segment } from '../plan/segment.ts'
@@ -6,14 +6,14 @@ import type { ExportParts } from '../step-types.ts'
 import { BUCKET_COUNT } from '../write/key-buckets.ts'
 import { newRange, type Range, type RangeTarget, ROUNDS, type RoundSource, rangeNameOf } from './range.ts'
 
-/** Minimum bytes of keys per range, if there are as many. A key has about 40 bytes. */
+/** Bytes of keys from which a round is divided: each range has at least as many on average. A key has about 40 bytes. */
 const SMALLEST = 1_000_000
-/** Patients per range of an index search. */
+/** Maximum patients per range of an index search. */
 const PATIENTS = 100
 
 type Row = { readonly name: string; readonly value: Range }
 
-/** Returns the names of the ranges that are not done. An empty result means that the export is complete. */
+/** Returns the names of the ranges of the current round that are not done. Empty: no round has anything left to collect. */
 export async function planRanges(parts: ExportParts, job: Job): Promise<readonly string[]> {
   const { isLookedUp, patients } = await readJobScope(parts, job)
   const rows: Row[] = []
@@ -28,7 +28,7 @@ export async function planRanges(parts: ExportParts, job: Job): Promise<readonly
   }
 }
 
-/** Returns whether the range is done. Creates the row of a new range. */
+/** Returns whether the range is done. Stores the row of the range if there is none. */
 async function isDone({ rows }: ExportParts, job: Job, name: string, range: Range, existing: readonly Row[]): Promise<boolean> {
   const row = existing.find((each) => each.name === name)
   if (row !== undefined) return row.value.isDone
@@ -63,8 +63,8 @@ const cut = (total: number, parts: number): readonly (readonly [number, number])
   Array.from({ length: parts }, (_, i) => [Math.floor((i * total) / parts), Math.floor(((i + 1) * total) / parts)] as const)
 
 /**
- * Returns the key blobs of a round. Candidates come from the index and history ranges. References come from the previous round, and each is
- * looked up once over all rounds.
+ * Returns the key blobs of a round. Candidates come from the index and history ranges. The first round of references takes the keys that
+ * segments and candidate ranges found, each later round those of the round before. No key is looked up in two rounds of references.
  */
 async function sourceOf({ rows }: ExportParts, { id, plan }: Job, round: number, ranges: readonly Row[]): Promise<RoundSource> {
   const blobsOf = (is: (range: Range) => boolean): readonly string[] => ranges.flatMap(({ value }) => (is(value) ? value.met : []))

@@ -12,9 +12,9 @@ export type RangeSlice = {
   readonly job: Job
   readonly selection: Selection
   readonly watch: JobWatch
-  /** When the slice ends, by `elapsed`. The next slice continues then. */
+  /** Value of `parts.elapsed()` from which the slice stores a checkpoint and ends. The workflow then starts the next slice. */
   readonly until: number
-  /** Stores a checkpoint of the range, see storeCheckpoint. */
+  /** Stores a checkpoint of the range and returns the new row. Returns undefined if another writer stored one first. */
   readonly keep: (before: Range, change: Partial<Range>) => Promise<Range | undefined>
 }
 

@@ -1,5 +1,3 @@
-/** Running an action on many items, so that one failure does not stop the others. */
-
 /** Runs the action on all items in order, also after failures. Then throws the error, or an AggregateError if several items failed. */
 export async function forEachCollectingErrors<Item>(
   items: AsyncIterable<Item> | Iterable<Item>,

@@ -1,4 +1,7 @@
-/** Removes all blobs and rows of a job except the job itself: finished files, unfinished files and temporary data. Idempotent. */
+/**
+ * `removeJobData` removes all blobs and rows of a job except its row of JOB_ROWS: finished files, unfinished files and temporary data. It
+ * is idempotent.
+ */
 import type { ExportParts } from '../step-types.ts'
 import { blobPrefixOf, fileRowsOf, patientRowsOf, rangeRowsOf, segmentRowsOf } from './job.ts'
 
@@ -10,7 +13,7 @@ export async function removeJobData(parts: Parts, job: string): Promise<void> {
   await removeRows(parts, job)
 }
 
-/** Removes the temporary data of a job whose files are finished. Idempotent. */
+/** Removes everything of a job except its row of JOB_ROWS and its finished files, which must be complete. Idempotent. */
 export async function removeTemporaryData(parts: Parts, job: string): Promise<void> {
   await parts.blobs.abortParts(blobPrefixOf(job))
   for await (const { key } of parts.blobs.list(blobPrefixOf(job)))

@@ -7,11 +7,11 @@ import { changeJob, setError } from './job-transitions.ts'
 /** Reason of a job whose workflow used up its retries. */
 export const UNAVAILABLE_REASON = 'The export could not be finished: what it reads or writes could not be used for a long time'
 
-/** Advice for the client, and for the operator whom the client may ask. */
+/** Advice for the client, which may ask the operator for the log. */
 export const SMALLER_EXPORT_ADVICE =
   "Ask for less at once, by _type, _typeFilter, patient, _since and _until; the server's log says how its work ended"
 
-/** Reason of a job with a step that was terminated at every retry. */
+/** Reason of a job with a step that was terminated even at its last retry. */
 export const STEP_TERMINATED_REASON = `The export was given up: a step of it was ended each time, as where it needs more memory or time than there is. ${SMALLER_EXPORT_ADVICE}`
 
 /** Reason of a job that cannot determine which resources it would omit. */

@@ -12,12 +12,15 @@ import { fileExpiryOf } from './lifetimes.ts'
 type Rows = Pick<ExportParts, 'rows'>
 type Parts = Pick<ExportParts, 'rows' | 'blobs' | 'now'>
 
-/** Maximum attempts of a job. A job with more attempts has an unforeseen fault and fails. */
+/** Number of attempts from which an interrupted job fails instead of restarting. So many restarts mean an unforeseen fault. */
 const MAX_ATTEMPTS = 1_000
-/** Milliseconds for which the row of a stopped job is retained: longer than a step runs. */
+/**
+ * Milliseconds for which the row of a stopped job is retained. That is longer than a step runs, so a later sweep removes the files that a
+ * step still writes.
+ */
 const CANCELLED_RETENTION_MS = 60 * 60 * 1000
 
-/** Restarts jobs whose workflow is not running or was never started. An attempt that had begun counts as a crash. */
+/** Restarts jobs in progress whose workflow is not running or was never started. An attempt that had begun counts as a crash. */
 export const resumeJobs = (parts: Parts, workflow: Workflow): Promise<void> =>
   forEachCollectingErrors(parts.rows.list<Job>(JOB_ROWS), async ({ value: job }) => {
     if (job.state !== 'in-progress' || (await workflow.isRunning(executionNameOf(job)))) return
@@ -41,8 +44,8 @@ async function removeJob(parts: Parts, id: string): Promise<void> {
 }
 
 /**
- * Removes the files of cancelled jobs at once, and again at each sweep: a running step may still write some. Removes the job itself after
- * CANCELLED_RETENTION_MS.
+ * Removes the files of stopped jobs, and again at each sweep: a running step may still write some. Removes the job's row
+ * CANCELLED_RETENTION_MS after the stop.
  */
 export const removeStoppedJobs = (parts: Parts): Promise<void> =>
   forEachCollectingErrors(parts.rows.list<Job>(JOB_ROWS), async ({ name, value: job }) => {
@@ -50,8 +53,8 @@ export const removeStoppedJobs = (parts: Parts): Promise<void> =>
   })
 
 /**
- * Removes expired jobs, leftover data of ended jobs, and files of jobs that no longer exist. `retentionDays`: setting, minimum days for
- * which an ended job is retained.
+ * Removes expired jobs, leftover data of ended jobs, and files of jobs that no longer exist. `retentionDays`: minimum days for which a
+ * complete or failed job is retained.
  */
 export async function removeExpiredJobs(parts: Parts, retentionDays: number): Promise<void> {
   const retained = new Set<string>()

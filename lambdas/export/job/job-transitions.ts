@@ -9,11 +9,11 @@ type Change = (job: Job) => Job
 
 export const readJob = (rows: Rows, id: string): Promise<Job | undefined> => rows.read<Job>(JOB_ROWS, id)
 
-/** Changes the job and returns its new state, or undefined if the job does not exist. */
+/** Changes the job and returns its state after the change, or undefined if the job does not exist. */
 export const changeJob = (rows: Rows, id: string, change: Change): Promise<Job | undefined> =>
   rows.change<Job>(JOB_ROWS, id, (job) => job && change(job))
 
-/** Sets the plan, unless another step that planned at the same time has set one. */
+/** Sets the plan of the attempt if the job has none. If several steps plan at the same time, only the first plan is used. */
 export const setPlan =
   (attempt: number, plan: string, total: number, omittedTypes: readonly string[] = []): Change =>
   (job) =>
@@ -26,7 +26,7 @@ export const setComplete =
   (job) =>
     isUnderWay(job, attempt) ? { ...job, state: 'complete', files, ended: now } : job
 
-/** `reason`: reason for the client, without data of resources. */
+/** Fails the job if the attempt is current. `reason`: reason for the client, without data of resources. */
 export const setError =
   (attempt: number, reason: string, now: number): Change =>
   (job) =>
@@ -43,16 +43,19 @@ export const incrementAttempt =
   (job) =>
     isUnderWay(job, attempt) ? { ...job, attempt: attempt + 1 } : job
 
-/** Marks that a step of the attempt has begun. */
+/** Marks that a step of the attempt has begun. If the attempt then ends without a result, that counts as a crash. */
 export const setAttemptStart =
   (attempt: number): Change =>
   (job) =>
     isUnderWay(job, attempt) && job.began !== attempt ? { ...job, began: attempt } : job
 
-/** Clears the attempt start: the attempt ended through no fault of its own. */
+/** Clears the attempt start, so that the end of the attempt does not count as a crash, or not twice. */
 export const clearAttemptStart: Change = ({ began, ...job }) => job
 
-/** Counts a crash of the attempt, once and only if it had begun. `came`: the job's progress at the crash. */
+/**
+ * Counts a crash of the attempt, once and only if it had begun. `came`: the job's progress at the crash. Progress since the previous crash
+ * restarts the count, so that only a stuck job fails.
+ */
 // guard: outdated-attempt-changes-nothing
 export const countFailedAttempt =
   (attempt: number, came: number): Change =>
@@ -61,7 +64,10 @@ export const countFailedAttempt =
       ? { ...clearAttemptStart(job), deaths: { came, count: job.deaths?.came === came ? job.deaths.count + 1 : 1 } }
       : job
 
-/** Records that a client received the manifest. Keeps the latest time, even if calls arrive out of order. */
+/**
+ * Records that a client received the manifest of a complete job, because its links extend the lifetime of the files. Keeps the latest time,
+ * even if calls arrive out of order.
+ */
 export const setRetrievalTime =
   (now: number): Change =>
   (job) =>

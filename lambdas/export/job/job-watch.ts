@@ -1,9 +1,9 @@
-/** Checks whether a writer's work is still wanted. A client may stop the job at any time. */
+/** Checks whether the job is still in progress with the writer's attempt. A client may stop the job at any time. */
 import type { ExportParts } from '../step-types.ts'
 import type { Job } from './job.ts'
 import { isUnderWay, readJob } from './job-transitions.ts'
 
-/** Minimum milliseconds between two reads of the job. */
+/** Minimum milliseconds between two reads of the job. In between, `isWanted` returns true without a read. */
 const EVERY = 1_000
 
 export class JobWatch {

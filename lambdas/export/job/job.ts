@@ -25,7 +25,7 @@ export type Job = {
   readonly request: string
   readonly baseUrl: string
   readonly level: ExportLevel
-  /** Id of the Group. */
+  /** Id of the Group. Only Group exports have one. */
   readonly group?: string
   /** Access by which the Group and the Groups in it are read. Absent in older jobs: `access`. */
   readonly groupAccess?: Access
@@ -38,11 +38,11 @@ export type Job = {
   /** Restore generation of the store at kick-off. Absent: 0. */
   readonly epoch?: number
   readonly state: JobState
-  /** Increases by one with each restart of the job. Steps of an older attempt change nothing. */
+  /** Increases by one with each restart of the job. A step of an older attempt ends early and cannot complete or fail the job. */
   readonly attempt: number
-  /** Attempt whose work has begun. Cleared when the reason of its end is known. */
+  /** Attempt that has begun to work. If it ends while this is set, the end counts as a crash. */
   readonly began?: number
-  /** Consecutive crashes without progress. `came`: progress of the job at these crashes. */
+  /** Consecutive crashes without progress. `came`: progress of the job at the last of them. */
   readonly deaths?: { readonly count: number; readonly came: number }
   /** Id of the plan. Its segments are named `${plan}-0` and so on. Absent: the job is not planned yet. */
   readonly plan?: string
@@ -50,7 +50,7 @@ export type Job = {
   readonly total?: number
   /** Stored types of the Patient compartment that a setting excludes from this export. Absent: none. */
   readonly omittedTypes?: readonly string[]
-  /** Time at which the job reached its final state. Absent: it is in progress. */
+  /** Time at which the job completed, failed or was stopped. Absent: it is in progress. */
   readonly ended?: number
   /** Time at which a client last received the manifest. */
   readonly retrieved?: number
@@ -69,21 +69,27 @@ export type JobFile = {
   readonly size: number
 }
 
-/** Rows of all jobs. */
+/** Owner of the rows of all jobs. The key of each row is the job id. */
 export const JOB_ROWS = 'exports'
 
-/** Rows of one job. Patient rows hold the named patients. File rows hold, by file name, the unfinished blob and its next part number. */
+/**
+ * Owners of the rows of one job, one for each purpose. Patient rows hold the named patients. File rows hold, by file name, the id of the
+ * unfinished upload and its next part number.
+ */
 export const segmentRowsOf = (job: string): string => `exports/${job}/segments`
 export const rangeRowsOf = (job: string): string => `exports/${job}/ranges`
 export const patientRowsOf = (job: string): string => `exports/${job}/patients`
 export const fileRowsOf = (job: string): string => `exports/${job}/files`
 
-/** Prefix of all blobs of a job. */
+/** Prefix of the keys of all blobs of a job. */
 export const blobPrefixOf = (job: string): string => `exports/${job}/`
 export const fileKeyOf = (job: string, name: string): string => `${blobPrefixOf(job)}files/${name}.ndjson`
 
 /** Name of the workflow execution. Each attempt has its own. */
 export const executionNameOf = ({ id, attempt }: Pick<Job, 'id' | 'attempt'>): string => `${id}-${attempt}`
 
-/** Key of a temporary blob: data for other writers and the finish step. It is removed when the job is complete. */
+/**
+ * Key of a temporary blob: `tails` hold lines for the finish step, `met` hold resource keys for the second pass. It is removed when the job
+ * ends.
+ */
 export const temporaryKeyOf = (job: string, kind: 'tails' | 'met', id: string): string => `${blobPrefixOf(job)}${kind}/${id}`

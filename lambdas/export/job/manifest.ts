@@ -20,7 +20,7 @@ export type Manifest = {
   readonly extension?: { readonly omittedTypes: { readonly types: readonly string[]; readonly setting: string } }
 }
 
-/** Returns the manifest of a complete job. `urls`: signed URL of each file, by file name. */
+/** Returns the manifest of a complete job. `urls`: link to each file by file name, or its key in a bucket that receives copies. */
 export function manifestOf(
   { transactionTime, request, asked, files = [], omittedTypes }: Job,
   urls: ReadonlyMap<string, string>,

@@ -1,6 +1,6 @@
 /**
- * Limits the running exports of a client. A row for each client of a tenant holds the ids of its jobs. So concurrent kick-offs cannot
- * exceed the limit.
+ * Limits the running exports of a client. A row for each client of a tenant holds the ids of its jobs. Each kick-off changes that row
+ * atomically, so concurrent kick-offs cannot exceed the limit.
  */
 import { createHash } from 'node:crypto'
 import type { Rows } from '../../ports/rows/rows.ts'

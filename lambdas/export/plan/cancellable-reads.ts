@@ -1,6 +1,6 @@
 /**
- * Reads of a plan that stop when the job is stopped or takes too long. A large Group or complex filters may take minutes. A plan that takes
- * longer than its step would be restarted forever and never finish.
+ * Reads of a plan that stop when the job is stopped or planning takes too long. A large Group or complex filters may take minutes. A plan
+ * that takes longer than the time limit of its step would be restarted forever and never finish.
  */
 import { ExportFault } from '../job/export-fault.ts'
 import type { Job } from '../job/job.ts'
@@ -8,8 +8,8 @@ import { JobWatch } from '../job/job-watch.ts'
 import type { ExportParts } from '../step-types.ts'
 
 /**
- * Returns the parts with checked reads. They throw Error once the attempt is no longer in progress, and ExportFault once the plan has taken
- * `longestPlan`. Scans, and the wait for settled writes, are not checked.
+ * Returns the parts with checked reads. These throw Error if the attempt is no longer in progress, and ExportFault after `longestPlan`.
+ * Scans and the wait for settled writes are not checked.
  */
 export function withCancellableReads(parts: ExportParts, job: Job): ExportParts {
   const watch = new JobWatch(parts, job)

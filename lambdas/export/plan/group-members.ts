@@ -17,7 +17,7 @@ import { isDamaged, type VersionAsOf, versionsAsOf } from '../versions/versions-
 export type ExportPatients = {
   /** Distinct references such as `Patient/1`. */
   readonly patients: readonly string[]
-  /** Patients among them that were not members at `_since`. All their data is exported, regardless of its time. */
+  /** Patients among them that were not members at `_since`; empty without `_since`. All their data is exported, regardless of its time. */
   readonly added: readonly string[]
   /** Messages about members and patients that are not exported, for the error file. */
   readonly passedOver: readonly string[]
@@ -26,11 +26,14 @@ export type ExportPatients = {
 type Resources = Pick<ResourceReader, 'heads' | 'versions' | 'history'>
 type PatientJob = Pick<Job, 'tenant' | 'group' | 'groupAccess' | 'asked' | 'transactionTime'>
 
-/** Maximum levels of Groups within the Group. Deeper Groups are reported and not exported. */
+/** Maximum levels of Groups below the exported Group. Deeper Groups are reported and not exported. */
 const MAX_DEPTH = 4
 /** Resources read at once. Each may be as large as a request body. */
 const AT_ONCE = 10
-/** Maximum patients and Groups of an export. A larger export fails, because each writer holds the member references in memory. */
+/**
+ * Maximum patients of a Group, and maximum Groups that it contains, itself included. A larger export fails, because each writer holds the
+ * patients in memory.
+ */
 const [MAX_PATIENTS, MAX_GROUPS] = [1_000_000, 10_000]
 /** Maximum messages of an export. A further message gives the number of the others. */
 const MAX_MESSAGES = 100
@@ -182,7 +185,7 @@ function covers(period: unknown, instant: number, timeZone: string | undefined):
   return (from === undefined || from <= instant) && (to === undefined || instant < to)
 }
 
-/** Returns the first distinct texts, and the number of further ones as the last text. */
+/** Returns the distinct texts, at most MAX_MESSAGES. If there are more, a last text gives their number. */
 function bounded(texts: readonly string[]): readonly string[] {
   const distinct = [...new Set(texts)]
   const more = distinct.length - MAX_MESSAGES

@@ -33,7 +33,9 @@ export type StoredJobScope = {
   readonly added: readonly string[]
   readonly filters: Readonly<Record<string, readonly Predicate[]>>
   readonly custom?: readonly CustomMapping[]
-  /** Estimated share of the store's patients. Absent: their data is scanned, not looked up. */
+  /**
+   * Estimated share of the store's patients that the export covers, from 0 to 1. Absent: the store is scanned, and no patient is looked up.
+   */
   readonly share?: number
   readonly told: readonly string[]
 }

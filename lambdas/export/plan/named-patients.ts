@@ -6,14 +6,16 @@ import type { Rows } from '../../ports/rows/rows.ts'
 import { ExportFault } from '../job/export-fault.ts'
 import { type Job, patientRowsOf } from '../job/job.ts'
 
-/** References per row, each of up to 72 bytes. */
+/** References per row. With up to 72 bytes each, a row fits into a DynamoDB item. */
 const EACH = 2_000
-/** Maximum milliseconds of a kick-off. If patients are still missing then, the kick-off has failed. */
+/**
+ * Maximum milliseconds between a kick-off and the storing of its last patient. If patients are missing after that, the kick-off has failed.
+ */
 const LONGEST_KICK_OFF = 120_000
 
 /**
- * Stores the patients. The job's own row must exist and contain their number. `pass`: runs before each write, because a write may block the
- * thread until it is on disk.
+ * Stores the patients. The job's own row must exist and contain their number. `pass`: awaited before each write, so that other requests
+ * run: a write may block the thread until it is on disk.
  */
 export async function storeNamedPatients(
   rows: Rows,

@@ -3,13 +3,14 @@ import type { ResourceReader } from '../../ports/store/resource-store.ts'
 import type { Job } from '../job/job.ts'
 import type { ExportPatients } from './group-members.ts'
 
-/** Assumed cost of a lookup of one patient, in scanned entries. A lookup of more than one in ten patients costs more than a scan. */
+/** Assumed cost of a lookup of one patient, in scanned Patients. So a scan is cheaper for more than one in ten Patients of the store. */
 const DEARER = 10
 const MAX_PATIENTS = 5_000
 
 /**
- * Returns the estimated share of the store's patients, or undefined if a scan is cheaper. With `_since` a scan reads only newer entries. It
- * is then always cheaper, unless all data of new members is exported.
+ * Returns the share of the store's patients that the export covers, as an estimate. Returns undefined if a scan is cheaper or there are
+ * more than MAX_PATIENTS. With `_since` a scan reads only newer entries, so it counts as cheaper unless all data of new members is
+ * exported.
  */
 export async function lookupShareOf(
   resources: Pick<ResourceReader, 'extent'>,

@@ -11,12 +11,12 @@ import { NO_WRITTEN_FILES, type Segment, type SegmentPiece } from './segment.ts'
 import { findStoredTypes } from './stored-types.ts'
 
 /**
- * Minimum entries of a segment, if there are as many, and maximum segments. The workflow state contains the names of the segments, so it
- * limits their number.
+ * Entries up to which a segment is filled. A large export has larger segments instead of more than about MAX_SEGMENTS, because the workflow
+ * state contains their names.
  */
 const SMALLEST = 50_000
 const MAX_SEGMENTS = 1_000
-/** Maximum pieces per segment. A store with many partitions reads each of them for every piece, however small. */
+/** Maximum pieces per segment. A store with many partitions reads all of them for every piece, however small. */
 const MAX_PIECES = 8
 
 /**
@@ -70,7 +70,10 @@ const scanOf = (
   until: Math.min(transactionTime, (asked.until ?? Number.POSITIVE_INFINITY) - 1),
 })
 
-/** `ends`: ascending instants at which the parts of the scan end. The last one ends the scan. */
+/**
+ * Extent of a type in the store. `entries`: estimated number to scan. `ends`: ascending lastUpdated at which the parts of the scan end. The
+ * last one ends the scan.
+ */
 export type TypeExtent = { readonly type: string; readonly since?: number; readonly entries: number; readonly ends: readonly number[] }
 
 async function cutOf({ resources }: ExportParts, type: string, request: Omit<ScanRequest, 'cursor' | 'limit'>): Promise<TypeExtent> {
@@ -79,8 +82,8 @@ async function cutOf({ resources }: ExportParts, type: string, request: Omit<Sca
 }
 
 /**
- * Packs the types into segments of similar size. A segment has at least `smallest` entries, if there are as many, and there are about
- * `maxSegments` segments at most. A type without entries gets a piece too, because the number of entries is an estimate.
+ * Packs the types, in order, into segments of at most MAX_PIECES pieces. A segment is filled up to `smallest` entries. It is filled further
+ * if there would be more than about `maxSegments`. A type without entries gets a piece too, because the number of entries is an estimate.
  */
 export function packSegments(cut: readonly TypeExtent[], smallest: number, maxSegments: number): readonly (readonly SegmentPiece[])[] {
   const total = cut.reduce((sum, { entries }) => sum + entries, 0)
@@ -96,7 +99,10 @@ export function packSegments(cut: readonly TypeExtent[], smallest: number, maxSe
   return segments.map(({ pieces }) => pieces)
 }
 
-/** Returns the pieces of a type. All parts between two cuts have about the same number of entries, and a piece joins several of them. */
+/**
+ * Returns the pieces of a type. Each piece joins as many successive parts as fit into `capacity` entries. The parts have about the same
+ * number of entries.
+ */
 function piecesOf({ type, since, entries, ends }: TypeExtent, capacity: number): readonly SegmentPiece[] {
   const each = entries / ends.length
   const together = Math.max(1, Math.min(ends.length, Math.floor(capacity / each)))

@@ -6,14 +6,14 @@
 /** Versions of a type with lastUpdated > since and ≤ until. `entries`: estimated number of entries to read. */
 export type SegmentPiece = { readonly type: string; readonly since?: number; readonly until: number; readonly entries: number }
 
-/** Written parts, lines and bytes by file. */
+/** Written parts, number of lines and size of each file, and the tails: blobs with the lines that did not fill a part. */
 export type WrittenFiles = {
   readonly files: Readonly<Record<string, WrittenFile>>
   readonly tails: readonly TailBlob[]
 }
-/** A blob of lines that did not fill a part. `of`: byte range of each file, the end exclusive. */
+/** A tail: a blob with the lines of several files that did not fill a part. `of`: byte range of each file in it, the end exclusive. */
 export type TailBlob = { readonly key: string; readonly of: Readonly<Record<string, readonly [from: number, to: number]>> }
-/** `count` and `size`: lines and bytes of the file, including the tails. */
+/** `parts`: written parts, by number and ETag. `count` and `size`: lines and bytes of the file, including those in tails. */
 export type WrittenFile = {
   readonly parts: readonly { readonly n: number; readonly tag: string }[]
   readonly count: number
@@ -22,7 +22,7 @@ export type WrittenFile = {
 
 /** `at`: index of the current piece. `cursor`: position in it. `seen`: estimated number of entries read so far. */
 export type Segment = {
-  /** Increases with each checkpoint. If two writers continue from the same checkpoint, only the first to store the next one goes on. */
+  /** Increases with each checkpoint. If two writers continue from the same checkpoint, only the first to store the next one continues. */
   readonly revision: number
   readonly pieces: readonly SegmentPiece[]
   readonly at: number
@@ -30,7 +30,9 @@ export type Segment = {
   readonly seen: number
   readonly isDone: boolean
   readonly written: WrittenFiles
-  /** Blobs with the keys that exported resources refer to, in buckets by the hash of the key. The second pass reads them. */
+  /**
+   * Blobs with the keys of the resources that exported resources refer to, in buckets by the hash of the key. The second pass reads them.
+   */
   readonly met: readonly string[]
 }
 

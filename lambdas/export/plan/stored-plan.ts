@@ -1,11 +1,11 @@
-/** The stored plan of a job for its writers. It is too large for a row, so it is a blob. Each process reads and parses it once. */
+/** The stored plan of a job for its writers. It is too large for a row, so it is a blob. Each process caches it parsed. */
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import { blobPrefixOf } from '../job/job.ts'
 
-/** Both ids: a job that is planned twice may get different plans. */
+/** Identifies a stored plan. It has both ids, because a job that is planned twice may get different plans. */
 export type PlanKey = { readonly job: string; readonly plan: string }
 
-/** Maximum parsed plans cached per blob store. */
+/** Maximum parsed plans cached per blob store. Beyond it the oldest is dropped. */
 const MAX_CACHED = 16
 
 const PLANS = new WeakMap<object, Map<string, Promise<unknown>>>()

@@ -1,6 +1,6 @@
 /**
- * `_typeFilter` as predicates on single versions. Planning resolves chains and `_has` once, page by page, so that no lookup runs long,
- * whatever the number of results. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#_typefilter-query-parameter
+ * `_typeFilter` as predicates on single versions. Planning resolves chains and `_has` to keys once. It reads them page by page, so that no
+ * single lookup runs long, whatever the number of results. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#_typefilter-query-parameter
  */
 import type { Access } from '../../access/access.ts'
 import { createSearchAccess } from '../../access/search-access.ts'
@@ -26,7 +26,7 @@ export type FilterPredicates = Readonly<Record<string, readonly Predicate[]>>
 
 type Index = Pick<Searches, 'find' | 'distinct'>
 
-/** Hits per page of a lookup, and maximum keys in one condition. Search engines accept at most 65,536. */
+/** Hits per page of a lookup, and maximum keys in one condition. Search engines accept at most 65,536 keys. */
 const PAGE = 10_000
 /** Maximum keys that the chains of a job resolve to. Above it the job fails, because each writer holds them in memory. */
 const MAX_IDS = 1_000_000
@@ -59,7 +59,7 @@ export async function resolveFilters(
   return filters
 }
 
-/** Returns the search access by which filters may use other types. */
+/** Returns the search access for the types that filters chain to. A chain to a type without search scope is rejected with 403. */
 export const searchAccessOf = (tenant: string, access: Access, reading: SearchContext): SearchAccess =>
   createSearchAccess({ tenant, access, reading }, (type) =>
     fhirError(403, 'forbidden', `_typeFilter looks at ${type}: this needs a scope for ${type}.s`),
@@ -117,8 +117,8 @@ const matching = ({ searcher }: Stages, type: string, predicate: Predicate): Mat
 })
 
 /**
- * Splits a predicate into alternative parts with at most PAGE keys each. A condition of a chain consists of criteria, or of keys from the
- * inner chain.
+ * Splits a predicate into parts with at most PAGE keys each, of which one must hold. A condition of a chain consists of criteria, or of
+ * keys from the inner chain.
  */
 function* partsOf(predicate: Predicate): Iterable<Predicate> {
   if (predicate.kind === 'some') for (const each of predicate.of) yield* partsOf(each)

@@ -1,7 +1,7 @@
 /**
  * Copies files of scheduled exports into buckets of other owners, once the export is complete. The manifest is copied last, so that a
- * reader who finds it finds all files. Copying runs in slices. The row of the schedule records the progress after each call, so that any
- * later slice can continue.
+ * reader who finds it finds all files. Copying runs in slices. The row of the schedule records the progress after each call of the copier,
+ * so that any later slice can continue.
  */
 import { toInstant } from '../../fhir/version.ts'
 import type { BlobCopier } from '../../ports/blobs/blob-copier.ts'
@@ -24,24 +24,24 @@ import {
 
 export type CopyParts = Pick<ExportParts, 'rows' | 'now' | 'report'> & {
   readonly copier: BlobCopier
-  /** Milliseconds after which the slice starts no further file or part. */
+  /** Milliseconds after which the slice starts no further call of the copier. A call copies at most one file. */
   readonly budget: number
 }
 
-/** Milliseconds for which a slice reserves a copy: longer than a process works on it. */
+/** Milliseconds for which a slice reserves a copy. A slice runs less long, so that no two slices copy the same run. */
 const LEASE = 6 * 60_000
 
 type CopiedSchedule = Pick<ScheduledExport, 'name' | 'bucket'>
 
 type Copied = { readonly schedule: string; readonly run: ScheduledRun; readonly job: Job; readonly bucket: string }
 
-/** Returns the folder of the files in the bucket. Folder names of a schedule sort by time. */
+/** Returns the folder of a run's files in the bucket. The folder names of a schedule sort by transaction time. */
 export const folderOf = ({ tenant, transactionTime }: Pick<Job, 'tenant' | 'transactionTime'>, schedule: string): string =>
   `${tenant}/${schedule}/${toInstant(transactionTime).replaceAll(/[-:]/g, '')}/`
 
 /**
- * Copies the files of all runs in turn, one call each, so that no run waits for a large one. An error is reported and recorded, and the
- * next slice retries.
+ * Copies the files of all runs in turn, one call of the copier each, so that no run waits for a large one. An error is reported and
+ * recorded, and the next slice retries.
  */
 export async function copyExports(parts: CopyParts, schedules: readonly CopiedSchedule[]): Promise<void> {
   const waiting: Copied[] = []
@@ -87,7 +87,7 @@ async function reserve({ rows, now }: CopyParts, schedule: string, { at }: Sched
   return own
 }
 
-/** Runs one call of the copy. Returns its progress, or undefined if the copy is complete or has failed in this slice. */
+/** Runs one call of the copier. Returns the progress of the copy, or undefined if it is complete or has failed in this slice. */
 async function copyNext(parts: CopyParts, copied: Copied): Promise<CopyProgress | undefined> {
   const { schedule, run } = copied
   try {

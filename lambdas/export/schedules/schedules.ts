@@ -1,6 +1,6 @@
 /**
- * Exports that start on schedules. Each schedule is a row of SCHEDULE_ROWS by its name. A run continues from the last complete run if that
- * had the same parameters and the same access.
+ * Exports that start on schedules. Each schedule is a row of SCHEDULE_ROWS by its name. With `sinceLast` a run exports the changes since
+ * the last complete run, if that had the same parameters and the same access. Otherwise it exports everything.
  */
 import type { PartialCopy } from '../../ports/blobs/blob-copier.ts'
 import type { Rows } from '../../ports/rows/rows.ts'
@@ -10,7 +10,7 @@ import { readJob } from '../job/job-transitions.ts'
 
 /** Parameters of a schedule, and the client that it runs as. */
 export type ScheduledExport = {
-  /** `[A-Za-z0-9-]{1,40}`. */
+  /** Name of the schedule: `[A-Za-z0-9-]{1,40}`. */
   readonly name: string
   /** Id of a registered client. */
   readonly client: string
@@ -20,9 +20,9 @@ export type ScheduledExport = {
   readonly group?: string
   /** Absent: all types of the level. */
   readonly types?: readonly string[]
-  /** Whether the export holds only changes since the last complete run. */
+  /** Whether a run exports only the changes since the last complete run. */
   readonly sinceLast?: boolean
-  /** Bucket of another owner. Files are copied there, and a run is complete when all are copied (bucket-copies.ts). */
+  /** Bucket of another owner. All files are copied there; a run is complete when these and the manifest are copied (bucket-copies.ts). */
   readonly bucket?: string
   /** Restore generation of the store. After a restore, earlier exports may hold resources that the store lacks. Absent: 0. */
   readonly epoch?: number
@@ -35,8 +35,8 @@ export type ScheduledExport = {
 export type ScheduleEvent = { readonly schedule: ScheduledExport; readonly time: string; readonly only?: 'set-back' }
 
 /**
- * `called`: the job is not started yet. `refused`: the job could not be started. `stopped`: the job was cancelled, or removed before its
- * result was recorded.
+ * `called`: the job is not started yet. `refused`: the job could not be started. `begun`: the job is started, and its result is not
+ * recorded yet. `stopped`: the job was cancelled, or removed before its result was recorded.
  */
 export type RunState = 'called' | 'refused' | 'begun' | 'complete' | 'error' | 'stopped'
 
@@ -54,8 +54,9 @@ export type ScheduledRun = {
 }
 
 /**
- * `done`: number of copied files. `open`: next file, with its copied parts. `until`: end of the reservation by a slice, in milliseconds
- * since 1970. `isFailing`: the last attempt failed; others follow. `isWhole`: all files and the manifest are copied.
+ * `done`: number of copied files. `open`: next file, with its parts copied so far. `until`: end of the reservation by a slice, in
+ * milliseconds since 1970. `isFailing`: the last attempt failed, and the next slice retries. `isWhole`: all files and the manifest are
+ * copied.
  */
 export type CopyProgress = {
   readonly done: number
@@ -74,16 +75,17 @@ export type StoredSchedule = {
 
 export const SCHEDULE_ROWS = 'export-schedules'
 
-/** Maximum runs retained per schedule: more than are in progress at once. */
+/** Maximum runs retained per schedule. Beyond it the oldest run is dropped and its result is no longer recorded. */
 const MAX_RUNS = 20
 
-/** Returns the id of a schedule's job. It is predictable: `nightly-20310101T030000Z`. `at`: milliseconds since 1970. */
+/**
+ * Returns the id of the job of a scheduled run, such as `nightly-20310101T030000Z`. It is predictable, so that the client can derive it to
+ * poll the job. `at`: milliseconds since 1970.
+ */
 export const jobIdAt = (name: string, at: number): string =>
   `${name}-${new Date(at).toISOString().replace(/\.\d+/, '').replaceAll(/[:-]/g, '')}`
 
-/**
- * Returns the run of a scheduled call, and creates it for the first call of an instant. Returns undefined if a later run exists already.
- */
+/** Returns the run of a scheduled call, and creates it for the first call of an instant. Returns undefined if there is only a later run. */
 export async function ensureRun(rows: Rows, name: string, { at, now }: { at: number; now: number }): Promise<ScheduledRun | undefined> {
   const run: ScheduledRun = { at, job: jobIdAt(name, at), state: 'called' }
   const stored = await rows.change<StoredSchedule>(SCHEDULE_ROWS, name, (stored = { known: now, runs: [] }) =>
@@ -100,7 +102,10 @@ export async function updateRun(rows: Rows, name: string, at: number, more: Part
   )
 }
 
-/** Returns `_since` of the next run in milliseconds since 1970, or undefined if it must export everything. */
+/**
+ * Returns `_since` of the next run in milliseconds since 1970. Returns undefined if it must export everything: no run is complete, or the
+ * last had other parameters or access. `of`: identifies parameters and access of the next run.
+ */
 export async function nextSinceOf(rows: Rows, name: string, of: string): Promise<number | undefined> {
   const last = (await settleRuns(rows, name))?.last
   return last?.of === of ? last.transactionTime : undefined
@@ -112,7 +117,10 @@ export async function isEndedByRestore(rows: Rows, name: string): Promise<boolea
   return last !== undefined && (await readJob(rows, last.job))?.reason === RESTORED_STORE_REASON
 }
 
-/** Records the results of started jobs, before the jobs are removed. Returns the schedule, or undefined if it is unknown. */
+/**
+ * Records the results of started jobs that have ended; a job that no longer exists counts as `stopped`. A complete job stays `begun` until
+ * its files are copied. Returns the schedule, or undefined if it is unknown.
+ */
 export async function settleRuns(rows: Rows, name: string): Promise<StoredSchedule | undefined> {
   const before = await rows.read<StoredSchedule>(SCHEDULE_ROWS, name)
   let stored = before
@@ -142,7 +150,7 @@ export type ScheduleProblems = { readonly failed: readonly string[]; readonly la
 
 /**
  * Returns the names of schedules with problems. `failed`: the last run could not start or failed, or its files cannot be copied. `late`: no
- * run has been complete for too long.
+ * run has been complete for too long. The lateness of a new schedule counts from its first check.
  */
 export async function findScheduleProblems(rows: Rows, schedules: readonly WatchedSchedule[], now: number): Promise<ScheduleProblems> {
   const failed: string[] = []
@@ -158,7 +166,10 @@ export async function findScheduleProblems(rows: Rows, schedules: readonly Watch
   return { failed, late: tooLate }
 }
 
-/** Milliseconds for which a row is retained after its last call. The list of configured schedules may be older than a new schedule. */
+/**
+ * Milliseconds for which a row is retained after its last call, or after it was first seen. The list of configured schedules may be older
+ * than a new schedule.
+ */
 const NEW = 60 * 60 * 1000
 
 /**

@@ -1,6 +1,7 @@
 /**
- * References that an export follows from its resources. Specification 4.5: Patients are always included where patients are exported. The
- * rules of 2.8 add other types. Most resources are not parsed: their text shows that they hold no relevant reference.
+ * References that an export follows from its resources. Specification 4.5: Patient and Group exports include all Patients that an exported
+ * resource refers to. The rules of 2.8 add other types. Most resources are not parsed: their text shows that they hold no relevant
+ * reference.
  */
 import { type BaseUrls, scanReferences, toLocalReference } from '../../fhir/references.ts'
 import { isElement } from '../../fhir/resource.ts'
@@ -20,7 +21,9 @@ export type ReferenceFinder = (version: ResourceVersion) => readonly string[]
 /** Maximum cached references. Consecutive resources often refer to the same ones. */
 const MAX_CACHED = 5_000
 
-/** Returns the finder for a level. References to other servers and to contained resources are ignored. */
+/**
+ * Returns the finder for a level. References to other servers and to contained resources are ignored. System exports follow no references.
+ */
 export function referenceFinder(level: ExportLevel, rules: AdditionalResources, bases: BaseUrls): ReferenceFinder {
   if (level === 'system') return () => []
   const rulesByType = new Map(rulesOf(level, rules).map(([type, each]) => [type, each.map(compileRule)]))

@@ -14,9 +14,9 @@ export type OwnershipContext = {
   readonly bases: BaseUrls
   /** Types that an export of this level may hold. */
   readonly levelTypes: ReadonlySet<string>
-  /** Returns the version before a deletion. */
+  /** Returns the version before a deletion, or undefined if there is none. */
   readonly before: (deletion: ResourceVersion) => Promise<ResourceVersion | undefined>
-  /** Returns the versions as of the time of the export. */
+  /** Returns the versions that were current at the transaction time. */
   readonly asOf: (keys: readonly ResourceKey[]) => Promise<readonly VersionAsOf[]>
 }
 
@@ -36,8 +36,8 @@ export function isOwnedByPatients(
 }
 
 /**
- * Whether the references decide for the patients. A Device needs `Device.patient`. A Provenance needs an owned target, and the target must
- * still exist if the Provenance does.
+ * Whether the references make the version data of the patients. A Device belongs to the patient of `Device.patient`. A Provenance belongs
+ * to the patients of its targets. A deleted target counts only for a deleted Provenance.
  */
 async function ownsByReferences(
   context: OwnershipContext,
@@ -63,7 +63,7 @@ const namesIn = (references: readonly unknown[], { bases }: OwnershipContext): r
     isElement(each) && typeof each.reference === 'string' ? (toLocalReference(each.reference, bases) ?? []) : [],
   )
 
-/** Whether a target decides the ownership of a Provenance. Targets that are Provenances do not. */
+/** Whether a target decides the ownership of a Provenance. A target that is a Provenance, or of a type outside the level, does not. */
 function decidesOwnership({ levelTypes }: OwnershipContext, name: string): boolean {
   const type = name.slice(0, name.indexOf('/'))
   return type !== 'Provenance' && levelTypes.has(type)

@@ -1,5 +1,5 @@
 /**
- * Selects the versions that belong to an export. The input is a scan as of the export time, or versions resolved as of that time. A
+ * Selects the versions that belong to an export. The input is a scan as of the transaction time, or versions resolved as of that time. A
  * deletion is checked like the version that it deletes.
  */
 import { type Judge, maySeeWithLetters } from '../../access/judge.ts'
@@ -28,7 +28,10 @@ export type Selection = {
 /** Reports a version that cannot be checked and is therefore not exported. */
 type LeaveOut = (version: ResourceVersion, reason: OmissionReason) => void
 
-/** Returns the versions to export, in their order. */
+/**
+ * Returns the versions to export, in their order: those that match type, time, patients and filters, and that the caller may read and
+ * search.
+ */
 export async function selectVersions(
   selection: Selection,
   versions: readonly ResourceVersion[],
@@ -80,8 +83,8 @@ export const isAlwaysExported = ({ types, jobScope: { patients, filters }, job: 
 type Test = (version: ResourceVersion) => boolean | Promise<boolean>
 
 /**
- * Returns the versions that pass the test, and leaves out those that cannot be checked. Awaits only promises: most tests use keys alone and
- * are synchronous.
+ * Returns the versions that pass the test. Reports those that cannot be checked to `leaveOut`. Awaits only promises: most tests use keys
+ * alone and are synchronous.
  */
 async function passing(versions: readonly ResourceVersion[], test: Test, leaveOut: LeaveOut): Promise<readonly ResourceVersion[]> {
   const found: ResourceVersion[] = []
@@ -101,7 +104,7 @@ function omissionReason(error: unknown): OmissionReason {
   return reason
 }
 
-/** Whether type, time and patient ownership match. A version before `_since` matches only if its patient became a member since. */
+/** Whether type, time and patient ownership match. A version at or before `_since` matches only if its patient became a member since. */
 function isRequested(selection: Selection, version: ResourceVersion): boolean | Promise<boolean> {
   const { types, jobScope, job, ownership } = selection
   const { type, lastUpdated, deleted } = version

@@ -19,7 +19,7 @@ import { writeSlice } from '../write/segment-writer.ts'
 
 export type StepOutput = PlanOutput | RangePlanOutput | SliceOutput | { readonly job: string; readonly attempt: number }
 
-/** Returns the seconds until the next attempt to plan. They increase with the time waited. */
+/** Returns the seconds until the next attempt to plan: one for every 15 since the kick-off, from 1 to `longestWait`. */
 const untilPlanned = ({ now, longestWait = 1 }: ExportParts, { transactionTime }: Job): number =>
   Math.max(1, Math.min(longestWait, Math.floor((now() - transactionTime) / 15_000)))
 
@@ -59,7 +59,7 @@ async function performed(parts: ExportParts, job: Job, input: StepInput): Promis
   }
 }
 
-/** Returns the reason if a retry cannot fix the error, else undefined. */
+/** Returns the reason of the failure if a retry cannot fix the error, else undefined. */
 function lastingReason(error: unknown): string | undefined {
   if (error instanceof ExportFault) return error.reason
   // guard: damaged-store-fails-export

@@ -1,12 +1,12 @@
 /** Checkpoints: the progress of a writer, stored in its row. */
 import type { Rows } from '../../ports/rows/rows.ts'
 
-/** Maximum milliseconds between two checkpoints of a writer. */
+/** Milliseconds after which a writer stores a checkpoint, as soon as its current page is done. */
 export const CHECKPOINT_INTERVAL_MS = 30_000
 
 /**
- * Stores a checkpoint and returns the new row. Returns undefined if another writer stored a checkpoint since; the work of this writer is
- * then discarded.
+ * Stores a checkpoint and returns the new row. Returns undefined if another writer stored a checkpoint since `before` was read; the work of
+ * this writer is then discarded.
  */
 export async function storeCheckpoint<Row extends { readonly revision: number }>(
   rows: Rows,

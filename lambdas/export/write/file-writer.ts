@@ -1,7 +1,7 @@
 /**
- * Writes lines into the files of a job, for one of many writers. Enough lines become a part of the file. The rest goes into a tail: a blob
- * that the checkpoint names. Nothing is overwritten. If a checkpoint is rejected, no checkpoint ever names the parts and tails written for
- * it.
+ * Writes lines into the files of a job, for one of many writers. Lines that fill a part become a part of the upload. The other lines of all
+ * files become a tail: a temporary blob that the checkpoint names. Nothing is overwritten. If a checkpoint is rejected, no checkpoint ever
+ * names the parts and tails written for it.
  */
 import { type Job, temporaryKeyOf } from '../job/job.ts'
 import type { TailBlob, WrittenFile, WrittenFiles } from '../plan/segment.ts'
@@ -9,7 +9,10 @@ import type { ExportParts } from '../step-types.ts'
 import { LineBuffer } from './line-buffer.ts'
 import { choosePartSize, FileUpload, MIN_PART_BYTES } from './multipart-uploads.ts'
 
-/** Maximum bytes held in memory for all files together. Above it the writer stores a tail. */
+/**
+ * Bytes of lines of all files above which `flush` writes them out of memory, small remainders into a tail. Lines added between two flushes
+ * may exceed it.
+ */
 const MAX_HELD_BYTES = 48 * 1024 * 1024
 
 type File = { -readonly [Field in keyof WrittenFile]: WrittenFile[Field] } & { readonly upload: FileUpload; readonly lines: LineBuffer }
@@ -20,9 +23,11 @@ export class FileWriter {
   readonly #parts: Parts
   readonly #job: string
   readonly #files = new Map<string, File>()
-  /** Complete tails. They contain none of the lines held in memory. */
+  /** Tails that every later checkpoint names. They contain none of the lines held in memory. */
   #tails: readonly TailBlob[]
-  /** Tail of the last checkpoint. The next checkpoint replaces it. */
+  /**
+   * Tail of this writer's last checkpoint. Its lines are still held in memory, so the next checkpoint writes them again and replaces it.
+   */
   #last: TailBlob | undefined
   #heldBytes = 0
 
@@ -34,7 +39,7 @@ export class FileWriter {
     for (const [name, file] of Object.entries(files)) this.#files.set(name, { ...file, ...this.#newFile(name) })
   }
 
-  /** Adds a line without its line end. The line is held in memory until `flush` or `checkpoint`. */
+  /** Adds a line. `line`: without its line end. The line is held in memory until `flush` or `checkpoint` writes it. */
   add(name: string, line: Uint8Array): void {
     const file = this.#fileOf(name)
     file.lines.add(line)
@@ -48,7 +53,10 @@ export class FileWriter {
     return this.#files.get(name)?.count ?? 0
   }
 
-  /** Writes full parts, and limits the memory for held lines. */
+  /**
+   * Writes the lines of each file that fill a part. If more than MAX_HELD_BYTES are then still held, writes them all and frees their
+   * memory.
+   */
   async flush(): Promise<void> {
     for (const file of this.#files.values()) if (file.lines.size >= choosePartSize(file.parts.at(-1)?.n ?? 0)) await this.#writePart(file)
     if (this.#heldBytes > MAX_HELD_BYTES) await this.#spill()

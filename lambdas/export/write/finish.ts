@@ -14,7 +14,7 @@ import type { ExportParts } from '../step-types.ts'
 import { choosePartSize, FileUpload, MIN_PART_BYTES, NDJSON_CONTENT_TYPE } from './multipart-uploads.ts'
 import { checkOmissionCount, OMISSIONS_FILE } from './omissions.ts'
 
-/** `rest`: ranges of tails. */
+/** `rest`: byte ranges of the tails that hold the remaining lines of the file, in their order. */
 type JoinedFile = WrittenFile & { readonly name: string; readonly rest: readonly Rest[] }
 type Rest = { readonly key: string; readonly range: readonly [from: number, to: number] }
 
@@ -42,7 +42,7 @@ async function sizesOf({ blobs }: ExportParts, { id }: Job): Promise<ReadonlyMap
   return sizes
 }
 
-/** Returns each file, joined from all checkpoints. */
+/** Returns each file, joined from the checkpoints of all writers. Throws Error if a writer is not done. */
 async function joinFiles({ rows }: ExportParts, { id, plan }: Job): Promise<ReadonlyMap<string, JoinedFile>> {
   const files = new Map<string, JoinedFile>()
   for (const rowOwner of [segmentRowsOf(id), rangeRowsOf(id)])
@@ -64,7 +64,10 @@ const joined = (a: JoinedFile | undefined, b: JoinedFile): JoinedFile =>
     ? b
     : { name: b.name, parts: [...a.parts, ...b.parts], rest: [...a.rest, ...b.rest], count: a.count + b.count, size: a.size + b.size }
 
-/** Completes a file from its written parts, followed by the tails in parts of their own. Only the last part may be small. */
+/**
+ * Completes a file: the written parts, then the tails joined into parts. Only the last part of an upload may be small, so a small file is
+ * stored without an upload.
+ */
 async function completeFile(parts: ExportParts, job: Job, { name, parts: written, rest, size }: JoinedFile): Promise<void> {
   const upload = new FileUpload(parts, job.id, name)
   const all = [...written]
@@ -83,7 +86,7 @@ async function completeFile(parts: ExportParts, job: Job, { name, parts: written
   await upload.complete(all)
 }
 
-/** Returns the distinct lines of all writers. */
+/** Returns the distinct omissions of all writers, as sorted lines. Throws ExportFault above the maximum. */
 async function readOmissions(
   { blobs }: ExportParts,
   { rest, count }: Pick<JoinedFile, 'rest' | 'count'> = { rest: [], count: 0 },

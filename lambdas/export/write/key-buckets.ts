@@ -1,8 +1,8 @@
 /**
  * Blobs of resource keys for the second pass: references of exported resources, or candidates. The keys are in 64 buckets by their hash. So
  * a collector reads only its own buckets from the blobs of all writers.
- * A blob starts with the ends of its buckets: 64 numbers of 32 bits, little-endian, counted from the end of this header. Then follow the
- * keys by bucket, each `Type/id` and a line feed.
+ * A blob starts with a header: the end offset of each of its buckets, as 64 numbers of 32 bits, little-endian, counted from the end of the
+ * header. Then follow the keys by bucket, each `Type/id` and a line feed.
  */
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import { hashOf } from '../../ports/store/fnv-hash.ts'
@@ -13,7 +13,7 @@ export const BUCKET_COUNT = 64
 export type BucketRange = readonly [from: number, to: number]
 
 const HEAD = BUCKET_COUNT * Uint32Array.BYTES_PER_ELEMENT
-/** Bytes of the first read. Most blobs are smaller, so one read is enough. */
+/** Bytes of the first read. A smaller blob needs no second read. */
 const FIRST = 65_536
 
 /** Stores keys in a new blob. `keys`: distinct keys. `blob`: a key that is never reused. */

@@ -1,8 +1,8 @@
 /** A growing buffer of lines in contiguous memory. */
 const KiB = 1024
 /**
- * Sizes of the buffer in bytes. There are few steps, because each leaves memory to collect. The last one holds a part and the page that
- * completes it.
+ * Sizes in bytes to which the buffer grows. There are few, because each growth leaves memory to the garbage collector. The last one holds a
+ * part of 8 MiB and the page that completes it; beyond it the buffer doubles.
  */
 const STEPS = [64 * KiB, 1_024 * KiB, 10_240 * KiB] as const
 const NEWLINE = 10
@@ -19,7 +19,7 @@ export class LineBuffer {
     this.size = end
   }
 
-  /** The lines as a view. Lines added after `clear` overwrite it. */
+  /** The lines as a view of the buffer. Lines added after `clear` overwrite it. */
   get bytes(): Uint8Array {
     return this.#bytes.subarray(0, this.size)
   }
@@ -28,7 +28,7 @@ export class LineBuffer {
     this.size = 0
   }
 
-  /** Clears the buffer and frees its memory. */
+  /** Removes all lines and replaces the memory by the smallest buffer. */
   release(): void {
     this.#bytes = memoryOf(STEPS[0])
     this.size = 0
@@ -42,6 +42,7 @@ export class LineBuffer {
 }
 
 /**
- * Allocates memory that is not zeroed: only written bytes are read. The result is no Buffer, because `slice` of a Buffer returns a view.
+ * Allocates memory that is not zeroed, because only written bytes are read. The result is not a Buffer: `slice` of a Buffer returns a view
+ * instead of a copy.
  */
 const memoryOf = (size: number): Uint8Array => new Uint8Array(Buffer.allocUnsafeSlow(size).buffer)

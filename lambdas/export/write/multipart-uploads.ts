@@ -6,17 +6,17 @@ import type { ExportParts } from '../step-types.ts'
 
 export const NDJSON_CONTENT_TYPE = 'application/fhir+ndjson'
 
-/** `next`: number of the next part. */
+/** Row of an unfinished upload. `id`: id of the upload. `next`: number of the next part. */
 export type FileRow = { readonly id: string; readonly next: number }
 
 const MAX_PARTS = 10_000
 const MiB = 1024 * 1024
-/** Minimum bytes of every part but the last. */
+/** Minimum bytes of every part but the last, as S3 requires. */
 export const MIN_PART_BYTES = 5 * MiB
 
 /**
- * Returns the bytes of the next part, by the number of parts already written. Parts start small and grow, so that 10,000 of them hold 328
- * GiB.
+ * Returns the bytes that a part should have, by the number of parts before it. Parts start small and grow, so that 10,000 full ones hold
+ * 328 GiB.
  */
 export const choosePartSize = (written: number): number => (written < 4_000 ? 8 : written < 7_000 ? 16 : written < 9_000 ? 64 : 128) * MiB
 
@@ -34,7 +34,7 @@ export class FileUpload {
     this.#file = file
   }
 
-  /** Writes a part under a new number, which is never used again. Throws ExportFault if the file has too many parts. */
+  /** Writes a part under a new number, which is never used again. Throws ExportFault above 10,000 parts, the maximum of a file. */
   async write(bytes: Uint8Array): Promise<{ readonly n: number; readonly tag: string }> {
     const blob = await this.#openBlob()
     const row = await this.#parts.rows.change<FileRow>(fileRowsOf(this.#job), this.#file, (row) => row && { ...row, next: row.next + 1 })

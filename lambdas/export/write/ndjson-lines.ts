@@ -1,4 +1,7 @@
-/** A version as a line of NDJSON. Its bytes are copied unless something must change. */
+/**
+ * A version as a line of NDJSON. The stored bytes are copied unless something must change: line breaks, relative URLs of attachments,
+ * `_elements`.
+ */
 import { withAbsoluteAttachments } from '../../fhir/attachment-urls.ts'
 import { writeJson } from '../../fhir/json.ts'
 import { selectElements } from '../../fhir/summary.ts'
@@ -30,7 +33,10 @@ export function lineOf({ body }: ResourceVersion, { baseUrl, elements }: LineOpt
   return selected === whole ? onOneLine(bytes) : Buffer.from(writeJson(selected))
 }
 
-/** Returns a line of the file of deletions. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---complete-status */
+/**
+ * Returns a line of the file of deletions: a Bundle that names the deleted resources.
+ * https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---complete-status
+ */
 export const deletionLineOf = (versions: readonly ResourceVersion[]): Uint8Array =>
   Buffer.from(
     JSON.stringify({
@@ -48,7 +54,10 @@ function onOneLine(bytes: Buffer): Buffer {
   return Buffer.from(bytes).map((byte) => (byte === LF || byte === CR ? SPACE : byte)) as Buffer
 }
 
-/** End of a member name. The search omits the first quote: quotes are frequent, and a search checks every occurrence of its first byte. */
+/**
+ * End of the member name `url` with its quote. The search omits the first quote: quotes are frequent, and a search checks every occurrence
+ * of its first byte.
+ */
 const NAME = Buffer.from('url"')
 
 /**

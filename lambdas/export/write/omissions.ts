@@ -15,10 +15,10 @@ import type { FileWriter } from './file-writer.ts'
 /** Name of the file in which a writer collects omissions. */
 export const OMISSIONS_FILE = 'left-out'
 
-/** Maximum omissions of a writer, and of an export. Above it the job fails. */
+/** Maximum omissions that a writer, or all writers together, may report. Above it the job fails. */
 const MAX_OMISSIONS = 10_000
 
-/** Throws ExportFault above the maximum: such an export would be useless. */
+/** Throws ExportFault if there are more than MAX_OMISSIONS: such an export would be useless. */
 export function checkOmissionCount(count: number): void {
   if (count > MAX_OMISSIONS)
     throw new ExportFault(
@@ -47,7 +47,10 @@ export class Omissions {
   }
 }
 
-/** Returns the text that names the resource. Returns undefined if it was not requested or is out of scope; it is then not reported. */
+/**
+ * Returns the text for an omission: type and id, or only the type for a client that may not see the whole type. Returns undefined if the
+ * resource was not requested or is out of scope; it is then not reported.
+ */
 function nameFor({ judge, types, job }: Selection, type: string, id: string): string | undefined {
   if (!(types.has(type) || type === 'Patient' || (job.asked.types?.includes(type) ?? true))) return undefined
   const { access, reading } = judge

@@ -10,7 +10,7 @@ import { deletionLineOf, type LineOptions, lineOf, lineOptionsOf } from './ndjso
 import { Omissions } from './omissions.ts'
 import { ReferencedKeys } from './referenced-keys.ts'
 
-/** Content of a checkpoint. `met`: blobs of keys. */
+/** Content of a checkpoint. `met`: blobs with the keys that exported resources refer to. */
 type Checkpoint = { readonly written: WrittenFiles; readonly met: readonly string[] }
 
 export class WriterOutput {
@@ -27,7 +27,7 @@ export class WriterOutput {
     this.#leftOut = new Omissions(this.#writer, selection)
   }
 
-  /** Adds selected versions. Deletions go into the file of deletions. */
+  /** Adds the lines and references of selected versions. Deletions go into the file of deletions. */
   async add(versions: readonly ResourceVersion[]): Promise<void> {
     const deletions = versions.filter(({ deleted }) => deleted)
     for (const version of versions) if (!version.deleted) this.#addLine(version)

@@ -7,7 +7,7 @@ import { isAlwaysExported, type Selection } from '../select/selection.ts'
 import type { ExportParts } from '../step-types.ts'
 import { putKeys } from './key-buckets.ts'
 
-/** Maximum keys held in memory. Above it they are written to a blob. */
+/** Keys held in memory above which `flush` writes them to a blob. */
 const MAX_HELD_KEYS = 200_000
 
 type Parts = Pick<ExportParts, 'blobs' | 'newId' | 'additionalResources'>
@@ -19,7 +19,7 @@ export class ReferencedKeys {
   /** Undefined if all referenced resources are exported anyway, so no reference is followed. */
   readonly #references: ReferenceFinder | undefined
   readonly #keys = new Set<string>()
-  /** Some of the keys that are already stored in blobs. They are not stored again. */
+  /** Some of the keys that are already stored in blobs, so that they are not stored again. Cleared when it grows large. */
   readonly #stored = new Set<string>()
   #blobs: readonly string[]
 
@@ -37,15 +37,15 @@ export class ReferencedKeys {
   }
 
   /**
-   * Adds the references of a version. They are held in memory until `flush` or `checkpoint`. Throws the fault `store-damaged` if the
-   * version is damaged, and then adds none.
+   * Adds the references of a version. They are held in memory until `flush` or `checkpoint`. Throws the fault `store-damaged` if the body
+   * cannot be parsed, and then adds none.
    */
   add(version: ResourceVersion): void {
     for (const key of this.#references?.(version) ?? [])
       if (!this.#stored.has(key) && !isAlwaysExported(this.#selection, key)) this.#keys.add(key)
   }
 
-  /** Limits the memory for held keys. */
+  /** Stores the held keys in a blob if there are more than MAX_HELD_KEYS. */
   async flush(): Promise<void> {
     if (this.#keys.size > MAX_HELD_KEYS) await this.#write()
   }

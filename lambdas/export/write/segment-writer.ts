@@ -13,7 +13,7 @@ import { WriterOutput } from './output.ts'
 /** Versions per page. A writer holds one page in memory. */
 const PAGE = 500
 
-/** Runs one slice of the segment. Returns whether there is more to do. */
+/** Runs one slice of the segment. Returns whether another slice is needed; a stopped job needs none. */
 export async function writeSlice(parts: ExportParts, job: Job, name: string): Promise<boolean> {
   const segment = await parts.rows.read<Segment>(segmentRowsOf(job.id), name)
   if (segment === undefined || segment.isDone) return false
@@ -48,7 +48,8 @@ class Slice {
 
   async write(): Promise<boolean> {
     const { parts, job, watch } = this.#slice
-    // A store may show its latest commits late, even after all retries of a step. So the slice waits, and another one continues to wait.
+    // A store may show its latest commits late, even after all retries of a step. So a slice waits for them instead of failing, and the
+    // next one continues to wait.
     // guard: export-writes-after-settled-writes
     if (!(await waitUntilSettled({ parts, job, watch, until: this.#until }, job.transactionTime))) return true
     while (this.#segment.at < this.#segment.pieces.length) {
@@ -87,7 +88,7 @@ class Slice {
     this.#goOn(versions.length + damaged.length, cursor)
   }
 
-  /** `cursor`: undefined if the piece is done. */
+  /** Advances the progress by one page. `seen`: versions of the page. `cursor`: position after it; undefined if the piece is done. */
   #goOn(seen: number, cursor: string | undefined): void {
     const { pieces, at, cursor: _, ...rest } = this.#segment
     const end = entriesOf(pieces.slice(0, at + 1))
