@@ -10,7 +10,7 @@ import type { BufferedResponse } from './server-response.ts'
 /** Sends a body by POST and returns the response. Rejects if the server cannot be reached or stays busy (429, 503). */
 export type Post = (body: Buffer, headers?: Readonly<Record<string, string>>) => Promise<BufferedResponse>
 
-/** Maximum retries if the server is busy, and if it cannot be reached. Then the request fails. */
+/** Maximum retries after busy responses, and of requests that cannot be sent. Then the request fails. */
 const PATIENCE = { busy: 8, unreachable: 5 }
 
 /** The parts of a request that its authorization may depend on. */
@@ -30,7 +30,7 @@ export function createPost(base: string, authorize?: Authorize): Post {
   }
 }
 
-/** Sends one GET without retries, so that the response of a busy server is returned. Rejects if the server cannot be reached. */
+/** Sends one GET without retries and returns any response, also that of a busy server. Rejects if the server cannot be reached. */
 export type Get = (url: string, headers: Readonly<Record<string, string>>) => Promise<BufferedResponse>
 
 export function createGet(authorize?: Authorize): Get {
@@ -76,7 +76,7 @@ async function send(url: URL, sent: Sent, agents: Agents, redirects = 0): Promis
   const link = isRedirect ? resolveSafeLink(location, url.href) : undefined
   if (link === undefined) return answer
   const target = new URL(link)
-  // Never send an access token, or the session token of AWS credentials, to another server.
+  // A redirect to another server must receive neither the access token nor the session token of AWS credentials.
   const { authorization, 'x-amz-security-token': _, ...others } = sent.headers
   const headers = authorization === undefined || target.origin === url.origin ? sent.headers : others
   return send(target, { ...sent, headers }, agents, redirects + 1)

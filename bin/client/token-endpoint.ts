@@ -1,6 +1,6 @@
 /** Finds the token endpoint of a server and requests tokens from it. https://hl7.org/fhir/smart-app-launch/conformance.html */
 
-/** A refusal by the server. A retry would be refused again. */
+/** A refusal by the server that a retry does not change. Other failures, such as 429 and 5xx, are plain Errors. */
 export class TokenRequestError extends Error {}
 
 /** Returns the URL of the token endpoint. `base`: FHIR base URL without a trailing slash. Throws if the server names none. */
@@ -12,7 +12,8 @@ export async function tokenEndpointOf(base: string): Promise<string> {
 }
 
 /**
- * Requests an access token. https://www.rfc-editor.org/rfc/rfc6749#section-4.4.2; throws with the server's reason if the server refuses.
+ * Requests an access token by client credentials. Throws with the server's reason if the server refuses.
+ * https://www.rfc-editor.org/rfc/rfc6749#section-4.4.2
  */
 export async function requestToken(endpoint: string, form: Readonly<Record<string, string>>): Promise<string> {
   const body = new URLSearchParams({ grant_type: 'client_credentials', ...form })

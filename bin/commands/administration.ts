@@ -9,7 +9,7 @@ import { dataOption, portOption, type ServerOptions, serverLocationOf } from './
 
 export type ServerLocationOptions = ServerOptions & { readonly stage?: string }
 
-/** Adds the options that select the server. */
+/** Adds the options that select the server: a data folder, a port, or a stage on AWS. */
 export const withLocationOptions = (command: Command): Command =>
   command
     .addOption(dataOption('data folder of the server, which may be running'))
@@ -55,7 +55,7 @@ async function readStageSettings(stage: string) {
   return { region: settings.region, config: readConfig(serviceEnvironment(settings)) }
 }
 
-/** Returns the location of the stage's stores, from the file that `npm run deploy` wrote. */
+/** Returns the region and the stores of a stage. Their names come from the file that `npm run deploy` wrote. */
 export async function readStageDeployment(stage: string) {
   const { region, config } = await readStageSettings(stage)
   const { StateTableName: stateTable, BucketName: bucket } = outputsOf(stage)

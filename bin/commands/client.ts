@@ -50,7 +50,7 @@ type Registration = {
   readonly consistency?: 'eventual' | 'strong'
 }
 
-/** Options of `client update`. `patient`: false removes the patient. */
+/** Options of `client update`. `patient`: the value false removes the patient that the client acts for. */
 type Changed = ServerLocationOptions & JsonOptions & Registration & { readonly patient?: string | false }
 
 type Rotated = ServerLocationOptions &

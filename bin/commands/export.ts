@@ -72,7 +72,7 @@ const exporting = new Command('export')
   .option('--scope <scopes>', 'scopes that the client requests with its key', 'system/*.rs')
   .option('--parallel <number>', 'files under way at once, 1 to 16', parallel, 4)
   .option('--keep', 'Ctrl-C leaves the job to the next run, and does not take it back')
-  // commander exits with 1 for a wrong option.
+  // Without this, commander exits with 1 for a wrong option.
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : CODES.usage))
   .action(run)
 

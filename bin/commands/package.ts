@@ -20,7 +20,7 @@ import { formatCount, print, toOneLine, warn } from '../output.ts'
 import { formatTable, readStageDeployment, type ServerLocationOptions, withLocationOptions } from './administration.ts'
 import { serverLocationOf, withExamples } from './options.ts'
 
-/** Maximum warnings of one kind that are printed. The others are only counted. */
+/** Maximum warnings of one kind that are printed. Of the others only the number is printed. */
 const MAX_LINES = 20
 
 type AddOptions = ServerLocationOptions & { readonly withDependencies?: boolean }
@@ -117,7 +117,7 @@ function warningsOf({ missing, leftOut, ofR4, searchParameters }: AddedPackage):
 const missed = ({ name, version, reason }: MissingPackage): string =>
   `it depends on ${name}@${version}, which is not there${reason === undefined ? ': add it, too' : `, and cannot be added: ${reason}`}`
 
-/** Maximum canonical URLs of a list that are printed. The others are only counted. */
+/** Maximum canonical URLs of a list that are printed. Of the others only the number is printed. */
 const MAX_URLS = 3
 const several = (urls: readonly string[]): string =>
   urls.length > MAX_URLS ? `${urls.slice(0, MAX_URLS).join(', ')} and ${urls.length - MAX_URLS} more of them` : urls.join(', ')

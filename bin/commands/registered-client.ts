@@ -4,7 +4,7 @@ import { print } from '../output.ts'
 
 export type JsonOptions = { readonly json?: boolean }
 
-/** Returns the client as JSON, with names of https://www.rfc-editor.org/rfc/rfc7591#section-2 where they exist. */
+/** Returns the client for JSON output, with the names of RFC 7591 where they exist: https://www.rfc-editor.org/rfc/rfc7591#section-2 */
 export const describeClient = ({ client, secret }: RegisteredClient) => ({
   client_id: client.id,
   ...(secret === undefined ? {} : { client_secret: secret }),

@@ -194,7 +194,7 @@ const callsOf = (base: string, id: string): readonly string[] => [
   `curl -X PATCH ${pasted(`${base}/Patient/${id}`)} -H 'Content-Type: application/json-patch+json' -d '[{"op":"add","path":"/active","value":true}]'`,
 ]
 
-/** Returns calls that work with any data. */
+/** Returns example calls that work with any data. */
 const firstCalls = (base: string, location: string): readonly string[] => [
   `curl ${pasted(`${base}/metadata`)}`,
   `curl '${base}/Patient?_count=3'`,

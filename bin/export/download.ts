@@ -23,15 +23,18 @@ import {
 /** Size of a downloaded file. `lines`: number of lines that are not empty. */
 export type DownloadResult = { readonly bytes: number; readonly lines: number }
 
-/** The complete file that a `.part` file begins. `length`: its size in bytes. Stored beside the `.part` file. */
+/**
+ * ETag and size in bytes of the complete file that a `.part` file begins. It is stored beside the `.part` file, so that a later run can
+ * continue.
+ */
 type Whole = { readonly etag?: string; readonly length?: number }
 
 export const partFileOf = (path: string): string => `${path}.part`
 export const partStateFileOf = (path: string): string => `${path}.part.json`
 
 /**
- * Downloads a file and checks its size and line count. A wrong file is downloaded once more, then ExportFault is thrown. `onBytes`: called
- * with received bytes; a negative number takes back discarded ones.
+ * Downloads a file and checks its size and line count. If they are wrong, the file is downloaded once more, and then ExportFault is thrown.
+ * `onBytes`: called with the number of bytes received; a negative number takes back discarded ones.
  */
 export async function download(
   file: ExportedFile,
@@ -59,7 +62,7 @@ function faultOf({ bytes, lines }: DownloadResult, count: number | undefined, le
     : `has ${lines} line${lines === 1 ? '' : 's'}, and not ${count} as the manifest says`
 }
 
-/** State of a download. `isFarther`: whether the offset is beyond that of every previous attempt. */
+/** State of a download over its attempts. `isFarther`: whether the offset is beyond that of every previous attempt. */
 type Transfer = { readonly onBytes: (bytes: number) => void; readonly isFarther: (bytes: number) => boolean }
 
 function rising(): (value: number) => boolean {
@@ -132,7 +135,10 @@ async function writePart(response: Response, { part, from, signal, onBytes, isFa
 
 const DISK_CALLS: readonly string[] = ['write', 'open', 'fsync']
 
-/** Returns ETag and length of the complete file. An encoded response has another length and cannot be continued, so it has neither. */
+/**
+ * Returns ETag and length of the complete file. An encoded response gets neither: its length differs, and it cannot be continued. A weak
+ * ETag is left out, because a range request cannot use it.
+ */
 function wholeIn(headers: Headers): Whole {
   if (!['', 'identity'].includes(headers.get('content-encoding') ?? '')) return {}
   const etag = headers.get('etag')

@@ -31,7 +31,7 @@ export type ExportOptions = RequestOptions & {
   readonly onJob: (link: string, isKnown: boolean) => void
   /** Called with the progress text of the server, which may be empty. */
   readonly onProgress: (text: string) => void
-  /** Called with the number of bytes of all files so far. */
+  /** Called with the number of bytes that this run received for all files, minus discarded ones. */
   readonly onBytes: (bytes: number) => void
 }
 
@@ -40,7 +40,7 @@ export type ExportResult = {
   readonly folder: string
   readonly transactionTime: string
   readonly files: readonly (DownloadResult & Pick<ExportedFile, 'name' | 'kind'>)[]
-  /** Issue texts of the error files: failures of the export, omitted resources, and other information. */
+  /** Issue texts of the error files, by severity: errors here, then warnings and information. At most MAX_ISSUES each. */
   readonly errors: readonly string[]
   readonly warnings: readonly string[]
   readonly notes: readonly string[]
@@ -65,7 +65,10 @@ export async function runExport(options: ExportOptions): Promise<ExportResult> {
   return cleanUpAfter(run, link, () => downloadExport(run, manifest))
 }
 
-/** Returns the state of an unused folder. Throws if the folder holds files of another program that the export would overwrite. */
+/**
+ * Returns the empty state for a folder without an export. Throws if the folder holds a manifest or export files that this program did not
+ * write, because the export would overwrite them.
+ */
 async function unusedState(folder: string): Promise<ExportState> {
   const found = (await readdir(folder)).find((name) => name === MANIFEST || EXPORT_FILE_NAME.test(name))
   if (found === undefined) return {}
@@ -85,7 +88,7 @@ async function manifestFor(run: Run): Promise<{ readonly manifest: Manifest; rea
   return { manifest: await cleanUpAfter(run, link, () => pollJob(link, options, options.onProgress)), link }
 }
 
-/** Waits for the stored job. Returns undefined if the server no longer has the job. */
+/** Waits for the stored job and returns its manifest, or undefined if the server no longer has the job. */
 async function waitForStoredJob(run: Run, link: string): Promise<Manifest | undefined> {
   const { options } = run
   options.onJob(link, true)
@@ -189,7 +192,7 @@ async function readIssues(files: readonly ExportedFile[], into: string): Promise
 }
 
 /**
- * Replaces the files of the last export once all new files are complete. The manifest is removed first and written last, so that it never
+ * Replaces the files of the last export. All new files must be complete. The manifest is removed first and written last, so that it never
  * names missing files.
  */
 async function replaceFiles({ files, whole }: Manifest, into: string): Promise<void> {
@@ -206,7 +209,7 @@ async function replaceFiles({ files, whole }: Manifest, into: string): Promise<v
   await replaceDurably(path, (file) => file.writeFile(`${JSON.stringify({ ...whole, files: [...names] }, null, 2)}\n`))
 }
 
-/** Returns the names of the last export's files. No other file of the folder may be removed. */
+/** Returns the names of the last export's files, from its manifest. Only these files may be removed from the folder. */
 async function namesOf(manifest: string): Promise<readonly string[]> {
   try {
     const { files } = JSON.parse(await readFile(manifest, 'utf8')) as { readonly files?: unknown }

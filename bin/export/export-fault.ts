@@ -8,7 +8,7 @@ export type ExportFaultKind = 'refused' | 'failed' | 'unreachable' | 'mismatch'
 
 export class ExportFault extends Error {
   readonly kind: ExportFaultKind
-  /** HTTP status of the refusal, if there was a response. */
+  /** HTTP status of a refused kick-off; undefined for other failures. */
   readonly status: number | undefined
 
   constructor(kind: ExportFaultKind, message: string, { status, ...options }: ErrorOptions & { readonly status?: number } = {}) {

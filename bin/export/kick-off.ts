@@ -19,7 +19,10 @@ export type RequestedExport = {
   readonly patients: readonly string[]
 }
 
-/** Maximum attempts without any response. A running job is worth a long wait, but an address that never responded is probably wrong. */
+/**
+ * Maximum attempts in a row without any response. A kick-off to an address that never responded is probably wrong, whereas a running job is
+ * worth a long wait.
+ */
 const UNHEARD = 3
 
 /** Starts an export and returns the URL of its job. Throws ExportFault if the server starts none. */

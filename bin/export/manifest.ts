@@ -18,7 +18,7 @@ export type Manifest = {
   readonly whole: object
 }
 
-/** https://hl7.org/fhir/R4/datatypes.html#instant */
+/** Form of a FHIR instant: https://hl7.org/fhir/R4/datatypes.html#instant */
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/
 
 const KINDS = ['output', 'deleted', 'error'] as const

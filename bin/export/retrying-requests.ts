@@ -6,8 +6,8 @@ import { TokenRequestError } from '../client/token-endpoint.ts'
 import { ExportFault } from './export-fault.ts'
 
 /**
- * Limits of retries. `attempts`: failures in a row after which the request fails. `unheard`: how many of them may be without a response;
- * default `attempts`. `wait`: waits for milliseconds.
+ * Limits of retries. `attempts`: failures in a row after which the request fails. `unheard`: failures in a row without any response after
+ * which it fails; default `attempts`. `wait`: waits for milliseconds.
  */
 export type RetryPolicy = {
   readonly attempts: number
@@ -15,7 +15,7 @@ export type RetryPolicy = {
   readonly wait: (milliseconds: number, signal: AbortSignal) => Promise<unknown>
 }
 
-/** Policy that gives up after about seven minutes. */
+/** Policy that gives up after about seven minutes, or later if the server asks for longer waits. */
 export const DEFAULT_RETRY_POLICY: RetryPolicy = {
   attempts: 14,
   wait: (milliseconds, signal) => setTimeout(milliseconds, undefined, { signal }),
@@ -120,8 +120,8 @@ export async function retryTransientFailures<Result>(
 }
 
 /**
- * Whether a failure is transient: 429 and 502 to 504 always are. Any other server error with an OperationOutcome is final, unless an issue
- * is `transient` or `throttled`: https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---error-status-1
+ * Whether a failure is transient. 429 and 502 to 504 always are. Any other server error is transient if it has no OperationOutcome, or an
+ * issue that is `transient` or `throttled`: https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---error-status-1
  */
 function isPassing({ status, text }: TextResponse): boolean {
   if (status === 429 || (status >= 502 && status <= 504)) return true

@@ -1,11 +1,17 @@
-/** Splits the entries of a file into Bundles of a size that every server accepts. No Bundle holds a resource twice. */
+/**
+ * Splits the entries of a file into Bundles of at most MAX_ENTRIES entries and MAX_BYTES bytes, which every deployment accepts. A larger
+ * resource gets a Bundle of its own. No Bundle holds a resource twice.
+ */
 import type { ReplacementFinder } from './conditional-creates.ts'
 import { describeNonResource } from './export-folders.ts'
 import { type ReusedBuffers, readTexts, type SourceFile } from './file-reader.ts'
 import { type LoadEntry, type LoadFailure, type ParsedEntries, parseLoadEntries } from './load-entries.ts'
 import { patchedSizeOf } from './patched-bytes.ts'
 
-/** Entries of one Bundle. `failures`: found while these entries were read. `present`: number of resources that exist under another key. */
+/**
+ * Entries of one Bundle. `failures`: failures since the previous chunk. `present`: number of entries since then that are not loaded,
+ * because their ifNoneExist matched another resource.
+ */
 export type Chunk = { readonly entries: readonly LoadEntry[]; readonly failures: readonly LoadFailure[]; readonly present: number }
 
 const MAX_ENTRIES = 200

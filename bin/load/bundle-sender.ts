@@ -1,6 +1,6 @@
 /**
- * Sends entries to a server. Transactions come first, because they are fast. A refused transaction is sent again as a batch, so that only
- * its wrong entries fail. A Bundle that takes the server too long is sent in halves.
+ * Sends entries to a server, first as a transaction, because that is fast. A refused transaction is sent again as a batch, so that only its
+ * wrong entries fail. If a transaction takes the server too long, its halves are sent separately.
  */
 import { parseJsonBytes } from '../../lambdas/fhir/json.ts'
 import type { Post } from '../client/http-post.ts'
@@ -11,7 +11,7 @@ import { ReusedBuffer } from './reused-buffer.ts'
 
 export type BundleSender = (entries: readonly LoadEntry[]) => Promise<readonly LoadFailure[]>
 
-/** Creates a sender. It must send one Bundle after the other, because its memory is reused. It rejects if the server cannot be reached. */
+/** Creates a sender, which rejects if the server cannot be reached. Await each call before the next one, because they share memory. */
 export const bundleSender = (post: Post): BundleSender => {
   const memory = new ReusedBuffer()
   const send: BundleSender = async (entries) => {
@@ -30,7 +30,7 @@ export const bundleSender = (post: Post): BundleSender => {
   return send
 }
 
-/** Status of a gateway or a function on AWS that timed out. The server may have processed the Bundle; sending it again is safe. */
+/** Status after a timeout of a gateway or of a function on AWS. The server may have processed the Bundle, but sending it again is safe. */
 const TOO_LONG = 504
 const BUSY = 503
 

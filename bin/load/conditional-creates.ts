@@ -1,12 +1,13 @@
 /**
- * Resolves entries with ifNoneExist, which are created only if no match exists. Two files may hold the same hospital under different ids.
+ * Resolves entries with ifNoneExist, which are created only if no match exists. Several files may hold the same hospital under different
+ * ids.
  */
 import type { LoadFailure, ParsedEntries } from './load-entries.ts'
 import type { ReferenceLookup } from './reference-lookup.ts'
 
 /**
- * Results by Type/id. `others`: key of the existing resource that replaces the entry. `refused`: reason why an entry can be neither created
- * nor replaced.
+ * Results by the Type/id of the entry. `others`: Type/id of the resource that is used instead of the entry. `refused`: reason why the entry
+ * can be neither created nor replaced.
  */
 export type Replacements = { readonly others: ReadonlyMap<string, string>; readonly refused: ReadonlyMap<string, LoadFailure> }
 

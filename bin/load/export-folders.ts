@@ -13,7 +13,10 @@ export type SkippedFile = { readonly file: string; readonly description: string 
 /** Maximum bytes of a manifest. Larger files are loaded as resources. */
 const LARGEST = 50_000_000
 
-/** Separates the files to load from the records of exports. Throws if an export is not finished. */
+/**
+ * Separates the files to load from the records of exports, and adds the transaction time to files of an export. Throws if a file of an
+ * unfinished download is among them.
+ */
 export function separateExportRecords(all: readonly SourceFile[]): {
   readonly sources: readonly SourceFile[]
   readonly skipped: readonly SkippedFile[]

@@ -2,12 +2,15 @@
 import { DatabaseSync } from 'node:sqlite'
 import type { ReferenceMatches } from './reference-lookup.ts'
 
-/** Adds a fullUrl. The same hospital may be in many files. An empty key marks a fullUrl of several resources. */
+/**
+ * Adds a fullUrl, which many files may repeat for the same resource. If it already belongs to another resource, the key becomes empty,
+ * which marks the fullUrl as ambiguous.
+ */
 const ADD = "INSERT INTO entry VALUES (?, ?) ON CONFLICT DO UPDATE SET key = '' WHERE key <> excluded.key"
 
-/** Stores any number of fullUrls in little memory. SQLite writes a larger cache to a temporary file, and removes the file. */
+/** Stores any number of fullUrls in little memory. Beyond its cache of 16 MB SQLite writes to a temporary file, which it removes. */
 export class FullUrlIndex implements Disposable {
-  /** https://www.sqlite.org/inmemorydb.html#temporary_databases */
+  /** Temporary database: https://www.sqlite.org/inmemorydb.html#temporary_databases */
   readonly #db = new DatabaseSync('')
   readonly #add
   readonly #find
@@ -23,7 +26,10 @@ export class FullUrlIndex implements Disposable {
     this.#add.run(url, key)
   }
 
-  /** Returns the resource that a URL refers to. The result is valid once all files have been read. */
+  /**
+   * Returns the resource with the fullUrl, or the reason why none is determined. Call it only after all files have been read: before that
+   * the result may change.
+   */
   meaning(url: string): ReferenceMatches {
     const found = this.#find.get(url) as { readonly key: string } | undefined
     if (found === undefined) return { keys: [], fault: 'no resource of this load has this fullUrl' }

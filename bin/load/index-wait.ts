@@ -8,7 +8,7 @@ export type IndexWaitOptions = {
   readonly get: Get
   /** X-Index-Tokens of the writes. */
   readonly tokens: readonly string[]
-  /** Called with the number of versions that are not indexed yet; 0 at the end. */
+  /** Called with the number of versions that are not indexed yet; 0 once searches find everything. */
   readonly onBehind: (versions: number) => void
 }
 

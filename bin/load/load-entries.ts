@@ -15,8 +15,8 @@ export type LoadEntry = {
   readonly url: SizedText
   readonly resource: PatchedBytes
   /**
-   * Conditional references, and URNs that no entry of the Bundle has. Some may occur twice. They are patches of the resource that still
-   * lack their text.
+   * Conditional references, and URNs that no entry of the Bundle has. The same text may occur several times. Each is a patch of the
+   * resource; its replacement `text` is set once it is resolved.
    */
   readonly searches: readonly ScannedReference[]
   readonly place: string
@@ -27,7 +27,7 @@ export type LoadFailure = { readonly place: string; readonly key: string; readon
 
 /** Content of a file or of a line. */
 export type ParsedEntries = {
-  /** Entries of a Bundle that cannot be stored under an id, with the reason. */
+  /** Entries of a Bundle that are not loaded, with the reason: DELETE, PATCH, or an ambiguous id or fullUrl. */
   readonly refused: readonly LoadFailure[]
   /** Resources to create only if a search, `Type?criteria`, finds none. */
   readonly unless: readonly { readonly key: string; readonly search: string }[]
@@ -39,7 +39,7 @@ export type ParsedEntries = {
 
 /**
  * Parses a text. A Bundle of any type yields its entries; anything else is one entry. `copy`: buffer for the resources, as long as the
- * bytes. Throws if the text is not JSON or not a resource, or if a resource has no id.
+ * bytes. Throws if the text is not JSON or not a resource, or if a resource has neither an id nor a fullUrl that ends with one.
  */
 export function parseLoadEntries(bytes: Uint8Array, place: string, copy: Buffer = Buffer.allocUnsafe(bytes.length)): ParsedEntries {
   const { found, refused } = scanResources(bytes, copy)
@@ -71,7 +71,7 @@ function urnOf({ fullUrl, id = '' }: ScannedResource): string | undefined {
 
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i
 
-/** Keys of ambiguous resources, with the reason. */
+/** Type/id of the entries that cannot be loaded because their id or fullUrl is ambiguous, with the reason. */
 type Unclear = ReadonlyMap<string, string>
 
 function repeatedOf(keys: readonly string[]): Unclear {
@@ -80,7 +80,7 @@ function repeatedOf(keys: readonly string[]): Unclear {
   return new Map(repeated.map((key) => [key, 'is in the Bundle several times, as in a history: load the one that is meant']))
 }
 
-/** Returns the resources that share a fullUrl. https://hl7.org/fhir/R4/bundle.html#bdl-7 */
+/** Returns the entries that share a fullUrl with an entry of another id. https://hl7.org/fhir/R4/bundle.html#bdl-7 */
 function sharingUrls(found: readonly ScannedResource[], keys: readonly string[]): Unclear {
   const owner = new Map<string, string>()
   const sharing = new Map<string, string>()
@@ -106,7 +106,7 @@ function entriesOf(
     if (fullUrl !== undefined) byFullUrl.set(fullUrl, entry)
     return entry
   })
-  // Lazy, because most of an entry is not needed after its Bundle is sent.
+  // Lazy, so that the data for sending an entry can be freed after its Bundle is sent.
   return found
     .values()
     .map((each, i) => ({

@@ -18,7 +18,10 @@ import { sizedTextOf } from './patched-bytes.ts'
 import { type ReferenceLookup, type ReferenceMatches, referenceLookup } from './reference-lookup.ts'
 import { ReusedBuffer } from './reused-buffer.ts'
 
-/** Progress since the last call. `again`: bytes that another pass will read again. */
+/**
+ * Progress since the last call. `resources`: sent resources, including refused ones. `bytes`: sizes of the files that were read. `again`:
+ * bytes that another pass will read again.
+ */
 export type LoadProgress = { readonly resources: number; readonly bytes: number; readonly again: number }
 
 export type LoadOptions = {
@@ -38,9 +41,9 @@ export type LoadOptions = {
 }
 
 /**
- * `isSearchable`: whether searches find everything; absent if the load did not wait for that. `present`: number of resources that were not
- * loaded because their ifNoneExist found another one. `failures`: one per failed reference, so several for some resources. `skipped`:
- * content that exports write beside resources.
+ * `isSearchable`: whether searches find everything; absent if the load did not wait for that. `present`: number of entries that were not
+ * loaded because their ifNoneExist matched another resource. `failures`: one per refused resource or unresolved reference, so several for
+ * some resources. `skipped`: files and lines of exports that are not resources.
  */
 export type LoadResult = {
   readonly resources: number

@@ -1,4 +1,4 @@
-/** A range of bytes with replacements. It is copied only once, to its destination. */
+/** A range of bytes with replacements. They are applied while the range is copied to its destination, without an intermediate copy. */
 export type PatchedBytes = {
   readonly bytes: Buffer
   readonly start: number

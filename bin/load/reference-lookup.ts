@@ -1,8 +1,8 @@
-/** Finds the resources that searches of the form `Type?criteria` match. Sends each search once, and many searches per request. */
+/** Finds the resources that searches of the form `Type?criteria` match. Sends many searches per request and caches their results. */
 import type { Post } from '../client/http-post.ts'
 import { type BufferedResponse, isSuccess, type OperationOutcome, parseJsonBody } from '../client/server-response.ts'
 
-/** `keys`: Type/id of up to two matches. `fault`: the server's reason if it did not answer the search. */
+/** `keys`: Type/id of up to two matches, because two are enough to be ambiguous. `fault`: reason why there is no result. */
 export type ReferenceMatches = { readonly keys: readonly string[]; readonly fault?: string }
 
 export type ReferenceLookup = {
@@ -49,7 +49,7 @@ export function referenceLookup(post: Post): ReferenceLookup {
   }
 }
 
-/** Maximum index tokens per request. More would not fit into a header. */
+/** Maximum index tokens per request; further ones are left out. More would not fit into a header. */
 const MAX_TOKENS = 40
 
 async function answersTo(post: Post, searches: readonly string[], tokens: readonly string[]): Promise<readonly ReferenceMatches[]> {

@@ -17,7 +17,7 @@ export type ReindexOptions = {
 
 /** Milliseconds between two status requests. */
 const BETWEEN = 1_000
-/** Maximum failed status requests in a row. Then the command ends. */
+/** Failed status requests in a row at which the command ends. The rebuild continues on the server. */
 const PATIENCE = 20
 
 /**

@@ -5,13 +5,13 @@ import { hasLinks } from '../../lambdas/fhir/references.ts'
 import { CompactJson, groupNamesByLength } from './compact-json.ts'
 import type { SizedText } from './patched-bytes.ts'
 
-/** A resource of a file, as a range of the copy. */
+/** A resource of a file, as a range of the copy without white space. */
 export type ScannedResource = {
-  /** Number of the entry in the Bundle. */
+  /** Index of the entry in its Bundle, from 0; undefined for a resource outside of a Bundle. */
   entry: number | undefined
   fullUrl: string | undefined
   type: string | undefined
-  /** Offset at which an id can be inserted. */
+  /** Offset after the resourceType, at which an id can be inserted. */
   afterType: number
   id: string | undefined
   /** Version that the resource names in its meta.versionId. */
@@ -23,11 +23,14 @@ export type ScannedResource = {
   end: number
   /** References of the resource, and its narratives with links. */
   readonly patches: ScannedReference[]
-  /** Whether elements `url` hold URNs. Only their context decides whether these are references. */
+  /** Whether an element `url` holds a URN. Only its context decides whether that is a reference. */
   hasUrns: boolean
 }
 
-/** String between two offsets, including its quotes, and its replacement. */
+/**
+ * String that may be a reference, or a narrative with links. `start`, `end`: offsets, including the quotes. `text`: replacement; undefined:
+ * the string stays.
+ */
 export type ScannedReference = {
   readonly start: number
   readonly end: number
@@ -73,7 +76,7 @@ export function scanResources(bytes: Uint8Array, copy: Buffer): ScanResult {
   }
 }
 
-/** Scans JSON that this program wrote. */
+/** Scans JSON that this program wrote, without checking it. */
 export const scanResource = (bytes: Buffer): ScannedResource => resourceAt(new CompactJson(bytes, Buffer.allocUnsafe(bytes.length), NAMES))
 
 function faultOf(bytes: Uint8Array): string {
