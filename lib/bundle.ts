@@ -12,7 +12,7 @@ import type { AdditionalResources } from '../lambdas/export/additional-resources
 import { FUNCTIONS, type FunctionName } from '../lambdas/functions/functions.ts'
 
 export type Bundle = {
-  /** Folder of the bundle. The handler's file is named like the function. */
+  /** Folder of the bundle. The file with the handler is named after the function. */
   readonly folder: string
   /** Hash of the files. The same code gives the same hash, regardless of the machine and folder in which it is bundled. */
   readonly hash: string
@@ -20,7 +20,7 @@ export type Bundle = {
 
 export type Bundles = Readonly<Record<FunctionName, Bundle>>
 
-/** Files that other files load on first use, by name. `imported`: pattern of the imports that load them. */
+/** Modules in separate files, by file name, which functions load on first use. `imported`: pattern of the imports that load them. */
 const LATER: Readonly<Record<string, { readonly entry: string; readonly imported: RegExp }>> = {
   's3-blob-store': { entry: './lambdas/adapters/s3/open-blob-store.ts', imported: /^\.\/open-blob-store\.ts$/ },
   fhirpath: { entry: 'fhirpath', imported: /^fhirpath$/ },
@@ -37,8 +37,8 @@ const LATER: Readonly<Record<string, { readonly entry: string; readonly imported
 }
 
 /**
- * Modules whose classes are compared with instanceof across files. All of them are in one file, which every file that needs them loads. If
- * each file had its own copy of a class, a handler would not recognize errors from another file.
+ * Modules with classes that are checked by instanceof. One shared file contains all of them. If each file had its own copy of a class, a
+ * handler would not recognize errors from another file.
  */
 const ONCE: readonly string[] = [
   'ports/faults',
@@ -74,7 +74,7 @@ export type BundleOptions = {
 
 type Outputs = Metafile['outputs']
 
-/** Bundles all functions into `to`, with source maps in `maps`. Throws Error if a pattern matches no import. */
+/** Bundles all functions into `to`, with source maps in its folder `maps`. Throws Error if a plugin or a LATER file matches no import. */
 export async function bundle(to: string, { additional }: BundleOptions = {}): Promise<Bundles> {
   const names = Object.keys(FUNCTIONS) as FunctionName[]
   const entryPoints = [
@@ -103,7 +103,7 @@ export async function bundle(to: string, { additional }: BundleOptions = {}): Pr
   return Object.fromEntries(names.map((name) => [name, written(join(to, name), `${name}.js`, built, outputs, besides(name))])) as Bundles
 }
 
-/** Returns the plugins and LATER files without a matching import. Otherwise a moved file would silently stay in the bundles. */
+/** Returns the plugins and LATER files that match no import. A moved module would otherwise stay in the bundles unnoticed. */
 export function findUnmatchedNames({ inputs, outputs }: Pick<Metafile, 'inputs' | 'outputs'>, hasAdditional: boolean): readonly string[] {
   const external = new Set(Object.values(outputs).flatMap(({ imports }) => imports.map(({ path }) => path)))
   const spaces = new Set(Object.keys(inputs).map((path) => path.split(':')[0]!))
@@ -139,14 +139,14 @@ export const BUILD_OPTIONS = {
   platform: 'node' as const,
   target: 'node24',
   format: 'cjs' as const,
-  // The SDK's ES modules are a third smaller. The decimal.js of fhirpath only works as CommonJS.
+  // The SDK's ES modules are a third smaller, so they come first. The decimal.js of fhirpath only works as CommonJS.
   mainFields: ['module', 'main'],
   alias: { 'decimal.js': join(ROOT, 'node_modules/decimal.js/decimal.js') },
   logLevel: 'error' as const,
   plugins: [later(), once(), programs(), packages(), environmentCredentials(), transportOnly()],
 } satisfies BuildOptions
 
-/** Returns the build options. Rules of a stage replace the default rules. */
+/** Returns the build options. `additional`: rules of the stage that replace the default rules. */
 export const buildOptionsOf = (additional: AdditionalResources | undefined) =>
   additional === undefined ? BUILD_OPTIONS : { ...BUILD_OPTIONS, plugins: [...BUILD_OPTIONS.plugins, additionalResources(additional)] }
 
@@ -157,7 +157,7 @@ function packageFiles(): ReadonlyMap<string, Uint8Array> {
   return new Map(paths.sort().map((path) => [join('packages', path), readFileSync(join(folder, path))]))
 }
 
-/** Writes the files of a function and returns its bundle. `besides`: files that no import names. */
+/** Writes the files of a function and returns its bundle. `besides`: files that the function reads at run time without an import. */
 function written(
   folder: string,
   handler: string,
@@ -191,8 +191,9 @@ function hashOf(files: ReadonlyMap<string, Uint8Array>): string {
 
 /** Name of the file that contains the modules of ONCE. */
 const ERRORS = 'errors'
-/** Names of the plugins that replace a module. ADDITIONAL is the one for stages with rules of their own. */
+/** Names of the plugins that replace a module in every build. */
 const REPLACED = ['programs', 'packages', 'credentials', 'transport']
+/** Name of the plugin for stages with rules of their own for additional resources. */
 const ADDITIONAL = 'additional-resources'
 
 function once(): Plugin {
@@ -207,7 +208,7 @@ function once(): Plugin {
   }
 }
 
-/** Creates the plugin for LATER. A dynamic import loads the other file. A static import gets an object that loads it on first use. */
+/** Creates the plugin for LATER. A dynamic import loads the separate file. A static import gets an object that loads it on first use. */
 function later(): Plugin {
   return {
     name: 'later',
@@ -228,7 +229,7 @@ function later(): Plugin {
   }
 }
 
-/** Returns the export names of a project module or CommonJS package. Importing another name would silently give undefined. */
+/** Returns the export names of a project module or CommonJS package. The object of `later` has these names only. */
 async function exportsOf(entry: string): Promise<readonly string[]> {
   if (!entry.startsWith('.')) return Object.keys(createRequire(import.meta.url)(entry))
   const { metafile } = await build({

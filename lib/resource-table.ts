@@ -35,7 +35,8 @@ export const createResourceTable = (scope: Construct, key: IKey, { warm, most }:
     ...retainedTable(key),
     billing: Billing.onDemand(most === undefined ? {} : { maxReadRequestUnits: most.reads, maxWriteRequestUnits: most.writes }),
     ...(warm === undefined ? {} : { warmThroughput: { readUnitsPerSecond: warm.reads, writeUnitsPerSecond: warm.writes } }),
-    // Stream readers need only the new images. A replica in another region needs both, and the view of a stream cannot change later.
+    // The stream readers of this project need only the new images. A replica in another region would need both, and the view of a stream
+    // cannot change later.
     dynamoStream: StreamViewType.NEW_AND_OLD_IMAGES,
     globalSecondaryIndexes: [
       {

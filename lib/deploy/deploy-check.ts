@@ -18,7 +18,7 @@ import { findReplacements, type StackTemplate } from './replacement-check.ts'
 
 export type DeployCheckInput = {
   readonly settings: Settings
-  /** Whether the settings of the stage name `access`. If so, a change of it is intended. */
+  /** Whether the settings file of the stage names `access`. If so, a change of it counts as intended. */
   readonly namesAccess: boolean
   /** Template of the data stack, created with these settings. */
   readonly template: StackTemplate
@@ -90,7 +90,7 @@ async function bootstrap({ settings: { region } }: DeployCheckInput): Promise<Li
   return version >= BOOTSTRAP.least ? [] : [`run npx cdk bootstrap aws://ACCOUNT/${region}: its version is ${version || 'none'}`]
 }
 
-/** Checks the stacks of an earlier deployment. */
+/** Finds deployed stacks in a state that blocks a deployment, and resources of the data stack that it would delete or replace. */
 async function stacks({ settings: { stage, region }, template }: DeployCheckInput): Promise<Lines> {
   const client = new CloudFormationClient({ region })
   const lines: string[] = []
@@ -114,7 +114,7 @@ async function stacks({ settings: { stage, region }, template }: DeployCheckInpu
   return lines
 }
 
-/** Protects the clients of a stage from a changed default. It would change their base URL and authentication. */
+/** Finds a change of `access` that only the default causes. It would change the base URL and the authentication of the stage's clients. */
 async function access({ settings: { stage, region, access }, namesAccess }: DeployCheckInput): Promise<Lines> {
   if (namesAccess) return []
   const resources = await readDeployedResources(new CloudFormationClient({ region }), `fhir-${stage}-service`)

@@ -11,11 +11,12 @@ import { FAILED_RECORDS_PREFIX } from './failed-records.ts'
 export type RedriveParts = { readonly s3: S3Client; readonly lambda: LambdaClient; readonly bucket: string }
 
 /**
- * Result of a redrive. `processed`: number of files that were processed and removed. `remaining`: the other files, each with the reason.
+ * Result of a redrive. `processed`: number of files whose records were processed; these files are removed. `remaining`: the other files,
+ * each with the reason.
  */
 export type RedriveResult = { readonly processed: number; readonly remaining: readonly { readonly key: string; readonly reason: string }[] }
 
-/** Redrives all files in sequence, starting with the oldest of each shard. */
+/** Redrives all files in sequence. The files of a shard start with the oldest. */
 export async function redriveFailedRecords(parts: RedriveParts): Promise<RedriveResult> {
   const remaining: { key: string; reason: string }[] = []
   let processed = 0

@@ -20,8 +20,8 @@ const IN_PLACE: readonly string[] = [
 const ADDRESSES = ['AWS::ApiGateway::RestApi', 'AWS::CloudFront::Distribution']
 
 /**
- * Returns one line for each resource with data or an address that CloudFormation would delete or replace, for example
- * `ResourceTable: WILL_REPLACE`. Also for a domain whose move into or out of a VPC is rejected.
+ * Returns one line for each resource with data or an address that CloudFormation would delete or replace, for example `ResourceTable:
+ * WILL_REPLACE`. It also returns a line for a domain that would enter or leave a VPC, which OpenSearch rejects.
  */
 export function findReplacements(before: StackTemplate, after: StackTemplate): readonly string[] {
   const matters = (id: string): boolean => {

@@ -30,21 +30,24 @@ export const EXPORT_FILES_PATTERN = '/exports/*/files/*'
 
 export type LinkKey = { readonly key: IKey; readonly number: number }
 
-/** Days after which the bucket aborts an upload. The sweep aborts abandoned ones earlier. A failing store may delay a job this long. */
+/** Days after which the bucket aborts an upload that the sweep missed. A store that fails often may delay a job this long. */
 const LONGEST_JOB = 7
-/** Lifetime of a link in days. A client may receive a link on the last day of a manifest. */
+/** Lifetime of a link in days. A client may receive a link on the last day of a manifest, so files are needed that much longer. */
 const LINKS = LINK_LIFETIME_MS / (24 * 60 * 60 * 1000)
 
 /**
- * Returns the days after which the bucket removes files that the sweep missed. No file is needed that long. An upload in parts dates from
- * its start, so the longest job counts, too. https://docs.aws.amazon.com/AmazonS3/latest/userguide/mpuoverview.html
+ * Returns the days after which the bucket removes files that the sweep missed, when no client needs them any more. The age of a multipart
+ * upload counts from its start, so the longest job is added. https://docs.aws.amazon.com/AmazonS3/latest/userguide/mpuoverview.html
  */
 const backstopDays = (settings: Settings): number =>
   readConfig(serviceEnvironmentOf(settings)).exportRetentionDays + LINKS + LONGEST_JOB + 1
 
 export class ExportFiles extends Construct {
   readonly bucket: IBucket
-  /** Keys that sign links, newest first. The previous key remains valid, because links last 7 days. */
+  /**
+   * Keys whose signatures CloudFront accepts, newest first. The newest one signs. The previous one stays valid, because its links last 7
+   * days.
+   */
   readonly linkKeys: readonly LinkKey[]
   readonly #settings: Settings
 

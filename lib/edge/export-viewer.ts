@@ -1,12 +1,12 @@
 /**
- * Function that CloudFront runs before it sends an export file. The link is the proof of access. An access token sent with it must belong
- * to the client, and to the user, that received the link. The function does not verify the token: without a token the link would open the
- * file as well.
+ * Function that CloudFront runs before it sends an export file. The link is the proof of access. If the request also has an access token,
+ * it must belong to the client, and to the user, that received the link. The function does not verify the token: without a token the link
+ * would open the file as well.
  */
 import { toOutcomeJson } from './gateway-errors.ts'
 import { REFUSED_FUNCTION_CODE } from './viewer-response.ts'
 
-/** Claim that identifies the client, by external `issuer`. Such clients have names like `app@auth.example.org`. */
+/** Name of the claim that identifies the client, by external `issuer`. Clients of these issuers have names like `app@auth.example.org`. */
 export type ClientClaimNames = Readonly<Record<string, string>>
 
 /**

@@ -77,7 +77,10 @@ const isLongerThan = (bytes: number): Statement => ({
   },
 })
 
-/** Limits requests by client address. Behind CloudFront a header names that address. Elsewhere any client could forge the header. */
+/**
+ * Matches requests of a client address above the limit in five minutes. Behind CloudFront a header names that address. Elsewhere any client
+ * could forge the header.
+ */
 const exceedsRate = (limit: number, isBehindFront: boolean): Statement => ({
   rateBasedStatement: {
     limit,

@@ -57,7 +57,7 @@ function originOf(settings: Settings): Record<string, string> {
 
 export const ALLOW_ORIGIN_HEADER = 'Access-Control-Allow-Origin'
 
-/** Returns the allowed origin, `*` for all, or undefined if there are several. */
+/** Returns the allowed origin, `*` for all, or undefined if the setting lists several. */
 export function allowedOriginOf({ service }: Settings): string | undefined {
   const origins = String(service.allowedOrigins ?? '*')
   return origins.includes(',') ? undefined : origins

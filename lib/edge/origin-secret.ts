@@ -13,7 +13,10 @@ const LENGTH = 64
 
 export class OriginSecret extends Construct {
   readonly sent: string
-  /** Secrets that the API accepts: the current and the previous one. CloudFront still sends the previous one for some minutes. */
+  /**
+   * Secrets that the API accepts: the current and the previous one. After a change CloudFront still sends the previous one for some
+   * minutes.
+   */
   readonly accepted: readonly string[]
 
   /** `number`: number of the current secret, from 1. The next number creates another secret. */

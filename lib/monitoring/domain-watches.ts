@@ -4,7 +4,7 @@
  */
 import type { DeployedNames, Watch, WatchedMetric } from './watch.ts'
 
-/** Thresholds: percentage of JVM memory in use, and the fraction of the disk that OpenSearch needs to merge segments. */
+/** Alarm thresholds: JVM memory in use above 85 %, and free disk below a quarter, which OpenSearch needs to merge segments. */
 const [FULL_MEMORY, FREE_DISK] = [85, 0.25]
 const MB_OF_GB = 1_024
 

@@ -1,7 +1,7 @@
 /** Watch: metrics that show a failure, and the alarm that reports it. */
 import { METRIC_NAMESPACE, type MetricName } from '../../lambdas/runtime/aws/log.ts'
 
-/** Route of the token endpoint. It is the only method with a watch of its own. */
+/** Route of the token endpoint, the only route with a watch of its own. */
 export const TOKEN_ROUTE = '/auth/token'
 
 export type WatchedMetric = {
@@ -22,8 +22,9 @@ export type Watch = {
   readonly title: string
   readonly metrics: readonly WatchedMetric[]
   /**
-   * Alarm, created for each metric. `periods`: number of periods of five minutes. Missing values raise no alarm, unless `isSilenceWrong` is
-   * set: such a metric has values all the time while the stage works.
+   * Alarm, created for each metric. `above`, `below`: threshold that a value must exceed or fall below. `periods`: number of successive
+   * periods of five minutes; default 1. Missing values raise no alarm, unless `isSilenceWrong` is set: such a metric has values all the
+   * time while the stage works.
    */
   readonly alarm?: {
     readonly name: string
@@ -44,9 +45,9 @@ export type DeployedNames = {
   readonly stateTable: string
   /** Secondary index of the resource table. */
   readonly index: string
-  /** Names of the functions that follow the stream, by function. */
+  /** Deployed names of the functions that follow the table's stream, by the function's name in this project. */
   readonly followers: Readonly<Record<string, string>>
-  /** Ids of the event source mappings, by function. */
+  /** Ids of the event source mappings, by the function's name in this project. */
   readonly mappings: Readonly<Record<string, string>>
   /** ARN of the state machine for rebuilds. */
   readonly rebuild: string

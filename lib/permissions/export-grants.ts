@@ -12,16 +12,16 @@ import {
   type PortGrant,
 } from './permissions.ts'
 
-/** Partitions of the state table: jobs, running jobs of each client, and the rows of each job's writers. */
+/** Partition keys of the state table: jobs, running jobs of each client, and the rows of each job's writers. */
 const JOBS = 'exports'
 const CLIENTS = 'export-clients'
 const ROWS = 'exports/*'
-/** Partition within ROWS that a kick-off writes. */
+/** Partitions within ROWS that a kick-off writes: the named patients of a job. */
 const PATIENTS = 'exports/*/patients'
 /** Partition for the state of scheduled exports. */
 const SCHEDULES = 'export-schedules'
 
-/** Placeholder while the stack has no links yet. */
+/** Placeholder for functions that are created before the keys of the links. */
 const NO_LINKS: FileLinkOptions = { origin: '', keyPairId: '', keyId: '' }
 
 export const EXPORT_GRANTS: Readonly<Record<ExportPort, PortGrant>> = {

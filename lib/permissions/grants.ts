@@ -29,14 +29,14 @@ const ADDED_PACKAGES = 'packages/*'
 /** Keys of stored queries and token lists, which search links refer to. */
 const SEARCHES = ['queries/*', 'tokens/*']
 
-/** Partition keys of the resource table: each is defined in lambdas/adapters/dynamodb/table-keys.ts. */
+/** Partition keys of the resource table, or their patterns. Each is defined in lambdas/adapters/dynamodb/table-keys.ts. */
 const TRANSACTIONS = '*#TXN#*'
 const TYPES = '*#CFG'
 const CANONICALS = '*#CANONICAL#*'
 const HEARTBEATS = '#PULSE#*'
 const INDEX_LAG = '#LAG'
 
-/** Partition keys of the state table, or their patterns: each is defined in lambdas/adapters/dynamodb. */
+/** Partition keys of the state table, or their patterns. Each is defined in lambdas/adapters/dynamodb. */
 const SEAL = 'SEAL'
 const DEFINITIONS = 'DEFINITIONS'
 const HEARTBEAT_STATE = 'PULSE'
@@ -213,10 +213,10 @@ export function accessOfPorts(ports: readonly PortName[], aws: AwsResources): Po
   }
 }
 
-/** Permits the creation of the key for seals. One function creates it, once for the lifetime of the stage. */
+/** Permits the creation of the key for seals. Only the migration creates it, if the stage has none. */
 export const allowSealCreation = (aws: AwsResources): readonly PolicyStatement[] => allowOnState(aws, ['dynamodb:PutItem'], SEAL).statements
 
-/** Permits the revocation of everything issued before a state table was adopted. */
+/** Permits the revocation of everything that was issued before a restored state table was adopted. */
 export const allowTokenRevocation = (aws: AwsResources): readonly PolicyStatement[] => [
   ...allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], REVOCATIONS).statements,
   ...allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], ADOPTED).statements,
@@ -243,7 +243,7 @@ const search = ({ searchEndpoint, searchDomainArn }: AwsResources) => ({
   FHIR_SEARCH_SIGNING: searchDomainArn === undefined ? 'none' : 'sigv4',
 })
 
-/** Permits actions on the resource table. `partitions`: absent means all. */
+/** Permits actions on items of the resource table. `partitions`: partition keys or their patterns; absent means all. */
 const onTable = ({ resourceTable }: AwsResources, actions: string[], partitions?: string[]) =>
   allow(actions, [resourceTable.tableArn], leading(partitions))
 const onIndex = ({ resourceTable }: AwsResources, partitions?: string[]) =>
@@ -255,7 +255,7 @@ const onObjects = ({ bucket }: AwsResources, actions: string[], prefixes: readon
     prefixes.map((prefix) => bucket.arnForObjects(prefix)),
   )
 
-/** Permits listing. Without it S3 reports a missing object as forbidden. A condition on prefixes would not have this effect. */
+/** Permits listing the bucket. Without it S3 reports a missing object as forbidden. A condition on prefixes would undo this effect. */
 const onBucket = ({ bucket }: AwsResources) => allow(['s3:ListBucket'], [bucket.bucketArn])
 
 /** Permits actions on keys with the tag of the stage only. Other keys of the account stay out of reach. */
@@ -266,7 +266,7 @@ const signingKeys = ({ stateTable }: AwsResources): string =>
   Stack.of(stateTable).formatArn({ service: 'kms', resource: 'key', resourceName: '*' })
 
 /**
- * Permits creating keys with the tag of the stage. A key with another stage's tag cannot get this one.
+ * Permits creating keys with the tag of the stage, and tagging them. A key with another stage's tag cannot get this one.
  * https://docs.aws.amazon.com/kms/latest/developerguide/tag-permissions.html
  */
 const makesKeys = (aws: AwsResources): readonly PolicyStatement[] => {

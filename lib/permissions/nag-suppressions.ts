@@ -204,7 +204,7 @@ const executionsOf = (stack: Stack): string => `${arnPrefix(stack, 'states')}:ex
 const partOf = ({ partition }: Stack, { bucket, prefix }: ExportTarget): string =>
   `AwsSolutions-IAM5[Resource::arn:${Token.isUnresolved(partition) ? '<AWS::Partition>' : partition}:s3:::${bucket}/${prefix}*]`
 
-/** Resources of which functions may access parts. */
+/** Resources that contain the parts to which functions have access. */
 type Parents = { readonly bucket: IConstruct; readonly resourceTable: TableConstruct; readonly domain?: IConstruct }
 
 /** Returns the parts that functions may access: keys in the bucket, indices of the domain, streams of the table. */

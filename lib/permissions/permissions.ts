@@ -15,17 +15,17 @@ export type AwsResources = {
   readonly key: IKey
   readonly resourceTable: TableConstruct
   readonly stateTable: TableConstruct
-  /** Restored tables among these two. */
+  /** The restored ones of these two tables. */
   readonly restoredTables: readonly TableConstruct[]
   readonly bucket: IBucket
   readonly searchEndpoint: string
-  /** ARN of the domain. If absent, requests to OpenSearch are not signed, and no permissions are checked. */
+  /** ARN of the domain. If absent, functions send unsigned requests to OpenSearch and need no permissions for it. */
   readonly searchDomainArn?: string
-  /** ARN of the state machine; absent until it is created. */
+  /** ARN of the state machine for rebuilds; absent until it is created. */
   readonly rebuildWorkflow?: string
   readonly exportMachine?: StateMachine
   readonly exportBucket: IBucket
-  /** ARNs of the keys that sign links, newest first. */
+  /** ARNs of the keys for links, newest first. Only the newest signs. */
   readonly linkKeys: readonly string[]
   readonly links?: FileLinkOptions
   /** Locations that scheduled exports are copied to. */

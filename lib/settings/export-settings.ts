@@ -3,15 +3,15 @@ import type { ScheduledExport } from '../../lambdas/export/schedules/schedules.t
 import { isResourceType } from '../../lambdas/fhir/resource-types.ts'
 import { DEFAULT_TENANT } from '../../lambdas/ports/store/tenants.ts'
 
-/** Scheduled export and its schedule. The default is everything (`system`) of the tenant `default`. */
+/** Scheduled export and its schedule. Default: a `system` export of the tenant `default`. */
 export type ExportSetting = Omit<ScheduledExport, 'level' | 'tenant' | 'epoch'> & {
   readonly level?: ScheduledExport['level']
   readonly tenant?: string
   /** Schedule in UTC: `rate(1 day)` or `cron(0 3 * * ? *)`. */
   readonly schedule: string
   /**
-   * Maximum age of the last complete export in hours, counted from its start. Exceeding it raises an alarm. Default: two intervals of a
-   * rate. A cron schedule requires it.
+   * Maximum age of the last complete export in hours, counted from its transaction time. Above it an alarm is raised. Default: two
+   * intervals of a rate. A cron schedule requires it.
    */
   readonly late?: number
   /** ARN of the KMS key that encrypts `bucket`; absent if no KMS key does. */
@@ -22,7 +22,7 @@ export type ExportSetting = Omit<ScheduledExport, 'level' | 'tenant' | 'epoch'> 
 export type ExportTarget = { readonly bucket: string; readonly prefix: string; readonly key?: string }
 
 const NAMES = ['name', 'schedule', 'client', 'tenant', 'level', 'group', 'types', 'sinceLast', 'late', 'bucket', 'bucketKey']
-/** Maximum scheduled exports; more are rejected. One event passes all of them to the sweep. */
+/** Maximum scheduled exports; more are rejected. One event, whose size is limited, passes all of them to the sweep. */
 const MAX_EXPORTS = 50
 const UNITS: Readonly<Record<string, number>> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 }
 

@@ -1,14 +1,17 @@
 /** Setting that adopts tables which DynamoDB restored. lib/docs/restore.md describes the procedure step by step. */
 
 export type RestoredTables = {
-  /** Name of the current resource table. */
+  /** Name of the table that DynamoDB restored and that the stage uses from now on. */
   readonly resources: string
   /**
    * Name of a restored state table. Set it only if the state table itself is damaged. Otherwise keep the state table: it holds permissions,
    * revocations and audit records. A restore of the resources must not undo these.
    */
   readonly state?: string
-  /** Name of the previous resource table, from which `resources` was restored. If absent, all documents of the index are rebuilt. */
+  /**
+   * Name of the previous resource table, from which `resources` was restored. It lists the versions that the restored table lacks. If
+   * absent, all documents of the index are rebuilt.
+   */
   readonly former?: string
   /** Restore generation of the stage: 1 for the first restore, and one more for each later one. */
   readonly epoch: number

@@ -53,7 +53,7 @@ export const LOG_RETENTION_DAYS: readonly RetentionDays[] = [
 const HOST = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,}$/
 const CLUSTER_URL = /^https?:\/\/[^\s?#@]+$/
 
-/** Memory in MB: https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html */
+/** Checks the memory of a function in MB: https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html */
 const memory = whole(128, 10_240)
 const units = (min: { readonly reads: number; readonly writes: number }): Check =>
   object({ reads: whole(min.reads), writes: whole(min.writes) })
@@ -136,7 +136,7 @@ export function checkRelatedSettings({ customDomain, region, search, vpc }: Rela
 }
 
 /**
- * Zones of `production`. OpenSearch spreads nodes evenly:
+ * Number of zones for a `production` domain, one for each node, because OpenSearch spreads nodes evenly:
  * https://docs.aws.amazon.com/opensearch-service/latest/developerguide/managedomains-multiaz.html
  */
 const PRODUCTION_ZONES = 3

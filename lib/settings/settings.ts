@@ -24,8 +24,8 @@ export type Settings = {
    */
   readonly originSecret: number
   /**
-   * Number of the key that signs links to export files. The next number creates another key with the next deployment. Links of the previous
-   * key stay valid until the number changes again.
+   * Number of the key that signs links to export files. The next number creates another key with the next deployment. Links signed by the
+   * previous key stay valid until the number changes again.
    */
   readonly exportLinkKey: number
   /** Scheduled exports, with the permissions of registered clients. */
@@ -38,8 +38,8 @@ export type Settings = {
   readonly baseUrl?: string
   readonly customDomain?: CustomDomain
   /**
-   * VPC of the functions and the domain. If absent, there is none and no cost for it. Functions then reach the domain over the internet,
-   * with signed requests and TLS.
+   * VPC of the functions and the domain. If absent, there is no VPC. Functions then reach the domain over the internet, with signed
+   * requests and TLS.
    */
   readonly vpc?: VpcSettings
   readonly capacity: TableCapacity
@@ -91,7 +91,10 @@ export type CustomDomain = {
 /** VPC with private subnets in these zones and endpoints for the services that functions call. It has no route to the internet. */
 export type VpcSettings = { readonly cidr: string; readonly availabilityZones: readonly string[] }
 
-/** Units per second of the resource table. `warm`: capacity that is available at once. `most`: maximum, which limits costs. */
+/**
+ * Request units per second of the resource table. `warm`: capacity that is available at once. `most`: maximum, above which DynamoDB
+ * throttles requests; it limits costs.
+ */
 export type TableCapacity = {
   readonly warm?: { readonly reads: number; readonly writes: number }
   readonly most?: { readonly reads: number; readonly writes: number }
@@ -192,7 +195,7 @@ export function settingsOf(input: Readonly<Partial<Settings>>): Settings {
   return settings
 }
 
-/** Settings of the service that no function reads on AWS, each with the reason. */
+/** Settings of the service that are rejected on AWS, because no function reads them, each with the reason. */
 const UNUSED_ON_AWS: readonly (readonly [ServiceSetting, string])[] = [
   ['maxRequests', 'a function has one request at a time, "concurrency" bounds how many it has'],
   ['addressHeader', 'CloudFront says who asks'],

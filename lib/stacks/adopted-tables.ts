@@ -36,7 +36,10 @@ export function currentTablesOf(
   return { resourceTable: resources, stateTable: state[0] ?? stateTable, restoredTables: [resources, ...state] }
 }
 
-/** Adopts the tables when the settings first name them. The attribute `StreamArn` of the resource is the stream to follow. */
+/**
+ * Adopts the restored tables when the deployment first names them. The attribute `StreamArn` of the result is the stream that functions
+ * follow.
+ */
 export function adoptTables(
   scope: Construct,
   functionArn: string,

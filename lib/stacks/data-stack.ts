@@ -140,7 +140,7 @@ export class DataStack extends Stack {
       serverAccessLogsPrefix: 'data-bucket/',
       lifecycleRules: [
         { prefix: 'queries/', expiration: Duration.days(3), noncurrentVersionExpiration: Duration.days(1) },
-        // Records that no operator has redriven. The table holds all of their resources.
+        // Records that no operator has redriven may expire: the table holds all of their resources.
         { prefix: FAILED_RECORDS_PREFIX, expiration: Duration.days(90), noncurrentVersionExpiration: Duration.days(1) },
         { prefix: 'tokens/', expiration: Duration.days(2), noncurrentVersionExpiration: Duration.days(1) },
         {

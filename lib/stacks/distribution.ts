@@ -54,7 +54,10 @@ export class FhirDistribution extends Construct {
    * valid for one host only.
    */
   readonly baseUrl: string
-  /** Current and earlier base URLs. References to any of them count as local. The first is the API's own, which no setting changes. */
+  /**
+   * Base URLs of the stage: the API's own, CloudFront's, that of the custom domain, and `baseUrl`. References to any of them count as
+   * local. The first is the API's own, which no setting changes.
+   */
   readonly bases: readonly string[]
   /** Origin of links to export files. It is CloudFront's address even if the server has another base URL. */
   readonly fileOrigin: string
@@ -117,8 +120,8 @@ export class FhirDistribution extends Construct {
 }
 
 /**
- * Maximum characters. CloudFront accepts 8,192 in the address, API Gateway 10,240 bytes in address and headers. Above that, neither returns
- * an OperationOutcome.
+ * Maximum characters of the address, and of address and headers together. Above them the client receives 414 or 431. CloudFront accepts
+ * 8,192 in the address, API Gateway 10,240 bytes in both, and neither answers a larger request with an OperationOutcome.
  */
 const LONGEST_ADDRESS = 8_000
 const LONGEST_HEAD = 9_500
@@ -133,8 +136,8 @@ const TO_BASE = `\
 `
 
 /**
- * Returns the source of the viewer function in CloudFront's JavaScript. It encodes characters that browsers leave in a query, but API
- * Gateway rejects or splits at.
+ * Returns the source of the viewer function in CloudFront's JavaScript. It rejects requests that are too long. It also encodes characters
+ * that browsers leave in a query, but at which API Gateway rejects or splits it.
  * https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/functions-javascript-runtime-20.html
  */
 const viewerRequest = (givesTokens: boolean): string =>

@@ -68,7 +68,7 @@ export class FhirApi extends Construct {
     addGatewayErrors(this.api, settings)
   }
 
-  /** Adds the routes. Call it after the functions are created, which need the address of the API. */
+  /** Adds the routes. The functions need the address of the API, so they are created after the API and before this call. */
   addRoutes(functions: HttpFunctions): void {
     const integrations = new Map<HttpFunction, LambdaIntegration>()
     const integrationOf = (name: HttpFunction): LambdaIntegration => {
@@ -103,8 +103,8 @@ const ACCESS = {
 }
 
 /**
- * Returns the functions by method, by path in the form of API Gateway. Variables at the same position have the same name, and no name
- * occurs twice in a path. GET also serves HEAD, unless it starts an operation.
+ * Returns the function of each method, by path in the form of API Gateway. Variables at the same position have the same name, and no name
+ * occurs twice in a path. A function for GET also serves HEAD, unless GET starts an operation.
  */
 export function gatewayRoutesOf({ access }: Pick<Settings, 'access'>): ReadonlyMap<string, ReadonlyMap<string, HttpFunction>> {
   const givesTokens = access === 'token'

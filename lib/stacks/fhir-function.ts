@@ -25,7 +25,7 @@ export type FhirFunctionProps = {
   readonly network?: { readonly vpc: IVpc; readonly functions: ISecurityGroup }
 }
 
-/** Timeouts in seconds. API Gateway waits for 29 seconds. */
+/** Timeouts in seconds, by function. `http`: all others, which answer requests; API Gateway waits 29 seconds for them. */
 const TIMEOUTS: Readonly<Partial<Record<FunctionName, number>>> & { readonly http: number } = {
   http: 29,
   // Its sweep waits up to a minute for a heartbeat to appear in the table's index.

@@ -20,7 +20,7 @@ const SIZES: Readonly<Record<Size, Pick<DomainProps, 'capacity' | 'ebs' | 'zoneA
   },
 }
 
-/** Returns the gigabytes of each node, or 0 for another cluster. */
+/** Returns the gigabytes of each node of the stage's domain, or 0 if the stage uses another cluster. */
 export const diskGigabytesOf = (search: Settings['search']): number => ('kind' in search ? (SIZES[search.size].ebs?.volumeSize ?? 0) : 0)
 
 export type SearchDomainProps = { readonly size: Size; readonly stage: string; readonly key: IKey; readonly vpc?: IVpc }
@@ -63,5 +63,5 @@ const accessPolicy = ({ account, partition }: Stack, stage: string) => ({
   ],
 })
 
-/** Returns the path of all functions' roles. The domain's policy uses it, so it needs no list of roles. */
+/** Returns the path of all functions' roles in IAM. The domain's policy permits the path, so it needs no list of roles. */
 export const rolePathOf = (stage: string): string => `/fhir-${stage}/`

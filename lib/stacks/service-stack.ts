@@ -32,21 +32,27 @@ import { diskGigabytesOf } from './search-domain.ts'
 import { StepWorkflow } from './step-workflow.ts'
 import { followStream } from './stream-indexer.ts'
 
-/** Sort keys of the stream records for each function: current versions and heartbeats, or records of large transactions. */
+/** Sort keys of the stream records that each function receives. `H`: current versions. `P`: heartbeats. `T`: large transactions. */
 export const FOLLOWED_SORT_KEYS = { indexer: ['H', 'P'], 'settle-transactions': ['T'] } as const
 
-/** Sweeps of `settle-transactions`: abandoned transactions and rebuilds; large bodies that no version refers to. */
+/**
+ * Sweeps of `settle-transactions` and their intervals. `transactions`: settles abandoned transactions and restarts rebuilds. `bodies`:
+ * removes large bodies that no version refers to.
+ */
 const SWEEPS = { transactions: Duration.minutes(1), bodies: Duration.days(1) } as const
-/** Sweep of `indexer`: sends a heartbeat and checks that all indices exist. */
+/** Sweep of `indexer` and its interval. It sends a heartbeat and checks that all indices exist. */
 const INDEX_SWEEP = { index: Duration.minutes(1) } as const
-/** Sweeps of `export-sweep`: abandoned jobs; files that clients can no longer download. */
+/**
+ * Sweeps of `export-sweep` and their intervals. `jobs`: resumes abandoned jobs. `expired`: removes files that clients can no longer
+ * download.
+ */
 const EXPORT_SWEEPS = { jobs: Duration.minutes(1), expired: Duration.hours(1) } as const
-/** Sweep of `tend-keys`: maintains the signing keys. */
+/** Sweep of `tend-keys` and its interval. It maintains the signing keys. */
 const KEY_SWEEP = { keys: Duration.days(1) } as const
 
 /**
- * Maximum duration of an execution, longer than any that makes progress. An execution ends itself after 25,000 events, which is five days
- * of two functions that fill an index. A restarted export resumes, a restarted rebuild begins from the start.
+ * Maximum duration of an execution, after which it counts as stuck and is ended. A restarted export resumes; a restarted rebuild begins
+ * from the start. Step Functions ends an execution after 25,000 events, which is about five days of two functions that fill an index.
  */
 const LONGEST = { rebuild: Duration.days(6), export: Duration.days(2) } as const
 
@@ -191,7 +197,7 @@ export class ServiceStack extends Stack {
     return followStream(follower, { streamArn, bucket, sorts, parallelizationFactor }).eventSourceMappingId
   }
 
-  /** Creates a schedule for each sweep. The last parameter adds fields to the events of single sweeps. */
+  /** Creates a schedule for each sweep. `details`: fields that are added to the event of a sweep, by its name. */
   #sweep(sweeper: IFunction, sweeps: Readonly<Record<string, Duration>>, details: Readonly<Record<string, object>> = {}): void {
     for (const [sweep, every] of Object.entries(sweeps)) {
       new Rule(this, `Sweep-${sweep}`, {

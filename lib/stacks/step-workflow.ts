@@ -1,6 +1,6 @@
 /**
  * State machine whose steps are run by one function: lambdas/indexing/workflow.ts, lambdas/export/workflow.ts. Its log contains no input
- * and no output. Every wait is limited.
+ * and no output. Each step and each execution has a time limit.
  */
 import { type Duration, RemovalPolicy } from 'aws-cdk-lib'
 import type { IKey } from 'aws-cdk-lib/aws-kms'
@@ -11,7 +11,7 @@ import { Construct } from 'constructs'
 import { allow } from '../permissions/permissions.ts'
 import type { Settings } from '../settings/settings.ts'
 
-/** Seconds added to the timeout of a function, for the call and its response. */
+/** Seconds added to the timeout of the function for the time limit of a step: the call and its response take time, too. */
 const SLACK = 60
 
 export type StepWorkflowProps = {
@@ -19,7 +19,10 @@ export type StepWorkflowProps = {
   /** Returns the definition in Amazon States Language. `step`: ARN of the function. */
   readonly definition: (step: string) => object
   readonly step: LambdaFunction
-  /** Maximum duration of an execution, longer than any that makes progress. A longer one is ended, and remaining work starts another. */
+  /**
+   * Maximum duration of an execution, longer than one should take. A longer one is ended, and a sweep starts another for the remaining
+   * work.
+   */
   readonly maxDuration: Duration
   readonly key: IKey
   readonly settings: Settings

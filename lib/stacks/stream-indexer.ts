@@ -1,6 +1,6 @@
 /**
- * Processing of the resource table's stream. Each function receives its records in order. A failing batch is split until the failing record
- * is alone. Records that cannot be processed are stored in the bucket.
+ * Processing of the resource table's stream. Each function receives the records of an item in their order. A failing batch is split until
+ * the failing record is alone. Records that cannot be processed are stored in the bucket.
  */
 import { Duration } from 'aws-cdk-lib'
 import {
@@ -17,12 +17,12 @@ import type { FhirFunction } from './fhir-function.ts'
 export type FollowStreamProps = {
   readonly streamArn: string
   readonly bucket: IBucket
-  /** Sort keys of the items to process. */
+  /** Sort keys of the items whose records the function receives. */
   readonly sorts: readonly string[]
   readonly parallelizationFactor: number
 }
 
-/** Maximum age of a retried record, below the 24 hours that a stream retains it. Older records are stored in the bucket, not lost. */
+/** Maximum age of a record that is retried. An older one is stored in the bucket, before the stream removes it after 24 hours. */
 const OLDEST = Duration.hours(20)
 const FOR_EVER = -1
 
@@ -48,5 +48,5 @@ export function followStream(
   return mapping
 }
 
-/** Returns the bucket as destination. The function's role already has the permissions for it (permissions/grants.ts). */
+/** Returns the bucket as destination of failed records. The function's role already has the permissions for it (permissions/grants.ts). */
 const putAside = ({ bucketArn }: IBucket): IEventSourceDlq => ({ bind: () => ({ destination: bucketArn }) })
