@@ -4,7 +4,7 @@ import { type Concept, readCodeSystem, readValueSet, type ValueSetInclude } from
 
 export type CodeSets = {
   readonly sets: CodeSet[]
-  /** Returns the index of a value set, or `mime` for the set of all MIME types. Undefined if the set cannot be expanded. */
+  /** Returns the index of the value set in `sets`, or `mime` for the set of all MIME types. Undefined if the set cannot be expanded. */
   readonly index: (url: string) => number | 'mime' | undefined
 }
 
@@ -24,7 +24,7 @@ export function generateCodeSets(): CodeSets {
 
 const unversioned = (url: string): string => url.split('|')[0]!
 
-/** Returns `system|code` of every code, or undefined if the definitions do not list the codes: UCUM, currencies, LOINC. */
+/** Returns `system|code` of every code, or undefined if the definitions do not list the codes, such as those of UCUM and LOINC. */
 function expand(url: string, path: readonly string[] = []): ReadonlySet<string> | undefined {
   const compose = path.includes(url) ? undefined : readValueSet(url)?.compose
   if (compose === undefined) return undefined

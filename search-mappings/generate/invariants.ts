@@ -5,7 +5,10 @@ import type { Invariant } from '../../lambdas/fhir/validate/invariant.ts'
 import { type Constraint, type ElementDefinition, readProfile, type StructureDefinition } from './hl7.ts'
 import { parentsOf, typeNameOf } from './shapes.ts'
 
-/** Invariants that the validator's own code checks in its single walk. That is faster, or FHIRPath on one resource cannot express them. */
+/**
+ * Invariants that the code of the validator checks instead, while it walks the resource. That is faster, or FHIRPath on one resource cannot
+ * express them.
+ */
 const NATIVE: ReadonlySet<string> = new Set(['ele-1', 'ext-1', 'dom-2', 'dom-3', 'dom-4', 'dom-5', 'ref-1', 'txt-1', 'txt-2'])
 
 /**
@@ -53,7 +56,10 @@ function pathsOf({ path, type = [] }: ElementDefinition): readonly (readonly [pa
 const isChecked = ({ key, severity, expression }: Constraint): boolean =>
   severity === 'error' && expression !== undefined && !NATIVE.has(key)
 
-/** Makes `repeats = true` false instead of empty if the element is missing. Otherwise a rule that depends on it would be empty, too. */
+/**
+ * Replaces `x = true` by an expression that is false instead of empty if the element `x` is missing. Otherwise a rule that depends on it
+ * would be empty, too.
+ */
 const decided = (expression: string): string => expression.replaceAll(/\b(\w+) ?= ?true\b/g, '$1.where($this = true).exists()')
 
 function compile({ key, human, expression }: Constraint, type: string, fhirpath: Compiler): readonly Invariant[] {

@@ -84,7 +84,7 @@ function withoutUnusedValueSets(content: Package): Package {
   return { ...content, valueSets, codeSystems }
 }
 
-/** Length above which lists are divided. The built-in packages are on a local disk, so their lists stay whole. */
+/** Length above which lists are divided into several files. The built-in packages are on a local disk, so their lists stay whole. */
 const WHOLE = Number.MAX_SAFE_INTEGER
 
 export const generatedFilesOf = (content: Package): ReadonlyMap<string, string> =>

@@ -6,7 +6,7 @@ import type { Compiler } from '../../lambdas/fhir/path/compile.ts'
 import type { ComponentMapping, Mapping } from '../mapping.ts'
 import { readSearchParameters, type SearchParameterResource } from './hl7.ts'
 
-/** Start of the keys in CORRECTED. R4 swapped the expressions of these two components. */
+/** Start of the keys in CORRECTED. R4 swapped the expressions of the two components of DocumentReference's `relationship`. */
 const RELATIONSHIP = 'http://hl7.org/fhir/SearchParameter/DocumentReference-rel'
 const CORRECTED: Readonly<Record<string, string>> = {
   [`${RELATIONSHIP}ationship ${RELATIONSHIP}atesto`]: 'target',

@@ -1,4 +1,4 @@
-/** Adds this project's rules to those of a package: search-mappings/rules. https://hl7.org/fhir/R4/elementdefinition.html */
+/** Adds the rules of this project, files in search-mappings/rules, to those of a package. https://hl7.org/fhir/R4/elementdefinition.html */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ProfileElement } from '../../lambdas/fhir/profile/definition.ts'

@@ -80,7 +80,10 @@ export function typeNameOf({ code, extension = [] }: ElementType): string {
   return typeExtension?.valueUrl ?? typeExtension?.valueUri ?? (code.startsWith('http://hl7.org/fhirpath/') ? 'string' : code)
 }
 
-/** Returns the index of the list of target types. Undefined if any type is allowed, or if one is not a resource type of R4. */
+/**
+ * Returns the index of the element's target types in `lists`, and adds them if they are new. Undefined if any type is allowed, or if one is
+ * not a resource type of R4.
+ */
 function targetsOf(type: ElementType, resourceTypes: readonly string[], lists: (readonly string[])[]): number | undefined {
   const names = (type.targetProfile ?? []).map(nameOfProfile).sort()
   if (names.length === 0 || !names.every((name) => resourceTypes.includes(name))) return undefined
