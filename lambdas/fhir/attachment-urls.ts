@@ -6,7 +6,7 @@ import { R4 } from './definitions/r4.ts'
 import { type Element, isElement, isResource, type Resource } from './resource.ts'
 
 /**
- * Returns the resource with absolute attachment URLs, or the same object if none is relative. `baseUrl`: base URL of this server, without a
+ * Returns the resource with absolute attachment URLs, or the same object if nothing changes. `baseUrl`: base URL of this server, without a
  * trailing slash.
  */
 export const withAbsoluteAttachments = (resource: Resource, baseUrl: string): Resource =>
@@ -33,7 +33,10 @@ function changedItems(items: readonly unknown[], change: (item: unknown) => unkn
   return changed.some((item, i) => item !== items[i]) ? changed : items
 }
 
-/** Returns the attachment with an absolute URL. A fragment (`#id`) refers to a contained resource and stays unchanged. */
+/**
+ * Returns the attachment with its relative URL resolved against `baseUrl`. Unchanged are absolute URLs, fragments (`#id`, a contained
+ * resource) and texts that are no URL.
+ */
 function absolute(attachment: Element, baseUrl: string): Element {
   const { url } = attachment
   if (typeof url !== 'string' || url === '' || url.startsWith('#') || URL.canParse(url)) return attachment

@@ -1,4 +1,4 @@
-/** Copies of parts of a resource. They are limited to the size and depth that a resource may have. */
+/** Deep copies for patches. Nesting depth and a work budget limit them, because each `copy` of a JSON Patch can double a resource. */
 import { type FhirError, fhirError } from './outcome.ts'
 import { CHARACTERS_PER_ITEM, spendWork, type WorkBudget } from './path/work-budget.ts'
 

@@ -4,10 +4,13 @@ import type { Element, Resource } from './resource.ts'
 
 export type BundleLink = { readonly relation: 'self' | 'first' | 'previous' | 'next'; readonly url: string }
 
-/** Resource of an entry: JSON bytes in one or several chunks, or a tree. It is written before the members in `more`. */
+/** Resource of an entry: its JSON as bytes, in one or several chunks, or a parsed tree. */
 type EntryResource = Uint8Array | readonly Uint8Array[] | Resource
 
-/** Entry of a response. `about`: compartments of the resource, for the audit record; they are not written to the JSON. */
+/**
+ * Entry of a response. `more`: members of the entry that follow the resource, such as `search`. `about`: compartments of the resource, for
+ * the audit record; they are not written to the JSON.
+ */
 export type BundleEntry = {
   readonly fullUrl?: string
   readonly resource?: EntryResource
@@ -28,13 +31,16 @@ export const isBundlePage = (body: unknown): body is BundlePage => (body as Bund
 const isBytes = (resource: BundleEntry['resource']): resource is Uint8Array | readonly Uint8Array[] =>
   resource instanceof Uint8Array || Array.isArray(resource)
 
-/** Returns the size in bytes. A tree counts as 0, because it is not serialized yet. */
+/** Returns the size in bytes of a resource that is available as bytes. Returns 0 for a tree, which is not serialized yet. */
 export function byteSizeOf(resource: BundleEntry['resource']): number {
   if (!isBytes(resource)) return 0
   return resource instanceof Uint8Array ? resource.length : resource.reduce((sum, { length }) => sum + length, 0)
 }
 
-/** Characters of pending text at which a chunk is emitted. */
+/**
+ * Minimum length of the collected text, in UTF-16 code units, at which it is yielded as a chunk of its own. Shorter text waits for the next
+ * entry.
+ */
 const LONG_TEXT = 65_536
 
 /** Yields the JSON of the page in chunks, so that a large page is never serialized in one step. */
@@ -66,7 +72,7 @@ const headOf = ({ type, total, link }: BundlePage): Resource => ({
   ...(link.length === 0 ? {} : { link }),
 })
 
-/** Returns the JSON of an entry before and after its resource. */
+/** Returns the JSON text of an entry before and after its resource. The resource itself is yielded as bytes. */
 function aroundResource({ fullUrl, more }: BundleEntry): readonly [string, string] {
   const members = more === undefined ? '' : writeJson(more).slice(1, -1)
   return [
@@ -75,14 +81,14 @@ function aroundResource({ fullUrl, more }: BundleEntry): readonly [string, strin
   ]
 }
 
-/** Returns an entry as a tree. Its resource is a tree or absent. */
+/** Returns an entry as a tree. Accepts an entry whose resource is a tree or absent; does not accept bytes. */
 const entryTree = ({ fullUrl, resource, more }: BundleEntry): Element => ({
   ...(fullUrl === undefined ? {} : { fullUrl }),
   ...(resource === undefined ? {} : { resource }),
   ...more,
 })
 
-/** Returns the resource of an entry as a tree. Bytes are parsed. */
+/** Returns the resource of an entry as a tree, parsed if it consists of bytes. */
 export function entryResourceOf(resource: EntryResource): Resource {
   if (!isBytes(resource)) return resource
   return parseJsonBytes(resource instanceof Uint8Array ? resource : Buffer.concat(resource)) as Resource

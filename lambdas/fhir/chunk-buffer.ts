@@ -3,7 +3,9 @@
  * object per byte.
  */
 
-/** Sizes in bytes. A chunk of at least `SMALL` is stored without a copy; smaller chunks are copied into a block. */
+/**
+ * Minimum bytes of a chunk that is stored without a copy. Smaller chunks are copied into a shared block, except the first chunk of a body.
+ */
 const SMALL = 16_384
 const SMALLEST_BLOCK = 1_024
 const LARGEST_BLOCK = 65_536
@@ -12,7 +14,7 @@ const NOTHING = Buffer.alloc(0)
 
 export class ChunkBuffer {
   readonly #parts: Uint8Array[] = []
-  /** Block that collects small chunks. */
+  /** Current block for small chunks. Its first `#filled` bytes are in use. */
   #block = NOTHING
   #filled = 0
   #size = 0
@@ -36,7 +38,7 @@ export class ChunkBuffer {
     this.#fill(chunk)
   }
 
-  /** Returns a short body in one piece. A long body stays in its chunks, to avoid a copy. */
+  /** Returns a body of up to 64 KiB in one piece. A longer body stays in its chunks, to avoid a copy. */
   pieces(): readonly Uint8Array[] {
     return this.#size <= LARGEST_BLOCK ? [this.bytes()] : this.#filledParts()
   }

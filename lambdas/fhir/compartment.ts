@@ -5,16 +5,16 @@ import type { Element, Resource } from './resource.ts'
 import { resourceTypes } from './resource-types.ts'
 
 /**
- * Paths of the references that put a resource into a compartment, by resource type. `compartments`: compartment types that they may refer
- * to.
+ * Paths of the references that put a resource into a compartment, by resource type. `compartments`: types of the compartments that a
+ * reference at this path can name.
  */
 export type CompartmentPaths = Readonly<
   Record<string, readonly { readonly path: readonly string[]; readonly compartments: readonly string[] }[]>
 >
 
 /**
- * Returns the compartments of a resource (`Patient/1`, `Encounter/2`), each once. A resource of the five compartment types is in its own
- * compartment too. References to other servers do not count.
+ * Returns the compartments of a resource (`Patient/1`, `Encounter/2`), each once. A Patient, Encounter, Device, Practitioner or
+ * RelatedPerson with an id is in its own compartment too. References to other servers are ignored.
  */
 export function compartmentsOf(resource: Resource, bases: BaseUrls = {}): readonly string[] {
   const found: string[] = []
@@ -24,7 +24,7 @@ export function compartmentsOf(resource: Resource, bases: BaseUrls = {}): readon
     if (name !== undefined) found.push(name)
   }
   for (const { path, compartments } of PATHS.get(resource.resourceType) ?? []) collect(resource, path, 0, compartments, add)
-  // Most resources are in two or three compartments; a Group may be in thousands.
+  // Create a Set only for long lists: most resources are in two or three compartments, but a Group may be in thousands.
   return found.length <= 4 ? found.filter((key, i) => found.indexOf(key) === i) : [...new Set(found)]
 }
 
@@ -58,7 +58,10 @@ function collect(focus: unknown, path: readonly string[], at: number, compartmen
   }
 }
 
-/** Returns `Type/id` if the type is one of the compartments. Indexing and includes interpret the reference in the same way. */
+/**
+ * Returns the target of a relative reference as `Type/id`, or undefined if its type is none of the compartments. Reference search
+ * parameters use the same pattern.
+ */
 function nameIn(reference: string, compartments: readonly string[]): string | undefined {
   const [, type = '', id] = RELATIVE_REFERENCE.exec(reference) ?? []
   return compartments.includes(type) ? `${type}/${id}` : undefined

@@ -6,11 +6,11 @@ export type DateRange = { readonly low: number; readonly high: number }
 
 const FORM = /^\d{4}(?:-\d\d(?:-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?)?)?$/
 
-/** Offsets in the text at which the parts of YYYY-MM-DDThh:mm:ss.fff begin, each after a separator. */
+/** Index in `YYYY-MM-DDThh:mm:ss.fff` at which each part after the year begins. */
 const [MONTH, DAY, HOUR, MINUTE, SECOND, FRACTION] = [5, 8, 11, 14, 17, 20] as const
 
 /**
- * Returns the range of a date, dateTime or instant, or undefined for any other text. Minutes without seconds are valid, as in searches.
+ * Returns the range of a date, dateTime or instant, or undefined for any other text. A time without seconds is valid, as in searches.
  * `timeZone`: IANA name of the zone for values without an offset; UTC if absent.
  */
 export function parseDateRange(text: string, timeZone?: string): DateRange | undefined {
@@ -41,21 +41,23 @@ function momentRange(text: string, year: number, month: number, day: number, tim
   return { low: exact, high: exact + Math.max(1, 10 ** (3 + FRACTION - end)) }
 }
 
-/** Returns the index at which the offset begins, or the length of the text if there is none. */
+/** Returns the index at which the time zone offset (`Z`, `+01:00`) begins, or the length of the text if there is none. */
 function endOfTime(text: string): number {
   if (text.endsWith('Z')) return text.length - 1
   const sign = text.at(-'+hh:mm'.length)
   return sign === '+' || sign === '-' ? text.length - '+hh:mm'.length : text.length
 }
 
-/** Whether the offset at `at` is valid: absent, `Z`, or at most 14 hours. https://hl7.org/fhir/R4/datatypes.html#dateTime */
+/**
+ * Whether the time zone offset at index `at` is valid: absent, `Z`, or at most 14 hours. https://hl7.org/fhir/R4/datatypes.html#dateTime
+ */
 function isOffset(text: string, at: number): boolean {
   if (at === text.length || text[at] === 'Z') return true
   const [hours, minutes] = [twoDigits(text, at + 1), twoDigits(text, at + 4)]
   return minutes < 60 && hours * 60 + minutes <= 14 * 60
 }
 
-/** Returns the offset at `at` in milliseconds east of UTC. */
+/** Returns the time zone offset at index `at` in milliseconds. Zones east of UTC are positive. */
 function offsetAt(text: string, at: number): number {
   if (text[at] === 'Z') return 0
   return (text[at] === '-' ? -1 : 1) * (twoDigits(text, at + 1) * 60 + twoDigits(text, at + 4)) * 60_000
@@ -64,7 +66,7 @@ function offsetAt(text: string, at: number): number {
 const ZERO = 48
 const twoDigits = (text: string, at: number): number => (text.charCodeAt(at) - ZERO) * 10 + text.charCodeAt(at + 1) - ZERO
 
-/** Returns milliseconds since 1970. Date.UTC maps the years 0 to 99 to 1900 to 1999; setUTCFullYear does not. */
+/** Returns milliseconds since 1970. `month`: 0 to 11. Date.UTC maps the years 0 to 99 to 1900 to 1999; setUTCFullYear does not. */
 function utc(year: number, month: number, day = 1, hour = 0, minute = 0, second = 0): number {
   if (year > 99) return Date.UTC(year, month, day, hour, minute, second)
   return new Date(Date.UTC(2000, month, day, hour, minute, second)).setUTCFullYear(year, month, day)

@@ -15,9 +15,9 @@ type Paths = {
 }
 
 /**
- * Returns a function that applies the patch to a resource, which it changes. The function throws FhirError 400 for an operation without a
- * required part, and 422 for one that does not apply. Both errors name the operation. It throws TooCostly if the patch exceeds the work
- * budget.
+ * Returns a function that applies the patch to a resource, which it changes. The function throws FhirError 400 for a malformed operation
+ * and 422 for one that does not apply, with its location. It throws FhirError 422 without location if elements nest too deep. It throws
+ * TooCostly if the patch exceeds the work budget.
  */
 export async function compileFhirPathPatch(
   operations: readonly FhirPathPatchOperation[],
@@ -37,13 +37,13 @@ export async function compileFhirPathPatch(
   }
 }
 
-/** Parts of an operation by name. The value of a part is in its value[x]. */
+/** Parts of an operation by name. The part `value` holds value[x], a resource or nested parts. Other parts hold value[x]. */
 type Parts = ReadonlyMap<string, Element>
 
 /** Operation of a patch. `at`: its location in the patch, for errors. */
 export type FhirPathPatchOperation = { readonly type: string; readonly path: string; readonly parts: Parts; readonly at: string }
 
-/** Parses the operations of a patch. Needs no resource. Throws FhirError 400 with the location of a malformed operation. */
+/** Parses the operations of a patch, without a resource. Throws FhirError 400 with the location of a malformed operation. */
 export function readFhirPathPatch({ parameter }: Element): readonly FhirPathPatchOperation[] {
   if (parameter === undefined) return []
   if (!Array.isArray(parameter)) throw fhirError(400, 'structure', 'The operations of a FHIRPath Patch are a list', 'Parameters.parameter')
@@ -123,7 +123,7 @@ function remove(locations: readonly ElementLocation[], at: string): void {
   removeAt(location)
 }
 
-/** Removes an element, and each parent that becomes empty. */
+/** Removes an element, and each parent that becomes empty, because FHIR has no empty elements. */
 function removeAt({ holder, member, index, parent }: ElementLocation): void {
   if (holder === undefined) return
   if (index === undefined) {
@@ -133,7 +133,10 @@ function removeAt({ holder, member, index, parent }: ElementLocation): void {
   if (parent !== undefined && Object.keys(holder).length === 0) removeEmpty(parent, holder)
 }
 
-/** Removes an empty object. `empty`: the element itself, or the companion of a primitive, which holds its id and extensions. */
+/**
+ * Removes an empty object at a location. `empty`: the value of the element, or the companion of a primitive, which holds its id and
+ * extensions.
+ */
 function removeEmpty(location: ElementLocation, empty: Record<string, unknown>): void {
   const { holder, member, index, value } = location
   if (value === empty || value === undefined || value === null) removeAt(location)
@@ -156,8 +159,8 @@ function move({ holder, member }: ElementList, parts: Parts, at: string): void {
 }
 
 /**
- * Changes a list and its companion list, which holds the ids and extensions of primitives. Both keep the same order and length. A list with
- * only null items is removed.
+ * Applies `change` to a list and to its companion list, which holds the ids and extensions of primitives. Both keep the same order and
+ * length. Deletes a list that is empty or has only null items. `isBeside`: true for the companion list.
  */
 function rearrange(
   holder: Record<string, unknown>,
@@ -182,7 +185,7 @@ const itemsOf = (holder: Readonly<Record<string, unknown>>, member: string): rea
 
 /**
  * Returns the JSON member of the element `name`. For a choice, returns the form that matches the type of the value. Throws FhirError 422 if
- * there is none.
+ * the type has no such element or form.
  */
 function memberFor(paths: Paths, type: string, name: string, value: Element, at: string): ReturnType<Paths['membersNamed']>[number] {
   const forms = paths.membersNamed(type, name)
@@ -195,8 +198,8 @@ function memberFor(paths: Paths, type: string, name: string, value: Element, at:
 const valueKey = (part: Element): string | undefined => Object.keys(part).find((key) => key.startsWith('value') && key !== 'value')
 
 /**
- * Returns a copy of a value: its value[x], its resource, or an object built from its parts. Parts describe elements without a type name,
- * such as backbone elements.
+ * Returns a copy of a value: its value[x], its resource, or an object built from its nested parts. Nested parts describe elements that
+ * value[x] cannot hold, such as backbone elements. Throws FhirError 400 if the value has none of these.
  */
 function contentOf(paths: Paths, part: Element, type: string, at: string): unknown {
   const key = valueKey(part)

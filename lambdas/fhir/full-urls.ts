@@ -1,16 +1,16 @@
 /** Resolution of references between the entries of a Bundle. https://hl7.org/fhir/R4/bundle.html#references */
 import { RELATIVE_REFERENCE } from './references.ts'
 
-/** Entry of a Bundle, with the version that its own meta names. */
+/** Entry of a Bundle. `version`: `meta.versionId` of its resource; undefined if absent. */
 export type VersionedEntry = { readonly version: string | undefined }
 
-/** Entry that a reference resolves to. `version`: version that the reference names. */
+/** Entry that a reference resolves to. `version`: version that the reference names; undefined if it names none. */
 export type ReferencedEntry<T> = { readonly entry: T; readonly version: string | undefined }
 
 /**
- * Returns a function that resolves a reference by fullUrl. `entries`: entries by fullUrl. `from`: fullUrl of the entry with the reference.
- * If `from` has a server base, a relative reference is relative to that base. A reference to a version other than the one in the entry's
- * own meta is not resolved.
+ * Returns a function that resolves a reference to an entry, or to undefined. `entries`: entries by fullUrl. `from`: fullUrl of the entry
+ * with the reference. If `from` is `BASE/Type/id`, a relative reference is also resolved against BASE. A reference that names a version
+ * resolves only to an entry with that version, or without any.
  */
 export function fullUrlResolver<T extends VersionedEntry>(
   entries: ReadonlyMap<string, T | undefined>,

@@ -11,7 +11,7 @@ export type JsonPatchOperation =
   | { readonly op: 'copy' | 'move'; readonly path: string; readonly from: string }
   | { readonly op: 'remove'; readonly path: string }
 
-/** Parses the operations of a patch. Needs no resource. Throws FhirError 400 with the location of a malformed operation. */
+/** Parses the operations of a patch, without a resource. Throws FhirError 400 with the location of a malformed operation. */
 export const readJsonPatch = (document: readonly unknown[]): readonly JsonPatchOperation[] => document.map(readOperation)
 
 function readOperation(operation: unknown, i: number): JsonPatchOperation {
@@ -35,8 +35,8 @@ function pointerOf(operation: Element, name: 'path' | 'from', i: number): string
 }
 
 /**
- * Applies the operations to `resource`, which it changes, and returns the result. Throws FhirError 422, which names the operation, if one
- * does not apply. Throws TooCostly if the added values exceed the work budget.
+ * Applies the operations to `resource`, which it changes, and returns the result. Throws FhirError 422 if an operation does not apply or
+ * nests elements too deep. Throws TooCostly if the added values exceed the work budget.
  */
 export function applyJsonPatch(resource: Resource, operations: readonly JsonPatchOperation[], work: WorkBudget): unknown {
   let tree: unknown = resource
@@ -60,8 +60,9 @@ function apply(tree: unknown, operation: JsonPatchOperation, i: number, work: Wo
 }
 
 /**
- * Returns the operation with a copy of the value that it places. Later operations may change that value, and after a concurrent write the
- * patch is applied again. A `copy` becomes an `add`, as the RFC defines it. https://www.rfc-editor.org/rfc/rfc6902#section-4.5
+ * Checks the pointers of an operation, and returns it with a copy of the value that it places. Later operations may change that value, and
+ * after a concurrent write the patch is applied again. A `copy` becomes an `add`, as the RFC defines it.
+ * https://www.rfc-editor.org/rfc/rfc6902#section-4.5
  */
 function placing(tree: unknown, operation: JsonPatchOperation, i: number, work: WorkBudget): JsonPatchOperation {
   const { op, path } = operation
@@ -79,7 +80,10 @@ function checkTest(tree: unknown, { path, value }: { readonly path: string; read
     throw fhirError(422, 'processing', `The test of operation ${i} does not hold${at(path)}`, `[${i}].path`)
 }
 
-/** Returns the value at a JSON Pointer. Throws FhirError 422 if there is none. https://www.rfc-editor.org/rfc/rfc6901 */
+/**
+ * Returns the value at a JSON Pointer. Throws FhirError 422 if there is none. `name`: member of the operation that holds the pointer, for
+ * the error. https://www.rfc-editor.org/rfc/rfc6901
+ */
 function valueAt(tree: unknown, pointer: string, i: number, name: 'path' | 'from'): unknown {
   let node = tree
   for (const step of pointer.split('/').slice(1)) {
@@ -132,6 +136,7 @@ const leadsNowhere = (i: number, pointer: string, member: 'path' | 'from'): Fhir
   fhirError(422, 'processing', `Operation ${i} of the patch does not apply: its ${member} leads nowhere${at(pointer)}`, `[${i}].${member}`)
 
 /**
- * Returns a pointer for a message if it consists of element names and indexes. Any other pointer may hold clinical content and is left out.
+ * Returns ` (POINTER)` for a message if the pointer consists of element names and indexes. Returns an empty text for any other pointer,
+ * which may hold clinical content.
  */
 const at = (pointer: string): string => (/^(?:\/(?:\w{1,64}|-)){1,30}$/.test(pointer) ? ` (${pointer})` : '')

@@ -8,12 +8,12 @@
 import { findJsonFault } from './json-fault.ts'
 import { fhirError } from './outcome.ts'
 
-/** Maximum nesting of objects and arrays. Deeper bodies are answered 400. */
+/** Maximum nesting of objects and arrays. Deeper bodies are rejected with 400. */
 export const MAX_JSON_DEPTH = 64
 
 /**
  * Returns the tree of a JSON text. Throws FhirError 400 with line and column for invalid JSON, duplicate keys and `__proto__`. Also throws
- * FhirError 400 for U+0000, and for a text that is deeper, wider or denser than any resource.
+ * FhirError 400 for U+0000, and for texts beyond the limits on depth, properties, objects and decimals.
  */
 export function parseJson(text: string): unknown {
   const scanned = scan(text)
@@ -30,13 +30,20 @@ export function parseJson(text: string): unknown {
   return tree
 }
 
-/** Maximum properties of an object: several times as many as any element has. JSON.parse takes a second for a million properties. */
+/**
+ * Maximum properties of one object. More are rejected with 400. No FHIR element has nearly as many, and JSON.parse takes a second for a
+ * million.
+ */
 const WIDEST = 1_000
-/** Minimum characters per object or array, on average. Up to `SHORT` objects and arrays are always accepted. */
+/**
+ * Minimum average characters per object or array. Texts with fewer are rejected with 400, unless they have at most `SHORT` objects and
+ * arrays.
+ */
 const SHORTEST = 5
 const SHORT = 1_000
 /**
- * Minimum characters per preserved decimal, on average, with the element that holds it: `{"value":1.0}`. Up to `SHORT` are always accepted.
+ * Minimum average characters per preserved decimal, with the element that holds it: `{"value":1.0}`. Texts with fewer are rejected with
+ * 400, unless they have at most `SHORT` such decimals.
  */
 const SHORTEST_DECIMAL = 10
 
@@ -96,8 +103,8 @@ const ZERO = 48
 const NINE = 57
 
 /**
- * Scans the text once: counts members, objects and arrays, measures the depth and marks the numbers that must keep their text. Throws
- * FhirError 400 for more preserved decimals than a resource can have.
+ * Scans the text once: counts members, objects and arrays, and measures the depth. Turns numbers that must keep their text into strings.
+ * Throws FhirError 400 for more preserved decimals than a resource can have.
  */
 function scan(text: string): Scan {
   let members = 0
@@ -105,7 +112,7 @@ function scan(text: string): Scan {
   let depth = 0
   let deepest = 0
   let widest = 0
-  /** Members of the open object at each depth. Deeper texts are rejected after the scan. */
+  /** Members so far of the open object at each depth, up to the maximum depth. Deeper texts are rejected after the scan. */
   const widths = new Int32Array(MAX_JSON_DEPTH + 1)
   let out = ''
   let copied = 0
@@ -155,7 +162,9 @@ function endOfNumber(text: string, start: number): number {
   return end
 }
 
-/** Whether a colon follows the number, as after a property name. Such a name lacks its quotes, and JSON.parse must still reject it. */
+/**
+ * Whether a colon follows the number, as after a property name without quotes. Such a number stays as it is, so that JSON.parse rejects it.
+ */
 function isName(text: string, end: number): boolean {
   let next = end
   while (' \t\n\r'.includes(text.charAt(next)) && next < text.length) next++
@@ -163,8 +172,8 @@ function isName(text: string, end: number): boolean {
 }
 
 /**
- * Whether a number has the most common form, which keeps its text. It has at most 15 characters and no sign or exponent. It has no leading
- * zero, and no trailing zero after a point.
+ * Whether a number has the most common form, in which a double keeps its text: at most 15 characters, no sign or exponent, no leading zero,
+ * and no trailing zero after a point. A fast check before `losesText`.
  */
 function isPlain(text: string, start: number, end: number): boolean {
   if (end - start > 15 || text.charCodeAt(start) === ZERO) return false
@@ -179,7 +188,7 @@ function isPlain(text: string, start: number, end: number): boolean {
 
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
-/** Whether a double would change the text of a number. Malformed tokens are left for JSON.parse to reject. */
+/** Whether a double would change the text of a number. False for malformed numbers, which JSON.parse rejects. */
 const losesText = (token: string): boolean => String(Number(token)) !== token && NUMBER.test(token)
 
 /**

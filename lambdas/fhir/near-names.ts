@@ -1,7 +1,7 @@
 /** Suggestions for misspelled names. */
 
 /**
- * Returns up to three similar names, the most similar first. They differ from the text in at most a third of its letters, or in one letter.
+ * Returns up to three similar names, the most similar first. At most a third of the letters differ, or one letter. Letter case is ignored.
  */
 export function findNearNames(text: string, names: Iterable<string>): readonly string[] {
   const maxDistance = Math.max(1, Math.floor(text.length / 3))
@@ -13,13 +13,13 @@ export function findNearNames(text: string, names: Iterable<string>): readonly s
     .map(([name]) => name)
 }
 
-/** Returns a question that suggests similar names, or an empty text if there are none. */
+/** Returns a text to append to a message, which suggests similar names. Empty if there are none. */
 export const suggestNames = (text: string, names: Iterable<string>): string => {
   const near = text.length > LONGEST ? [] : findNearNames(text, names)
   return near.length === 0 ? '' : `. Did you mean ${near.join(' or ')}?`
 }
 
-/** Maximum characters of a name that gets suggestions. Each character costs time. */
+/** Maximum characters of a misspelled name. Longer names get no suggestions, because each character costs time. */
 const LONGEST = 64
 
 /** Returns the number of insertions, deletions, replacements and swaps of neighbours between two texts (optimal string alignment). */

@@ -1,9 +1,11 @@
-/** Indented JSON with two spaces per level, as JSON.stringify writes it. It is created from bytes in chunks, without a tree. */
+/**
+ * Indented JSON with two spaces per level, as JSON.stringify writes it, and a line end. It is created from bytes in chunks, without a tree.
+ */
 
 const [QUOTE, BACKSLASH, COMMA, COLON, SPACE, LINE] = [0x22, 0x5c, 0x2c, 0x3a, 0x20, 0x0a]
 const [BRACE, BRACKET, CLOSING_BRACE, CLOSING_BRACKET] = [0x7b, 0x5b, 0x7d, 0x5d]
 
-/** Size of a chunk in bytes. */
+/** Approximate size of a chunk in bytes. */
 const SIZE = 65_536
 
 export function* indentJson(parts: Iterable<Uint8Array>): Generator<Uint8Array, void> {
@@ -26,10 +28,10 @@ class Indenter {
   /** Whether an object or array was opened and has no content yet. */
   #isOpen = false
 
-  /** Processes bytes from `at` on while the chunk has room. Returns the index of the first byte that is left. */
+  /** Processes bytes from index `at` on while the chunk has room. Returns the index of the first byte that is not processed. */
   take(part: Uint8Array, at: number): number {
     for (let i = at; i < part.length; i++) {
-      // Leave room for the longest output of one byte.
+      // Stop if the chunk has no room for the longest output of one byte.
       if (this.#length + 2 * this.#depth + 5 > this.#out.length) return i
       if (this.#isText) this.#text(part[i]!)
       else this.#structure(part[i]!)

@@ -2,7 +2,7 @@
 import { isElement, type Resource } from './resource.ts'
 import { isResourceType } from './resource-types.ts'
 
-/** Returns another text for a reference, or undefined to leave it unchanged. */
+/** Returns the text to put in place of a reference or link, or undefined to leave it unchanged. */
 type Replace = (reference: string) => string | undefined
 
 /**
@@ -29,7 +29,7 @@ export function conditionalReferencesOf(resource: Resource | undefined): readonl
 
 export const isConditionalReference = (reference: string): boolean => reference.includes('?') && /^[A-Z][A-Za-z]*\?/.test(reference)
 
-/** Returns `Type/id` and the path of every reference to a resource of this server. */
+/** Returns `Type/id` and the path of every reference to a resource of this server, relative or with a base URL of this server. */
 export function localReferencesOf(resource: Resource, bases: BaseUrls): readonly { readonly reference: string; readonly path: string }[] {
   const found: { readonly reference: string; readonly path: string }[] = []
   visitTexts(resource, resource.resourceType, (name, text, path) => {
@@ -39,7 +39,7 @@ export function localReferencesOf(resource: Resource, bases: BaseUrls): readonly
   return found
 }
 
-/** Returns the path of the first element with this text, such as `Observation.subject.reference`. */
+/** Returns the FHIRPath of the first element with this text, such as `Observation.subject.reference`, or undefined if there is none. */
 export function referenceLocationOf(resource: Resource, reference: string): string | undefined {
   let location: string | undefined
   visitTexts(resource, resource.resourceType, (_, text, path) => {
@@ -63,7 +63,7 @@ export const RELATIVE_REFERENCE = /^([A-Z][A-Za-z]*)\/([A-Za-z0-9\-.]{1,64})(?:\
 /** Base URLs of this server, each without a trailing slash. A URL with any of them belongs to this server. */
 export type BaseUrls = { readonly baseUrl?: string; readonly otherBases?: readonly string[] }
 
-/** Returns the base URL at the start of a URL. Returns undefined if the URL is relative or belongs to another server. */
+/** Returns the base URL of this server with which a URL begins. Returns undefined if the URL is relative or belongs to another server. */
 export const baseUrlOf = (url: string, { baseUrl, otherBases }: BaseUrls): string | undefined =>
   isOwnBase(baseUrl, url) ? baseUrl : otherBases?.find((base) => isOwnBase(base, url))
 
@@ -82,12 +82,15 @@ export function toLocalReference(text: string, bases: BaseUrls): string | undefi
   return isResourceType(type) ? `${type}/${id}` : undefined
 }
 
-/** JSON before a reference. This server writes its bodies without white space and without needless escapes. */
+/**
+ * JSON text before a reference. It is always the same, because this server writes bodies without white space and without needless escapes.
+ */
 const MEMBER = '"reference":"'
 
 /**
- * Returns every reference of a resource that this server wrote, possibly with duplicates. Does not parse: it finds each member named
- * `reference`. Inside a string, backslashes would precede the quotes. `text`: the bytes of the resource, one character each.
+ * Returns every reference in the JSON of a resource that this server wrote, possibly with duplicates. Searches for members named
+ * `reference` without parsing. A string value cannot match, because its quotes have backslashes. `text`: bytes of the JSON, one character
+ * per byte.
  */
 export function scanReferences(text: string): readonly string[] {
   const found: string[] = []
@@ -134,8 +137,8 @@ function walkItems(items: readonly unknown[], replacing: Replacing): readonly un
 }
 
 /**
- * Returns the text with another reference or other links. Elements of type Reference, uri and url can hold a reference, and a narrative can
- * hold links. Canonicals and the `url` of the resource itself stay unchanged.
+ * Returns the text with another reference or other links. References are replaced in `reference`, `valueUri` and `valueUrl`, and in a `url`
+ * that is a URN, except the `url` of the resource itself. Links are replaced in a narrative. Canonicals stay unchanged.
  */
 function replaced(name: string, value: string, isResource: boolean, { replace, replaceLink }: Replacing): string {
   if (name === 'div') return replaceLink === undefined ? value : replaceLinks(value, replaceLink)
@@ -148,7 +151,7 @@ const LINK = /(\s(?:href|src)\s*=\s*)("[^"]*"|'[^']*')/g
 
 export const hasLinks = (narrative: string): boolean => narrative.search(LINK) !== -1
 
-/** Returns a narrative with other targets of its links and images. https://hl7.org/fhir/R4/http.html#trules */
+/** Returns a narrative in which `replace` changes the targets of links and images. https://hl7.org/fhir/R4/http.html#trules */
 export const replaceLinks = (narrative: string, replace: Replace): string =>
   narrative.replace(LINK, (attribute, name: string, quoted: string) => {
     const to = replace(quoted.slice(1, -1))

@@ -1,4 +1,6 @@
-/** FHIR resource as a plain tree, as json.ts parses it. https://hl7.org/fhir/R4/resource.html */
+/**
+ * Object in the tree of a FHIR resource, as json.ts parses it: a resource, an element or a data type. https://hl7.org/fhir/R4/resource.html
+ */
 
 export type Element = { readonly [name: string]: unknown }
 
@@ -6,7 +8,10 @@ export type Meta = Element & { readonly versionId?: string; readonly lastUpdated
 
 export type Resource = Element & { readonly resourceType: string; readonly id?: string; readonly meta?: Meta }
 
-/** Whether a text is a resource id that a URL path can name. `.` and `..` are not. */
+/**
+ * Whether a text is a resource id that a URL path can contain. `.` and `..` are excluded, because a URL path resolves them to other
+ * segments.
+ */
 export const isId = (text: string): boolean => isIdText(text) && text !== '.' && text !== '..'
 
 /** Whether a text has the format of an id. https://hl7.org/fhir/R4/datatypes.html#id. A pattern that counts to 64 takes twice as long. */

@@ -4,18 +4,20 @@
 import summaries from './definitions/summaries.json' with { type: 'json' }
 import { type Element, isElement, type Resource } from './resource.ts'
 
-/** Rule for an included element. `true`: it is included with all its content; a text: name of the definition for its content. */
+/** Rule for an included element. `true`: all its content is included. A text names the definition that selects its content. */
 type Inclusion = true | string
 type Definition = {
   readonly summary: ReadonlyMap<string, Inclusion>
   readonly mandatory: ReadonlySet<string>
-  /** Choice of each form, such as `value` for `valueString`. */
+  /** Name of the choice by each of its forms, such as `value` by `valueString`. */
   readonly choices: ReadonlyMap<string, string>
-  /** Elements that are not listed above and are not in every resource. */
+  /** Elements of the resource that are not in `summary` or `choices` and that not every resource has. */
   readonly others: ReadonlySet<string>
 }
 
-/** Definitions as search-mappings/generate/summaries.ts writes them. Only resources have `choices` and `others`. */
+/**
+ * Definitions as search-mappings/generate/summaries.ts writes them: words separated by spaces. Only resources have `choices` and `others`.
+ */
 type Texts = { readonly summary: string; readonly choices?: string; readonly others?: string }
 
 const TEXTS: Readonly<Record<string, Texts>> = summaries
@@ -25,8 +27,8 @@ const cache = new Map<string, Definition>()
 const SUBSETTED = { system: 'http://terminology.hl7.org/CodeSystem/v3-ObservationValue', code: 'SUBSETTED' }
 
 /**
- * Returns a part of the resource. `true`: summary elements and mandatory elements; `text`: narrative and mandatory elements; `data`: all
- * but the narrative.
+ * Returns a part of the resource, tagged SUBSETTED. `true`: summary elements and mandatory elements. `text`: narrative and mandatory
+ * elements. `data`: all but the narrative.
  */
 export function selectSummary(resource: Resource, summary: 'true' | 'text' | 'data'): Resource {
   const { summary: own, mandatory } = definitionOf(resource.resourceType)
@@ -41,20 +43,23 @@ export function selectSummary(resource: Resource, summary: 'true' | 'text' | 'da
 }
 
 /**
- * Returns the named root elements (`name` or `Patient.name`) and the mandatory elements. `value` and `value[x]` select each form of
- * value[x].
+ * Returns the named root elements (`name` or `Patient.name`) and the mandatory elements, tagged SUBSETTED. `value` and `value[x]` select
+ * each form of value[x].
  */
 export function selectElements(resource: Resource, elements: readonly string[]): Resource {
   const { resourceType } = resource
   const { mandatory, choices } = definitionOf(resourceType)
   const own = elements.map(parseSelection).flatMap(({ type, name }) => (type === undefined || type === resourceType ? [name] : []))
-  // No name applies to this type, so the resource stays whole.
+  // The resource stays whole if no name applies to its type.
   if (own.length === 0) return resource
   const selected = new Set([...own, ...mandatory])
   return subsetted(resource, (name) => (selected.has(name) || selected.has(choices.get(name) ?? name) ? true : undefined))
 }
 
-/** Whether a name, written as for `selectElements`, is a root element. `type`: type that must have the element; absent: any type. */
+/**
+ * Whether a name is a root element. `element`: name, optionally with a type: `name` or `Patient.name`. `type`: type that must have the
+ * element; absent: any type.
+ */
 export function isRootElement(element: string, type?: string): boolean {
   const selection = parseSelection(element)
   const resourceType = selection.type ?? type
@@ -69,7 +74,7 @@ function isElementOf(type: string, name: string): boolean {
   return isOwn || ALWAYS.has(name) || COMMON_ELEMENTS.has(name)
 }
 
-/** Elements of every DomainResource. https://hl7.org/fhir/R4/domainresource.html */
+/** Elements of every DomainResource, besides those of every resource. https://hl7.org/fhir/R4/domainresource.html */
 const COMMON_ELEMENTS: ReadonlySet<string> = new Set(['language', 'text', 'contained', 'extension', 'modifierExtension'])
 
 function parseSelection(element: string): { readonly type?: string; readonly name: string } {
@@ -89,7 +94,8 @@ function parsed(type: string): Definition {
   const mandatory = words.filter((word) => word.startsWith('!')).map((word) => parseWord(word)[0])
   return {
     summary: new Map([...words.map(parseWord), ...(others === undefined ? [] : [IMPLICIT_RULES])]),
-    // Rule cpb-14 requires the implementation of an instance. https://hl7.org/fhir/R4/capabilitystatement.html
+    // Include `implementation`, which rule cpb-14 requires if the statement is about an instance.
+    // https://hl7.org/fhir/R4/capabilitystatement.html
     mandatory: new Set([...mandatory, ...(type === 'CapabilityStatement' ? ['implementation'] : [])]),
     choices: new Map(wordsOf(choices).flatMap(formsOf)),
     others: new Set(wordsOf(others)),
@@ -102,13 +108,16 @@ const IMPLICIT_RULES: [string, Inclusion] = ['implicitRules', true]
 
 const wordsOf = (text = ''): readonly string[] => (text === '' ? [] : text.split(' '))
 
-/** Reads an element: `status`, `!content:DocumentReference.content`. */
+/**
+ * Parses an element: `status`, or `!content:DocumentReference.content`. `!` marks a mandatory element. The definition for its content
+ * follows the colon.
+ */
 function parseWord(word: string): [string, Inclusion] {
   const [name = '', definition = true] = word.replace('!', '').split(':', 2)
   return [name, definition]
 }
 
-/** Reads a choice with its forms: `value:Quantity,String`. */
+/** Parses a choice: `value:Quantity,String`. Returns each form with the choice: `valueQuantity`, `value`. */
 function formsOf(word: string): readonly [string, string][] {
   const [choice = '', forms = ''] = word.split(':', 2)
   return forms.split(',').map((form) => [`${choice}${form}`, choice])
@@ -125,8 +134,8 @@ function subsetted(resource: Resource, keep: (name: string) => Inclusion | undef
 }
 
 /**
- * Returns the contained resources that the included elements refer to, directly or through other contained resources.
- * https://hl7.org/fhir/R4/references.html#contained
+ * Returns a member `contained` with the contained resources that the included elements refer to, directly or through others. Returns an
+ * empty object if there are none. https://hl7.org/fhir/R4/references.html#contained
  */
 function containedOf(result: Element, contained: unknown): Element {
   if (!Array.isArray(contained)) return {}
@@ -140,7 +149,7 @@ function containedOf(result: Element, contained: unknown): Element {
   return included.length === 0 ? {} : { contained: included }
 }
 
-/** Yields each text that can refer to a contained resource: a reference or a canonical. */
+/** Yields each text that begins with `#`, as references and canonicals of contained resources do. */
 function* fragmentsIn(value: unknown): Generator<string, void> {
   if (typeof value === 'string' && value.startsWith('#')) yield value
   else if (Array.isArray(value)) for (const item of value) yield* fragmentsIn(item)
@@ -161,7 +170,7 @@ function reduced(element: Element, keep: (name: string) => Inclusion | undefined
 const partsOf = (items: readonly unknown[], definition: string): readonly unknown[] =>
   items.map((item) => below(item, definition)).filter((part) => !isEmpty(part))
 
-/** Whether nothing is left of a value. FHIR has no empty elements. https://hl7.org/fhir/R4/element.html#Element (ele-1) */
+/** Whether a value is an empty object or list. FHIR has no empty elements. https://hl7.org/fhir/R4/element.html#Element (ele-1) */
 const isEmpty = (value: unknown): boolean =>
   Array.isArray(value) ? value.length === 0 : isElement(value) && Object.keys(value).length === 0
 

@@ -4,7 +4,7 @@
 const UTC = 'UTC'
 
 const FORMATS = new Map<string, Intl.DateTimeFormat>()
-/** Quarter of an hour in milliseconds. Offsets change only at quarters of an hour. */
+/** Quarter of an hour in milliseconds. Offsets change only at quarters of an hour, so they are cached for each quarter. */
 const QUARTER = 15 * 60_000
 const MAX_CACHED = 100_000
 const cache = new Map<string, number>()
@@ -19,14 +19,15 @@ export function isTimeZone(name: string): boolean {
 }
 
 /**
- * Returns the instant at which clocks of the zone show the time that UTC clocks show at `localTime`. Both are in milliseconds since 1970.
+ * Returns the instant at which clocks in the time zone show a local time. Both are in milliseconds since 1970; the local time is encoded as
+ * if it were UTC.
  */
 export function instantOf(localTime: number, timeZone: string): number {
   const guess = localTime - offsetAt(localTime, timeZone)
   return localTime - offsetAt(guess, timeZone)
 }
 
-/** Returns the offset in milliseconds east of UTC. */
+/** Returns the offset of a time zone at an instant, in milliseconds. Zones east of UTC are positive. */
 function offsetAt(instant: number, timeZone: string): number {
   if (timeZone === UTC) return 0
   const quarter = Math.floor(instant / QUARTER)

@@ -1,5 +1,5 @@
 /**
- * Constraints that R4 defines on its own types. They are checked without profiles, so loaded profiles omit them.
+ * Keys of the constraints that R4 defines on its own types. Validation checks them without profiles, so loaded profiles leave them out.
  * https://hl7.org/fhir/R4/conformance-rules.html#constraints
  */
 import keys from './constraint-keys.json' with { type: 'json' }

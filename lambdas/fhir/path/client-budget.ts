@@ -1,11 +1,11 @@
-/** Budget for everything that a client lets the server evaluate: expressions, patterns and patches. It limits time and size. */
+/** Budget for work on behalf of a client: expressions, patterns and patches. It limits processor time and work items. */
 import { fhirError } from '../outcome.ts'
 import { runWithin } from './time-limit.ts'
 import { MAX_WORK_ITEMS, TooCostly, type WorkBudget } from './work-budget.ts'
 
 /**
- * Returns the result of `evaluate`, which may be called twice. Throws FhirError 422 `too-costly` about `subject` in three cases: `evaluate`
- * exceeds its milliseconds of processor time, exceeds the work budget, or nests too deep for the stack.
+ * Returns the result of `evaluate`, which may be called several times. Throws FhirError 422 `too-costly` about `subject` if `evaluate`
+ * exceeds the milliseconds or the work budget. A RangeError, as for an exhausted stack, has the same effect.
  */
 export function evaluateWithinBudget<Result>(subject: string, milliseconds: number, evaluate: (work: WorkBudget) => Result): Result {
   try {

@@ -1,7 +1,7 @@
-/** Functions that fhirpath.js lacks. They exist only in evaluations for the client that sent the resource (`isShown`). */
+/** Functions that fhirpath.js lacks. Only evaluations for the client that sent the resource (`isShown`) have them. */
 import { isResource, type Resource } from '../resource.ts'
 
-/** Elements of the resource, by the copies that fhirpath.js evaluates. */
+/** Maps each copy that fhirpath.js evaluates to the element of the resource that it was copied from. */
 type Originals = ReadonlyMap<unknown, unknown>
 
 type Own = {
@@ -13,7 +13,7 @@ type Own = {
 /** Returns whether a resource conforms to a profile; undefined if that is not known yet. */
 export type ConformanceTest = (resource: Resource, canonical: string) => boolean | undefined
 
-/** State of the current evaluation. */
+/** State of the current evaluation. `conforms`: undefined if conformsTo() is not available. */
 export type EvaluationState = { readonly originals: Originals; readonly conforms?: ConformanceTest }
 
 export const clientFunctions = (current: () => EvaluationState): Readonly<Record<string, Own>> => ({
@@ -25,7 +25,10 @@ export const clientFunctions = (current: () => EvaluationState): Readonly<Record
   precision: { fn: (items) => items.map(precisionOf), arity: { 0: [] }, internalStructures: true },
 })
 
-/** Returns whether the item conforms to a profile, or nothing if that is not known yet. https://hl7.org/fhir/R4/fhirpath.html#functions */
+/**
+ * Returns whether the item conforms to a profile, or an empty list if that is not known yet.
+ * https://hl7.org/fhir/R4/fhirpath.html#functions
+ */
 function conformsTo({ originals, conforms }: EvaluationState, item: unknown, canonical: string): readonly boolean[] {
   const resource = originals.get((item as { readonly data?: unknown }).data)
   if (conforms === undefined) throw new Error('conformsTo() is not available in this place')
@@ -34,7 +37,10 @@ function conformsTo({ originals, conforms }: EvaluationState, item: unknown, can
   return found === undefined ? [] : [found]
 }
 
-/** Returns the number of digits of a date or a time. The digits of a number are lost by now. http://hl7.org/fhirpath/#precision-integer */
+/**
+ * Returns the number of digits of a date or time, without its offset. Throws for other items: numbers have lost their original digits by
+ * now. http://hl7.org/fhirpath/#precision-integer
+ */
 function precisionOf(item: unknown): number {
   const { asStr, data } = item as { readonly asStr?: unknown; readonly data?: unknown }
   const text = typeof asStr === 'string' ? asStr : data

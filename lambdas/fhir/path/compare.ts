@@ -5,12 +5,12 @@ import { decimalTextOf, isDecimal } from '../json.ts'
 export const NO_VALUE = Object.freeze({})
 
 /**
- * Returns a value as a boolean. A single item that is not a boolean is true.
+ * Returns a value as a boolean. Any value that is not a boolean is true; undefined stays undefined.
  * http://hl7.org/fhirpath/N1/#singleton-evaluation-of-collections
  */
 export const truthOf = (value: unknown): boolean | undefined => (value === undefined || typeof value === 'boolean' ? value : true)
 
-/** Returns the number of a number or a preserved decimal. */
+/** Returns a number or preserved decimal as a number, and undefined for other values. */
 export function toNumber(value: unknown): number | undefined {
   if (typeof value === 'number') return value
   return isDecimal(value) ? Number(decimalTextOf(value)) : undefined
@@ -32,7 +32,10 @@ function sameMembers(a: object, b: object): boolean {
 export const areListsEqual = (a: readonly unknown[], b: readonly unknown[]): boolean =>
   a.length === b.length && a.every((value, index) => isEqual(value, b[index]))
 
-/** Whether two collections are equivalent. Strings are compared without case and white space, lists without order. */
+/**
+ * Whether two collections are equivalent. The order of items is ignored. Strings are compared without letter case, outer white space and
+ * the length of inner white space.
+ */
 export function isEquivalent(a: readonly unknown[], b: readonly unknown[]): boolean {
   if (a.length !== b.length) return false
   const left = b.map(loosely)
@@ -46,7 +49,7 @@ export function isEquivalent(a: readonly unknown[], b: readonly unknown[]): bool
 const loosely = (value: unknown): unknown => (typeof value === 'string' ? value.trim().toLowerCase().replace(/\s+/g, ' ') : value)
 
 export function areDistinct(values: readonly unknown[]): boolean {
-  // Most values are texts, which are compared without a key.
+  // Most values are texts, which need no identity key.
   const texts = new Set<unknown>()
   const others = new Set<unknown>()
   for (const value of values) {
@@ -61,7 +64,7 @@ export function distinctValuesOf(values: readonly unknown[]): readonly unknown[]
   return values.filter((value) => seen.size !== seen.add(identityKeyOf(value)).size)
 }
 
-/** Returns a key that is the same for equal values only. */
+/** Returns a key that equal values share and different values do not. */
 export function identityKeyOf(value: unknown): unknown {
   if (typeof value === 'object' && value !== null) return ordered(value)
   const number = toNumber(value)
@@ -75,7 +78,8 @@ function ordered(value: object): string {
 }
 
 /**
- * Returns a negative number, zero or a positive number. Returns undefined if the two have no order: different kinds, units or precisions.
+ * Compares two values: returns a negative number, zero or a positive number. Returns undefined if they have no order: different kinds,
+ * units or precisions.
  */
 export function compareOperands(a: unknown, b: unknown): number | undefined {
   const [x, y] = [toNumber(a), toNumber(b)]
@@ -112,7 +116,10 @@ function compareMoments(a: string, b: string): number | undefined {
   return Date.parse(a) - Date.parse(b)
 }
 
-/** Returns undefined for times that are equal up to the shorter precision. Seconds with and without a fraction have the same precision. */
+/**
+ * Compares two times without their offsets. Returns undefined if they are equal up to the shorter precision. Seconds with and without a
+ * fraction have the same precision.
+ */
 function compareTimes(a: string, b: string): number | undefined {
   const [x, y] = [a, b].map((text) => text.replace(/^T/, '').replace(OFFSET, '').split(':').map(Number)) as [number[], number[]]
   const at = x.findIndex((part, index) => part !== y[index])

@@ -29,16 +29,16 @@ import { UnsupportedExpression } from './tokens.ts'
 import { spendWork, type WorkBudget } from './work-budget.ts'
 
 /**
- * Compiler of FHIRPath. A few steps may expand to any number of paths, so `work` limits the compiled size. Throws TooCostly beyond it, if
- * it is given.
+ * Compiler of FHIRPath. A short expression may expand to any number of paths. `work`: limits the compiled size; a larger expression throws
+ * TooCostly. Absent: no limit.
  */
 export type Compiler = {
   /**
-   * Returns the branches to the values of a search parameter expression on a type. Returns none if its names do not fit. Choices may have
-   * their JSON names, as in published definitions.
+   * Returns the branches to the values of a search parameter expression on a type. Returns none if the type lacks the named elements.
+   * Choices may also have their JSON names, as in published definitions.
    */
   readonly branches: (expression: string, type: string, work?: WorkBudget) => readonly Branch[]
-  /** Compiles an expression on a type to its truth value. */
+  /** Compiles an expression on a type to an expression of one value, which is tested as a boolean. */
   readonly test: (expression: string | Ast, type: string, work?: WorkBudget) => Expression
 }
 
@@ -60,7 +60,7 @@ export function createCompiler(definitions: TypeDefinitions): Compiler {
 
 type Context = Pick<CompilerContext, 'isType' | 'isResource'> & {
   readonly membersOf: MemberLookup
-  /** The type of %resource. */
+  /** Resource type of %resource. `ANY_TYPE` if the expression starts at a data type. */
   readonly resource: string
   readonly work: WorkBudget | undefined
 }
@@ -121,7 +121,10 @@ function environment(name: string, self: readonly CompiledItem[], { resource }: 
   throw new UnsupportedExpression(`%${name}`)
 }
 
-/** Returns the focus itself for the name of its type, as in `Patient.name`. The name of another type selects nothing. */
+/**
+ * Returns the focus itself for the name of its type, as in `Patient.name`. The name of another type selects nothing. Returns undefined for
+ * a name in lower case, which is an element.
+ */
 function asRoot(name: string, focus: readonly CompiledItem[], { isResource }: Context): readonly CompiledItem[] | undefined {
   if (!/^[A-Z]/.test(name)) return undefined
   return focus.filter(({ type }) => type === name || ((name === 'Resource' || name === 'DomainResource') && isResource(type)))
@@ -155,7 +158,10 @@ function primitiveMember(name: string, item: CompiledItem): readonly CompiledIte
   return [{ type: name === 'id' ? 'string' : 'Extension', steps: [...item.steps.slice(0, -1), companion, name], many: true }]
 }
 
-/** Compiles an equality. Dates are equal if they are the same instant. Dates of different precision are neither equal nor unequal. */
+/**
+ * Compiles an equality. Dates are equal if they are the same instant. Dates that differ only in precision are neither equal nor unequal.
+ * Throws UnsupportedExpression for `~` and `!~` of decimals or dates.
+ */
 function equality(name: '=' | '!=' | '~' | '!~', left: CompiledExpression, right: CompiledExpression): CompiledExpression {
   const [a, b] = [left, right].map((side) => itemsOf(side).map(({ type }) => type)) as [string[], string[]]
   const areTimes = a.some(isTime) && b.some(isTime)
@@ -206,7 +212,7 @@ function isType(type: string, expected: string): boolean {
   return type === expected || type === SYSTEM.get(expected) || (SUBTYPES.get(expected)?.includes(type) ?? false)
 }
 
-/** System types, as search parameters write them. http://hl7.org/fhirpath/N1/#types */
+/** FHIRPath System type → FHIR type. Search parameters use these names without a namespace. http://hl7.org/fhirpath/N1/#types */
 const SYSTEM: ReadonlyMap<string, string> = new Map([
   ['Boolean', 'boolean'],
   ['String', 'string'],

@@ -5,19 +5,21 @@ import { UnsupportedExpression } from './tokens.ts'
 
 export type CompiledItem = {
   readonly type: string
-  /** Code system of a code with a binding that allows only one. */
+  /** Code system of a code, if its binding allows only one. */
   readonly system?: string
   readonly steps: readonly PathStep[]
   /** Whether there can be more than one item. */
   readonly many: boolean
 }
 
-/** Compiled expression. `united`: joined by `|`, which removes duplicates. Items that several paths lead to matter only to a count. */
+/**
+ * Compiled expression. `united`: whether `|` joined the items, so that count() must ignore duplicates. Other functions do not remove them.
+ */
 export type CompiledExpression =
   | { readonly items: readonly CompiledItem[]; readonly united?: boolean }
   | { readonly value: Expression; readonly type: string }
 
-/** Functions of the compiler that functions.ts uses. */
+/** Functions of the compiler for the compilation of functions and types. */
 export type CompilerContext = {
   /** Compiles an argument. `focus`: items from which names and $this start. */
   readonly argument: (ast: Ast, focus: readonly CompiledItem[]) => CompiledExpression
@@ -51,7 +53,7 @@ export const expressionOf = (compiled: CompiledExpression): Expression =>
 
 export const testOf = (compiled: CompiledExpression): Expression => ('items' in compiled ? ['true', branchesOf(compiled)] : compiled.value)
 
-/** Returns the item as the focus of a criterion, which is evaluated for each item. */
+/** Returns the item as the focus of a criterion, such as that of where(). The criterion is evaluated for each item. */
 export const focusItemOf = (item: CompiledItem): readonly CompiledItem[] => [{ ...item, steps: [], many: false }]
 
 export const appendStep = (item: CompiledItem, step: PathStep, change: Partial<CompiledItem> = {}): CompiledItem => ({
@@ -60,7 +62,10 @@ export const appendStep = (item: CompiledItem, step: PathStep, change: Partial<C
   ...change,
 })
 
-/** Returns one item for first(), [0] and similar: one step over all branches, which must have the same type. */
+/**
+ * Returns one item for first(), [0] and similar: a single step over all branches. Throws UnsupportedExpression if the items have different
+ * types.
+ */
 export function pickItems(
   items: readonly CompiledItem[],
   step: (branches: readonly Branch[]) => PathStep,

@@ -1,12 +1,12 @@
 /** Lookup of contained resources by id. https://hl7.org/fhir/R4/references.html#contained */
 import { isElement } from '../resource.ts'
 
-/** Maximum contained resources that are searched for each reference. Longer lists are indexed by id once. */
+/** Maximum length of a list of contained resources that is searched for each reference. Longer lists are indexed by id once. */
 const FEW = 8
 
 const INDICES = new WeakMap<readonly unknown[], ReadonlyMap<unknown, Readonly<Record<string, unknown>>>>()
 
-/** Returns the first contained resource with this id. */
+/** Returns the first contained resource with this id, or undefined. */
 export function findContained(id: string, contained: unknown): Readonly<Record<string, unknown>> | undefined {
   if (!Array.isArray(contained)) return undefined
   if (contained.length <= FEW) return contained.find((one) => isElement(one) && one.id === id)

@@ -1,15 +1,15 @@
 /** R4 definitions for the compiler and the validator: shapes of types and backbone elements. search-mappings/generate creates the data. */
 
 export type ElementShape = {
-  /** FHIR type, or path of a backbone element. */
+  /** FHIR type, or path of a backbone element, such as `Patient.contact`. */
   readonly type: string
   readonly min?: number
   readonly list?: boolean
   /** Name of the choice that this is a form of: `value` for valueString. */
   readonly choice?: string
-  /** Index of the code set of a required binding; `mime`: any MIME type. */
+  /** Index in `codeSets` of the codes of a required binding. `mime`: any MIME type. */
   readonly codes?: number | 'mime'
-  /** Index of the list of types that a reference may refer to. */
+  /** Index in `targets` of the types that a reference may refer to. */
   readonly targets?: number
 }
 
@@ -19,7 +19,7 @@ export type TypeShape = {
   readonly required?: readonly string[]
 }
 
-/** Codes of a value set, by code system. */
+/** Codes of a value set, by code system. `url`: canonical URL of the value set. */
 export type CodeSet = { readonly url: string; readonly codes: Readonly<Record<string, readonly string[]>> }
 
 export type TypeDefinitions = {

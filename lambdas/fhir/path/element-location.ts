@@ -1,8 +1,7 @@
 /**
- * Locations in a resource that a FHIRPath expression leads to, for FHIRPath Patch. https://hl7.org/fhir/R4/fhirpatch.html
- *
- * Supports members, indexers, where(), extension(), ofType(), first(), last(), skip() and take(). Loads the definitions of R4, so
- * frequently used code should not import it.
+ * Locations in a resource that a FHIRPath expression leads to, for FHIRPath Patch. Supports members, indexers, where(), extension(),
+ * ofType(), as, first(), single(), last(), tail(), skip() and take(). Loads the definitions of R4, so frequently used code should not
+ * import it. https://hl7.org/fhir/R4/fhirpatch.html
  */
 import { R4 } from '../definitions/r4.ts'
 import { type Element, isElement } from '../resource.ts'
@@ -19,17 +18,17 @@ import type { WorkBudget } from './work-budget.ts'
 export type ElementLocation = {
   /** FHIR type, or path of a backbone element. */
   readonly type: string
-  /** Undefined if a primitive has only extensions. */
+  /** Value of the element. Undefined or null if a primitive has only extensions. */
   readonly value: unknown
-  /** Object that holds the value. The resource itself has none. */
+  /** Object that holds the value. Absent for the resource itself. */
   readonly holder?: Record<string, unknown>
   readonly member: string
   readonly index?: number
-  /** Element that has this member. */
+  /** Location of the element that `holder` belongs to. Absent for the resource itself. */
   readonly parent?: ElementLocation
 }
 
-/** Repeating element. `holder[member]` is its array, or absent. */
+/** Repeating element. `holder[member]` is its array, or absent if the element has no items. */
 export type ElementList = { readonly type: string; readonly holder: Record<string, unknown>; readonly member: string }
 
 /** Returns the JSON members of an element of a type: one, or all forms of a choice. Returns none if the type has no such element. */
@@ -42,7 +41,7 @@ export const jsonMembersOf: (type: string, name: string) => readonly Member[] = 
 export const locateElements = (expression: string, resource: Element, work?: WorkBudget): readonly ElementLocation[] =>
   at(parseExpression(expression), rootOf(resource), scopeOf(resource, work))
 
-/** Returns the lists that an expression names, including absent lists. */
+/** Returns the repeating elements that an expression names, also those without items. Throws as `locateElements` does. */
 export function locateLists(expression: string, resource: Element, work?: WorkBudget): readonly ElementList[] {
   const ast = parseExpression(expression)
   if (ast.kind !== 'dot' || ast.step.kind !== 'name') throw new UnsupportedExpression('the path of a list ends with its name')
@@ -110,7 +109,7 @@ function called(call: CallNode, locations: readonly ElementLocation[], scope: Ev
   }
 }
 
-/** Returns the locations that meet the criterion. `extension(url)` is short for `extension.where(url = …)`. */
+/** Returns the locations whose element meets the criterion. `extension(url)` is short for `extension.where(url = …)`. */
 function filtered({ name, args }: CallNode, locations: readonly ElementLocation[], scope: EvaluationScope): readonly ElementLocation[] {
   const [argument] = args
   if (argument === undefined || args.length > 1) throw new UnsupportedExpression(`${name}() takes one argument`)

@@ -1,7 +1,7 @@
 /** Size of compiled FHIRPath when it is written out. A shared part counts each time it occurs. */
 import type { CompiledExpression } from './compiled-expression.ts'
 
-/** Sizes of steps and expressions, which never change. */
+/** Cached sizes of steps and expressions, which never change. */
 const SIZES = new WeakMap<object, number>()
 
 function weightOf(part: unknown): number {

@@ -54,7 +54,7 @@ function operation(name: string, operands: readonly Expression[]): ExpressionEva
   return (focus, scope) => operator(scope, ...evaluate.map((operand) => operand(focus, scope)))
 }
 
-/** Returns the operator with the work that long texts cost: the search in them, and their creation. */
+/** Returns the operator extended by a charge: it spends work for reading or searching long texts, and for creating them. */
 const costing = (name: string, operator: Operator) => {
   return ({ work }: EvaluationScope, ...operands: readonly unknown[]): unknown => {
     if (work === undefined) return operator(...operands)
@@ -65,7 +65,7 @@ const costing = (name: string, operator: Operator) => {
   }
 }
 
-/** Returns the work of a search. Each character of one text may be compared with each character of the other. */
+/** Returns the work units of reading a text, or of searching it. A search may compare each character of one text with each of the other. */
 function searchOf(name: string, [text, part]: readonly unknown[]): number {
   if (typeof text !== 'string') return 0
   return (typeof part === 'string' && SEARCHING.has(name) ? text.length * part.length : text.length) / CHARACTERS_PER_ITEM

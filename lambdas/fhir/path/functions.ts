@@ -22,7 +22,8 @@ import type { Ast, CallNode } from './parse.ts'
 import { UnsupportedExpression } from './tokens.ts'
 
 /**
- * Compiles a function call. `self`: items for $this and for names in plain arguments. Throws UnsupportedExpression for an unknown function.
+ * Compiles a function call. `self`: items for $this and for names in arguments other than criteria. Throws UnsupportedExpression for an
+ * unknown function.
  */
 export function compileCall(
   call: CallNode,
@@ -136,7 +137,7 @@ const matching = (at: At): readonly CompiledItem[] => at.items.map((item) => app
 
 const argument = ({ call, self, compile }: At): CompiledExpression => compile.argument(only(call), self)
 
-/** Whether the items are forms of one choice. An element never has two of them at once. */
+/** Whether the items differ only in their last member, as the forms of a choice do. An element has at most one form of a choice. */
 function sameStart(items: readonly CompiledItem[]): boolean {
   const starts = new Set(items.map((item) => JSON.stringify(item.steps.slice(0, -1))))
   return items.length <= 1 || (starts.size === 1 && items.every((item) => typeof item.steps.at(-1) === 'string'))

@@ -5,8 +5,8 @@
 
 const INHERITED = Object.getOwnPropertyNames(Object.prototype).join('|')
 /**
- * Pattern of these names. Texts and comments stay. A name before a bracket is a function, and fhirpath.js decides whether it exists.
- * `%factory` creates elements that the resource does not have.
+ * Pattern of these names. It also matches string literals and comments, which stay unchanged. A name before a parenthesis is a function,
+ * and fhirpath.js decides whether it exists. `%factory` creates elements that the resource does not have.
  */
 const NAMES = new RegExp(
   String.raw`'(?:[^'\\]|\\[^])*'|//.*|/\*[^]*?\*/|` +
@@ -14,7 +14,7 @@ const NAMES = new RegExp(
   'g',
 )
 
-/** Returns the expression with these names replaced. Its length stays the same, so that positions in it remain valid. */
+/** Returns the expression with these names replaced. Its length stays the same, so that positions in error messages remain valid. */
 export const maskInheritedNames = (expression: string): string =>
   expression.replace(NAMES, (found, escaped?: string, inherited?: string, handedOut?: string) => {
     if (escaped !== undefined) return found.replaceAll('\\', '_')

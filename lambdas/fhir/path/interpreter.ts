@@ -1,6 +1,6 @@
 /**
  * Evaluation by fhirpath.js of expressions that the compiler rejects. fhirpath.js supports all of FHIRPath, but is large and many times
- * slower. It is loaded for the first such expression. http://hl7.org/fhirpath/N1/
+ * slower. It is loaded when first needed. http://hl7.org/fhirpath/N1/
  */
 import { R4 } from '../definitions/r4.ts'
 import { decimalTextOf, isDecimal } from '../json.ts'
@@ -16,17 +16,20 @@ import type { TypedValue } from './steps.ts'
 import { CHARACTERS_PER_ITEM, MAX_WORK_ITEMS, spendWork } from './work-budget.ts'
 
 /**
- * Returns the values of an expression at an element. `resource`: value of %resource. Throws TooCostly if the values exceed the work of a
- * million items.
+ * Returns the values of an expression at an element. `resource`: value of %resource. Throws TooCostly for more than a million values; the
+ * length of texts counts too.
  */
 export type Interpreter = (focus: unknown, resource: Element, conforms?: ConformanceTest) => readonly InterpretedValue[]
 
-/** Value of an expression. `place`: location of a primitive of the resource, if `isShown`. */
+/** Value of an expression. `place`: its location, if it is a primitive of the resource and `isShown` is set. */
 export type InterpretedValue = TypedValue & { readonly place?: PrimitiveLocation }
-/** Location of a primitive: an element, a key, and an index if the key holds a list. */
+/** Location of a primitive: the element that holds it, its key, and an index if the key holds a list. */
 export type PrimitiveLocation = { readonly owner: object; readonly key: string; readonly index?: number }
 
-/** `isShown`: see ports/execution/expression-runner.ts. */
+/**
+ * `isShown`: the evaluation is for the client that sent the resource. Values then have locations, and resolve() finds nothing outside of
+ * the resource.
+ */
 export type InterpreterOptions = { readonly isShown?: boolean }
 
 type Engine = Awaited<ReturnType<typeof engineOf>>
@@ -48,7 +51,7 @@ async function engineOf() {
   return { ...fhirpath, model }
 }
 
-/** Returns the reason that an expression cannot be used, for its author. */
+/** Returns the reason why an expression cannot be used, as a message for its author. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error) || error instanceof TypeError) return 'it is no FHIRPath'
   // Remove the list of all tokens that the parser expected.
@@ -84,7 +87,7 @@ export function createInterpreter(expression: string, type: string, { isShown = 
     const work = { left: MAX_WORK_ITEMS }
     return found.flatMap((item, i) => {
       const value = plain(util.valData(item), originals)
-      // A computed text may be too long to process, so its length costs work.
+      // A computed text may be too long to process, so each 64 characters cost as much as a value.
       spendWork(work, typeof value === 'string' ? value.length / CHARACTERS_PER_ITEM : 1)
       const place = isShown ? locationOf(item, originals) : undefined
       // Skip undefined values, and functions that JavaScript texts and numbers inherit.
@@ -94,7 +97,7 @@ export function createInterpreter(expression: string, type: string, { isShown = 
   }
 }
 
-/** Node of fhirpath.js: an element with its type, and a function that creates another node. */
+/** Node of fhirpath.js: an element with its type. Its class creates further nodes. */
 type Node = {
   readonly data: unknown
   readonly path?: string | null
@@ -109,7 +112,7 @@ type Compiled = (focus: unknown, environment: Readonly<Record<string, unknown>>)
 
 const OPTIONS = { async: false, preciseMath: true, resolveInternalTypes: false, traceFn: () => undefined }
 
-/** Returns the resource that a node refers to. Without `isShown`, a resource that is not contained has only its type. */
+/** Returns the resource that a node refers to. Without `isShown`, a resource that is not contained is represented by its type alone. */
 function resolved(
   { data, parentResNode, ctx, constructor: nodes }: Node,
   resolution: LocalReferenceResolver,
@@ -134,7 +137,10 @@ function locationOf(item: unknown, originals: ReadonlyMap<unknown, unknown>): Pr
   return key === undefined ? undefined : { owner, key, ...(typeof index === 'number' ? { index } : {}) }
 }
 
-/** Returns the environment variables that HL7 defines for expressions. https://hl7.org/fhir/R4/fhirpath.html#vars */
+/**
+ * Returns the environment variables that HL7 defines: %sct, %loinc, and the %vs-NAME and %ext-NAME of the expression.
+ * https://hl7.org/fhir/R4/fhirpath.html#vars
+ */
 function canonicalsIn(expression: string): Readonly<Record<string, string>> {
   const canonicals = [...expression.matchAll(/%[`'"](vs|ext)-([\w.-]+)[`'"]/g)].map(([, kind, name]) => [
     `${kind}-${name}`,
@@ -170,7 +176,7 @@ function exact(text: string): number | string {
   const number = Number(text)
   return Number.isFinite(number) && String(number) !== text && JSON_NUMBER.test(text) ? `\u0000${text}` : number
 }
-/** `toDecimal()` also takes `+1` and `007`. */
+/** Number as JSON writes it. `toDecimal()` also accepts `+1` and `007`, which are no JSON numbers. */
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i
 
 /** Returns a FHIR Quantity. A quoted unit of a literal is a UCUM code. http://hl7.org/fhirpath/N1/#quantity */
@@ -194,7 +200,7 @@ function membersOf(type: string, name: string): ReturnType<MemberLookup> {
   return lookup(type, name)
 }
 
-/** Returns the code system of a code with a binding that allows only one. */
+/** Returns the code system of a code, if its binding allows only one. */
 function systemOf(name: string, item: unknown): Pick<TypedValue, 'system'> {
   const { propName, parentResNode } = (item ?? {}) as Partial<Node>
   if (name !== 'FHIR.code' || propName === undefined || typeof parentResNode?.path !== 'string') return {}

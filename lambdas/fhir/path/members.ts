@@ -5,13 +5,16 @@ export type Member = {
   readonly key: string
   readonly type: string
   readonly list: boolean
-  /** Code system of a code with a binding that allows only one. */
+  /** Code system of a code, if its binding allows only one. */
   readonly system?: string
 }
 
 export type MemberLookup = (type: string, name: string) => readonly Member[]
 
-/** Creates the lookup. `isByJsonName`: also finds a choice by its JSON name, such as `valueString`, which is not a FHIRPath name. */
+/**
+ * Creates a lookup that caches the members of each type. `isByJsonName`: also finds a choice by its JSON name, such as `valueString`, which
+ * is not a FHIRPath name.
+ */
 export function createMemberLookup({ shapes, codeSets }: Pick<TypeDefinitions, 'shapes' | 'codeSets'>, isByJsonName = false): MemberLookup {
   const cache = new Map<string, Map<string, Member[]>>()
   const namesOf = (type: string): Map<string, Member[]> => {

@@ -1,5 +1,5 @@
 /**
- * FHIRPath functions and operators on single values. An empty operand is undefined and usually gives undefined.
+ * FHIRPath functions and operators on single values. An empty operand is undefined, for which most of them return undefined.
  * http://hl7.org/fhirpath/N1/#functions
  */
 import { decimalTextOf, isDecimal } from '../json.ts'
@@ -20,7 +20,7 @@ const numeric = (apply: (a: number, b: number) => number): Operator => {
     const [a, b] = [toNumber(left), toNumber(right)]
     if (a === undefined || b === undefined) return undefined
     const result = apply(a, b)
-    // Round to 15 digits, which a double always holds: 1.8 - 1.2 is 0.6.
+    // Round to 15 significant digits, which a double always holds: 1.8 - 1.2 is 0.6.
     return Number.isFinite(result) ? Number(result.toPrecision(15)) : undefined
   }
 }
@@ -84,7 +84,7 @@ export const OPERATORS: Readonly<Record<string, Operator>> = Object.freeze(
   } satisfies Record<string, Operator>),
 )
 
-/** Maximum characters of a text that a replacement creates. Longer texts throw TooCostly. */
+/** Maximum characters of the result of a replacement. Longer results throw TooCostly. */
 const LONGEST = 2 ** 24
 
 function replaced(value: string, part: string, replacement: string): string {
@@ -99,8 +99,8 @@ function replaced(value: string, part: string, replacement: string): string {
 }
 
 /**
- * Replaces all matches. In `replacement`, `$1` is a group, `$&` the match and `$$` a dollar sign. References to the text before and after
- * the match stay as they are written. Throws TooCostly if the result could exceed the limit.
+ * Returns the text with all matches replaced. In `replacement`, `$1` is a group, `$&` the match and `$$` a dollar sign. References to the
+ * text before and after the match stay as they are written. Throws TooCostly if the result could exceed `LONGEST`.
  */
 function replacedMatches(value: string, pattern: RegExp, replacement: string): string {
   let grown = value.length * replacement.split('$').length
@@ -119,7 +119,7 @@ function replacedMatches(value: string, pattern: RegExp, replacement: string): s
 const regexes = new Map<string, RegExp>()
 const MAX_REGEXES = 1_000
 
-/** Returns the compiled pattern. It is cached, because most patterns are literals of expressions and therefore few. */
+/** Returns the compiled pattern, from a cache if possible. Most patterns are literals of expressions, and therefore few. */
 function regex(pattern: string, flags = ''): RegExp {
   const key = `${flags}/${pattern}`
   const cached = regexes.get(key)

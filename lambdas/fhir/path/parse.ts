@@ -22,7 +22,7 @@ export type CallNode = { readonly kind: 'call'; readonly name: string; readonly 
 const DEEPEST = 64
 const MAX_TOKENS = 1000
 
-/** Maximum characters of an expression. Longer expressions are rejected. */
+/** Maximum characters of an expression. Longer expressions throw UnsupportedExpression. */
 export const MAX_EXPRESSION_LENGTH = 10_000
 
 /** Returns the syntax tree. Throws UnsupportedExpression if the text is not an expression that the compiler supports. */

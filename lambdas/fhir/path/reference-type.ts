@@ -2,7 +2,7 @@
 import type { Element } from '../resource.ts'
 import { findContained } from './contained-resources.ts'
 
-/** Whether the reference refers to this type. `resource`: resource with the contained resources for a `#id`. */
+/** Whether the reference refers to this type. `resource`: resource whose contained resources a `#id` names. */
 export const refersTo = (reference: unknown, type: string, resource: unknown): boolean => targetTypeOf(reference, resource) === type
 
 export function targetTypeOf(value: unknown, resource: unknown): string | undefined {
@@ -21,13 +21,16 @@ function typeOfContained(id: string, resource: unknown): string | undefined {
   return typeof type === 'string' ? type : undefined
 }
 
-/** Returns the resource type in `Patient/1`, `https://host/fhir/Patient/1/_history/2` or `Patient?identifier=x`. */
+/**
+ * Returns the resource type in `Patient/1`, `https://host/fhir/Patient/1/_history/2` or `Patient?identifier=x`. Does not check that the
+ * type exists.
+ */
 export function typeOfUrl(url: string): string | undefined {
   if (!url.includes(':')) {
     const query = url.indexOf('?')
     if (query > 0) return url.slice(0, query)
     const slash = url.indexOf('/')
-    // Most references have the form `Patient/1`.
+    // Short cut for the most frequent form, `Patient/1`.
     if (slash > 0 && !url.includes('/', slash + 1)) return url.slice(0, slash)
   }
   const history = url.indexOf('/_history/')

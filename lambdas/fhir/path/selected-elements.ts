@@ -6,12 +6,12 @@ import { quoteName } from '../validate/findings.ts'
 import type { ElementShape } from './definitions.ts'
 
 /**
- * Element of a resource. `type`: undefined if R4 has no such element. `companion`: id and extensions of a primitive. `path`: names a choice
- * without its type.
+ * Element of a resource. `type`: undefined if R4 has no such element. `companion`: id and extensions of a primitive. `path`: its FHIRPath,
+ * with `value` for `valueString`.
  */
 export type SelectedElement = { readonly value: unknown; readonly path: string; readonly type?: string; readonly companion?: Element }
 
-/** Returns the element at a position. `at`: keys and indexes, starting at the resource. */
+/** Returns the element at a position. `at`: keys and indexes, from the resource to the element. */
 export function selectElement(resource: Resource, at: readonly (string | number)[]): SelectedElement {
   let [value, companion, path, type]: [unknown, unknown, string, string | undefined] = [
     resource,

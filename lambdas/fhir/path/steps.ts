@@ -9,8 +9,8 @@ import { chainSteps } from './walk.ts'
 export type TypedValue = { readonly type: string; readonly value: unknown; readonly system?: string }
 
 /**
- * Returns a function that collects the values at the ends of the branches, in order. `maxItems`: items of all kinds that it may collect
- * before it throws TooCostly.
+ * Returns a function that collects the values at the ends of the branches, branch by branch. `maxItems`: items, including intermediate
+ * ones, that it may collect in one call before it throws TooCostly. Absent: no limit.
  */
 export function prepareBranches(
   branches: readonly Branch[],
@@ -52,7 +52,9 @@ const NOTHING: TypedValue[] = []
 
 const NOWHERE: EvaluationScope = { resource: undefined, root: undefined }
 
-/** Collector that gives the values of a walk their type. All walks share one, to avoid an allocation for each of many parameters. */
+/**
+ * Collector that gives the values of a walk their type. All calls share one collector, to avoid an allocation for each of many parameters.
+ */
 class TypedFound {
   type = ''
   system: string | undefined
@@ -73,7 +75,7 @@ const FOUND = new TypedFound()
 export const valuesOf = (branches: readonly Branch[], resource: Element): readonly TypedValue[] =>
   prepareBranches(branches)(resource, resource)
 
-/** Returns a function that evaluates a test to true or false, or to undefined if the expression is empty. */
+/** Returns a function that evaluates a test to true or false, or to undefined if the test has no result. */
 export function prepareTest(expression: Expression): (focus: unknown, scope: EvaluationScope) => boolean | undefined {
   const evaluate = evaluatorOf(expression)
   return (focus, scope) => truthOf(evaluate(focus, scope))

@@ -2,12 +2,12 @@
 import { createContext, Script } from 'node:vm'
 import { TookTooLong } from './work-budget.ts'
 
-/** Outcome of a task. `ms`: processor time in milliseconds; the limit if the task was stopped, 0 if it was not started. */
+/** Outcome of a task. `ms`: processor time in milliseconds; the limit per task if the task was stopped, 0 if it was not started. */
 export type TimedOutcome<Result> = { readonly ms: number } & ({ readonly result: Result } | { readonly error: unknown })
 
 /**
- * Returns the result of the work. Throws TookTooLong if the work was stopped, which may happen at any point. Only processor time counts.
- * Work that had to wait for its processor is started again with a longer timeout, so it must be repeatable.
+ * Returns the result of the work. Throws TookTooLong if the work was stopped, which may happen at any point. The timeout is real time. If
+ * the work got less than half of the limit as processor time, it starts again with twice the timeout. It must therefore be repeatable.
  */
 export function runWithin<Result>(milliseconds: number, work: () => Result): Result {
   const [outcome] = runEachWithin({ each: milliseconds }, [work])
@@ -16,14 +16,14 @@ export function runWithin<Result>(milliseconds: number, work: () => Result): Res
 }
 
 /**
- * Limits of processor time in milliseconds, for each task and for all. `overruns`: maximum number of stopped tasks. After `all` or
- * `overruns` is reached, the remaining tasks are not started.
+ * Limits in milliseconds. `each`: timeout of a task, as for `runWithin`. `all`: processor time of all tasks. `overruns`: maximum number of
+ * stopped tasks. After `all` or `overruns` is reached, the remaining tasks are not started and their error is TookTooLong.
  */
 export type TimeLimits = { readonly each: number; readonly all?: number; readonly overruns?: number }
 
 /**
- * Returns one outcome per task, in order. The tasks share one timer while none takes too long. A timer costs a thousand times as much as a
- * short task.
+ * Returns one outcome per task, in order. The tasks share one timer while none takes too long, because a timer costs a thousand times as
+ * much as a short task. A task may run several times.
  */
 export function runEachWithin<Result>(
   { each: milliseconds, all = Number.POSITIVE_INFINITY, overruns = Number.POSITIVE_INFINITY }: TimeLimits,
@@ -61,7 +61,7 @@ export function runEachWithin<Result>(
   return outcomes
 }
 
-/** Maximum factor by which a timeout grows. It bounds the time of work that makes its thread wait, for example for memory. */
+/** Maximum factor by which a timeout grows. It limits the time of work that makes its thread wait, for example for memory. */
 const MAX_PATIENCE = 8
 
 /** Returns the milliseconds of processor time that this thread spent since `before`. */

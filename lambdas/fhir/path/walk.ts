@@ -4,10 +4,13 @@ import type { Branch, EvaluationScope, Expression, ExpressionEvaluator, ItemColl
 import { distinctValuesOf, identityKeyOf, NO_VALUE, truthOf } from './compare.ts'
 import { spendWork } from './work-budget.ts'
 
-/** Walks on from a focus. Returns true if it stopped early: at the limit of `found`, or at the first item if there is no `found`. */
+/**
+ * Walks from a focus along the remaining steps. Returns true if it stopped early: at the limit of `found`, or at the first item if there is
+ * no `found`.
+ */
 export type Walk = (focus: unknown, scope: EvaluationScope, found: Collected | undefined) => boolean
 
-/** Collector of items. `push`: returns the number of items, which is compared with `limit`. */
+/** Collector of items. `push`: returns the number of items. The walk stops when it equals `limit`. */
 type Collected = { readonly push: (item: unknown) => number; readonly limit?: number }
 
 /** Creates the evaluators of expressions inside steps. */
@@ -76,7 +79,7 @@ function primitive(key: string, next: Walk): Walk {
   }
 }
 
-/** Work for an item that is passed, relative to one that is collected. */
+/** Work units for an item of a list that a walk passes. An item that is collected costs 1. */
 const PASSED = 1 / 8
 
 function open(value: unknown, next: Walk, scope: EvaluationScope, found: Collected | undefined): boolean {
@@ -86,7 +89,7 @@ function open(value: unknown, next: Walk, scope: EvaluationScope, found: Collect
   return false
 }
 
-/** Returns a function that collects the items at the ends of the branches. `limit`: number of items at which it stops. */
+/** Returns a function that collects the items at the ends of the branches. `limit`: number of items at which it stops. Absent: no limit. */
 export function itemCollectorOf(branches: readonly Branch[], evaluator: EvaluatorFactory, limit?: number): ItemCollector {
   const only = branches.length === 1 ? branches[0]!.slice(1) : undefined
   if (only?.length === 0) return (focus) => [focus]
@@ -117,7 +120,7 @@ export function existenceTestOf(
   }
 }
 
-/** Work for the identity key of an item, relative to an item that is collected. */
+/** Work units for the identity key of an item. An item that is collected costs 1. */
 const IDENTITY = 20
 
 type Collecting = Extract<PathStep, readonly [string, ...unknown[]]>

@@ -12,27 +12,30 @@ import type { ProfileNode, ProfileTree } from './profile-tree.ts'
 export type CheckContext = {
   readonly library: Library
   readonly faults: ProfileIssues
-  /** Profile that states the rules being checked. */
+  /** Profile whose rules are being checked. */
   readonly profile: ProfileTree
   /** `owner`: resource in which references such as `#id` are resolved. `root`: outermost resource. */
   readonly owner: Element
   readonly root: Element
   readonly work: WorkBudget
   readonly piece: PieceLimit
-  /** `pending`: deferred rules that are reported in any case. `deciding`: deferred rules that decide which issues count. */
+  /**
+   * Deferred rules. `pending`: their verdicts only add issues. `deciding`: rules of trial checks; their verdicts decide which issues are
+   * reported.
+   */
   readonly pending: DeferredRule[]
   readonly deciding: DeferredRule[]
   readonly verdicts: VerdictLookup
-  /** Values being checked, each with its profile. A cycle of references ends at the first repetition. */
+  /** Values being checked, each with its profile. A repeated pair of value and profile ends a cycle of references. */
   readonly visiting: Visit | undefined
   readonly again: NestedChecks
 }
 
 /** Entry points of the check, for the parts that start a nested check. */
 export type NestedChecks = {
-  /** Checks the rules for one item of an element and for its content. */
+  /** Checks the rules of a node for one item and for its content. */
   readonly content: (node: ProfileNode, item: Item, type: string, check: CheckContext) => RemainingCheck
-  /** Requires that at least one of the profiles fits. */
+  /** Reports issues unless the item conforms to at least one of the profiles. */
   readonly oneOf: (profiles: readonly string[], item: Item, type: string, check: CheckContext) => RemainingCheck
 }
 
@@ -48,10 +51,10 @@ export const NO_CHECKS: readonly never[] = []
 /** A value being checked against a profile. `above`: the enclosing visit. */
 export type Visit = { readonly value: unknown; readonly tree: ProfileTree; readonly above: Visit | undefined }
 
-/** `until`: the current piece ends when less work than this is left. */
+/** Limit of the current piece. `until`: the piece ends when less work than this is left in the budget. */
 export type PieceLimit = { until: number }
 
-/** Units of work in one piece, which takes some milliseconds. Visiting an element costs one unit. */
+/** Work units of one piece, which takes some milliseconds. Visiting an element costs one unit. */
 const PIECE = 2_000
 
 export const pieceLimitOf = ({ left }: WorkBudget): PieceLimit => ({ until: left - PIECE })
@@ -63,7 +66,10 @@ export function isPieceOver({ work, piece }: Pick<CheckContext, 'work' | 'piece'
   return true
 }
 
-/** Returns the context of a trial. A trial has its own issues, because they may turn out not to matter. */
+/**
+ * Returns the context of a trial check. Its issues stay apart, because the trial decides whether they are reported. Its deferred rules are
+ * `deciding`.
+ */
 export const trialOf = (check: CheckContext): CheckContext => ({ ...check, faults: check.faults.apart(), pending: check.deciding })
 
 export const profileLabelOf = ({ profile: { profile } }: Pick<CheckContext, 'profile'>): string =>
@@ -100,7 +106,10 @@ export function leaveItem({ index }: Item, faults: ProfileIssues): void {
   if (index !== undefined) faults.leave()
 }
 
-/** Reports too few items. `valuesOf`: returns the values that an item must have to count, for the message. */
+/**
+ * Reports an issue if there are fewer items than the node requires. `valuesOf`: returns the values that an item must have to count, for the
+ * message.
+ */
 export function checkMinimum(node: ProfileNode, count: number, check: CheckContext, valuesOf = () => ''): void {
   if (count >= node.min) return
   const having = valuesOf()
@@ -109,7 +118,7 @@ export function checkMinimum(node: ProfileNode, count: number, check: CheckConte
   report(check, 'required', `min ${name}`, having === '' ? text : `${text}, with ${having}`)
 }
 
-/** Reports too many items. Enter the element first, so that the issue names its location. */
+/** Reports an issue if there are more items than the node allows. Enter the element first, so that the issue names its location. */
 export function checkMaximum(node: ProfileNode, count: number, check: CheckContext): void {
   if (count <= node.max) return
   const name = nameOf(node)

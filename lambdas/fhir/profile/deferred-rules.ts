@@ -1,10 +1,10 @@
-/** Rules that a separate process evaluates: only fhirpath.js supports them, or they may take any time. */
+/** Rules that a separate process evaluates: only fhirpath.js supports them, or they may take too long. */
 import type { Issue, IssueCode } from '../outcome.ts'
 import type { Element } from '../resource.ts'
 import type { ProfileConstraint } from './definition.ts'
 import type { ProfileIssues } from './profile-issues.ts'
 
-/** Rule to evaluate on the focus. `expression`: location for the issue if the rule is broken. `by`: the profile. */
+/** Rule to evaluate on the focus. `expression`: location for an issue. `by`: profile for the message. */
 export type DeferredRule = {
   readonly constraint: ProfileConstraint
   readonly type: string
@@ -14,16 +14,18 @@ export type DeferredRule = {
   readonly by: string
   /** FHIRPath, evaluated on the focus, that selects the element for the rule. Absent: the focus itself. */
   readonly on?: string
-  /** Decides the rule by the paths of the results in the resource. Absent: the rule is broken if the result is empty or false. */
+  /**
+   * Decides whether the rule holds, from the paths of the resulting elements. Absent: the rule is broken if the result is empty or false.
+   */
   readonly isAmong?: (ways: readonly ElementPath[]) => boolean
 }
 
 export type ElementPath = readonly (string | number)[]
 
-/** Result of a rule, or why there is none. */
+/** Result of a rule, or the reason why it could not be evaluated. */
 export type Verdict = 'holds' | 'broken' | { readonly code: IssueCode; readonly why: string }
 
-/** Results of deferred rules. undefined: the rule is not evaluated yet. */
+/** Results of deferred rules. `of`: returns undefined if the rule is not evaluated yet. */
 export type VerdictLookup = {
   readonly of: (rule: DeferredRule) => Verdict | undefined
   /** Severity of the issue for a rule that cannot be evaluated. */
@@ -47,5 +49,5 @@ export const reportBrokenRule = (constraint: ProfileConstraint, by: string, expr
   faults.reportAt(expression, { severity, code: 'invariant', text: `${human} (${key}, ${by})` }, ruleOf(constraint))
 }
 
-/** Identifies a rule by key and expression: profiles may have different rules with the same key. */
+/** Returns a text that identifies a rule. It includes the expression, because profiles may have different rules with the same key. */
 const ruleOf = ({ key, expression }: ProfileConstraint): string => `${key} ${expression}`

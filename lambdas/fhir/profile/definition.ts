@@ -7,7 +7,7 @@ export type Profile = {
   readonly type: string
   readonly base?: string
   readonly isRetired?: true
-  /** True for a profile that the server ships with. Rules of other profiles are not trusted to be fast. */
+  /** True for a profile that the server ships with. Only the rules of such profiles are trusted to be fast. */
   readonly isBuiltIn?: true
   /** Whether `elements` is a snapshot. Otherwise it is the differential to `base`. */
   readonly isWhole: boolean
@@ -37,7 +37,10 @@ export type ProfileElement = {
   readonly binding?: Binding
   readonly slicing?: Slicing
   readonly constraints?: readonly ProfileConstraint[]
-  /** contentReference, `#id` or `url#id`: the content of this element follows the rules of that element, here or in another definition. */
+  /**
+   * contentReference, as `#id` or `url#id`: the rules of that element, here or in another definition, also apply to the content of this
+   * element.
+   */
   readonly content?: string
 }
 
@@ -49,7 +52,7 @@ export type ProfileType = {
 
 export type BindingStrength = 'required' | 'extensible' | 'preferred'
 
-/** `max`: value set that every code must be in, whatever the strength. */
+/** Binding of an element. `max`: value set that every code must be in, whatever the strength. */
 export type Binding = { readonly strength: BindingStrength; readonly valueSet?: string; readonly max?: string }
 
 export type Discriminator = { readonly type: 'value' | 'pattern' | 'exists' | 'type' | 'profile'; readonly path: string }

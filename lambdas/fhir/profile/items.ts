@@ -3,7 +3,7 @@ import { R4 } from '../definitions/r4.ts'
 import { type Element, isElement } from '../resource.ts'
 
 export type Item = {
-  /** undefined for a primitive that has only extensions. */
+  /** Value of the item. undefined for a primitive that has only extensions. */
   readonly value: unknown
   /** Id and extensions of a primitive, from the property `_name`. */
   readonly companion: unknown
@@ -13,11 +13,11 @@ export type Item = {
   readonly index: number | undefined
 }
 
-/** Returns the items in order. `isChoice`: `name` is the name of a choice, without its type. */
+/** Returns the items in order. `isChoice`: whether `name` is the name of a choice, such as `value` for `valueString`. */
 export function itemsOf(item: Item, name: string, isChoice: boolean): readonly Item[] {
   const { value, companion } = item
   if (!isElement(value)) {
-    // A primitive has an id and extensions besides its value.
+    // A primitive also has an id and extensions, which its companion holds.
     return (name === 'extension' || name === 'id') && isElement(companion) ? listed(companion[name], undefined, undefined) : []
   }
   if (!isChoice) return listed(value[name], value[`_${name}`], undefined)
@@ -40,7 +40,7 @@ function listed(value: unknown, companion: unknown, type: string | undefined): r
   return value === undefined && companion === undefined ? [] : [{ value, companion, type, index: undefined }]
 }
 
-/** Returns the property that holds a choice, such as `valueQuantity` for `value`. */
+/** Returns the property that holds a choice, such as `valueQuantity` for `value`, or undefined if there is none. */
 function formOf(object: Element, choice: string): string | undefined {
   for (const key in object) {
     const name = key.startsWith('_') ? key.slice(1) : key
@@ -49,7 +49,7 @@ function formOf(object: Element, choice: string): string | undefined {
   return undefined
 }
 
-/** Returns the FHIR type for the suffix of a choice, such as `Quantity` or `String`. */
+/** Returns the FHIR type for the suffix of a choice, such as `Quantity` or `String`. Returns undefined if no choice has this suffix. */
 export const choiceTypeOf = (capital: string): string | undefined => TYPES.get(capital)
 
 /** Suffix of a choice → FHIR type. The value of an extension allows every type that a choice can have. */

@@ -2,7 +2,7 @@
 import type { Issue, IssueCode } from '../outcome.ts'
 import { IssueLimitReached, pathOf } from '../validate/findings.ts'
 
-/** Maximum issues that are listed. Readers need no more. */
+/** Maximum issues in a result. An error beyond it ends the check. Other issues beyond it are left out. */
 const MAX_ISSUES = 100
 
 const MORE: Issue = { severity: 'information', code: 'informational', text: `There are more findings; the first ${MAX_ISSUES} are listed` }
@@ -29,7 +29,7 @@ export class ProfileIssues {
     this.#path.pop()
   }
 
-  /** Returns empty issues for a trial at the same location. They never throw IssueLimitReached. */
+  /** Returns empty issues for a trial check at the same location. They never throw IssueLimitReached. */
   apart(): ProfileIssues {
     return new ProfileIssues(this.#path, true)
   }
@@ -38,7 +38,10 @@ export class ProfileIssues {
     for (const [key, issue] of others.#found) this.#keep(key, issue)
   }
 
-  /** `rule`: identifies the issue across profiles. Throws IssueLimitReached at one error more than are listed. */
+  /**
+   * Reports an issue at the current location. `rule`: identifies the issue across profiles. Throws IssueLimitReached for the first error
+   * beyond the maximum.
+   */
   report(severity: Issue['severity'], code: IssueCode, rule: string, text: string): void {
     this.reportAt(this.expression, { severity, code, text }, rule)
   }
@@ -47,7 +50,7 @@ export class ProfileIssues {
     this.#keep(`${expression} ${rule}`, { ...issue, expression })
   }
 
-  /** Reports the issue at its first location only. */
+  /** Reports an issue once per check, at its first location. Later locations are not reported. */
   reportOnce(severity: Issue['severity'], code: IssueCode, rule: string, text: string): void {
     this.#keep(rule, { severity, code, text, expression: this.expression })
   }
@@ -56,7 +59,7 @@ export class ProfileIssues {
     return pathOf(this.#path)
   }
 
-  /** Returns the issues. Errors come first if not all issues are listed. */
+  /** Returns the issues, at most 100 and a notice that there are more. Errors come first if not all are listed. */
   get issues(): readonly Issue[] {
     const all = [...this.#found.values()]
     if (Math.max(this.errors, this.#others, all.length) <= MAX_ISSUES) return all

@@ -14,7 +14,7 @@ export type ProfileNode = {
   min: number
   max: number
   types: readonly ProfileType[] | undefined
-  /** Fixed value in a tuple, so that any value differs from none. `pattern` alike. */
+  /** Fixed value in a tuple, which distinguishes any value from none. `pattern` has the same form. */
   fixed: readonly [unknown] | undefined
   pattern: readonly [unknown] | undefined
   minValue: unknown
@@ -24,15 +24,14 @@ export type ProfileNode = {
   binding: Binding | undefined
   slicing: Slicing | undefined
   content: string | undefined
-  /** Constraints by key. */
   readonly constraints: Map<string, ProfileStatement<ProfileConstraint>>
   readonly slices: Map<string, ProfileNode>
   readonly children: Map<string, ProfileNode>
-  /** Children that have rules, for themselves or for their content. */
+  /** Children that have rules for themselves or for their content. A check visits only these. */
   rules: readonly ProfileNode[]
 }
 
-/** `isSilent`: the profile has no rules. */
+/** Tree of a profile. `nodes`: all nodes by element id. `isSilent`: whether the profile has no rules. */
 export type ProfileTree = {
   readonly profile: Profile
   readonly root: ProfileNode
@@ -75,7 +74,7 @@ export function treeOf(profile: Profile, base?: ProfileTree): ProfileTree {
   return { profile, root, nodes, isSilent: !says(root) }
 }
 
-/** Whether there are rules for the node or for its content. Also sets `rules` of the node and of all nodes below. */
+/** Whether there are rules for the node or for its content. Also sets `rules` of the node and of all its descendants. */
 function says(node: ProfileNode): boolean {
   const { min, max, types, fixed, pattern, minValue, maxValue, maxLength, regex, binding, content, constraints, slices } = node
   node.rules = [...node.children.values()].filter(says)
@@ -85,7 +84,10 @@ function says(node: ProfileNode): boolean {
   return isBounded || rules.some((each) => each !== undefined) || node.rules.length + constraints.size + slices.size > 0
 }
 
-/** Returns the full id. Ids may begin with another name than the type, and name a form of a choice: `Observation.valueQuantity`. */
+/**
+ * Returns the full id. An id may begin with another name than the type, and may name a form of a choice: `Observation.valueQuantity`
+ * becomes `Observation.value[x]:valueQuantity`.
+ */
 function spelledOut(id: string, type: string): string {
   const [, ...steps] = stepsOf(id)
   let [path, spelled] = [type, type]
@@ -121,7 +123,7 @@ function placed(id: string, nodes: Map<string, ProfileNode>): ProfileNode {
   return node
 }
 
-/** Returns the node that holds a slice. If there is a slice `a`, it holds the slice `a/b` (reslicing). */
+/** Returns the node that holds a slice, and the name of the slice there. If there is a slice `a`, it holds the slice `a/b` (reslicing). */
 function hostOf(list: string, slice: string, nodes: Map<string, ProfileNode>): { readonly host: ProfileNode; readonly name: string } {
   const slash = slice.lastIndexOf('/')
   const above = slash < 0 ? undefined : nodes.get(`${list}:${slice.slice(0, slash)}`)
@@ -137,7 +139,10 @@ function copied(base: ProfileTree, nodes: Map<string, ProfileNode>): ProfileNode
   return nodes.get(base.root.id)!
 }
 
-/** `#id` means the element of the base, without the rules of the derived profile. R4's own content is checked without profiles. */
+/**
+ * Returns the content reference for a derived profile. `#id` gets the URL of the base, whose element it means, without the rules of the
+ * derived profile. Returns undefined if the base is R4's own type, which the validator checks without profiles.
+ */
 function inheritedContent(content: string | undefined, base: string): string | undefined {
   if (content === undefined || !content.startsWith('#')) return content
   return r4TypeNameOf(base) === undefined ? `${base}${content}` : undefined
@@ -145,7 +150,10 @@ function inheritedContent(content: string | undefined, base: string): string | u
 
 export type NodeContent = { readonly node: ProfileNode; readonly tree: ProfileTree }
 
-/** Returns the element that the content reference of a node names. undefined: no reference, or the definition is not loaded. */
+/**
+ * Returns the node that the content reference of a node names. Returns undefined if there is no reference, or its target is not loaded or
+ * does not exist.
+ */
 export function contentOf(
   { content = '' }: ProfileNode,
   own: ProfileTree,
@@ -177,6 +185,6 @@ function addRules(element: ProfileElement, isBuiltIn: boolean, node: ProfileNode
     if (!node.constraints.has(constraint.key)) node.constraints.set(constraint.key, { rule: constraint, isBuiltIn })
 }
 
-/** A repeated slicing may omit the discriminators. The previous ones then remain. */
+/** Returns the slicing of a derived profile. A repeated slicing without discriminators retains the previous ones. */
 const narrowed = (before: Slicing | undefined, slicing: Slicing): Slicing =>
   before !== undefined && slicing.discriminators.length === 0 ? { ...slicing, discriminators: before.discriminators } : slicing

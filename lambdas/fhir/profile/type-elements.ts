@@ -13,7 +13,10 @@ export function elementOf(type: string, name: string): ElementShape | undefined 
   return Object.hasOwn(elements, name) ? elements[name] : undefined
 }
 
-/** Returns the type of an element: `Observation`, `component` → `Observation.component`. Empty for a choice or an unknown element. */
+/**
+ * Returns the type of an element: `Observation`, `component` → `Observation.component`. Returns an empty text for a choice or an unknown
+ * element.
+ */
 export function typeOfElement(type: string, name: string): string {
   const found = elementOf(type, name)
   if (found !== undefined) return found.type
@@ -35,12 +38,14 @@ const KINDS: ReadonlyMap<string, string> = new Map(
 /** Resource types that are not a DomainResource. https://hl7.org/fhir/R4/resource.html */
 export const NON_DOMAIN_RESOURCES: ReadonlySet<string> = new Set(['Bundle', 'Binary', 'Parameters'])
 
-/** Returns the base types of a type, without the type itself. `type`: may also be a path, such as `Patient.contact`. */
+/**
+ * Returns the base types of a type, without the type itself. `type`: type name, or path of a backbone element, such as `Patient.contact`.
+ */
 export function baseTypesOf(type: string): readonly string[] {
   if (isResourceType(type)) return NON_DOMAIN_RESOURCES.has(type) ? ['Resource'] : ['DomainResource', 'Resource']
   const base = KINDS.get(type) ?? (isResourceType(type.split('.')[0]!) ? 'BackboneElement' : undefined)
   return base === undefined ? ['Element'] : [base, 'Element']
 }
 
-/** Whether a type is `about` or derives from it. `type`: empty if unknown, which fits every type. */
+/** Whether `type` is the type `about` or derives from it. True for an empty `type`, which stands for an unknown type. */
 export const isKindOf = (type: string, about: string): boolean => type === about || type === '' || baseTypesOf(type).includes(about)

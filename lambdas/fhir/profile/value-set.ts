@@ -11,14 +11,17 @@ export type ValueSet = {
   readonly isRetired?: true
   readonly include: readonly Inclusion[]
   readonly exclude?: readonly Inclusion[]
-  /** Codes of the expansion. They decide if `include` and `exclude` leave the membership unknown. */
+  /** Codes of the expansion. They decide only if `include` and `exclude` leave the membership unknown. */
   readonly expanded?: readonly Inclusion[]
 }
 
-/** `codes`: listed codes. `filters`: select codes by the concepts of the system. Without both: the whole system. */
+/**
+ * Part of a value set. `codes`: listed codes. `filters`: select codes by the concepts of the system. Without both, it includes the whole
+ * system.
+ */
 export type Inclusion = {
   readonly system?: string
-  /** Version of the system. */
+  /** Version of the code system. `*` means all versions. */
   readonly version?: string
   readonly codes?: readonly string[]
   readonly filters?: readonly ConceptFilter[]
@@ -117,10 +120,10 @@ function inSystem(system: string, { version, codes, filters }: Inclusion, query:
   return allOf(filters.map((filter) => passes(filter, canonical, codeSystem, query)))
 }
 
-/** Version that means all versions. https://hl7.org/fhir/R4/valueset-definitions.html#ValueSet.compose.include.version */
+/** Version that means all versions of a code system. https://hl7.org/fhir/R4/valueset-definitions.html#ValueSet.compose.include.version */
 const ANY_VERSION = '*'
 
-/** Whether the code is listed in other letter case, and the code system ignores case. */
+/** Whether the list has the code in another letter case, and the code system ignores case. */
 const isListedOtherwise = (codes: readonly string[], system: string, { code, terminology }: ValueSetQuery): boolean =>
   listedIn(inSmallLetters(codes), code.toLowerCase()) && terminology.codeSystem(system)?.isAnyCase === true
 
@@ -132,7 +135,7 @@ function inSmallLetters(codes: readonly string[]): readonly string[] {
   return small
 }
 
-/** Minimum codes of a list that is converted to a set, once per list. */
+/** Minimum codes of a list for which a set is created, once per list. Shorter lists are searched. */
 const MANY = 16
 const SETS = new WeakMap<readonly string[], ReadonlySet<string>>()
 
@@ -143,7 +146,10 @@ function listedIn(codes: readonly string[], code: string): boolean {
   return set.has(code)
 }
 
-/** Supports the filters on codes and on their ancestors; others are unknown. https://hl7.org/fhir/R4/valueset-filter-operator.html */
+/**
+ * Returns whether the code passes a filter. Supports =, in, not-in, is-a, is-not-a and descendent-of on the code; other filters give
+ * `unknown`. https://hl7.org/fhir/R4/valueset-filter-operator.html
+ */
 function passes(
   { property, op, value }: ConceptFilter,
   system: string,
@@ -170,7 +176,7 @@ function passes(
   return passed ? 'in' : 'out'
 }
 
-/** Filter with unknown result for every code. Stands for the missing part of a partial expansion. */
+/** Filter whose result is unknown for every code. It stands for the codes that a partial expansion lacks. */
 export const UNKNOWN_FILTER: ConceptFilter = { property: 'untold', op: '=', value: '' }
 
 const HIERARCHICAL: ReadonlySet<string> = new Set(['is-a', 'descendent-of', 'is-not-a'])

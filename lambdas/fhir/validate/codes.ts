@@ -1,4 +1,4 @@
-/** Required bindings: a code outside the value set is an error. https://hl7.org/fhir/R4/terminologies.html#required */
+/** Codes of required bindings. A code outside the value set is an error. https://hl7.org/fhir/R4/terminologies.html#required */
 import type { CodeSet } from '../path/definitions.ts'
 import type { Element } from '../resource.ts'
 
@@ -11,7 +11,7 @@ export type AllowedCodes = {
 
 const CACHE = new WeakMap<CodeSet, AllowedCodes>()
 
-/** Maximum number of codes that an issue lists. For a larger value set it names only the URL. */
+/** Maximum codes of a value set that an issue lists. For a larger value set, the issue names only the URL. */
 const FEW = 12
 
 export function codesOf(set: CodeSet): AllowedCodes {
@@ -29,7 +29,7 @@ export function codesOf(set: CodeSet): AllowedCodes {
   return codes
 }
 
-/** Returns the problem of a Coding or CodeableConcept, or undefined if it is valid. */
+/** Returns the problem of a Coding or CodeableConcept with a required binding, or undefined if it is valid. */
 export function findCodingProblem(type: string, value: Element, codes: AllowedCodes): string | undefined {
   if (type === 'Coding') return value.code === undefined || codes.hasCoding(value.system, value.code) ? undefined : codes.fault
   const codings = value.coding
@@ -39,5 +39,7 @@ export function findCodingProblem(type: string, value: Element, codes: AllowedCo
   return codes.fault
 }
 
-/** Whether a text is a MIME type, optionally with parameters. https://www.rfc-editor.org/rfc/rfc6838 */
+/**
+ * Whether a text has the form of a MIME type, optionally with parameters. The subtype may be absent. https://www.rfc-editor.org/rfc/rfc6838
+ */
 export const isMimeType = (text: string): boolean => /^[^\s;/]+(\/[^\s;]+)?\s*(;.*)?$/.test(text)

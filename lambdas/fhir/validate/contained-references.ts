@@ -5,13 +5,16 @@ import type { ValidationIssues } from './findings.ts'
 export type ContainedReferences = {
   /** Contained resources by id. */
   readonly contained: ReadonlyMap<unknown, Element>
-  /** Local references found so far (`#id`, `#`). They are recorded only if there are contained resources. */
+  /**
+   * References to contained resources found so far: `#id`, or `#` for the container. They are recorded only if there are contained
+   * resources.
+   */
   readonly local: Set<string>
-  /** Contained resources that refer to the resource that contains them. */
+  /** Contained resources that refer to the resource that contains them (`#`). */
   readonly backward: Set<unknown>
 }
 
-/** Shared by all resources without contained resources, which are most. */
+/** Value for all resources without contained resources, which are most. It is never changed. */
 const EMPTY: ContainedReferences = { contained: new Map(), local: new Set(), backward: new Set() }
 
 export function containedReferencesOf({ contained }: Element): ContainedReferences {
@@ -24,8 +27,8 @@ export function recordLocalReference(reference: unknown, { contained, local }: C
 }
 
 /**
- * Reports each contained resource that has no reference to it and does not refer to its owner (dom-3). Call it after the walk of the whole
- * owner.
+ * Reports each contained resource that nothing in its container refers to, and that does not refer to its container (dom-3). Call it after
+ * the walk of the whole container, which records the references.
  */
 export function checkContainedUse(owner: Element, inside: ContainedReferences, findings: ValidationIssues): void {
   if (!Array.isArray(owner.contained)) return

@@ -3,10 +3,10 @@ import type { Issue, IssueCode } from '../outcome.ts'
 
 const MAX_ISSUES = 100
 
-/** Error that ends a validation at the maximum number of issues. A body may have millions. */
+/** Error that ends a validation beyond the maximum number of issues, because a body may have millions. */
 export class IssueLimitReached extends Error {}
 
-/** Collector of issues. The path is a stack, written out only for an issue. */
+/** Collector of issues. The current location is a stack, from which an issue gets its FHIRPath. */
 export class ValidationIssues {
   readonly issues: Issue[] = []
   depth = 0
@@ -21,8 +21,8 @@ export class ValidationIssues {
   }
 
   /**
-   * Reports an issue at the current location; for a missing element, that is its parent. Ends the validation at the first issue beyond the
-   * maximum.
+   * Reports an error at the current location; for a missing element, that is its parent. The first error beyond the maximum becomes a
+   * notice, and throws IssueLimitReached.
    */
   report(code: IssueCode, text: string): void {
     if (this.issues.length < MAX_ISSUES)
@@ -44,13 +44,13 @@ export const pathOf = (steps: readonly (string | number)[]): string =>
   )
 
 /**
- * Returns a name, in backticks if FHIRPath could not read it otherwise: `div` in Narrative.div is an operator.
- * http://hl7.org/fhirpath/N1/#keywords
+ * Returns a name as FHIRPath can read it: in backticks if it is a keyword, such as `div` in Narrative.div, or no identifier. Names in
+ * backticks are cut to 64 characters. http://hl7.org/fhirpath/N1/#keywords
  */
 export const quoteName = (name: string): string =>
   /^[A-Za-z_]\w{0,63}$/.test(name) && !KEYWORDS.has(name) ? name : `\`${shortened(name).replace(/[\\`]/g, '\\$&')}\``
 
-/** Returns the start of a long name, without half a character at its end. */
+/** Returns the first 64 UTF-16 code units of a name, without a lone surrogate at the end. */
 const shortened = (name: string): string => name.slice(0, 64).replace(/[\ud800-\udbff]$/, '')
 
 const KEYWORDS: ReadonlySet<string> = new Set(['and', 'div', 'false', 'implies', 'mod', 'or', 'true', 'xor'])

@@ -1,6 +1,6 @@
 /**
- * Validation of large resources in pieces. Between two pieces other requests can use the thread. Small parts are validated as in walk.ts,
- * and the issues come in the same order.
+ * Validation of large resources in pieces. Between two pieces, other requests can use the thread. walk.ts validates the small parts. The
+ * issues are the same as without pieces, in the same order.
  */
 import { type Element, isElement } from '../resource.ts'
 import { checkContainedUse } from './contained-references.ts'
@@ -22,16 +22,19 @@ import {
   walkContextOf,
 } from './walk.ts'
 
-/** Reason for a pause: the next piece, or a rule. A rule may read the whole resource and take as long as many pieces. */
+/** Reason for a pause: a piece has ended, or a rule follows. A rule may read the whole resource and take as long as many pieces. */
 export type Pause = 'piece' | 'rule'
 type Pieces<Result = void> = Generator<Pause, Result>
 
-/** Maximum members and items of a piece. */
+/** Approximate maximum of members and items that are validated without a pause. */
 export const MEMBERS_PER_PIECE = 2_000
 
 export const isLargeTree = (tree: unknown): boolean => sizeOf(tree, MEMBERS_PER_PIECE) > MEMBERS_PER_PIECE
 
-/** Returns the number of members and items, including the tree itself. Stops counting beyond `limit`. */
+/**
+ * Returns the number of members and items of a tree, including the tree itself. Stops counting beyond `limit`, so that large trees cost no
+ * more.
+ */
 function sizeOf(tree: unknown, limit: number): number {
   let size = 1
   if (Array.isArray(tree)) {

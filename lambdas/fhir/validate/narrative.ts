@@ -1,7 +1,7 @@
 /** Validation of narratives: XHTML that FHIR allows (txt-1, txt-2), without active content. https://hl7.org/fhir/R4/narrative.html#xhtml */
 import { hasOnlyCharacterReferences, isActiveAttribute } from './active-content.ts'
 
-/** Returns the problem of the content of Narrative.div, or undefined if it is valid. */
+/** Returns the problem of the XHTML in Narrative.div, or undefined if it is valid. */
 export function findNarrativeProblem(source: string): string | undefined {
   const text = source.replace(/^\s*<\?xml[^>]*\?>/, '').trim()
   const open: string[] = []
@@ -30,7 +30,7 @@ export function findNarrativeProblem(source: string): string | undefined {
   return hasContent ? undefined : 'The narrative has no content (txt-2)'
 }
 
-/** Comment, tag, or a < that is neither. */
+/** Matches a comment, a tag, or a `<` that begins neither. */
 const PIECE = /<!--[\s\S]*?-->|<(\/?)([A-Za-z][\w:]*)((?:\s+[\w:-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*)\s*(\/?)>|</g
 
 const ATTRIBUTE = /([\w:-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')/g

@@ -18,8 +18,7 @@ const text = (fault: (value: string) => string | undefined): PrimitiveCheck => {
 }
 
 /**
- * Returns a check by pattern, for texts of at most `LONGEST` characters. On longer texts, a pattern that repeats a group exhausts the
- * stack.
+ * Returns a check by pattern. Texts longer than `LONGEST` are invalid, because a pattern that repeats a group exhausts the stack on them.
  */
 const matching = (pattern: RegExp, fault: string): PrimitiveCheck =>
   text((value) => (value.length <= LONGEST && pattern.test(value) ? undefined : fault))
@@ -49,7 +48,7 @@ const dated = (pattern: RegExp, fault: string): PrimitiveCheck =>
     return isDay(value) ? undefined : 'There is no such day'
   })
 
-/** Whether the day exists: no 30 February, no year 0. */
+/** Whether the day of a date exists. There is no 30 February and no year 0. */
 function isDay(value: string): boolean {
   if (value.startsWith('0000')) return false
   if (value.length < 10) return true
@@ -69,12 +68,12 @@ const ZONE = '(?:Z|[+-](?:(?:0\\d|1[0-3]):[0-5]\\d|14:00))'
 
 const uri = text((value) => (SPACE.test(value) ? 'A URI may not contain white space' : undefined))
 
-/** Declared once: a pattern within a function would be created for every value. */
+/** Pattern for white space, declared once: a pattern within a function would be created for every value. */
 const SPACE = /\s/
 
 const id = text((value) => (isIdText(value) ? undefined : 'An id has 1 to 64 letters, digits, - and .'))
 
-/** Checks base64: four characters for each three bytes, white space anywhere, up to two = at the end. */
+/** Checks the form of base64: its alphabet with white space anywhere, a multiple of four characters, and at most two `=` at the end. */
 const base64 = text((value) => {
   const padding = value.includes('=') ? value.slice(value.indexOf('=')) : ''
   if (NO_BASE64.test(value) || NO_PADDING.test(padding) || charactersOf(padding) > 2) return 'This is not base64'
@@ -85,7 +84,7 @@ const base64 = text((value) => {
 const NO_BASE64 = /[^A-Za-z0-9+/=\s]/
 const NO_PADDING = /[^=\s]/
 
-/** Returns the number of characters that are not white space. The text must be ASCII, except for its white space. */
+/** Returns the number of characters that are not white space. Call it only for texts whose other characters are ASCII. */
 function charactersOf(text: string): number {
   if (!SPACE.test(text)) return text.length
   let count = 0

@@ -1,4 +1,7 @@
-/** Validation of a Reference: the element allows its type, and a `#id` is contained. https://hl7.org/fhir/R4/references.html */
+/**
+ * Validation of a Reference: the element allows the target's type, and a `#id` names a contained resource.
+ * https://hl7.org/fhir/R4/references.html
+ */
 import { withArticle } from '../article.ts'
 import { typeOfUrl } from '../path/reference-type.ts'
 import type { Element } from '../resource.ts'
@@ -6,7 +9,8 @@ import { isResourceType } from '../resource-types.ts'
 import type { ValidationIssues } from './findings.ts'
 
 /**
- * Reports the problems of a Reference. `targets`: types that the element allows; undefined: any. `contained`: contained resources by id.
+ * Reports the problems of a Reference. `targets`: types that the element allows; undefined: any type. `contained`: contained resources by
+ * id.
  */
 export function checkReference(
   value: Element,

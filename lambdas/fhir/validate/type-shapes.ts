@@ -9,27 +9,29 @@ import { type AllowedCodes, codesOf } from './codes.ts'
 import type { Invariant } from './invariant.ts'
 import { type PrimitiveCheck, primitiveCheckOf } from './primitive.ts'
 
-/** Rule that must hold at a focus. */
+/**
+ * Rule for an element. `text`: message for a violation. `holds`: evaluates the rule; the element violates it only if the result is false.
+ */
 export type Rule = { readonly text: string; readonly holds: (focus: unknown, scope: EvaluationScope) => boolean | undefined }
 
 export type Member = {
   readonly key: string
   readonly type: string
   readonly list: boolean
-  /** Shape of the type, set on first use. */
+  /** Shape of the member's type, set on first use. undefined for primitives. */
   shape: CompiledShape | undefined
-  /** Format check, if the type is primitive. */
+  /** Format check of a primitive. undefined for other types. */
   readonly primitive: PrimitiveCheck | undefined
   /**
-   * Bit of this member in the sets of seen and required members; 0 for an optional member that is not a choice. All forms of a choice share
-   * one bit.
+   * Bit of this member in sets of members, for required members and choices. 0 for an optional member that is not a choice. All forms of a
+   * choice share one bit.
    */
   readonly bit: number
   readonly choice: string | undefined
   readonly codes: AllowedCodes | 'mime' | undefined
   readonly targets: ReadonlySet<string> | undefined
   readonly rules: readonly Rule[]
-  /** Name of the primitive with these extensions: `birthDate` for `_birthDate`. */
+  /** For a companion such as `_birthDate`: the primitive whose id and extensions it holds, `birthDate`. undefined for other members. */
   readonly companionOf: string | undefined
 }
 
@@ -37,7 +39,7 @@ export type CompiledShape = {
   readonly type: string
   readonly isResource: boolean
   readonly members: ReadonlyMap<string, Member>
-  /** Bits of the required members. */
+  /** Bits of all required members. */
   readonly required: number
   readonly requiredNames: readonly { readonly bit: number; readonly name: string }[]
   readonly rules: readonly Rule[]
@@ -45,7 +47,7 @@ export type CompiledShape = {
   readonly valueBit: number
 }
 
-/** Read at load time: before its first request, an AWS function has more processor time. */
+/** Shapes, read when the module loads: during its start, an AWS function has more processor time than for a request. */
 const { shapes } = R4
 
 const LIVE = new Map<string, CompiledShape>()
@@ -84,7 +86,7 @@ function enliven(type: string): CompiledShape {
 }
 
 /**
- * Whether a primitive cannot have extensions. Ids and extension URLs are attributes in XML, and XHTML is not an element of FHIR.
+ * Whether a primitive cannot have an id or extensions. Ids and extension URLs are attributes in XML, and XHTML is not an element of FHIR.
  * https://hl7.org/fhir/R4/json.html#primitive
  */
 const isPlain = (owner: string, { key, type }: Member): boolean =>

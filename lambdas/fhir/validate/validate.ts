@@ -1,4 +1,4 @@
-/** Validation of a resource against the structure of its R4 type. One walk finds all issues. https://hl7.org/fhir/R4/validation.html */
+/** Validation of a resource against the structure and rules of its R4 type, in a single walk. https://hl7.org/fhir/R4/validation.html */
 import type { Issue } from '../outcome.ts'
 import { TooCostly } from '../path/work-budget.ts'
 import { type Element, isElement } from '../resource.ts'
@@ -7,14 +7,14 @@ import { checkRootInPieces, type Pause } from './incremental-walk.ts'
 import { checkRoot, resourceTypeOf, type Walk } from './walk.ts'
 
 export type ValidationOptions = {
-  /** Whether references must be to types that their elements allow. Default: true. */
+  /** Whether the target of a reference must have a type that the element allows. Default: true. */
   readonly referenceTargets?: boolean
 }
 
-/** Maximum items that the rules of a resource may collect. Real resources need far fewer. Beyond it, validation reports `too-costly`. */
+/** Maximum work items of all rules on a resource. Beyond it, validation ends with an issue `too-costly`. Real resources need far fewer. */
 const WORK = 20_000_000
 
-/** Returns the issues of a resource. Never throws, for any tree. */
+/** Returns the issues of a resource, at most 100 and a notice that there are more. Accepts any tree, however malformed. */
 export function validate(resource: unknown, options: ValidationOptions = {}): readonly Issue[] {
   const findings = new ValidationIssues()
   if (!isElement(resource)) findings.report('structure', 'A resource is expected')
@@ -28,7 +28,10 @@ export function validate(resource: unknown, options: ValidationOptions = {}): re
   return findings.issues
 }
 
-/** Finds the issues that `validate` finds, in pieces of some thousand members and items. Pauses between pieces and before rules. */
+/**
+ * Finds the issues that `validate` finds, in pieces of some thousand members and items. Yields between pieces and before rules, so that
+ * other requests can use the thread.
+ */
 export function* validateInPieces(resource: Element, options: ValidationOptions = {}): Generator<Pause, readonly Issue[]> {
   const findings = new ValidationIssues()
   try {

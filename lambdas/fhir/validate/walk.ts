@@ -14,8 +14,8 @@ const DEEPEST = 400
 export type Walk = { readonly findings: ValidationIssues; readonly referenceTargets: boolean; readonly work: WorkBudget }
 
 /**
- * Context of one resource and its contained resources. `owner`: the resource that contains them; `scope`: resources that its rules see as
- * %resource and %rootResource.
+ * Context of one resource and its contained resources. `owner`: the resource itself, also while its contained resources are validated.
+ * `scope`: %resource and %rootResource for the rules.
  */
 export type WalkContext = Walk & ContainedReferences & { readonly owner: Element; readonly scope: EvaluationScope }
 
@@ -35,7 +35,7 @@ function checkResource(resource: Element, within: WalkContext): boolean {
   return shape !== undefined
 }
 
-/** Returns the shape of a resource. Reports an unknown type and returns undefined. */
+/** Returns the shape of a resource. For an unknown type, reports an issue and returns undefined. */
 export function shapeOfResource(resource: Element, { findings }: WalkContext): CompiledShape | undefined {
   const type = resourceTypeOf(resource)
   if (type !== undefined) return shapeOf(type)
@@ -58,7 +58,10 @@ export const containedContextOf = (resource: Element, within: WalkContext): Walk
   scope: { resource, root: within.owner, work: within.work },
 })
 
-/** Reports violations of the rules for contained resources. Returns a function to call after the walk of the resource. */
+/**
+ * Checks the rules for contained resources, such as dom-2. Call the returned function after the walk of the resource: it records whether
+ * the resource refers to its container.
+ */
 export function enterContained(resource: Element, { findings, local, backward }: WalkContext): () => void {
   const meta = isElement(resource.meta) ? resource.meta : {}
   if (resource.id === undefined) findings.report('structure', 'A contained resource must have an id')
@@ -73,7 +76,9 @@ export function enterContained(resource: Element, { findings, local, backward }:
   }
 }
 
-/** Validates an object. `hasValue`: for the companion of a primitive, whether the primitive has a value, so that an id alone is enough. */
+/**
+ * Validates an object. `hasValue`: whether the object is the companion of a primitive with a value. Such a companion may have only an id.
+ */
 function checkObject(object: Element, shape: CompiledShape, within: WalkContext, hasValue: boolean): void {
   let seen = 0
   let members = 0
@@ -94,7 +99,10 @@ export function checkRule({ holds, text }: Rule, focus: unknown, { findings, sco
   if (holds(focus, scope) === false) findings.report('invariant', text)
 }
 
-/** Enters a member and returns it. Reports an unknown element and returns undefined. `seen`: bits of the members before this one. */
+/**
+ * Sets the location to a member and returns the member. Reports a second form of a choice. For an unknown element, reports an issue and
+ * returns undefined. `seen`: bits of the members before this one.
+ */
 export function enterMember(
   object: Element,
   key: string,
@@ -115,7 +123,7 @@ export function enterMember(
   return member
 }
 
-/** Reports missing members, and violations of ext-1 and ele-1. `seen`: bits of all members; `members`: number of members. */
+/** Reports missing members, and violations of ext-1 and ele-1. `seen`: bits of the members that the object has. `members`: their number. */
 export function checkRequiredMembers(
   object: Element,
   shape: CompiledShape,
@@ -127,12 +135,12 @@ export function checkRequiredMembers(
   if ((seen & shape.required) !== shape.required) reportMissing(shape, seen, findings)
   if (shape.valueBit !== 0 && ((seen & shape.valueBit) !== 0) === (object.extension !== undefined))
     findings.report('invariant', 'Must have either extensions or value[x], not both (ext-1)')
-  // A resource is not an Element: it may have only its type.
+  // Exclude resources: they are not an Element, and may have only their type.
   if (!shape.isResource && (members === 0 || (members === 1 && object.id !== undefined && !hasValue)))
     findings.report('invariant', 'All FHIR elements must have a value or children (ele-1)')
 }
 
-/** Whether another form of the choice comes before this one. valueString and _valueString are one form. */
+/** Whether another form of the same choice comes before this member. valueString and _valueString are one form. */
 function isSecondChoice(object: Element, key: string, { members }: CompiledShape): boolean {
   const { key: name, choice } = members.get(key)!
   for (const other in object) {
@@ -169,7 +177,7 @@ export function checkItem(item: unknown, index: number, object: Element, member:
   findings.leave()
 }
 
-/** Whether the value is an object to walk. Reports any other value. */
+/** Whether the value is an object to validate further. Reports any other value, and an object that is nested too deep. */
 export function isNestedElement(value: unknown, { findings }: WalkContext): value is Element {
   if (isElement(value) && findings.depth <= DEEPEST) return true
   findings.report('structure', isElement(value) ? 'This is nested too deep' : 'An object is expected')
@@ -194,7 +202,7 @@ export function shapeOfMember(member: Member): CompiledShape {
   return member.shape
 }
 
-/** Validates references and codings beyond their members. */
+/** Checks a Reference, or the codes of a Coding or CodeableConcept with a required binding. Other values pass. */
 export function checkReferenceOrCoding(value: Element, member: Member, within: WalkContext): void {
   const { findings } = within
   if (member.type === 'Reference') {
@@ -222,7 +230,10 @@ function checkPrimitive(value: unknown, member: Member, fault: string | undefine
 
 const ELEMENT = 'Element'
 
-/** Validates the companion of a primitive, such as `_birthDate`: its id and extensions. https://hl7.org/fhir/R4/json.html#primitive */
+/**
+ * Validates the companion of a primitive, such as `_birthDate`, which holds its id and extensions.
+ * https://hl7.org/fhir/R4/json.html#primitive
+ */
 function checkCompanion(companion: unknown, value: unknown, member: Member, within: WalkContext): void {
   const { findings } = within
   if (!member.list) {

@@ -3,7 +3,7 @@
  * offset. http://hl7.org/fhirpath/N1/#datetime-arithmetic
  */
 
-/** Date or time of fhirpath.js. Its `minus` calls `plus`. */
+/** Date or time of fhirpath.js. Its `minus` calls `plus`, so a new `plus` corrects both. */
 type Moment = { readonly asStr: string; readonly ctx: unknown; plus(duration: Duration): Moment }
 type Duration = {
   readonly unit: string
@@ -12,14 +12,14 @@ type Duration = {
 }
 type MomentClass = new (context: unknown, text: string) => Moment
 
-/** Replaces the addition of fhirpath.js. `moment`: any of its dates or times. */
+/** Replaces the addition of fhirpath.js for all dates and times. `moment`: any of them. */
 export function correctAddition(moment: object): void {
   let base: object = moment
   while (!Object.hasOwn(base, 'plus')) base = Object.getPrototypeOf(base)
   const prototype = base as Moment
   const { plus } = prototype
   prototype.plus = function (this: Moment, duration) {
-    // The original throws if this duration cannot be added to this value.
+    // The original `plus` throws if this duration cannot be added to this value.
     plus.call(this, duration)
     return new (this.constructor as MomentClass)(this.ctx, sumOf(this.asStr, duration))
   }
@@ -31,7 +31,10 @@ const OFFSET = /(?:Z|[+-]\d\d:\d\d)$/
 /** Day for a value that is only a time. */
 const ANY_DAY = ['2000', '01', '01']
 
-/** Returns the text moved by the duration. Its offset stays, and its precision, except that seconds may gain milliseconds. */
+/**
+ * Returns the date or time moved by the duration. Its offset and precision stay, except that seconds may gain milliseconds. Throws if the
+ * year is not 0001 to 9999.
+ */
 function sumOf(text: string, duration: Duration): string {
   const date = DATE.exec(text)
   const rest = text.slice(date?.[0].length ?? 0)
@@ -45,13 +48,17 @@ function sumOf(text: string, duration: Duration): string {
 }
 
 const DAY = 86_400_000
-/** Lengths by unit: the units of the calendar, and the UCUM units that fhirpath.js adds. */
+/** Months per calendar unit. */
 const MONTHS: Readonly<Record<string, number>> = { year: 12, month: 1 }
+/** Milliseconds per calendar unit, and per UCUM unit that fhirpath.js can add. */
 const MILLISECONDS: Readonly<Record<string, number>> = {
   ...{ week: 7 * DAY, day: DAY, hour: 3_600_000, minute: 60_000, second: 1_000, millisecond: 1 },
   ...{ wk: 7 * DAY, d: DAY, h: 3_600_000, min: 60_000, s: 1_000, ms: 1 },
 }
-/** Smallest step of a value in milliseconds, by its number of parts. A year counts 365 days, a month 30 days. */
+/**
+ * Milliseconds of the last part of a value, by its number of parts from year to fraction. Durations are truncated to multiples of it. A
+ * year has 365 days, a month 30.
+ */
 const STEPS = [365 * DAY, 30 * DAY, DAY, 3_600_000, 60_000, 1, 1]
 
 type Amount = { readonly months: number; readonly milliseconds: number }
@@ -62,7 +69,7 @@ function amountOf({ unit, value, _fhirQuantityInfo: info }: Duration, parts: num
   const months = MONTHS[name]
   if (months !== undefined) return { months: parts === 1 ? 12 * Math.trunc((whole * months) / 12) : whole * months, milliseconds: 0 }
   const length = MILLISECONDS[name]!
-  // Above seconds the fraction of a count is ignored.
+  // For units longer than a second, the fraction of the count is ignored.
   const steps = Math.trunc(((length > 1_000 ? whole : count) * length) / STEPS[parts - 1]!)
   if (parts <= 2) return { months: parts === 1 ? 12 * steps : steps, milliseconds: 0 }
   return { months: 0, milliseconds: steps * STEPS[parts - 1]! }
@@ -74,12 +81,12 @@ function shift({ months, milliseconds }: Amount, parts: readonly string[]): Date
   lastDay.setUTCFullYear(year, month + months, 0)
   const moment = new Date(0)
   moment.setUTCFullYear(year, month - 1 + months, Math.min(day, lastDay.getUTCDate()))
-  // A leap second counts as the second before it.
+  // Treat a leap second as the second before it.
   moment.setUTCHours(hour, minute, Math.min(second, 59), Number((parts[6] ?? '').slice(0, 3).padEnd(3, '0')))
   return new Date(moment.getTime() + milliseconds)
 }
 
-/** Characters of an ISO text, by the number of parts. */
+/** Length of an ISO text, by its number of parts from year to fraction. */
 const LENGTHS = [4, 7, 10, 13, 16, 19, 23]
 
 function isoOf(moment: Date, parts: number): string {

@@ -3,7 +3,10 @@ import { RELATIVE_REFERENCE } from '../../references.ts'
 import { type Element, isElement, isResource } from '../../resource.ts'
 import { findContained } from '../contained-resources.ts'
 
-/** Resolver of references between elements of one resource. Create one for each evaluation: it walks the resource once. */
+/**
+ * Resolver of references between elements of one resource. Create one per evaluation: it caches the elements of the copy that this
+ * evaluation uses.
+ */
 export class LocalReferenceResolver {
   readonly #root: Element
   #containers: ReadonlyMap<unknown, Element> | undefined
@@ -12,13 +15,16 @@ export class LocalReferenceResolver {
     this.#root = root
   }
 
-  /** Returns the resource that contains the target of a `#id` in this element. In a Bundle, that is the resource of the entry. */
+  /** Returns the resource whose contained resources a `#id` in this element names. In a Bundle, that is the resource of the entry. */
   containerOf(element: unknown): Element {
     this.#containers ??= containersIn(this.#root)
     return this.#containers.get(element) ?? this.#root
   }
 
-  /** Returns the target of a reference in this element: a contained resource, its container for `#`, or a resource of the Bundle. */
+  /**
+   * Returns the target of a reference in this element: a contained resource, its container for `#`, or the resource of a Bundle entry.
+   * Returns undefined if there is none.
+   */
   find(reference: string, element: unknown): Element | undefined {
     if (!reference.startsWith('#')) return this.#entryOf(reference)
     const container = this.containerOf(element)
@@ -35,7 +41,10 @@ export class LocalReferenceResolver {
   }
 }
 
-/** Returns the container of each element. Elements of a contained resource belong to the resource that contains it. */
+/**
+ * Returns the container of each element: the resource in which a `#id` is resolved. For elements of a contained resource, it is the
+ * resource that contains it.
+ */
 function containersIn(root: Element): ReadonlyMap<unknown, Element> {
   const containers = new Map<unknown, Element>()
   const walk = (tree: unknown, container: Element): void => {

@@ -39,7 +39,10 @@ function versionedUrl(canonical: string, { library }: CheckContext): string {
   return version === undefined ? url : `${url}|${version}`
 }
 
-/** Checks the code of a system that a rule decides, whatever its binding. */
+/**
+ * Warns if a rule rejects a code: UCUM, languages and currencies by their syntax or list, LOINC and SNOMED CT by check digit. Independent
+ * of any binding.
+ */
 export function checkCode({ system, code }: Element, { library, faults }: CheckContext): void {
   if (typeof system !== 'string' || typeof code !== 'string') return
   if (library.isCode?.(system, code) === false)
@@ -48,7 +51,10 @@ export function checkCode({ system, code }: Element, { library, faults }: CheckC
     faults.report('warning', 'code-invalid', 'code', `The check digit of the code is wrong: it is not one of the code system ${system}`)
 }
 
-/** Returns the membership of the value: one code in the value set is enough. `none`: the value has no code. */
+/**
+ * Returns the membership of a code, Coding, CodeableConcept or Quantity in a value set. One member among several codings is enough. `none`:
+ * the value has no code.
+ */
 export function membershipOf(value: unknown, canonical: string, { library, work, reasons }: BindingContext): Membership | 'none' {
   const memberOf = (system: string | undefined, code: string): Membership =>
     valueSetMembershipOf(canonical, { system, code, terminology: library, work, ...(reasons === undefined ? {} : { reasons }) })

@@ -17,7 +17,7 @@ import type { Item } from '../items.ts'
 let fhirpath: Compiler | undefined
 const COMPILED = new WeakMap<ProfileConstraint, Map<string, Compiled | undefined>>()
 
-/** `dearness`: work of its longest step. Visiting an element costs 1. */
+/** `dearness`: estimated work units of one evaluation, by compiled size. Visiting an element costs 1. */
 type Compiled = { readonly holds: Rule['holds']; readonly dearness: number }
 
 export function checkConstraint(
@@ -33,11 +33,14 @@ export function checkConstraint(
     reportBrokenRule(constraint.rule, profileLabelOf(check), check.faults.expression, check.faults)
 }
 
-/** Rule for narratives. Contained resources have none. https://hl7.org/fhir/R4/domainresource-definitions.html#DomainResource.text */
+/**
+ * Key of the rule that a resource should have a narrative. It is not checked on contained resources, which have none.
+ * https://hl7.org/fhir/R4/domainresource-definitions.html#DomainResource.text
+ */
 const NARRATIVE = 'dom-6'
 
 function holds({ holds, dearness }: Compiled, focus: unknown, { owner, root, work }: CheckContext): boolean | undefined {
-  // The longest step may run on each item that is gathered.
+  // Charge each counted item for the whole expression, because its longest step may run for each of them.
   const times = Math.max(dearness, 1)
   const limit = work.left / times
   const own = { left: limit }
@@ -46,12 +49,12 @@ function holds({ holds, dearness }: Compiled, focus: unknown, { owner, root, wor
   return answer
 }
 
-/** Work for deferring a rule. Visiting an element costs 1. */
+/** Work units for deferring a rule. Visiting an element costs 1. */
 const DEFERRED_COST = 50
 
 type How = Pick<DeferredRule, 'isAmong' | 'on'>
 
-/** Defers a rule to the separate process, or reports its verdict if there is one. */
+/** Adds the rule to those that the separate process evaluates. Reports its verdict instead if the rule is already evaluated. */
 export function deferRule(constraint: ProfileConstraint, focus: unknown, type: string, check: CheckContext, how: How = {}): void {
   const { owner, work, faults, pending, verdicts } = check
   spendWork(work, DEFERRED_COST)
@@ -74,7 +77,10 @@ function compiledFor(constraint: ProfileStatement<ProfileConstraint>, type: stri
   return byType.get(type)
 }
 
-/** `COMPILING`: work to compile an expression, besides one unit per character. `LARGEST`: maximum compiled size; larger are deferred. */
+/**
+ * `COMPILING`: work units to compile an expression, besides one unit per character. `LARGEST`: maximum compiled size; rules with a larger
+ * expression are deferred.
+ */
 const COMPILING = 100
 const LARGEST = 3_000
 /** Compiled size of an expression whose evaluation costs as much as visiting an element. */

@@ -8,7 +8,7 @@ import { r4TypeOfUrl } from '../definitions/supported-definitions.ts'
 
 export type DeclaredProfile = { readonly canonical: string; readonly location: string }
 
-/** Returns up to 100 declared profiles with their locations. `at`: location of the resource. */
+/** Returns the first 100 declared profiles with their locations. `at`: location of the resource. */
 export function declaredProfilesOf({ resourceType, meta }: Element, at = String(resourceType)): readonly DeclaredProfile[] {
   return profilesIn(meta)
     .slice(0, MAX_PROFILES)
@@ -19,7 +19,10 @@ const profilesIn = (meta: unknown): readonly unknown[] => (isElement(meta) && Ar
 
 const MAX_PROFILES = 100
 
-/** Reports declarations of another type than the resource's, and more profiles than are checked. `severity`: of the latter. */
+/**
+ * Returns the issues of the declarations: profiles for another type, and more profiles than are checked. `severity`: severity of the issue
+ * about too many profiles.
+ */
 export function declarationIssuesOf(
   { resourceType, meta }: Element,
   profiles: readonly DeclaredProfile[],
@@ -35,7 +38,7 @@ export function declarationIssuesOf(
   ]
 }
 
-/** Returns the issue about a declared profile that was not checked. `reason`: why it cannot be used. undefined: it is not loaded. */
+/** Returns the issue about a declared profile that was not checked. `reason`: why it cannot be used. Without `reason`, it is not loaded. */
 export function uncheckedProfileIssue(
   { canonical, location }: DeclaredProfile,
   reason: string | undefined,
@@ -59,13 +62,16 @@ function typeIssues(canonical: string, type: string, expression: string): readon
   ]
 }
 
-/** Returns the type that R4 itself defines under a canonical URL. Its rules are checked on every resource of the type. */
+/**
+ * Returns the type that R4 4.0.1 itself defines under a canonical URL, or undefined. Such a profile needs no check of its own: R4's rules
+ * are checked on every resource.
+ */
 export function r4TypeOfCanonical(canonical: string): string | undefined {
   const { url, version } = splitCanonical(canonical)
   return version === undefined || version === '4.0.1' ? r4TypeOfUrl(url) : undefined
 }
 
-/** Resource types without a narrative. https://hl7.org/fhir/R4/resourcelist.html */
+/** Resource types that are not a DomainResource. https://hl7.org/fhir/R4/resourcelist.html */
 const PLAIN: ReadonlySet<string> = new Set(['Binary', 'Bundle', 'Parameters'])
 
 const isAbove = (above: string, type: string): boolean => above === 'Resource' || (above === 'DomainResource' && !PLAIN.has(type))

@@ -7,15 +7,15 @@ import { type Item, itemOf, itemsOf } from '../items.ts'
 import { elementsOf, typeOfElement } from '../type-elements.ts'
 import { resolveReference } from './reference-target.ts'
 
-/** Targets of a path in an item. */
+/** Elements that the path of a discriminator leads to in an item. */
 export type PathTarget = {
   readonly items: readonly Item[]
   readonly type: string
-  /** Whether the items are targets of references. */
+  /** Whether the last step was resolve(), so that the items are targets of references. */
   readonly isResolved: boolean
-  /** Placeholders for targets that are not available, with their type if it is known. */
+  /** Placeholders for targets that are not available. They are among the items if their type is known. */
   readonly stubs: ReadonlySet<unknown>
-  /** Whether there may be more items than those that are available. */
+  /** Whether targets that are not available may have further items. */
   readonly isIncomplete: boolean
 }
 
@@ -32,7 +32,7 @@ export function followPath(path: string, item: Item, type: string, check: CheckC
 const STEPS = new Map<string, readonly DiscriminatorStep[]>()
 const MAX_PATHS = 1_000
 
-/** Returns the steps of a path; `$this` is none. Caches them, because the paths of profiles are few and used often. */
+/** Returns the steps of a path. `$this` is no step. Caches them, because the paths of profiles are few and used often. */
 export function stepsOf(path: string): readonly DiscriminatorStep[] {
   const cached = STEPS.get(path)
   if (cached !== undefined) return cached
@@ -65,7 +65,7 @@ function itemsNamed(item: Item, name: string): readonly Item[] {
   return plain.length > 0 ? plain : itemsOf(item, name, true)
 }
 
-/** Returns the type of the items. For a choice it is the type of the first item. */
+/** Returns the type of the items. If their types differ, returns that of the first item. */
 const typeIn = ({ items: [first], type }: PathTarget): string => (first === undefined ? type : typeOfItem(first, first.type ?? type))
 
 const ofType = (found: PathTarget, type: string): PathTarget => ({
@@ -81,7 +81,7 @@ function resolvedFrom(found: PathTarget, check: CheckContext): PathTarget {
     if (!isElement(value)) return []
     const target = resolveReference(value, check)
     if (target !== undefined) return [itemOf(target)]
-    // The reference may name the type of a target that is not available.
+    // Use the type that the reference names, because the target is not available.
     const stub = { resourceType: targetTypeOf(value, check.owner) }
     isIncomplete ||= stub.resourceType === undefined && (value.reference !== undefined || value.identifier !== undefined)
     stubs.add(stub)
@@ -96,7 +96,7 @@ const extensionsOf = (found: PathTarget, url: string): PathTarget => ({
   type: 'Extension',
 })
 
-/** Returns the suffix of a type in the name of a choice: `Quantity`, as in `value[x]:valueQuantity`. */
+/** Returns the suffix that a type has in the name of a choice: `Quantity`, as in `valueQuantity`. Empty if no choice has that type. */
 export function choiceSuffixOf(type: string): string {
   const [form = ''] = Object.entries(elementsOf('Extension')).find(([, shape]) => shape.type === type) ?? []
   return form.slice('value'.length)

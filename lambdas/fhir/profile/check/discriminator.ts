@@ -1,4 +1,4 @@
-/** Whether an item belongs to a slice. https://hl7.org/fhir/R4/profiling.html#discriminator */
+/** Membership of items in slices. https://hl7.org/fhir/R4/profiling.html#discriminator */
 import { spendWork } from '../../path/work-budget.ts'
 import { r4TypeNameOf } from '../canonical.ts'
 import { type CheckContext, type IncrementalCheck, NO_CHECKS, type RemainingCheck, trialOf, typeOfItem } from '../check-context.ts'
@@ -12,23 +12,24 @@ import { hasExpectedValue } from './expected-value.ts'
 import { typesOfProfiles } from './reference-target.ts'
 import { type SliceValues, sliceValuesAt } from './slice-values.ts'
 
-/** Work for following a discriminator. Visiting an element costs 1. */
+/** Work units for following a discriminator. Visiting an element costs 1. */
 const DISCRIMINATOR_COST = 6
 
-/** Whether an item belongs to a slice. `unknown`: why the loaded definitions and available resources do not decide. */
+/** Whether an item belongs to a slice. `unknown`: the reason why the loaded definitions and available resources do not decide. */
 export type SliceMembership = 'yes' | 'no' | { readonly unknown: string }
 
-/** An item with the targets of the discriminators in it, found once for all slices. `type`: type of the item. */
+/** Item to assign to a slice. `found`: targets of each discriminator in the item, found once for all slices. `type`: type of the item. */
 export type SliceCandidate = { readonly item: Item; readonly type: string; readonly found: PathTarget[] }
 
-/** A slice with its values at the targets of the discriminators, found once for all items. */
+/** Slice with its rules. `values`: values of the slice for each discriminator, found once for all items. */
 export type SliceDefinition = { readonly slice: ProfileNode; readonly values: SliceValues[] }
 
 type Comparison = { readonly found: PathTarget; readonly values: SliceValues }
 
 /**
- * Returns whether the item belongs to the slice. Without discriminators, an item that conforms to the slice belongs to it.
- * A discriminator without rules in the slice is ignored. Returns a check in pieces if the item must be checked to decide.
+ * Returns whether the item belongs to the slice. Without discriminators, an item that conforms to the slice belongs to it. A discriminator
+ * without rules in the slice is ignored; if none has rules, no item belongs to it. Returns a check in pieces if the item must first be
+ * checked against the slice or a profile.
  */
 export function sliceMembershipOf(
   candidate: SliceCandidate,
@@ -68,14 +69,14 @@ function* areAsProfiled(
   return answer ?? 'no'
 }
 
-/** Combines two results: each must be `yes`. undefined: there are no rules. */
+/** Combines the results of two discriminators: an item must meet both. undefined: a discriminator without rules, which is ignored. */
 function combined(one: SliceMembership | undefined, other: SliceMembership | undefined): SliceMembership | undefined {
   if (one === undefined || other === undefined) return one ?? other
   if (one === 'no' || other === 'no') return 'no'
   return one === 'yes' ? other : one
 }
 
-/** Returns whether a trial check finds no error. */
+/** Returns `yes` if a trial check finds no error, `no` if it finds one, and `unknown` if a rule could not be decided. */
 function* tried(check: CheckContext, against: (trial: CheckContext) => RemainingCheck): IncrementalCheck<SliceMembership> {
   const trial = trialOf(check)
   yield* against(trial) ?? NO_CHECKS
@@ -105,7 +106,10 @@ function membershipBy(
   }
 }
 
-/** Returns `unknown` if there are no rules or no items, and something that is not available might decide otherwise. */
+/**
+ * Returns the answer of a discriminator as membership. Returns `unknown` if there are no rules or items, and a profile or target that is
+ * not available might change the answer.
+ */
 function isLikely(answer: boolean | undefined, comparison: Comparison): SliceMembership | undefined {
   const { items, isIncomplete } = comparison.found
   if (answer === undefined || items.length === 0) {
@@ -121,7 +125,7 @@ function anyOf(comparison: Comparison, answers: readonly SliceMembership[]): Sli
   return answers.find((answer) => answer !== 'no') ?? (reason === undefined ? 'no' : { unknown: reason })
 }
 
-/** Returns why unknown items or rules may exist at the target. */
+/** Returns why the slice may have further rules (a profile is not loaded), or the item further targets. undefined: neither is possible. */
 function unknownOf({ found, values: { missing } }: Comparison): string | undefined {
   const [first] = missing
   return first !== undefined ? notLoaded(first) : found.isIncomplete ? TARGET_MISSING : undefined
@@ -129,7 +133,7 @@ function unknownOf({ found, values: { missing } }: Comparison): string | undefin
 
 const notLoaded = (canonical: string): string => `the profile ${clipText(canonical)} is not loaded`
 
-/** Reason for a reference with a target that is neither contained nor in the same Bundle. */
+/** Reason for a reference whose target is neither contained nor in the same Bundle. */
 const TARGET_MISSING = 'what it refers to is not at hand'
 
 function exists({ found: { items }, values: { nodes, isBarred } }: Comparison): boolean | undefined {
@@ -156,7 +160,7 @@ function isOfType(
   return missing === undefined ? 'no' : { unknown: notLoaded(missing) }
 }
 
-/** Returns whether an item fits one of the profiles. Only the type is known of a target that is not available. */
+/** Returns whether an item conforms to one of the profiles. If the target of a reference is not available, only its type can be checked. */
 function* isAsProfiled(item: Item, comparison: Comparison, slice: ProfileNode, check: CheckContext): IncrementalCheck<SliceMembership> {
   const { isResolved, stubs, type: above } = comparison.found
   const types = comparison.values.nodes.flatMap((node) => node.types ?? [])

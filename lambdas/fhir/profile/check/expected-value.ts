@@ -1,4 +1,4 @@
-/** Compares the targets of a discriminator with the value of the slice: fixed, by a pattern or by a required binding. */
+/** Compares the targets of a discriminator with the value that the slice requires: a fixed value, a pattern or a required binding. */
 import type { CheckContext } from '../check-context.ts'
 import { type Item, itemsOf } from '../items.ts'
 import type { ProfileNode } from '../profile-tree.ts'
@@ -7,7 +7,7 @@ import type { PathTarget } from './discriminator-path.ts'
 import { equalsFixed, matchesPattern } from './fixed-and-pattern.ts'
 import type { SliceValues } from './slice-values.ts'
 
-/** Whether the targets have the value of the slice. undefined: the slice gives none. */
+/** Whether the targets have the value that the slice requires. undefined: the slice requires none. */
 export function hasExpectedValue({ items }: PathTarget, { nodes, expected }: SliceValues, check: CheckContext): boolean | undefined {
   if (expected.length > 0)
     return expected.every(({ value, isExact }) =>
@@ -18,12 +18,12 @@ export function hasExpectedValue({ items }: PathTarget, { nodes, expected }: Sli
   return distinctive.every((node) => items.some((item) => isLike(item, node, check)))
 }
 
-/** Whether an item has all values that a node and the nodes below it give. */
+/** Whether an item has all values that a node and its descendants require. */
 function isLike(item: Item, node: ProfileNode, check: CheckContext): boolean {
   const { fixed, pattern, binding } = node
   if (fixed !== undefined && !equalsFixed(item.value, fixed[0], check.work)) return false
   if (pattern !== undefined && !matchesPattern(item.value, pattern[0], check.work)) return false
-  // A code with unknown membership may be in the value set.
+  // Accept a code with unknown membership: it may be in the value set.
   if (binding?.strength === 'required' && ['out', 'none'].includes(membershipOf(item.value, binding.valueSet ?? '', check))) return false
   return [...node.children.values()].every((child) => {
     const items = itemsOf(item, child.name, child.isChoice)

@@ -9,22 +9,22 @@ import type { ProfileTree } from '../profile-tree.ts'
 import { baseTypesOf, elementOf } from '../type-elements.ts'
 import { deferRule } from './constraint.ts'
 
-/** Current element of the walk: its FHIR type, its name and the elements above it. */
+/** Current element of the walk: its FHIR type, its name, and `above`, the element that contains it. */
 export type WalkLocation = {
   readonly type: string
   readonly name?: string
   readonly above?: WalkLocation
-  /** `url` and `definition` of an extension. The definition is undefined if it is not loaded. */
+  /** For an extension: its `url`, and its `definition` if that is loaded. */
   readonly url?: unknown
   readonly definition?: ProfileTree | undefined
-  /** `resource` and its `location`, at the root of a resource only. */
+  /** For the root element of a resource: the `resource` itself and its FHIRPath `location`. Absent for all other elements. */
   readonly resource?: Element
   readonly location?: string
 }
 
 /**
- * Whether a path leads to an element, such as `Patient.contact`, `BackboneElement`, `DomainResource.contact` or `HumanName.given`.
- * Compares names from the end upwards, until the rest of the path is a type of the element.
+ * Whether a context path, such as `Patient.contact`, `BackboneElement` or `HumanName.given`, applies to an element. Compares names from the
+ * end of the path upwards, until the rest of the path is a type or base type of the element there.
  */
 function isAt(path: string, position: WalkLocation): boolean {
   for (let [at, rest]: [WalkLocation, string] = [position, path]; ; at = at.above, rest = rest.slice(0, rest.lastIndexOf('.'))) {
@@ -34,7 +34,7 @@ function isAt(path: string, position: WalkLocation): boolean {
   }
 }
 
-/** Reports an extension that no context allows. Defers the contexts in FHIRPath, only if no other context allows the extension. */
+/** Reports an extension that no context allows. Contexts in FHIRPath are deferred, and only if no other context allows the extension. */
 export function checkExtensionContexts(contexts: readonly ExtensionContext[], host: WalkLocation, check: CheckContext): void {
   if (contexts.length === 0 || contexts.some((context) => isAllowed(context, host))) return
   const human = `This extension may stand only on ${joinFirst(contexts.map(({ expression }) => expression))}`
@@ -49,7 +49,7 @@ export function checkExtensionContexts(contexts: readonly ExtensionContext[], ho
   deferRule(rule, resource, String(resource.resourceType), { ...check, owner: resource }, { isAmong })
 }
 
-/** Defers a rule of the extension's definition about its host. `%extension` means the extension itself. */
+/** Defers a contextInvariant: a rule about the element that carries the extension. `%extension` means the extension itself. */
 export function checkContextInvariant(invariant: string, host: WalkLocation, check: CheckContext): void {
   const { resource, location } = rootOf(host)
   const [self, at] = [check.faults.expression, hostOf(check)].map((each) => `%resource${each.slice(location.length)}`)
@@ -59,16 +59,16 @@ export function checkContextInvariant(invariant: string, host: WalkLocation, che
   deferRule(rule, resource, String(resource.resourceType), { ...check, owner: resource }, { on: at! })
 }
 
-/** Returns the innermost resource that holds an element, and the location of this resource. It may be a contained resource. */
+/** Returns the innermost resource that holds an element, possibly a contained one, and the location of this resource. */
 function rootOf(position: WalkLocation): { readonly resource: Element; readonly location: string } {
   const { resource, location, above } = position
   return resource === undefined || location === undefined ? rootOf(above!) : { resource, location }
 }
 
-/** Returns the location of the element that carries the extension. */
+/** Returns the location of the element that carries the current extension. */
 const hostOf = ({ faults }: CheckContext): string => faults.expression.replace(/\.(?:modifierE|e)xtension\[\d+\]$/, '')
 
-/** Returns the location of a path in a resource. Names of choices are without their types. */
+/** Returns the FHIRPath of an element. A choice is named without its type: `valueString` is `value`. */
 function locationIn(resource: Element, location: string, elementPath: ElementPath): string {
   let type = String(resource.resourceType)
   const steps = elementPath.map((step) => {
@@ -80,9 +80,12 @@ function locationIn(resource: Element, location: string, elementPath: ElementPat
   return steps.length === 0 ? location : `${location}.${placeOf(steps)}`
 }
 
-/** Whether a context allows the host. For an element of a profile, conformance of the resource to that profile is not checked. */
+/**
+ * Whether a context allows the extension on this element. False for contexts in FHIRPath, which are deferred. For an element of a profile,
+ * conformance of the resource to that profile is not checked.
+ */
 const isAllowed = ({ type, expression }: ExtensionContext, host: WalkLocation): boolean =>
   type === 'extension' ? expression === host.url : type === 'element' && isAt(pathOf(expression), host)
 
-/** `http://example.org/profile#Patient.name:official` → `Patient.name` */
+/** Removes the profile and slice names: `http://example.org/profile#Patient.name:official` → `Patient.name` */
 const pathOf = (expression: string): string => expression.slice(expression.lastIndexOf('#') + 1).replace(/:[^.]*/g, '')

@@ -8,12 +8,12 @@ export function equalsFixed(value: unknown, fixed: unknown, work: WorkBudget): b
   return isEqual(value, fixed)
 }
 
-/** Work for comparing one part of a value. Visiting an element costs 1. */
+/** Work units for comparing one part of a value. Visiting an element costs 1. */
 const PART = 1 / 16
 
 const SIZES = new WeakMap<object, number>()
 
-/** Returns the number of parts of a value from a profile. */
+/** Returns the number of objects, lists and primitives in a value from a profile, as a measure of work. Cached. */
 export function valueSizeOf(fixed: unknown): number {
   if (typeof fixed !== 'object' || fixed === null) return 1
   const size = SIZES.get(fixed) ?? Object.values(fixed).reduce<number>((sum, part) => sum + valueSizeOf(part), 1)
@@ -21,7 +21,7 @@ export function valueSizeOf(fixed: unknown): number {
   return size
 }
 
-/** Whether a value contains everything in the pattern. Each list item of the pattern may match any list item of the value. */
+/** Whether a value contains everything in the pattern. Each list item of the pattern must match some list item of the value. */
 export function matchesPattern(value: unknown, pattern: unknown, work: WorkBudget): boolean {
   spendWork(work, PART)
   if (Array.isArray(pattern)) return Array.isArray(value) && pattern.every((part) => value.some((item) => matchesPattern(item, part, work)))

@@ -1,4 +1,6 @@
-/** Checks an item against a profile. The structure that R4 requires is checked before. https://hl7.org/fhir/R4/profiling.html */
+/**
+ * Checks a resource against profiles. The validator checks the structure that R4 requires before. https://hl7.org/fhir/R4/profiling.html
+ */
 import { withArticle } from '../../article.ts'
 import { spendWork, TooCostly, type WorkBudget } from '../../path/work-budget.ts'
 import { isElement, type Resource } from '../../resource.ts'
@@ -35,7 +37,7 @@ import { checkSlices } from './slices.ts'
 import { checkUniversalRules } from './universal-checks.ts'
 import { checkValue } from './value-rules.ts'
 
-/** Checks an item against a profile, or reports that the profile constrains another type. `type`: the FHIR type of the item. */
+/** Checks an item against a profile, or reports that the profile is for another type. `type`: FHIR type of the item. */
 function checkAs(tree: ProfileTree, item: Item, type: string, check: CheckContext): RemainingCheck {
   const about = tree.profile.type
   if (!isKindOf(type, about)) {
@@ -52,7 +54,7 @@ function isVisited(visiting: Visit | undefined, value: unknown, tree: ProfileTre
   return false
 }
 
-/** Checks the rules for one item of an element and for its content. */
+/** Checks the rules of a node for one item and for its content. */
 function checkContent(node: ProfileNode, item: Item, type: string, check: CheckContext): RemainingCheck {
   spendWork(check.work, 1)
   checkValue(node, item, type, check)
@@ -73,7 +75,7 @@ function* contentInPieces(node: ProfileNode, rest: RemainingCheck, item: Item, t
   if (content !== undefined && content.node !== node) yield* checkInPieces(content.node, item, type, { ...check, profile: content.tree })
 }
 
-/** Checks the constraints, children and slices that an element declares for its content. */
+/** Checks the constraints, children and slices that a node declares for the content of an item. */
 function* checkInPieces(node: ProfileNode, item: Item, type: string, check: CheckContext): IncrementalCheck {
   for (const constraint of node.constraints.values()) {
     checkConstraint(constraint, item, type, check)
@@ -87,7 +89,7 @@ function* checkInPieces(node: ProfileNode, item: Item, type: string, check: Chec
   }
 }
 
-/** Checks each item of an element. `type`: type of the element, unless it is a choice. */
+/** Checks the maximum number of items, and each item. `type`: type of the element, unless it is a choice. */
 function* checkItems(node: ProfileNode, items: readonly Item[], type: string, check: CheckContext): IncrementalCheck {
   check.faults.enter(node.name)
   checkMaximum(node, items.length, check)
@@ -102,7 +104,10 @@ function* checkItems(node: ProfileNode, items: readonly Item[], type: string, ch
 
 const NO_TYPES: readonly ProfileType[] = []
 
-/** Returns the allowed types that require profiles. Extensions have none here: each is checked against its own definition. */
+/**
+ * Returns the allowed types that match the item, if one of them requires a profile. Otherwise returns none. Extensions have none: each is
+ * checked against its own definition.
+ */
 function typesFor({ types = NO_TYPES }: ProfileNode, type: string): readonly ProfileType[] {
   if (types.length === 0 || type === 'Extension') return NO_TYPES
   // An item of another type is already reported.
@@ -113,7 +118,9 @@ function typesFor({ types = NO_TYPES }: ProfileNode, type: string): readonly Pro
     : NO_TYPES
 }
 
-/** Checks the target of a reference, and requires one of the profiles of the item's type. `types`: types that require profiles. */
+/**
+ * Checks the target of a reference, and that the item conforms to one of the required profiles. `types`: allowed types that match the item.
+ */
 function checkTypes(types: readonly ProfileType[], item: Item, type: string, check: CheckContext): RemainingCheck {
   const targets = type === 'Reference' ? types.flatMap(({ targetProfiles = [] }) => targetProfiles) : []
   const rest = checkTargets(targets, item, check)
@@ -128,8 +135,8 @@ function* alsoOneOf(rest: IncrementalCheck, profiles: readonly string[], item: I
 }
 
 /**
- * Requires that at least one of the profiles fits. If none fits, reports the issues of the profile with the fewest errors.
- * A profile that is not loaded might fit: then reports only that it is missing.
+ * Reports issues unless at least one of the profiles fits. If none fits, reports the issues of the profile with the fewest errors. A
+ * profile that is not loaded might fit: then reports only that it is missing.
  */
 const checkOneOf = (profiles: readonly string[], item: Item, type: string, check: CheckContext): RemainingCheck =>
   profiles.length === 1 ? checkOnly(profiles[0]!, item, type, check) : checkEach(profiles, item, type, check)
@@ -164,13 +171,16 @@ function* checkEach(profiles: readonly string[], item: Item, type: string, check
   if (best !== undefined) check.faults.add(best)
 }
 
-/** Contained resources resolve references in their owner. The resource of a Bundle entry is its own owner. */
+/**
+ * Returns the context for an item. A contained resource resolves references in its container. Any other nested resource, as in a Bundle
+ * entry, resolves them in itself.
+ */
 const within = ({ value }: Item, { name }: ProfileNode, check: CheckContext): CheckContext =>
   isElement(value) && typeof value.resourceType === 'string' && name !== 'contained' ? { ...check, owner: value } : check
 
 /**
- * Checks a resource against `profiles` and the rules for every element. The library records the definitions that it lacks.
- * Never throws for a costly check: exceeding `work` is an issue `too-costly`.
+ * Checks a resource against `profiles`, and against the rules for every element and extension. The library records the definitions that it
+ * lacks. A check that exceeds `work` reports an issue `too-costly` instead of throwing.
  */
 export function* checkProfiles(
   resource: Resource,
@@ -209,10 +219,13 @@ const UNASKED: VerdictLookup = { of: () => undefined, severity: 'warning' }
 
 const COSTLY = { severity: 'error', code: 'too-costly', text: 'The profiles are too costly to check on this resource' } as const
 
-/** Empty profile, for the context before a profile is checked. */
+/** Profile without rules, for the context before a profile is checked. */
 const NO_RULES = treeOf({ url: 'http://hl7.org/fhir/StructureDefinition/Resource', type: 'Resource', isWhole: true, elements: [] })
 
-/** `deciding`: deferred rules that decide which issues count. Evaluate them, then repeat the check with their verdicts. */
+/**
+ * Result of a check. `pending`: deferred rules whose verdicts only add issues. `deciding`: deferred rules that decide which issues are
+ * reported; evaluate them, then repeat the check with their verdicts.
+ */
 export type CheckResult = {
   readonly faults: ProfileIssues
   readonly pending: readonly DeferredRule[]

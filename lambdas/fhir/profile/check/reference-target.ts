@@ -17,7 +17,10 @@ import {
 import { joinFirst } from '../clipped-text.ts'
 import { type Item, itemOf } from '../items.ts'
 
-/** Checks a reference. `profiles`: profiles of allowed targets. Never reads the store, only contained resources and the same Bundle. */
+/**
+ * Checks the type of a reference's target, and its profile if the target is contained or in the same Bundle. Never reads the store.
+ * `profiles`: profiles of allowed targets.
+ */
 export function checkTargets(profiles: readonly string[], { value }: Item, check: CheckContext): RemainingCheck {
   if (profiles.length === 0 || !isElement(value)) return undefined
   spendWork(check.work, profiles.length)
@@ -58,7 +61,7 @@ function* checkTarget(
 
 const isAny = (canonical: string): boolean => r4TypeNameOf(canonical) === 'Resource'
 
-/** Returns the types that profiles constrain. `missing`: profiles that are not loaded, which may constrain any type. */
+/** Returns the types that the profiles are for. `missing`: profiles that are not loaded, which may be for any type. */
 export function typesOfProfiles(profiles: readonly string[], { library }: Pick<CheckContext, 'library'>): Types {
   const types = new Map(profiles.map((canonical) => [canonical, r4TypeNameOf(canonical) ?? library.tree(canonical)?.profile.type]))
   const found = [...types.values()].filter((type) => type !== undefined)
@@ -67,7 +70,7 @@ export function typesOfProfiles(profiles: readonly string[], { library }: Pick<C
 
 type Types = { readonly types: ReadonlySet<string>; readonly missing: readonly string[] }
 
-/** Returns the target if it is contained or in the same Bundle. */
+/** Returns the target of a reference if it is contained or in the same Bundle; otherwise undefined. */
 export function resolveReference(reference: Element, { owner, root }: Pick<CheckContext, 'owner' | 'root'>): Element | undefined {
   const { reference: text } = reference
   if (typeof text !== 'string') return undefined
@@ -77,7 +80,9 @@ export function resolveReference(reference: Element, { owner, root }: Pick<Check
 
 const ENTRIES = new WeakMap<readonly unknown[], ReadonlyMap<string, Element | undefined>>()
 
-/** Returns the resources of a Bundle by the names of their entries. The first entry with a name wins. */
+/**
+ * Returns the resources of a Bundle by the names that references can use. The first entry with a name wins. Cached for the list of entries.
+ */
 function entriesOf(list: readonly unknown[]): ReadonlyMap<string, Element | undefined> {
   const cached = ENTRIES.get(list)
   if (cached !== undefined) return cached

@@ -8,9 +8,9 @@ import { choiceSuffixOf, type DiscriminatorStep, stepsOf } from './discriminator
 
 export type SliceValues = {
   readonly nodes: readonly ProfileNode[]
-  /** Values from the fixed values and patterns there, and from those of elements above. */
+  /** Values that fixed values and patterns require at the path, including those of elements further up. */
   readonly expected: readonly ExpectedValue[]
-  /** Whether an element above is prohibited (`max` 0). */
+  /** Whether the profile prohibits an element on the path (`max` 0). */
   readonly isBarred: boolean
   /** Profiles that are not loaded and may have more rules. */
   readonly missing: readonly string[]
@@ -22,7 +22,7 @@ export type ExpectedValue = { readonly value: unknown; readonly isExact: boolean
 
 const VALUES = new WeakMap<ProfileNode, Map<string, SliceValues>>()
 
-/** Maximum cached paths per slice. Published slices have fewer. */
+/** Maximum cached paths per slice. Further paths are evaluated at each use. Published slices have fewer. */
 const MAX_PATHS = 4
 
 /** Returns the values of a slice at a path. Caches them as long as the profiles that they depend on stay the same. */
@@ -45,7 +45,7 @@ function isStill({ lookedUp }: SliceValues, { library, work }: CheckContext): bo
   return isSame
 }
 
-/** Values at the current step of the path. `isResolved`: the last step resolved a reference. */
+/** Values at the current step of the path. `isResolved`: whether this step was resolve(). */
 type At = SliceValues & { readonly isResolved: boolean }
 type LookupContext = Pick<CheckContext, 'work' | 'profile'> & { readonly tree: (canonical: string) => ProfileTree | undefined }
 
@@ -71,7 +71,7 @@ function follow(at: At, { call, name }: DiscriminatorStep, context: LookupContex
 function within(at: At, name: string, context: LookupContext): At {
   const nodes = at.nodes.flatMap((node) => childrenOf(node, name, at.isResolved, context))
   const profiles = at.nodes.flatMap((node) => profilesOf(node, at.isResolved))
-  // The canonical URL of its definition identifies an extension, whether the definition is loaded or not.
+  // Compare the `url` of the extension with the canonical URL of its definition, whether the definition is loaded or not.
   const isUrl = name === 'url' && profiles.length > 0 && at.nodes.some(holdsExtensions)
   const urls = isUrl ? profiles.map((canonical) => ({ value: withoutVersion(canonical), isExact: true })) : []
   const above = at.expected.flatMap(({ value, isExact }) => partsOf(value, name).map((part) => ({ value: part, isExact })))
@@ -97,7 +97,9 @@ const expectedOf = ({ fixed, pattern }: ProfileNode): readonly ExpectedValue[] =
 const partsOf = (value: unknown, name: string): readonly unknown[] =>
   isElement(value) && Object.hasOwn(value, name) ? [value[name]].flat() : []
 
-/** Returns the nodes of a child: its own, its required slices (for a choice all slices), and those in the profiles of the type. */
+/**
+ * Returns the nodes of a child: its own, its required slices (for a choice all slices), and those in the profiles that the node requires.
+ */
 function childrenOf(node: ProfileNode, name: string, isResolved: boolean, context: LookupContext): readonly ProfileNode[] {
   const content = contentOf(node, context.profile, context.tree)?.node ?? node
   const own = [content.children.get(name), content.children.get(`${name}[x]`)].filter((child) => child !== undefined)

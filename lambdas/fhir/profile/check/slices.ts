@@ -25,29 +25,29 @@ import { describeExpected } from './value-text.ts'
 const DEFAULT = '@default'
 
 /**
- * Items of an element or of a slice. `isListed`: the element has items at all, so that an issue can name their list.
- * `isReported`: the absence of the items is already reported.
+ * Items of an element or of a slice. `isListed`: whether the element has items, so that an issue can name their list. `isReported`: whether
+ * the absence of the items is already reported.
  */
 type Sliced = {
   readonly items: readonly Item[]
   readonly type: string
   readonly isListed: boolean
   readonly isReported: boolean
-  /** Number of further items that may belong here; this cannot be decided. */
+  /** Number of further items that may belong to the slice, because the loaded definitions do not decide. */
   readonly possible: number
 }
 
-/** Items with the index of the slice that each belongs to, or NONE or UNKNOWN. */
+/** Items of an element. `owners`: for each item, the index of its slice, or NONE or UNKNOWN. */
 type Owned = Sliced & { readonly owners: readonly number[] }
 
 const NONE = -1
 const UNKNOWN = -2
 
-/** Checks the slices of an element. `type`: type of the element, unless it is a choice. */
+/** Checks the items of an element against its slices. `type`: type of the element, unless it is a choice. */
 export const checkSlices = (node: ProfileNode, items: readonly Item[], type: string, check: CheckContext): IncrementalCheck =>
   checkSliced(node, { items, type, isListed: items.length > 0, isReported: false, possible: 0 }, undefined, check)
 
-/** Checks the slices of an element or of a slice. `above`: slicing that a slice inherits if it is sliced further. */
+/** Checks items against the slices of an element, or of a slice that is sliced further. `above`: slicing for a slice that declares none. */
 function* checkSliced(node: ProfileNode, sliced: Sliced, above: Slicing | undefined, check: CheckContext): IncrementalCheck {
   const { items } = sliced
   const slicing = node.slicing ?? above ?? impliedOf(node)
@@ -69,8 +69,8 @@ function* checkSliced(node: ProfileNode, sliced: Sliced, above: Slicing | undefi
 const NO_OWNERS: readonly number[] = []
 
 /**
- * Returns for each item the index of the first slice that it belongs to, or NONE or UNKNOWN.
- * Increments `possible` of each slice to which an undecided item may belong.
+ * Returns for each item the index of the first slice that it belongs to, or NONE or UNKNOWN. Increments `possible` of each slice to which
+ * an UNKNOWN item may belong.
  */
 function* ownersOf(
   node: ProfileNode,
@@ -112,7 +112,7 @@ function reportUnknown(node: ProfileNode, item: Item, reason: string, check: Che
   check.faults.leave()
 }
 
-/** Returns the slicing without a declaration: slices of a choice differ by type, slices of extensions by url. */
+/** Returns the slicing of an element that declares none: slices of a choice differ by type, slices of extensions by url. */
 const impliedOf = ({ isChoice, name }: ProfileNode): Slicing => ({
   discriminators: isChoice
     ? [{ type: 'type', path: '$this' }]
@@ -122,7 +122,7 @@ const impliedOf = ({ isChoice, name }: ProfileNode): Slicing => ({
   rules: 'open',
 })
 
-/** Returns a text of the values that an item of the slice has, as far as the slice gives them. */
+/** Returns the values that the slice requires at its discriminators, as a text for messages. Empty if it requires none there. */
 function valuesOf(slice: ProfileNode, { discriminators }: Slicing): string {
   const values = discriminators.slice(0, MAX_VALUES).flatMap(({ path }) => {
     const names = path === '$this' ? [] : path.split('.')
@@ -133,10 +133,10 @@ function valuesOf(slice: ProfileNode, { discriminators }: Slicing): string {
   return joinFirst(values, ' and ')
 }
 
-/** Maximum discriminators with values in a message. */
+/** Maximum discriminators with values in a message. Further ones are left out. */
 const MAX_VALUES = 10
 
-/** Checks the number and the content of a slice's items. `slicing`: slicing that the slice is part of. */
+/** Checks the number and the content of a slice's items. `slicing`: slicing of the element that the slice belongs to. */
 function checkSlice(slice: ProfileNode, sliced: Sliced, slicing: Slicing, check: CheckContext): RemainingCheck {
   const { items, isListed, isReported, possible } = sliced
   const { faults } = check
@@ -161,7 +161,7 @@ function* sliceInPieces(slice: ProfileNode, sliced: Sliced, slicing: Slicing, ch
   if (slice.slices.size > 0) yield* checkSliced(slice, sliced, slicing, check)
 }
 
-/** Checks the items of no slice: against `@default` if it exists. A closed slicing without `@default` allows none. */
+/** Checks the items that belong to no slice: against `@default` if it exists. A closed slicing without `@default` allows none. */
 function checkRest(node: ProfileNode, slicing: Slicing, { owners, ...sliced }: Owned, check: CheckContext): RemainingCheck {
   const defaultSlice = node.slices.get(DEFAULT)
   if (defaultSlice === undefined && slicing.rules !== 'closed') return undefined

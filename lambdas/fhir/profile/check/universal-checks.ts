@@ -35,7 +35,7 @@ export function* checkUniversalRules(resource: Element, check: CheckContext, aga
   yield* visitMembers(resource, { type, resource, location: check.faults.expression }, check, against)
 }
 
-/** Checks a resource within another one against the profiles that it declares. */
+/** Checks a nested resource against the profiles that it declares. */
 function* checkDeclaredProfiles(resource: Element, type: string, check: CheckContext, against: TreeCheck): IncrementalCheck {
   const { library, faults, verdicts } = check
   const at = faults.expression
@@ -105,7 +105,10 @@ function* visitResource(resource: Element, type: string, check: CheckContext, ag
   yield* checkUniversalRules(resource, check, against)
 }
 
-/** Returns R4's rules beyond structure for the type of an element. The companion of a primitive has none. */
+/**
+ * Returns the profile with R4's rules beyond structure for the type of an element. The companion of a primitive and backbone elements have
+ * none of their own.
+ */
 const adviceOn = (key: string, { type }: WalkLocation, { library }: CheckContext): ProfileTree | undefined =>
   key.startsWith('_') || type.includes('.') ? undefined : library.tree(canonicalOf(type))
 
@@ -126,7 +129,10 @@ function hasElements(element: Element): boolean {
 /** Types that hold a code with its system. */
 const CODED: ReadonlySet<string> = new Set(['Coding', 'Quantity', 'Age', 'Count', 'Distance', 'Duration'])
 
-/** Checks where an extension stands. Returns its definition, if loaded, to check the content. `host`: element that carries it. */
+/**
+ * Checks whether the element `host` may carry the extension, in `extension` or `modifierExtension`. Returns the definition of the
+ * extension, if loaded, for the check of its content.
+ */
 function checkExtension(extension: Element, isModifier: boolean, host: WalkLocation, check: CheckContext): ProfileTree | undefined {
   const { url } = extension
   if (typeof url !== 'string') return undefined
@@ -143,7 +149,10 @@ function checkExtension(extension: Element, isModifier: boolean, host: WalkLocat
   return tree
 }
 
-/** Checks that the definition of the outer extension has a nested extension with this `url`. */
+/**
+ * Reports a nested extension whose `url` the definition of the outer extension does not have. Reports nothing if that definition is not
+ * loaded.
+ */
 function checkPart(url: string, { definition }: WalkLocation, check: CheckContext): undefined {
   const slices = definition?.root.children.get('extension')?.slices
   spendWork(check.work, slices?.size ?? 0)

@@ -18,7 +18,9 @@ export function checkLimit(bound: Limit, value: unknown, node: ProfileNode, chec
     report(check, 'value', rule, `${nameOf(node)} must be at ${isLeast ? 'least' : 'most'} ${describeExpected(limit)}`)
 }
 
-/** Compares two values, quantities in base units: 100 mg is less than 10 g. Returns undefined if they have no order. */
+/**
+ * Compares two values. UCUM quantities are compared in base units: 100 mg is less than 10 g. Returns undefined if the values have no order.
+ */
 function orderOf(value: unknown, limit: unknown, { library }: CheckContext): number | undefined {
   const order = compareOperands(value, limit)
   if (order !== undefined || !isElement(value) || !isElement(limit)) return order
@@ -38,7 +40,7 @@ function numberOf({ value }: Element): number | undefined {
 
 const isMoment = (value: unknown): value is string => typeof value === 'string' && !isDecimal(value)
 
-/** Checks a date against a duration: minValue is the current time minus the duration, maxValue is the current time plus it. */
+/** Checks a date against a duration: with minValue it must be at most this long ago, with maxValue at most this far ahead. */
 function checkFromNow(
   { rule, limit, isLeast }: Limit & { readonly limit: Element },
   text: string,
@@ -64,12 +66,18 @@ function checkFromNow(
   if (isOut) report(check, 'value', rule, `${nameOf(node)} must be at ${isLeast ? 'least' : 'most'} ${limited}`)
 }
 
-/** Without an offset a date may be in any time zone. A day begins up to 14 hours before UTC and ends up to 12 hours after UTC. */
+/**
+ * Offset at the end of a dateTime. Without it, any time zone is possible: a day begins up to 14 hours (`EAST`) before UTC and ends up to 12
+ * hours (`WEST`) after UTC.
+ */
 const OFFSET = /T.*(?:Z|[+-]\d\d:\d\d)$/
 const HOUR = 3_600_000
 const [WEST, EAST] = [12 * HOUR, 14 * HOUR]
 
-/** Adds a limit to the current time, years and months by the calendar. Returns undefined without a clock, or if it is no duration. */
+/**
+ * Returns the current time plus a duration in milliseconds since 1970. Whole years and months follow the calendar. Returns undefined
+ * without a clock, or if the unit is no duration in UCUM.
+ */
 function fromNow(distance: number, { system, code }: Element, { library }: CheckContext): number | undefined {
   const now = library.now?.()
   if (now === undefined || system !== UCUM || typeof code !== 'string') return undefined
@@ -79,7 +87,7 @@ function fromNow(distance: number, { system, code }: Element, { library }: Check
   return duration === undefined || duration.unit !== library.inBaseUnits?.('s', 1)?.unit ? undefined : now + duration.value * 1_000
 }
 
-/** Returns the same day of another month, or the last day of that month. */
+/** Returns the instant moved by months: the same day of that month, or its last day. */
 function inMonths(now: number, months: number): number {
   const date = new Date(now)
   const day = date.getUTCDate()

@@ -1,4 +1,7 @@
-/** Rules for one value: https://hl7.org/fhir/R4/elementdefinition-definitions.html#ElementDefinition.fixed_x_ and after. */
+/**
+ * Rules for a single value: fixed value, pattern, length, minimum, maximum, type and regex.
+ * https://hl7.org/fhir/R4/elementdefinition-definitions.html#ElementDefinition.fixed_x_
+ */
 import { decimalTextOf, isDecimal } from '../../json.ts'
 import { isElement } from '../../resource.ts'
 import { type CheckContext, nameOf, report } from '../check-context.ts'
@@ -15,7 +18,7 @@ export function checkValue(node: ProfileNode, { value }: Item, type: string, che
   const fault = (rule: string, text: string): void => report(check, RULES.get(rule) ?? 'value', rule, `${nameOf(node)} ${text}`)
   if (fixed !== undefined && !equalsFixed(value, fixed[0], check.work)) fault('fixed', `must be ${describeExpected(fixed[0])}`)
   if (pattern !== undefined && !matchesPattern(value, pattern[0], check.work)) fault('pattern', `must have ${describeExpected(pattern[0])}`)
-  // A primitive that has only extensions has no value to check further.
+  // Skip the other rules for a primitive that has only extensions.
   if (value === undefined) return
   if (maxLength !== undefined && lengthOf(value) > maxLength) fault('maxLength', `may have ${maxLength} characters`)
   if (minValue !== undefined) checkLimit({ rule: 'minValue', limit: minValue, isLeast: true }, value, node, check)
@@ -29,7 +32,7 @@ const RULES: ReadonlyMap<string, 'too-long' | 'structure'> = new Map([
   ['type', 'structure'],
 ])
 
-/** Returns the length in Unicode characters, not in UTF-16 code units. */
+/** Returns the length of a text in Unicode characters, not in UTF-16 code units. Returns 0 for other values. */
 const lengthOf = (value: unknown): number => (typeof value === 'string' && !isDecimal(value) ? [...value].length : 0)
 
 function hasType({ types = [], isChoice }: ProfileNode, value: unknown, type: string): boolean {
@@ -38,7 +41,9 @@ function hasType({ types = [], isChoice }: ProfileNode, value: unknown, type: st
   return !isChoice || types.some(({ code }) => code === type)
 }
 
-/** Requires that the whole value matches. A regex that is not built in may take exponential time, so it is deferred. */
+/**
+ * Requires that the regex matches the whole value. A regex of a profile that is not built in may take exponential time, so it is deferred.
+ */
 function checkRegex({ rule: regex, isBuiltIn }: ProfileStatement<string>, node: ProfileNode, value: unknown, check: CheckContext): void {
   if (typeof value === 'object') return
   const text = isDecimal(value) ? decimalTextOf(value) : String(value)

@@ -1,4 +1,4 @@
-/** Removes R4's own rules for a type from a snapshot. They are checked without profiles. */
+/** Removes the rules that R4 itself has for a type from a snapshot. The validator checks them without profiles. */
 import { R4 } from '../../definitions/r4.ts'
 import type { ElementShape } from '../../path/definitions.ts'
 import { r4TypeNameOf, withoutVersion } from '../canonical.ts'
@@ -31,7 +31,9 @@ function beyond(element: ProfileElement): ProfileElement {
 const isBoundTo = ({ codes }: ElementShape, valueSet: string): boolean =>
   typeof codes === 'number' && R4.codeSets[codes]!.url === withoutVersion(valueSet)
 
-/** Returns the shape of the element at an id. For a choice, returns the shapes of all its forms. */
+/**
+ * Returns the shape of the element with this id. For a choice, returns the shapes of all its forms. Returns none if R4 has no such element.
+ */
 function shapesAt(id: string): readonly ElementShape[] {
   const [type = '', ...steps] = id.split('.').map((step) => step.split(':')[0]!)
   let found: readonly ElementShape[] = [{ type }]
@@ -50,7 +52,7 @@ function leastOf(id: string, { min = 0, choice }: ElementShape): number {
   return Object.hasOwn(R4.shapes, parent) && R4.shapes[parent]!.required?.includes(choice) === true ? 1 : 0
 }
 
-/** Whether the types are those that R4 allows there, without further restrictions. */
+/** Whether R4 allows the same types there, so that the profile does not restrict them. */
 function saysNothing(types: readonly ProfileType[], shapes: readonly ElementShape[]): boolean {
   if (shapes.length === 0) return types.every(isOpen)
   if (shapes.length > 1 && types.length < shapes.length) return false

@@ -1,11 +1,14 @@
-/** Capacity in bytes that several caches share. Evicts entries not used lately. An entry larger than the capacity stays alone. */
+/**
+ * Capacity that several caches share, in bytes or any other unit. Evicts entries that were not used recently. An entry larger than the
+ * capacity evicts all others and stays.
+ */
 export class CacheCapacity {
-  /** Entries in the order in which they were added, or passed over because they were used. */
+  /** Entries in the order of eviction. A used entry moves to the end when its turn comes. */
   readonly #entries = new Set<Entry>()
   readonly #limit: number
   #bytes = 0
 
-  /** `limit`: capacity in bytes. */
+  /** `limit`: capacity, in the unit of the entries. */
   constructor(limit: number) {
     this.#limit = limit
   }
@@ -25,7 +28,7 @@ export class CacheCapacity {
     this.#entries.delete(entry)
   }
 
-  /** Moves a used entry to the end and clears its mark. Entries are moved here, not at each use, because uses are far more frequent. */
+  /** Moves a used entry to the end and marks it as unused. Entries are moved here, not at each use, because uses are far more frequent. */
   #passOver(entry: Entry): void {
     entry.isUsed = false
     this.#entries.delete(entry)
@@ -33,15 +36,15 @@ export class CacheCapacity {
   }
 }
 
-/** `leave`: removes the entry from its cache, which returns the bytes. */
+/** Entry of a cache. `leave`: removes the entry from its cache, which then returns the bytes to the capacity. */
 type Entry = { readonly bytes: number; isUsed: boolean; readonly leave: () => void }
 
-/** Cache of the entries that were used lately, as far as the capacity allows. */
+/** Cache that evicts entries that were not used recently when its capacity is exceeded. */
 export class LruCache<Value> {
   readonly #entries = new Map<string, Entry & { readonly value: Value }>()
   readonly #capacity: CacheCapacity
 
-  /** `capacity`: a capacity shared with other caches, or bytes of its own. */
+  /** `capacity`: capacity shared with other caches, or the size of a capacity of its own. */
   constructor(capacity: CacheCapacity | number) {
     this.#capacity = typeof capacity === 'number' ? new CacheCapacity(capacity) : capacity
   }

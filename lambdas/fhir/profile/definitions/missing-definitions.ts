@@ -1,4 +1,4 @@
-/** Library that records the definitions that a check lacks, so that they can be loaded and the check be repeated. */
+/** Library that records the definitions that a check lacks. The caller loads them and repeats the check. */
 
 import { withoutVersion } from '../canonical.ts'
 import { clipText } from '../clipped-text.ts'
@@ -26,7 +26,8 @@ export class LoadingLibrary implements Library {
   readonly now: (() => number) | undefined
 
   /**
-   * `units`: without them UCUM codes are not checked. `now`: start of durations. `capacity`: cache capacity shared with other libraries.
+   * `units`: without them, UCUM codes are not checked. `now`: current time for limits relative to it. `capacity`: cache capacity shared
+   * with other libraries. `caches`: caches shared with another library.
    */
   constructor(find: DefinitionSource, units?: UcumUnits, now?: () => number, capacity = newCacheCapacity(), caches?: DefinitionCaches) {
     this.now = now
@@ -64,13 +65,13 @@ export class LoadingLibrary implements Library {
   isCode = (system: string, code: string): boolean | undefined => isCodeOf(system, code, this.#units)
   inBaseUnits: UcumUnits['inBaseUnits'] = (code, value) => this.#units?.inBaseUnits(code, value)
 
-  /** Loads the missing definitions and returns their number. Also caches that a definition does not exist. */
+  /** Looks up all recorded definitions, and returns how many it looked up. Also caches which of them do not exist. */
   async load(): Promise<number> {
     const loaded = await Promise.all(this.#caches.map((cache) => cache.load()))
     return loaded.reduce((sum, count) => sum + count, 0)
   }
 
-  /** Whether definitions are missing. Forgets them: call it only if none will be loaded. */
+  /** Whether definitions are missing. Clears the record of them, so call it only if none will be loaded. */
   isWanting(): boolean {
     return this.#caches.map((cache) => cache.forget()).includes(true)
   }
@@ -88,7 +89,10 @@ export class LoadingLibrary implements Library {
     }
   }
 
-  /** Returns the tree of a profile over the trees of its bases. `derived`: URLs of the profiles derived from it, to detect a cycle. */
+  /**
+   * Returns the tree of a profile over the trees of its bases. `derived`: URLs of the profiles derived from it, to detect a cycle. Throws
+   * UnusableDefinition if the profile or a base cannot be used.
+   */
   async #treeOf(canonical: string, derived: readonly string[]): Promise<ProfileTree | undefined> {
     const profile = await this.#find.profile(canonical)
     if (profile?.isRetired) throw derived.length === 0 ? new Retired() : new UnusableDefinition(`${clipText(canonical)} is retired`)
@@ -113,19 +117,21 @@ class Retired extends UnusableDefinition {
 const unlessRetired = <Definition extends { readonly isRetired?: true }>(definition: Definition | undefined): Definition | undefined =>
   definition?.isRetired ? undefined : definition
 
-/** Maximum differentials above one another. A profile with more is unusable. */
+/** Maximum differentials in a chain of profiles. A profile with a longer chain is unusable. */
 const MAX_BASES = 100
 
 const isTypeOf = (canonical: string, type: string): boolean =>
   withoutVersion(canonical) === `http://hl7.org/fhir/StructureDefinition/${type}`
 
-/** Maximum characters in the cache: definitions as JSON, and canonical URLs, also those without a definition. */
+/**
+ * Maximum characters in the cache: definitions as JSON, and canonical URLs, also those without a definition. Entries beyond it are evicted.
+ */
 const MAX_CHARACTERS = 32_000_000
 /** Characters charged per cached canonical URL, besides its own. */
 const URL_CHARACTERS = 100
 /** Maximum missing definitions of a kind in one load. Further ones are recorded when the check is repeated. */
 const MAX_MISSING = 1_000
-/** Maximum characters of a canonical URL with its version. Longer ones are never loaded. */
+/** Maximum characters of a canonical URL with its version. Definitions with a longer one are never loaded. */
 export const MAX_CANONICAL_LENGTH = 2_000
 
 type DefinitionCaches = {
@@ -151,7 +157,7 @@ class DefinitionCache<Definition> {
     return found
   }
 
-  /** Returns the cached definition without recording that it is missing. */
+  /** Returns the cached definition, if any. Unlike `get`, it does not record a missing definition. */
   peek(canonical: string): Definition | undefined {
     return this.#entries.get(canonical)
   }
@@ -175,8 +181,8 @@ class DefinitionCache<Definition> {
 }
 
 /**
- * Creates a cache capacity that several libraries share: they evict each other's entries. `maxCharacters`: maximum characters of all
- * entries.
+ * Creates a cache capacity that several libraries share. Entries of one library can evict those of another. `maxCharacters`: maximum
+ * characters of all entries.
  */
 export const newCacheCapacity = (maxCharacters = MAX_CHARACTERS): CacheCapacity => new CacheCapacity(maxCharacters)
 

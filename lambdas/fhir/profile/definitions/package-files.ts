@@ -1,4 +1,4 @@
-/** A package of reduced definitions, with one file for each constrained type. https://hl7.org/fhir/R4/packages.html */
+/** Files of a package of reduced definitions, with one file of profiles for each constrained type. https://hl7.org/fhir/R4/packages.html */
 import type { Resource } from '../../resource.ts'
 import type { Profile } from '../definition.ts'
 import type { CodeSystem, ValueSet } from '../value-set.ts'
@@ -24,7 +24,7 @@ export type SkippedDefinition = { readonly url: string; readonly reason: string 
 type Counting = { readonly url: string; readonly version?: string; readonly isRetired?: true }
 type InOrder = (a: Counting, b: Counting) => number
 
-/** Returns why a definition is left out in favor of `first`, which has the same canonical URL. */
+/** Returns the reason why a definition is left out in favor of `first`, which has the same canonical URL. */
 const reasonSkipped = (first: Counting, { version }: Counting): string =>
   first.version === version
     ? `That of ${versionOf(version)} is there more than once: the first counts`
@@ -42,7 +42,10 @@ export class PackageBuilder {
   readonly #codeSystems: Record<string, CodeSystem> = Object.create(null)
   readonly #leftOut: SkippedDefinition[] = []
 
-  /** `isKnown`: whether R4 has a constraint; such constraints are left out. `inOrder`: precedence among definitions of a canonical URL. */
+  /**
+   * `isKnown`: whether R4 has a constraint with this key; constraints of R4 are left out. `inOrder`: compares definitions with one
+   * canonical URL; the lower one is kept.
+   */
   constructor(isKnown: (key: string) => boolean, inOrder: InOrder) {
     this.#isKnown = isKnown
     this.#inOrder = inOrder
@@ -73,7 +76,10 @@ export class PackageBuilder {
     else this.#keepFirst(slimmed, into[slimmed.url], () => (into[slimmed.url] = slimmed))
   }
 
-  /** Keeps the first of two definitions with one canonical URL, and reports the other. If both rank equally, the earlier one stays. */
+  /**
+   * Keeps the definition that `inOrder` ranks first of two with one canonical URL, and reports the other. If both rank equally, the earlier
+   * one stays.
+   */
   #keepFirst(each: Counting, before: Counting | undefined, keep: () => void): void {
     const [first, other] = before !== undefined && this.#inOrder(before, each) <= 0 ? [before, each] : [each, before]
     if (first === each) keep()
@@ -100,7 +106,7 @@ export class PackageBuilder {
 
 export type BuiltPackage = { readonly content: Package; readonly leftOut: readonly SkippedDefinition[] }
 
-/** Order in which a later definition takes precedence. */
+/** Rank by which the definition that is added later replaces the earlier one. */
 const LATER = 1
 
 export function buildPackage(
@@ -116,8 +122,8 @@ export function buildPackage(
 
 /**
  * Returns the text of each file by its name: a file for each constrained type, the index of canonical URLs, the index of retired profiles,
- * and the lists of value sets and code systems.
- * A long list is split into files NAME-0.json, NAME-1.json and so on, so that a lookup reads only a part. See `shardOf`.
+ * and the lists of value sets and code systems. A list with more than `long` characters is split into NAME-0.json, NAME-1.json and so on,
+ * so that a lookup reads only a part. See `shardOf`.
  */
 export function packageFilesOf({ profiles, valueSets, codeSystems }: Package, long = LONG): ReadonlyMap<string, string> {
   const all = Object.entries(profiles).flatMap(([type, file]) => Object.values(file).map((each) => ({ ...each, type })))
@@ -144,7 +150,10 @@ function listFiles(name: string, list: PackageFile<unknown>, long: number): read
   return parts.map((part, i) => [`${name}-${i}.json`, lines(part)])
 }
 
-/** Returns the part of a list, of `count` parts, for a canonical URL. http://www.isthe.com/chongo/tech/comp/fnv/ (FNV-1a, 32 bits) */
+/**
+ * Returns the index of the part that holds a canonical URL, in a list of `count` parts. http://www.isthe.com/chongo/tech/comp/fnv/ (FNV-1a,
+ * 32 bits)
+ */
 export function shardOf(canonical: string, count: number): number {
   let hash = 0x811c9dc5
   for (let i = 0; i < canonical.length; i++) hash = Math.imul(hash ^ canonical.charCodeAt(i), 0x01000193)

@@ -16,7 +16,10 @@ import type {
 /** A definition that cannot be used. The message says why. */
 export class UnusableDefinition extends Error {}
 
-/** Throws UnusableDefinition if a required part is missing. `isKnown`: whether R4 has a constraint; such constraints are left out. */
+/**
+ * Returns the rules of a StructureDefinition. Throws UnusableDefinition if a required part is missing, a limit is exceeded or a
+ * discriminator is not in R4. `isKnown`: whether R4 has a constraint with this key; constraints of R4 are left out.
+ */
 export function reduceProfile(definition: Resource, isKnown: (key: string) => boolean): Profile {
   const { url, version, type, baseDefinition, status } = definition
   if (typeof url !== 'string' || typeof type !== 'string') throw new UnusableDefinition('It has no url or type')
@@ -40,8 +43,8 @@ export function reduceProfile(definition: Resource, isKnown: (key: string) => bo
 type IsKnown = (key: string, source: unknown) => boolean
 
 /**
- * Whether a constraint that has a key of R4 also comes from R4. Keys are unique only within a profile.
- * A snapshot repeats the constraints of R4, often without their source. A differential does not.
+ * Whether a constraint whose key R4 has is that of R4. Keys are unique only within a profile, so the source decides. A constraint without
+ * source is R4's in a snapshot, which repeats the constraints of R4. In a differential it is not.
  */
 function isSourceR4(source: unknown, isWhole: boolean): boolean {
   if (typeof source !== 'string') return isWhole
@@ -54,7 +57,7 @@ const STEPS = /[./]/
 /** Maximum elements of a definition. Larger ones are unusable; the largest real profiles have some thousand. */
 const MAX_ELEMENTS = 30_000
 
-/** Reduces the elements and completes their ids. An element without an id belongs to the last slice above it. */
+/** Reduces the elements and completes their ids. An element without an id is part of the last slice before it at its parent's path. */
 function reduceElements(elements: readonly Element[], isKnown: IsKnown): readonly ProfileElement[] {
   if (elements.length > MAX_ELEMENTS) throw new UnusableDefinition(`It has more than ${MAX_ELEMENTS} elements`)
   const last = new Map<string, string>()
@@ -111,19 +114,22 @@ function slimElement(element: Element, id: string, isKnown: IsKnown): ProfileEle
   }
 }
 
-/** Returns a content reference, or undefined if R4 itself defines the content, because that is checked without profiles. */
+/** Returns a content reference. Returns undefined if R4 itself defines the content, which the validator checks without profiles. */
 function contentIn(reference: unknown): string | undefined {
   if (typeof reference !== 'string' || !reference.includes('#')) return undefined
   return r4TypeNameOf(reference.slice(0, reference.indexOf('#'))) === undefined ? reference : undefined
 }
 
-/** Returns the value of a choice under the plain name: `fixed` for `fixedCode` and for `fixedUri`. */
+/** Returns the value of a choice under the plain name, if it has one: `fixed` for `fixedCode` and for `fixedUri`. */
 function choiceRule(element: Element, name: 'fixed' | 'pattern' | 'minValue' | 'maxValue'): { readonly [name: string]: unknown } {
   const key = Object.keys(element).find((other) => other.startsWith(name) && /^[A-Z]/.test(other.slice(name.length)))
   return key === undefined ? {} : { [name]: element[key] }
 }
 
-/** Reduces a type. Definitions give primitives a type of FHIRPath, and their FHIR type in an extension. */
+/**
+ * Reduces a type. Definitions give primitives a System type of FHIRPath, and may give their FHIR type in an extension; without it, the type
+ * is string.
+ */
 function slimType(type: Element): ProfileType {
   const typeExtension = elementsIn(type.extension).find(({ url }) => String(url).endsWith('structuredefinition-fhir-type'))
   const code = String(typeExtension?.valueUrl ?? typeExtension?.valueUri ?? type.code)

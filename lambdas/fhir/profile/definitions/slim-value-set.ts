@@ -3,7 +3,7 @@ import { type Element, isElement, type Resource } from '../../resource.ts'
 import { type CodeSystem, type Inclusion, UNKNOWN_FILTER, type ValueSet } from '../value-set.ts'
 import { UnusableDefinition } from './reduced-profile.ts'
 
-/** Returns undefined if the value set defines no codes: the membership of every code is then unknown. */
+/** Returns the reduced value set. Returns undefined if it defines no codes: the membership of every code is then unknown. */
 export function reduceValueSet({ url, version, status, compose, expansion }: Resource): ValueSet | undefined {
   if (typeof url !== 'string') return undefined
   const composed = isElement(compose) ? inclusionsOf(compose.include) : []
@@ -33,7 +33,7 @@ const inclusionsOf = (list: unknown): readonly Inclusion[] =>
 
 const slimFilter = ({ property, op, value }: Element) => ({ property: String(property), op: String(op), value: String(value) })
 
-/** Returns the codes of an expansion. If the expansion is partial, the membership of other codes is unknown. */
+/** Returns the codes of an expansion by system. If the expansion is partial, the membership of other codes of these systems is unknown. */
 function expandedOf(expansion: unknown): readonly Inclusion[] {
   const codesBySystem = new Map<string, string[]>()
   let count = 0
@@ -64,7 +64,10 @@ const PART: ReadonlySet<unknown> = new Set(
 )
 const saysPart = ({ url, valueBoolean }: Element): boolean => PART.has(url) && valueBoolean !== false
 
-/** Returns undefined if the system does not hold all its concepts, UnusableDefinition if these have too many ancestors. */
+/**
+ * Returns the reduced code system. Returns undefined if it does not hold all its concepts, and UnusableDefinition if their ancestors exceed
+ * a limit.
+ */
 export function reduceCodeSystem(system: Resource): CodeSystem | UnusableDefinition | undefined {
   const { url, version, status, content, concept, property } = system
   if (typeof url !== 'string' || content !== 'complete') return undefined
@@ -90,7 +93,7 @@ const inSmall = (code: string): string => code.toLowerCase()
 /** Code → its direct parents, given by nesting or by properties. */
 type Parents = ReadonlyMap<string, readonly string[]>
 
-/** Properties that name the parents and the children of a concept. https://hl7.org/fhir/R4/codesystem.html#defined-props */
+/** Names of the properties that hold the parents and the children of a concept. https://hl7.org/fhir/R4/codesystem.html#defined-props */
 type Hierarchy = { readonly up: ReadonlySet<string>; readonly down: ReadonlySet<string> }
 
 function hierarchyIn(properties: unknown): Hierarchy {
@@ -124,7 +127,10 @@ function parentsIn(concepts: unknown, { up, down }: Hierarchy): Parents {
   return parents
 }
 
-/** Maximum ancestors of all codes in sum. `named`: parents read to find them, a measure of time. Systems above a limit are unusable. */
+/**
+ * Maximum ancestors of all codes in total, by number and by characters. `named`: parents read to find them, as a measure of time. A system
+ * above a limit is unusable.
+ */
 const MAX_ABOVE = { codes: 1_000_000, characters: 20_000_000, named: 4_000_000 }
 
 const tooManyAbove = (limit: keyof typeof MAX_ABOVE): UnusableDefinition =>
@@ -136,7 +142,10 @@ const tooManyAbove = (limit: keyof typeof MAX_ABOVE): UnusableDefinition =>
     }[limit],
   )
 
-/** Returns the ancestors of each code. A code is never its own ancestor, even if a cycle leads back to it. */
+/**
+ * Returns the ancestors of each code. A code is never its own ancestor, even if a cycle leads back to it. Returns UnusableDefinition if the
+ * ancestors of all codes exceed a limit of `MAX_ABOVE`.
+ */
 function aboveEach(parents: Parents): ReadonlyMap<string, readonly string[]> | UnusableDefinition {
   const all = new Map<string, readonly string[]>()
   let [codes, characters, named] = [0, 0, 0]
@@ -146,7 +155,7 @@ function aboveEach(parents: Parents): ReadonlyMap<string, readonly string[]> | U
       continue
     }
     const above = new Set(own)
-    // The set grows during the iteration.
+    // Ancestors of ancestors are visited too: the set grows during the iteration.
     for (const each of above) {
       const next = parents.get(each) ?? []
       for (const further of next) above.add(further)

@@ -1,4 +1,4 @@
-/** Definitions of a package that an R4 server supports. https://hl7.org/fhir/R4/structuredefinition.html */
+/** Checks whether an R4 server supports a definition of a package. https://hl7.org/fhir/R4/structuredefinition.html */
 import { R4 } from '../../definitions/r4.ts'
 import type { Resource } from '../../resource.ts'
 
@@ -6,12 +6,12 @@ const R4_VERSION = /^4\.0(?:\.|$)/
 const PRIMITIVE =
   /^(?:base64Binary|boolean|canonical|code|date|dateTime|decimal|id|instant|integer|markdown|oid|positiveInt|string|time|unsignedInt|uri|url|uuid|xhtml)$/
 
-/** Whether a version of FHIR is R4. `fhirVersion`: as packages and definitions write it, such as `4.0.1`. */
+/** Whether a version of FHIR is R4: 4.0 with any patch number. `fhirVersion`: as packages and definitions write it, such as `4.0.1`. */
 export const isR4Version = (fhirVersion: string): boolean => R4_VERSION.test(fhirVersion)
 
 export const isTypeOfR4 = (type: string): boolean => Object.hasOwn(R4.shapes, type) || PRIMITIVE.test(type)
 
-/** Returns why a definition is not supported, or undefined if it is. */
+/** Returns the reason why a definition is not supported, or undefined if it is supported. */
 export function unsupportedReasonOf({ resourceType, url, kind, type, derivation, fhirVersion }: Resource): string | undefined {
   if (resourceType !== 'StructureDefinition') return undefined
   if (kind === 'logical') return 'It is a logical model, which no resource is checked against'
@@ -21,13 +21,13 @@ export function unsupportedReasonOf({ resourceType, url, kind, type, derivation,
   return undefined
 }
 
-/** Maximum characters of the definition that a reason quotes. */
+/** Maximum characters of a text of the definition that a reason quotes. Longer texts are cut. */
 const MAX_CHARACTERS = 60
 const BASE = 'http://hl7.org/fhir/StructureDefinition/'
 
 const isTypeDefinition = (url: unknown): boolean => typeof url === 'string' && r4TypeOfUrl(url) !== undefined
 
-/** Returns the R4 type that is defined under a URL, or undefined. */
+/** Returns the type that R4 defines under a URL, or undefined. `Resource` and `DomainResource` are included. */
 export function r4TypeOfUrl(url: string): string | undefined {
   const type = url.slice(BASE.length)
   return url.startsWith(BASE) && (isTypeOfR4(type) || ABSTRACT.has(type)) ? type : undefined

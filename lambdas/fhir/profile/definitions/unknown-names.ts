@@ -10,15 +10,16 @@ import type { Profile } from '../definition.ts'
 import { elementOf, elementsOf } from '../type-elements.ts'
 import { isTypeOfR4 } from './supported-definitions.ts'
 
-/** Maximum warnings about elements. One more warning counts the others. */
+/** Maximum warnings about elements. If there are more, one further warning states the number of the others. */
 const MAX_NAMES = 20
-/** Base types (`GENERAL`) and types of FHIRPath, which profiles may name besides the types that resources use. */
+/** Base types that profiles may name, besides the types that resources use. */
 const GENERAL: ReadonlySet<string> = new Set(['Resource', 'DomainResource', 'Element', 'BackboneElement'])
+/** URL prefix of the System types of FHIRPath, which profiles may name too. */
 const FHIRPATH = 'http://hl7.org/fhirpath/'
 /** Elements of every primitive, which has no shape of its own. */
 const COMMON_MEMBERS: ReadonlySet<string> = new Set(['id', 'extension', 'value'])
 
-/** Returns warnings about unknown names. `base`: base of the profile, if it is loaded. */
+/** Returns warnings about elements, types and slices that do not exist. `base`: base of the profile, if it is loaded. */
 export function findUnknownNames(definition: Resource, base: Profile | undefined): readonly Issue[] {
   const { type, snapshot, differential } = definition
   const [part, elements] = hasElements(snapshot) ? ['snapshot', snapshot.element] : ['differential', Object(differential).element]
@@ -47,10 +48,10 @@ const pathProblems = ({ path }: Element, typesAt: TypesAt): readonly string[] =>
 
 const namesIn = (path: unknown): readonly string[] => String(path).split('.').slice(1)
 
-/** Returns the possible types of an element by its path of names. `Resource`: any type. Empty: there is no such element. */
+/** Returns the possible types of an element by the names on its path. `Resource`: any type. Empty: there is no such element. */
 type TypesAt = (names: readonly string[]) => readonly string[]
 
-/** Looks up types below a type. Caches each step by its types, because a choice within a choice leads to many. */
+/** Returns a lookup of types below a type. It caches each step by its types, because a choice within a choice leads to many. */
 function typesBelow(type: string): TypesAt {
   const steps = new Map<string, Step>()
   const stepOf = (types: readonly string[]): Step => {
@@ -91,7 +92,7 @@ function typeProblems({ type }: Element): readonly string[] {
   return unknown.map((code) => `R4 has no type ${clipText(code)}: nothing is of it`)
 }
 
-/** Returns the paths of sliced elements. undefined: they are not known without the base. */
+/** Returns the paths of sliced elements. Returns undefined if they depend on a base that is not loaded. */
 function slicedIn(elements: readonly unknown[], { snapshot, baseDefinition, type }: Resource, base: Profile | undefined) {
   const isR4Base = withoutVersion(String(baseDefinition)) === `http://hl7.org/fhir/StructureDefinition/${type}`
   if (!hasElements(snapshot) && !isR4Base && base?.isWhole !== true) return undefined
@@ -100,7 +101,7 @@ function slicedIn(elements: readonly unknown[], { snapshot, baseDefinition, type
   return new Set([...own, ...before])
 }
 
-/** Elements that need no declared slicing: extensions are sliced by url, choices by type. */
+/** Elements that may have slices without a declared slicing: extensions are sliced by url, choices by type. */
 const IMPLIED = /\.(?:extension|modifierExtension)$|\[x\]$/
 
 function sliceProblems({ path, sliceName }: Element, typesAt: TypesAt, sliced: ReadonlySet<string> | undefined): readonly string[] {
@@ -109,6 +110,6 @@ function sliceProblems({ path, sliceName }: Element, typesAt: TypesAt, sliced: R
   return [`Nothing says what tells slices of ${clipText(String(path))} apart: nothing is of the slice ${clipText(sliceName)}`]
 }
 
-/** Whether names lead to a form of a choice, such as `Observation.valueQuantity`. */
+/** Whether names lead to one form of a choice, such as `Observation.valueQuantity`. It can have a slice without declared slicing. */
 const isForm = (names: readonly string[], typesAt: TypesAt): boolean =>
   typesAt(names.slice(0, -1)).some((each) => elementOf(each, names.at(-1) ?? '')?.choice !== undefined)
