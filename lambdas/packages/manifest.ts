@@ -2,12 +2,15 @@
 import { createHash } from 'node:crypto'
 import type { PackageLabel } from '../ports/definitions/package-store.ts'
 
-/** `files`: SHA-256 of each file, hexadecimal, by file name. Absent in packages that were added before manifests had digests. */
+/**
+ * Manifest of a package. `files`: SHA-256 of each file in hexadecimal, by file name. Absent in packages that were added before manifests
+ * had digests.
+ */
 export type Manifest = PackageLabel & { readonly files?: Readonly<Record<string, string>> }
 
 export const MANIFEST_FILE = 'package.json'
 
-/** Returns the files together with their manifest. Both maps are from file name to text. */
+/** Returns the files and a manifest with their digests. Both maps are from file name to text. */
 export function addManifest({ name, version }: PackageLabel, files: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
   const digests = Object.fromEntries([...files].map(([file, text]) => [file, digestOf(text)]))
   return new Map([...files, [MANIFEST_FILE, JSON.stringify({ name, version, files: digests } satisfies Manifest)]])
@@ -15,7 +18,7 @@ export function addManifest({ name, version }: PackageLabel, files: ReadonlyMap<
 
 export const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-/** Returns undefined if the text is not a manifest. */
+/** Parses a manifest. Returns undefined if the text is not one. */
 export function parseManifest(text: string): Manifest | undefined {
   const value = parseJsonObject(text) as Partial<Manifest> | undefined
   const { name, version, files = {} } = value ?? {}
@@ -23,7 +26,10 @@ export function parseManifest(text: string): Manifest | undefined {
   return isManifest ? (value as Manifest) : undefined
 }
 
-/** Returns undefined if the text is not a JSON object. The result has no prototype, so that keys cannot collide with inherited names. */
+/**
+ * Parses a JSON object. Returns undefined for any other text. The result has no prototype, so that keys cannot collide with inherited
+ * names.
+ */
 export function parseJsonObject(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(text)

@@ -5,7 +5,7 @@ import type { PackageLabel } from '../ports/definitions/package-store.ts'
 /** Package name. It becomes part of the name of a folder, so it contains no slash. */
 const NAME = /^[a-z0-9][a-z0-9._-]{0,99}$/
 const VERSION = /^\d[A-Za-z0-9.+_-]{0,63}$/
-/** Tag, such as `latest`: it is no version, but leads to one. */
+/** Tag, such as `latest`, which a request may name in place of a version. */
 const TAG = /^[a-z]{1,20}$/
 
 /** Parses NAME@VERSION. Returns undefined if the text has another form. */
@@ -14,7 +14,7 @@ export const parseLabel = (text: string): PackageLabel | undefined => labelWith(
 /** Parses NAME or NAME@VERSION. Returns undefined if the text has another form. */
 export const parsePackageReference = (text: string): PackageReference | undefined => (NAME.test(text) ? { name: text } : parseLabel(text))
 
-/** Reference to an added package. Without a version it means the only package of that name. */
+/** Reference to an added package. Without a version it means the only added package of that name. */
 export type PackageReference = Pick<PackageLabel, 'name'> & Partial<PackageLabel>
 
 /** Parses NAME@VERSION, where the version may also be a tag such as `latest`. Returns undefined if the text has another form. */
@@ -28,7 +28,10 @@ function labelWith(text: string, isVersion: (text: string) => boolean): PackageL
 
 type Manifest = Readonly<Record<string, unknown>>
 
-/** Returns the name and version from the package.json of a package. Throws if they are invalid, or if the package is not for R4. */
+/**
+ * Returns the name and version from the package.json of a package. Throws if they are invalid, or if the package names FHIR versions and
+ * none is R4.
+ */
 export function labelOf(manifest: Manifest): PackageLabel {
   const label = parseLabel(`${manifest.name}@${manifest.version}`)
   if (label === undefined) throw new Error('Its package.json has no name and version that a package may have')
@@ -44,12 +47,12 @@ export function labelOf(manifest: Manifest): PackageLabel {
 export const dependenciesOf = ({ dependencies }: Manifest): readonly PackageLabel[] =>
   Object.entries(Object(dependencies)).map(([name, version]) => ({ name, version: String(version) }))
 
-/** Core package of R4. The server supports one R4, so every version of this package satisfies a request for it. */
+/** Core package of R4. The server has one version of it, which satisfies a request for any version. */
 const R4 = 'hl7.fhir.r4.core'
 
 /**
- * Whether an available package satisfies a request. `1.0.x` accepts every version that begins with `1.0.`. Tags, such as `latest` or those
- * of unpublished builds, accept every version.
+ * Whether an available package satisfies a request. `1.0.x` accepts every version that begins with `1.0.`. A tag, such as `latest` or
+ * `current`, accepts every version.
  */
 export function matchesRequest(label: PackageLabel, { name, version }: PackageLabel): boolean {
   if (label.name !== name) return false

@@ -1,16 +1,16 @@
-/** Reads the files of a package. Each file is loaded at its first use and compared with its digest in the manifest. */
+/** Reads the files of a package. Loads each file at its first use, compares it with its digest in the manifest and caches it. */
 import { LruCache } from '../fhir/profile/definitions/lru-cache.ts'
 import { type PackageFile, shardOf } from '../fhir/profile/definitions/package-files.ts'
 import type { StoredPackage } from '../ports/definitions/package-store.ts'
 import { digestOf, MANIFEST_FILE, type Manifest, parseJsonObject, parseManifest } from './manifest.ts'
 
-/** Callback for damage. `text` says which file cannot be used, why, and how to repair the package. */
+/** Callback for damage to a package. `text`: which file cannot be used, why, and how to repair the package. */
 export type OnDamage = (text: string) => void
 
 /** Lists that may be split into numbered files, such as `value-sets-0` and `value-sets-1`. */
 export type DefinitionList = 'value-sets' | 'code-systems'
 
-/** Marks each definition as built into the server. Skips texts: the entries of the index file. */
+/** Marks each definition as built into the server. Skips the texts in index files. */
 function markBuiltIn(definitions: Readonly<Record<string, unknown>>): void {
   for (const each of Object.values(definitions)) if (typeof each === 'object') Object.assign(each as object, { isBuiltIn: true })
 }
@@ -21,12 +21,15 @@ const NOTHING: Loaded = { definitions: Object.freeze(Object.create(null)), chara
 
 type Files = LruCache<Promise<PackageFile<never>>>
 
-/** Maximum characters of the cached files, as a measure of the memory that their parsed content takes. A single file may have as many. */
+/**
+ * Maximum characters of the files in the cache, as a measure of memory. Files that were not used recently are evicted. A single larger file
+ * is cached alone.
+ */
 const MAX_CHARACTERS = 64_000_000
 
 export const newFileCache = (maxCharacters = MAX_CHARACTERS): Files => new LruCache(maxCharacters)
 
-/** Number of packages opened so far. It separates cache entries: a package that was removed and added again is a different one. */
+/** Number of packages opened so far. It is part of each cache key, because a package that was removed and added again has other files. */
 let opened = 0
 
 export class PackageReader {
@@ -38,7 +41,7 @@ export class PackageReader {
   #manifest: Promise<Manifest | undefined> | undefined
   #isDamaged = false
 
-  /** `isOwn`: the package belongs to the server and has no manifest. `files`: cache that this package may share with others. */
+  /** `isOwn`: whether the package comes with the server, and has no manifest. `files`: cache, which several packages may share. */
   constructor(stored: StoredPackage, onDamage: OnDamage, isOwn = false, files = newFileCache()) {
     this.#files = files
     this.#package = stored
@@ -64,19 +67,19 @@ export class PackageReader {
     return read
   }
 
-  /** Returns the part of a list that holds the canonical URL, if the list has it. */
+  /** Returns the part of a list of definitions that holds the canonical URL, if the list has that URL. */
   async part<Definition>(list: DefinitionList, canonical: string): Promise<PackageFile<Definition>> {
     const parts = await this.#partsOf(list)
     return this.file(parts === 0 ? list : `${list}-${shardOf(canonical, parts)}`)
   }
 
-  /** Returns the names of the files of a list, without `.json`. */
+  /** Returns the names of the files of a list of definitions, without `.json`. */
   async parts(list: DefinitionList): Promise<readonly string[]> {
     const parts = await this.#partsOf(list)
     return parts === 0 ? [list] : Array.from({ length: parts }, (_, i) => `${list}-${i}`)
   }
 
-  /** Reads every file. Returns true if none is damaged. */
+  /** Reads every file of the package. Returns true if no damage was found, now or before. */
   async isWhole(): Promise<boolean> {
     const files = Object.keys((await this.#readManifest())?.files ?? {}).map((file) => file.replace(/\.json$/, ''))
     const types = Object.values(await this.file<string>('index'))

@@ -1,4 +1,4 @@
-/** Definitions of packages: of those that come with the server, and of those that an operator added. */
+/** Definitions of the packages that come with the server, and of the packages that an operator added. */
 
 import { splitCanonical } from '../fhir/profile/canonical.ts'
 import type { Profile } from '../fhir/profile/definition.ts'
@@ -9,7 +9,7 @@ import { comparePrecedence, type VersionedDefinition } from '../ports/definition
 import { type DefinitionList, newFileCache, type OnDamage, PackageReader } from './package-reader.ts'
 
 export type PackagesParts = {
-  /** Packages that come with the server and never change. The first is R4: its definitions take precedence over all others. */
+  /** Packages that come with the server. They never change. The first is R4: its definitions take precedence over all others. */
   readonly own: readonly StoredPackage[]
   readonly added?: AddedPackages
   readonly onDamage?: OnDamage
@@ -75,7 +75,7 @@ export class PackagedDefinitions implements Conformance {
     // Look up in parallel: each package may need several requests.
     const others = this.#now.packages.filter((each) => each !== r4)
     const found: readonly (Definition | undefined)[] = await Promise.all(others.map((each) => lookUp(each, url)))
-    // The sort is stable, so of two definitions of the same version the first takes precedence.
+    // The sort is stable: of two definitions that rank equally, the one of the first package takes precedence.
     return found.filter(isMatch).toSorted(comparePrecedence)[0]
   }
 }
