@@ -18,10 +18,13 @@ export type AccessClause = {
   readonly id?: string
 }
 
-/** An action is allowed if one of the clauses allows it. `context`: context of the scope that error messages suggest. */
+/**
+ * Access of a caller: each action that one of the clauses allows. `context`: context of the scopes that error messages about missing access
+ * suggest.
+ */
 export type Access = { readonly clauses: readonly AccessClause[]; readonly isAdministrator: boolean; readonly context: ScopeContext }
 
-/** Full access, including the administrator's. */
+/** Full access, including the administration that needs `system/admin`. */
 export const WHOLE_ACCESS: Access = { clauses: [{ type: '*', letters: LETTERS, query: '' }], isAdministrator: true, context: 'system' }
 
 /** Claims of a token that determine its access. */
@@ -29,13 +32,13 @@ export type TokenFacts = {
   readonly scopes: readonly string[]
   /** Patient in context, as `Patient/1`. */
   readonly patient?: string
-  /** Patients that the user acts for, as `Patient/1`; absent: not restricted to patients. */
+  /** Patients that the user acts for, as `Patient/1`; absent: the user is not restricted to certain patients. */
   readonly actsFor?: readonly string[]
   /** Whether the token identifies its user, or has no user. `user/` scopes of an unidentified user cover no patient data. */
   readonly isIdentified: boolean
-  /** Whether the token was issued to a client that acts for itself, as with client_credentials. */
+  /** Whether the subject of the token is its client, as with client_credentials: no user is involved. */
   readonly isClientToken: boolean
-  /** Patients that `patient/` scopes cover in a client's token without a patient in context. */
+  /** Whether `patient/` scopes of a client's own token cover all patients or none, if it has no patient in context. */
   readonly patientScopesWithoutContext: 'all' | 'none'
 }
 

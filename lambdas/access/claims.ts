@@ -1,7 +1,4 @@
-/**
- * Claims of the access tokens that this server issues: JWTs signed with RS256, with the names of specification 5.3.
- * https://www.rfc-editor.org/rfc/rfc9068
- */
+/** Claims of the access tokens that this server issues: JWTs signed with RS256. https://www.rfc-editor.org/rfc/rfc9068 */
 
 export type AccessClaims = {
   /** Base URL of this server, also in `aud`: the server issues tokens for itself. */
@@ -9,43 +6,44 @@ export type AccessClaims = {
   readonly aud: string
   /** Subject of the user, or the client id with client_credentials. */
   readonly sub: string
-  /** Seconds since 1970. */
+  /** Issue time and, in `exp`, expiry: seconds since 1970. */
   readonly iat: number
   readonly exp: number
   readonly jti: string
   readonly typ: typeof ACCESS_TYP
-  /** Client id, as in `client_id`. */
+  /** Client id. `client_id` has the same value. */
   readonly azp: string
   readonly client_id: string
   readonly scope: string
-  /** Session id. All tokens of a grant share it, so that one revocation covers them. `session_state` has the same value. */
+  /** Session id, the same in all tokens of a grant, so that one revocation covers them. `session_state` has the same value. */
   readonly sid: string
   readonly session_state: string
   readonly acr: '0' | '1'
-  /** Credential generations of client and user at issue time. The token is revoked with either of them. */
+  /** Credential generations of client and user at issue time. Revoking one of the two revokes the token. */
   readonly client_generation?: string
   readonly user_generation?: string
   /** Method by which the client authenticated. */
   readonly client_auth: ClientAuth
   /** Consistency of the client, if it is registered with one. `strong`: its writes wait until searches find them. */
   readonly consistency?: 'eventual' | 'strong'
-  /** Patient and encounter in context: ids without the type, as SMART defines them. */
+  /** Id of the patient in context, without the resource type, as SMART defines it. */
   readonly patient?: string
+  /** Id of the encounter in context, without the resource type. */
   readonly encounter?: string
   readonly fhirUser?: string
   /** Ids of the patients that a RelatedPerson acts for. */
   readonly acts_for?: readonly string[]
   readonly preferred_username?: string
-  /** Present with client_credentials only, as in specification 5.3. */
+  /** Client id, and the IP address of the client in the other two claims. Present only without a user. */
   readonly clientId?: string
   readonly clientHost?: string
   readonly clientAddress?: string
-  /** The tenant, a string or an array. The setting `tenantClaim` is the name of the claim. */
+  /** Tenants that the token opens: a string or an array. The setting `tenantClaim` is the name of the claim. */
   readonly [name: string]: unknown
 }
 
 /**
- * Claims with another meaning in tokens or introspection. The setting `tenantClaim` must not name them.
+ * Claims that have another meaning in tokens or introspection. A server whose setting `tenantClaim` names one of them does not start.
  * https://www.iana.org/assignments/jwt
  */
 export const RESERVED_CLAIMS: readonly string[] = [
@@ -67,6 +65,9 @@ export const RESERVED_CLAIMS: readonly string[] = [
 
 export type ClientAuth = 'secret' | 'assertion' | 'none'
 
-/** Values of the claim `typ`. They differ, so that an ID token is never accepted as an access token, or the other way round. */
+/**
+ * Values of the claim `typ` in tokens of this server. They differ, so that an ID token is never accepted as an access token, or the other
+ * way round.
+ */
 export const ACCESS_TYP = 'Bearer'
 export const ID_TYP = 'ID'

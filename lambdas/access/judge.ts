@@ -1,4 +1,4 @@
-/** Decides whether an access lets its caller see or write one version. Search indexes apply the same rules to searches. */
+/** Decides whether an access lets its caller read or write one version of a resource. Search indexes apply the same rules to searches. */
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
 import { isAlwaysFalse, isAlwaysTrue, type Predicate } from '../ports/search/plan.ts'
 import type { IndexDocument } from '../ports/search/search-index.ts'
@@ -19,12 +19,12 @@ export type Judge = {
   readonly current: (key: ResourceKey) => Promise<ResourceVersion | undefined>
 }
 
-/** Version that was read, or that a write would create. */
+/** Version to decide about: read from the store, or as a write would create it. */
 export type CandidateVersion = ResourceVersion
 
 type May = (judge: Judge, letter: Letter, version: CandidateVersion) => boolean | Promise<boolean>
 
-/** Whether the version is visible. A deletion has no body, so rules that need a body hide it. */
+/** Whether the version is visible under the letter. A deletion has no body, so a rule that needs the body hides it. */
 export function maySee(judge: Judge, letter: Letter, version: CandidateVersion): boolean | Promise<boolean> {
   if (isWholeTenant(judge.access, letter)) return true
   const context = securityContextOf(version, judge.reading)
@@ -42,8 +42,8 @@ export function maySeeWithLetters(judge: Judge, letters: readonly Letter[], vers
 }
 
 /**
- * Whether one of the clauses allows the write: the version must match its rule. A clause for certain patients rejects resources about no
- * patient, and resources that are also about another patient.
+ * Whether one of the clauses allows the write: the version must match its rule. A clause for certain patients rejects resources in the
+ * compartment of no patient, and resources that are also in that of another patient.
  */
 export async function mayWrite(judge: Judge, letter: Letter, version: CandidateVersion): Promise<boolean> {
   if (isWholeTenant(judge.access, letter)) return true
@@ -58,8 +58,8 @@ export async function mayWrite(judge: Judge, letter: Letter, version: CandidateV
 }
 
 /**
- * Whether a Binary with a security context is visible, or may be written. `may` must allow the same for the context resource. A clause for
- * Binary must match as well. The patients of that clause are ignored, because the context decides about them.
+ * Whether a Binary with a security context is visible, or may be written. A clause for Binary must match it, apart from the patients of the
+ * clause. `may` must also allow the letter for the current version of the context resource.
  */
 async function mayInContext(
   judge: Judge,
@@ -82,7 +82,7 @@ const isOnlyAbout = ({ within }: AccessClause, { type, compartments }: Candidate
   within === undefined ||
   (!NON_PATIENT_TYPES.has(type) && compartments.every((name) => !name.startsWith('Patient/') || within.includes(name)))
 
-/** Whether the version matches the rule. Most rules need only compartments and ids, so the body is not parsed for them. */
+/** Whether the version matches the rule. Parses the body only if the rule tests more than compartments and ids, which most rules do not. */
 function meets(judge: Judge, version: CandidateVersion, rule: Predicate): boolean | Promise<boolean> {
   if (needsKeyOnly(rule)) return matchesPredicate(rule, keyDocument(version))
   return version.deleted || version.body.length === 0 ? false : matchesBody(rule, version, judge.reading, judge.expressions)

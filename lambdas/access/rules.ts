@@ -11,11 +11,11 @@ import type { Letter } from './scopes.ts'
 
 type Rules = Map<string, Predicate | undefined>
 
-/** Cached rules of each access, by the custom parameters in force: a change of the parameters leads to new rules. */
+/** Cached rules by access and by the list of custom parameters. A change of the custom parameters creates a new list, and so new rules. */
 const RULES = new WeakMap<Access, WeakMap<object, Rules>>()
 const NO_CUSTOM: object = []
 
-/** Returns the rule for a type, or undefined if the type is out of scope. */
+/** Returns the predicate for the resources of a type that the letter allows, or undefined if the type is out of scope. */
 export function ruleFor(access: Access, type: string, letter: Letter, reading: SearchContext): Predicate | undefined {
   const rules = rulesOf(access, reading.custom ?? NO_CUSTOM)
   const name = `${letter} ${type}`
@@ -23,7 +23,10 @@ export function ruleFor(access: Access, type: string, letter: Letter, reading: S
   return rules.get(name)
 }
 
-/** Returns the rule that combines those of all letters, or undefined if the type is out of scope under one of them. */
+/**
+ * Returns the predicate for the resources of a type that all of the letters allow. Returns undefined if the type is out of scope under one
+ * of them.
+ */
 export function ruleForLetters(access: Access, type: string, letters: readonly Letter[], reading: SearchContext): Predicate | undefined {
   const rules = letters.map((letter) => ruleFor(access, type, letter, reading))
   return rules.reduce((both, rule) =>
@@ -31,11 +34,14 @@ export function ruleForLetters(access: Access, type: string, letters: readonly L
   )
 }
 
-/** Whether the letter is allowed for all resources of the tenant, of any type. */
+/** Whether a single clause allows the letter for all resources of the tenant, of any type. */
 export const isWholeTenant = ({ clauses }: Access, letter: Letter): boolean =>
   clauses.some(({ type, letters, query, within }) => type === '*' && query === '' && within === undefined && letters.includes(letter))
 
-/** Whether the letter is allowed for all resources of a type. Binary needs the whole tenant, as its security context may have any type. */
+/**
+ * Whether the letter is allowed for all resources of a type. For Binary it must be allowed for the whole tenant, because a security context
+ * may have any type.
+ */
 export function isWholeType(access: Access, type: string, letter: Letter, reading: SearchContext): boolean {
   // guard: binary-read-needs-whole-tenant
   if (type === 'Binary') return isWholeTenant(access, letter)
@@ -51,7 +57,10 @@ function rulesOf(access: Access, custom: object): Rules {
   return rules
 }
 
-/** Creates a rule. Indexes hold no security contexts, so Binaries are found only by callers that may search the whole tenant. */
+/**
+ * Creates the predicate that `ruleFor` caches. Indexes hold no security contexts, so a search finds Binaries only for callers that may
+ * search the whole tenant.
+ */
 function createRule(access: Access, type: string, letter: Letter, reading: SearchContext): Predicate | undefined {
   const clauses = clausesFor(access, type, letter)
   if (clauses.length === 0) return undefined
@@ -60,7 +69,7 @@ function createRule(access: Access, type: string, letter: Letter, reading: Searc
   return eitherOf(clauses.map((clause) => ruleOfClause(clause, type, reading)))
 }
 
-/** Returns the resources that a clause allows, as a predicate. `type`: a type that the clause covers. */
+/** Returns the predicate for the resources of `type` that a clause allows. The clause must cover the type. */
 export const ruleOfClause = (clause: AccessClause, type: string, reading: SearchContext): Predicate =>
   bothOf(contextOf(clause, type), clause.query === '' ? ALWAYS_TRUE : conditionOf(clause.query, type, reading))
 
@@ -92,5 +101,5 @@ function contextOf({ within, id }: AccessClause, type: string): Predicate {
   return type !== 'Group' && patientCompartmentTypes.has(type) ? { kind: 'compartment', oneOf: within } : ALWAYS_FALSE
 }
 
-/** Index field of the search parameter Device.patient. */
+/** Index field of the search parameter `patient` of Device, which assigns a Device to its patient. */
 export const DEVICE_PATIENT_FIELD = 'patient'

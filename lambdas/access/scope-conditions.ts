@@ -1,8 +1,8 @@
 /**
  * Conditions of scopes, such as `?category=laboratory`: search criteria that are decided on a single resource.
  *
- * The bundles of functions load this file with the first scope that has a condition. Most scopes have none, and the search parameters that
- * it needs would slow every start down.
+ * Only scopes with a condition need the search parameters, which would slow every start down. So the bundles of functions load this file
+ * with the first such scope.
  */
 import { parseJsonBytes } from '../fhir/json.ts'
 import { isElement, type Resource } from '../fhir/resource.ts'
@@ -19,8 +19,10 @@ import { parseSearch } from '../search/query/query.ts'
 import type { SearchContext } from '../search/search-context.ts'
 
 /**
- * Returns the condition as a predicate. It is always false if the resource alone cannot decide it, or if a parameter is not available. It
- * is always false too if it negates a custom parameter. Such a parameter may fail on a resource, and a missing value must not grant access.
+ * Returns the condition as a predicate. It is always false if the resource alone cannot decide it, or if a parameter is not available.
+ *
+ * A query that needs a custom parameter is also always false if it contains any negation. A custom parameter may fail on a resource, and a
+ * missing value must not grant access.
  */
 export function conditionOf(query: string, type: string, { custom, ...plain }: SearchContext): Predicate {
   const own = custom === undefined ? undefined : parsed(type, query, { ...plain, custom })
@@ -41,20 +43,20 @@ const hasNot = (p: Predicate): boolean => p.kind === 'not' || ((p.kind === 'all'
 const isOwn = (condition: { readonly kind: string }): condition is Predicate =>
   condition.kind !== 'refers' && condition.kind !== 'referredBy'
 
-/** Whether a resource of the type alone decides the condition, and its parameters are available. `*`: one such type is enough. */
+/** Whether `conditionOf` returns a condition that some resource of the type can meet. `*`: true if that holds for one type. */
 export const isDecidable = (type: string, query: string, reading: SearchContext): boolean =>
   (type === '*' ? typesWith(query, reading) : [type]).some((each) => !isAlwaysFalse(conditionOf(query, each, reading)))
 
 /**
- * Returns the types that have all parameters of the query. Parsing the query for every type costs more, and a request may have many
- * queries.
+ * Returns the types that have all parameters of the query. Only for these the caller parses the query: parsing it for every type costs
+ * more.
  */
 function typesWith(query: string, { custom }: SearchContext): readonly string[] {
   const codes = parseParameterPairs(query).map(([name]) => name.split(':')[0]!)
   return resourceTypes.filter((type) => codes.every((code) => findSearchParameter(type, code, custom) !== undefined))
 }
 
-/** Whether the version matches the rule. The version must have a body. */
+/** Whether the version matches the rule. `version` must have a body. False if the body is not a JSON object. */
 export async function matchesBody(
   rule: Predicate,
   version: ResourceVersion,

@@ -5,8 +5,8 @@
 import { isResourceType } from '../fhir/resource-types.ts'
 
 /**
- * Permission of a scope. c: create. r: read, vread, instance history. u: update, patch. d: delete. s: search, history of a type,
- * conditional criteria.
+ * Permission of a scope. c: create. r: read, vread, instance history. u: update, patch. d: delete. s: search, history of a type or of the
+ * system, criteria of conditional interactions.
  */
 export type Letter = 'c' | 'r' | 'u' | 'd' | 's'
 
@@ -17,9 +17,9 @@ export type ResourceScope = {
   readonly context: ScopeContext
   /** A resource type, or `*`. */
   readonly type: string
-  /** At least one, in the order of `LETTERS`. */
+  /** Permissions: at least one, in the order of `LETTERS`. */
   readonly letters: readonly Letter[]
-  /** Condition, percent-encoded; empty: no condition. */
+  /** Condition as search criteria, percent-encoded; empty: no condition. */
   readonly query: string
 }
 
@@ -32,7 +32,7 @@ const RESOURCE = /^(patient|user|system)\/(\*|[A-Za-z]+)\.(read|write|\*|c?r?u?d
 
 export const ADMIN_SCOPE = 'system/admin'
 
-/** Returns undefined if the text is not a scope of this server. */
+/** Parses one scope. Returns undefined if the text is not a scope of this server. */
 export function parseScope(text: string): Scope | undefined {
   if (text === ADMIN_SCOPE) return { kind: 'admin' }
   if (NAMED_SCOPES.includes(text)) return { kind: 'named', name: text }
@@ -49,10 +49,15 @@ export const splitScopes = (list: string): readonly string[] => [...new Set(list
 export const scopeTextOf = ({ context, type, letters, query }: ResourceScope): string =>
   `${context}/${type}.${letters.join('')}${query === '' ? '' : `?${query}`}`
 
-/** Maximum scopes with a condition for one type in one token. Each takes processing time in the first request of the token. */
+/**
+ * Maximum scopes with a condition for one type in one token, because each takes processing time in the first request of the token. Grants
+ * and external tokens with more are rejected.
+ */
 export const MAX_CONDITIONS_PER_TYPE = 20
 
-/** Returns a type with more than `MAX_CONDITIONS_PER_TYPE` conditions, or undefined. Conditions of `*` count for every type. */
+/**
+ * Returns a type with more than `MAX_CONDITIONS_PER_TYPE` scopes that have a condition, or undefined. Those of `*` count for every type.
+ */
 export function findTypeOverLimit(texts: readonly string[]): string | undefined {
   const counts = new Map<string, number>([['*', 0]])
   for (const text of texts) {
@@ -64,18 +69,20 @@ export function findTypeOverLimit(texts: readonly string[]): string | undefined 
 }
 
 /**
- * Contexts that an allowed scope covers. `same`: its own context only. `wider`: also narrower contexts; named scopes are then not limited.
- * The scopes of a user limit a client in this way. `alike`: as `wider`, and every context covers `user/`. It is for users that act for
- * patients only.
+ * Contexts of requested scopes that an allowed scope covers.
+ * - `same`: only its own context.
+ * - `wider`: its own and narrower contexts. Named scopes are not limited. The scopes of a user limit a client in this way.
+ * - `alike`: as `wider`, and every context also covers `user/`. It is for users that act only for patients, whose `user/` scopes reach no
+ *   more data than `patient/`.
  */
 export type ContextRule = 'same' | 'wider' | 'alike'
 
-/** Every context is included in the ones that follow it. */
+/** Contexts from the narrowest to the widest: each is included in the ones that follow it. */
 export const CONTEXTS_NARROWEST_FIRST: readonly ScopeContext[] = ['patient', 'user', 'system']
 
 /**
- * Returns the parts of the `requested` scopes that `allowed` covers, in the order and contexts of `requested`. A scope that is covered as a
- * whole keeps its text. Texts that are no scopes are dropped.
+ * Returns the parts of the `requested` scopes that `allowed` covers, in the order and with the contexts of `requested`. A scope that is
+ * covered as a whole keeps its text. Unknown scopes and duplicates are dropped.
  */
 export function narrowScopes(requested: readonly string[], allowed: readonly string[], contexts: ContextRule = 'same'): readonly string[] {
   const bounds = allowed.map(parseScope).filter((scope): scope is ResourceScope => scope?.kind === 'resource')

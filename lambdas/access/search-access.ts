@@ -8,7 +8,10 @@ import type { Letter } from './scopes.ts'
 
 export type SearchCaller = { readonly tenant: string; readonly access: Access; readonly reading: SearchContext }
 
-/** Creates the access of a search. `refused`: creates the error if no type is in scope. `letters`: each must allow a resource. */
+/**
+ * Creates the access of a search. The search finds only resources that each of the `letters` allows. `refused`: creates the error for a
+ * search of types that are all out of scope.
+ */
 export function createSearchAccess(
   { tenant, access, reading }: SearchCaller,
   refused: (type: string) => Error,

@@ -5,8 +5,8 @@ import { isElement } from '../fhir/resource.ts'
 import type { ResourceKey, ResourceVersion } from '../ports/store/resource-store.ts'
 
 /**
- * Returns the resource, undefined if there is no security context, or `elsewhere` if this server cannot resolve it. A Binary as context is
- * `elsewhere` too, so that chains and circles of Binaries are not followed.
+ * Returns the key of the context resource. Returns undefined if there is no security context, and `elsewhere` if the reference does not
+ * name a resource of this server. A Binary as context is `elsewhere` too, so that chains and circles of Binaries are not followed.
  */
 export function securityContextOf(
   { tenant, type, deleted, body }: ResourceVersion,

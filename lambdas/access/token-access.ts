@@ -1,10 +1,10 @@
-/** Access that a token grants. */
+/** Derives the access of a request from its token. */
 import { type BaseUrls, toRelative } from '../fhir/references.ts'
 import { type Access, accessOf } from './access.ts'
 import { userPatientsOf } from './user-patients.ts'
 import type { VerifiedToken } from './verification/verified-token.ts'
 
-/** Cached access of each token. The rules are cached by access, so they are created once for a token. */
+/** Cached access by token. rules.ts caches rules by access, so requests with the same token share their rules. */
 const ACCESS = new WeakMap<VerifiedToken, Access>()
 
 export function accessOfToken(token: VerifiedToken, bases: BaseUrls): Access {

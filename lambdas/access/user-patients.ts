@@ -7,12 +7,16 @@ import { type BaseUrls, toRelative } from '../fhir/references.ts'
 /** Types of users that work for an organization. They are not restricted to certain patients. */
 const STAFF: ReadonlySet<string> = new Set(['Practitioner', 'PractitionerRole'])
 
-/** Whether the user is a Patient or RelatedPerson. Such an id is valid in one tenant: in another one it identifies a different person. */
+/**
+ * Whether the user is a Patient or RelatedPerson. Its id is valid in one tenant: in another tenant the same id identifies a different
+ * person.
+ */
 export const isTenantBoundUser = (fhirUser: string | undefined): boolean => /(?:^|\/)(?:Patient|RelatedPerson)\/[^/]*$/.test(fhirUser ?? '')
 
 /**
- * Returns the patients that a user acts for, as `Patient/1`. A Patient acts for itself, a RelatedPerson for the ids in `caredFor`. Staff
- * and users without `fhirUser` are not restricted: `actsFor` is absent. Other persons, and persons of another server, act for no patient.
+ * Returns the patients that a user acts for, as `Patient/1`. A Patient acts for itself, a RelatedPerson for the ids in `caredFor`.
+ * `actsFor` is absent, which means not restricted, for staff of this server and for users without `fhirUser`. All others act for no
+ * patient: other types, and every person of another server.
  */
 export function userPatientsOf(
   fhirUser: string | undefined,
@@ -27,8 +31,8 @@ export function userPatientsOf(
 }
 
 /**
- * Returns the ids of the patients that `fhirUser` acts for now: a Patient for itself, a RelatedPerson for its patient. The list is empty if
- * the resource is deleted, or if the RelatedPerson is not found, inactive or outside its period. Returns undefined for every other
- * `fhirUser`.
+ * Returns the ids of the patients that `fhirUser` acts for now: a Patient for itself, a RelatedPerson for its patient. The list is empty
+ * for a deleted Patient. It is also empty for a RelatedPerson that is deleted, not found, inactive or outside its period. Returns undefined
+ * for every other `fhirUser`.
  */
 export type PersonReader = (fhirUser: string, tenant: string) => Promise<readonly string[] | undefined>

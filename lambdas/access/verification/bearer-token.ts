@@ -4,11 +4,11 @@ import type { FhirError } from '../../fhir/outcome.ts'
 import type { Element } from '../../fhir/resource.ts'
 import { invalidTokenError } from './token-errors.ts'
 
-/** Maximum length of the header in characters, which gateways accept. Longer headers are answered 401. */
+/** Maximum characters of the Authorization header. Gateways limit all headers together to 10,240 bytes. A longer one is answered 401. */
 const LONGEST = 8_192
 const SCHEME = 'bearer '
 
-/** Returns the token of the header. Throws FhirError 401 if the scheme is not Bearer, or if the header is too long. */
+/** Returns the token of the Authorization header. Throws FhirError 401 if the scheme is not Bearer, or if the header is too long. */
 export function bearerTokenOf(authorization: string): string {
   if (authorization.length > LONGEST) throw invalidTokenError(`The header Authorization is longer than ${LONGEST} characters`)
   if (authorization.slice(0, SCHEME.length).toLowerCase() !== SCHEME)
@@ -16,12 +16,12 @@ export function bearerTokenOf(authorization: string): string {
   return authorization.slice(SCHEME.length).trim()
 }
 
-/** Unverified header and issuer of a token. They only select the key and the rules for verification. */
+/** Unverified header fields and issuer of a token. They only select the key and the rules for verification. */
 export type UnverifiedToken = { readonly algorithm: string; readonly kid: string; readonly issuer: string; readonly typ: unknown }
 
 /**
- * Decodes a token without verification. Throws FhirError 401 if it is malformed. A token has three parts of canonical base64url, no
- * duplicate JSON members, and no header `crit`.
+ * Decodes a token without verification. Throws FhirError 401 unless it has three parts of canonical base64url, the strings `alg`, `kid` and
+ * `iss`, no duplicate JSON members, and no header `crit`.
  */
 export function decodeUnverifiedToken(text: string): UnverifiedToken {
   const parts = text.split('.', 4)

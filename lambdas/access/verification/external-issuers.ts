@@ -7,8 +7,8 @@
  *        "claims": { "client": "azp", "tenant": "organization", "patient": "patient_id" },
  *        "assertion": ["nightly"] }]
  *
- * `tenants` (default: `default`) and `scopes` limit the access that tokens of the issuer grant. `claims` names claims that differ from the
- * defaults. Clients and users of the issuer are named `app@auth.example.org/realms/a`.
+ * `tenants` (default: `default`) and `scopes` limit the access that tokens of the issuer grant. `claims` replaces default names of claims.
+ * Client ids and subjects of the issuer get its name appended, as in `app@auth.example.org/realms/a`.
  *
  * `assertion` selects the clients that act for themselves and authenticate by a signed assertion, which exports require. It is a list of
  * values of the client claim, or one claim with its value: `{ "azpacr": "2" }`. It never applies to a token with `fhirUser` or `patient`.
@@ -17,24 +17,24 @@ import { parseScope, splitScopes } from '../scopes.ts'
 import { parseTenantClaim, type TenantClaim } from './tenant-claim.ts'
 
 export type ExternalIssuer = {
-  /** Value of `iss`. */
+  /** Value of `iss` in its tokens. */
   readonly issuer: string
-  /** Value that `aud` must contain. */
+  /** Value that `aud` of its tokens must contain. */
   readonly audience: string
-  /** https URL of the issuer's keys. */
+  /** https URL of the issuer's JSON Web Key Set. */
   readonly jwksUri: string
-  /** Tenants that its tokens may open. */
+  /** Tenants that its tokens may open. Tokens for other tenants are rejected. */
   readonly tenants: TenantClaim
-  /** Scopes that its tokens may grant. */
+  /** Scopes that its tokens may grant. Other scopes of a token are dropped. */
   readonly scopes: readonly string[]
   readonly names: ClaimNames
   readonly assertion: AssertionRule
 }
 
-/** Selects clients that authenticate by assertion: by their names, or by a claim of their tokens and its value. */
+/** Selects clients that authenticate by assertion: by values of the client claim, or by one claim of their tokens and its value. */
 export type AssertionRule = { readonly clients: readonly string[] } | { readonly claim: string; readonly value: string }
 
-/** Names of claims by meaning. `tenant` absent: every token opens all `tenants` of the issuer. */
+/** Name of the claim for each meaning. Without `tenant` every token opens all `tenants` of the issuer. */
 export type ClaimNames = {
   readonly scope: string
   readonly client: string
@@ -43,11 +43,14 @@ export type ClaimNames = {
   readonly tenant?: string
 }
 
-/** Default names of claims. A claim without a configured name is still read, so that a patient in the token always restricts access. */
+/** Default names of claims. Each is used unless the setting `claims` replaces it. */
 const NAMES: ClaimNames = { scope: 'scope', client: 'client_id', patient: 'patient', fhirUser: 'fhirUser' }
 const MAX_ISSUERS = 20
 
-/** Parses the setting, a JSON list. Throws RangeError with the index of the issuer, the field and the expected value. */
+/**
+ * Parses the setting, a JSON list. Throws RangeError with the reason. It names index and field of an invalid issuer, and the expected
+ * value.
+ */
 export function parseIssuers(text: string): readonly ExternalIssuer[] {
   if (text === '') return []
   const list = parsed(text)
@@ -97,7 +100,7 @@ function tenantsOf(at: string, tenants: unknown = 'default'): TenantClaim {
     const opened = parseTenantClaim(tenants)
     if (opened !== undefined) return opened
   } catch {
-    // The error below names the accepted values.
+    // The error below the `try` names the accepted values.
   }
   throw invalid(at, expected, tenants)
 }

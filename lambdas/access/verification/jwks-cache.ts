@@ -1,6 +1,9 @@
 /**
- * Cached JSON Web Key Sets of clients and external issuers. A set is fetched when needed and again after five minutes. If the fetch fails,
- * the cached set remains valid. In `jwksCache` it does so only until the max-age that its owner set.
+ * Cached JSON Web Key Sets. A set is fetched when it is first needed. Use after five minutes, or after its max-age if that is shorter,
+ * fetches it again.
+ *
+ * If a fetch fails, `keyCacheOf` (external issuers) continues to use cached keys. `jwksCache` (clients) uses them only until the max-age of
+ * the last response.
  * https://hl7.org/fhir/smart-app-launch/client-confidential-asymmetric.html#registering-a-client-communicating-public-keys
  */
 import type { Clock } from '../../ports/execution/clock.ts'
@@ -10,16 +13,16 @@ import { type CachedKey, KeyCache } from './key-cache.ts'
 export type JwksCacheParts = {
   readonly fetchDocument: FetchDocument
   readonly clock: Pick<Clock, 'now'>
-  /** Receives the error if a set cannot be fetched. */
+  /** Receives the error of the first failed fetch of a set. Further failures are reported only after a successful fetch. */
   readonly report: (error: unknown) => void
 }
 
-/** Time after which a set is fetched again, in milliseconds. */
+/** Age at which a set is fetched again, in milliseconds. */
 const FRESH = 300_000
-/** Maximum cached sets. Above it the oldest is dropped, and fetched again when needed. */
+/** Maximum cached sets. Above it the set that was added first is dropped, and fetched again when needed. */
 const MAX_SETS = 1_000
 
-/** Creates the cache of one set. */
+/** Creates the cache of the set at one URL. */
 export const keyCacheOf = (uri: string, { fetchDocument, clock, report }: JwksCacheParts): KeyCache =>
   new KeyCache({
     async read() {
@@ -34,8 +37,9 @@ export const keyCacheOf = (uri: string, { fetchDocument, clock, report }: JwksCa
 const reasonOf = (error: unknown): string => (error instanceof NotFetched ? error.message : 'they are no JSON Web Key Set')
 
 /**
- * Returns the keys of any set by its URL. `fresh`: fetches the set again, at most once in ten seconds. Throws the fault `unavailable` if
- * the set was never fetched, or if its max-age has passed and it cannot be fetched again.
+ * Returns a function that returns the keys of a set by its URL. `fresh`: fetches the set again, unless the last fetch began within ten
+ * seconds, or failed within one second. The function throws the fault `unavailable` if the set was never fetched, or if its max-age has
+ * passed and it cannot be fetched.
  */
 export function jwksCache(parts: JwksCacheParts): (uri: string, fresh: boolean) => Promise<readonly CachedKey[]> {
   const sets = new Map<string, KeyCache>()

@@ -1,6 +1,9 @@
 import { ALL_TOKENS, type RevocationKey, type RevocationReader } from '../../ports/rows/revocations.ts'
 
-/** Returns the revocation key that revokes a token with these `keys`, or undefined if it is valid. `issuedAt`: milliseconds since 1970. */
+/**
+ * Returns a key that revokes a token with these `keys`, or undefined if the token is valid. ALL_TOKENS is checked too. A revocation covers
+ * tokens issued at or before its instant. `issuedAt`: milliseconds since 1970.
+ */
 export async function findRevocationKey(
   revocations: RevocationReader,
   keys: readonly RevocationKey[],

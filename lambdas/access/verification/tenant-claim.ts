@@ -10,20 +10,23 @@ export type TenantClaim = string | readonly string[] | undefined
 
 const isTenant = (value: unknown): value is string => typeof value === 'string' && /^[A-Za-z0-9_-]{1,64}$/.test(value)
 
-/** Parses a tenant claim. Throws FhirError 401 if a value cannot be the name of a tenant. */
+/** Parses a tenant claim: a name, a list of names, or `*`. Throws FhirError 401 if a value cannot be the name of a tenant. */
 export function parseTenantClaim(value: unknown): TenantClaim {
   if (value === undefined || value === '*' || isTenant(value)) return value
   if (!Array.isArray(value) || !value.every((each) => each === '*' || isTenant(each))) throw invalidTokenError('The token names no tenant')
   return value.includes('*') ? '*' : claimOf(value)
 }
 
-/** Returns the claim for a list of names. A list of one opens its tenant as a string does. */
+/** Returns the claim for a list of names: one name as a string, and an empty list as undefined. */
 function claimOf(names: readonly string[]): TenantClaim {
   const different = [...new Set(names)]
   return different.length > 1 ? different : different[0]
 }
 
-/** Returns the tenants of the claim that its issuer may open. Throws FhirError 401 if the claim names only other tenants. */
+/**
+ * Returns the tenants of the claim that are also in `allowed`, the tenants of its issuer. Throws FhirError 401 if none is left of a claim
+ * that names tenants.
+ */
 export function narrowTenantClaim(claim: TenantClaim, allowed: TenantClaim): TenantClaim {
   if (claim === undefined || allowed === '*') return claim
   if (claim === '*') return allowed
@@ -34,7 +37,10 @@ export function narrowTenantClaim(claim: TenantClaim, allowed: TenantClaim): Ten
 
 const isSeveral = (claim: TenantClaim): boolean => claim === '*' || Array.isArray(claim)
 
-/** Throws FhirError 403 if a token about one person opens several tenants: the same id identifies a different person in each tenant. */
+/**
+ * Throws FhirError 403 if a token about a patient or related person opens several tenants: the same id identifies a different person in
+ * each tenant.
+ */
 export function checkPersonTenant(
   { patient, fhirUser, actsFor }: Pick<VerifiedToken, 'patient' | 'fhirUser' | 'actsFor'>,
   claim: TenantClaim,
@@ -48,12 +54,12 @@ export function checkPersonTenant(
     )
 }
 
-/** End of error messages about other tenants, if tenancy is off. */
+/** Explanation at the end of error messages about other tenants than `default`, while tenancy is off. */
 export const TENANCY_OFF_TEXT = `this server keeps no tenants but "${DEFAULT_TENANT}" (FHIR_TENANCY is off)`
 
 /**
- * Returns the only tenant of a server without tenancy. `header`: X-Tenant-Id. Throws FhirError 400 if the header names another tenant, and
- * 403 if the token opens only other tenants.
+ * Returns `default`, the only tenant of a server without tenancy. `header`: X-Tenant-Id. Throws FhirError 400 if the header names another
+ * tenant, and 403 if the token does not open `default`.
  */
 export function checkDefaultTenant(claim: TenantClaim, header: string | undefined): string {
   if (header !== undefined && header !== DEFAULT_TENANT)
@@ -63,7 +69,7 @@ export function checkDefaultTenant(claim: TenantClaim, header: string | undefine
   return DEFAULT_TENANT
 }
 
-/** Thrown if a token opens several tenants and the request does not select one of them. */
+/** Error 400: the token opens several tenants, and the request does not select one of them. */
 export class TenantNotSelected extends FhirError {
   constructor() {
     super(400, [{ severity: 'error', code: 'required', text: 'The token opens several tenants: choose one with X-Tenant-Id' }])
@@ -71,8 +77,8 @@ export class TenantNotSelected extends FhirError {
 }
 
 /**
- * Returns the tenant of a request. `header`: X-Tenant-Id. Throws TenantNotSelected without a selection among several
- * tenants. Throws FhirError 400 if the header is not the name of a tenant, and 403 if the token does not open that tenant.
+ * Returns the tenant of a request. `header`: X-Tenant-Id; it may be absent if the token opens one tenant, and TenantNotSelected is thrown
+ * if it opens several. Throws FhirError 400 if the header cannot be the name of a tenant, and 403 if the token does not open that tenant.
  */
 export function selectTenant(claim: TenantClaim, header: string | undefined): string {
   if (claim === undefined) throw fhirError(403, 'forbidden', 'The token opens no tenant')

@@ -1,4 +1,7 @@
-/** Cached tokens by the SHA-256 of their text, so that each signature is verified once. Each also caches its latest revocation check. */
+/**
+ * Verified tokens, cached by the SHA-256 of their text. While a token is cached, its signature is not verified again. Each entry also
+ * caches the result of its latest revocation check.
+ */
 import { MachineFault } from '../../ports/faults.ts'
 import type { RevocationKey, RevocationReader } from '../../ports/rows/revocations.ts'
 import { findRevocationKey } from './revocation-check.ts'
@@ -6,7 +9,10 @@ import type { ParsedToken } from './token-claims.ts'
 import type { TrustedIssuer } from './trusted-issuer.ts'
 import type { VerifiedToken } from './verified-token.ts'
 
-/** Maximum characters of all cached tokens: thousands of typical tokens. The memory of a cached token grows with its length. */
+/**
+ * Maximum characters of all cached tokens, which is enough for thousands. Above it the oldest are dropped. Characters are counted because
+ * the memory of an entry grows with its token.
+ */
 const MAX_CHARACTERS = 6_000_000
 
 /** Whether `at` is less than `lag` milliseconds ago. A time in the future is not recent: the clock was set back. */
@@ -18,7 +24,7 @@ export class CachedToken {
   readonly #generation: number
   #revokedBy: RevocationKey | undefined
   #lastIn: VerifiedToken | undefined
-  /** Time of the latest check that found no revocation. */
+  /** Start of the latest check that found no revocation, in milliseconds since 1970. */
   #clearAt = Number.NEGATIVE_INFINITY
   #check: { readonly at: number; readonly done: Promise<void> } | undefined
 
@@ -29,8 +35,8 @@ export class CachedToken {
   }
 
   /**
-   * Returns the token for a tenant. Consecutive calls for one tenant return the same object, so that values cached by this object are found
-   * again. A call for another tenant creates a new object.
+   * Returns the token with a selected tenant. Consecutive calls for one tenant return the same object, because other caches use it as their
+   * key. A call for another tenant creates a new object.
    */
   in(tenant: string): VerifiedToken {
     if (this.#lastIn?.tenant !== tenant) this.#lastIn = { ...this.token.facts, tenant }
@@ -43,8 +49,8 @@ export class CachedToken {
   }
 
   /**
-   * Returns the revocation key, or undefined if none. The result is at most `lag` milliseconds old. Throws the fault `unavailable` if the
-   * store does not respond.
+   * Returns the key by which the token is revoked, or undefined. A found revocation stays cached. The result "not revoked" is at most `lag`
+   * milliseconds old; 0 checks each time. Throws the fault `unavailable` if the store does not respond.
    */
   revokedBy(revocations: RevocationReader, now: number, lag: number): RevocationKey | undefined | Promise<RevocationKey | undefined> {
     if (this.#revokedBy !== undefined || isRecent(this.#clearAt, now, lag)) return this.#revokedBy
@@ -71,7 +77,7 @@ export class TokenCache {
   readonly #tokens = new Map<string, { readonly token: CachedToken; readonly size: number }>()
   #size = 0
 
-  /** Returns a cached token. Drops it and returns undefined if the keys of its issuer changed since. */
+  /** Returns the cached token, or undefined if it is not cached. Drops a token if the keys of its issuer changed since it was verified. */
   find(hash: string): CachedToken | undefined {
     const token = this.#tokens.get(hash)?.token
     if (token === undefined || token.isProved) return token
@@ -79,7 +85,7 @@ export class TokenCache {
     return undefined
   }
 
-  /** Caches and returns the token. `size`: its characters. Drops the oldest tokens above the maximum. */
+  /** Caches and returns the token. `size`: its characters. Drops the oldest tokens while the sum exceeds `MAX_CHARACTERS`. */
   keep(hash: string, token: CachedToken, size: number): CachedToken {
     this.forget(hash)
     this.#tokens.set(hash, { token, size })

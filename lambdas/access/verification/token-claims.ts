@@ -10,7 +10,8 @@ import type { Claims } from './trusted-issuer.ts'
 import type { VerifiedToken } from './verified-token.ts'
 
 /**
- * Content of a token without the selected tenant. `issuedAt`: milliseconds since 1970. `revocationKeys`: keys by which it can be revoked.
+ * Content of a token before a tenant is selected. `issuedAt`: milliseconds since 1970. `revocationKeys`: the token is revoked if one of
+ * these keys is.
  */
 export type ParsedToken = {
   readonly facts: Omit<VerifiedToken, 'tenant'>
@@ -19,12 +20,15 @@ export type ParsedToken = {
   readonly revocationKeys: readonly RevocationKey[]
 }
 
-/** How far `iat` and `nbf` may lie in the future, in seconds, because clocks differ. The expiry has no tolerance. */
+/**
+ * Maximum seconds that `iat` and `nbf` may lie in the future, because clocks differ. Later ones are answered 401. The expiry has no
+ * tolerance.
+ */
 const LEEWAY = 60
 
 /**
  * Parses `AccessClaims` of this server. `tenant`: name of the tenant claim. Throws FhirError 401 if the token is not an access token, not
- * yet valid or expired.
+ * yet valid or expired, or if a claim is missing or malformed.
  */
 export function parseOwnToken(claims: Claims, tenant: string, now: number): ParsedToken {
   // guard: access-token-type
@@ -57,8 +61,8 @@ export function parseOwnToken(claims: Claims, tenant: string, now: number): Pars
 }
 
 /**
- * Parses the claims of an external issuer. Limits scopes and tenants to those of the issuer. Appends the issuer to the names of client and
- * user, so that they never match local ones. Throws FhirError 401 if the token is not acceptable.
+ * Parses the claims of an external issuer. Limits scopes and tenants to those of the issuer. Appends the issuer to client, subject and
+ * revocation keys, so that they never match local ones; `user` stays unchanged. Throws FhirError 401 if the token is not acceptable.
  */
 export function parseExternalToken(
   claims: Claims,
@@ -101,7 +105,7 @@ export function parseExternalToken(
   }
 }
 
-/** Whether the client authenticated by assertion, according to the settings of the issuer. Never true for a token about a person. */
+/** Whether the issuer's setting `assertion` selects the client. Always false for a token with a claim for `patient` or `fhirUser`. */
 function usedAssertion(claims: Claims, rule: AssertionRule, { client, patient, fhirUser }: ClaimNames): boolean {
   // guard: external-user-is-no-client
   if (['patient', 'fhirUser', patient, fhirUser].some((name) => claims[name] !== undefined)) return false
@@ -109,8 +113,8 @@ function usedAssertion(claims: Claims, rule: AssertionRule, { client, patient, f
 }
 
 /**
- * Whether the token is of another kind, such as an ID token. The kind is in `typ` of the header (RFC 9068) or the payload (Keycloak), or in
- * `token_use` (Cognito). Claims that only ID tokens and logout tokens have also exclude an access token.
+ * Whether the token is not an access token, but for example an ID token. The kind is in `typ` of the header (RFC 9068) or the payload
+ * (Keycloak), or in `token_use` (Cognito). A claim that occurs only in ID tokens or logout tokens also decides.
  * https://openid.net/specs/openid-connect-core-1_0.html#CodeIDToken
  */
 const isOtherKind = (claims: Claims, typ: unknown): boolean =>
@@ -144,7 +148,8 @@ const contextOf = (claims: Claims, patient: string, fhirUser: string): Pick<Veri
 })
 
 /**
- * Returns an id that is written with or without its type. Throws for a malformed id: ignoring it would drop the restriction to a patient.
+ * Returns the id of a claim that is `Patient/1` or `1`, or undefined if the claim is absent. Throws FhirError 401 for a malformed id:
+ * ignoring it would drop the restriction to a patient.
  */
 function idIn(claims: Claims, name: string, type: string): string | undefined {
   const text = textOf(claims, name)
@@ -166,7 +171,10 @@ function required(claims: Claims, name: string): string {
   return text
 }
 
-/** Returns a name or an id. Throws above 255 characters, and for control characters. */
+/**
+ * Returns a claim with a name or an id, or undefined if it is absent. Throws FhirError 401 unless it is a string of 1 to 255 characters
+ * without control, format or private-use characters.
+ */
 function textOf(claims: Claims, name: string): string | undefined {
   const value = claims[name]
   if (value === undefined || (typeof value === 'string' && /^\P{C}{1,255}$/u.test(value))) return value

@@ -3,13 +3,16 @@ import { FhirError } from '../../fhir/outcome.ts'
 
 const REALM = 'Bearer realm="fhir"'
 
-/** Creates the error for a request without a token. It has no error code, as RFC 6750 recommends. */
+/** Creates the error 401 for a request without a token. It has no error code, as RFC 6750 recommends. */
 export const missingTokenError = (): FhirError => refusal(401, 'Send an access token: Authorization: Bearer …', REALM)
 
-/** Creates the error for an invalid token. `reason`: ASCII without quotes and backslashes, and without any part of the token. */
+/**
+ * Creates the error 401 for an invalid token. `reason` becomes part of a header: use ASCII without quotes and backslashes, and no part of
+ * the token.
+ */
 export const invalidTokenError = (reason: string): FhirError => challenge(401, 'invalid_token', reason)
 
-/** Creates the error for a token outside the Authorization header. The request itself is malformed. */
+/** Creates the error 400 for a token outside the Authorization header: the request is malformed. */
 export const misplacedTokenError = (reason: string): FhirError => challenge(400, 'invalid_request', reason)
 
 const challenge = (status: 400 | 401, error: string, reason: string): FhirError =>

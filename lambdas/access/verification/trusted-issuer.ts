@@ -8,11 +8,11 @@ export type Claims = Readonly<Record<string, unknown>>
 
 export type IssuerRules = { readonly issuer: string; readonly audience: string; readonly algorithms: readonly string[] }
 
-/** Key type by family of algorithms. https://www.rfc-editor.org/rfc/rfc7518#section-3.1 */
+/** Required key type (`kty`) by the first two letters of the algorithm. https://www.rfc-editor.org/rfc/rfc7518#section-3.1 */
 const KEYS_OF: Readonly<Record<string, string>> = { RS: 'RSA', ES: 'EC', Ed: 'OKP' }
 
 export class TrustedIssuer {
-  /** Number of signatures verified. */
+  /** Number of signature checks, including failed ones; for tests. */
   signatures = 0
   readonly #rules: IssuerRules
   readonly #keys: KeyCache
@@ -22,8 +22,8 @@ export class TrustedIssuer {
   constructor(rules: IssuerRules, keys: KeyCache) {
     this.#rules = rules
     this.#keys = keys
-    // Unlimited grace disables the check of times, which token-claims.ts does by the server's clock. `cacheJwks` supplies the keys, so
-    // nothing is fetched.
+    // Unlimited grace disables the library's check of `exp` and `nbf`: token-claims.ts checks them by the server's clock. `cacheJwks`
+    // supplies the keys, so the library never fetches `jwksUri`.
     const { issuer, audience } = rules
     this.#verifier = JwtVerifier.create({ issuer, audience, jwksUri: 'https://held.invalid/', graceSeconds: Number.POSITIVE_INFINITY })
   }
@@ -32,14 +32,14 @@ export class TrustedIssuer {
     return this.#keys.generation
   }
 
-  /** Reads outdated keys again, as KeyCache does. */
+  /** Reads outdated keys again and returns the read to wait for, as `KeyCache.refresh`. */
   refresh(now: number): Promise<void> | undefined {
     return this.#keys.refresh(now)
   }
 
   /**
-   * Checks algorithm and key of a token. Throws FhirError 401 if the issuer does not use them, and `unavailable` if its keys cannot be
-   * read.
+   * Checks algorithm and key of a token before `claimsOf`. Throws FhirError 401 if the issuer does not use them, and the fault
+   * `unavailable` if its keys cannot be read.
    */
   async findKey({ algorithm, kid }: UnverifiedToken): Promise<void> {
     if (!this.#rules.algorithms.includes(algorithm)) throw invalidTokenError('The token is signed by an algorithm that is not accepted')
@@ -49,7 +49,7 @@ export class TrustedIssuer {
     if (key.kty !== KEYS_OF[algorithm.slice(0, 2)]) throw invalidTokenError('The token is signed by an algorithm that its key is not for')
   }
 
-  /** Returns the claims of a token after `findKey`. Throws FhirError 401 if signature, issuer or audience is wrong. */
+  /** Verifies a token that `findKey` accepted, and returns its claims. Throws FhirError 401 if signature, issuer or audience is wrong. */
   claimsOf(text: string): Claims {
     if (this.#cached !== this.generation) {
       this.#verifier.cacheJwks({ keys: [...this.#keys.keys] })

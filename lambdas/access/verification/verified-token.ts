@@ -6,26 +6,27 @@ export type VerifiedToken = {
   readonly tenant: string
   /** Client id. With an external issuer `app@auth.example.org/realm`, which never matches a local client. */
   readonly client: string
-  /** Subject of the user, or the client id if there is no user. With an external issuer in the form of `client`. */
+  /** Subject of the user, or the client id if there is no user. With an external issuer the issuer is appended, as in `client`. */
   readonly subject: string
   /** Login name of the user. */
   readonly user?: string
   readonly scopes: readonly string[]
-  /** Ids of the patient and the encounter in context. */
+  /** Id of the patient in context, without the resource type. */
   readonly patient?: string
+  /** Id of the encounter in context, without the resource type. */
   readonly encounter?: string
   /** Resource of the user: `Practitioner/1`, or an absolute URL. */
   readonly fhirUser?: string
   /** Ids of the patients that a RelatedPerson acts for. */
   readonly actsFor?: readonly string[]
-  /** The setting of this name; absent: `all`. */
+  /** Whether `patient/` scopes of a client's own token without a patient cover all patients or none. Absent: `all`. */
   readonly patientScopesWithoutContext?: 'all' | 'none'
   readonly clientAuth: ClientAuth
-  /** `strong`: writes of the client wait until searches find them. Absent: the setting of this name. */
+  /** `strong`: writes of the client wait until searches find them. Absent: the setting `consistency` applies. */
   readonly consistency?: 'eventual' | 'strong'
-  /** True if the client acts for itself by the settings of an external issuer, although the subject is not the client. */
+  /** Set if the issuer's setting `assertion` selects the client. The caller then has no user, even if `subject` is not the client. */
   readonly actsForItself?: boolean
-  /** Milliseconds since 1970. */
+  /** Expiry in milliseconds since 1970. */
   readonly expires: number
   /** Value of `iss`. Empty if there is no token, as in `implicitToken`. */
   readonly issuer: string
@@ -33,7 +34,10 @@ export type VerifiedToken = {
 
 const NO_TOKEN = { tenant: DEFAULT_TENANT, clientAuth: 'assertion', expires: Number.POSITIVE_INFINITY, issuer: '' } as const
 
-/** Returns full access for servers that require no token. The client counts as authenticated by assertion, so that it may start exports. */
+/**
+ * Returns a token with full access, for servers that require no token. The client counts as authenticated by assertion, so that it may
+ * start exports.
+ */
 export const implicitToken = (client: string): VerifiedToken => ({
   ...NO_TOKEN,
   client,
@@ -41,5 +45,5 @@ export const implicitToken = (client: string): VerifiedToken => ({
   scopes: ['system/*.cruds', 'system/admin'],
 })
 
-/** Caller without a token, for requests that need none. It has no scopes, and its tenant does not exist. */
+/** Token of a caller that sent none, for requests that need none. It has no scopes, and its tenant does not exist. */
 export const ANONYMOUS_TOKEN: VerifiedToken = { ...NO_TOKEN, tenant: '', client: '', subject: '', scopes: [], clientAuth: 'none' }

@@ -1,8 +1,11 @@
 /**
  * Verifies access tokens of this server and of configured external issuers. https://www.rfc-editor.org/rfc/rfc9068#section-4
  *
- * The cost of a request is limited: a header of 8,192 characters and one signature. Revocations are read at most once in `revocationLag`,
- * and keys once in ten seconds. The resource of an admitted Patient or RelatedPerson is read once in five minutes.
+ * The cost of a request is limited in each process:
+ * - The Authorization header has at most 8,192 characters, and at most two signature checks are made.
+ * - Revocations of a token are read at most once in `revocationLag`.
+ * - Keys of an issuer are read at most once in ten seconds, or in one second while reads fail.
+ * - The resource of an admitted Patient or RelatedPerson is read at most once in five minutes.
  */
 import { hash } from 'node:crypto'
 import type { Clock } from '../../ports/execution/clock.ts'
@@ -24,47 +27,50 @@ import { type Claims, TrustedIssuer } from './trusted-issuer.ts'
 import type { VerifiedToken } from './verified-token.ts'
 
 export type VerifierParts = {
-  /** Base URL: value of `iss` and `aud` in tokens of this server. */
+  /** Base URL: value of `iss` in tokens of this server. */
   readonly issuer: string
   readonly audience: string
   readonly keys: PublishedKeys
   readonly revocations: RevocationReader
-  /** How long a token may be used after its revocation, in milliseconds. 0: each request reads the revocations. */
+  /** Maximum milliseconds for which a token may be used after its revocation. 0: each request reads the revocations. */
   readonly revocationLag: number
-  /** `unchecked`: for functions that open no stored resource of a patient. */
+  /** Checks that persons still act for their patients. `unchecked`: no check, for functions that open no stored resource of a patient. */
   readonly patientsOf: PersonReader | 'unchecked'
   readonly clock: Pick<Clock, 'now'>
-  /** Whether the server has several tenants. If not, all data belongs to one tenant. */
+  /** Whether the server has several tenants. If not, all data belongs to the tenant `default`. */
   readonly tenancy: boolean
   /** Name of the claim with the tenant, in tokens of this server. */
   readonly tenantClaim: string
-  /** The setting of this name. */
+  /** Whether `patient/` scopes of a client's own token without a patient cover all patients or none. */
   readonly patientScopesWithoutContext: 'all' | 'none'
   readonly externalIssuers: readonly ExternalIssuer[]
   /** Fetches the keys of external issuers. */
   readonly fetchDocument: FetchDocument
-  /** Receives the error if keys cannot be read. */
+  /** Receives the error of the first failed read of an issuer's keys. Further failures are reported only after a successful read. */
   readonly report: (error: unknown) => void
 }
 
 export type Verifier = {
-  /** Verifies a token. `tenant`: X-Tenant-Id. Throws FhirError 400, 401 or 403, and `unavailable` if keys or revocations cannot be read. */
+  /**
+   * Verifies the token of an Authorization header. `tenant`: X-Tenant-Id. Throws FhirError 401 for the token, 400 or 403 for the tenant,
+   * and the fault `unavailable` if keys or revocations cannot be read.
+   */
   readonly verify: (authorization: string, tenant: string | undefined) => Promise<VerifiedToken>
-  /** Returns the number of signatures verified. */
+  /** Returns the number of signature checks, including failed ones; for tests. */
   readonly signatures: () => number
 }
 
 /** Issuer with its rules of verification, and the parser of its claims. */
 type Trusted = { readonly issuer: TrustedIssuer; readonly read: (claims: Claims, typ: unknown) => ParsedToken }
 
-/** Text for a revocation of all tokens, for example after a restore of clients, users and revocations to an earlier time. */
+/** Error message for a token that a revocation of all tokens covers, for example after a restore of the authorization store. */
 const ALL_REVOKED = 'The token is from before all tokens were ended: log in again'
 
-/** Time after which keys of this server are read again, in milliseconds. */
+/** Age at which keys of this server are read again, in milliseconds. */
 const OWN_FRESH = 10_000
 
 const OWN_ALGORITHMS = ['RS256']
-/** All algorithms that `aws-jwt-verify` supports. */
+/** Algorithms accepted from external issuers: all that `aws-jwt-verify` supports. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'ES256', 'ES384', 'ES512', 'EdDSA']
 
 export function verifier(parts: VerifierParts): Verifier {
@@ -102,7 +108,7 @@ export function verifier(parts: VerifierParts): Verifier {
   return { verify, signatures: () => [...trusted.values()].reduce((sum, { issuer }) => sum + issuer.signatures, 0) }
 }
 
-/** Trusted issuers by `iss`. This server comes last, so that no configured issuer replaces it. */
+/** Trusted issuers by `iss`. This server is the last entry and overwrites a configured issuer with its URL. */
 const trustedIssuers = (parts: VerifierParts): ReadonlyMap<string, Trusted> =>
   new Map([...parts.externalIssuers.map((each) => [each.issuer, externalOf(parts, each)] as const), [parts.issuer, ownOf(parts)]])
 
@@ -111,7 +117,7 @@ function proverOf({ patientScopesWithoutContext }: VerifierParts, trusted: Reado
     const token = decodeUnverifiedToken(text)
     const { issuer, read } = trusted.get(token.issuer) ?? rejectIssuer()
     await issuer.findKey(token)
-    // A concurrent request may have cached the token meanwhile.
+    // A concurrent request may have cached the token during `findKey`.
     const found = cache.find(digest)
     if (found !== undefined) return found
     const { facts, ...rest } = read(issuer.claimsOf(text), token.typ)
