@@ -11,25 +11,26 @@ import type { ParameterPairs } from '../search/query/parameter-pairs.ts'
 import type { KeySource } from './key-source.ts'
 
 export type AuthRequest = {
-  /** GET or POST. */
+  /** HTTP method: GET or POST. */
   readonly method: string
   readonly query: ParameterPairs
   readonly form: ParameterPairs
-  /** Names are in lower case. */
+  /** Header values by name in lower case. */
   readonly headers: Readonly<Record<string, string>>
-  /** IP address of the peer; empty if it is unknown. */
+  /** IP address of the client; empty if it is unknown. */
   readonly address: string
-  /** Base URL without a trailing slash. It is the issuer and the audience of tokens. */
+  /** Base URL of the server without a trailing slash. It is issuer and audience of access tokens. */
   readonly baseUrl: string
   readonly requestId: string
-  /** Adds facts to the audit record. Endpoints call it as soon as a fact is verified, and never with text that a user only typed. */
+  /** Adds facts to the audit record. Endpoints call it as soon as a fact is verified. They never add unverified text that a user typed. */
   readonly note: (facts: AuditFacts) => void
 }
 
 /**
- * Facts for the audit record. `tenant`, `client`: set by the endpoint, because no access token names them. `outcome`: the result, such as
- * `invalid_client` or `logged in`. `patients`: patients that a page shows, as `Patient/1`, or as `north/Patient/1` if they belong to
- * several tenants.
+ * Facts for the audit record.
+ * - `tenant`, `client`: these requests carry no access token that names them, so the endpoint adds them.
+ * - `outcome`: the result, such as `invalid_client` or `logged in`.
+ * - `patients`: patients that a page shows, as `Patient/1`, or as `north/Patient/1` if they belong to several tenants.
  */
 export type AuditFacts = {
   readonly tenant?: string
@@ -39,7 +40,7 @@ export type AuditFacts = {
   readonly patients?: readonly string[]
 }
 
-/** `body`: text in the format that the header `content-type` names. */
+/** Response of an endpoint. `body`: text in the format that the header `content-type` names. */
 export type AuthResponse = { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body?: string }
 
 export type Endpoint = (request: AuthRequest) => Promise<AuthResponse>
@@ -53,8 +54,8 @@ export type AuthChoices = {
 }
 
 /**
- * Properties by which users recognize a patient. `id`: without the resource type. `number`: a business identifier. `tenant`: tenant of the
- * patient, if the server names one.
+ * Properties by which users recognize a patient. `id`: without the resource type. `number`: a business identifier. `tenant`: absent if the
+ * server has no tenancy.
  */
 export type FoundPatient = {
   readonly id: string
@@ -65,7 +66,10 @@ export type FoundPatient = {
   readonly tenant?: string
 }
 
-/** Tenant and patient of a Patient or an Encounter. `patient`: its id; absent if the subject of the Encounter is not a Patient. */
+/**
+ * Tenant and patient of a stored Patient or Encounter. `patient`: id of the Patient itself, or of the Encounter's subject; absent if that
+ * is not a Patient.
+ */
 export type FoundRecord = { readonly type: 'Patient' | 'Encounter'; readonly tenant: string; readonly patient?: string }
 
 /** Ports of all endpoints. Each endpoint selects its own with Pick. */
@@ -80,28 +84,39 @@ export type AuthPorts = {
   readonly choices: AuthChoices
   /** Fetches the keys of clients that publish them under a URL. */
   readonly keySource: KeySource
-  /** Whether `typed` is the user's password. Takes as long for an unknown user. Networks take turns, so none blocks the others. */
+  /**
+   * Whether `typed` is the user's password. A check for an unknown user takes as long. Networks take turns, so many attempts from one
+   * network do not block the others.
+   */
   readonly checkPassword: (typed: string, user: User | undefined, network: string) => Promise<boolean>
   readonly patients: PatientFinder
   readonly patientsOf: PersonReader
-  /** Whether a resource alone can decide the condition of a scope for its type, in at least one tenant. */
+  /** Whether a resource of the type alone can decide the condition of a scope, by the search parameters of at least one of the tenants. */
   readonly isDecidable: (tenants: readonly string[], type: string, query: string) => Promise<boolean>
 }
 
-/** Ports of endpoints that verify tokens and sign none. */
+/** Ports of endpoints that verify tokens but sign none: they have no access to private keys. */
 export type VerifyingPorts = Pick<AuthPorts, 'clock'> & { readonly keys: PublishedKeys }
 
-/** Finds patients in the given tenants (`*`: any). `find` and `get` return only patients that the user may see. */
+/**
+ * Finds patients in the given tenants (`*`: any, of which some are searched). `find` and `get` return only patients that the user may see.
+ */
 export type PatientFinder = {
-  /** Returns some of the patients with names that begin with these words. Without words it returns some of all patients. */
+  /** Returns the first page of each tenant's patients with names that begin with these words, or of all patients without words. */
   readonly find: (user: User, tenants: readonly string[], text: string) => Promise<readonly FoundPatient[]>
-  /** `id`: without the resource type. */
+  /** Returns a patient by its id without the resource type, or undefined. */
   readonly get: (user: User, tenants: readonly string[], id: string) => Promise<FoundPatient | undefined>
-  /** Returns one record for each of these tenants that has such a resource, regardless of the user. `id`: without the resource type. */
+  /**
+   * Returns the tenants that have such a resource, one record for each, without a check of the user's access. `id`: without the resource
+   * type.
+   */
   readonly recordsOf: (tenants: readonly string[], type: FoundRecord['type'], id: string) => Promise<readonly FoundRecord[]>
-  /** Whether the tenant has, or had, any resources. */
+  /** Whether the store lists the tenant, because it has or had resources. */
   readonly isTenant: (tenant: string) => Promise<boolean>
 }
 
-/** Headers of responses that clients may cache for five minutes. A new key is published for longer than this before it signs. */
+/**
+ * Headers of responses that clients may cache for five minutes. A key signs only after it has been published for longer, unless an operator
+ * shortens a rotation.
+ */
 export const CACHEABLE_HEADERS = { 'cache-control': 'public, max-age=300' }

@@ -1,4 +1,7 @@
 import type { Element } from '../fhir/resource.ts'
 
-/** Fetches the JSON Web Key Set that a client publishes. Throws Error if that fails. `fresh`: reads the set again, not from the cache. */
+/**
+ * Returns the keys that a client publishes as a JSON Web Key Set at `uri`. `fresh`: fetches the set again, not from the cache. Throws if
+ * that fails.
+ */
 export type KeySource = (uri: string, fresh: boolean) => Promise<readonly Element[]>

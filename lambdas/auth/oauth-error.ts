@@ -1,5 +1,5 @@
 /**
- * Errors of the authorization server, as JSON. The codes are from OpenID Connect Core 3.1.2.6 and
+ * Errors of the authorization server, sent as JSON. The codes are from OpenID Connect Core 3.1.2.6 and
  * https://www.rfc-editor.org/rfc/rfc6749#section-5.2.
  */
 import type { AuthResponse } from './endpoint.ts'
@@ -22,7 +22,7 @@ export type OAuthErrorCode =
   | 'request_not_supported'
   | 'request_uri_not_supported'
 
-/** Rejects a request, with the description that the client receives. The description contains no secrets and no personal data. */
+/** Rejects a request. The client, or the user of a page, receives the description: it must contain no secrets and no personal data. */
 export class OAuthError extends Error {
   readonly code: OAuthErrorCode
   readonly status: number

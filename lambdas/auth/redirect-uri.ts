@@ -6,11 +6,14 @@
 
 const LONGEST = 2_000
 const LOOPBACK = new Set(['127.0.0.1', '[::1]', 'localhost'])
-/** Private-use scheme: a domain name in reverse order, which only its owner uses. https://www.rfc-editor.org/rfc/rfc8252#section-7.1 */
+/**
+ * Private-use scheme of an app: a domain name of its owner in reverse order, such as `com.example.app`.
+ * https://www.rfc-editor.org/rfc/rfc8252#section-7.1
+ */
 const OWN_SCHEME = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+:$/
 
 /**
- * Returns the problem of a redirect URI in a few words, or undefined if it is valid. The server compares URIs as text, so a URI must have
+ * Returns the problem of a redirect URI in a few words, or undefined if it may be registered. URIs are compared as text, so a URI must have
  * the form in which browsers write it.
  */
 export function findRedirectUriProblem(uri: string): string | undefined {
@@ -29,8 +32,9 @@ export function findRedirectUriProblem(uri: string): string | undefined {
 }
 
 /**
- * Whether the client registered the redirect URI. URIs are compared as text. A registered loopback IP address without a port matches every
- * port, because an app gets another port at each start. https://www.rfc-editor.org/rfc/rfc8252#section-7.3
+ * Whether the redirect URI is valid and registered for the client. URIs are compared as text. A registered http URI with a loopback IP
+ * address and no port matches every port, because an app gets another port at each start.
+ * https://www.rfc-editor.org/rfc/rfc8252#section-7.3
  */
 // guard: redirect-uri-is-registered
 export const isRegisteredRedirectUri = (uri: string, registered: readonly string[]): boolean =>

@@ -1,10 +1,13 @@
-/** Parameters of requests: each occurs at most once, and an empty one is absent. https://www.rfc-editor.org/rfc/rfc6749#section-3.2 */
+/**
+ * Parameters of OAuth requests: each occurs at most once, and an empty one counts as absent.
+ * https://www.rfc-editor.org/rfc/rfc6749#section-3.2
+ */
 import type { ParameterPairs } from '../search/query/parameter-pairs.ts'
 import { OAuthError } from './oauth-error.ts'
 
 export type RequestParameters = ReadonlyMap<string, string>
 
-/** Throws OAuthError if a parameter occurs twice, `scope` included. */
+/** Returns the parameters without the empty ones. Throws OAuthError `invalid_request` if a parameter occurs twice. */
 export function parametersOf(pairs: ParameterPairs): RequestParameters {
   const found = new Map<string, string>()
   for (const [name, value] of pairs) {
@@ -15,16 +18,19 @@ export function parametersOf(pairs: ParameterPairs): RequestParameters {
   return found
 }
 
-/** Throws OAuthError if the parameter is missing. */
+/** Returns the value of a parameter. Throws OAuthError `invalid_request` if it is missing or empty. */
 export function requireParameter(parameters: RequestParameters, name: string): string {
   const value = parameters.get(name)
   if (value === undefined) throw new OAuthError('invalid_request', `The parameter ${name} is missing`)
   return value
 }
 
-/** Joins texts, such as scopes, for an error description. Shows the first five. */
+/** Joins the first five texts, such as scopes, for an error description. */
 export const toDescriptionList = (texts: readonly string[]): string =>
   `${texts.slice(0, 5).map(toDescriptionText).join(' ')}${texts.length > 5 ? ' and more' : ''}`
 
-/** Returns a text that fits an error description, which allows few characters: https://www.rfc-editor.org/rfc/rfc6749#section-5.2 */
+/**
+ * Returns the first 64 characters of a text for an error description, with `_` for characters that it must not contain:
+ * https://www.rfc-editor.org/rfc/rfc6749#section-5.2
+ */
 export const toDescriptionText = (text: string): string => text.slice(0, 64).replace(/[^\w:/.*?=&-]/g, '_')

@@ -5,20 +5,20 @@ import type { AuthChoices } from './endpoint.ts'
 
 export { TENANCY_OFF_TEXT } from '../access/verification/tenant-claim.ts'
 
-/** Whether the list is one tenant, and not `*`. */
+/** Whether the list names exactly one tenant. `*` is none. */
 export const isSingleTenant = ([first, ...others]: readonly string[]): boolean =>
   first !== undefined && first !== '*' && others.length === 0
 
 /**
- * Returns the tenants of a client or a user. Returns none for a patient or related person with several tenants: the same id is another
- * person in each tenant. `person`: `Patient/1`.
+ * Returns the `tenants` of a client or user. Returns none if `person` is a patient or related person and there are several: the same id
+ * identifies a different person in each tenant. `person`: reference such as `Patient/1`.
  */
 export const tenantsOfPerson = (tenants: readonly string[], person: string | undefined): readonly string[] =>
   isTenantBoundUser(person) && !isSingleTenant(tenants) ? [] : tenants
 
 /**
- * Returns the tenants of a client, a user or a token that this server serves. Without tenancy the server serves only the default tenant, so
- * a client or user of other tenants gets none.
+ * Returns those of the tenants that this server serves. Without tenancy it serves only the tenant `default`, so a client or user of other
+ * tenants gets none.
  */
 export const filterServedTenants = ({ tenancy }: Pick<AuthChoices, 'tenancy'>, tenants: readonly string[]): readonly string[] =>
   tenancy ? tenants : intersectTenants(tenants, [DEFAULT_TENANT])
@@ -27,7 +27,7 @@ export const filterServedTenants = ({ tenancy }: Pick<AuthChoices, 'tenancy'>, t
 export const tenantsOfUser = (choices: Pick<AuthChoices, 'tenancy'>, { tenants, fhirUser }: Pick<User, 'tenants' | 'fhirUser'>) =>
   tenantsOfPerson(filterServedTenants(choices, tenants), fhirUser)
 
-/** Returns the tenants that are in both lists. `*` stands for any tenant. */
+/** Returns the tenants that are in both lists. `*` in a list stands for every tenant. */
 export function intersectTenants(some: readonly string[], others: readonly string[]): readonly string[] {
   if (some.includes('*')) return others
   return others.includes('*') ? some : some.filter((tenant) => others.includes(tenant))

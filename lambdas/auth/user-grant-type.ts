@@ -1,23 +1,27 @@
-/** Grant of a user to a client. Codes and refresh tokens refer to it. All its tokens carry its `sid`, which revokes them. */
+/**
+ * Grant of a user to a client. Codes and refresh tokens refer to it. All its tokens carry its `sid`, so that one revocation covers them.
+ */
 export type UserGrant = {
   readonly client: string
-  /** Registration time of the client. A grant to a previous client of the same id is not valid for the current one. */
+  /** Registration time of the client. A grant to an earlier client with the same id is not valid for this one. */
   readonly registeredAt?: number
   /** Credential generations of the client and the user when the user granted access. */
   readonly generations?: { readonly client?: string; readonly user?: string }
-  /** `user`: name, which can be registered again after a removal. `subject`: stays with one user, and is never assigned again. */
+  /** Login name. After a removal another user may be registered with it. */
   readonly user: string
+  /** Subject of the user, which is never assigned to another user. */
   readonly subject: string
   readonly sid: string
   readonly scopes: readonly string[]
   readonly tenants: readonly string[]
-  /** Ids without resource types. */
+  /** Id of the patient in context, without the resource type. */
   readonly patient?: string
+  /** Id of the encounter in context, without the resource type. */
   readonly encounter?: string
   /** Whether the app must display the patient's identity, because nothing around the app displays it. */
   readonly banner: boolean
   /** Login time of the user, in seconds since 1970. */
   readonly authTime: number
-  /** Key of the session in which the user granted access. Online access ends with this session. */
+  /** Key of the session in which the user granted access. Refresh tokens for `online_access` end with it. */
   readonly session: string
 }

@@ -1,6 +1,7 @@
 /**
- * Operator commands for clients, users and keys. A change that takes something from a client or user revokes everything issued to it
- * before. Every part of the server that checks revocations rejects it within seconds.
+ * Operator commands for clients, users and keys. A change that reduces the rights of a client or user, or replaces its credentials, revokes
+ * everything issued to it before. Requests with revoked tokens are rejected within seconds, because verifiers cache revocations for a short
+ * time.
  */
 import { type Client, type ClientAuthentication, type Clients, isClientId } from '../../ports/rows/clients.ts'
 import type { Grants } from '../../ports/rows/grants.ts'
@@ -23,7 +24,7 @@ export type AdministrationPorts = AuditPorts & {
   readonly revocations: Revocations
   readonly passwords: Pick<Passwords, 'hash'>
   readonly keys: SigningKeys
-  /** `time`: milliseconds. */
+  /** Waits `time` milliseconds. */
   readonly wait: (time: number) => Promise<unknown>
 }
 
@@ -31,13 +32,16 @@ const SECOND = 1_000
 /** How long the removal of the demo client is retained, in milliseconds. Until then the server does not create that client again. */
 const FOREVER = 1_000 * 365 * 24 * 60 * 60 * SECOND
 
-/** Registered client. `secret`: returned only this once, because the store holds its SHA-256. */
+/**
+ * Result of a registration or rotation. `secret`: the new secret in plain text, which cannot be returned again: the store holds its
+ * SHA-256.
+ */
 export type RegisteredClient = { readonly client: Client; readonly secret?: string }
 
 /** Client to register. `authentication`: with `secret`, the registration creates a random secret. */
 export type NewClient = Omit<ClientRegistration, 'authentication'> & { readonly authentication: ClientAuthentication | 'secret' }
 
-/** Throws RangeError if the client cannot be registered. */
+/** Throws RangeError if the registration is invalid. Does not check whether the id is already registered. */
 export function checkClient({ authentication, ...rest }: NewClient): void {
   toClient({ ...rest, authentication: authentication === 'secret' ? { kind: 'secret', hashes: [] } : authentication }, 0)
 }
@@ -59,15 +63,20 @@ export async function addClient(ports: AdministrationPorts, request: NewClient):
 }
 
 /**
- * Rotation of a client's credentials. `next`: adds a second secret; both are valid until the first is ended. `now`: replaces all secrets by
- * a new one. `end`: keeps only the newest of two secrets. An object replaces the keys. Every rotation except `next` revokes everything
- * issued to the client, with whichever secret: tokens do not record the secret.
+ * Rotation of a client's credentials.
+ * - `next`: adds a second secret. Both are valid until `end`.
+ * - `now`: replaces all secrets by a new one.
+ * - `end`: keeps only the newer of two secrets.
+ * - An object replaces the keys of the client, or the URI of its keys.
+ *
+ * Every rotation except `next` revokes everything issued to the client. It cannot spare what was issued with the remaining secret, because
+ * tokens do not record their secret.
  */
 export type CredentialRotation = 'next' | 'now' | 'end' | Extract<ClientAuthentication, { readonly kind: 'keys' | 'uri' }>
 
 /**
- * Rotates the credentials of a client. Throws RangeError if the client does not exist or has credentials of another kind. Also throws if
- * `end` finds one secret, or `next` two: a third would end one that may be in use.
+ * Rotates the credentials of a client. Throws RangeError if the client does not exist, or if the rotation is for another kind of
+ * credentials. Throws RangeError too if `end` finds one secret, or `next` finds two: adding a third would end one that may be in use.
  */
 export async function rotateClientCredentials(
   ports: AdministrationPorts,
@@ -106,15 +115,15 @@ function rotated({ id, authentication }: Client, rotation: CredentialRotation, s
   return { kind: 'secret', hashes: [fingerprintOf(secret!), ...(rotation === 'next' ? hashes : [])] }
 }
 
-/** Change of a registration. Absent fields stay as they are. `patient`: null removes it. */
+/** Change of a registration. Absent fields stay as they are. `patient`: null removes the patient. */
 export type ClientChange = Partial<Omit<ClientRegistration, 'id' | 'authentication' | 'patient'>> & { readonly patient?: string | null }
 
 /** Result of a change. `isRevoked`: whether the change revoked everything issued to the client before. */
 export type UpdatedClient = { readonly client: Client; readonly isRevoked: boolean }
 
 /**
- * Changes the registration of a client. Only a change that takes something from the client revokes issued tokens. Throws RangeError if the
- * client does not exist, or the new registration is invalid.
+ * Changes the registration of a client. Revokes issued tokens only if they may exceed the new registration. Throws RangeError if the client
+ * does not exist, or the new registration is invalid.
  */
 export async function updateClient(ports: AdministrationPorts, id: string, change: ClientChange): Promise<UpdatedClient> {
   const changedAt = ports.clock.now()
@@ -141,12 +150,18 @@ function updated({ patient: before, ...known }: Client, { patient = before, ...c
   return { ...known, ...client }
 }
 
-/** Whether issued tokens may exceed the new registration. Every change of the patient counts: tokens without one may cover all patients. */
+/**
+ * Whether issued tokens may exceed the new registration: a scope, tenant or redirect URI is removed, or the patient changes in any way. A
+ * token without a patient may cover all patients.
+ */
 const takesFrom = (before: Client, after: Client): boolean =>
   before.patient !== after.patient ||
   (['scopes', 'tenants', 'redirectUris'] as const).some((field) => before[field].some((each) => !after[field].includes(each)))
 
-/** Removes a client. Throws RangeError if it does not exist, but even then revokes everything issued under this id. */
+/**
+ * Removes a client and revokes everything issued to it. Throws RangeError if it does not exist. A repeated call completes a removal that
+ * was interrupted.
+ */
 export async function removeClient(ports: AdministrationPorts, id: string): Promise<void> {
   if (!isClientId(id)) throw noClient(id)
   await auditChange(ports, { interaction: 'client remove', client: id }, async () => {
@@ -160,7 +175,7 @@ export async function removeClient(ports: AdministrationPorts, id: string): Prom
   })
 }
 
-/** Registers a user. Throws RangeError if the name is already registered, or the registration is invalid. */
+/** Registers a user with a password. Throws RangeError if the name is already registered, or the registration or password is invalid. */
 export async function addUser(ports: AdministrationPorts, request: UserRegistration, password: string): Promise<User> {
   const { users, clock, passwords } = ports
   const kept = { subject: clock.newId(), generation: clock.newId(), password: '', changedAt: clock.now() }
@@ -175,7 +190,10 @@ export async function addUser(ports: AdministrationPorts, request: UserRegistrat
   return user
 }
 
-/** Changes a password and revokes everything issued to the user. Throws RangeError for an unknown user or an invalid password. */
+/**
+ * Changes the password of a user and revokes everything issued to the user. `typed`: name in any case. Throws RangeError for an unknown
+ * user or an invalid password.
+ */
 export async function changePassword(ports: AdministrationPorts, typed: string, password: string): Promise<void> {
   const name = typed.toLowerCase()
   const before = await ports.users.get(name)
@@ -189,13 +207,13 @@ export async function changePassword(ports: AdministrationPorts, typed: string, 
   })
 }
 
-/** Removes a user and revokes everything issued to it. Throws RangeError if the user does not exist. */
+/** Removes a user and revokes everything issued to it. `typed`: name in any case. Throws RangeError if the user does not exist. */
 export async function removeUser(ports: AdministrationPorts, typed: string): Promise<void> {
   const name = typed.toLowerCase()
   const user = await ports.users.get(name)
   if (user === undefined) throw noUser(name)
   await auditChange(ports, { interaction: 'user remove', user: name, subject: user.subject }, async () => {
-    // Revoke first, so that an interrupted command can be repeated. No later user gets this subject.
+    // Revoke before the removal: a command that is interrupted in between can be repeated. The subject is never assigned again.
     await revokePermanently(ports, `user:${user.subject}`)
     await changeGeneration(ports, ports.users, name, () => undefined)
   })
@@ -204,8 +222,8 @@ export async function removeUser(ports: AdministrationPorts, typed: string): Pro
 type LaunchingPorts = AuditPorts & Pick<AdministrationPorts, 'clients' | 'users'> & { readonly grants: Grants }
 
 /**
- * Returns the value that an app receives as `launch`. `complete`: checks the launch against stored data, where these are accessible; the
- * login checks again. Throws RangeError as checkLaunch does.
+ * Stores a launch and returns the value that an app receives as `launch`. `complete`: checks the launch against stored data; by default
+ * nothing is checked, and the login rejects an invalid launch. Throws RangeError as checkLaunch does.
  */
 export async function addLaunch(
   ports: LaunchingPorts,
@@ -222,8 +240,8 @@ const recordedOf = ({ registeredAt: _, banner: __, encounter, ...launch }: Launc
 })
 
 /**
- * Creates a signing key. `patience`: milliseconds until it takes over, see rotateSigningKeys. Also removes keys that no token needs,
- * because no server may be running to do so.
+ * Creates a signing key. `patience`: milliseconds until it replaces the others, see rotateSigningKeys. Also removes keys that no token
+ * needs, because perhaps no server is running to do so.
  */
 export const rotateKeys = (ports: AdministrationPorts, patience: number): Promise<SigningKey> =>
   auditChange(ports, { interaction: 'keys rotate' }, async () => {
@@ -233,8 +251,8 @@ export const rotateKeys = (ports: AdministrationPorts, patience: number): Promis
   })
 
 /**
- * Revokes everything issued until now without a credential generation, including all from before generations existed. Tokens carry the
- * second of their issue. The function returns in the next second, so that tokens issued afterwards stay valid.
+ * Revokes what was issued until now without a credential generation, for example before generations existed. Resolves in the next second at
+ * the earliest: tokens carry only the second of their issue, and those issued afterwards must stay valid.
  */
 async function refuseOlder(
   { revocations, clock, wait }: AdministrationPorts,

@@ -5,9 +5,9 @@ import type { AuditLog, AuditRecord } from '../../ports/security/audit-log.ts'
 
 export type AuditPorts = {
   readonly clock: Clock
-  /** Strict audit log: a change that cannot be recorded is not made. */
+  /** Strict audit log: a change does not begin if its record could not be stored. */
   readonly audit: AuditLog
-  /** Name of the operator; absent if it is recorded elsewhere. */
+  /** Operating system user that runs the command, for the audit record. */
   readonly operator?: string
 }
 
@@ -17,7 +17,8 @@ export type AuditedChange = Pick<AuditRecord, 'interaction' | 'client' | 'user' 
 
 /**
  * Makes a change and records it. A RangeError means that the change was rejected, and leaves no record. Any other error is recorded as
- * failed, because the change may be partly made. `not-recorded` means that a record could not be stored.
+ * failed, because the change may be partly made. Throws the fault `not-recorded` if a record cannot be stored: before the change, or
+ * although the change was made.
  */
 export async function auditChange<T>(ports: AuditPorts, what: AuditedChange, change: () => Promise<T>): Promise<T> {
   const at = ports.clock.now()

@@ -17,21 +17,22 @@ import { fingerprintOf } from '../random-secret.ts'
 export type AssertionPorts = Pick<AuthPorts, 'clients' | 'grants' | 'clock' | 'keySource'>
 
 /**
- * Accepted algorithms. SMART requires both of servers:
+ * Accepted algorithms. SMART requires servers to support both:
  * https://hl7.org/fhir/smart-app-launch/client-confidential-asymmetric.html#registering-a-client-communicating-public-keys
  */
 export const ASSERTION_ALGORITHMS = ['RS384', 'ES384']
-/** Maximum seconds until an assertion expires. Assertions with a later `exp` are rejected. */
+/** Maximum seconds from now to the expiry of an assertion. Assertions with a later `exp` are rejected. */
 const LONGEST_LIFE = 300
-/** Tolerated difference between two clocks, in seconds. */
+/** Tolerated difference between the clocks of client and server, in seconds. */
 const TOLERANCE = 5
-/** Maximum characters of an assertion, and of its `jti`. Longer ones are rejected. */
+/** Maximum characters of an assertion. Longer ones are rejected. */
 const LONGEST = 8_192
+/** Maximum characters of the claim `jti`. Assertions with a longer one are rejected. */
 const LONGEST_JTI = 256
 
 /**
- * Returns the client id of an unverified assertion, to find the keys for its verification. Throws OAuthError 401 if it is not a JWT or
- * names no client.
+ * Returns the client id of an unverified assertion, to find the keys for its verification. Throws OAuthError 401 if it is not a JWT, or if
+ * `iss` and `sub` are not one client id.
  */
 export function clientIdOf(assertion: string): string {
   const { iss, sub } = partOf(assertion, 1)
@@ -39,7 +40,10 @@ export function clientIdOf(assertion: string): string {
   return iss
 }
 
-/** Throws OAuthError 401 unless the client created the assertion for this server, just now, and never used it before. */
+/**
+ * Verifies an assertion. Throws OAuthError 401 unless a registered key of the client signed it for this server, and it was never used
+ * before. It must be valid now, and expire within five minutes. Throws OAuthError 503 if the keys of the client cannot be fetched.
+ */
 export async function checkAssertion(ports: AssertionPorts, client: Client, assertion: string, { baseUrl }: AuthRequest): Promise<void> {
   const header = partOf(assertion, 0)
   if (header.typ !== undefined && header.typ !== 'JWT') throw wrong('typ is JWT')
@@ -58,7 +62,9 @@ export async function checkAssertion(ports: AssertionPorts, client: Client, asse
 
 const wrong = (why: string): OAuthError => new OAuthError('invalid_client', `The assertion does not count: ${why}`, 401)
 
-/** Returns the header (0) or the claims (1). Rejects JSON with a duplicate name, because readers could choose different values. */
+/**
+ * Returns the header (0) or the claims (1) of an assertion. Rejects JSON with a duplicate name: two parsers could choose different values.
+ */
 function partOf(assertion: string, at: 0 | 1): Element {
   if (assertion.length > LONGEST) throw wrong(`It has more than ${LONGEST} characters`)
   const parts = assertion.split('.')
@@ -68,7 +74,7 @@ function partOf(assertion: string, at: 0 | 1): Element {
     const part = parseJsonBytes(Buffer.from(parts[at]!, 'base64url'))
     if (isElement(part)) return part
   } catch {
-    // Falls through to the error below.
+    // The error below covers JSON that cannot be parsed.
   }
   throw wrong('It is no JWT')
 }
@@ -95,7 +101,7 @@ async function verified(assertion: string, key: Element, { client, now, audience
   }
 }
 
-/** Returns the reason of the rejection, and the expected value. It repeats only times from the assertion. */
+/** Returns the reason of the rejection and the expected value. Of the assertion it repeats only times. */
 function reasonOf(error: unknown, now: number, endpoint: string): string {
   const { code, claim, payload } = error as { readonly code?: string; readonly claim?: string; readonly payload?: JWTPayload }
   const time = claim === 'exp' || claim === 'nbf' ? payload?.[claim] : undefined
@@ -107,18 +113,22 @@ function reasonOf(error: unknown, now: number, endpoint: string): string {
   return code === 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED' ? 'The signature is wrong' : 'It is no JWT that this server takes'
 }
 
-/** Names the server's time, so that a client can see a difference between the clocks. */
+/** Returns the server's time in words. A client sees from it whether the clocks differ. */
 const theClock = (now: number): string => `the clock of this server, ${toInstant(now)}`
 
 const aheadOf = (claim: string, time: number, now: number, allowed: string): string =>
   `${claim} is ${Math.round(time - now / 1000)} seconds ahead of ${theClock(now)}, and ${allowed} may be: it counts seconds since 1970`
 
-/** Returns the registered key that the header names, with its algorithm. Never uses a key from the assertion itself. */
+/**
+ * Returns the registered key that the `kid` of the header selects, with the algorithm of the assertion. Never uses a key that the assertion
+ * contains.
+ */
 async function keyOf({ keySource }: AssertionPorts, { authentication }: Client, { alg, kid, jku }: Element): Promise<Element> {
   // guard: assertion-algorithm
   if (!ASSERTION_ALGORITHMS.includes(String(alg))) throw wrong(`alg is one of ${ASSERTION_ALGORITHMS.join(', ')}`)
   if (authentication.kind !== 'keys' && authentication.kind !== 'uri') throw wrong('The client has no keys')
-  // The only accepted `jku`: https://hl7.org/fhir/smart-app-launch/client-confidential-asymmetric.html#signature-verification
+  // `jku` may only repeat the registered URI:
+  // https://hl7.org/fhir/smart-app-launch/client-confidential-asymmetric.html#signature-verification
   if (jku !== undefined && (authentication.kind !== 'uri' || jku !== authentication.uri))
     throw wrong('jku is not the jwks_uri that the client is registered with')
   const fits = (key: Element): boolean => key.kid === kid && isFor(String(alg), key)

@@ -18,16 +18,16 @@ export const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-b
 
 export type AuthenticatedClient = { readonly client: Client; readonly by: ClientAuth; readonly parameters: RequestParameters }
 
-/** Credentials of a request. */
+/** Unverified credentials of a request. */
 type Credentials =
   | { readonly kind: 'secret'; readonly id: string; readonly secret: string }
   | { readonly kind: 'assertion'; readonly id: string; readonly assertion: string }
   | { readonly kind: 'none'; readonly id: string }
 
 /**
- * Returns the authenticated client. Throws OAuthError 401 `invalid_client` for a wrong secret or assertion. Throws 400 for an unknown
- * client, for missing credentials, and for more than one kind of them. Throws 429 after too many failures. The audit record names only
- * registered clients.
+ * Returns the authenticated client. Throws OAuthError `invalid_client` 401 for a wrong secret or assertion, and 400 for an unknown client
+ * or one that must authenticate and did not. Throws 400 for more than one kind of credentials, and 429 after too many failures. The audit
+ * record names only registered clients.
  */
 export async function authenticateClient(ports: AssertionPorts, request: AuthRequest): Promise<AuthenticatedClient> {
   const parameters = formOf(request)
@@ -44,8 +44,8 @@ export async function authenticateClient(ports: AssertionPorts, request: AuthReq
 }
 
 /**
- * Adds the client id from the refresh token if the request names no client. A public client may omit its id there, and fhirclient does.
- * https://www.rfc-editor.org/rfc/rfc6749#section-6
+ * Adds the client id from the refresh token if the request names no client. RFC 6749 lets a public client omit its id there, as fhirclient
+ * does. https://www.rfc-editor.org/rfc/rfc6749#section-6
  */
 async function namedByToken(ports: AssertionPorts, { headers }: AuthRequest, parameters: RequestParameters): Promise<RequestParameters> {
   const token = parameters.get('refresh_token')
@@ -55,7 +55,9 @@ async function namedByToken(ports: AssertionPorts, { headers }: AuthRequest, par
   return found === undefined ? parameters : new Map([...parameters, ['client_id', found.grant.client]])
 }
 
-/** Returns the error for a wrong secret. HTTP requires its header: https://www.rfc-editor.org/rfc/rfc9110#section-11.6.1 */
+/**
+ * Returns the error for a wrong secret. HTTP requires `www-authenticate` with a 401: https://www.rfc-editor.org/rfc/rfc9110#section-11.6.1
+ */
 const wrongSecret = (baseUrl: string): OAuthError =>
   new OAuthError('invalid_client', 'The secret of the client is wrong', 401, { 'www-authenticate': `Basic realm="${baseUrl}"` })
 
@@ -66,7 +68,7 @@ function formOf({ method, headers, form }: AuthRequest): RequestParameters {
   return parametersOf(form)
 }
 
-/** Returns the credentials of a request. Throws OAuthError 400 if there are several or none. */
+/** Returns the credentials of a request. Throws OAuthError 400 if it has several kinds of them, or no client id. */
 function credentialsOf({ headers }: AuthRequest, parameters: RequestParameters): Credentials {
   const basic = basicOf(headers.authorization)
   const secret = parameters.get('client_secret')
@@ -92,7 +94,10 @@ function assertedBy(parameters: RequestParameters, named: string | undefined): C
   return { kind: 'assertion', id, assertion }
 }
 
-/** Returns the parts of HTTP Basic, which are form-encoded before they are joined: https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1 */
+/**
+ * Returns client id and secret of HTTP Basic, or undefined without the header. OAuth form-encodes both before they are joined:
+ * https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1
+ */
 function basicOf(header: string | undefined): { readonly id: string; readonly secret: string } | undefined {
   if (header === undefined) return undefined
   const [, encoded] = /^Basic +([A-Za-z0-9+/=_-]+) *$/i.exec(header) ?? []
@@ -110,7 +115,7 @@ function formDecoded(text: string): string {
   }
 }
 
-/** Returns `none` for a public client. Throws OAuthError 400 for every other client. */
+/** Returns `none` for a public client. Throws OAuthError 400 for every other client, because it must authenticate. */
 function authenticatedByName({ authentication }: Client): ClientAuth {
   // guard: secret-required-unless-public
   if (authentication.kind !== 'public') throw new OAuthError('invalid_client', 'The client did not authenticate')

@@ -7,8 +7,9 @@ const LEAST_BITS = 2_048
 const SECRET = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 
 /**
- * Returns the keys that can verify an assertion: RSA for RS384 and P-384 for ES384, each with a `kid`. Throws RangeError if there are none
- * or too many, or if two have one `kid`. Throws RangeError if the text contains private keys. The message never repeats the text.
+ * Returns the keys of a set that can verify an assertion: RSA for RS384 and P-384 for ES384, each with a `kid`. Omits other keys. Throws
+ * RangeError if no key is left, if more than 20 are, or if two have one `kid`. Throws RangeError if any key of the set is private. The
+ * message never repeats the text.
  */
 export function clientKeysOf(text: string): readonly Element[] {
   const { keys } = parsed(text)

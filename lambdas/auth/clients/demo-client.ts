@@ -1,4 +1,7 @@
-/** Demo app for trying the server. Any program on this machine can use its id, so it exists only with a loopback base URL. */
+/**
+ * Demo app for trying the server, a public client. Any program on the machine can use its id, so it exists only if the base URL is a
+ * loopback address.
+ */
 import type { Client, Clients } from '../../ports/rows/clients.ts'
 import type { RevocationReader } from '../../ports/rows/revocations.ts'
 
@@ -7,7 +10,7 @@ export const DEMO_CLIENT: Client = {
   name: 'Demo app on this machine',
   authentication: { kind: 'public' },
   scopes: ['openid', 'fhirUser', 'offline_access', 'launch', 'launch/patient', 'patient/*.cruds', 'user/*.cruds'],
-  // Without a port they match every port.
+  // Loopback URIs without a port match every port.
   redirectUris: ['http://127.0.0.1/callback', 'http://[::1]/callback'],
   tenants: ['default'],
   mayIntrospect: false,
@@ -17,7 +20,8 @@ export const DEMO_CLIENT: Client = {
 type Stores = { readonly clients: Pick<Clients, 'change'>; readonly revocations: RevocationReader }
 
 /**
- * Adds or removes the demo client. Keeps a client that an operator registered under its id. Never restores it after an operator removed it.
+ * Adds the demo client if `isOnThisMachine`, and otherwise removes it. Keeps a client that an operator registered or changed under its id.
+ * Never adds it again after an operator removed it.
  */
 export async function maintainDemoClient({ clients, revocations }: Stores, isOnThisMachine: boolean): Promise<Client | undefined> {
   const isWanted = isOnThisMachine && (await revocations.revoked([`client:${DEMO_CLIENT.id}`])).size === 0

@@ -1,4 +1,4 @@
-/** Validation of registrations of clients and users. Throws RangeError with the reason if one is invalid. */
+/** Validates registrations of clients and users. Throws RangeError with the reason if one is invalid. */
 import { parseScope, splitScopes } from '../../access/scopes.ts'
 import { isId } from '../../fhir/resource.ts'
 import { type Client, type ClientAuthentication, isClientId } from '../../ports/rows/clients.ts'
@@ -6,16 +6,18 @@ import { isUserName, type User } from '../../ports/rows/users.ts'
 import { findRedirectUriProblem } from '../redirect-uri.ts'
 import { tenantsOfPerson } from '../tenant-intersection.ts'
 
-/** Maximum entries of a list, and maximum characters, so that a client fits into its row. Larger registrations are rejected. */
+/** Maximum entries of each list of a registration. The limits ensure that a client fits into its row; larger registrations are rejected. */
 const MOST = 100
+/** Maximum characters of a client's name. */
 const LONGEST_NAME = 200
+/** Maximum characters of all scopes, joined by spaces. */
 const LONGEST_SCOPES = 20_000
 
 export type ClientRegistration = Pick<
   Client,
   'id' | 'name' | 'scopes' | 'redirectUris' | 'tenants' | 'mayIntrospect' | 'authentication'
 > & {
-  /** With or without the resource type. */
+  /** Patient id, as `Patient/1` or `1`. */
   readonly patient?: string
   readonly consistency?: Client['consistency']
 }
@@ -51,7 +53,10 @@ export function toUser(request: UserRegistration, kept: Pick<User, 'subject' | '
   }
 }
 
-/** Resource types of `fhirUser`. http://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html#scopes-for-requesting-identity-data */
+/**
+ * Resource types that `fhirUser` may name.
+ * http://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html#scopes-for-requesting-identity-data
+ */
 const PEOPLE = ['Practitioner', 'PractitionerRole', 'Patient', 'RelatedPerson', 'Person']
 
 function checkAuthentication(authentication: ClientAuthentication): void {
@@ -87,7 +92,10 @@ function checkedTenants(tenants: readonly string[]): readonly string[] {
   return [...new Set(tenants)]
 }
 
-/** Returns a valid reference to the person. A patient or related person needs a single tenant: in another one the id is another person. */
+/**
+ * Returns the reference to a person. Throws RangeError if it is invalid. Throws too for a patient or related person with several tenants:
+ * the same id identifies a different person in each tenant.
+ */
 function checkedPerson(reference: string, types: readonly string[], tenants: readonly string[]): string {
   const [type = '', id = '', ...rest] = reference.split('/')
   if (!types.includes(type) || !isId(id) || rest.length > 0) throw new RangeError(`${shown(reference)} is none of ${types.join(', ')}/ID`)

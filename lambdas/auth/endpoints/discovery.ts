@@ -48,13 +48,13 @@ const methodsOf = (methods: readonly string[]) => (endpoint: string, publicToo: 
   [`${endpoint}_endpoint_auth_signing_alg_values_supported`]: ASSERTION_ALGORITHMS,
 })
 
-/** Scopes for all types. The server supports narrower scopes too. */
+/** Scopes that discovery lists, for all types. The server also supports scopes for one type and with conditions. */
 const SCOPES = [
   ...['openid', 'fhirUser', 'profile', 'launch', 'launch/patient', 'offline_access', 'online_access'],
   ...['patient', 'user', 'system'].flatMap((context) => ['cruds', 'rs', 'read', 'write', '*'].map((access) => `${context}/*.${access}`)),
 ]
 
-/** https://hl7.org/fhir/smart-app-launch/conformance.html#capabilities */
+/** SMART features of the server: https://hl7.org/fhir/smart-app-launch/conformance.html#capabilities */
 const CAPABILITIES = [
   ...['launch-ehr', 'launch-standalone', 'authorize-post'],
   ...['client-public', 'client-confidential-symmetric', 'client-confidential-asymmetric'],

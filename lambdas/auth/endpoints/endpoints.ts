@@ -1,4 +1,4 @@
-/** All endpoints of the authorization server, for one process. */
+/** All endpoints of the authorization server by code, for a deployment that serves them in one process. */
 import type { AuthPorts, Endpoint } from '../endpoint.ts'
 import { pageEndpoints } from '../pages/page-endpoints.ts'
 import { openidConfiguration, smartConfiguration } from './discovery.ts'

@@ -1,4 +1,4 @@
-/** Token introspection: whether a token is valid, and its claims. https://www.rfc-editor.org/rfc/rfc7662, specification 5.3 */
+/** Token introspection: whether a token is valid, and its claims. https://www.rfc-editor.org/rfc/rfc7662 */
 import type { AccessClaims } from '../../access/claims.ts'
 import { isBase64Url } from '../../access/verification/bearer-token.ts'
 import type { Client } from '../../ports/rows/clients.ts'
@@ -16,8 +16,8 @@ export type IntrospectPorts = VerifyingPorts &
   Pick<AuthPorts, 'clients' | 'grants' | 'keySource' | 'choices'> & { readonly revocations: RevocationReader }
 
 /**
- * Describes the client's own tokens. Describes tokens of other clients if the client is registered for introspection and has a common
- * tenant. Reports every other token as inactive, like an invalid one.
+ * Returns the claims of a valid token to the client it was issued to. Another client gets them only if it is registered for introspection
+ * and has a tenant in common with the token. Every other token is reported as inactive, as an invalid one is. Public clients are rejected.
  */
 export const introspect =
   (ports: IntrospectPorts): Endpoint =>
@@ -35,7 +35,7 @@ async function claimsOf(
   client: Client,
   { baseUrl }: AuthRequest,
 ): Promise<AccessClaims | undefined> {
-  // FHIR requests also reject a token with a space or a newline.
+  // Rejects a token with a space or a newline, as FHIR requests do. The library may ignore such characters.
   const claims = token.split('.').every(isBase64Url) ? await readToken(ports, token, baseUrl) : undefined
   if (claims === undefined) return undefined
   const opened = tenantsIn(claims, ports.choices)
@@ -49,7 +49,7 @@ async function claimsOf(
   return (await isRevoked(ports.revocations, marks, iat * 1000)) ? undefined : claims
 }
 
-/** Returns the tenants that the token opens on this server. Without any it opens nothing. */
+/** Returns the tenants that the token opens on this server. If there are none, FHIR requests reject the token. */
 function tenantsIn(claims: AccessClaims, choices: AuthChoices): readonly string[] {
   const claim = claims[choices.tenantClaim] as string | readonly string[] | undefined
   return filterServedTenants(choices, [claim ?? (choices.tenancy ? [] : DEFAULT_TENANT)].flat())
@@ -59,7 +59,10 @@ function tenantsIn(claims: AccessClaims, choices: AuthChoices): readonly string[
 const isToldTo = ({ mayIntrospect, tenants }: Client, opened: readonly string[]): boolean =>
   mayIntrospect && intersectTenants(tenants, opened).length > 0
 
-/** Returns the response for a valid token. `fhirUser` is a URL: https://hl7.org/fhir/smart-app-launch/token-introspection.html */
+/**
+ * Returns the response for a valid token. It has `fhirUser` as an absolute URL:
+ * https://hl7.org/fhir/smart-app-launch/token-introspection.html
+ */
 const told = (claims: AccessClaims, { baseUrl }: AuthRequest) => ({
   active: true,
   ...claims,

@@ -1,4 +1,4 @@
-/** Token revocation. https://www.rfc-editor.org/rfc/rfc7009, specification 5.4 and 7 */
+/** Token revocation. https://www.rfc-editor.org/rfc/rfc7009 */
 import type { Client } from '../../ports/rows/clients.ts'
 import { authenticateClient } from '../clients/client-authentication.ts'
 import type { AuthPorts, AuthRequest, Endpoint, VerifyingPorts } from '../endpoint.ts'
@@ -10,7 +10,10 @@ import { readToken } from '../tokens/signed-token.ts'
 
 export type RevokePorts = VerifyingPorts & Pick<AuthPorts, 'clients' | 'grants' | 'revocations' | 'keySource'>
 
-/** Returns 200 for every token, but revokes only the client's own. A wrong secret is answered 400. */
+/**
+ * Revokes a token of the authenticated client. Also returns 200, without a revocation, for a token of another client and for an unknown
+ * one. A wrong secret or assertion is answered 400, not 401.
+ */
 export const revoke =
   (ports: RevokePorts): Endpoint =>
   async (request) => {
@@ -24,7 +27,10 @@ function asBadRequest(error: unknown): never {
   throw error instanceof OAuthError && error.status === 401 ? new OAuthError(error.code, error.message) : error
 }
 
-/** Revokes a token, and returns true if it is the client's own. A refresh token revokes everything of its grant. */
+/**
+ * Revokes a token, and returns true if it is the client's own. An access token is revoked alone; a refresh token revokes everything of its
+ * grant.
+ */
 async function revoked(ports: RevokePorts, token: string, client: Client, request: AuthRequest): Promise<boolean> {
   const claims = await readToken(ports, token, request.baseUrl)
   // guard: revocation-of-own-tokens

@@ -1,4 +1,4 @@
-/** Token endpoint. https://www.rfc-editor.org/rfc/rfc6749#section-3.2, specification 5.2 */
+/** Token endpoint. https://www.rfc-editor.org/rfc/rfc6749#section-3.2 */
 import { authenticateClient } from '../clients/client-authentication.ts'
 import type { AuthPorts, Endpoint } from '../endpoint.ts'
 import { exchangeCode } from '../grants/authorization-code-grant.ts'

@@ -9,7 +9,7 @@ import type { UserGrant } from '../user-grant-type.ts'
 import { checkVerifier, refuseEmptyPkce } from './pkce.ts'
 import { invalidGrant, isClientOf, issueTokens, revokeGrant, type UserGrantPorts, userOf } from './user-grant.ts'
 
-/** `issuedAt`: milliseconds since 1970. */
+/** Stored authorization code. `issuedAt`: milliseconds since 1970. */
 type Code = {
   readonly grant: UserGrant
   readonly redirectUri: string
@@ -19,8 +19,9 @@ type Code = {
   readonly used: boolean
 }
 
-/** How long a code is valid and how long it is retained, in milliseconds. Retention is longer, so that a second use is detected. */
+/** How long a code is valid, in milliseconds. A later use is rejected. */
 const LIFE = 10 * 60 * 1000
+/** How long a code is retained, in milliseconds: longer than it is valid, so that a second use is detected. */
 const REMEMBERED = 24 * 60 * 60 * 1000
 
 export async function makeCode(
@@ -33,7 +34,10 @@ export async function makeCode(
   return code
 }
 
-/** Returns tokens for a code. Throws OAuthError `invalid_grant` if it is not valid. A second use revokes everything issued for the code. */
+/**
+ * Returns tokens for a code. Throws OAuthError `invalid_grant` if the code is not valid for this client and redirect URI. A second use
+ * revokes everything issued for the code.
+ */
 export async function exchangeCode(
   ports: UserGrantPorts,
   { client, by, parameters }: AuthenticatedClient,
@@ -56,7 +60,7 @@ export async function exchangeCode(
   const kind = refreshKindOf(grant, client)
   const refresh = kind === undefined ? undefined : createRefreshToken(grant, kind, ports.clock.now())
   const answer = await issueTokens(ports, grant, { client, by, user, refresh, ...(nonce === undefined ? {} : { nonce }) }, request)
-  // Mark the code as used last: after a machine fault before this point the client can send it again.
+  // Mark the code as used after all other steps: if one of them ends with a machine fault, the client can send the code again.
   if (refresh !== undefined) await ports.grants.add('refresh', refresh.key, refresh.entry)
   const used = { ...known, value: { ...value, used: true } }
   return (await ports.grants.replace('code', known, used)) ? answer : reused(ports, grant)

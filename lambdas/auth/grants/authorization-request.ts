@@ -1,5 +1,5 @@
 /**
- * Authorization requests, which a client sends through the user's browser. Specification 5.1;
+ * Authorization requests, which a client sends through the user's browser.
  * https://hl7.org/fhir/smart-app-launch/app-launch.html#obtain-authorization-code
  */
 import { narrowScopes } from '../../access/scopes.ts'
@@ -13,7 +13,10 @@ import { filterServedTenants, TENANCY_OFF_TEXT } from '../tenant-intersection.ts
 import { findUngrantedScopes, parseRequestedScopes } from './granted-scopes.ts'
 import { challengeOf, refuseEmptyPkce } from './pkce.ts'
 
-/** Client of a request and its redirect URI. Both are verified first, because later errors go to the redirect URI. */
+/**
+ * Verified client of a request and its redirect URI. Both are verified before everything else, because all other errors are sent to the
+ * redirect URI.
+ */
 export type RequestingClient = { readonly client: Client; readonly redirectUri: string; readonly state?: string }
 
 export type AuthorizationRequest = RequestingClient & {
@@ -21,22 +24,23 @@ export type AuthorizationRequest = RequestingClient & {
   readonly challenge?: string
   readonly nonce?: string
   readonly launch?: string
-  /** Requested prompts: `none`, `login`, `consent`, `select_account`. */
+  /** Requested prompts, from the parameter `prompt`: `none`, `login`, `consent`, `select_account`. */
   readonly prompt: readonly string[]
-  /** Maximum time since the login, in seconds. */
+  /** Maximum seconds since the login. After an older login the user must log in again. */
   readonly maxAge?: number
   readonly loginHint?: string
-  /** Patient as the patient picker writes it into the URL. */
+  /** Patient that the user chose, as `1` or, with tenancy, `tenant/1`. */
   readonly patient?: string
 }
 
-/** Parameters that the pages of this server add to a request. */
+/** Parameter with the chosen patient, which the patient picker adds to the request. */
 export const CHOSEN_PATIENT_PARAMETER = 'chosen_patient'
+/** Parameter with the words by which the patient picker searches. */
 export const PATIENT_SEARCH_PARAMETER = 'find_patient'
 
 /**
- * Returns an error that shows the user the received value, which anyone may have written. Spaces and characters outside ASCII are escaped,
- * so that the value can neither form a sentence nor imitate another one.
+ * Creates an error whose page shows the received value, which anyone may have written. Spaces and characters outside ASCII are escaped: the
+ * value can then not form a sentence, or look like another value.
  */
 function toUser(code: OAuthErrorCode, why: string, name: string, sent: string | undefined): OAuthError {
   const text = [...(sent ?? '').slice(0, 300)].map((each) => (/[!-~]/.test(each) ? each : `\\u{${each.codePointAt(0)!.toString(16)}}`))
@@ -46,7 +50,10 @@ function toUser(code: OAuthErrorCode, why: string, name: string, sent: string | 
   )
 }
 
-/** Returns the verified client and redirect URI. Throws OAuthError, which only the user sees: no verified redirect URI exists yet. */
+/**
+ * Returns the verified client and redirect URI. Throws OAuthError, which must be shown to the user and never sent to the unverified
+ * redirect URI.
+ */
 export async function findRequestingClient(
   { clients }: Pick<AuthPorts, 'clients'>,
   pairs: ParameterPairs,
@@ -74,7 +81,7 @@ export async function findRequestingClient(
   return { client, redirectUri, ...(state === undefined ? {} : { state }) }
 }
 
-/** Returns the parsed request. Throws OAuthError, which the endpoint sends to the client. */
+/** Parses the request of a verified client. Throws OAuthError, which the endpoint sends to the redirect URI. */
 export function authorizationRequestOf(
   asker: RequestingClient,
   pairs: ParameterPairs,
@@ -120,10 +127,11 @@ function checkKind(parameters: RequestParameters): void {
 }
 
 /**
- * Maximum characters of `state` and `nonce`, plain and URL-encoded. Responses repeat them, and CloudFront limits a URL to 8,192 bytes.
- * Longer values are rejected.
+ * Maximum characters of `state` and of `nonce`. Longer values are rejected. Responses repeat `state` in a URL, and CloudFront limits a URL
+ * to 8,192 bytes.
  */
 const LONGEST = 2_000
+/** Maximum characters of `state` and of `nonce`, URL-encoded. Longer values are rejected. */
 const LONGEST_IN_URL = 4_000
 
 const isTooLong = (text: string): boolean => text.length > LONGEST || `${new URLSearchParams([['', text]])}`.length > LONGEST_IN_URL

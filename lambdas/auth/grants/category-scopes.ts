@@ -1,13 +1,14 @@
 /**
- * US Core categories, by which a user can narrow a scope for a whole type. https://hl7.org/fhir/us/core/scopes.html. ONC requires this
- * choice where an app requests the whole type: https://www.healthit.gov/test-method/standardized-api-patient-and-population-services#ccg
+ * US Core categories. A user can narrow a scope for a whole type to some of them. https://hl7.org/fhir/us/core/scopes.html. ONC requires
+ * this choice where an app requests the whole type:
+ * https://www.healthit.gov/test-method/standardized-api-patient-and-population-services#ccg
  */
 import { parseScope, type ResourceScope, scopeTextOf } from '../../access/scopes.ts'
 
 const HL7 = 'http://terminology.hl7.org/CodeSystem'
 const US_CORE = 'http://hl7.org/fhir/us/core/CodeSystem'
 
-/** Categories by resource type and displayed name. */
+/** Value of the criterion `category`, by resource type and displayed name. */
 const CATEGORIES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   Condition: {
     'Encounter diagnoses': `${HL7}/condition-category|encounter-diagnosis`,
@@ -17,7 +18,7 @@ const CATEGORIES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   Observation: {
     'Vital signs': `${HL7}/observation-category|vital-signs`,
     Laboratory: `${HL7}/observation-category|laboratory`,
-    // US Core had a separate code until version 5.
+    // US Core used its own code until version 5, so both codes are in this category.
     'Clinical tests': `${HL7}/observation-category|procedure,${US_CORE}/us-core-observation-category|clinical-test`,
     Imaging: `${HL7}/observation-category|imaging`,
     'Social history': `${HL7}/observation-category|social-history`,
@@ -26,7 +27,7 @@ const CATEGORIES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
 }
 
-/** Returns the name of the category in the condition of a scope, regardless of whether app or user chose it. */
+/** Returns the displayed name of the category that is the condition of a scope, or undefined if the condition is another one. */
 export const categoryOf = ({ type, query }: Pick<ResourceScope, 'type' | 'query'>): string | undefined =>
   Object.entries(CATEGORIES[type] ?? {}).find(([, category]) => query === conditionOf(category))?.[0]
 
@@ -34,7 +35,9 @@ const conditionOf = (category: string): string => `category=${category}`
 
 export type CategoryScope = { readonly name: string; readonly scope: string }
 
-/** Returns the category scopes of a scope. Returns none if a condition already narrows the scope. */
+/**
+ * Returns the scopes that narrow a scope to one category each. Returns none if the type has no categories, or the scope has a condition.
+ */
 export function categoryScopesOf(text: string): readonly CategoryScope[] {
   const scope = parseScope(text)
   if (scope?.kind !== 'resource' || scope.query !== '') return []
@@ -42,7 +45,10 @@ export function categoryScopesOf(text: string): readonly CategoryScope[] {
   return categories.map(([name, category]) => ({ name, scope: scopeTextOf({ ...scope, query: conditionOf(category) }) }))
 }
 
-/** Returns the scopes that the user allowed. Replaces a scope that was not allowed by its allowed category scopes. */
+/**
+ * Returns the requested scopes that the user allowed. `kept`: scopes and category scopes that the user ticked. A scope that is not ticked
+ * is replaced by its ticked category scopes.
+ */
 export const selectAllowedScopes = (scopes: readonly string[], kept: readonly string[]): readonly string[] => [
   ...new Set(
     scopes.flatMap((whole) =>

@@ -1,4 +1,4 @@
-/** Token for a client on its own behalf, without a user. https://www.rfc-editor.org/rfc/rfc6749#section-4.4, specification 5.2 */
+/** Token for a client on its own behalf, without a user. https://www.rfc-editor.org/rfc/rfc6749#section-4.4 */
 import type { AuthenticatedClient } from '../clients/client-authentication.ts'
 import type { AuthPorts, AuthRequest, AuthResponse } from '../endpoint.ts'
 import { createAccessToken, type TokenGrant, type TokenPorts, tokenResponse } from '../tokens/access-token.ts'

@@ -1,16 +1,17 @@
-/** Grant to a client on its own behalf, without a user. https://www.rfc-editor.org/rfc/rfc6749#section-4.4, specification 5.2 */
+/** Scopes and tenants of a client on its own behalf, without a user. https://www.rfc-editor.org/rfc/rfc6749#section-4.4 */
 import type { Client } from '../../ports/rows/clients.ts'
 import type { AuthPorts } from '../endpoint.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { filterServedTenants, TENANCY_OFF_TEXT, tenantsOfPerson } from '../tenant-intersection.ts'
 import { checkScopeConditions, grantClientScopes } from './granted-scopes.ts'
 
-/** Grant to a client. `tenants`: `*` among them means any. `patient`: id of the patient in context. */
+/** Grant to a client on its own behalf. `tenants`: tenant names, or `*` for any. `patient`: id of the patient in context. */
 export type ClientGrant = { readonly scopes: readonly string[]; readonly tenants: readonly string[]; readonly patient?: string }
 
 /**
- * Returns the grant for a request without a user. `asked`: requested scopes; undefined requests all registered scopes except
- * `system/admin`. Throws OAuthError if the client is public, has no usable tenant, or no scope can be granted.
+ * Returns the scopes and tenants for a request without a user. `asked`: requested scopes; undefined requests all registered scopes except
+ * `system/admin`. Throws OAuthError if the client is public, if no scope can be granted, or if a resource alone cannot decide the condition
+ * of a scope. Throws it too if the server serves no tenant of the client, or if the client has a patient and several tenants.
  */
 export async function grantToClient(
   ports: Pick<AuthPorts, 'choices' | 'isDecidable'>,

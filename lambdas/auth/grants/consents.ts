@@ -1,4 +1,4 @@
-/** Consents: which scopes each user allowed to each client. They are stored until the user withdraws them. */
+/** Consents: the scopes that each user allowed to each client. They are stored until the user withdraws them. */
 import type { Client } from '../../ports/rows/clients.ts'
 import type { GrantKind, GrantRow, Grants } from '../../ports/rows/grants.ts'
 import type { AuthPorts } from '../endpoint.ts'
@@ -9,12 +9,15 @@ import { categoryScopesOf } from './category-scopes.ts'
 import { isClientOf, registrationOf, revokeGrant } from './user-grant.ts'
 
 /**
- * Consent of a user to a client. `asked`: scopes that the user decided about. `granted`: scopes that the user allowed. `sids`: grants with
- * tokens that may still be valid, each with its last instant (ms since 1970).
+ * Consent of a user to a client.
+ * - `asked`: scopes that the user decided about.
+ * - `granted`: scopes that the user allowed.
+ * - `sids`: recent grants, so that a withdrawal can revoke them. `until`: milliseconds since 1970 after which the grant is no longer listed
+ *   here.
  */
 export type Consent = {
   readonly client: string
-  /** Registration time of the client. A consent to a previous client of the same id is not valid for the current one. */
+  /** Registration time of the client. A consent to an earlier client with the same id is not valid for this one. */
   readonly registeredAt?: number
   readonly asked: readonly string[]
   readonly granted: readonly string[]
@@ -24,12 +27,16 @@ export type Consent = {
 type Ports = Pick<AuthPorts, 'grants' | 'clock' | 'revocations'>
 type Pair = { readonly client: string; readonly subject: string }
 
-/** Maximum validity of tokens without a refresh token, in milliseconds. No other row lists their grants. */
+/**
+ * How long a consent lists a grant, in milliseconds. By then its tokens have expired, unless a refresh token renewed them: rows of refresh
+ * tokens list such a grant.
+ */
 const UNLISTED = 2 * 60 * 60 * 1000
-/** Maximum grants in one consent. Withdrawing it writes one revocation for each. Further grants revoke the oldest. */
+/** Maximum grants listed in one consent, because its withdrawal writes one revocation for each. A further grant revokes the oldest. */
 const MOST_SIDS = 200
+/** Maximum attempts to change a consent while other changes interfere. Then the request is answered 503. */
 const TURNS = 8
-/** Maximum revocations that are written at once. */
+/** Maximum revocations that are written in parallel. */
 const AT_ONCE = 20
 
 /** Returns the user's consent, or undefined if there is none for this registration of the client. */
@@ -39,16 +46,16 @@ export async function consentOf({ grants }: Pick<Ports, 'grants'>, client: Clien
 }
 
 /**
- * Adds a decision to the user's consent. `asked`: scopes that the user just decided about; the grant has the allowed ones. Beyond
- * `MOST_SIDS` grants in two hours the oldest are revoked, so that the consent stays small enough to be withdrawn. Throws OAuthError
- * `temporarily_unavailable` if other changes keep interfering.
+ * Adds a decision to the user's consent. `asked`: scopes that the user just decided about. `grant`: has the allowed scopes. If it is more
+ * than the 200th grant in two hours, the oldest is revoked, so that a withdrawal stays short. Throws OAuthError `temporarily_unavailable`
+ * if other changes keep interfering.
  */
 export async function storeConsent(ports: Ports, grant: UserGrant, asked: readonly string[]): Promise<void> {
   const { client, registeredAt, subject, sid, scopes } = grant
   const { grants, clock } = ports
   const key = ownerOf(grant)
   const now = clock.now()
-  // A decision about a whole type is also one about its categories.
+  // A decision about a scope for a whole type replaces earlier decisions about its category scopes.
   const decided = new Set(asked.flatMap((whole) => [whole, ...categoryScopesOf(whole).map(({ scope }) => scope)]))
   for (let turn = 0; turn < TURNS; turn++) {
     const known = await grants.get('consent', key)
@@ -71,7 +78,7 @@ export async function storeConsent(ports: Ports, grant: UserGrant, asked: readon
 
 export type AllowedClient = { readonly client: Client; readonly scopes: readonly string[] }
 
-/** Returns the consents of the user to all clients that are still registered. */
+/** Returns the clients with a consent of the user, and the allowed scopes. Omits clients that were removed or registered again. */
 export async function consentsOf(
   { grants, clients }: Pick<AuthPorts, 'grants' | 'clients'>,
   subject: string,
@@ -85,8 +92,8 @@ export async function consentsOf(
 }
 
 /**
- * Revokes everything that the consent granted; stored rows expire later. Removes the consent last, so that the user can repeat a withdrawal
- * that failed. Throws OAuthError `temporarily_unavailable` if other changes keep interfering.
+ * Revokes every grant of the consent. Rows of refresh tokens stay until they expire. Removes the consent last, so that the user can repeat
+ * a withdrawal that failed. Throws OAuthError `temporarily_unavailable` if other changes keep interfering.
  */
 export async function withdrawConsent(ports: Ports, pair: Pair): Promise<void> {
   const { grants } = ports
@@ -97,7 +104,7 @@ export async function withdrawConsent(ports: Ports, pair: Pair): Promise<void> {
     const listed = (known?.value as Consent | undefined)?.sids.map(({ sid }) => sid) ?? []
     await endGrants(ports, listed, ended)
     for await (const page of pagesOf(grants, 'refresh', owner)) await endGrants(ports, page.map(sidOf), ended)
-    // If the consent changed meanwhile, it names grants that are not revoked yet: try again.
+    // `remove` fails if the consent changed meanwhile. It may then list grants that are not revoked yet, so the loop repeats.
     if (known === undefined || (await grants.remove('consent', owner, known.number))) return
   }
   throw tooMuch()
@@ -105,7 +112,7 @@ export async function withdrawConsent(ports: Ports, pair: Pair): Promise<void> {
 
 const sidOf = ({ value }: GrantRow): string => (value as { readonly grant: UserGrant }).grant.sid
 
-/** Revokes grants. `ended`: grants that are already revoked, which are skipped; adds these. */
+/** Revokes the grants with these `sids`, except those in `ended`. Adds the revoked ones to `ended`. */
 async function endGrants(ports: Ports, sids: readonly string[], ended: Set<string>): Promise<void> {
   const left = [...new Set(sids)].filter((sid) => !ended.has(sid))
   for (let i = 0; i < left.length; i += AT_ONCE) await Promise.all(left.slice(i, i + AT_ONCE).map((sid) => revokeGrant(ports, { sid })))

@@ -1,4 +1,4 @@
-/** Frees the space of expired state of the authorization server. */
+/** Hourly maintenance of the authorization store: signing keys, and removal of expired rows. */
 import type { Clock } from '../../ports/execution/clock.ts'
 import type { Grants } from '../../ports/rows/grants.ts'
 import type { Revocations } from '../../ports/rows/revocations.ts'
@@ -13,7 +13,10 @@ export type SweepParts = {
   readonly clock: Pick<Clock, 'now'> & { readonly maySweep: () => boolean }
 }
 
-/** Runs every hour. With an untrusted clock it removes nothing: rows that seem expired may be valid for months. */
+/**
+ * Maintains the signing keys and removes expired grants and revocations. While the clock is not trusted it removes nothing: what seems
+ * expired may be valid for months.
+ */
 export async function sweepAuthorizationState({ keys, grants, revocations, clock }: SweepParts): Promise<void> {
   const maySweep = clock.maySweep()
   await maintainKeys(keys, clock.now(), maySweep)

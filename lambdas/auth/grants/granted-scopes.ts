@@ -1,4 +1,4 @@
-/** Selection of the granted scopes: never more than the client is registered for and the user may access. */
+/** Selects the granted scopes: never more than the client is registered for, and for a user never more than the user may access. */
 import {
   ADMIN_SCOPE,
   findTypeOverLimit,
@@ -15,15 +15,18 @@ import type { AuthPorts } from '../endpoint.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { toDescriptionList, toDescriptionText } from '../request-parameters.ts'
 
-/** Maximum bytes of all scopes. A token travels in a header, and gateways limit headers to 10,240 bytes. Longer scopes are rejected. */
+/**
+ * Maximum characters of all requested or granted scopes. More are rejected. An access token contains them and travels in a header, and
+ * gateways limit all headers to 10,240 bytes.
+ */
 const LONGEST = 3_000
 
-/** Scopes that have a meaning only if a user logs in. */
+/** Scopes that have a meaning only if a user logs in. A client without a user never gets them. */
 const OF_USERS = new Set(['openid', 'fhirUser', 'profile', 'offline_access', 'online_access', 'launch'])
 
 /**
- * Returns the scopes of a client without a user. `asked`: undefined requests all registered scopes except `system/admin`. Throws OAuthError
- * `invalid_scope` if no scope is left.
+ * Returns the granted scopes of a client without a user. `asked`: undefined requests all registered scopes except `system/admin`. Throws
+ * OAuthError `invalid_scope` if no scope is left.
  */
 export function grantClientScopes({ scopes }: Client, asked: string | undefined): readonly string[] {
   const wanted = asked === undefined ? scopes.filter((scope) => scope !== ADMIN_SCOPE) : parseRequestedScopes(asked)
@@ -34,9 +37,11 @@ export function grantClientScopes({ scopes }: Client, asked: string | undefined)
 }
 
 /**
- * Returns the scopes that the client gets for this user. They contain no `system/` scopes, and nothing that the client did not request. A
- * patient's or related person's `user/` scopes reach only their own patients, so `patient/` scopes of the user suffice. Granting the result
- * again returns the same scopes. Throws OAuthError `invalid_scope` if no scope is left.
+ * Returns the granted scopes of a client for this user: requested by the client, registered for it, and covered by the scopes of the user.
+ * `system/` scopes are never granted. Throws OAuthError `invalid_scope` if no scope is left.
+ *
+ * `user/` scopes of a patient or related person reach only their own patients, so `patient/` scopes of the user suffice for them. Granting
+ * the result again returns the same scopes.
  */
 export function grantUserScopes({ scopes }: Client, user: User, asked: readonly string[]): readonly string[] {
   // guard: user-grant-without-system-scopes
@@ -45,8 +50,8 @@ export function grantUserScopes({ scopes }: Client, user: User, asked: readonly 
 }
 
 /**
- * Returns the requested scopes to reject, or none if the grant is usable. If data scopes were requested, at least one must be granted:
- * otherwise the app would notice only when it reads.
+ * Returns the requested scopes that an error must name, or an empty list if the grant is usable. A grant without data scopes is not usable
+ * if data scopes were requested: the app would notice that only when it reads.
  */
 export function findUngrantedScopes(asked: readonly string[], granted: readonly string[]): readonly string[] {
   if (granted.length === 0) return asked
@@ -56,8 +61,8 @@ export function findUngrantedScopes(asked: readonly string[], granted: readonly 
 const dataOf = (scopes: readonly string[]): readonly string[] => scopes.filter((scope) => contextOf(scope) !== undefined)
 
 /**
- * Throws OAuthError `invalid_scope` if a resource alone cannot decide the condition of a scope. For a scope of all types, one type that can
- * decide it is enough.
+ * Throws OAuthError `invalid_scope` if the condition of a scope cannot be decided by a resource alone. For `*` one type that can decide it
+ * is enough.
  */
 export async function checkScopeConditions(
   { isDecidable }: Pick<AuthPorts, 'isDecidable'>,
@@ -77,7 +82,7 @@ function contextOf(text: string): ScopeContext | undefined {
   return scope?.kind === 'resource' ? scope.context : undefined
 }
 
-/** Returns the scopes of a request. Throws OAuthError `invalid_scope` if they are too long. */
+/** Returns the distinct scopes of a request. Throws OAuthError `invalid_scope` if the text is longer than `LONGEST`. */
 export function parseRequestedScopes(asked: string): readonly string[] {
   if (asked.length > LONGEST) throw new OAuthError('invalid_scope', `The scopes are longer than ${LONGEST} bytes`)
   return splitScopes(asked)
@@ -87,8 +92,8 @@ export const noScopesGranted = (asked: readonly string[]): OAuthError =>
   new OAuthError('invalid_scope', `None of these scopes can be granted: ${toDescriptionList(asked)}`)
 
 /**
- * Returns the granted scopes. Throws OAuthError `invalid_scope` if there are none or too many. Overlaps may be longer and more numerous
- * than the requested scopes.
+ * Returns the granted scopes. Throws OAuthError `invalid_scope` if there are none, or if they exceed the limits. Granted scopes can be
+ * longer and more numerous than the requested ones: each overlap of a requested with an allowed scope is a scope.
  */
 function somethingOf(asked: readonly string[], granted: readonly string[]): readonly string[] {
   if (granted.length === 0) throw noScopesGranted(asked)

@@ -6,14 +6,20 @@ import { OAuthError } from '../oauth-error.ts'
 import { fingerprintOf } from '../random-secret.ts'
 import type { RequestParameters } from '../request-parameters.ts'
 
-/** Throws OAuthError `invalid_request` for an empty parameter. Otherwise a client that lost its value would be served without PKCE. */
+/**
+ * Throws OAuthError `invalid_request` if a PKCE parameter is empty. An empty parameter counts as absent, so a client that lost its value
+ * would be served without PKCE.
+ */
 export function refuseEmptyPkce(pairs: ParameterPairs, { pkce }: Pick<AuthChoices, 'pkce'>): void {
   if (pkce === 'off') return
   const empty = pairs.find(([name, value]) => value === '' && /^code_(?:challenge|challenge_method|verifier)$/.test(name))
   if (empty !== undefined) throw new OAuthError('invalid_request', `The parameter ${empty[0]} is empty: send a value or leave it out`)
 }
 
-/** Returns the challenge of an authorization request, or undefined if there is none or PKCE is off. Throws OAuthError `invalid_request`. */
+/**
+ * Returns the challenge of an authorization request, or undefined if there is none or PKCE is off. Throws OAuthError `invalid_request` if
+ * the challenge is missing although required, is not a SHA-256, or has another method.
+ */
 export function challengeOf(parameters: RequestParameters, { pkce }: Pick<AuthChoices, 'pkce'>): string | undefined {
   if (pkce === 'off') return undefined
   const challenge = parameters.get('code_challenge')
@@ -28,7 +34,10 @@ export function challengeOf(parameters: RequestParameters, { pkce }: Pick<AuthCh
   return challenge
 }
 
-/** Throws OAuthError `invalid_grant` if the verifier does not match the challenge, or one of the two is missing. */
+/**
+ * Throws OAuthError `invalid_grant` if the verifier does not match the challenge, or only one of the two exists. Checks nothing if PKCE is
+ * off.
+ */
 export function checkVerifier(parameters: RequestParameters, challenge: string | undefined, { pkce }: Pick<AuthChoices, 'pkce'>): void {
   const verifier = parameters.get('code_verifier')
   if (pkce === 'off' || (verifier === undefined && challenge === undefined)) return

@@ -1,6 +1,6 @@
 /**
- * Exchange of a refresh token for tokens and the next refresh token. If a token is used twice, one of the uses may be a thief's. The server
- * then revokes the grant. https://www.rfc-editor.org/rfc/rfc6749#section-6, https://www.rfc-editor.org/rfc/rfc9700#section-4.14.2
+ * Exchange of a refresh token for an access token and the next refresh token. If a token is used twice, one of the uses may be a thief's,
+ * so the server revokes the grant. https://www.rfc-editor.org/rfc/rfc6749#section-6, https://www.rfc-editor.org/rfc/rfc9700#section-4.14.2
  */
 import { narrowScopes } from '../../access/scopes.ts'
 import type { AuthenticatedClient } from '../clients/client-authentication.ts'
@@ -12,7 +12,10 @@ import type { UserGrant } from '../user-grant-type.ts'
 import { parseRequestedScopes } from './granted-scopes.ts'
 import { invalidGrant, isClientOf, issueTokens, revokeGrant, type UserGrantPorts, userOf } from './user-grant.ts'
 
-/** Throws OAuthError `invalid_grant` if the refresh token is not valid for this client. */
+/**
+ * Returns the next tokens. Throws OAuthError `invalid_grant` if the refresh token is not valid for this client, and revokes its grant if it
+ * was used before.
+ */
 export async function exchangeRefreshToken(
   ports: UserGrantPorts,
   { client, by, parameters }: AuthenticatedClient,
@@ -31,11 +34,14 @@ export async function exchangeRefreshToken(
   if (kind === 'online_access' && (await ports.grants.get('session', grant.session)) === undefined) throw invalidGrant()
   const refresh = createRefreshToken(grant, kind, ports.clock.now(), half)
   const answer = await issueTokens(ports, grant, { client, by, user, scopes, refresh }, request)
-  // Replace the previous refresh token last: after a machine fault before this point the client can send it again.
+  // Replace the previous refresh token after all other steps: if one of them ends with a machine fault, the client can send it again.
   return (await ports.grants.replace('refresh', known, refresh.entry)) ? answer : reused(ports, grant)
 }
 
-/** Returns the requested scopes, or the granted ones by default. Throws OAuthError `invalid_scope` if a request exceeds the grant. */
+/**
+ * Returns the requested scopes; without a request, all scopes of the grant. Throws OAuthError `invalid_scope` if a requested scope exceeds
+ * the grant.
+ */
 function fewerOf({ scopes }: UserGrant, asked: string | undefined): readonly string[] {
   if (asked === undefined) return scopes
   const wanted = parseRequestedScopes(asked)

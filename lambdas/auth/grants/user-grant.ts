@@ -1,4 +1,7 @@
-/** Grants of users to clients. Codes and refresh tokens refer to a grant. All its tokens carry its `sid`, which revokes them. */
+/**
+ * Issues tokens for grants of users to clients. Codes and refresh tokens refer to a grant. All its tokens carry its `sid`, so that one
+ * revocation covers them.
+ */
 import type { ClientAuth } from '../../access/claims.ts'
 import { isTenantBoundUser } from '../../access/user-patients.ts'
 import type { Client } from '../../ports/rows/clients.ts'
@@ -20,18 +23,18 @@ export type UserGrantPorts = Pick<
   'clients' | 'users' | 'grants' | 'revocations' | 'keys' | 'clock' | 'choices' | 'keySource' | 'patientsOf'
 >
 
-/** Whether the grant belongs to this client, and not to a previous client of the same id. */
+/** Whether the grant belongs to this client, and not to an earlier client with the same id. */
 // guard: grant-of-registered-client
 export const isClientOf = ({ id, registeredAt }: Client, granted: Pick<UserGrant, 'client' | 'registeredAt'>): boolean =>
   granted.client === id && granted.registeredAt === registeredAt
 
-/** Returns the registration time as a grant stores it. */
+/** Returns `registeredAt` as a property to store, or no property if the client has none. */
 export const registrationOf = ({ registeredAt }: Pick<UserGrant, 'registeredAt'>): Pick<UserGrant, 'registeredAt'> =>
   registeredAt === undefined ? {} : { registeredAt }
 
 /**
- * Returns the user of a grant. Throws OAuthError `invalid_grant` if the grant is revoked, or the client or user changed in a way that ends
- * it. `grantedAt`: milliseconds since 1970.
+ * Returns the user of a grant. Throws OAuthError `invalid_grant` if the grant is revoked, the user was removed, or the credential
+ * generation of client or user changed. `grantedAt`: issue time of the code or refresh token, in milliseconds since 1970.
  */
 export async function userOf(
   ports: Pick<AuthPorts, 'users' | 'revocations'>,
@@ -53,7 +56,7 @@ export async function userOf(
   return user
 }
 
-/** Returns the credential generations as a grant stores them. */
+/** Returns the credential generations of client and user as properties to store in a grant. */
 export const generationsOf = (client: Client, user: User): Pick<UserGrant, 'generations'> => ({
   generations: {
     ...(client.generation === undefined ? {} : { client: client.generation }),
@@ -64,13 +67,13 @@ export const generationsOf = (client: Client, user: User): Pick<UserGrant, 'gene
 export const invalidGrant = (): OAuthError =>
   new OAuthError('invalid_grant', 'The code or refresh token is unknown, expired, revoked or already used: authorize again')
 
-/** Revokes all tokens of the grant, including tokens that are being issued. */
+/** Revokes all tokens of the grant, including tokens that a concurrent request issues. */
 export const revokeGrant = (ports: Pick<AuthPorts, 'revocations' | 'clock'>, { sid }: Pick<UserGrant, 'sid'>): Promise<void> =>
   revokePermanently(ports, `sid:${sid}`)
 
 /**
- * Request for the tokens of a grant. `scopes`: fewer than granted. `nonce`: from the authorization request. `refresh`: token for the
- * response.
+ * Request for the tokens of a grant. `scopes`: a part of those of the grant; absent: all. `nonce`: value that the ID token repeats.
+ * `refresh`: refresh token for the response.
  */
 export type TokenRequest = {
   readonly client: Client
@@ -81,10 +84,13 @@ export type TokenRequest = {
   readonly refresh: Given | undefined
 }
 
-/** `life`: seconds. */
+/** Refresh token, with its lifetime `life` in seconds. */
 type Given = { readonly token: string; readonly life: number }
 
-/** Issues tokens for a grant and returns the response. The client's current registration and the user's current access limit them. */
+/**
+ * Issues tokens for a grant and returns the response. Scopes and tenants are limited by the current registration of client and user. Throws
+ * OAuthError `invalid_grant` if no tenant is left.
+ */
 export async function issueTokens(
   ports: UserGrantPorts,
   grant: UserGrant,
@@ -114,8 +120,8 @@ export async function issueTokens(
 }
 
 /**
- * Returns the claims about the user, which decide the data that the token opens. Each token names the patients that the user acts for now,
- * not at login. Throws OAuthError `invalid_grant` if the user no longer acts for the patient of the grant.
+ * Returns the claims about the user. They name the patients that a related person acts for now, not those at login. Throws OAuthError
+ * `invalid_grant` if a patient or related person no longer acts for the patient of the grant, or for any.
  */
 async function personOf(ports: Pick<UserGrantPorts, 'patientsOf'>, grant: UserGrant, user: User, [tenant = '']: readonly string[]) {
   const { fhirUser, generation } = user
@@ -138,7 +144,7 @@ const contextOf = ({ patient, encounter }: UserGrant) => ({
 })
 
 /**
- * Parameters for the display of the app.
+ * Returns the members of a token response that concern the display of the patient in the app.
  * https://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html#launch-context-arrives-with-your-access_token
  */
 const shownOf = ({ patient, banner }: UserGrant, baseUrl: string) =>

@@ -1,4 +1,4 @@
-/** Context of a request for the logged-in user: scopes, tenants and patient. */
+/** Context of an authorization request for the logged-in user: granted scopes, tenants and patient. */
 import { parseScope } from '../../access/scopes.ts'
 import type { User } from '../../ports/rows/users.ts'
 import type { AuthPorts, FoundPatient } from '../endpoint.ts'
@@ -9,7 +9,10 @@ import { filterServedTenants, intersectTenants, TENANCY_OFF_TEXT, tenantsOfUser 
 import { findLaunchPatient } from './launch-patient.ts'
 import { type Launch, launchOf } from './launches.ts'
 
-/** `mustChoose`: the request needs a patient, and the user has chosen none yet. */
+/**
+ * `mustChoose`: the request needs a patient, and the user must choose one first. `banner`: whether the app must display the patient's
+ * identity.
+ */
 export type LaunchContext = {
   readonly scopes: readonly string[]
   readonly tenants: readonly string[]
@@ -21,7 +24,7 @@ export type LaunchContext = {
 
 export type ContextPorts = Pick<AuthPorts, 'grants' | 'revocations' | 'patients' | 'choices' | 'isDecidable'>
 
-/** Returns the context of a request. Throws OAuthError, which the endpoint sends to the client. */
+/** Returns the context of an authorization request. Throws OAuthError, which the endpoint sends to the client. */
 export async function launchContextOf(ports: ContextPorts, asked: AuthorizationRequest, user: User): Promise<LaunchContext> {
   const launch = await launchedBy(ports, asked, user)
   const scopes = grantUserScopes(asked.client, user, asked.scopes).filter((scope) => makesSense(scope, launch))
@@ -51,7 +54,7 @@ async function launchedBy(ports: ContextPorts, { launch, scopes, client }: Autho
   return found
 }
 
-/** Whether the launch gives the scope a meaning. Scopes about an absent launch or encounter are not granted. */
+/** Whether the scope may be granted with this launch. `launch` needs a launch, and `launch/encounter` a launch with an encounter. */
 const makesSense = (scope: string, launch: Launch | undefined): boolean =>
   !(scope === 'launch' && launch === undefined) && !(scope === 'launch/encounter' && launch?.encounter === undefined)
 
@@ -80,12 +83,13 @@ type Patients = {
   readonly scopes: readonly string[]
 }
 
-/** Message for an unknown patient and for one that the user may not see. An app must not learn which of the two it is. */
+/** Error message for an unknown patient and for one that the user may not see. An app must not learn which of the two it is. */
 const UNSEEN = 'The user may not see the patient'
 
 /**
- * Returns the patient in context, or undefined if there is none, or the user has chosen none yet. Treats a patient that the user may not
- * see as unknown. Throws OAuthError `access_denied` if it is the patient of the launch.
+ * Returns the patient in context: the patient of the launch, the user's choice, or the only patient of a user that is a patient or related
+ * person. Returns undefined without a patient, also if the user may not see the chosen one. Throws OAuthError `access_denied` if the user
+ * may not see the patient of the launch.
  */
 async function patientOf(
   { patients }: ContextPorts,

@@ -1,11 +1,11 @@
-/** Patient of a launch, with the check that its patient and its encounter belong together. */
+/** Finds the patient of a launch, and checks that patient and encounter of the launch belong together. */
 import type { FoundRecord, PatientFinder } from '../endpoint.ts'
 
 export type LaunchPatient = { readonly tenant?: string; readonly patient?: string } | { readonly fault: string }
 
 /**
- * Returns the tenant and the patient of a launch, or a fault. `tenants`: tenants to search. An id in several of them is a fault, because it
- * is ambiguous. An encounter determines its patient.
+ * Returns the tenant and the patient of a launch, or the text of a fault. `tenants`: tenants to search. Faults: the record does not exist,
+ * several tenants have its id, or the encounter is of another patient. An encounter without a patient in the launch determines the patient.
  */
 export async function findLaunchPatient(
   patients: Pick<PatientFinder, 'recordsOf'>,

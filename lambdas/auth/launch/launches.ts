@@ -12,34 +12,37 @@ import { filterServedTenants, intersectTenants, isSingleTenant, TENANCY_OFF_TEXT
 import { isRevoked } from '../tokens/revocation-check.ts'
 import { findLaunchPatient } from './launch-patient.ts'
 
-/** Launch of an app. `user`: name of the only user that may continue it; absent: any. `patient`, `encounter`: without resource types. */
+/**
+ * Launch of an app. `user`: name of the only user that may continue it; absent: any user. `patient`, `encounter`: ids without resource
+ * types.
+ */
 export type Launch = {
   readonly client: string
-  /** Registration time of the client, as in grants. */
+  /** Registration time of the client. A launch is not valid for a later client with the same id. */
   readonly registeredAt?: number
   readonly user?: string
-  /** Subject of the user, which a later user of the same name does not have. */
+  /** Subject of `user`. A later user of the same name has a different one and may not continue the launch. */
   readonly subject?: string
   readonly patient?: string
   readonly encounter?: string
   readonly tenant?: string
-  /** Whether the app must display the patient's identity; absent: it must. */
+  /** Whether the app must display the patient's identity. Absent: true. */
   readonly banner?: boolean
 }
 
 type Ports = Pick<AuthPorts, 'grants' | 'clock'>
 
-/** Lifetime of a launch in milliseconds. A launched app sends its request at once. */
+/** Lifetime of a launch in milliseconds. Login and consent must be completed within it. */
 const LIFE = 10 * 60 * 1000
 
-/** Stores a launch and returns its `launch` parameter, which is valid for one use. */
+/** Stores a launch and returns the value of its parameter `launch`, which is valid for one use. */
 export async function makeLaunch({ grants, clock }: Ports, launch: Launch): Promise<string> {
   const token = createRandomSecret()
   await grants.add('launch', fingerprintOf(token), { owner: '', value: launch, expires: clock.now() + LIFE })
   return token
 }
 
-/** Returns undefined if the launch is unknown, expired, used or revoked, or is for another client. */
+/** Returns a launch without using it up. Returns undefined if it is unknown, expired, used or revoked, or is for another client. */
 export async function launchOf(
   { grants, revocations }: Pick<AuthPorts, 'grants' | 'revocations'>,
   token: string,
@@ -51,18 +54,18 @@ export async function launchOf(
   return (await isRevoked(revocations, [], known!.expires! - LIFE)) ? undefined : launch
 }
 
-/** Uses a launch. Returns false if it was used before. */
+/** Uses up a launch. Returns false if it was used before or has expired. */
 export const useLaunch = ({ grants }: Pick<Ports, 'grants'>, token: string): Promise<boolean> =>
   grants.remove('launch', fingerprintOf(token))
 
 type Registered = { readonly client: Client; readonly user: User | undefined }
 
-/** Completes a launch from stored data. Throws RangeError if the data contradict it. */
+/** Adds patient and tenant to a launch from stored data. Throws RangeError if the data contradict the launch. */
 export type LaunchCompletion = (launch: Launch, registered: Registered) => Promise<Launch>
 
 /**
- * Checks an operator's launch before it is stored. Throws RangeError for an unknown client or user, or an invalid id. Also throws if the
- * client is not registered for the scope `launch`.
+ * Checks an operator's launch and returns it as it is to be stored. Throws RangeError for an unknown client or user, for an invalid id, and
+ * for a client that is not registered for the scope `launch`. `complete` may throw it too.
  */
 export async function checkLaunch(
   ports: Pick<AuthPorts, 'clients' | 'users'>,
@@ -80,7 +83,7 @@ export async function checkLaunch(
   return { ...completed, ...registrationOf(client), ...(user === undefined ? {} : { subject: user.subject }) }
 }
 
-/** Returns a completion that reads the data of this server. */
+/** Returns a completion that looks up tenants, patient and encounter in the store of this server. */
 export const launchCompletion =
   ({ patients, choices }: Pick<AuthPorts, 'patients' | 'choices'>): LaunchCompletion =>
   async (launch, { client, user }) => {

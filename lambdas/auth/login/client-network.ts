@@ -1,6 +1,6 @@
 /**
- * Returns the network under which attempts from an address are counted. For IPv6 it is the /64 prefix, because one subscriber has all its
- * addresses. https://www.rfc-editor.org/rfc/rfc6177
+ * Returns the network of an address, under which failed logins are counted. It is the address itself, but for IPv6 the /64 prefix: one
+ * subscriber has all addresses of it. https://www.rfc-editor.org/rfc/rfc6177
  */
 export function networkOf(address: string): string {
   const [plain] = address.split('%') as [string]

@@ -1,8 +1,11 @@
-/** Cookies of the pages. All ports of one host share their cookies, so each server uses names of its own. */
+/** Cookies of the login pages. All ports of one host share their cookies, so each server uses names of its own. */
 import type { AuthRequest } from '../endpoint.ts'
 import { fingerprintOf } from '../random-secret.ts'
 
-/** `session`: binds a form to a browser, and later names a login session. `browser`: marks a browser in which a user logged in before. */
+/**
+ * `session`: binds a form to a browser, and after a login names the login session. `browser`: marks a browser in which a user logged in
+ * before.
+ */
 export type CookieKind = 'session' | 'browser'
 
 export function cookieOf(request: AuthRequest, kind: CookieKind): string | undefined {
@@ -13,7 +16,7 @@ export function cookieOf(request: AuthRequest, kind: CookieKind): string | undef
     ?.slice(start.length)
 }
 
-/** `life`: seconds. Without it the browser deletes the cookie when it closes. */
+/** Returns the header that sets a cookie. `life`: lifetime in seconds; absent: until the browser closes. */
 export function cookieHeader(request: AuthRequest, kind: CookieKind, value: string, life?: number): Readonly<Record<string, string>> {
   const { pathname } = new URL(`${request.baseUrl}/auth`)
   const secure = isSecure(request.baseUrl) ? '; Secure' : ''
@@ -26,5 +29,5 @@ function nameOf({ baseUrl }: AuthRequest, kind: CookieKind): string {
   return isSecure(baseUrl) ? `__Secure-${name}` : name
 }
 
-/** Whether the base URL uses TLS. Without TLS only clients on this machine reach the server. */
+/** Whether the base URL uses https. Only then the cookie is `Secure`: browsers send such a cookie over TLS alone. */
 const isSecure = (baseUrl: string): boolean => baseUrl.startsWith('https:')

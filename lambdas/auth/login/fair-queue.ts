@@ -1,4 +1,7 @@
-/** Bounded queue that networks share. Networks take turns, and the network with most waiters is rejected first. */
+/**
+ * Bounded queue that networks share, so that one network cannot fill it. Networks take turns. When the queue is full, the network with most
+ * waiters loses one.
+ */
 
 export type Waiter = { readonly run: () => void; readonly refuse: () => void }
 
@@ -12,14 +15,17 @@ export class FairQueue {
     this.#most = most
   }
 
-  /** Adds a waiter. If the queue is full, removes and returns the last waiter of the network that has most. */
+  /**
+   * Adds a waiter. If the queue is full, removes and returns the last waiter of the network with most waiters, which may be the added one.
+   * The caller must reject it.
+   */
   add(network: string, waiter: Waiter): Waiter | undefined {
     const own = this.#networks.get(network) ?? []
     own.push(waiter)
     this.#networks.set(network, own)
     this.#length++
     if (this.#length <= this.#most) return undefined
-    // Among equal networks the new waiter leaves: the others have waited longer.
+    // Among networks with equally many waiters the new waiter is removed: the others have waited longer.
     const [name, longest] = [...this.#networks].reduce((most, each) => (each[1].length > most[1].length ? each : most), [network, own])
     return this.#removed(name, longest, longest.pop()!)
   }
@@ -29,7 +35,7 @@ export class FairQueue {
     const [first] = this.#networks
     if (first === undefined) return undefined
     const [network, waiters] = first
-    // Move the network to the end.
+    // Move the network to the end, so that all others have a turn first.
     this.#networks.delete(network)
     this.#networks.set(network, waiters)
     return this.#removed(network, waiters, waiters.shift()!)

@@ -1,12 +1,12 @@
-/** Throttles guessing: every failed attempt beyond the free ones lengthens the next wait. */
+/** Throttles guesses of passwords and client secrets. Beyond some free ones, each failed attempt doubles the next wait, up to a maximum. */
 import { MachineFault } from '../../ports/faults.ts'
 import type { AuthPorts } from '../endpoint.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { fingerprintOf } from '../random-secret.ts'
 
 /**
- * Subject under which failed attempts are counted. `name`: such as an address or an account. `spare`: used instead while this subject has
- * to wait. It lets a user log in while others guess at the account.
+ * Subject whose failed attempts are counted together. `name`: for example an address or an account. `spare`: counted instead while this
+ * subject has to wait, so that a user can log in while others guess at the account.
  */
 export type Guesser = {
   readonly of: 'client' | 'account' | 'place' | 'spare' | 'address' | 'browser'
@@ -14,13 +14,14 @@ export type Guesser = {
   readonly spare?: Guesser
 }
 
-/** Durations in milliseconds. */
+/** One second in milliseconds. */
 const SECOND = 1_000
+/** One minute in milliseconds. */
 const MINUTE = 60 * SECOND
 
 /**
- * Limits of one kind. `free`: failed attempts without a wait. `leak`: one failed attempt is forgotten in this time. `longest`: longest
- * wait. Both times are in milliseconds.
+ * Limits of one kind of guesser. `free`: failed attempts before the first wait. `leak`: milliseconds after which one failed attempt is
+ * forgotten. `longest`: maximum wait in milliseconds.
  */
 type Rule = { readonly free: number; readonly leak: number; readonly longest: number }
 
@@ -28,42 +29,49 @@ type Rule = { readonly free: number; readonly leak: number; readonly longest: nu
 const RULES: Readonly<Record<Guesser['of'], Rule>> = {
   client: { free: 10, leak: MINUTE, longest: 15 * MINUTE },
   account: { free: 5, leak: 15 * MINUTE, longest: 15 * MINUTE },
-  // One account from one network.
+  // Attempts for one account from one network.
   place: { free: 5, leak: 15 * MINUTE, longest: 15 * MINUTE },
-  // One account in a browser in which its user logged in before. Attempts in other browsers do not count.
+  // Attempts for one account in one browser in which its user logged in before. Attempts elsewhere do not count.
   browser: { free: 5, leak: 15 * MINUTE, longest: 15 * MINUTE },
-  // One account from all networks that need not wait themselves. It limits attackers with many addresses.
+  // Attempts for one account while `account` has to wait, from networks that have not to wait themselves. It limits attackers with many
+  // addresses.
   spare: { free: 20, leak: 15 * MINUTE, longest: 15 * MINUTE },
   address: { free: 50, leak: 10 * SECOND, longest: 30 * SECOND },
 }
-/** Maximum difference between the clocks of servers, in milliseconds. A later time was stored before a clock was set back. */
+/**
+ * Maximum difference between the clocks of servers, in milliseconds. A stored time that is further in the future is ignored: a clock was
+ * set back.
+ */
 const SLACK = MINUTE
-/** How long a running attempt counts if its outcome is never stored, in milliseconds. */
+/** How long an attempt counts as running if its outcome is never stored, in milliseconds. */
 const LONGEST = MINUTE
-/** Maximum attempts of one guesser that wait in this process for the outcome of others. Further attempts are answered 503. */
+/** Maximum attempts of one guesser that wait in this process until others end. Further attempts are answered 503. */
 const MOST_WAITING = 60
 
-/** Maximum turns that one attempt waits, about 22 seconds. The gateway ends a request after 29 seconds. */
+/**
+ * Maximum pauses of one attempt, about 22 seconds together; then it is answered 503. The gateway would end the request after 29 seconds.
+ */
 const MOST_TURNS = 150
 
 /**
- * Stored state of a guesser. `failures`: failed attempts not yet forgotten at `at`. `until`: end of the wait. `running`: starts of running
- * attempts. All times are in milliseconds since 1970.
+ * Stored state of a guesser. `failures`: failed attempts that were not forgotten at `at`. `until`: end of the wait. `running`: start of
+ * each running attempt. All times are in milliseconds since 1970.
  */
 type Kept = { readonly failures: number; readonly at: number; readonly until: number; readonly running?: readonly number[] }
 type Ports = Pick<AuthPorts, 'grants' | 'clock'>
 
-/** `machine fault`: the attempt does not count. */
+/** Result of an attempt. `machine fault`: the attempt does not count. */
 type Outcome = 'right' | 'wrong' | 'machine fault'
-/** Turns that an attempt may still wait, for all its guessers together. */
+/** Pauses that an attempt may still make, for all its guessers together. */
 type Turns = { left: number }
 type Started = { readonly guesser: Guesser; readonly at: number }
 
 /**
- * Returns the result of `attempt`, where undefined is a wrong guess. Throws OAuthError 429 without an attempt if one of the guessers has to
- * wait. Only wrong guesses count. Running attempts take the places of wrong guesses, so parallel guesses gain nothing over guesses in
- * sequence. An attempt without a place waits for the outcome of others. Throws the fault `overloaded` if too many wait, or if it waits too
- * long.
+ * Runs `attempt` and returns its result; undefined is a wrong guess. Only wrong guesses count. Throws OAuthError 429 without an attempt if
+ * one of the guessers has to wait, and so has its `spare`.
+ *
+ * A running attempt counts as a wrong guess until it ends, so parallel guesses gain nothing. An attempt that would exceed the free ones in
+ * this way pauses until others have ended. Throws the fault `overloaded` if too many attempts pause, or one pauses too long.
  */
 export async function throttleAttempt<T>(
   ports: Ports,
@@ -94,8 +102,9 @@ async function startOne(ports: Ports, guesser: Guesser, turns: Turns): Promise<S
 }
 
 /**
- * Throttles failed attempts only. It is for secrets that cannot be guessed, and for clients that authenticate often and in parallel. Only
- * failures are stored and have to wait. A client with the right secret never waits for others that seem to share its address.
+ * Runs `attempt` and throttles only failures, which are OAuthErrors 401. A failure during a wait is answered 429. A success is never
+ * delayed, so a client with the right secret does not wait for others that seem to share its address. It is for random secrets, whose
+ * guessing is hopeless, and for clients that authenticate often and in parallel.
  */
 export async function throttleFailedAttempts<T>(ports: Ports, guesser: Guesser, attempt: () => Promise<T>): Promise<T> {
   let result: T
@@ -114,7 +123,10 @@ const keyOf = ({ of, name }: Guesser): string => fingerprintOf(`${of} ${name}`)
 
 type Change = (before: Required<Kept>, guesser: Guesser, now: number) => Required<Kept> | undefined
 
-/** Applies a change to the latest state, repeated until no concurrent change interferes. Returns false if the change returns undefined. */
+/**
+ * Applies a change to the stored state of a guesser, and again if a concurrent change interferes. Stores nothing and returns false if
+ * `apply` returns undefined.
+ */
 async function change({ grants, clock }: Ports, guesser: Guesser, apply: Change): Promise<boolean> {
   const key = keyOf(guesser)
   for (;;) {
@@ -135,7 +147,10 @@ async function change({ grants, clock }: Ports, guesser: Guesser, apply: Change)
   }
 }
 
-/** Waits for a place among the running attempts. Throws OAuthError 429 during a wait of the guesser, `overloaded` after too many turns. */
+/**
+ * Registers a running attempt, and pauses while too many others run. Throws OAuthError 429 while the guesser has to wait, and the fault
+ * `overloaded` after too many pauses.
+ */
 async function start(ports: Ports, guesser: Guesser, turns: Turns): Promise<Started> {
   for (let turn = 0; ; turn++) {
     let at = 0
@@ -145,7 +160,7 @@ async function start(ports: Ports, guesser: Guesser, turns: Turns): Promise<Star
       const failures = remaining(before, guesser, now)
       const { running } = before
       if (running.length > 0 && waitAfter(failures + running.length, guesser) > 0) return undefined
-      // The earlier wait has ended, or it was stored before the clock was set back.
+      // Set `until` to 0: the earlier wait has ended, or was stored before the clock was set back.
       return { failures, at: now, until: 0, running: [...running, now] }
     }
     if (await change(ports, guesser, place)) return { guesser, at }
@@ -156,7 +171,7 @@ async function start(ports: Ports, guesser: Guesser, turns: Turns): Promise<Star
 
 const waiting = new Map<string, number>()
 
-/** Pauses, longer with each turn up to 200 milliseconds. Throws the fault `overloaded` if too many attempts wait. */
+/** Pauses, longer with each turn, at most 200 milliseconds. Throws the fault `overloaded` if too many attempts of the guesser pause. */
 async function waitForOthers(key: string, turn: number): Promise<void> {
   const others = waiting.get(key) ?? 0
   if (others >= MOST_WAITING) throw new MachineFault('overloaded', 'too many logins at once')
@@ -169,7 +184,7 @@ async function waitForOthers(key: string, turn: number): Promise<void> {
 }
 
 function end(ports: Ports, { guesser, at: started }: Started, outcome: Outcome): Promise<boolean> {
-  // A right guess clears the failures of a client or an account. An address or `spare` may have failures of others.
+  // A right guess clears the failures of an account, place or browser. Failures of an address or a `spare` may be those of other users.
   const forgives = outcome === 'right' && guesser.of !== 'address' && guesser.of !== 'spare'
   return change(ports, guesser, (before, _, now) => {
     const index = before.running.indexOf(started)

@@ -1,5 +1,5 @@
 /**
- * Browsers in which a user logged in before, named by a sealed cookie. Wrong passwords in other browsers do not make them wait.
+ * Browsers in which a user logged in before, recognized by a sealed cookie. Wrong passwords in other browsers do not delay logins in these.
  * https://owasp.org/www-community/Slow_Down_Online_Guessing_Attacks_with_Device_Cookies
  */
 import type { AuthPorts, AuthRequest, Endpoint } from '../endpoint.ts'
@@ -12,7 +12,10 @@ export type BrowserPorts = Pick<AuthPorts, 'clock' | 'seal'>
 const LIFE = 180 * 24 * 60 * 60
 const SECOND = 1_000
 
-/** Returns the id of the browser. Returns undefined if it has no cookie, or the cookie is too old, or of another user or server. */
+/**
+ * Returns the id of a browser in which this user logged in before. Returns undefined if the cookie is missing, too old, or of another user
+ * or server.
+ */
 export function recognizeBrowser({ clock, seal }: BrowserPorts, request: AuthRequest, user: string): string | undefined {
   const opened = seal.open(cookieOf(request, 'browser') ?? '')
   const [, id, name] = /^browser (\S+) (\S+)$/.exec(opened?.text ?? '') ?? []
@@ -21,7 +24,10 @@ export function recognizeBrowser({ clock, seal }: BrowserPorts, request: AuthReq
   return clock.now() < opened.at + LIFE * SECOND ? id : undefined
 }
 
-/** Adds the browser cookie to responses for a logged-in user. Skips responses that already set a cookie, such as that of a login. */
+/**
+ * Wraps an endpoint: sets the browser cookie if a user is logged in and the browser has no valid cookie of this user. Keeps a response that
+ * already sets a cookie, because it has one header for cookies.
+ */
 export const withBrowserCookie =
   (ports: BrowserPorts & SessionPorts, endpoint: Endpoint): Endpoint =>
   async (request) => {

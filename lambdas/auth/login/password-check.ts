@@ -4,7 +4,10 @@ import type { Passwords } from './passwords.ts'
 
 type Parts = { readonly users: Pick<Users, 'change'>; readonly passwords: Passwords }
 
-/** If the new hash cannot be stored, the next login tries again. */
+/**
+ * Returns a function that returns whether `typed` is the user's password. If a new hash cannot be stored, the login succeeds all the same,
+ * and the next one tries again.
+ */
 export const passwordCheck =
   (parts: Parts) =>
   async (typed: string, user: User | undefined, network?: string): Promise<boolean> => {
@@ -14,7 +17,7 @@ export const passwordCheck =
     return isIt
   }
 
-/** Stores a new hash, unless the password changed meanwhile. Sessions and tokens stay valid. */
+/** Stores a new hash of the same password, unless the password changed meanwhile. Sessions and tokens stay valid. */
 async function keepAnew({ users, passwords }: Parts, typed: string, { name, password }: User): Promise<void> {
   const next = await passwords.hash(typed)
   await users.change(name, (known) => (known?.password === password ? { ...known, password: next } : known))

@@ -1,5 +1,5 @@
 /**
- * Login sessions, which a cookie names. A browser gets a cookie before the login too, to bind forms to it; the login replaces it.
+ * Login sessions, identified by a cookie. A browser gets such a cookie before the login too, to bind forms to it; the login replaces it.
  * https://cheatsheetseries.owasp.org/cheatsheets/Session_Management_Cheat_Sheet.html
  */
 import { timingSafeEqual } from 'node:crypto'
@@ -9,17 +9,17 @@ import { createRandomSecret, fingerprintOf } from '../random-secret.ts'
 import { isRevoked } from '../tokens/revocation-check.ts'
 import { cookieHeader, cookieOf } from './cookies.ts'
 
-/** Login session. `key`: its key among the grants. `authTime`: login time, in seconds since 1970. */
+/** Login session. `key`: key of its row among the grants. `authTime`: login time, in seconds since 1970. */
 export type Session = { readonly user: User; readonly key: string; readonly authTime: number }
 
-/** `generation`: credential generation of the user with the checked password. `at`: login time, in milliseconds since 1970. */
+/** Stored session. `generation`: credential generation of the user at the login. `at`: login time, in milliseconds since 1970. */
 type Kept = { readonly user: string; readonly subject: string; readonly generation?: string; readonly at: number }
 export type SessionPorts = Pick<AuthPorts, 'users' | 'grants' | 'revocations' | 'clock'>
 
 /** Lifetime of a session in milliseconds. Use does not extend it. */
 export const SESSION_LIFETIME_MS = 12 * 60 * 60 * 1000
 
-/** Returns the session of the request, or undefined if there is none, or it is expired or revoked. */
+/** Returns the session of the request, or undefined if it has none, or if it is expired or revoked. A new password of the user ends it. */
 export async function sessionOf({ users, grants, revocations }: SessionPorts, request: AuthRequest): Promise<Session | undefined> {
   const cookie = sessionCookie(request)
   const key = fingerprintOf(cookie ?? '')
@@ -34,8 +34,8 @@ export async function sessionOf({ users, grants, revocations }: SessionPorts, re
 }
 
 /**
- * Starts a session and returns the header with its cookie. `user`: as read for the password check, so that a password change since then
- * ends the session.
+ * Starts a session, ends that of the request, and returns the header with the new cookie. The user must be as read for the password check:
+ * then a password change since that read ends the session.
  */
 export async function beginSession({ grants, clock }: SessionPorts, request: AuthRequest, { name, subject, generation }: User) {
   await endSession({ grants }, request)
@@ -50,14 +50,17 @@ export async function endSession({ grants }: Pick<AuthPorts, 'grants'>, request:
   if (cookie !== undefined) await grants.remove('session', fingerprintOf(cookie))
 }
 
-/** Returns the token for the forms of a page, and a header. The header binds a browser without a cookie to the token. */
+/**
+ * Returns the CSRF token for the forms of a page, derived from the session cookie. If the browser has none, also returns the header that
+ * sets one.
+ */
 export function formBindingOf(request: AuthRequest): { readonly csrf: string; readonly headers: Readonly<Record<string, string>> } {
   const known = sessionCookie(request)
   const cookie = known ?? createRandomSecret()
   return { csrf: csrfOf(cookie), headers: known === undefined ? handedOut(request, cookie) : {} }
 }
 
-/** Whether the form was sent by the browser that received it. */
+/** Whether the form has the CSRF token of the browser's session cookie. False for a form that another site or browser sent. */
 export function hasValidCsrf(request: AuthRequest): boolean {
   const cookie = sessionCookie(request)
   const given = request.form.find(([name]) => name === 'csrf')?.[1]

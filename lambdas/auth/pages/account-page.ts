@@ -1,4 +1,4 @@
-/** Account page, where a user sees the apps with access and can withdraw it. Also the page that ends the session. */
+/** Page that lists the apps with access to the user's data and lets the user withdraw it. Also the page that ends the session. */
 import type { AuthPorts, AuthRequest, Endpoint } from '../endpoint.ts'
 import { consentsOf, withdrawConsent } from '../grants/consents.ts'
 import { endSession, formBindingOf, hasValidCsrf, sessionOf } from '../login/sessions.ts'

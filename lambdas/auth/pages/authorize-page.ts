@@ -1,6 +1,7 @@
 /**
- * Authorization endpoint: login, choice of a patient, consent, and return to the app. It stores nothing between its pages. Each page checks
- * the whole request again, which is in its URL. Specification 5.1; https://www.rfc-editor.org/rfc/rfc6749#section-4.1
+ * Authorization endpoint: login, choice of a patient, consent, and return to the app. Until it issues a code it stores nothing about a
+ * request: the URL of each page contains the whole request, which each page checks again.
+ * https://www.rfc-editor.org/rfc/rfc6749#section-4.1
  */
 import type { Client } from '../../ports/rows/clients.ts'
 import type { ParameterPairs } from '../../search/query/parameter-pairs.ts'
@@ -36,7 +37,10 @@ export type AuthorizePorts = Pick<
   'clients' | 'users' | 'grants' | 'revocations' | 'clock' | 'choices' | 'patients' | 'isDecidable'
 >
 
-/** Redirects a POST to a GET. A browser sends the session cookie with a request from another site only if it is a GET. */
+/**
+ * Shows the next page of a request, or returns to the app with a code. Redirects a POST to a GET: a browser sends the session cookie with a
+ * request from another site only if it is a GET.
+ */
 export const authorize =
   (ports: AuthorizePorts): Endpoint =>
   async (request) => {
@@ -53,17 +57,20 @@ export const authorize =
     })
   }
 
-/** Maximum bytes of a URL. CloudFront limits a URL to 8,192 bytes. A longer request is rejected. */
+/** Maximum characters of the URL of a request. CloudFront limits a URL to 8,192 bytes. A longer request is rejected. */
 const LONGEST_URL = 8_000
 
-/** Returns the URL of the same request as a GET. Throws OAuthError if it is longer than a URL may be. */
+/** Returns the URL of the same request as a GET. Throws OAuthError if it is longer than `LONGEST_URL`. */
 function asQuery({ baseUrl }: AuthRequest, pairs: ParameterPairs): string {
   const url = `${baseUrl}/auth/authorize?${queryOf(pairs, [])}`
   if (url.length > LONGEST_URL) throw new OAuthError('invalid_request', `The request is longer than a URL: ${LONGEST_URL} bytes`)
   return url
 }
 
-/** Receives the form of the consent page. Its URL contains the query of the request. A GET redirects to the page. */
+/**
+ * Receives the form of the consent page, whose URL contains the query of the authorization request. A GET redirects to the authorization
+ * endpoint.
+ */
 export const consent =
   (ports: AuthorizePorts): Endpoint =>
   async (request) => {
@@ -89,7 +96,7 @@ export const consent =
     })
   }
 
-/** Runs the rest of a request, and sends its OAuthErrors to the client. */
+/** Runs `work`, and sends its OAuthErrors to the redirect URI of the client. */
 async function tellingClient(
   { redirectUri, state }: RequestingClient,
   request: AuthRequest,
@@ -113,7 +120,7 @@ const formOf = (ports: AuthorizePorts, request: AuthRequest, path: string, query
   leadsTo,
 })
 
-/** Returns the URL of the consent form for the same request, to which the user can send a denial. */
+/** Returns the URL to which a form can send the user's denial of the request. */
 export const denialUrlOf = ({ baseUrl, query }: AuthRequest): string =>
   `${baseUrl}/auth/consent?${queryOf(query, [PATIENT_SEARCH_PARAMETER, CHOSEN_PATIENT_PARAMETER])}`
 
@@ -130,7 +137,8 @@ function showLogin(ports: AuthorizePorts, asked: AuthorizationRequest, request: 
 const hasSeveral = ({ choices }: AuthorizePorts, { user }: Session): boolean => choices.tenancy && !isSingleTenant(user.tenants)
 
 /**
- * Returns the shown patients for the audit record. A record has one tenant, so patients of several tenants carry theirs: `north/Patient/1`.
+ * Returns the audit facts about the patients that a page shows. A record has one tenant, so patients of several tenants carry theirs:
+ * `north/Patient/1`.
  */
 function notedOf(shown: readonly FoundPatient[]): AuditFacts {
   const [tenant, ...others] = new Set(shown.map((patient) => patient.tenant))
@@ -152,8 +160,10 @@ async function showPicker(ports: AuthorizePorts, asked: AuthorizationRequest, { 
 }
 
 /**
- * Skips the consent page if the user decided about every scope before and the client's identity is certain. Another app can use the id of a
- * public client, unless the redirect URI is https. A patient in the URL may come from the client: the page shows the patient, and the user
+ * Shows the consent page, or returns a code without it. It is skipped if the user decided about every scope before, and the request surely
+ * comes from the client: another app can use the id of a public client, unless the redirect URI is https.
+ *
+ * It is never skipped with a chosen patient in the URL. The client may have written it, so the page shows the patient and the user
  * confirms.
  */
 async function consentOrCode(
@@ -221,10 +231,11 @@ const grantOf = (client: Client, { user, key, authTime }: Session, context: Laun
   session: key,
 })
 
-/** Returns the query of the same request for a user who has just logged in. */
+/** Returns the query to continue an authorization request with, for a user that has just logged in. */
 export function queryAfterLogin(pairs: ParameterPairs): string {
   const prompt = pairs.find(([name]) => name === 'prompt')?.[1].split(' ') ?? []
   const rest = prompt.filter((each) => each !== 'login' && each !== 'select_account')
-  // The login satisfies these two: leave out the prompts for a login and the maximum age.
+  // The login has satisfied `max_age` and the prompts `login` and `select_account`. They are left out, because they would require another
+  // login.
   return queryOf(pairs, ['prompt', 'max_age'], rest.length === 0 ? [] : [['prompt', rest.join(' ')]])
 }

@@ -4,7 +4,7 @@ const MADE = Symbol('html')
 export type Html = { readonly [MADE]: string }
 export type HtmlPart = Html | string | number | undefined | false | readonly HtmlPart[]
 
-/** Returns HTML. Templates must put quotes around attributes. undefined and false become empty text. */
+/** Creates HTML. Values in attributes are safe only in quotes. undefined and false become empty text. */
 export const html = (strings: TemplateStringsArray, ...parts: readonly HtmlPart[]): Html => ({
   [MADE]: strings.reduce((text, string, i) => text + textOf(parts[i - 1]) + string),
 })

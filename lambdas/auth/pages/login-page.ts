@@ -1,4 +1,4 @@
-/** Login form: checks the name and the password, starts a session and continues the request. */
+/** Login endpoint: checks name and password, starts a session and continues the request. */
 import { isUserName, type User } from '../../ports/rows/users.ts'
 import type { AuthPorts, AuthRequest, AuthResponse, Endpoint } from '../endpoint.ts'
 import { findRequestingClient, queryOf } from '../grants/authorization-request.ts'
@@ -15,8 +15,8 @@ import { loginPage } from './page-templates.ts'
 export type LoginPorts = Pick<AuthPorts, 'clients' | 'users' | 'grants' | 'revocations' | 'clock' | 'choices' | 'checkPassword' | 'seal'>
 
 /**
- * Receives the login form. Its URL contains the query of the authorization request; without one it leads to the account page. A GET
- * redirects to the page that shows the form.
+ * Receives the login form, whose URL contains the query of the authorization request. Without a query the login leads to the account page.
+ * A GET redirects to the page that shows the form.
  */
 export const login =
   (ports: LoginPorts): Endpoint =>
@@ -57,14 +57,20 @@ const urlOf = ({ baseUrl }: AuthRequest, path: string, query: string): string =>
 
 const fieldOf = ({ form }: AuthRequest, name: string): string => form.find(([each]) => each === name)?.[1] ?? ''
 
-/** Returns the user. Adds the typed name to the audit record only if a user has it. */
+/**
+ * Returns the user with the typed name, or undefined. The audit record contains the name only if the user exists: a password may be typed
+ * there.
+ */
 async function userNamed({ users }: LoginPorts, name: string, request: AuthRequest): Promise<User | undefined> {
   const user = isUserName(name) ? await users.get(name) : undefined
   if (user !== undefined) request.note({ user: user.name })
   return user
 }
 
-/** Returns the user if the password is right. Throws OAuthError 429 before the password is checked. */
+/**
+ * Returns the user if name and password are right, or undefined. Throws OAuthError 429, without a check of the password, after too many
+ * failed attempts.
+ */
 function userWhoTyped(ports: LoginPorts, name: string, request: AuthRequest): Promise<User | undefined> {
   const network = networkOf(request.address)
   const browser = recognizeBrowser(ports, request, name)

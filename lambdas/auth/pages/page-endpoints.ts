@@ -1,4 +1,4 @@
-/** Page endpoints of the authorization server. On AWS one function serves them all. */
+/** Endpoints that show pages to users. On AWS one function serves them all. */
 import { type BrowserPorts, withBrowserCookie } from '../login/known-browsers.ts'
 import { type AccountPorts, account, logout } from './account-page.ts'
 import { type AuthorizePorts, authorize, consent } from './authorize-page.ts'

@@ -1,4 +1,4 @@
-/** Frame, style and headers of every page. The headers forbid scripts, display inside other sites, and caching. */
+/** Frame, style sheet and headers of every page. The headers forbid scripts, display inside other sites, and caching. */
 import { createHash } from 'node:crypto'
 import type { AuthResponse } from '../endpoint.ts'
 import { NO_STORE_HEADERS } from '../oauth-error.ts'
@@ -10,7 +10,7 @@ export type PageContent = {
   readonly status?: number
   /** Name of the organization that runs the server. */
   readonly organization?: string
-  /** Redirect URI to which a form of the page may lead, besides this server. */
+  /** Redirect URI to which a form of the page may lead, besides this server. Absent: forms lead only to this server. */
   readonly leadsTo?: string
   readonly headers?: Readonly<Record<string, string>>
 }
@@ -75,8 +75,8 @@ ${main}
 const STYLE_AS_IT_IS = html([STYLE] as unknown as TemplateStringsArray)
 
 /**
- * Security headers of a page: https://www.rfc-editor.org/rfc/rfc9700#section-4.16. Browsers also apply `form-action` to redirects after a
- * form: https://www.w3.org/TR/CSP3/#directive-form-action
+ * Returns the security headers of a page: https://www.rfc-editor.org/rfc/rfc9700#section-4.16. `leadsTo` is in `form-action`, because
+ * browsers also apply it to redirects after a form: https://www.w3.org/TR/CSP3/#directive-form-action
  */
 const guards = (leadsTo?: string): Readonly<Record<string, string>> => ({
   ...NO_STORE_HEADERS,
@@ -90,12 +90,15 @@ const guards = (leadsTo?: string): Readonly<Record<string, string>> => ({
   ].join('; '),
   'x-frame-options': 'DENY',
   'x-content-type-options': 'nosniff',
-  // Under a stricter policy browsers send forms of these pages without their origin.
+  // With `no-referrer` browsers would send forms of these pages with the origin `null`.
   'referrer-policy': 'same-origin',
   'cross-origin-opener-policy': 'same-origin',
 })
 
-/** Returns the CSP source of a URI: its origin, or only its scheme. CSP has no syntax for IPv6 addresses and private-use origins. */
+/**
+ * Returns the CSP source that allows a URI: its origin, or only its scheme for IPv6 addresses and private-use schemes, whose origins CSP
+ * cannot express.
+ */
 function sourceOf(uri: string): string {
   const { protocol, origin, hostname } = new URL(uri)
   return (protocol === 'https:' || protocol === 'http:') && !hostname.startsWith('[') ? origin : protocol

@@ -10,8 +10,8 @@ import { patientDetails, shortNumber } from './patient-description.ts'
 import { ACCESS_DURATION_TEXT, describeScope, isRefreshScope } from './scope-descriptions.ts'
 
 /**
- * Form of a page. `action`: URL that receives it. `csrf`: binds it to the browser. `leadsTo`: redirect URI to which it finally leads.
- * `headers`: further headers of the page.
+ * Common properties of the forms of a page. `action`: URL that receives the form. `csrf`: token that binds it to the browser. `leadsTo`:
+ * redirect URI to which redirects after the form finally lead. `headers`: further headers of the page.
  */
 export type PageForm = {
   readonly action: string
@@ -21,7 +21,7 @@ export type PageForm = {
   /** URL of the user's account page. */
   readonly account: string
   readonly leadsTo?: string
-  /** URL that denies access to the app; absent if no app requests access. */
+  /** URL that receives the user's denial of access; absent if no app requests access. */
   readonly denial?: string
   readonly headers: Readonly<Record<string, string>>
 }
@@ -32,7 +32,7 @@ const around = ({ leadsTo, headers, organization }: PageForm) => ({ ...(leadsTo 
 
 const accountLink = ({ account }: PageForm): Html => html`<a href="${account}">Your account</a>`
 
-/** Returns the form that leads back to the app without access. */
+/** Returns the form that denies access and leads back to the app, or false if no app requests access. */
 const cancel = ({ denial, csrf }: PageForm): Html | false =>
   denial !== undefined &&
   html`<form method="post" action="${denial}">${hidden('csrf', csrf)}
@@ -40,7 +40,7 @@ const cancel = ({ denial, csrf }: PageForm): Html | false =>
 
 export type LoginParts = {
   readonly form: PageForm
-  /** Name of the app that requests access; undefined for the account page. */
+  /** Name of the app that requests access; absent for the account page. */
   readonly app?: string
   readonly name?: string
   readonly fault?: string
@@ -71,16 +71,16 @@ export type ConsentParts = {
   readonly client: Client
   readonly user: User
   readonly scopes: readonly string[]
-  /** Scopes that are not ticked at first. */
+  /** Scopes whose boxes are unticked when the page opens, because the user denied them before. */
   readonly dropped: readonly string[]
-  /** Scopes that the user allowed before, including narrower ones. */
+  /** Scopes and category scopes that the user allowed before. */
   readonly granted: readonly string[]
   readonly patient?: FoundPatient
-  /** Tenants of the token; empty if the user has only one. */
+  /** Tenants to display; empty if the user has only one. */
   readonly tenants: readonly string[]
 }
 
-/** Whether the page offers no choice about the scope. The app requires it, and it opens no data. */
+/** Whether the consent page lists no box for the scope: consent always includes it. Such a scope alone opens no data. */
 export const isMandatoryScope = (scope: string): boolean => scope === 'openid' || scope.startsWith('launch')
 
 export const consentPage = ({ form, client, user, scopes, dropped, granted, patient, tenants }: ConsentParts): AuthResponse =>
@@ -114,7 +114,10 @@ const choice = (scope: string, words: string, ticked: boolean): Html => html`
 <label class="choice"><input type="checkbox" name="keep" value="${scope}"${ticked && html` checked`}>
 <span>${words}<br><span class="quiet">${scope}</span></span></label>`
 
-/** Returns the choice of category scopes for a whole type. Omits category scopes that the app requests separately. */
+/**
+ * Returns the boxes for the category scopes of a scope for a whole type, or false if it has none. Omits category scopes that the app
+ * requests separately.
+ */
 function parts(whole: string, scopes: readonly string[], granted: readonly string[]): Html | false {
   const narrower = categoryScopesOf(whole).filter(({ scope }) => !scopes.includes(scope))
   const isOpen = narrower.some(({ scope }) => granted.includes(scope))
@@ -128,7 +131,7 @@ function parts(whole: string, scopes: readonly string[], granted: readonly strin
 export type PatientPickerParts = {
   readonly form: PageForm
   readonly app: string
-  /** Query of the request, which the forms repeat. */
+  /** Query of the authorization request, which both forms repeat in hidden fields. */
   readonly query: URLSearchParams
   readonly text: string
   readonly found: readonly FoundPatient[]
@@ -138,11 +141,11 @@ export type PatientPickerParts = {
 const tenantsInWords = (tenants: readonly string[]): string =>
   tenants.includes('*') ? 'all tenants' : `the tenant${tenants.length > 1 ? 's' : ''} ${tenants.join(', ')}`
 
-/** Returns the number and, with several tenants, the tenant. The tenant distinguishes patients of the same name. */
+/** Returns the patient's number and, if `namesTenants`, the tenant, which distinguishes patients of the same name. */
 const smallPrint = (patient: FoundPatient, namesTenants: boolean): Html =>
   html`${shortNumber(patient)}${namesTenants && ` · tenant ${patient.tenant ?? ''}`}`
 
-/** Both forms use GET, because a choice changes nothing: it leads to the next page. */
+/** Renders the page where the user searches and chooses a patient. Its forms use GET, because a choice changes nothing on the server. */
 export const patientPickerPage = ({ form, app, query, text, found, namesTenants }: PatientPickerParts): AuthResponse => {
   const kept = [...query].map(([name, value]) => hidden(name, value))
   return renderPage({
@@ -170,7 +173,7 @@ ${cancel(form)}`,
   })
 }
 
-/** Returns a patient as URLs contain it: with its tenant, if it has one. */
+/** Returns a patient as the parameter `chosen_patient` contains it: `1`, or `tenant/1` with tenancy. */
 export const patientChoiceOf = ({ id, tenant }: Pick<FoundPatient, 'id' | 'tenant'>): string =>
   tenant === undefined ? id : `${tenant}/${id}`
 

@@ -1,4 +1,4 @@
-/** Descriptions of scopes, for users that decide about them. */
+/** Describes scopes in plain words, for users that decide about them. */
 import { type Letter, parseScope, type ResourceScope } from '../../access/scopes.ts'
 import { categoryOf } from '../grants/category-scopes.ts'
 import { SESSION_LIFETIME_MS } from '../login/sessions.ts'
@@ -7,7 +7,7 @@ import { MAX_ACCESS_TOKEN_SECONDS, REFRESH_LIFETIMES_MS } from '../tokens/lifeti
 const HOUR = 60 * 60 * 1000
 const inUnits = (count: number, unit: string): string => `${count} ${unit}${count === 1 ? '' : 's'}`
 
-/** Lifetime of an access token, in words. */
+/** Maximum lifetime of an access token, in words. */
 export const ACCESS_DURATION_TEXT = inUnits((MAX_ACCESS_TOKEN_SECONDS * 1000) / HOUR, 'hour')
 const SESSION_LASTS = inUnits(SESSION_LIFETIME_MS / HOUR, 'hour')
 const UNUSED_LASTS = inUnits(REFRESH_LIFETIMES_MS.offline_access / (24 * HOUR), 'day')
@@ -23,7 +23,7 @@ const NAMED: Readonly<Record<string, string>> = {
   'launch/encounter': 'See which visit was open when you started the app',
 }
 
-/** Whether the scope lets the client renew its access token. */
+/** Whether the scope gives the client a refresh token, by which it can renew access. */
 export const isRefreshScope = (scope: string): boolean => Object.hasOwn(REFRESH_LIFETIMES_MS, scope)
 
 const VERBS: Readonly<Record<Letter, string>> = { c: 'add', r: 'read', u: 'change', d: 'delete', s: 'search' }

@@ -1,4 +1,7 @@
-/** Style of this server, for apps that adopt it. https://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html#styling */
+/**
+ * Colors and fonts of this server (`smart_style_url`), which apps may adopt.
+ * https://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html#styling
+ */
 import { CACHEABLE_HEADERS, type Endpoint } from '../endpoint.ts'
 import { jsonResponse } from '../oauth-error.ts'
 

@@ -1,4 +1,4 @@
-/** Access tokens and token responses. Specification 5.2; https://www.rfc-editor.org/rfc/rfc6749#section-5.1 */
+/** Creates access tokens and token responses. https://www.rfc-editor.org/rfc/rfc6749#section-5.1 */
 import { ACCESS_TYP, type AccessClaims, type ClientAuth } from '../../access/claims.ts'
 import type { Client } from '../../ports/rows/clients.ts'
 import type { AuthChoices, AuthPorts, AuthResponse } from '../endpoint.ts'
@@ -7,14 +7,15 @@ import { MAX_ACCESS_TOKEN_SECONDS } from './lifetimes.ts'
 import { signToken } from './signed-token.ts'
 
 /**
- * Lifetimes in seconds, by client authentication. Tokens that can start exports live five minutes at most:
+ * Default lifetimes in seconds, by client authentication. Clients with an assertion can start exports, and SMART limits their tokens to
+ * five minutes:
  * https://hl7.org/fhir/smart-app-launch/backend-services.html#issue-access-token
  */
 const LIFE: Readonly<Record<ClientAuth, number>> = { assertion: 300, secret: MAX_ACCESS_TOKEN_SECONDS, none: MAX_ACCESS_TOKEN_SECONDS }
 
 export type TokenPorts = Pick<AuthPorts, 'keys' | 'clock' | 'choices'>
 
-/** Content of an access token. `about`: further claims. `tenants`: tenant names, or `*`. */
+/** Content of an access token. `tenants`: tenant names, or `*` for any. `about`: further claims. */
 export type TokenGrant = {
   readonly client: Client
   readonly by: ClientAuth
@@ -25,7 +26,7 @@ export type TokenGrant = {
   readonly tenants: readonly string[]
   readonly acr: '0' | '1'
   readonly about: Readonly<Record<string, unknown>>
-  /** Lifetime in seconds. Absent: it depends on the client authentication. */
+  /** Lifetime in seconds. Absent: the default of the client authentication. */
   readonly life?: number
 }
 
@@ -58,14 +59,18 @@ export async function createAccessToken(ports: TokenPorts, access: TokenGrant): 
   return { token: await signToken(ports, claims), life }
 }
 
-/** Returns the tenant claim: a string for one tenant, an array for several. With `*` or several, each request selects its tenant. */
+/**
+ * Returns the tenant claim: a string for one tenant or `*`, an array for several, and no claim without tenancy. With `*` or several, each
+ * request must select its tenant.
+ */
 function tenantClaim({ tenancy, tenantClaim }: AuthChoices, tenants: readonly string[]): Readonly<Record<string, unknown>> {
   if (!tenancy || tenants.length === 0) return {}
   return { [tenantClaim]: tenants.includes('*') ? '*' : tenants.length === 1 ? tenants[0] : tenants }
 }
 
 /**
- * Parts of a token response. `refresh`: refresh token and its lifetime in seconds. `more`: further members, such as patient or id_token.
+ * Parts of a token response. `refresh`: refresh token, absent if none is issued; `life` is its lifetime in seconds. `more`: further
+ * members, such as patient or id_token.
  */
 export type TokenResponseParts = {
   readonly made: IssuedToken

@@ -1,6 +1,6 @@
 /**
  * Changes of clients and users that revoke everything issued before. Each token, session and grant names the credential generation that it
- * was issued under. The change revokes that generation. No clocks are compared, so clocks that differ between servers do no harm.
+ * was issued under, and the change revokes that generation. Times are not compared, so it works although the clocks of servers differ.
  */
 import type { Clock } from '../../ports/execution/clock.ts'
 import type { Client } from '../../ports/rows/clients.ts'
@@ -21,9 +21,11 @@ export const userRevocationKey = ({ subject, generation }: Pick<User, 'subject' 
   revocationKeyOf('user', subject, generation)
 
 /**
- * Applies a change with a new credential generation, and returns the stored entry. Returns undefined if the entry did not exist, or
- * `change` removed it. Revokes the previous generation first. After an interruption nothing issued to the entry is valid until the change
- * is repeated.
+ * Applies a change, gives the entry a new credential generation, and returns the stored entry. Returns undefined if the entry did not
+ * exist, or `change` removed it.
+ *
+ * Revokes the previous generation before the change. If it is interrupted in between, nothing issued to the entry is valid until the change
+ * is repeated. What was issued without a generation stays valid: the caller must revoke it.
  */
 export async function changeGeneration<Entry extends Client | User>(
   ports: Ports,
@@ -49,7 +51,10 @@ export async function changeGeneration<Entry extends Client | User>(
   }
 }
 
-/** Revokes the key permanently, regardless of issue time. */
+/**
+ * Revokes everything with this key, whenever it was or will be issued. The revocation is retained until everything issued before it has
+ * expired.
+ */
 export async function revokePermanently({ revocations, clock }: Ports, mark: RevocationKey): Promise<void> {
   const until = clock.now() + MAX_TOKEN_LIFETIME_MS
   await revocations.revoke({ mark, before: until, until })

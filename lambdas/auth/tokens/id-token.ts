@@ -15,7 +15,7 @@ export type IdTokenParts = {
   readonly nonce: string | undefined
 }
 
-/** Returns a signed ID token. The scopes `fhirUser` and `profile`, if granted, add the claims about the user. */
+/** Returns a signed ID token. If granted, the scope `profile` adds the login name, and `fhirUser` the URL of the user's resource. */
 export function createIdToken(
   ports: Pick<AuthPorts, 'keys' | 'clock'>,
   { access, authTime, user, made, nonce }: IdTokenParts,
@@ -40,5 +40,7 @@ export function createIdToken(
   })
 }
 
-/** Returns the left half of the hash, as `at_hash` requires. https://openid.net/specs/openid-connect-core-1_0.html#CodeIDToken */
+/**
+ * Returns the left half of the SHA-256 of a token, as `at_hash` requires. https://openid.net/specs/openid-connect-core-1_0.html#CodeIDToken
+ */
 const halfOf = (token: string): string => createHash('sha256').update(token).digest().subarray(0, 16).toString('base64url')

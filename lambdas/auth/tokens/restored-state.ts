@@ -1,13 +1,13 @@
 /**
- * Adoption of an authorization store that was restored to an earlier time, or was out of use for some time. Such a store lacks revocations.
- * So everything issued before the adoption is revoked: access tokens, refresh tokens, codes, sessions, launches.
+ * Adoption of an authorization store: the first deployment with a store that was restored to an earlier time, or was not in use for some
+ * time. Such a store lacks revocations. So everything issued before is revoked: access tokens, refresh tokens, codes, sessions, launches.
  */
 import type { Clock } from '../../ports/execution/clock.ts'
 import { ALL_TOKENS, type Revocations } from '../../ports/rows/revocations.ts'
 import type { SharedState } from '../../ports/rows/shared-state.ts'
 import { MAX_TOKEN_LIFETIME_MS } from './lifetimes.ts'
 
-/** `store`: name of the store adopted last; empty if there is none. */
+/** `store`: name of the store that was adopted last; empty if none was. */
 export type AdoptedStore = { readonly store: string }
 
 export const NO_ADOPTED_STORE: AdoptedStore = { store: '' }
@@ -19,8 +19,8 @@ export type AdoptionPorts = {
 }
 
 /**
- * Revokes everything issued before, once for each store. A later deployment with the same store revokes nothing. `wasAway`: another store
- * was in use meanwhile, so everything is revoked again.
+ * Revokes everything issued until now, if `store` is not the store adopted last, or if `wasAway`. A later deployment with the same store
+ * revokes nothing. `wasAway`: another store was in use since.
  */
 export async function revokeAllOnAdoption({ adopted, revocations, clock }: AdoptionPorts, store: string, wasAway: boolean): Promise<void> {
   if ((await adopted.read()).value.store === store && !wasAway) return

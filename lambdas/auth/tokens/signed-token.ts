@@ -1,4 +1,4 @@
-/** Signature and verification of this server's own tokens. https://www.rfc-editor.org/rfc/rfc7515#section-3.1 */
+/** Signs and verifies this server's own tokens. https://www.rfc-editor.org/rfc/rfc7515#section-3.1 */
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import type { AccessClaims } from '../../access/claims.ts'
 import { ACCESS_TYP } from '../../access/claims.ts'
@@ -7,7 +7,7 @@ import { publishedKeysAt, signingKeyAt } from './key-rotation.ts'
 
 const encoded = (part: unknown): string => Buffer.from(JSON.stringify(part)).toString('base64url')
 
-/** Signs with the current key. Throws Error if there is none. */
+/** Returns the claims as a JWT, signed with the current key. Throws Error if there is no key. */
 export async function signToken({ keys, clock }: Pick<AuthPorts, 'keys' | 'clock'>, claims: object): Promise<string> {
   const used = signingKeyAt(await keys.list(), clock.now())
   if (used === undefined) throw new Error('There is no key to sign tokens with')
