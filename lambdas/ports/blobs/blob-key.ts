@@ -1,4 +1,4 @@
-/** Throws the RangeError that `BlobStore` promises for invalid keys. */
+/** Throws RangeError if the key is not valid, as `BlobStore` promises. */
 export function checkBlobKey(key: string): void {
   const isKey =
     key.length <= 900 && key.split('/').every((segment) => /^[A-Za-z0-9._~-]+$/.test(segment) && segment !== '.' && segment !== '..')

@@ -1,16 +1,19 @@
 /** Large immutable objects by key: bodies that exceed the size of a table item, and files of exports. */
 
 export type Blob = { readonly bytes: Uint8Array; readonly contentType: string }
-/** `written`: when the object was finished, in milliseconds since 1970. */
+/** Stored object. `size`: bytes. `written`: when the object was finished, in milliseconds since 1970. */
 export type BlobInfo = { readonly key: string; readonly size: number; readonly written: number }
 
 /** An object that is written in numbered parts, by one or several processes. */
 export interface BlobParts {
-  /** Identifies the unfinished object: another process continues it with `openParts(key, contentType, id)`. */
+  /** Id of the unfinished object. Another process continues it with `openParts(key, contentType, id)`. */
   readonly id: string
-  /** Writes part `n` (1 to 10,000). Writing the same number again replaces the part. Returns the tag that `complete` requires. */
+  /** Writes part `n` (1 to 10,000). Writing a number again replaces the part. Returns the tag of the part, which `complete` requires. */
   writePart(n: number, bytes: Uint8Array): Promise<string>
-  /** Joins the given parts in ascending order. Every part but the last has at least 5 MiB. A wrong tag fails and keeps the parts. */
+  /**
+   * Joins the given parts in ascending order into the finished object. Every part except the last must have at least 5 MiB. A wrong tag
+   * fails and keeps the parts.
+   */
   complete(parts: readonly { readonly n: number; readonly tag: string }[]): Promise<void>
   /** Discards all parts. Idempotent. Afterwards `writePart` and `complete` fail. */
   abort(): Promise<void>
@@ -20,9 +23,10 @@ export interface BlobParts {
  * Guarantees
  * - Keys are `/`-separated segments of `[A-Za-z0-9._~-]`, 1 to 900 characters, without empty, `.` or `..` segments; others throw
  *   RangeError.
- * - `put` is atomic (a reader sees all of it or none) and durable when it resolves; a second `put` replaces the object.
- * - `get` returns undefined for an unknown key. `range` is [first byte, one past the last byte), cut at the end of the object.
- * - `remove` is idempotent. `list` yields keys with the prefix in ascending code-unit order, finished objects only.
+ * - `put` is atomic (a reader sees the whole object or none of it) and durable when it resolves. A second `put` replaces the object.
+ * - `get` returns undefined for an unknown key. `range`: first byte, and one past the last byte. A range that exceeds the object ends with
+ *   it.
+ * - `remove` is idempotent. `list` yields finished objects whose key begins with the prefix, in ascending code-unit order of the keys.
  */
 export interface BlobStore {
   put(key: string, blob: Blob): Promise<void>
@@ -30,8 +34,8 @@ export interface BlobStore {
   remove(key: string): Promise<void>
   list(prefix: string): AsyncIterable<BlobInfo>
   openParts(key: string, contentType: string, id?: string): Promise<BlobParts>
-  /** Yields the keys of unfinished objects with the prefix, opened by any process: ascending, each once. */
+  /** Yields the keys with the prefix of which objects are unfinished, opened by any process: ascending, each once. */
   unfinished(prefix: string): AsyncIterable<string>
-  /** Aborts all unfinished objects with the prefix. Idempotent; finished objects stay. */
+  /** Discards all unfinished objects whose key begins with the prefix. Idempotent; finished objects stay. */
   abortParts(prefix: string): Promise<void>
 }

@@ -1,11 +1,11 @@
 /**
- * Definitions of a tenant by canonical URL, as its store holds them at the moment of the call.
+ * Definitions of a tenant by canonical URL, as the store holds them at the moment of a call.
  *
  * Guarantees
- * - `carrying` yields all resources of a type whose current version has this url, for commits that resolved before the call. It may also
+ * - `carrying` yields every resource of a type whose current version has this url, if its commit resolved before the call. It may also
  *   yield other resources, and deleted ones. A page holds at most 100 keys.
- * - `state` returns '' for a tenant that never had a definition. Otherwise it returns another text after each commit of a definition. No
- *   two tenants have the same text, except ''.
+ * - `state` returns '' for a tenant that never had a definition. Otherwise it returns a text that changes with each commit of a definition.
+ *   No two tenants have the same text, except ''.
  */
 import type { ResourceKey } from '../store/resource-store.ts'
 
@@ -19,18 +19,18 @@ export type DefinitionType = (typeof DEFINITION_TYPES)[number]
 
 export const isDefinitionType = (type: string): type is DefinitionType => DEFINITION_TYPES.some((each) => each === type)
 
-/** Resource that is about to carry a canonical URL. */
+/** Resource that a commit will store with a canonical URL. */
 export type AnnouncedCanonical = ResourceKey & { readonly type: DefinitionType; readonly url: string }
 
-/** `mark`: random text that changes with each announcement. Absent: it was never announced. */
+/** Note about a resource and its canonical URL. `mark`: random text that changes with each announcement; absent if there is no note. */
 export type NotedCanonical = AnnouncedCanonical & { readonly mark?: string }
 
 /**
- * Notes about which resources carry which canonical URL, stored beside the resources.
+ * Notes about which resources have which canonical URL, stored beside the resources.
  *
  * Guarantees
- * - An announced canonical URL is found from then on, until it is forgotten.
- * - `forget` keeps a note that was announced again since `noted` returned it.
+ * - An announced canonical URL is found from then on, until `forget` removes its note.
+ * - `forget` keeps a note that was announced again after `noted` returned it.
  */
 export interface CanonicalNotes {
   announce(announced: readonly AnnouncedCanonical[]): Promise<void>

@@ -1,13 +1,16 @@
 export type VersionedDefinition = { readonly version?: string; readonly isRetired?: boolean }
 
-/** Sorts definitions of one canonical URL by precedence: the newest first, and retired ones after all others. */
+/** Compares definitions of one canonical URL by precedence: the newest first, and retired ones after all others. */
 export function comparePrecedence(a: VersionedDefinition, b: VersionedDefinition): number {
   const [isRetired, isOtherRetired] = [a.isRetired === true, b.isRetired === true]
   if (isRetired !== isOtherRetired) return isRetired ? 1 : -1
   return compareVersions(b.version ?? '', a.version ?? '')
 }
 
-/** Sorts versions of a definition by their numbers, and a pre-release before its release. https://semver.org/#spec-item-11 */
+/**
+ * Compares versions of a definition, the oldest first. Numbers in them are compared by value, and a pre-release comes before its release.
+ * https://semver.org/#spec-item-11
+ */
 export function compareVersions(a: string, b: string): number {
   const [[ofA, beforeA], [ofB, beforeB]] = [partsOf(a), partsOf(b)]
   const order = VERSIONS.compare(ofA, ofB)

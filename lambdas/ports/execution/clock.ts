@@ -1,7 +1,9 @@
-/** The only source of time, ids and randomness for the code above the adapters, so that tests can control them. */
+/** Source of time and of ids for the code above the adapters, so that tests can control them. */
 
 export interface Clock {
-  /** Returns milliseconds since 1970, UTC. Never returns less than before, unless an operator has declared the earlier time wrong. */
+  /**
+   * Returns milliseconds since 1970, UTC. Never returns less than an earlier call, unless an operator has declared that earlier time wrong.
+   */
   now(): number
   /** Returns a random UUID in lower case. */
   newId(): string

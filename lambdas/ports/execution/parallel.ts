@@ -1,8 +1,8 @@
-/** Parallel work with a limit. */
+/** Runs asynchronous work in parallel, with a limit. */
 
 /**
- * Runs `work` for every item, at most `width` at a time. After a failure it begins no further item, and rejects once all running work has
- * ended.
+ * Runs `work` for every item, at most `width` at a time. After a failure no further item begins. The call then rejects with the error, once
+ * all running work has ended.
  */
 export async function forEachInParallel<T>(items: readonly T[], width: number, work: (item: T) => Promise<unknown>): Promise<void> {
   const queue = items.values()

@@ -1,45 +1,50 @@
 /**
- * The registered clients. https://www.rfc-editor.org/rfc/rfc6749#section-2
+ * Registered clients of the authorization server. https://www.rfc-editor.org/rfc/rfc6749#section-2
  *
- * Guarantees: `get` and `list` see every change that resolved before, from any process. Of racing changes to one client none is lost, and a
- * change that resolved survives a machine failure. A client may have 100 kB of JSON. `get` accepts any text, and returns undefined for one
- * that cannot be an id.
+ * Guarantees
+ * - `get` and `list` see every change that resolved before, from any process. Of concurrent changes to one client none is lost. A change
+ *   that resolved survives a machine failure.
+ * - A client may have up to 100 kB of JSON.
+ * - `get` accepts any text, and returns undefined for one that cannot be an id.
  */
 import type { Element } from '../../fhir/resource.ts'
 
 export type Client = {
   /** Id in tokens and URLs: `[A-Za-z0-9._-]{1,64}`. */
   readonly id: string
-  /** Name that users see. */
+  /** Name of the app that users see on login pages. */
   readonly name: string
   readonly authentication: ClientAuthentication
-  /** Scopes that the client may request; see access/scopes.ts. It gets `system/admin` only if that is listed here. */
+  /** Scopes that the client may request; see access/scopes.ts. `system/admin` is granted only if it is listed here. */
   readonly scopes: readonly string[]
-  /** https, loopback or private-use URIs. They are compared as text. */
+  /** Redirect URIs: https, loopback or private-use. They are compared as text. */
   readonly redirectUris: readonly string[]
   /** Tenants that the client may request; `*` stands for all. */
   readonly tenants: readonly string[]
-  /** `Patient/1`: the patient in context of its own tokens (client_credentials). */
+  /** Patient in context of tokens that the client gets on its own behalf, as `Patient/1`. */
   readonly patient?: string
   /** Whether the client may introspect tokens of other clients. */
   readonly mayIntrospect: boolean
-  /** `strong`: responses to its writes wait until searches find them. Absent: the setting of this name applies. */
+  /** `strong`: responses to writes of the client wait until searches find them. Absent: the setting `consistency` applies. */
   readonly consistency?: 'eventual' | 'strong'
   /**
-   * Milliseconds since 1970. A client that is removed and registered again is a different one, even with the same id. Absent for clients
-   * that were registered before this was stored.
+   * Registration time in milliseconds since 1970. It distinguishes the client from an earlier one with the same id. Absent for clients that
+   * were registered before this field existed.
    */
   readonly registeredAt?: number
   /**
-   * Credential generation: random, and new after each change that revokes everything issued before. Absent for clients from before this was
-   * stored.
+   * Credential generation: a random id that changes with each change that revokes everything issued before. Absent for clients from before
+   * this field existed.
    */
   readonly generation?: string
   /** Time of the last change, in milliseconds since 1970. */
   readonly changedAt: number
 }
 
-/** `hashes`: SHA-256 of each valid secret, base64url; two during a rotation. `keys`: keys of a JSON Web Key Set. `uri`: URI of one. */
+/**
+ * How a client authenticates. `hashes`: SHA-256 of each valid secret in base64url, the newest first; two during a rotation. `keys`:
+ * registered public keys. `uri`: URL of a JSON Web Key Set that the client publishes.
+ */
 export type ClientAuthentication =
   | { readonly kind: 'secret'; readonly hashes: readonly string[] }
   | { readonly kind: 'keys'; readonly keys: readonly Element[] }
@@ -51,9 +56,9 @@ export interface Clients {
   /** Returns the clients in the order of their ids. */
   list(): Promise<readonly Client[]>
   /**
-   * Changes, adds or removes a client and returns the result. If `change` returns undefined, the client is removed. If it returns the very
-   * client it got, or throws, nothing is written. It may be called several times. Throws RangeError if `id` is invalid, or if `change`
-   * returns a client with another id.
+   * Replaces, adds or removes a client by the result of `change`, and returns it. If `change` returns undefined, the client is removed. If
+   * it returns the same object that it got, or throws, nothing is written. It may be called several times. Throws RangeError if `id` is
+   * invalid, or if `change` returns a client with another id.
    */
   change(id: string, change: (client: Client | undefined) => Client | undefined): Promise<Client | undefined>
 }

@@ -1,31 +1,32 @@
 /**
- * State of the authorization server between two requests, usually for a limited time: codes, refresh tokens, sessions, launches, consents,
- * used assertions, attempts to log in. Secrets are never stored: their SHA-256 is the key.
+ * State of the authorization server between requests: codes, refresh tokens, sessions, launches, consents, used assertions, attempts to log
+ * in. Most of it expires. Secrets are never stored: their SHA-256 is the key.
  *
  * Guarantees
- * - Of racing `add` calls for one key one returns true. Of racing `replace` calls for one number one returns true.
+ * - Of concurrent `add` calls for one key one returns true. Of concurrent `replace` calls for one number one returns true.
  * - Every operation sees all operations that resolved before it, from any process. An operation that resolved survives a machine failure.
  * - An expired grant is never returned, whether `sweep` has removed it or not.
- * - Keys and owners are any well-formed texts of at most 1,000 characters. A value may have 100 kB of JSON.
+ * - Keys and owners are any well-formed texts of at most 1,000 characters. A value may have up to 100 kB of JSON.
  */
 export type GrantKind = 'code' | 'refresh' | 'session' | 'launch' | 'consent' | 'assertion' | 'attempts'
 
 /**
- * `value`: plain JSON. `expires`: milliseconds since 1970; absent: never. `owner`: `listOf` finds the grant by it; empty: it is not listed.
+ * Stored value of one kind. `value`: plain JSON. `expires`: milliseconds since 1970; absent: never. `owner`: `listOf` finds the grant by
+ * it; empty: it is not listed.
  */
 export type Grant = { readonly owner: string; readonly value: unknown; readonly expires?: number }
 
 export type GrantRow = Grant & {
   readonly key: string
-  /** Rises with each replacement. A grant that is added again under the same key has a different number. */
+  /** Number of this state of the grant; `replace` increases it. A grant that is added again under the same key has a different number. */
   readonly number: number
 }
 
 export interface Grants {
-  /** Returns false if a grant of this key exists already. */
+  /** Adds a grant and returns true. Returns false if a grant of this key exists already. */
   add(kind: GrantKind, key: string, grant: Grant): Promise<boolean>
   get(kind: GrantKind, key: string): Promise<GrantRow | undefined>
-  /** Returns false if the grant was replaced or removed since `known` was read. */
+  /** Replaces a grant and returns true. Returns false if it was replaced or removed since `known` was read. */
   replace(kind: GrantKind, known: GrantRow, by: Grant): Promise<boolean>
   /** Removes the grant and returns true if this call removed it. `number`: removes only the grant with this number. */
   remove(kind: GrantKind, key: string, number?: number): Promise<boolean>
@@ -34,6 +35,6 @@ export interface Grants {
    * page. The list ends with an empty page.
    */
   listOf(kind: GrantKind, owner: string, after?: string): Promise<readonly GrantRow[]>
-  /** Frees the space of expired grants. */
+  /** Removes expired grants to free their space. */
   sweep(): Promise<void>
 }

@@ -1,6 +1,6 @@
-/** Checks that throw the RangeErrors which `Rows` promises. */
+/** Checks the limits of rows. Throws the RangeErrors that `Rows` promises. */
 
-/** Maximum bytes of a row. */
+/** Maximum bytes of the JSON of a row. Longer values throw RangeError. */
 const LONGEST = 300_000
 
 export function checkRowOwner(shelf: string): void {
@@ -12,7 +12,7 @@ export function checkRowKey(shelf: string, name: string): void {
   if (!/^[A-Za-z0-9._-]{1,200}$/.test(name)) throw new RangeError('the name of a row has 1 to 200 letters, digits, ., _ and -')
 }
 
-/** Returns the text that is stored. Throws RangeError if it exceeds the limit. */
+/** Returns the JSON text to store for a value. Throws RangeError if it is longer than `LONGEST` bytes. */
 export function textOfRow(value: unknown): string {
   const text = JSON.stringify(value)
   if (Buffer.byteLength(text) > LONGEST) throw new RangeError(`a row has up to ${LONGEST} bytes`)

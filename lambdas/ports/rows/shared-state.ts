@@ -1,17 +1,20 @@
 /**
  * A small value that several processes share and change.
  *
- * Guarantees: `change` applies to the latest value, and of racing changes none is lost. `read` sees every change that resolved before.
+ * Guarantees: `change` applies to the latest value, and of concurrent changes none is lost. `read` sees every change that resolved before.
  */
 
 export type VersionedValue<Value> = {
-  /** 0 before the first change; each change adds one. */
+  /** Number of changes so far. */
   readonly number: number
   readonly value: Value
 }
 
 export interface SharedState<Value> {
   read(): Promise<VersionedValue<Value>>
-  /** Returns the state afterwards. Nothing is written if `change` returns the very value it got. */
+  /**
+   * Changes the value by the result of `change`, and returns it with its number. Nothing is written if `change` returns the same object
+   * that it got.
+   */
   change(change: (value: Value) => Value): Promise<VersionedValue<Value>>
 }

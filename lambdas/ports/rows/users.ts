@@ -4,22 +4,25 @@
  * Guarantees: the same as for Clients.
  */
 export type User = {
-  /** Login name, in lower case: `[a-z0-9._@+-]{1,128}`. */
+  /** Login name in lower case: `[a-z0-9._@+-]{1,128}`. */
   readonly name: string
-  /** Random id that never changes: `sub` of tokens. */
+  /** Random id that never changes. It is `sub` of the user's tokens. */
   readonly subject: string
-  /** `scrypt$N$r$p$salt$hash`; salt and hash are base64url. */
+  /** Hash of the password: `scrypt$N$r$p$salt$hash`, with salt and hash in base64url. */
   readonly password: string
   /**
-   * `Practitioner/1`, `Patient/1`: the resource that describes the user.
+   * Reference to the resource that describes the user, such as `Practitioner/1` or `Patient/1`.
    * http://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html#scopes-for-requesting-identity-data
    */
   readonly fhirUser?: string
   /** Tenants of the user; `*` stands for all. */
   readonly tenants: readonly string[]
-  /** Maximum scopes: no token of this user has others. */
+  /** Scopes that limit the tokens of the user: a client gets no scope that they do not cover. */
   readonly scopes: readonly string[]
-  /** Credential generation, with the same meaning as for a client. */
+  /**
+   * Credential generation: a random id that changes with each change that revokes everything issued before. Absent for users from before
+   * this field existed.
+   */
   readonly generation?: string
   /** Time of the last change, in milliseconds since 1970. */
   readonly changedAt: number

@@ -1,6 +1,8 @@
-/** Status of the index: custom search parameters, rebuilds, and versions that could not be indexed. */
+/** Status of the search index: custom parameters, rebuilds, and versions that could not be indexed. */
 
-/** `id`: id of the SearchParameter resource. `base`: one of its resource types. */
+/**
+ * Custom parameter for one of its resource types, `base`. `id`: id of the SearchParameter resource. `building`: searches cannot use it yet.
+ */
 export type CustomParameterStatus = {
   readonly id: string
   readonly base: string
@@ -9,22 +11,25 @@ export type CustomParameterStatus = {
 }
 
 /**
- * `done`, `total`: documents of the tenant. `total` is the number when the rebuild began, or −1 until they are counted. If all tenants are
- * rebuilt together, `total` is 100 and `done` a percentage. `isSearched`: false if searches of the type are answered 503 until the rebuild
- * is done.
+ * Progress of a rebuild of one type. `done`, `total`: documents of the tenant. `total` is the number when the rebuild began, or −1 until
+ * they are counted. If all tenants are rebuilt together, `total` is 100 and `done` a percentage. `isSearched`: false if searches of the
+ * type are answered 503 until the rebuild is done.
  */
 export type RebuildStatus = { readonly type: string; readonly done: number; readonly total: number; readonly isSearched?: boolean }
 
-/** A version, or a parameter of it, that extraction failed on. If the whole version failed, searches find it by its key only. */
+/**
+ * Version that extraction failed on, completely or for one parameter. If it failed completely, searches find the version only by its type
+ * and id.
+ */
 export type UnindexableVersionStatus = { readonly type: string; readonly id: string; readonly versionId: number; readonly reason: string }
 
-/** Returns the beginning of `reason` if a version lacks only the values of this parameter. */
+/** Returns the beginning of the `reason` of a version that lacks only the values of this parameter. */
 export const failurePrefixOf = (code: string): string => `parameter ${code}: `
 
 export type IndexStatus = {
   /**
-   * Acknowledged versions of the tenant that were not searchable when the call began. The count stops at some thousands. Absent if the
-   * deployment does not count them.
+   * Acknowledged versions of the tenant that were not searchable when the call began. Only the next 10,000 versions of all tenants are
+   * counted. Absent if the deployment does not count them.
    */
   readonly lag?: number
   readonly definitions: readonly CustomParameterStatus[]
@@ -34,8 +39,8 @@ export type IndexStatus = {
 
 export interface IndexProgress {
   /**
-   * Returns the status of one tenant, without data of others. It covers everything acknowledged before the call. If the index follows the
-   * store asynchronously, it covers the versions that the index has processed.
+   * Returns the status of one tenant, without data of others. If the index is only a little behind the store, the status covers everything
+   * acknowledged before the call. Otherwise it covers the versions that the index has processed.
    */
   status(tenant: string): Promise<IndexStatus>
 }

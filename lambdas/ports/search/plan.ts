@@ -1,27 +1,28 @@
 /**
- * The search plan: a FHIR search after all FHIR rules have been applied. Search indices receive only these shapes. Strings are compared by
- * code point; intervals are half-open; `low` and `high` of spans are milliseconds since 1970, ±Infinity where open.
+ * Search plan: a FHIR search after all FHIR rules have been applied. Search indexes receive only these shapes. Strings are compared by code
+ * point. Intervals include `low` and exclude `high`. In a `span` both are milliseconds since 1970, ±Infinity if the interval is open.
  */
 
 export type Predicate =
   | { readonly kind: 'all' | 'some'; readonly of: readonly Predicate[] }
   | { readonly kind: 'not'; readonly of: Predicate }
-  /** Some key of the field is one of these. */
+  /** At least one key of the field is in `oneOf`. */
   | { readonly kind: 'key'; readonly field: string; readonly oneOf: readonly string[] }
-  /** Some key of the field lies in [from, to). Without `to` the range has no upper end. */
+  /** At least one key of the field is ≥ `from` and < `to`. Without `to` the range has no upper end. */
   | { readonly kind: 'keyRange'; readonly field: string; readonly from: string; readonly to?: string }
-  /** Some key of the field contains `text`. */
+  /** At least one key of the field contains `text`. */
   | { readonly kind: 'contains'; readonly field: string; readonly text: string }
   /**
-   * Some interval of the field lies within [low, high), or intersects it. A number may be a point (low = high): both relations then mean
-   * low ≤ x < high.
+   * At least one interval of the field lies within [low, high), or intersects it, by `relation`. If an interval of a number is a point x,
+   * both relations mean low ≤ x < high.
    */
   | (RangeTest & { readonly field: string })
   | { readonly kind: 'near'; readonly field: string; readonly latitude: number; readonly longitude: number; readonly metres: number }
-  /** The parameter has a value. */
+  /** The search parameter `field` has a value. */
   | { readonly kind: 'present'; readonly field: string }
   /**
-   * One entry of the field has this key (absent: any) and all these labels, and each of its intervals passes the test at the same index.
+   * At least one entry of the field has this key (absent: any key) and all these labels, and its interval number i passes `ranges[i]`, for
+   * each i.
    */
   | {
       readonly kind: 'tuple'
@@ -32,10 +33,10 @@ export type Predicate =
     }
   | { readonly kind: 'compartment'; readonly oneOf: readonly string[] }
 
-/** `whole`: some label equals the text; otherwise some label begins with it. */
+/** Test of the labels of an entry. `whole`: a label equals the text; otherwise a label begins with it. */
 export type LabelTest = { readonly text: string; readonly whole: boolean }
 
-/** Test of an interval in a `span` or `number` field. An interval of a `number` may be a point. */
+/** Test of an interval in a `span` or `number` field. An interval of a `number` may be a point, with equal ends. */
 export type RangeTest = {
   readonly kind: 'span' | 'number'
   readonly relation: 'within' | 'intersects'
@@ -45,13 +46,15 @@ export type RangeTest = {
 
 export type SortKey = { readonly field: string; readonly descending: boolean }
 
-/** Position of a hit in the sorted results: its sort values, then its type and id. The next page continues after the last one. */
+/**
+ * Position of a hit in the sorted results: its sort values, then its type and id. The next page begins after the position of the last hit.
+ */
 export type HitPosition = { readonly values: readonly (string | number | null)[]; readonly type: string; readonly id: string }
 
-/** Resources that the caller may see, by type. A type without a rule is hidden. */
+/** Predicate for the resources that the caller may see, by type. All resources of a type without a predicate are hidden. */
 export type AccessRules = 'everything' | Readonly<Record<string, Predicate>>
 
-/** Selection of resources, without sorting and paging. */
+/** Resources that a search selects, without sorting and paging. */
 export type Matching = {
   readonly tenant: string
   readonly types: readonly string[]
@@ -60,10 +63,16 @@ export type Matching = {
   readonly access: AccessRules
 }
 
-/** Everything that one lookup in the index depends on. `field`: field of the groups, or of the values that it collects. */
+/**
+ * Everything that a lookup in the index depends on: the selection, its sort keys, and `field`, by which it groups or from which it collects
+ * values.
+ */
 export type SearchSubject = Matching & { readonly order?: readonly SortKey[]; readonly field?: string }
 
-/** Returns only the selection. The result type requires every part: a new one does not compile until it is copied here. */
+/**
+ * Returns the selection of a plan, without its other properties. The result type requires every property of Matching: a new one does not
+ * compile until it is copied here.
+ */
 export const matchingOf = ({
   tenant,
   types,
@@ -82,42 +91,45 @@ export function predicateOf({ where, access }: Pick<Matching, 'where' | 'access'
   return isAlwaysTrue(rule) ? where : and(where, rule)
 }
 
-/** Returns the access rules of the types, each once. */
+/** Returns the access rules of the types without duplicates, or none if the caller may see everything. */
 export const rulesOf = ({ types, access }: Pick<Matching, 'types' | 'access'>): readonly Predicate[] =>
   access === 'everything' ? [] : [...new Set(types.map((type) => ruleOf(access, type)))]
 
 export const ruleOf = (access: AccessRules, type: string): Predicate =>
   access === 'everything' ? ALWAYS_TRUE : (access[type] ?? ALWAYS_FALSE)
 
-/** `eventual`: the index answers from its current state, without waiting until it has caught up. */
+/** `eventual`: the index answers from its current state, without waiting until it has caught up with the store. */
 export type Freshness = { readonly eventual?: true }
 
 export type Plan = Matching &
   Freshness & {
-    /** Ties are sorted by type, then id; so is everything if the order is empty. Missing values come last, ascending and descending. */
+    /**
+     * Sort keys of the hits. Ties are sorted by type, then id, and so are all hits without sort keys. Missing values come last, whether
+     * ascending or descending.
+     */
     readonly order: readonly SortKey[]
     readonly limit: number
     readonly after?: HitPosition
     readonly skip?: number
-    /** `estimate`: exact up to 10,000, absent above. */
+    /** Whether the result has the number of matches. `estimate`: exact up to 10,000, absent above. `accurate`: always exact. */
     readonly total: 'none' | 'estimate' | 'accurate'
-    /** Whether the result also reports how current the index is (ports/search/heartbeat.ts). */
+    /** Whether the result also has the time of the heartbeat that the index holds (heartbeat.ts). */
     readonly pulse?: true
   }
 
-/** Position at the end of a page of groups: the first hit of its last group, and the key of that group. */
+/** Position at the end of a page of groups: the first hit of the last group, and the key of that group. */
 export type GroupPosition = { readonly position: HitPosition; readonly key: string }
 
-/** Maximum groups that a search counts. */
+/** Maximum groups that a search counts. More groups throw the fault `too-many-groups`. */
 export const MAX_GROUPS = 65_535
 
 export type GroupPlan = Matching &
   Freshness & {
-    /** Field in `IndexDocument.groups`. */
+    /** Field of `IndexDocument.groups` by which hits are grouped. */
     readonly field: string
-    /** Order of the hits in each group. Groups are sorted by their first hits, and groups with the same first hit by their keys. */
+    /** Sort keys of the hits in each group. Groups are sorted by their first hits, and groups with the same first hit by their keys. */
     readonly order: readonly SortKey[]
-    /** Maximum hits of each group, at least one. */
+    /** Maximum hits that are returned of each group, at least one. */
     readonly hits: number
     /** Maximum groups of the page. */
     readonly limit: number
@@ -132,11 +144,11 @@ export const isAlwaysFalse = (p: Predicate): boolean => p.kind === 'some' && p.o
 
 export const and = (...of: readonly Predicate[]): Predicate => (of.length === 1 ? of[0]! : { kind: 'all', of })
 export const or = (...of: readonly Predicate[]): Predicate => (of.length === 1 ? of[0]! : { kind: 'some', of })
-/** Returns the conditions that must all hold. */
+/** Returns the predicates whose conjunction is `p`, nested ones included. */
 export const conjunctsOf = (p: Predicate): readonly Predicate[] => (p.kind === 'all' ? p.of.flatMap(conjunctsOf) : [p])
 export const not = (of: Predicate): Predicate => ({ kind: 'not', of })
 
-/** Compares by code point, because indices compare UTF-8. */
+/** Compares texts by code point, as indexes do, which compare UTF-8 bytes. */
 export function compareText(a: string, b: string): number {
   const end = Math.min(a.length, b.length)
   for (let i = 0; i < end; i++) {
@@ -147,10 +159,10 @@ export function compareText(a: string, b: string): number {
   return a.length - b.length
 }
 
-/** Moves surrogates above all other code units: they encode the highest code points. */
+/** Returns a number by which UTF-16 code units sort as code points. Surrogates come last, because they encode the highest code points. */
 const codePointOrder = (unit: number): number => (unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit)
 
-/** Returns a negative number if `a` comes before `b`. */
+/** Compares positions in sorted results. Returns a negative number if `a` comes before `b`. */
 export function comparePositions(a: HitPosition, b: HitPosition, order: readonly SortKey[]): number {
   for (let i = 0; i < order.length; i++) {
     const compared = compareValues(a.values[i] ?? null, b.values[i] ?? null, order[i]!.descending)
@@ -159,7 +171,7 @@ export function comparePositions(a: HitPosition, b: HitPosition, order: readonly
   return compareText(a.type, b.type) || compareText(a.id, b.id)
 }
 
-/** Sorts missing values last, ascending and descending. */
+/** Compares sort values. Missing values come last, whether ascending or descending. */
 function compareValues(a: string | number | null, b: string | number | null, descending: boolean): number {
   if (a === null || b === null) return Number(a === null) - Number(b === null)
   const compared = typeof a === 'number' && typeof b === 'number' ? a - b : compareText(String(a), String(b))
@@ -168,7 +180,9 @@ function compareValues(a: string | number | null, b: string | number | null, des
 
 const EARTH = 6_371_008.8
 
-/** Returns the haversine distance on a sphere with the Earth's mean radius, in metres. */
+/**
+ * Returns the great-circle distance in metres, on a sphere with the Earth's mean radius. https://en.wikipedia.org/wiki/Haversine_formula
+ */
 export function metresBetween(
   a: readonly [latitude: number, longitude: number],
   b: readonly [latitude: number, longitude: number],

@@ -2,10 +2,10 @@
  * Finds resources by plan.
  *
  * Guarantees
- * - `apply` is idempotent and order-tolerant: replays and reorderings end at each resource's highest version.
- * - `find` returns live resources that match the plan's predicate (search/evaluate.ts defines its meaning), in the plan's order, at most
- *   `limit`, strictly after `after`. It never finds deleted resources or those of other tenants.
- * - `groups` is exact: every match is in the group of each of its keys, none in another, and sizes count them all.
+ * - `apply` may get versions repeatedly and in any order: the index ends with the highest version of each resource.
+ * - `find` returns at most `limit` resources that match the predicate of the plan, in the order of the plan, beginning after `after`. It
+ *   never finds deleted resources or those of other tenants. search/evaluate.ts defines the meaning of predicates.
+ * - `groups` is exact: every match is in the group of each of its keys and in no other, and sizes count all matches.
  * - Every later `find` sees the versions that `caughtUp` reported as visible.
  * - The index never interprets values: it compares keys by code point and numbers by value.
  */
@@ -13,37 +13,40 @@ import type { Freshness, GroupPlan, HitPosition, Matching, Plan, SearchSubject }
 
 export type SortValues = { readonly low: string | number; readonly high: string | number }
 
-/** Values that search/documents/extract.ts extracts from a version of a resource. The index can use them without any FHIR rule. */
+/**
+ * Values that search/documents/extract.ts extracts from a version of a resource, for an index that knows no FHIR rules. Records are by
+ * field name.
+ */
 export type IndexDocument = {
   readonly tenant: string
   readonly type: string
   readonly id: string
   readonly version: number
-  /** Milliseconds since 1970, UTC. */
+  /** Time of the version in milliseconds since 1970. */
   readonly lastUpdated: number
   readonly deleted: boolean
-  /** Values that are matched exactly, by prefix, by range or by containment; each at most 8,000 characters. */
+  /** Texts that are matched exactly, by prefix, by range or by containment; each has at most 8,000 characters. */
   readonly keys: Readonly<Record<string, readonly string[]>>
-  /** Half-open intervals, in milliseconds since 1970. */
+  /** Time intervals in milliseconds since 1970, including `low` and excluding `high`. */
   readonly spans: Readonly<Record<string, readonly (readonly [low: number, high: number])[]>>
   readonly numbers: Readonly<Record<string, readonly (readonly [low: number, high: number])[]>>
   readonly points: Readonly<Record<string, readonly (readonly [latitude: number, longitude: number])[]>>
-  /** Values that must match together, in the same entry. */
+  /** Entries of several values that must match together. */
   readonly tuples: Readonly<Record<string, readonly Tuple[]>>
-  /** Keys of the groups that the resource belongs to, by grouping: `code:code`, `code:system`. */
+  /** Keys of the groups that the resource belongs to, by grouping, such as `code:code` or `code:system`. */
   readonly groups: Readonly<Record<string, readonly string[]>>
-  /** Sort values by parameter code: ascending by low, descending by high. */
+  /** Sort values by parameter code: `low` for ascending order, `high` for descending. */
   readonly order: Readonly<Record<string, SortValues>>
-  /** Codes of the parameters that have a value. */
+  /** Codes of the search parameters that have a value. */
   readonly present: readonly string[]
   readonly compartments: readonly string[]
-  /** Number of the parameter registry that the extraction used. */
+  /** Number of the search parameter registry that the extraction used. */
   readonly registry: number
-  /** The resource, for indices that store it so that a search needs no second read. */
+  /** JSON of the resource, for indexes that store it so that a search needs no read from the store. */
   readonly body: Uint8Array
 }
 
-/** Intervals are half-open; those of numbers may be points. Labels contain no line break. */
+/** Entry of `tuples`. Its intervals include `low` and exclude `high`; those of numbers may be points. Labels contain no line break. */
 export type Tuple = {
   readonly key: string
   readonly labels: readonly string[]
@@ -55,49 +58,52 @@ export type Hit = {
   readonly id: string
   readonly version: number
   readonly position: HitPosition
-  /** Absent if the index does not store bodies: read the version from the store. */
+  /** JSON of the resource. Absent if the index does not store it: read the version from the store. */
   readonly body?: Uint8Array
 }
 
-/** `lag`: acknowledged versions that the search did not cover. Present only if the plan permits that and the number is known. */
+/**
+ * Part of every page. `more`: whether another page follows. `lag`: number of acknowledged versions that the search did not cover; only with
+ * `eventual`, and absent if it is unknown.
+ */
 type Page = { readonly more: boolean; readonly lag?: number }
 
 /**
- * `pulse`: milliseconds since 1970. The search covered everything acknowledged before it. Absent if the plan did not request it, or if it
- * is unknown.
+ * Page of hits. `pulse`: the search covered everything acknowledged before this time, in milliseconds since 1970. It is absent if the plan
+ * did not request it, or if it is unknown.
  */
 export type HitPage = Page & { readonly hits: readonly Hit[]; readonly total?: number; readonly pulse?: number }
 
-/** `size`: number of matches in the group. `hits`: the first of them. */
+/** Group of hits. `size`: number of matches in the group. `hits`: the first of them. */
 export type HitGroup = { readonly key: string; readonly size: number; readonly hits: readonly Hit[] }
 
-/** `total`: number of matches, whether they belong to a group or not. */
+/** Page of groups. `total`: number of matches, including those in no group. */
 export type GroupPage = Page & { readonly groups: readonly HitGroup[]; readonly total: number }
 
-/** Lookups in the index. */
+/** Lookups that an index offers. */
 export interface Searches {
   find(plan: Plan): Promise<HitPage>
-  /** Returns distinct keys of a field among the matches, in no particular order, at most `limit` of them. */
+  /** Returns distinct keys of a field that matches have, at most `limit`, in no particular order. */
   distinct(matching: Matching & Freshness, field: string, limit: number): Promise<readonly string[]>
-  /** Returns the queries that `find` would send to the engine, in readable form. */
+  /** Returns the queries that `find` would send to the search engine, in readable form. */
   explain(plan: Plan): Promise<readonly string[]>
-  /** Throws the fault `too-many-groups` if there are more than 65,535 groups. */
+  /** Returns a page of groups. Throws the fault `too-many-groups` if the search has more than `MAX_GROUPS` groups. */
   groups(plan: GroupPlan): Promise<GroupPage>
 }
 
 type SearchResult = HitPage | GroupPage | readonly string[]
 
-/** Hooks of a decorator. `before` and `after` do not apply to `explain`, because it looks nothing up. */
+/** Hooks that `decorateSearches` adds to lookups. `before` and `after` are not called for `explain`, because it looks nothing up. */
 export type SearchHooks = {
-  /** Changes the plan of every lookup, also of one that is only explained. */
+  /** Returns the plan to use instead of the given one, for every lookup and for `explain`. */
   readonly plan?: <Asked extends Freshness>(plan: Asked) => Asked
-  /** Runs before every lookup. If it throws, the lookup does not run. */
+  /** Runs before every lookup in the index. If it throws, the lookup does not run. */
   readonly before?: (subject: SearchSubject) => Promise<void>
-  /** Gets the result of every lookup, and returns the one for the caller. */
+  /** Receives the result of every lookup, and returns the result for the caller. */
   readonly after?: <Result extends SearchResult>(subject: SearchSubject, result: Result) => Promise<Result>
 }
 
-/** Wraps every lookup, so that no decorator can forget one. */
+/** Adds hooks to all lookups, so that no decorator can omit one. */
 export function decorateSearches(searches: Searches, { plan = (asked) => asked, before, after }: SearchHooks): Searches {
   const lookUp = async <Result extends SearchResult>(subject: SearchSubject, look: () => Promise<Result>): Promise<Result> => {
     await before?.(subject)
@@ -127,19 +133,20 @@ export interface DocumentSink {
 
 export interface IndexVisibility {
   /**
-   * Waits until everything acknowledged before the call, or up to `tokens`, is visible. Returns false if it is not visible after `patience`
-   * milliseconds. An index with its own time limit throws the fault `index-behind` or `too-costly` instead. `tenant`: the index may skip
-   * waiting for other tenants.
+   * Waits until the versions that `tokens` identify are visible to searches. Without tokens, an index that knows which versions were
+   * acknowledged waits for all of them. Returns false if that takes longer than `patience` milliseconds. An index with its own time limit
+   * throws the fault `index-behind` or `too-costly` instead. `tenant`: the index may ignore versions of other tenants.
    */
   caughtUp(tokens: readonly string[], patience: number, tenant?: string): Promise<boolean>
 }
 
 export interface OutdatedParameters {
-  /** Returns the codes of the subject's parameters by which documents of another release may not be found. */
+  /** Returns the codes of search parameters that the subject uses and that documents of another release may lack. */
   outdated(subject: SearchSubject): Promise<readonly string[]>
 }
 
 /**
- * Index of an adapter. It has no OutdatedParameters, because their meaning is a rule of FHIR. Consumers take the part that they use.
+ * Everything that an index adapter implements. OutdatedParameters is not part of it, because only FHIR rules determine outdated parameters.
+ * Consumers require only the interfaces that they use.
  */
 export interface SearchIndex extends Searches, DocumentSink, IndexVisibility {}

@@ -1,17 +1,21 @@
 /**
- * Fetches a small document of another server: keys of issuers and of clients.
+ * Fetches a small document of another server: the keys of an issuer or a client.
  *
  * Guarantees
- * - Only https, no redirect, and only public addresses. Hosts in private networks are reached only if the operator has configured them.
- * - Ends within two seconds. A document longer than 256 kB is not read to its end.
- * - Throws NotFetched if there is no response with status 200.
+ * - Accepts only https URLs and follows no redirect. Connects only to public addresses, and to hosts in private networks that the operator
+ *   has configured.
+ * - Ends within two seconds. Stops reading a document at 256 KiB.
+ * - Throws NotFetched if there is no response with status 200, or if a limit is exceeded.
  */
 export type FetchDocument = (url: string) => Promise<FetchedDocument>
 
-/** Reason why a document is not available. The message describes the host and its response, and contains nothing of a request. */
+/**
+ * Reason why a document cannot be fetched. The message describes the host and its response. It contains no content of the request that
+ * needs the document.
+ */
 export class NotFetched extends Error {
   override readonly name = 'NotFetched'
 }
 
-/** `maxAge`: milliseconds for which its owner allows caching; absent: not specified. */
+/** Fetched document. `maxAge`: milliseconds for which the other server allows caching; absent: not specified. */
 export type FetchedDocument = { readonly bytes: Uint8Array; readonly maxAge?: number }

@@ -1,7 +1,7 @@
-/** Configured hosts in private networks that the server may connect to. */
+/** Setting for hosts in private networks that the server may connect to. */
 import { isIP } from 'node:net'
 
-/** Parses names and networks, separated by commas. Returns undefined if an entry is neither. */
+/** Parses host names and networks that are separated by commas. Returns undefined if an entry is neither. */
 export function hostsOf(text: string): readonly string[] | undefined {
   const hosts = text
     .split(',')
@@ -12,7 +12,7 @@ export function hostsOf(text: string): readonly string[] | undefined {
 
 type Network = { readonly address: string; readonly length: number }
 
-/** Parses a network. An address alone is a network of one. Returns undefined if the text is no network. */
+/** Parses a network such as `10.0.0.0/8`. A single address is a network with one host. Returns undefined if the text is neither. */
 export function networkOf(text: string): Network | undefined {
   const [address = '', length, ...rest] = text.split('/')
   const version = isIP(address)
@@ -21,5 +21,5 @@ export function networkOf(text: string): Network | undefined {
   return { address, length: length === undefined ? longest : Number(length) }
 }
 
-/** Whether the text is a host name. A name that ends with a numeric part is an address in another notation. */
+/** Whether the text is a host name. A text whose last part is a number is not: resolvers take it for an IP address in another notation. */
 const isName = (text: string): boolean => /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/.test(text) && !/(?:^|\.)\d+$/.test(text) && text.length <= 253

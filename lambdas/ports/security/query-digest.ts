@@ -1,7 +1,7 @@
 /**
- * Digests of queries for audit records. A reader without the key cannot find the query by guessing.
+ * Digests of queries for audit records, computed with a secret key. Without the key a reader cannot find the query by trying likely ones.
  *
- * Guarantees: equal texts have equal digests, for as long as the server keeps its key. A digest has 22 characters of `[A-Za-z0-9_-]`.
+ * Guarantees: equal texts have equal digests while the server keeps its key. A digest has 22 characters of `[A-Za-z0-9_-]`.
  */
 export interface QueryDigest {
   digest(query: string): string

@@ -1,12 +1,13 @@
 /**
- * Makes a text that a client holds for the server secret and unforgeable: cursors, index tokens.
+ * Encrypts and authenticates texts that clients store for the server, such as cursors and index tokens. Clients can neither read nor forge
+ * them.
  *
  * Guarantees: `open(seal(text, at))` returns the text and `at`. For a changed text, or one that another server sealed, `open` returns
- * undefined. A sealed text has only characters of `[A-Za-z0-9_-]`. `isFormer`: it was sealed before the store was returned to an earlier
- * time.
+ * undefined. A sealed text has only characters of `[A-Za-z0-9_-]`. `isFormer`: the text was sealed before the store was restored to an
+ * earlier time.
  */
 export interface Seal {
-  /** `at`: milliseconds since 1970; `open` returns it. */
+  /** Returns the sealed text. `at`: milliseconds since 1970, which `open` returns. */
   seal(text: string, at: number): string
   open(sealed: string): { readonly text: string; readonly at: number; readonly isFormer?: boolean } | undefined
 }

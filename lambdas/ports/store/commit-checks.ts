@@ -1,4 +1,4 @@
-/** Check that throws the RangeError which `ResourceWriter.commit` promises. */
+/** Checks the arguments of a commit. Throws the RangeError that `ResourceWriter.commit` promises. */
 import type { UniquenessGuard, Write } from './resource-store.ts'
 
 export function checkCommit(writes: readonly Write[], guards: readonly UniquenessGuard[]): void {

@@ -1,10 +1,10 @@
-/** Highest version of each resource in a batch: indices ignore the others. */
+/** Reduces a batch to the highest version of each resource: indexes ignore the lower ones. */
 
 type Key = { readonly tenant: string; readonly type: string; readonly id: string }
 
 /** Returns the item with the highest version of each resource, in the order in which the resources first occur. */
 export function newestVersionsOf<T extends Key>(items: readonly T[], versionOf: (item: T) => number): readonly T[] {
-  // Fast path: the ids nearly always differ, and then no names are needed.
+  // Fast path: nearly always all ids of a batch differ, so no resource occurs twice.
   if (new Set(items.map(({ id }) => id)).size === items.length) return items
   const newest = new Map<string, T>()
   for (const item of items) {
@@ -15,5 +15,5 @@ export function newestVersionsOf<T extends Key>(items: readonly T[], versionOf: 
   return [...newest.values()]
 }
 
-/** Returns a unique name: neither a type nor an id contains a space. */
+/** Returns a text that identifies the resource. It is unambiguous, because tenants, types and ids contain no space. */
 export const nameOf = ({ tenant, type, id }: Key): string => `${tenant} ${type} ${id}`

@@ -1,13 +1,13 @@
 /**
- * Versions of resources. The store knows keys, version numbers, instants and opaque bytes. The layers above decide the meaning of "gone",
- * "If-Match" and "conditional".
+ * Versions of resources. The store knows only keys, version numbers, times and bytes. The layers above implement HTTP semantics such as
+ * 410, If-Match and conditional interactions.
  *
  * Guarantees
- * - Version numbers of a resource are 1, 2, 3 … without gaps, across deletions too. A deletion is a version without a body.
- * - `commit` is all or nothing for 1 to 5,000 writes, durable when it resolves, and linearizable: of racing commits that expect the same
- *   current version one wins, the others get the conflict. A crash leaves all of a commit or none.
- * - A reader sees a commit that resolved before the read began, and never a part of one.
- * - Bodies have 0 bytes to 20 MB and are returned byte for byte, or the call throws the fault `store-damaged`. Tenants never see each
+ * - Version numbers of a resource are 1, 2, 3 … without gaps, also after deletions. A deletion is a version without a body.
+ * - `commit` stores all of 1 to 5,000 writes or none, even after a crash, and is durable when it resolves. Of concurrent commits that
+ *   expect the same current version one succeeds, and the others get the conflict.
+ * - A reader sees all of a commit that resolved before the read began, and never a part of one.
+ * - Bodies have 0 bytes to 20 MB. They are returned byte for byte, or the call throws the fault `store-damaged`. Tenants never see each
  *   other's versions.
  */
 import type { MachineFault } from '../faults.ts'
@@ -15,34 +15,35 @@ import type { MachineFault } from '../faults.ts'
 export type ResourceKey = { readonly tenant: string; readonly type: string; readonly id: string }
 export type VersionKey = ResourceKey & { readonly versionId: number }
 
-/** Write kinds that produce a version with a body. Stores persist the index in this list, so append only. */
+/** Write kinds that produce a version with a body. Stores persist positions in this list: only append to it. */
 export const WRITE_KINDS = ['create', 'update-as-create', 'update', 'patch'] as const
 export type WriteKind = (typeof WRITE_KINDS)[number]
 
 export type ResourceVersion = VersionKey & {
-  /** Milliseconds since 1970, UTC; rises strictly from version to version of a resource. */
+  /** Time of the version in milliseconds since 1970. Each version of a resource has a later time than the previous one. */
   readonly lastUpdated: number
   readonly deleted: boolean
-  /** Absent for deletions, and for versions written before it was stored. */
+  /** Write kind of the version. Absent for deletions, and for versions from before this field existed. */
   readonly made?: WriteKind
-  /** `Patient/1` …: the compartments of the resource. A deletion carries those of the previous version. */
+  /** Compartments of the resource, as `Patient/1`. A deletion has those of the previous version. */
   readonly compartments: readonly string[]
-  /** The resource as it is served, with id and meta. Empty for a deletion. */
+  /** JSON of the resource as it is served, with id and meta. Empty for a deletion. */
   readonly body: Uint8Array
 }
 
-/** A version that cannot be read as it was written. `deleted`: false if that is unknown. */
+/** Version that cannot be read as it was written. `deleted`: also false if it is unknown whether it is a deletion. */
 export type DamagedVersion = VersionKey & { readonly deleted: boolean; readonly damage: MachineFault }
 
-/** Next version of a resource: its versionId is `expected + 1`. */
+/** Write of the next version of a resource, whose versionId is `expected + 1`. */
 export type Write = Omit<ResourceVersion, 'versionId'> & {
-  /** versionId of the current version, 0 if there is none. */
+  /** versionId of the current version, 0 if there is none. Otherwise the commit is a conflict. */
   readonly expected: number
 }
 
 /**
- * Uniqueness guard: serialises commits with the same criteria. A commit binds a guard to `holder` if it is free, or held by `holder` or
- * `replaces`. If any other resource holds it, the result is `guarded`. Guards may be forgotten an hour after they were bound.
+ * Uniqueness guard: prevents that two commits with the same criteria both create a resource. A commit binds `guard` to `holder` if it is
+ * free, or held by `holder` or `replaces`. If any other resource holds it, the result is `guarded`. A store may forget a guard an hour
+ * after it was bound.
  */
 export type UniquenessGuard = {
   readonly tenant: string
@@ -53,14 +54,16 @@ export type UniquenessGuard = {
 
 export type CommitResult =
   | { readonly kind: 'committed' }
-  /** `writes[index]` expected another current version. */
+  /** `writes[index]` expects a version that is not the current one. Nothing was written. */
   | { readonly kind: 'conflict'; readonly index: number }
-  /** `guards[index]` is held by `holder`. */
+  /** `guards[index]` is held by `holder`. Nothing was written. */
   | { readonly kind: 'guarded'; readonly index: number; readonly holder: ResourceKey }
-  /** The stamp of a write is not later than an instant that is settled (settled-versions.ts): stamp it with the current time. */
+  /**
+   * The stamp of a write is at or before a settled instant (settled-versions.ts). Nothing was written: commit again with the current time.
+   */
   | { readonly kind: 'late' }
 
-/** One resource, one type, or everything of a tenant. */
+/** Versions that a history covers: those of one resource, of one type, or of a whole tenant. */
 export type HistoryScope =
   | { readonly tenant: string; readonly type?: undefined; readonly id?: undefined }
   | { readonly tenant: string; readonly type: string; readonly id?: undefined }
@@ -71,49 +74,49 @@ export type HistoryWindow = {
   readonly since?: number
   /** Only versions with lastUpdated < before. */
   readonly before?: number
-  /** Leaves out versions that were superseded at or before this instant. */
+  /** Omits versions that were superseded at or before this time. */
   readonly currentAt?: number
-  /** Does not read the content of versions: compartments and bodies are empty, `made` is absent, and damaged content causes no error. */
+  /** Omits the content of versions: compartments and bodies are empty and `made` is absent. Damaged content then causes no error. */
   readonly placesOnly?: boolean
 }
 
 /**
- * Position of a version in the order of a history: descending by lastUpdated, then ascending by type and id (code units), then descending
- * by versionId.
+ * Position of a version in a history. Histories are sorted by lastUpdated descending, then type and id ascending (code units), then
+ * versionId descending.
  */
 export type HistoryPosition = { readonly lastUpdated: number; readonly type: string; readonly id: string; readonly versionId: number }
 
 /**
- * `more`: true only for a page that has versions. `until`, for a window with `since`: versions stamped at or after it may be missing from
- * the history for now. All earlier ones are shown. Absent: the history is complete to the end of the window.
+ * Page of a history. `more`: whether another page follows; false for a page without versions. `until`: only for a window with `since`. All
+ * versions stamped before it are shown, and later ones may still be missing. Absent: the history is complete to the end of the window.
  */
 export type HistoryPage = { readonly versions: readonly ResourceVersion[]; readonly more: boolean; readonly until?: number }
 
 export type ScanRequest = {
   readonly tenant: string
   readonly type: string
-  /** Selects each resource's version with the highest lastUpdated ≤ asOf. */
+  /** Selects of each resource the version with the highest lastUpdated ≤ asOf: its state at that time. */
   readonly asOf: number
-  /** Only versions with lastUpdated > since. */
+  /** Then selects only versions with lastUpdated > since. */
   readonly since?: number
-  /** Only versions with lastUpdated ≤ until. */
+  /** Then selects only versions with lastUpdated ≤ until. */
   readonly until?: number
-  /** Also selects resources that were deleted then: the version is the deletion. */
+  /** Whether deletions are selected too, for resources that were deleted at `asOf`. */
   readonly deletions?: boolean
   /**
-   * Reports damaged versions with their page; otherwise the scan throws the fault `store-damaged`. It throws `store-damaged` in any case if
-   * it cannot identify the damaged versions.
+   * Whether pages report damaged versions. Otherwise the scan throws the fault `store-damaged`. It throws `store-damaged` in any case if it
+   * cannot identify the damaged versions.
    */
   readonly tellsDamaged?: boolean
-  /** Cursor of a page of the same scan: continues after that page. */
+  /** Cursor of a page of the same scan. The scan continues after that page. */
   readonly cursor?: string
   /** Maximum versions of a page. */
   readonly limit: number
 }
 
 /**
- * A page may be empty, for example among deletions. `damaged`: reported damaged versions. `cursor`: continues after this page; absent on
- * the last page.
+ * Page of a scan. It may be empty, for example among deletions. `damaged`: damaged versions, if `tellsDamaged`. `cursor`: position after
+ * this page; absent on the last page.
  */
 export type ScanPage = {
   readonly versions: readonly ResourceVersion[]
@@ -122,36 +125,35 @@ export type ScanPage = {
 }
 
 /**
- * `entries`: approximate number of history entries that a scan reads. `cuts`: rising instants. Two consecutive ones, as `since` and
- * `until`, enclose about the requested number of entries.
+ * Size of a scan. `entries`: approximate number of history entries that it reads. `cuts`: ascending times. Two consecutive ones, as `since`
+ * and `until`, select a part with about the requested number of entries.
  */
 export type ScanExtent = { readonly entries: number; readonly cuts: readonly number[] }
 
 export interface ResourceReader {
   /**
-   * Returns the current versions in the order of the keys: undefined for a resource that never existed, a version with `deleted: true` for
-   * a deleted one. `room`: maximum bytes of bodies. The result ends early, after the body that uses them up, so that a page never holds all
-   * bodies of its keys.
+   * Returns the current versions in the order of the keys. A resource that never existed is undefined, and a deleted one is a version with
+   * `deleted: true`. `room`: bytes of bodies after which the result ends early, with the body that reaches them. It limits memory.
    */
   current(keys: readonly ResourceKey[], room?: number): Promise<readonly (ResourceVersion | undefined)[]>
   /**
-   * Like `current`, for callers that write afterwards: a damaged version is returned with the facts that are known. Throws the fault
-   * `store-damaged` only if its version number is unknown.
+   * Returns the current versions as `current` does, for callers that write afterwards. A damaged version is returned with the facts that
+   * are known. Throws the fault `store-damaged` only if its version number is unknown.
    */
   heads(keys: readonly ResourceKey[], room?: number): Promise<readonly (ResourceVersion | DamagedVersion | undefined)[]>
-  /** Returns these versions, in the order of the keys. `room`: as for `current`. */
+  /** Returns these versions in the order of the keys, undefined for one that does not exist. `room`: as for `current`. */
   versions(keys: readonly VersionKey[], room?: number): Promise<readonly (ResourceVersion | undefined)[]>
   /**
-   * Returns at most `limit` versions strictly after `after`, in the order of HistoryPosition. Throws the fault `writes-hidden` for a window
+   * Returns at most `limit` versions that come after `after` in the order of HistoryPosition. Throws the fault `writes-hidden` for a window
    * with `since` if versions may be missing from it.
    */
   history(scope: HistoryScope, window: HistoryWindow, after: HistoryPosition | undefined, limit: number): Promise<HistoryPage>
   /**
-   * Yields the versions that were current at an instant, each resource at most once over all pages, in no particular order. Parts of one
-   * scan that are cut by `since` and `until` are disjoint. Together they read each history entry once.
+   * Yields the versions that were current at `asOf`, each resource at most once over all pages, in no particular order. `since` and `until`
+   * can cut a scan into parts. The parts are disjoint, and together they read each history entry once.
    */
   scan(request: ScanRequest): AsyncIterable<ScanPage>
-  /** Divides a scan into parts of about `every` history entries. */
+  /** Returns the times at which to cut a scan into parts of about `every` history entries. */
   extent(request: Omit<ScanRequest, 'cursor' | 'limit'>, every: number): Promise<ScanExtent>
 }
 
