@@ -1,9 +1,10 @@
 /**
- * Clinical date of each type that belongs to patients: when its content happened. https://hl7.org/fhir/R4/patient-operation-everything.html
+ * Clinical dates of the types in a patient's record. The `start` and `end` of Patient/$everything select by them.
+ * https://hl7.org/fhir/R4/patient-operation-everything.html
  */
 import { ALWAYS_TRUE, not, or, type Predicate } from '../ports/search/plan.ts'
 
-/** Search parameter of the clinical date, by type. A type that is missing here has none: a recording date is no clinical date. */
+/** Search parameter of the clinical date, by type. Types without an entry have no clinical date, so no time window excludes them. */
 export const CLINICAL_DATES: Readonly<Record<string, string>> = {
   Account: 'period',
   AdverseEvent: 'date',
@@ -60,12 +61,12 @@ export const CLINICAL_DATES: Readonly<Record<string, string>> = {
   VisionPrescription: 'datewritten',
 }
 
-/** Milliseconds since 1970, from `low` up to but not including `high`. A missing bound is open. */
+/** Time window in milliseconds since 1970: includes `low`, excludes `high`. A missing bound is open. */
 export type TimeWindow = { readonly low?: number; readonly high?: number }
 
 /**
- * Returns the predicate for resources whose clinical date overlaps the window, and for those without a date.
- * A resource has at most one interval, so it is enough to exclude the intervals outside.
+ * Returns the predicate for resources whose clinical date overlaps the window, and for those without an indexed date. A resource has at
+ * most one interval, so the predicate only excludes intervals that lie outside.
  */
 export function clinicalDatePredicate(type: string, { low, high }: TimeWindow): Predicate {
   const field = CLINICAL_DATES[type]

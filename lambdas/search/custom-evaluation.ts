@@ -1,6 +1,6 @@
 /**
- * Evaluates the expressions of custom parameters, which may be slow or fail on a resource. Such a resource gets no values of that
- * parameter. Nothing else is affected.
+ * Evaluates the expressions of custom parameters within the evaluation budget of their tenant. If an evaluation fails or is stopped, the
+ * resource gets no values of that parameter. Its other parameters are still extracted.
  */
 import type { Branch } from '../fhir/path/branch.ts'
 import { mayTakeLong } from '../fhir/path/costly-functions.ts'
@@ -13,18 +13,21 @@ import type { CustomMapping } from './custom-mapping.ts'
 import { type EvaluationBudget, type EvaluationCost, PerExpressionBudget } from './evaluation-budget.ts'
 import { type EvaluationInput, InterpretedExpression } from './interpreted-values.ts'
 
-/** Receives the errors of evaluations. `code`: code of the parameter that failed. */
+/** Receives the error of each failed evaluation. `code`: code of the custom parameter. */
 export type OnFailure = (code: string, error: unknown) => void
 
 export type CustomEvaluation = {
   readonly values: (input: EvaluationInput, onFailure?: OnFailure) => readonly TypedValue[]
-  /** Evaluates many inputs together, where single evaluations are slow or impossible. Returns a promise if it is asynchronous. */
+  /**
+   * Evaluates many inputs in advance, so that `values` finds the results. Present if the expression may be slow or is interpreted. Returns
+   * a promise if it is asynchronous.
+   */
   readonly ahead?: (inputs: readonly EvaluationInput[], expressions: ExpressionRunner) => Promise<void> | void
 }
 
 /**
- * Creates the evaluation of a parameter. `expression`: compiled branches, or an interpreted expression, which has values only after
- * `ahead`.
+ * Creates the evaluation of an expression. `code`: code of its parameter. `expression`: compiled branches, or an interpreted expression. An
+ * interpreted expression has values only after `ahead`.
  */
 export function customEvaluation(
   code: string,
@@ -58,7 +61,7 @@ const reportFailures =
 
 const SLOW = new WeakMap<CustomMapping, boolean>()
 
-/** Whether a part of the parameter is evaluated under a time limit or in another process. */
+/** Whether an expression of the parameter may be slow or is interpreted, so that the evaluation budget of the tenant limits it. */
 export function usesEvaluationBudget(mapping: CustomMapping): boolean {
   const { interpreted, values, components = [] } = mapping
   const isSlow = SLOW.get(mapping) ?? (interpreted === true || mayTakeLong([values, components.map((each) => each.values)]))
@@ -66,13 +69,16 @@ export function usesEvaluationBudget(mapping: CustomMapping): boolean {
   return isSlow
 }
 
-/** Whether one of these parameters is interpreted. It has no values unless it is evaluated ahead. */
+/** Whether one of these parameters is interpreted. Such a parameter has no values unless `evaluateAhead` runs before the extraction. */
 export const hasInterpretedMappings = (custom: readonly CustomMapping[] = []): boolean =>
   custom.some(({ interpreted }) => interpreted === true)
 
-/** Maximum processor time of one evaluation in this thread, in milliseconds. Other work of the thread waits meanwhile. */
+/**
+ * Maximum processor time of one evaluation in this thread, in milliseconds. A longer one is stopped, because all other work of the thread
+ * waits.
+ */
 const MAX_EVALUATION_MS = 90
-/** Limits of a piece. `ms`: milliseconds after which no evaluation starts, so that other work can run. `count`: maximum evaluations. */
+/** Limits of the evaluations between two yields. `ms`: processor time after which no evaluation starts. `count`: maximum evaluations. */
 const PIECE = { ms: 10, count: 64 }
 
 class BudgetedEvaluation {
@@ -93,7 +99,7 @@ class BudgetedEvaluation {
     return outcome.result
   }
 
-  /** Evaluates in pieces and yields to other work between them. */
+  /** Evaluates the inputs that start at an element, and caches the outcomes for `values`. Yields to other work between pieces. */
   async ahead(inputs: readonly EvaluationInput[]): Promise<void> {
     const elements = inputs.filter((input) => isElement(focusOf(input)))
     for (let first = 0; first < elements.length; ) {
@@ -104,7 +110,10 @@ class BudgetedEvaluation {
     }
   }
 
-  /** Returns the outcomes of the places that start in this piece, at least the first. If none may start, all are TookTooLong. */
+  /**
+   * Returns the outcomes of the first inputs, up to those that no longer start in this piece. If the budget allows no evaluation, all
+   * inputs fail with TookTooLong.
+   */
   #outcomes(inputs: readonly EvaluationInput[]): readonly TimedOutcome<readonly TypedValue[]>[] {
     const limits = this.#share.nextLimits()
     if (limits === undefined) {

@@ -1,4 +1,7 @@
-/** Executable meaning of a search plan. Tests compare each index with it, and the server applies it to single resources. */
+/**
+ * Reference evaluation of search plans on single index documents. Tests compare each index with it, and the server uses it where it needs
+ * no index.
+ */
 import { compareText, type HitPosition, metresBetween, type Predicate, type RangeTest, type SortKey } from '../ports/search/plan.ts'
 import type { IndexDocument, Tuple } from '../ports/search/search-index.ts'
 
@@ -33,11 +36,14 @@ export function matchesPredicate(where: Predicate, document: IndexDocument): boo
   }
 }
 
-/** Maximum length of a list that is scanned. Longer lists become sets. */
+/** Maximum length of a list that `isAmong` scans. Longer lists are converted to sets. */
 const FEW = 16
 const SETS = new WeakMap<readonly string[], ReadonlySet<string>>()
 
-/** Whether the list contains the text. A chain may lead to a million keys, which are compared with as many documents. */
+/**
+ * Whether the list contains the text. Caches long lists as sets: the chains of an export may lead to a million keys, each compared with as
+ * many documents.
+ */
 function isAmong(texts: readonly string[], text: string): boolean {
   if (texts.length <= FEW) return texts.includes(text)
   const set = SETS.get(texts) ?? new Set(texts)
@@ -57,10 +63,13 @@ function passes({ kind, relation, low, high }: RangeTest, [from, to]: readonly [
   return relation === 'within' ? from >= low && below(to, high) : below(from, high) && to >= low
 }
 
-/** Whether the value is below `high`. Intervals are half-open, but one that is open to infinity includes infinity. */
+/** Whether the value is below `high`. Intervals exclude their upper end, except that an open interval includes infinity. */
 const below = (value: number, high: number): boolean => value < high || high === Number.POSITIVE_INFINITY
 
-/** Returns the sort values of a document. Its type and id order it among documents with equal values. */
+/**
+ * Returns the position of a document in the sorted results: its sort values (null if missing), then type and id to order documents with
+ * equal values.
+ */
 export const sortPositionOf = ({ type, id, order }: IndexDocument, keys: readonly SortKey[]): HitPosition => ({
   values: keys.map(({ field, descending }) => order[field]?.[descending ? 'high' : 'low'] ?? null),
   type,

@@ -1,39 +1,38 @@
 /**
- * Limits the total processor time that slow expressions take in a process. A few slow evaluations are affordable, hundreds are not. Fast
- * evaluations earn time back, and skipped ones do so more slowly. So the budget refills without a clock.
+ * Limits the total processor time that slow expressions take in a thread. A few slow evaluations are affordable, hundreds are not. Fast
+ * evaluations earn time back, and skipped ones earn less. So the budget refills without a clock.
  *
- * Each tenant has a budget, and all budgets draw on one shared budget of twice the size. A tenant may not take more from it than it leaves
- * there. So a single tenant never reaches the end of the shared budget. The next tenant gets at least half a budget. All tenants together
- * never exceed the shared budget.
+ * Each tenant has a budget, and all tenants draw on one shared budget of twice that size. A tenant stops when it has taken as much as it
+ * leaves in the shared budget. So the first tenant can use its whole budget, the next one at least half, and a third at least a quarter.
  */
 
 /**
- * Limits in milliseconds of processor time. `each`: one evaluation. `all`: all evaluations that start now. `overruns`: evaluations of one
- * expression that may be stopped. After that the expression is abandoned.
+ * Limits in milliseconds of processor time. `each`: one evaluation, which is stopped at this limit. `all`: all evaluations of one call.
+ * `overruns`: stopped evaluations of an expression after which no further evaluation of it starts.
  */
 export type EvaluationLimits = { readonly each: number; readonly all: number; readonly overruns: number }
 
-/** `ms`: processor time of an evaluation in milliseconds, 0 if it did not start. */
+/** Cost of one evaluation. `ms`: its processor time in milliseconds, 0 if it did not start. `isTooCostly`: whether it exceeded a limit. */
 export type EvaluationCost = { readonly ms: number; readonly isTooCostly: boolean }
 
-/** Maximum processor time of one evaluation, in milliseconds. No expression on one resource is worth more. */
+/** Maximum processor time of one evaluation, in milliseconds. A longer one is stopped. */
 const LONGEST = 250
-/** The same maximum if little of the budget is left, in milliseconds. */
+/** Maximum processor time of one evaluation in milliseconds once only the reserve of the budget is left. */
 const SHORTEST = 10
-/** Budget for evaluations up to `LONGEST`, in milliseconds: 20 that are stopped. */
+/** Milliseconds of a tenant's budget for evaluations up to `LONGEST`: enough for 20 that are stopped. */
 const FULL = 20 * LONGEST
-/** Budget that remains after `FULL` is used up, in milliseconds: 500 evaluations that are stopped at `SHORTEST`. */
+/** Milliseconds of a tenant's budget that remain after `FULL` is used up: enough for 500 evaluations that are stopped at `SHORTEST`. */
 const RESERVE = 500 * SHORTEST
-/** Size of the shared budget, in budgets of a tenant. */
+/** Size of the shared budget, as a multiple of one tenant's budget. */
 const SHARED_FACTOR = 2
-/** Maximum milliseconds of an evaluation that is free of charge. */
+/** Maximum milliseconds of a cheap evaluation. It costs nothing and earns `EARNED`. */
 const CHEAP = 25
-/** Milliseconds that a cheap evaluation earns back. 8,000 of them make up for one that was stopped. */
+/** Milliseconds that a cheap evaluation adds to the budget. 8,000 of them make up for one evaluation that was stopped at `LONGEST`. */
 const EARNED = 1 / 32
-/** Milliseconds that a skipped evaluation earns back while the budget is used up. */
+/** Milliseconds that a skipped evaluation adds to a budget that is used up. */
 const PASSED = 1 / 64
 
-/** Milliseconds that all tenants of a process share. */
+/** Milliseconds of processor time that all tenants of a thread share. */
 export class SharedBudget {
   readonly #full: number
   #left: number
@@ -63,8 +62,8 @@ export class EvaluationBudget {
   #own: number
 
   /**
-   * `full`: milliseconds for evaluations of full length. `reserve`: milliseconds for short ones after that. `shared`: shared budget, or a
-   * new one.
+   * `full`: milliseconds for evaluations up to `LONGEST`. `reserve`: milliseconds that remain for short evaluations. `shared`: budget of
+   * all tenants. Default: a new one.
    */
   constructor(full = FULL, reserve = RESERVE, shared = new SharedBudget(SHARED_FACTOR * (full + reserve))) {
     this.#reserve = reserve
@@ -89,7 +88,7 @@ export class EvaluationBudget {
     else this.#give(EARNED)
   }
 
-  /** Records skipped evaluations. They refill an empty budget up to one short evaluation. */
+  /** Adds milliseconds for skipped evaluations to a budget that is used up, until one short evaluation is possible. */
   pass(count: number): void {
     if (this.#left < SHORTEST) this.#give(Math.min(SHORTEST - this.#left, count * PASSED))
   }
@@ -105,7 +104,7 @@ export class EvaluationBudget {
   }
 }
 
-/** Share of one expression in a budget. */
+/** View of one expression on the budget of its tenant. It also counts the overruns of the expression. */
 export class PerExpressionBudget {
   readonly #budget: EvaluationBudget
   #overruns = 0
@@ -114,14 +113,14 @@ export class PerExpressionBudget {
     this.#budget = budget
   }
 
-  /** Returns undefined if no evaluation may start: the budget is used up or the expression had too many overruns. */
+  /** Returns the limits of the next evaluations. Returns undefined if the budget is used up or the expression had too many overruns. */
   nextLimits(): EvaluationLimits | undefined {
     const limits = this.#budget.nextLimits()
     const overruns = (limits?.overruns ?? 0) - this.#overruns
     return limits === undefined || overruns <= 0 ? undefined : { ...limits, overruns }
   }
 
-  /** Charges the evaluations that started and returns their number. All of them precede the first that did not start. */
+  /** Charges the evaluations before the first one that did not start. Returns their number. */
   settle(outcomes: readonly EvaluationCost[]): number {
     const notStarted = outcomes.findIndex(({ ms, isTooCostly }) => isTooCostly && ms === 0)
     const started = notStarted < 0 ? outcomes : outcomes.slice(0, notStarted)
@@ -140,7 +139,7 @@ export class PerExpressionBudget {
 const SHARED = new SharedBudget()
 const TENANT_BUDGETS = new Map<string, EvaluationBudget>()
 
-/** Returns the budget of all expressions of a tenant in this process. */
+/** Returns the budget that all expressions of a tenant share in this thread. */
 export function evaluationBudgetOf(tenant: string): EvaluationBudget {
   const budget = TENANT_BUDGETS.get(tenant) ?? new EvaluationBudget(FULL, RESERVE, SHARED)
   TENANT_BUDGETS.set(tenant, budget)

@@ -5,12 +5,12 @@ import { MAX_SEARCHABLE_CHARACTERS } from './text-folding.ts'
 
 type Lists<T> = Record<string, T[]>
 
-/** Record for many fields. An instance of a class holds more members than a literal before the engine makes it a slow, large table. */
+/** Record for many fields. V8 keeps a class instance fast for more properties than an object literal. */
 class Wide<T> {
   [field: string]: T
 }
 
-/** Field names of a parameter, created once. */
+/** Names of the index fields of a parameter: the plain field, and fields with a suffix for one aspect of its values. */
 export type FieldNames = ReturnType<typeof namesOf>
 
 export const namesOf = (field: string) => ({
@@ -38,12 +38,18 @@ export class DocumentFields {
     this.reading = reading
   }
 
-  /** Adds a key unless it is too long or present. Returns whether it was added. `isNew`: the key is not present, so skip that check. */
+  /**
+   * Adds a key unless it is too long or present. Returns whether it was added. `isNew`: the caller knows that the key is absent, so skip
+   * that check.
+   */
   key(field: string, value: string, isNew = false): boolean {
     return addOnce(this.keys, field, value, isNew)
   }
 
-  /** Adds a group, by the code alone and by the code with its system. Both share one list while they are equal. */
+  /**
+   * Adds a resource to a group by code (`value`), and to a group by code and system (`both`). The two fields share one list while they are
+   * equal.
+   */
   group({ code, system }: FieldNames, value: string, both = value, isNew = false): void {
     const { groups } = this
     const isOneList = groups[code] === groups[system]
@@ -53,7 +59,7 @@ export class DocumentFields {
     else if (groups[code] !== undefined) groups[system] = groups[code]
   }
 
-  /** Uses these keys as the groups of a parameter. */
+  /** Uses lists of keys as the groups of a parameter by code, and by code and system. An undefined list changes nothing. */
   groupsAre({ code, system }: FieldNames, codes: string[] | undefined, both: string[] | undefined): void {
     if (codes !== undefined) this.groups[code] = codes
     if (both !== undefined) this.groups[system] = both
@@ -75,7 +81,9 @@ export class DocumentFields {
     if (low <= high) add(this.numbers, field, [low, high])
   }
 
-  /** Widens the sort values of a parameter to the lowest `low` and the highest `high`. */
+  /**
+   * Widens the sort values of a parameter to include `low` and `high`. Ascending sorts use the lowest value, descending sorts the highest.
+   */
   sort(field: string, low: string | number, high: string | number = low): void {
     const before = this.order[field]
     if (before === undefined) this.order[field] = { low, high }
@@ -98,18 +106,21 @@ function addOnce(lists: Lists<string>, field: string, item: string, isNew: boole
   return true
 }
 
-/** Adds a key unless it is too long or present. Returns whether it was added. `isNew`: the key is not present, so skip that check. */
+/**
+ * Adds a key unless it is too long or present. Returns whether it was added. `isNew`: the caller knows that the key is absent, so skip that
+ * check.
+ */
 export function addDistinctKey(list: string[], key: string, isNew = false): boolean {
   if (!isShort(key) || (!isNew && includesKey(list, key))) return false
   list.push(key)
   return true
 }
 
-/** Length from which a list gets a set for lookups. Scanning is enough for the lists of most resources. */
+/** Length from which `includesKey` uses a set instead of scanning the list. The lists of most resources are shorter. */
 const LONG = 50
 const SETS = new WeakMap<readonly string[], Set<string>>()
 
-/** Whether the key is in a list that only `addDistinctKey` changes. */
+/** Whether the list contains the key. Caches long lists as sets, so only `addDistinctKey` may change the list. */
 export function includesKey(list: readonly string[], key: string): boolean {
   if (list.length < LONG) return list.includes(key)
   let set = SETS.get(list)
@@ -117,7 +128,7 @@ export function includesKey(list: readonly string[], key: string): boolean {
     set = new Set()
     SETS.set(list, set)
   }
-  // Keys are distinct, so the size of the set is the index of the first key it lacks.
+  // Keys are distinct, so the size of the set is the index of the first key that it lacks.
   for (let i = set.size; i < list.length; i++) set.add(list[i]!)
   return set.has(key)
 }

@@ -1,17 +1,17 @@
-/** Caches results for texts that recur. It returns the same objects each time, so their strings are hashed only once. */
+/** Caches results for texts that recur. A hit returns the same objects, so the engine hashes their strings only once. */
 import type { Element } from '../fhir/resource.ts'
 import type { TypedValue } from './parameters.ts'
 
-/** Maximum characters of a cached text. Longer texts seldom recur. */
+/** Maximum characters of a cached text, or of a system and its code together. Longer texts seldom recur and are not cached. */
 const LONGEST = 200
 
-/** Caches the results for at most `limit` texts. */
+/** Returns `make` with a cache for at most `limit` texts. A full cache is emptied. */
 export function cacheByText<T extends string | object>(limit: number, make: (text: string) => T): (text: string) => T {
   const cached = cacheByCode(limit, (_none, text) => make(text))
   return (text) => cached('', text)
 }
 
-/** Caches the results for at most `limit` codes, each for its latest system only. A full cache is emptied. */
+/** Returns `make` with a cache for at most `limit` codes. For each code it stores only the latest system. A full cache is emptied. */
 export function cacheByCode<T>(limit: number, make: (system: string, code: string) => T): (system: string, code: string) => T {
   const cache = new Map<string, { readonly system: string; readonly result: T }>()
   return (system, code) => {
@@ -25,7 +25,10 @@ export function cacheByCode<T>(limit: number, make: (system: string, code: strin
   }
 }
 
-/** Caches the results for the elements of the last resource, because several parameters read the same element. */
+/**
+ * Returns `make` with a cache for the elements of one resource, because several parameters read the same element. Another resource empties
+ * it.
+ */
 export function cachePerResource<T>(make: (value: TypedValue, resource: Element) => T): (value: TypedValue, resource: Element) => T {
   const cache = new Map<unknown, { readonly type: string; readonly result: T }>()
   let last: Element | undefined

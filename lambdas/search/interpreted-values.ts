@@ -1,11 +1,11 @@
-/** Values of expressions that are not compiled. An ExpressionRunner must evaluate them before they are read. */
+/** Values of expressions that are not compiled. `ahead` must evaluate them before they are read. */
 import { writeJson } from '../fhir/json.ts'
 import type { TypedValue } from '../fhir/path/steps.ts'
 import { type Element, isElement } from '../fhir/resource.ts'
 import type { Evaluation, EvaluationResult, ExpressionRunner, FoundElement, FoundValue } from '../ports/execution/expression-runner.ts'
 import { type EvaluationBudget, type EvaluationCost, PerExpressionBudget } from './evaluation-budget.ts'
 
-/** `key`: object to which the values are bound. Without `focus` the evaluation starts at the resource. */
+/** Input of one evaluation. `key`: object by which its values are cached. `focus`: element to start from. Absent: the resource. */
 export type EvaluationInput = { readonly key: object; readonly resource: Element; readonly focus?: { readonly value: unknown } }
 
 export class InterpretedExpression {
@@ -20,7 +20,7 @@ export class InterpretedExpression {
     this.#share = new PerExpressionBudget(budget)
   }
 
-  /** Returns the values. Throws the error that the evaluation failed with, or NotEvaluated if there was none. */
+  /** Returns the values for the key. Throws the error of its evaluation, or NotEvaluated if `ahead` did not evaluate it. */
   values(key: object): readonly TypedValue[] {
     const result = this.#results.get(key) ?? new Unevaluable('NotEvaluated', '')
     if (result instanceof Error) throw result
@@ -45,7 +45,7 @@ export class InterpretedExpression {
   }
 }
 
-/** Error with the name that it had in the evaluating process. */
+/** Failed evaluation. `name`: name of the error in the process that evaluated. */
 class Unevaluable extends Error {
   override readonly name: string
 
@@ -67,7 +67,10 @@ function resultOf(outcome: EvaluationResult, input: EvaluationInput): readonly T
   return outcome.values.map((found) => typedOf(found, input)).map(valueOfExtension)
 }
 
-/** Replaces an extension at the end of an expression by its value. No parameter reads an extension without a value. */
+/**
+ * Replaces an extension by its value, because parameters read the value. Returns an extension without a value unchanged: no parameter reads
+ * it.
+ */
 function valueOfExtension(found: TypedValue): TypedValue {
   const { type, value } = found
   if (type !== 'Extension' || !isElement(value)) return found
@@ -78,7 +81,7 @@ function valueOfExtension(found: TypedValue): TypedValue {
   return { type: typeof value[key] === 'object' ? name : primitive, value: value[key] }
 }
 
-/** Returns a found value with its type. Elements are the objects of the resource itself, not copies. */
+/** Returns a found value with its type. An element is the object in the given resource or focus, not a copy. */
 function typedOf(found: FoundValue, { resource, focus }: EvaluationInput): TypedValue {
   const { type, system } = found
   const value = 'value' in found ? found.value : elementAt(found, found.from === 'focus' && focus !== undefined ? focus.value : resource)

@@ -1,5 +1,5 @@
 /**
- * Registry of search parameters: the parameters of each type, and the values of a resource that a parameter reads.
+ * Registry of search parameters: the parameters of each type, and how each reads its values from a resource.
  * https://hl7.org/fhir/R4/searchparameter-registry.html
  */
 import * as all from '../../search-mappings/all.ts'
@@ -21,20 +21,23 @@ export type ParameterType = 'token' | 'string' | 'date' | 'reference' | 'uri' | 
 
 export type SearchParameter = {
   readonly code: string
-  /** Name of its fields in the index. */
+  /** Index field of the parameter, and prefix of its fields with a suffix such as `:code`. */
   readonly field: string
   readonly type: ParameterType
   readonly url: string
   readonly expression: string
-  /** Resource types a reference may point to; empty for other parameter types. */
+  /** Resource types that its references may point to. Empty for parameters of another type. */
   readonly targets: readonly string[]
-  /** FHIR types of its values; empty if they are unknown until the parameter is evaluated. */
+  /** FHIR types of its values. Empty for an interpreted parameter, because only an evaluation shows them. */
   readonly valueTypes: readonly string[]
-  /** Parts of a composite; empty for other parameter types. */
+  /** Components of a composite. Empty for parameters of another type. */
   readonly components: readonly CompositeComponent[]
-  /** Returns the values in the resource, in the order of the branches. For a composite: the start elements of its components. */
+  /**
+   * Returns the values in the resource, in the order of the expression's branches. For a composite: the elements at which its components
+   * start.
+   */
   readonly values: (resource: Element, onFailure?: OnFailure) => readonly TypedValue[]
-  /** Evaluates a custom parameter on many resources in advance. It exists where single evaluations are slower or have no values. */
+  /** Evaluates the parameter on many resources in advance. Present for custom parameters that may be slow or are interpreted. */
   readonly ahead?: (resources: readonly Element[], expressions: ExpressionRunner) => Promise<void>
 }
 
@@ -45,17 +48,20 @@ export type CompositeComponent = {
   readonly url: string
   readonly expression: string
   readonly targets: readonly string[]
-  /** Returns the values of the component at one element that `values` of the composite returned. */
+  /** Returns the values of the component, starting at an element (`base`) that `values` of the composite returned. */
   readonly values: (base: TypedValue, resource: Element, onFailure?: OnFailure) => readonly TypedValue[]
 }
 
-/** Returns all parameters of a resource type, those of every resource (`_id` …) first. `Resource`: only these. None for an unknown type. */
+/**
+ * Returns the parameters of a resource type: those of every resource (`_id` …), those of the type, then custom ones. `Resource`: only those
+ * of every resource. Returns no R4 parameter for an unknown type.
+ */
 export const parametersOf = (type: string, custom: readonly CustomMapping[] = NO_CUSTOM): readonly SearchParameter[] =>
   custom.length === 0 ? registered(type).list : [...registered(type).list, ...customOf(custom, type)]
 
 /**
- * Returns the parameter with this code, custom parameters first. A custom parameter with a built-in code was defined before that code was
- * built in. Its field is complete even in an index of an earlier release.
+ * Returns the parameter with this code. Prefers a custom one: it was defined before a release made its code a built-in parameter. Its field
+ * is complete even in an index of an earlier release.
  */
 export const findSearchParameter = (
   type: string,
@@ -64,7 +70,7 @@ export const findSearchParameter = (
 ): SearchParameter | undefined =>
   (custom.length === 0 ? undefined : customOf(custom, type).find((each) => each.code === code)) ?? registered(type).byCode.get(code)
 
-/** Whether any type has a parameter with this code. */
+/** Whether the code is that of an R4 parameter on any type, or of one of these custom parameters. */
 export function isParameterCode(code: string, custom: readonly CustomMapping[] = NO_CUSTOM): boolean {
   codes ??= new Set(Object.values(mappings).flatMap((list) => list.map((mapping) => mapping.code)))
   return codes.has(code) || custom.some((mapping) => mapping.code === code)
@@ -72,7 +78,7 @@ export function isParameterCode(code: string, custom: readonly CustomMapping[] =
 
 let codes: ReadonlySet<string> | undefined
 
-/** Returns the R4 parameter with this canonical URL. */
+/** Returns the R4 parameter with this canonical URL, or undefined. */
 export const findR4Mapping = (url: string): Mapping | undefined => {
   for (const list of Object.values(mappings)) {
     const found = list.find((each) => each.url === url)
@@ -95,7 +101,7 @@ function customOf(custom: readonly CustomMapping[], type: string): readonly Sear
   return prepared.get(type) ?? []
 }
 
-/** Number of the registry. It changes when a parameter or the location of its values changes. */
+/** Number of the registry. It changes when a parameter, or the location of its values in resources, changes. */
 export const registryNumber: number = mappingsNumber.number
 
 const mappings = all as unknown as Readonly<Record<string, readonly Mapping[]>>
@@ -138,7 +144,10 @@ function componentOf(mapping: ComponentMapping): CompositeComponent {
 
 const CUSTOM_PARAMETERS = new WeakMap<CustomMapping, SearchParameter>()
 
-/** Returns the same object for a mapping in every list. So an abandoned expression stays abandoned when another parameter is defined. */
+/**
+ * Returns the parameter of a mapping, cached by the mapping object. So the overruns of its expression still count when another parameter is
+ * defined.
+ */
 function customParameterOf(mapping: CustomMapping): SearchParameter {
   const parameter = CUSTOM_PARAMETERS.get(mapping) ?? ownParameterOf(mapping)
   CUSTOM_PARAMETERS.set(mapping, parameter)

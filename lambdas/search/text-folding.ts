@@ -1,5 +1,5 @@
 /**
- * Folds text for comparison in searches: removes case, accents and runs of white space, and replaces variants of a letter by that letter.
+ * Folds text for comparison in searches: ignores case and accents, collapses white space, and replaces variants of a letter by that letter.
  * https://hl7.org/fhir/R4/search.html#string, https://www.unicode.org/reports/tr30/tr30-4.html
  */
 
@@ -9,11 +9,14 @@ export function foldText(text: string): string {
   return bare.replace(/\s+/g, ' ').trim()
 }
 
-/** Matches ASCII words with single spaces between them. */
+/** Matches ASCII words with single spaces between them, where folding only changes the case. */
 const PLAIN = /^[!-~]+(?: [!-~]+)*$/
 const ASCII = /^[\u0000-\u007f]*$/
 
-/** Converts to upper case first, where ß becomes two letters: https://www.unicode.org/reports/tr44/#SpecialCasing.txt */
+/**
+ * Folds letters beyond ASCII. The conversion to upper case turns ß into SS, which lower case alone does not:
+ * https://www.unicode.org/reports/tr44/#SpecialCasing.txt
+ */
 const foldLetters = (text: string): string =>
   withoutDiacritics(withoutDiacritics(text).toLowerCase().toUpperCase())
     .toLowerCase()
@@ -21,7 +24,9 @@ const foldLetters = (text: string): string =>
 
 const withoutDiacritics = (text: string): string => text.normalize('NFKD').replace(/\p{M}/gu, '')
 
-/** Letters that Unicode does not decompose, replaced as in its transliteration Latin-ASCII: https://cldr.unicode.org/. And σ for ς. */
+/**
+ * Replacements of letters that Unicode does not decompose, as in its transliteration Latin-ASCII: https://cldr.unicode.org/. Also σ for ς.
+ */
 const LETTERS: ReadonlyMap<string, string> = new Map(
   [
     ...[
@@ -50,5 +55,5 @@ const LETTERS: ReadonlyMap<string, string> = new Map(
   }),
 )
 
-/** Maximum characters of a searchable value. Longer values are stored, but searches do not find them. */
+/** Maximum characters of a searchable value. Longer values are stored, but no search finds them. */
 export const MAX_SEARCHABLE_CHARACTERS = 8_000

@@ -1,10 +1,10 @@
-/** Evaluates slow and interpreted custom parameters on many resources at once, before extraction. */
+/** Evaluates slow and interpreted custom parameters on many resources together, before their index documents are extracted. */
 import type { Resource } from '../../fhir/resource.ts'
 import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
 import { parametersOf } from '../parameters.ts'
 import type { SearchContext } from '../search-context.ts'
 
-/** Evaluates the parameters in advance. Extraction of these resource objects then finds the values. */
+/** Evaluates slow and interpreted parameters, and binds the values to these resource objects. The extraction must get the same objects. */
 export async function evaluateAhead(
   resources: readonly Resource[],
   { custom = [] }: SearchContext,

@@ -1,8 +1,8 @@
 /**
  * Custom search parameters, defined by SearchParameter resources. https://hl7.org/fhir/R4/searchparameter.html
  *
- * The field name of a parameter includes a hash of its meaning. So documents extracted under another meaning of the code stay separate.
- * Tenants with the same definition share a field, because the fields of an index are limited.
+ * The index field of a parameter includes a hash of its meaning. So a changed definition gets a new field, and never reads values of the
+ * old one. Tenants with the same definition share a field, because an index has a limited number of fields.
  */
 import { createHash } from 'node:crypto'
 import type { ComponentMapping } from '../../../search-mappings/mapping.ts'
@@ -21,33 +21,35 @@ import { isWithinTenantQuota, TENANT_QUOTA_TEXT } from './custom-parameter-limit
 import { choiceNamesIn, isExtension, unionOperandsOf, valuesOfExtension } from './definition-expression.ts'
 import { findExpressionProblem } from './usable-expression.ts'
 
-/** Parameter types that searches support, alone and as components. */
+/** Types that a custom parameter or a component of a composite may have. A custom parameter may also be a `composite`. */
 const SINGLE: ReadonlySet<string> = new Set(['token', 'string', 'date', 'reference', 'uri', 'number', 'quantity'])
 
-/** Compiler, created for the first definition. Loading R4 as data takes time, and most searches do not need it. */
+/** Compiler of FHIRPath, created for the first definition, because most processes compile none. */
 let compiler: Compiler | undefined
 function fhirpath(): Compiler {
   compiler ??= createCompiler(R4)
   return compiler
 }
 
-/** Maximum work units to compile one definition on all its types: twice the need of a long expression on every type. */
+/**
+ * Maximum work units to compile one definition on all its types: twice the need of a long expression on every type. Beyond it the
+ * definition is answered 422.
+ */
 const MAX_COMPILE_WORK = 500_000
 
-/** Maximum paths to values on one type. The expressions of R4 have some tens. */
+/** Maximum paths to values on one type. R4 expressions have some tens. A definition with more is answered 422. */
 const MAX_BRANCHES = 10_000
 
 const MAX_COMPONENTS = 16
 
-/** Component of a composite: its own definition. The paths to its values depend on the composite. */
+/** Component of a composite before it is compiled. Its paths to values depend on the type of the composite. */
 type Component = Omit<ComponentMapping, 'values'>
 
 /**
- * Returns one mapping for each type of an active SearchParameter. Returns none if it is inactive, or for a type with an R4 parameter of
- * this code.
- * Throws FhirError 422 with the reason, for example no expression, no values on the type, or an unsupported parameter type.
- * Also for a component that is neither an R4 parameter nor one of `registered`. An interpreted expression is not checked here, but in
- * checkDefinition.
+ * Returns one mapping per type of an active SearchParameter. Returns none for an inactive one, and skips types on which R4 has a parameter
+ * of this code.
+ * Throws FhirError 422 with the reason, for example no expression, no values on a type, or an unsupported parameter type. Also throws it if
+ * a component is neither an R4 parameter nor in `registered`. Does not check interpreted expressions: see checkDefinition.
  */
 export function customMappingsOf(
   definition: Resource,
@@ -65,10 +67,10 @@ export function customMappingsOf(
   const components = type === 'composite' ? componentsOf(component, registered) : []
   const address = typeof url === 'string' ? url : ''
   const work = { left: MAX_COMPILE_WORK }
-  // A custom parameter never replaces a parameter of R4.
+  // Skip types on which R4 has a parameter of this code: a custom parameter never replaces it.
   const bases = basesOf(base).filter((each) => findSearchParameter(each, code) === undefined)
   const compiled = bases.map((base) => ({ base, values: valuesOn(base, expression, components, work) }))
-  // A rule changes the field name, so that documents from before the rule are created again.
+  // Each rule is part of the hash. So values extracted before the rule existed stay in another field.
   const rules = [
     ...(compiled.some(({ values }) => endsAtExtension(values)) ? ['value'] : []),
     ...([expression, ...components.map((each) => each.expression)].some((each) => choiceNamesIn(each).length > 0) ? ['choice'] : []),
@@ -79,7 +81,10 @@ export function customMappingsOf(
   return compiled.map(({ base, values }) => ({ tenant, base, field, ...more, ...withExtensionValues(values, type) }))
 }
 
-/** Returns the operands of the union that have no values on any type of the definition. */
+/**
+ * Returns the operands of the top-level union that have no values on any type of the definition. Returns none if the expression is no
+ * union.
+ */
 export function findEmptyOperands({ base, expression }: Resource): readonly string[] {
   if (typeof expression !== 'string') return []
   const operands = unionOperandsOf(expression)
@@ -90,8 +95,8 @@ export function findEmptyOperands({ base, expression }: Resource): readonly stri
 }
 
 /**
- * Checks a definition. Throws FhirError 422 as customMappingsOf does, or if the tenant's quota is exceeded. It also throws if an
- * interpreted expression is unusable. One type is enough for that check.
+ * Checks a definition that a client writes. Throws FhirError 422 as customMappingsOf does, if the tenant's quota is exceeded, or if an
+ * interpreted expression cannot be used. Tries an interpreted expression on one type only.
  */
 export async function checkDefinition(
   definition: Resource,
@@ -128,7 +133,10 @@ function checkText(expression: unknown, element: string): asserts expression is 
     throw refused(`An expression has at most ${MAX_EXPRESSION_LENGTH} characters`, element, 'too-long')
 }
 
-/** Returns the types on which R4 has a parameter of this code, which stays in effect there. Returns Resource if R4 has it on every type. */
+/**
+ * Returns the types of an active definition on which R4 already has a parameter of this code. The definition has no effect on these types.
+ * Returns `Resource` if R4 has the parameter on every type.
+ */
 export function typesWithR4Parameter({ status, code, base }: Resource): readonly string[] {
   if (status !== 'active' || typeof code !== 'string' || !Array.isArray(base)) return []
   const types = base.some(isCommonBase) ? resourceTypes : base.map(String).filter(isResourceType)
@@ -164,7 +172,10 @@ function componentsOf(component: unknown, registered: readonly CustomMapping[]):
 
 type Values = Pick<CustomMapping, 'values' | 'components' | 'interpreted'>
 
-/** Returns the paths to the values of a parameter. The whole parameter is interpreted if a part of it cannot be compiled. */
+/**
+ * Compiles a parameter on one type. If any of its expressions cannot be compiled, the whole parameter is interpreted. Throws FhirError 422
+ * if it has no values on the type.
+ */
 function valuesOn(base: string, expression: string, components: readonly Component[], work: WorkBudget): Values {
   const isComposite = components.length > 0
   const interpreted: Values = {
@@ -188,7 +199,7 @@ function valuesOn(base: string, expression: string, components: readonly Compone
   return { values, components: compiled }
 }
 
-/** Whether a value is an extension. A composite itself ends at elements, so only its components count. */
+/** Whether a path ends at an extension. For a composite, only the paths of its components count. */
 const endsAtExtension = ({ values, components }: Values): boolean =>
   components === undefined ? values.some(isExtension) : components.some((each) => Object.values(each.values).flat().some(isExtension))
 
@@ -208,7 +219,10 @@ function withExtensionValues({ values, components, ...more }: Values, type: stri
 
 const tooManyBranches = (): FhirError => refused('The expression stands for too many paths to values', 'expression', 'too-costly')
 
-/** Returns undefined if the expression is invalid or the compiler does not support it. */
+/**
+ * Returns the paths to the values on one type. Returns undefined if the expression is invalid or the compiler does not support it. Throws
+ * FhirError 422 if it exceeds a limit.
+ */
 function branchesOf(expression: string, type: string, work: WorkBudget): readonly Branch[] | undefined {
   try {
     const branches = fhirpath().branches(expression, type, work)

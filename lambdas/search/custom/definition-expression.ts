@@ -1,8 +1,11 @@
-/** Reads the expressions of published search parameters as their definitions mean them, where plain FHIRPath differs. */
+/**
+ * Differences between the expressions of published SearchParameters and plain FHIRPath: JSON names of choice elements, and extensions that
+ * stand for their values.
+ */
 import { R4 } from '../../fhir/definitions/r4.ts'
 import type { Branch } from '../../fhir/path/branch.ts'
 
-/** JSON names of choice elements, such as `servicedDate`. `isOnly`: no other element has this name. */
+/** Cached JSON names of choice elements, such as `servicedDate`. `isOnly`: no element without a choice has this name. */
 let choices: ReadonlyMap<string, { readonly isOnly: boolean }> | undefined
 function choicesOfR4(): NonNullable<typeof choices> {
   choices ??= choicesIn(Object.values(R4.shapes).flatMap((shape) => Object.entries(shape.elements)))
@@ -14,14 +17,14 @@ function choicesIn(elements: readonly (readonly [string, { readonly choice?: str
   return new Map(elements.filter(([, { choice }]) => choice !== undefined).map(([key]) => [key, { isOnly: !others.has(key) }]))
 }
 
-/** Matches string literals, delimited names and names. */
+/** Matches string literals, delimited names and words. */
 const WORD = /'(?:[^'\\]|\\.)*'|`[^`]*`|\w+/g
 
-/** Returns the words of the expression that are JSON names of choice elements. `isOnly`: only those that are no other element's name. */
+/** Returns the words of the expression that are JSON names of choice elements. `isOnly`: skips names that another element has too. */
 export const choiceNamesIn = (expression: string, isOnly = false): readonly string[] =>
   (expression.match(WORD) ?? []).filter((word) => choicesOfR4().get(word)?.isOnly || (!isOnly && choicesOfR4().has(word)))
 
-/** Returns the operands of the unions at the top of an expression: `a | b.where(c | d)` has two. */
+/** Returns the operands of the top-level union: `a | b.where(c | d)` has two. Returns the whole expression if it is no union. */
 export function unionOperandsOf(expression: string): readonly string[] {
   const operands: string[] = []
   let [depth, from] = [0, 0]
@@ -36,7 +39,7 @@ export function unionOperandsOf(expression: string): readonly string[] {
   return [...operands, expression.slice(from).trim()]
 }
 
-/** FHIR types of values that each parameter type reads. https://hl7.org/fhir/R4/search.html#table */
+/** FHIR types of `value[x]` of an extension that each parameter type reads. https://hl7.org/fhir/R4/search.html#table */
 const VALUE_TYPES: Readonly<Record<string, ReadonlySet<string>>> = {
   number: new Set(['decimal', 'integer', 'positiveInt', 'unsignedInt']),
   date: new Set(['date', 'dateTime', 'instant', 'Period', 'Timing']),
@@ -49,7 +52,7 @@ const VALUE_TYPES: Readonly<Record<string, ReadonlySet<string>>> = {
 
 export const isExtension = ([type]: Branch): boolean => type === 'Extension'
 
-/** Returns the paths to the values of an extension that a parameter of the type reads, or another branch unchanged. */
+/** Replaces a path that ends at an extension by the paths to its values that the parameter type reads. Returns any other path unchanged. */
 export function valuesOfExtension(branch: Branch, parameterType: string): readonly Branch[] {
   if (!isExtension(branch)) return [branch]
   const [, ...steps] = branch

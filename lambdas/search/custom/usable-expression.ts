@@ -1,10 +1,10 @@
-/** Checks whether searches can use an expression that is not compiled. */
+/** Checks whether searches can use an expression that the compiler does not support. */
 import { isResourceType } from '../../fhir/resource-types.ts'
 import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
 
 /**
- * Returns the problem of an expression, or undefined. Problems: invalid FHIRPath, values that change or need another service, excessive
- * cost even without elements.
+ * Evaluates the expression on an empty resource. Returns why it cannot be used, or undefined. Reasons: it is invalid, its result changes
+ * over time or needs a terminology server, or it is too costly.
  */
 export async function findExpressionProblem(
   expressions: ExpressionRunner,
@@ -22,8 +22,8 @@ export async function findExpressionProblem(
   return outcome.failure === 'too-costly' ? outcome.failure : { text: outcome.reason }
 }
 
-/** Maximum processor time of the check, in milliseconds: a hundred times the usual time. */
+/** Maximum processor time of this evaluation, in milliseconds: a hundred times the usual time. A slower expression is `too-costly`. */
 const LONGEST_CHECK = 250
 
-/** Matches functions whose results change over time or come from a terminology server. */
+/** Matches functions and variables whose results change over time or come from a terminology server, so that an index cannot store them. */
 const PASSING = /\b(?:now|today|timeOfDay|memberOf|subsumes|subsumedBy|validateVS|validateCS)\s*\(|%terminologies\b/

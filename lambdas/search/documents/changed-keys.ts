@@ -1,30 +1,34 @@
 /**
- * Changes of index keys with each number of the extractor and of the parameter registry. An index of another release does not find changed
- * parameters reliably until it is rebuilt. A release that raises a number adds a row.
+ * Records which index keys changed with each number of the extractor and of the parameter registry. Until an older index is rebuilt,
+ * searches by a changed parameter may miss resources. Each release that changes a number adds an entry.
  */
 import type { ParameterType } from '../parameters.ts'
 
 /**
- * Parameter types whose keys or index fields differ from those of the number before. A new kind of field counts for all types that use it.
+ * Parameter types whose keys or index fields differ from those of the previous extractor, by extractor number. A new kind of field counts
+ * for all types that use it.
  */
 export const CHANGED_TYPES_BY_EXTRACTOR: Readonly<Record<number, readonly ParameterType[]>> = {
   9: ['token', 'string', 'date', 'reference', 'uri', 'number', 'quantity', 'composite', 'special'],
   10: ['quantity', 'composite'],
-  // An index on AWS retains the source from which it is copied. Its keys stay the same.
+  // Number 11 makes indexes on AWS retain the sources of documents, so that copies of a shard are complete. No key changed.
   11: [],
 }
 
-/** Registry numbers in order, with the parameters that are new or select other values than before, such as `Patient.name`. */
+/** Registry numbers, oldest first. `changed`: parameters that are new or select other values than before, such as `Patient.name`. */
 export const REGISTRY_HISTORY: readonly { readonly number: number; readonly changed: readonly string[] }[] = [
   { number: 1552649111, changed: [] },
 ]
 
-/** Document format of one release: the numbers of its extractor and registry, and its search context (`reading`). */
+/** Document format of a release: number of its extractor, number of its registry, and its search context (`reading`). */
 export type DocumentFormat = { readonly extractor: number; readonly registry: number; readonly reading: Readonly<Record<string, unknown>> }
 
 export type FormatChanges = 'all' | { readonly types: ReadonlySet<ParameterType>; readonly parameters: ReadonlySet<string> }
 
-/** Returns the changes between two document formats. Returns `all` if a change is not recorded, as for a newer `built`. */
+/**
+ * Returns what changed from the format of an index (`built`) to the current one (`now`). Returns `all` if the changes are not recorded, for
+ * example if `built` is newer.
+ */
 export function formatChangesBetween(built: DocumentFormat, now: DocumentFormat): FormatChanges {
   const types = changedTypes(built.extractor, now.extractor)
   const parameters = changedParameters(built.registry, now.registry)
@@ -45,7 +49,10 @@ function changedParameters(from: number, to: number): readonly string[] | undefi
   return first === -1 || last < first ? undefined : REGISTRY_HISTORY.slice(first + 1, last + 1).flatMap(({ changed }) => changed)
 }
 
-/** Parameter types that depend on each property of the search context. */
+/**
+ * Parameter types whose keys depend on a property of the search context, by property. A change of any other property affects all
+ * parameters.
+ */
 const TYPES_BY_CONTEXT: Readonly<Record<string, readonly ParameterType[]>> = { baseUrl: ['reference', 'uri'], timeZone: ['date'] }
 
 function typesChangedByContext(from: DocumentFormat['reading'], to: DocumentFormat['reading']): readonly ParameterType[] | undefined {

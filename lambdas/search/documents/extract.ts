@@ -1,4 +1,4 @@
-/** Turns a resource version into an index document, which contains plain values only. */
+/** Extracts the index document of a resource version. An index can compare its values without any FHIR rule. */
 import { localReferencesOf } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { runToEnd } from '../../ports/execution/generator-driver.ts'
@@ -12,20 +12,27 @@ import type { ValueExtractor } from '../types/search-type.ts'
 import { SEARCH_TYPES } from '../types/search-types.ts'
 
 /**
- * Number of the extractor. Raise it if the same resource is extracted differently. An index of another number answers until its rebuild.
+ * Number of the extractor. Raise it if the same resource is extracted differently. An index with another number still answers searches
+ * until it is rebuilt.
  */
 export const EXTRACTOR_VERSION = 11
 
-/** Number of the index format. Raise it if older indexes can no longer be read or queried. An index of another format answers nothing. */
+/**
+ * Number of the index format of the embedded deployment. Raise it if the current code cannot read or query older index files. The server
+ * then discards the old index at its start and builds a new one.
+ */
 export const INDEX_FORMAT = 1
 
-/** Field of all references of a resource, if the search context includes them. */
+/** Index field of all local references of a resource. It exists if the search context has `allReferences`. */
 export const ALL_REFERENCES_FIELD = '#references'
 
-/** Maximum values of a piece, which takes a few milliseconds. */
+/** Maximum values of one parameter that are extracted between two yields, in a few milliseconds. */
 const PIECE = 2_000
 
-/** Returns the index document of a version. `onFailure`: receives each custom parameter that fails on the resource and so has no values. */
+/**
+ * Returns the index document of a version. `onFailure`: receives each custom parameter that fails on the resource and therefore has no
+ * values.
+ */
 export const extract = (
   version: ResourceVersion,
   resource: Resource | undefined,
@@ -33,7 +40,7 @@ export const extract = (
   onFailure?: OnFailure,
 ): IndexDocument => runToEnd(extractInPieces(version, resource, reading, onFailure))
 
-/** Creates the same document, but yields between pieces of a parameter with many values. */
+/** Returns the same document as `extract`, but yields after each piece of a parameter with more than PIECE values. */
 export function* extractInPieces(
   version: ResourceVersion,
   resource: Resource | undefined,
@@ -90,7 +97,7 @@ type Extractor = {
 
 const EXTRACTORS = new Map<string, readonly Extractor[]>()
 
-/** Returns the searchable parameters of a type with their extractors. */
+/** Returns the searchable parameters of a type with their extractors, cached by type and list of custom parameters. */
 export function extractorsOf(type: string, custom: SearchContext['custom'] = []): readonly Extractor[] {
   const cache = custom.some(({ base }) => base === type) ? withCustom(custom) : EXTRACTORS
   let found = cache.get(type)

@@ -1,11 +1,16 @@
-/** Finds searchable strings of a resource that are too long for the index. Section 8 of the specification: a warning on write. */
+/**
+ * Finds searchable strings that are longer than the index allows. Writes report them as warnings (section 8 of the service's
+ * specification).
+ */
 import { selectElement } from '../../fhir/path/selected-elements.ts'
 import { isElement, type Resource } from '../../fhir/resource.ts'
 import type { SearchContext } from '../search-context.ts'
 import { MAX_SEARCHABLE_CHARACTERS } from '../text-folding.ts'
 import { extract } from './extract.ts'
 
-/** Returns the FHIRPath of each, such as `Patient.name[0].family`. Returns at once if no string is long. */
+/**
+ * Returns the FHIRPath of each searchable string that is too long, such as `Patient.name[0].family`. Extracts nothing if no string is long.
+ */
 export function findLongStrings(resource: Resource, reading: SearchContext = {}): readonly string[] {
   if (!hasLongString(resource)) return []
   const paths: ElementPath[] = []
@@ -25,7 +30,10 @@ function hasLongString(tree: unknown): boolean {
   return false
 }
 
-/** Replaces each long string by a short placeholder with its number. A placeholder is indexed exactly where the string would be. */
+/**
+ * Replaces each long string by a short placeholder with its number. The index fields with the placeholder are those that the string would
+ * have.
+ */
 function shortened(tree: unknown, at: ElementPath, paths: ElementPath[]): unknown {
   if (typeof tree === 'string') return tree.length > MAX_SEARCHABLE_CHARACTERS ? nameOf(paths.push(at) - 1) : tree
   if (Array.isArray(tree)) return tree.map((item, i) => shortened(item, [...at, i], paths))
@@ -33,7 +41,7 @@ function shortened(tree: unknown, at: ElementPath, paths: ElementPath[]): unknow
   return Object.fromEntries(Object.entries(tree).map(([name, value]) => [name, shortened(value, [...at, name], paths)]))
 }
 
-/** Returns a placeholder that text folding does not change. */
+/** Returns a placeholder for the n-th long string. Text folding leaves it unchanged, so it can be found in any index field. */
 const nameOf = (number: number): string => `long-string-${number}-`
 
 const VERSION = { tenant: '', id: '', versionId: 0, lastUpdated: 0, deleted: false, compartments: [], body: new Uint8Array() }

@@ -1,10 +1,13 @@
-/** Finds the parameters of a search that are unreliable in documents of another release. */
+/** Finds the search parameters whose values in documents of an earlier release are unreliable. */
 import { type Predicate, rulesOf, type SearchSubject } from '../../ports/search/plan.ts'
 import { type ParameterType, parametersOf, type SearchParameter } from '../parameters.ts'
 import type { SearchContext } from '../search-context.ts'
 import type { FormatChanges } from './changed-keys.ts'
 
-/** Returns their codes, each once. `changesOf`: undefined if the documents of the type have the current format. */
+/**
+ * Returns the codes of the parameters of a search that changed since its documents were built. `changesOf`: changes by type, undefined if
+ * its documents have the current format.
+ */
 export function findOutdatedParameters(
   subject: SearchSubject,
   changesOf: (type: string) => FormatChanges | undefined,
@@ -23,7 +26,7 @@ export function findOutdatedParameters(
   return [...found]
 }
 
-/** Returns the field names without the suffix for a part of their values, such as `:code`. */
+/** Returns the parameters' fields in the criteria, access rules, sorting and grouping of a search, without suffixes such as `:code`. */
 function fieldsOf(subject: SearchSubject): ReadonlySet<string> {
   const fields = [subject.where, ...rulesOf(subject)].flatMap((each) => [...fieldsIn(each)])
   const all = [...fields, ...(subject.order ?? []).map(({ field }) => field), ...(subject.field === undefined ? [] : [subject.field])]
@@ -45,5 +48,5 @@ function isChanged(changes: FormatChanges, type: string, parameter: SearchParame
   return isNamed || [own, ...components.map((each) => each.type)].some((each) => changes.types.has(each))
 }
 
-/** Parameter types for the fields without a parameter: all references, and canonical URLs. */
+/** A field that belongs to no parameter, such as the field of all references, counts as changed if one of these types changed. */
 const REFERENCE_TYPES: readonly ParameterType[] = ['reference', 'uri']

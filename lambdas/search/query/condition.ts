@@ -1,4 +1,7 @@
-/** Conditions on other resources. Each stage is one index lookup that turns a condition into keys, the innermost stage first. */
+/**
+ * Conditions on other resources: chains and `_has`. Each index lookup replaces a condition by the keys of the resources that meet it, the
+ * innermost condition first.
+ */
 import { type FhirError, fhirError } from '../../fhir/outcome.ts'
 import { MachineFault } from '../../ports/faults.ts'
 import { type AccessRules, and, or, type Predicate } from '../../ports/search/plan.ts'
@@ -9,19 +12,20 @@ import { namesOf } from '../fields.ts'
 export type Condition = Predicate | Chain | ReverseChain
 
 /**
- * Chain: a reference in the field points to a resource of one of these types that meets the condition of its type.
+ * Chain: the `field` of the resource refers to another resource of a type in `to`, which meets the condition of that type.
  * https://hl7.org/fhir/R4/search.html#chaining
  */
 export type Chain = {
   readonly kind: 'refers'
   readonly field: string
-  /** Whether the reference may be a canonical URL. Without a version it matches every version of that URL. */
+  /** Whether the reference may be a canonical URL. A canonical URL without a version refers to every version. */
   readonly byCanonical: boolean
   readonly to: readonly { readonly type: string; readonly where: Condition }[]
 }
 
 /**
- * Reverse chain: a resource of type `by` that meets the condition refers to this one in `field`. https://hl7.org/fhir/R4/search.html#has
+ * Reverse chain: a resource of type `by` meets the condition, and its `field` refers to this resource.
+ * https://hl7.org/fhir/R4/search.html#has
  */
 export type ReverseChain = {
   readonly kind: 'referredBy'
@@ -32,18 +36,24 @@ export type ReverseChain = {
   readonly where: Condition
 }
 
-/** Maximum distinct resources between two stages. A search with more is answered 403. */
+/** Maximum distinct keys that one lookup may return. A search with more is answered 403. */
 const MAX_MATCHES_PER_STAGE = 65_536
-/** Maximum resources between all stages of a search, because each criterion may have its own. A search with more is answered 403. */
+/**
+ * Maximum keys that all lookups of a search may return, because each criterion may have its own lookups. A search with more is answered
+ * 403.
+ */
 const MAX_MATCHES_IN_TOTAL = 4 * MAX_MATCHES_PER_STAGE
-/** Milliseconds after which no stage of a search starts. Each stage has its own budget, and a search may have hundreds. */
+/**
+ * Milliseconds after the start of a search at which no further lookup starts. Each lookup has its own budget, and a search may have
+ * hundreds of them.
+ */
 const LONGEST = 20_000
-/** Field whose only key is the id. */
+/** Index field whose only key is the id of the resource. */
 export const ID_FIELD = '_id:code'
 
 /**
- * Access of the caller. `within`: returns the types of these that the caller may search, or throws FhirError 403 if there are none.
- * `rules`: conditions on the resources that the caller may find.
+ * Access of the caller. `within`: returns those of the types that the caller may search, or throws FhirError 403 if there are none.
+ * `rules`: conditions that limit which resources the caller finds.
  */
 export type SearchAccess = {
   readonly tenant: string
@@ -51,10 +61,10 @@ export type SearchAccess = {
   readonly rules: (types: readonly string[]) => AccessRules
 }
 
-/** Returns access to everything of a tenant. */
+/** Returns access to all resources of a tenant. */
 export const unrestrictedSearchAccess = (tenant: string): SearchAccess => ({ tenant, within: (types) => types, rules: () => 'everything' })
 
-/** State of one search. `left`: number of further resources allowed between its stages. */
+/** State of one search. `left`: number of keys that its further lookups may return. */
 type Stages = {
   readonly searcher: SearchAccess
   readonly index: Pick<Searches, 'distinct'>
@@ -63,8 +73,8 @@ type Stages = {
 }
 
 /**
- * Returns all conditions as one predicate. Throws FhirError 403 for a forbidden type or too many resources between the stages. Throws
- * the fault `too-costly` if the stages take too long.
+ * Returns all conditions as one predicate without chains. Throws FhirError 403 if the caller may not search a type, or if lookups return
+ * too many keys. Throws the fault `too-costly` if the lookups take too long.
  */
 export async function resolveChains(conditions: readonly Condition[], searcher: SearchAccess, index: Stages['index']): Promise<Predicate> {
   const stages: Stages = { searcher, index, startedAt: performance.now(), left: MAX_MATCHES_IN_TOTAL }
@@ -74,7 +84,10 @@ export async function resolveChains(conditions: readonly Condition[], searcher: 
   return and(...predicates)
 }
 
-/** Removes the target types of chains that the caller may not search. Throws FhirError 403 before any lookup if none is left. */
+/**
+ * Removes the target types of chains that the caller may not search. Throws FhirError 403 if none is left, or if the caller may not search
+ * the type of a reverse chain. Makes no lookup.
+ */
 export function restrictChains(condition: Condition, searcher: SearchAccess): Condition {
   switch (condition.kind) {
     case 'refers': {
@@ -90,10 +103,12 @@ export function restrictChains(condition: Condition, searcher: SearchAccess): Co
   }
 }
 
-/** Returns the distinct values of one field in the resources of a type that meet a predicate. */
+/** Looks up the distinct values of a field in the resources of a type that meet a predicate. */
 export type FieldValueLookup = (type: string, where: Predicate, field: string) => Promise<readonly string[]>
 
-/** Replaces chains and `_has` by the keys that they lead to. Searches and export filters differ only in how they look values up. */
+/**
+ * Replaces chains and `_has` by the keys of the resources that meet them. Searches and export filters pass different lookups (`values`).
+ */
 export async function toPredicate(condition: Condition, values: FieldValueLookup): Promise<Predicate> {
   switch (condition.kind) {
     case 'refers': {

@@ -10,12 +10,15 @@ import { isAddress } from '../types/string.ts'
 import type { Condition } from './condition.ts'
 import { type QueryBudget, spendTypes, spendValues } from './query-budget.ts'
 
-/** Maximum values of one criterion that are no exact keys. Keys are not limited here: all of them are one lookup. */
+/**
+ * Maximum values of one criterion that are not exact keys, such as ranges and prefixes. A criterion with more is answered 400. Exact keys
+ * are not limited here, because the index looks them up together.
+ */
 const MAX_RANGES = 100
-/** Maximum links of a chain. */
+/** Maximum links of a chain. A longer chain is answered 400. */
 const MAX_DEPTH = 4
 
-/** Position in a chain. `depth`: links so far. `left`: query budget that remains. */
+/** Position in a chain. `depth`: number of links before it. `left`: rest of the query budget. */
 type ChainPosition = { readonly depth: number; readonly left: QueryBudget }
 
 function further({ depth, left }: ChainPosition, types: number): ChainPosition {
@@ -24,8 +27,8 @@ function further({ depth, left }: ChainPosition, types: number): ChainPosition {
 }
 
 /**
- * Returns the condition, or undefined for a parameter the type does not have. Throws FhirError 400 for a malformed value, an unsupported
- * modifier, a chain that is too long, or an exceeded query budget.
+ * Returns the condition of a criterion, or undefined if the type has no such parameter or the server cannot search by it. Throws FhirError
+ * 400 for a malformed value, an unsupported modifier, a chain that is too long, or an exceeded query budget.
  */
 export const criterionOf = (
   type: string | undefined,
@@ -49,10 +52,15 @@ function at(position: ChainPosition, type: string | undefined, name: string, val
 /** Whether the server can search by the parameter. */
 export const isSearchable = ({ type, url }: SearchParameter): boolean => SEARCH_TYPES[type] !== undefined && !isPhonetic(url)
 
-/** Whether the parameter compares the sound of names, which no search does. Comparing their text would miss names that sound alike. */
+/**
+ * Whether this is an R4 parameter that compares the sound of names. The server does not support it: comparing the text would miss names
+ * that sound alike.
+ */
 const isPhonetic = (url: string): boolean => /^http:\/\/hl7\.org\/fhir\/SearchParameter\/[A-Za-z]+-phonetic$/.test(url)
 
-/** Resolves `subject.name` and `subject:Patient.name`. Only target types that have the parameter are used. */
+/**
+ * Parses a chain: `subject.name` or `subject:Patient.name`. Skips target types without the parameter. Returns undefined if no type is left.
+ */
 function chain(
   position: ChainPosition,
   type: string | undefined,
@@ -77,7 +85,7 @@ function chain(
   return to.length === 0 ? undefined : { kind: 'refers', field: parameter.field, byCanonical: mayBeCanonical(parameter), to }
 }
 
-/** Resolves `_has:Observation:patient:code`. */
+/** Parses a reverse chain: `_has:Observation:patient:code`. */
 function reverseChain(position: ChainPosition, type: string, name: string, value: string, context: QueryContext): Condition | undefined {
   const [, referrer = '', code = '', ...rest] = name.split(':')
   if (!isResourceType(referrer) || rest.length === 0)
@@ -92,7 +100,7 @@ function reverseChain(position: ChainPosition, type: string, name: string, value
     : { kind: 'referredBy', type, by: referrer, field: parameter.field, byCanonical: mayBeCanonical(parameter), where: condition }
 }
 
-/** Returns the predicate for any of the values. `:not=a,b` means neither. */
+/** Returns the predicate of a criterion: the parameter has one of the values. `:not=a,b`: it has neither. */
 function lower(
   parameter: SearchParameter,
   modifier: string | undefined,
@@ -120,7 +128,7 @@ function lower(
   return modifier === 'not' ? not(merged(each)) : merged(each)
 }
 
-/** Returns the predicate that any of them meets. Keys of one field become one lookup. */
+/** Returns the predicate that is true if any of these is. Joins the keys of one field into one lookup. */
 function merged(predicates: readonly Predicate[]): Predicate {
   const keys = new Map<string, string[]>()
   const others: Predicate[] = []

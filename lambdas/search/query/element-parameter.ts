@@ -1,4 +1,4 @@
-/** Search parameters that are named by an element: `birthDate`, `effectiveDateTime`, `Observation.code`. */
+/** Finds search parameters by the name of an element, as `_group` uses it: `birthDate`, `effectiveDateTime`, `Observation.code`. */
 import { fhirError } from '../../fhir/outcome.ts'
 import { isRootElement } from '../../fhir/summary.ts'
 import { parametersOf, type SearchParameter } from '../parameters.ts'
@@ -6,8 +6,8 @@ import type { SearchContext } from '../search-context.ts'
 import { isSearchable } from './criterion.ts'
 
 /**
- * Returns the one parameter whose whole expression is the element or its choice, or undefined if there is none. Throws FhirError 400 if
- * there are several.
+ * Returns the search parameter whose whole expression is the element, or the choice element to which it belongs. Returns undefined if there
+ * is none. Throws FhirError 400 if there are several.
  */
 export function findElementParameter(type: string, element: string, custom: SearchContext['custom']): SearchParameter | undefined {
   const path = element.replace(/^[A-Z][A-Za-z]*\./, (prefix) => (prefix === `${type}.` ? '' : prefix)).replace(/\[x\]$/, '')
@@ -18,7 +18,7 @@ export function findElementParameter(type: string, element: string, custom: Sear
   return found[0]
 }
 
-/** Matches `Type.path`, `(Type.path as FhirType)` and `Type.path.ofType(FhirType)`. */
+/** Matches an operand of an expression: `Type.path`, `(Type.path as FhirType)` or `Type.path.ofType(FhirType)`. */
 const BRANCH = /^\(?(?:[A-Z]\w*)\.([a-z]\w*(?:\.[a-z]\w*)*?)(?: as (\w+)|\.(?:as|ofType)\((\w+)\))?\)?$/
 
 function isElement({ expression, valueTypes }: SearchParameter, path: string, type: string): boolean {

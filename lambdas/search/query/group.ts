@@ -1,4 +1,4 @@
-/** Grouped searches: `_group`, `_groupSort` and `_groupCount` of the service's specification. */
+/** Grouped searches: the parameters `_group`, `_groupSort` and `_groupCount` of the service's specification (4.2). */
 import { fhirError } from '../../fhir/outcome.ts'
 import type { SortKey } from '../../ports/search/plan.ts'
 import { findSearchParameter, parametersOf, type SearchParameter } from '../parameters.ts'
@@ -7,20 +7,20 @@ import { isSearchable } from './criterion.ts'
 import { findElementParameter } from './element-parameter.ts'
 
 export type Grouping = {
-  /** Field of IndexDocument.groups. */
+  /** Field of IndexDocument.groups by which the resources are grouped. */
   readonly field: string
   readonly order: readonly SortKey[]
-  /** Maximum resources of each group. */
+  /** Maximum resources that the response shows of each group. */
   readonly hits: number
 }
 
 const MAX_HITS = 100
-/** Maximum resources on one page: groups × resources of each. */
+/** Maximum resources on one page, over all groups. With more resources per group, a page has fewer groups. */
 const MAX_ON_PAGE = 1_000
 
 /**
- * Returns the field of `code:code`, `code:system|code` or `code`, where `code` names a parameter or an element.
- * Throws FhirError 400 if the type has no such parameter, or the form does not suit its values.
+ * Returns the group field for a value of `_group`: `code:code`, `code:system|code` or `code`, where `code` names a parameter or an element.
+ * Throws FhirError 400 if the type has no such parameter, or if the form does not suit its values.
  */
 export function parseGroupField(type: string | undefined, value: string, custom: SearchContext['custom']): string {
   const [code = '', form = 'code', ...more] = value.split(':')
@@ -39,12 +39,12 @@ export function parseGroupField(type: string | undefined, value: string, custom:
   return `${parameter.field}:${form === 'code' ? 'code' : 'system'}`
 }
 
-/** Whether some values of the parameter are single values, by which resources can be grouped. */
+/** Whether the parameter may have values with a single text, by which resources can be grouped. */
 const isGrouped = ({ code, type, valueTypes }: SearchParameter): boolean =>
   !UNGROUPED.has(type) && code !== '_lastUpdated' && (valueTypes.length === 0 || !valueTypes.every((each) => MANIFOLD.has(each)))
 
 const UNGROUPED: ReadonlySet<string> = new Set(['quantity', 'composite', 'special'])
-/** FHIR types of strings, dates and numbers that are no single value. Tokens and references of any type have a single text. */
+/** FHIR types with several texts or an interval as value. A parameter that reads only these cannot group. */
 const MANIFOLD: ReadonlySet<string> = new Set(['HumanName', 'Address', 'Period', 'Timing', 'Range'])
 
 export function parseGroupCount(value: string): number {
@@ -52,5 +52,5 @@ export function parseGroupCount(value: string): number {
   return Math.min(Number(value), MAX_HITS)
 }
 
-/** Returns the groups of a page, at most `count`. */
+/** Returns the maximum number of groups on a page. `count`: number requested. `hits`: resources shown of each group. */
 export const groupCountPerPage = (count: number, hits: number): number => Math.min(count, Math.max(1, Math.floor(MAX_ON_PAGE / hits)))

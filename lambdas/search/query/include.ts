@@ -6,13 +6,13 @@ import type { SearchContext } from '../search-context.ts'
 
 export type Include = {
   readonly reverse: boolean
-  /** Whether it also applies to included resources. */
+  /** Whether it also follows references of included resources, not only those of matches. */
   readonly iterate: boolean
-  /** Type of the resource that refers; `*`: any. */
+  /** Type of the resource that has the reference. `*`: any type. */
   readonly source: string
-  /** Reference parameter of the source; `*`: all. */
+  /** Reference parameter of that type. `*`: all of them. */
   readonly code: string
-  /** Type of the resource referred to; absent: any. */
+  /** Type of the resource that the reference names. Absent: any type. */
   readonly target?: string
 }
 
@@ -20,7 +20,10 @@ const NAME = /^_(rev)?include(?::(iterate|recurse))?$/
 
 export const isInclude = (name: string): boolean => NAME.test(name)
 
-/** Parses an include. Throws FhirError 400 for a malformed value, an unknown type or a parameter that is no reference. */
+/**
+ * Parses a value of `_include` or `_revinclude`. Throws FhirError 400 for a malformed value, an unknown type, a parameter that is no
+ * reference, or a target that it cannot have.
+ */
 export function includeOf(name: string, value: string, custom: SearchContext['custom']): Include {
   const [, reverse, iterate] = NAME.exec(name) ?? []
   const mode = { reverse: reverse !== undefined, iterate: iterate !== undefined }
@@ -35,7 +38,7 @@ export function includeOf(name: string, value: string, custom: SearchContext['cu
   return { ...mode, source, code, ...(target === undefined ? {} : { target }) }
 }
 
-/** Returns the reference parameters of a type that an include follows. */
+/** Returns those reference parameters of a type that the include follows. */
 export const referenceParametersOf = (
   { source, code }: Include,
   type: string,

@@ -4,7 +4,7 @@ import { fhirError } from '../../fhir/outcome.ts'
 const DEFAULT = 20
 const LARGEST = 1_000
 
-/** Returns the page size for a value of `_count`. Lowers values above 1,000 to 1,000. Throws FhirError 400 for other texts. */
+/** Returns the page size for a value of `_count`: 20 if absent, at most 1,000. Throws FhirError 400 if the text is not a number. */
 export function parsePageSize(count: string | undefined): number {
   if (count === undefined) return DEFAULT
   if (!/^\d{1,15}$/.test(count)) throw fhirError(400, 'value', 'The value of _count is not a number of resources')

@@ -6,7 +6,7 @@ export type ParameterPairs = readonly (readonly [name: string, value: string])[]
 /** Maximum parameters of a search, including unknown ones. A search with more is answered 400. */
 export const MAX_SEARCH_PARAMETERS = 10_000
 
-/** Returns the decoded pairs. Throws FhirError 400 for too many before it decodes any: that time grows with the square of their number. */
+/** Returns the decoded pairs. Counts them before decoding, and throws FhirError 400 if there are too many. */
 export function parseParameterPairs(text: string): ParameterPairs {
   let count = 1
   for (let at = text.indexOf('&'); at !== -1; at = text.indexOf('&', at + 1))
@@ -14,7 +14,7 @@ export function parseParameterPairs(text: string): ParameterPairs {
   return text === '' ? [] : [...new URLSearchParams(text)]
 }
 
-/** Throws FhirError 400 if one of these names has several values, because only one could take effect. */
+/** Throws FhirError 400 if one of these parameters occurs with different values, because only one of them could take effect. */
 export function checkSingleValued(pairs: ParameterPairs, names: ReadonlySet<string>): void {
   const values = new Map<string, string>()
   for (const [name, value] of pairs) {

@@ -1,4 +1,7 @@
-/** Converts the Parameters of a POST operation to pairs as in a URL. Specification 2.4; https://hl7.org/fhir/R4/operations.html#request */
+/**
+ * Converts the Parameters resource of a POST operation to pairs as in a URL. Section 2.4 of the service's specification;
+ * https://hl7.org/fhir/R4/operations.html#request
+ */
 import { fhirError } from '../../fhir/outcome.ts'
 import { type Element, isElement, type Resource } from '../../fhir/resource.ts'
 import { escapeValue } from '../types/search-type.ts'
@@ -8,11 +11,15 @@ export const TEXT_VALUE_NAMES = ['valueString', 'valueCode']
 export const INSTANT_VALUE_NAMES = ['valueInstant', 'valueDateTime', 'valueString']
 
 /**
- * Parameters that an operation accepts. `to`: name of the operation in messages. `limit`: maximum entries. `kinds`: value elements by name.
+ * Parameters that an operation accepts. `to`: name of the operation in messages. `limit`: maximum entries. `kinds`: accepted value elements
+ * (`valueString` …) by parameter name.
  */
 export type PostedParametersFormat = { readonly to: string; readonly limit: number; readonly kinds: ReadonlyMap<string, readonly string[]> }
 
-/** Returns the pairs. Throws FhirError 400 that names a malformed entry. An unknown parameter becomes a pair with an empty value. */
+/**
+ * Returns the pairs. Throws FhirError 400 for too many entries, or for a malformed one, which it names. An unknown parameter becomes a pair
+ * with an empty value.
+ */
 export function parsePostedParameters(body: Resource, { to, limit, kinds }: PostedParametersFormat): ParameterPairs {
   if (body.resourceType !== 'Parameters') throw invalid('resourceType', `The body of ${to} is Parameters`)
   const { parameter = [] } = body
@@ -45,7 +52,7 @@ function textOf(value: unknown, kind: string): string | undefined {
   return typeof text === 'string' && text !== '' ? text : undefined
 }
 
-/** Returns a Coding in the form of a search value: `system|code`. */
+/** Returns a Coding as a search value: `system|code`, or `code` without a system. Returns undefined if both are missing or not texts. */
 function tokenOf({ system = '', code = '' }: Element): string | undefined {
   if (typeof system !== 'string' || typeof code !== 'string' || `${system}${code}` === '') return undefined
   const [before, after] = [system, code].map(escapeValue)

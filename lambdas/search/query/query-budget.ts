@@ -1,12 +1,15 @@
-/** Limits the size of one search. Unbounded lists would delay all other requests. */
+/** Limits the size of one search, because long lists would delay all other requests. */
 import { fhirError } from '../../fhir/outcome.ts'
 
-/** Remaining values and types, counted down while the search is parsed. */
+/** Numbers of values and types that the rest of a search may still use. Parsing counts them down. */
 export type QueryBudget = { values: number; types: number }
 
-/** Maximum values of all parameters together. A value counts once for every type its chain leads to. */
+/**
+ * Maximum values of all parameters together. A value counts once for each type to which its chain leads. A search with more is answered
+ * 400.
+ */
 const MAX_VALUES = 10_000
-/** Maximum types that all chains together lead through. */
+/** Maximum types to which all chains together lead. A search with more is answered 400. */
 const MAX_TYPES = 1_000
 
 export const newQueryBudget = (): QueryBudget => ({ values: MAX_VALUES, types: MAX_TYPES })

@@ -18,9 +18,11 @@ import { parseResponsePart, type ResponsePart } from './response-part.ts'
 export type SearchOptions = SearchContext & {
   readonly handling?: 'strict' | 'lenient'
   readonly pagination?: 'offset-skip' | 'offset-page'
-  /** Whether result parameters and unknown parameters are errors, as in conditional interactions. */
+  /** Whether result parameters and unknown parameters are answered 400, as in conditional interactions. Formats are then ignored. */
   readonly criteriaOnly?: boolean
-  /** Milliseconds since 1970. The prefix `ap` widens a date by a tenth of its distance from now. Absent: dates reject `ap`. */
+  /**
+   * Milliseconds since 1970, for the prefix `ap`, which widens a date by a tenth of its distance from now. Absent: `ap` is answered 400.
+   */
   readonly now?: number
 }
 
@@ -31,30 +33,30 @@ export type SearchRequest = {
   readonly count: number
   readonly total: 'none' | 'estimate' | 'accurate'
   readonly skip?: number
-  /** Paging by offset: the name of its parameter, and the position of this page. */
+  /** Parameter of paging by offset, and the offset of this page. Absent: paging by cursor. */
   readonly offset?: OffsetParameter
   readonly includes: readonly Include[]
   readonly group?: Grouping
-  /** Requested types of a system-wide search. */
+  /** Types that `_type` of a system-wide search names. Absent: all types. */
   readonly types?: readonly string[]
-  /** Part of each resource that the response shows. */
+  /** Part of each resource that the response contains. */
   readonly part: ResponsePart
-  /** Parameters that the server understood. The self link contains them. */
+  /** Parameters that the server understood, with the values that it applies. The self link contains them. */
   readonly used: ParameterPairs
-  /** Parameters among `used` that decide the matches. */
+  /** Parameters among `used` that restrict the matches. */
   readonly criteria: ParameterPairs
-  /** Names of ignored parameters, each once. Only the first ones are listed. */
+  /** Names of ignored parameters, each once. The number of unknown ones is limited to MAX_LISTED. */
   readonly ignored: readonly string[]
 }
 
-/** Offset of a page: `_skip` counts matches or groups, `_page` counts pages. */
+/** Offset of a page. `_skip` counts matches or groups, `_page` counts pages from 0. */
 export type OffsetParameter = { readonly name: '_skip' | '_page'; readonly at: number }
 
 export const isOffsetParameter = (name: string): boolean => name === '_skip' || name === '_page'
 
 /**
- * Parses a search. Throws FhirError 400 for a malformed value, an unsupported modifier or an exceeded limit. Strict handling also rejects
- * unknown parameters.
+ * Parses a search. Throws FhirError 400 for a malformed value, an unsupported modifier or an exceeded limit. With strict handling or
+ * `criteriaOnly` it also throws for an unknown parameter.
  */
 export function parseSearch(type: string | undefined, pairs: ParameterPairs, options: SearchOptions): SearchRequest {
   if (pairs.length > MAX_SEARCH_PARAMETERS) throw tooManyParametersError()
@@ -69,7 +71,7 @@ export function parseSearch(type: string | undefined, pairs: ParameterPairs, opt
       if (state.ignored.size < MAX_LISTED) state.ignored.add(name.slice(0, 100))
       continue
     }
-    // A repeated result parameter has the same value, unless it is a format. Then the last value takes effect.
+    // Keep only the last value of a repeated result parameter. Only formats may be repeated with different values.
     if (isResult && !isInclude(name)) state.used = state.used.filter(([other]) => other !== name)
     state.used.push([name, value])
     if (!isResult) state.criteria.push([name, value])
@@ -81,7 +83,7 @@ export function parseSearch(type: string | undefined, pairs: ParameterPairs, opt
 
 /** Maximum matches or groups that paging by offset skips. A larger offset is answered 400. */
 export const MAX_SKIP = 10_000
-/** Maximum ignored parameters that are listed. */
+/** Maximum unknown parameters that the response lists as ignored. */
 const MAX_LISTED = 20
 const MAX_CRITERIA = 200
 const MAX_INCLUDES = 50
@@ -163,7 +165,7 @@ function requestOf(state: State): SearchRequest {
   }
 }
 
-/** Returns the offset of the request. A parameter takes precedence over the pagination preference. */
+/** Returns the offset of the page. `_skip` or `_page` takes precedence over the pagination preference, which starts at 0. */
 function offsetOf({ offset, options: { pagination } }: State): OffsetParameter | undefined {
   return offset ?? (pagination === undefined ? undefined : { name: pagination === 'offset-page' ? '_page' : '_skip', at: 0 })
 }
@@ -177,10 +179,13 @@ function groupingOf({ groupField: field, groupOrder, groupCount: hits = 1, order
 
 type Reader = (state: State, value: string) => void
 
-/** Parameters that are allowed with criteria everywhere and are never criteria. Some JSON clients add them to each URL. */
+/**
+ * Parameters that shape the format. Searches with `criteriaOnly` ignore them instead of rejecting them, because some JSON clients add them
+ * to each URL.
+ */
 const FORMATS: ReadonlySet<string> = new Set(['_format', '_pretty'])
 
-/** Readers of the parameters that shape the response. https://hl7.org/fhir/R4/search.html#return */
+/** Readers of the result parameters, which shape the response and are no criteria. https://hl7.org/fhir/R4/search.html#return */
 const RESULTS: Readonly<Record<string, Reader>> = {
   _count(state, value) {
     state.count = parsePageSize(value)
@@ -211,7 +216,7 @@ const RESULTS: Readonly<Record<string, Reader>> = {
   _pretty() {},
 }
 
-/** Parameters that have no meaning without groups. */
+/** Parameters that take effect only with `_group`. Without it they count as unknown. */
 const GROUP_PARAMETERS: ReadonlySet<string> = new Set(['_groupSort', '_groupCount'])
 
 const near = ({ type, options: { custom } }: State, name: string): string =>
@@ -222,7 +227,7 @@ const near = ({ type, options: { custom } }: State, name: string): string =>
 const scopeText = (name: string, type: string | undefined): string =>
   GROUP_PARAMETERS.has(name) ? ' without _group' : type === undefined ? '' : ` of ${type}`
 
-/** Parameters that take one value. The formats are excluded, because JSON clients may repeat them. */
+/** Parameters that must not occur with different values. Formats may, because JSON clients repeat them. */
 export const SINGLE_VALUE_PARAMETERS: ReadonlySet<string> = new Set([
   '_cursor',
   ...Object.keys(RESULTS).filter((name) => !FORMATS.has(name)),
@@ -238,7 +243,7 @@ function readOffset(name: OffsetParameter['name']): Reader {
 }
 
 function sortKeys(state: State, name: string, value: string): readonly SortKey[] {
-  // One more than the maximum is enough to detect the excess.
+  // Split off one key more than allowed: that is enough to detect too many.
   const keys = value.split(',', MAX_SORT_KEYS + 1).map((key) => sortKey(state, name, key))
   if (keys.length > MAX_SORT_KEYS) throw fhirError(400, 'too-costly', `${name} takes at most ${MAX_SORT_KEYS} parameters`)
   if (new Set(keys.map(({ field }) => field)).size < keys.length)
@@ -270,7 +275,7 @@ function readResult(state: State, name: string, value: string): boolean {
   return true
 }
 
-/** Rejects a modifier on a result parameter, which would otherwise count as an unknown criterion. */
+/** Throws FhirError 400 for a modifier on a result parameter. Otherwise the parameter would count as an unknown criterion. */
 function refuseModifier({ type }: State, name: string): void {
   const [base = '', modifier] = name.split(':', 2)
   const isResultParameter = Object.hasOwn(RESULTS, base) || isInclude(base) || (base === '_type' && type === undefined)

@@ -1,4 +1,4 @@
-/** `_type` of a system-wide search: the requested types, and the parameters that all of them share. */
+/** Requested types of a system-wide search (`_type`), and the parameters that all of them share. */
 import { fhirError } from '../../fhir/outcome.ts'
 import { isResourceType, resourceTypes } from '../../fhir/resource-types.ts'
 import { findSearchParameter, type SearchParameter } from '../parameters.ts'
@@ -9,7 +9,9 @@ import { criterionOf, invalidValueError, isSearchable } from './criterion.ts'
 import type { ParameterPairs } from './parameter-pairs.ts'
 import { type QueryBudget, spendValues } from './query-budget.ts'
 
-/** Returns the types that every `_type` names, or undefined without `_type`. Throws FhirError 400 for an unknown type. */
+/**
+ * Returns the types that occur in every `_type` parameter, or undefined if there is no `_type`. Throws FhirError 400 for an unknown type.
+ */
 export function requestedTypesOf(pairs: ParameterPairs, left: QueryBudget): readonly string[] | undefined {
   const lists = pairs.filter(([name]) => name === '_type').map(([, value]) => value.split(','))
   for (const list of lists) {
@@ -19,10 +21,13 @@ export function requestedTypesOf(pairs: ParameterPairs, left: QueryBudget): read
   return lists.length === 0 ? undefined : resourceTypes.filter((type) => lists.every((list) => list.includes(type)))
 }
 
-/** Types of a search. `type`: a single type. `types`: those that `_type` names. All types if both are absent. */
+/** Types of a search. `type`: the single type. `types`: types that `_type` names. If both are absent, the search covers all types. */
 export type TypeScope = { readonly type: string | undefined; readonly types?: readonly string[] }
 
-/** Parses a criterion as `criterionOf` does. Several types must share it. Throws FhirError 400 if its meaning differs between them. */
+/**
+ * Parses a criterion as `criterionOf` does. Returns undefined if a requested type does not have the parameter. Throws FhirError 400 if the
+ * parameter means something else on another type.
+ */
 export function sharedCriterionOf(
   { type, types = [] }: TypeScope,
   name: string,
@@ -40,7 +45,10 @@ export function sharedCriterionOf(
   return first
 }
 
-/** Returns the parameter that can sort all requested types, or undefined if some cannot be sorted by it. */
+/**
+ * Returns the parameter by which all requested types can be sorted. Returns undefined if a type does not have it with the same parameter
+ * type.
+ */
 export function sharedParameterOf(
   { type, types = [] }: TypeScope,
   code: string,

@@ -5,11 +5,11 @@ import { fhirError } from '../../fhir/outcome.ts'
 import { isRootElement } from '../../fhir/summary.ts'
 import { checkSingleValued, type ParameterPairs } from './parameter-pairs.ts'
 
-/** Part of a resource. Without properties it is the whole resource. */
+/** Part of a resource that the response contains. Without properties: the whole resource. */
 export type ResponsePart = { readonly summary?: string; readonly elements?: readonly string[] }
 
 export type ResponsePartOptions = {
-  /** Type of all resources that are shown. Absent: any types. */
+  /** Type of all resources in the response. Absent: several types are possible. */
   readonly type?: string | undefined
   readonly handling?: 'strict' | 'lenient' | undefined
 }
@@ -17,12 +17,12 @@ export type ResponsePartOptions = {
 const SINGLE: ReadonlySet<string> = new Set(['_summary', '_elements'])
 const WHOLE: ResponsePart = {}
 const SUMMARIES: ReadonlySet<string> = new Set(['true', 'false', 'text', 'data', 'count'])
-/** Maximum names in `_elements`, more than any type has. */
+/** Maximum names in `_elements`, more than any type has elements. More names are answered 400. */
 const MAX_ELEMENTS = 200
 
 /**
- * Parses `_summary` and `_elements`. Throws FhirError 400 for several values, an unknown summary or too many elements. Strict handling also
- * rejects an element that no shown resource may have.
+ * Parses `_summary` and `_elements`. Throws FhirError 400 for different values of one parameter, an unknown summary or too many elements.
+ * Strict handling also rejects a name that is no root element.
  */
 export function parseResponsePart(pairs: ParameterPairs, options: ResponsePartOptions): ResponsePart {
   checkSingleValued(pairs, SINGLE)
@@ -38,9 +38,9 @@ export function parseResponsePart(pairs: ParameterPairs, options: ResponsePartOp
   }
 }
 
-/** Returns the names that select an element, and ignores the others. Throws FhirError 400 as parseResponsePart does. */
+/** Returns the names that are root elements of the type, and ignores the others. Throws FhirError 400 as parseResponsePart does. */
 export function parseElements(text: string, { type, handling }: ResponsePartOptions): readonly string[] {
-  // One more than the maximum is enough to detect the excess.
+  // Split off one name more than allowed: that is enough to detect too many.
   const names = text.split(',', MAX_ELEMENTS + 1).map((name) => name.trim())
   if (names.length > MAX_ELEMENTS) throw fhirError(400, 'too-costly', `_elements takes at most ${MAX_ELEMENTS} names`)
   const requested = names.filter((name) => name !== '')

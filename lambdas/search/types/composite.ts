@@ -1,8 +1,9 @@
 /**
- * Composite parameters: values of one element that match together. https://hl7.org/fhir/R4/search.html#composite
+ * Composite parameters, whose components must match within the same element. https://hl7.org/fhir/R4/search.html#composite
  *
- * Each combination of values is a tuple. Its key is the first component with exact comparison, its ranges are the ordered components.
- * Labels hold everything else. Each component is extracted and queried as a parameter of its own, and the result is converted to this form.
+ * Each combination of component values is a tuple. The first token, reference or uri component is its key, ordered components are its
+ * ranges, and labels hold all other values. The code extracts and queries a component like a parameter of its own, and then converts the
+ * result.
  */
 import type { Element } from '../../fhir/resource.ts'
 import { and, type LabelTest, not, or, type Predicate, type RangeTest } from '../../ports/search/plan.ts'
@@ -14,12 +15,12 @@ import { type Interval, type QuantityForm, quantityFormsOf } from './quantity.ts
 import { malformedValueError, type QueryContext, type SearchType, splitValue } from './search-type.ts'
 import { type Token, tokensOf } from './tokens.ts'
 
-/** Maximum combinations of one value. More than any real value has are left out. */
+/** Maximum combinations of component values, in an element and in a query value. Further ones are dropped: no real element has so many. */
 const MAX_COMBINATIONS = 500
 const MAX_CACHED = 5_000
 const MAX_COMPONENTS = 100
 
-/** Contribution of a component to a tuple, or its test of a tuple. */
+/** Values that a component adds to a tuple, or tests that it makes on a tuple. */
 type Part<Label, Range> = { readonly key: string | undefined; readonly labels: readonly Label[]; readonly ranges: readonly Range[] }
 type Value = Part<string, Interval>
 type PartTest = Part<LabelTest, RangeTest>
@@ -55,7 +56,7 @@ export const composite = (typeOf: TypeOf): SearchType => ({
 
 const isExact = ({ type }: CompositeComponent): boolean => type === 'token' || type === 'reference' || type === 'uri'
 
-/** Returns the values of each component, or undefined if a component has none. */
+/** Returns the values of each component in the element `base`, or undefined if a component has none. */
 function valuesAt(
   base: TypedValue,
   components: readonly CompositeComponent[],
@@ -63,7 +64,7 @@ function valuesAt(
   onFailure: OnFailure | undefined,
 ): readonly (readonly TypedValue[])[] | undefined {
   const values = Array<readonly TypedValue[]>(components.length)
-  // Check the first component last: it is mostly a code, which is always present.
+  // Read the first component last. It is mostly a code, which every element has, so the others fail earlier.
   for (let i = components.length - 1; i >= 0; i--) {
     const found = components[i]!.values(base, resource, onFailure)
     if (found.length === 0) return undefined
@@ -92,7 +93,10 @@ const concatenated = <T>(a: readonly T[], b: readonly T[]): readonly T[] => (a.l
 
 type Reader = (values: readonly TypedValue[], resource: Element, reading: SearchContext) => readonly Value[]
 
-/** Returns the reader of a component. `prefix`: empty for the component that is the key, else its number. */
+/**
+ * Returns the function that reads the values of a component. `prefix` of its labels: empty for the component that is the key, otherwise its
+ * number.
+ */
 function readerOf(typeOf: TypeOf, { type, field }: CompositeComponent, prefix: string): Reader {
   if (type === 'quantity') return quantityReader(prefix)
   if (type === 'token') return tokenReader(prefix)
@@ -150,12 +154,15 @@ const NOTHING: Value = { key: undefined, labels: [], ranges: [] }
 
 const labelAt = (prefix: string, label: string): string => prefix + oneLine(label)
 
-/** Replaces line breaks, because a label is a single line. */
+/** Replaces line breaks, because labels must not contain any. */
 const oneLine = (text: string): string => text.replaceAll('\n', '\u2028')
 
 const parameterOf = (component: CompositeComponent): SearchParameter => ({ ...component, valueTypes: [], components: [], values: () => [] })
 
-/** Tests of a component. `present`: for `ne`, the tests that any value passes. The element must pass one of them and none of `matching`. */
+/**
+ * Tests of a component. `present`: only for `ne`, the tests that any value passes. Then an element must pass one of them and none of
+ * `matching`.
+ */
 type ComponentTests = { readonly matching: readonly PartTest[]; readonly present?: readonly PartTest[] }
 
 function testsOf(typeOf: TypeOf, component: CompositeComponent, text: string, context: QueryContext, prefix: string): ComponentTests {

@@ -13,7 +13,7 @@ export const date: SearchType = {
   modifiers: [],
   extractor({ field }) {
     const names = namesOf(field)
-    // Each resource would be a group of its own.
+    // Do not group by `_lastUpdated`: each resource would be a group of its own.
     const isGrouped = field !== '_lastUpdated'
     return (fields, values) => {
       for (const { type, value } of values)
@@ -22,7 +22,7 @@ export const date: SearchType = {
           addRange(fields, field, range, range)
           if (isGrouped) fields.group(names, value)
         }
-        // A Timing is not indexed, as the table of the specification says.
+        // A Timing is not indexed: the service's specification (4.2) excludes it from all comparisons.
         else if (type === 'Period' && isElement(value)) addRange(fields, field, rangeOf(value.start, fields), rangeOf(value.end, fields))
     }
   },
@@ -47,7 +47,7 @@ function addRange(fields: DocumentFields, name: string, start: DateRange | undef
   fields.sort(name, Math.max(low, -MAX_INSTANT), Math.min(high, MAX_INSTANT))
 }
 
-/** Milliseconds beyond every instant that a Date can hold. */
+/** Sort value in milliseconds for an open end: one beyond the range of a Date. */
 const MAX_INSTANT = 8_640_000_000_000_001
 
 function compare(field: string, prefix: string, low: number, high: number, now: number | undefined): Predicate {

@@ -1,6 +1,6 @@
-/** Exact decimal numbers, and the nearest doubles. Index keys are doubles, but the arithmetic before them must not round. */
+/** Exact decimal numbers, and the doubles nearest to them. The index stores doubles, but the arithmetic before must not round. */
 
-/** Number `digits` × 10^`exponent`. */
+/** Exact number: `digits` × 10^`exponent`. */
 export type Decimal = { readonly digits: bigint; readonly exponent: number }
 
 const FORM = /^([+-]?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/

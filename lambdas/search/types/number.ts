@@ -34,16 +34,19 @@ export const number: SearchType = {
   },
 }
 
-/** Returns a number of a resource as a double, from either form in which json.ts stores numbers. */
+/** Returns a number of a resource as a double, or undefined if it is none. json.ts stores numbers in two forms, and both are read. */
 export function numberOf(value: unknown): number | undefined {
   const text = numberTextOf(value)
   return text === undefined ? undefined : Number(text)
 }
 
-/** Maximum characters of an exact number. Longer texts are read as doubles: exact parsing takes time with the square of the digits. */
+/**
+ * Maximum characters of a number that is read exactly. Longer numbers are rounded to doubles, because exact parsing takes time with the
+ * square of their length.
+ */
 const LONGEST_TEXT = 1_000
 
-/** Returns the text of a number, or undefined if the value is no number or beyond all doubles. */
+/** Returns the text of a number, rounded if it is very long. Returns undefined if the value is no number or is beyond all doubles. */
 export function numberTextOf(value: unknown): string | undefined {
   if (typeof value !== 'number' && !isDecimal(value)) return undefined
   const text = decimalTextOf(value)
@@ -52,7 +55,7 @@ export function numberTextOf(value: unknown): string | undefined {
   return text.length > LONGEST_TEXT ? String(number) : text
 }
 
-/** Returns the texts of the bounds of a Range: infinite for a missing bound, undefined for a bound without a number. */
+/** Returns the texts of the bounds of a Range. A missing bound is infinite. A bound without a number is undefined. */
 export const boundsOf = ({ low, high }: Element): readonly [low: string | undefined, high: string | undefined] => [
   boundOf(low, MIN),
   boundOf(high, MAX),
@@ -60,7 +63,7 @@ export const boundsOf = ({ low, high }: Element): readonly [low: string | undefi
 
 const boundOf = (quantity: unknown, open: number): string | undefined => (isElement(quantity) ? numberTextOf(quantity.value) : String(open))
 
-/** Returns the predicate of a comparison. `ne` requires a value (`isThere`), and none that is equal. */
+/** Returns the predicate of a comparison. `ne`: there is a value (`isThere`), and none of the values passes `eq`. */
 export const comparisonPredicate = (
   { prefix, text }: { readonly prefix: string; readonly text: string },
   isThere: Predicate,
@@ -70,14 +73,17 @@ export const comparisonPredicate = (
 /** Test that every number passes. */
 export const ANY_NUMBER: RangeTest = { kind: 'number', relation: 'intersects', low: MIN, high: MAX }
 
-/** Returns a number and its prefix. Throws FhirError 400 for a malformed number. */
+/** Splits a query value into prefix and number. Throws FhirError 400 for a malformed number. */
 export function parsePrefixedNumber(parameter: SearchParameter, value: string): { readonly prefix: string; readonly text: string } {
   const [prefix, text] = splitPrefix(value)
   if (!FORM.test(text)) throw malformedValueError(parameter, 'a number, perhaps after a prefix such as ge')
   return { prefix, text }
 }
 
-/** Number of a query as doubles: the number, the interval of its precision, and the interval of `ap`. Both intervals contain it. */
+/**
+ * Number of a query, as doubles. `exact`: the number. `low`, `high`: interval of its precision. `about`: interval of the prefix `ap`. Both
+ * intervals contain `exact`.
+ */
 export type QueryNumber = {
   readonly exact: number
   readonly low: number
@@ -85,11 +91,11 @@ export type QueryNumber = {
   readonly about: readonly [low: number, high: number]
 }
 
-/** Returns the number of a query. `convert`: converts its unit to the unit of the keys, and must rise with the number. */
+/** Parses the number of a query. `convert`: converts it to the unit of the keys. It must be an increasing function. */
 export function queryNumberOf(text: string, convert: (value: Decimal) => number = toNearestDouble): QueryNumber {
   const { digits, exponent } = decimalOf(text)
   const exact = convert({ digits, exponent })
-  // If the interval is finer than a double, both ends are one number or lie on one side of the value.
+  // Rounding to doubles may move both ends to one side of the number. Widen the interval so that it contains the number.
   const inInterval = ([low, high]: readonly [Decimal, Decimal]): readonly [number, number] => {
     const [from, to] = [convert(low), convert(high)]
     return [Math.min(from, exact), to > exact ? to : nextDoubleAbove(exact)]
@@ -101,8 +107,8 @@ export function queryNumberOf(text: string, convert: (value: Decimal) => number 
 }
 
 /**
- * Returns the test of a prefix. `eq` uses the precision of the text: 100 is [99.5, 100.5), 100.00 is [99.995, 100.005).
- * `ap` has an interval of its own. All other prefixes compare with the number itself.
+ * Returns the test of a prefix. `eq` uses the precision of the text: 100 is [99.5, 100.5), 100.00 is [99.995, 100.005). `ap` uses the
+ * interval `about`. All other prefixes compare with the exact number.
  */
 export function numberTestOf(prefix: string, { exact, low, high, about }: QueryNumber): RangeTest {
   const within = (from: number, to: number): RangeTest => ({ kind: 'number', relation: 'within', low: from, high: to })
@@ -128,13 +134,13 @@ export function numberTestOf(prefix: string, { exact, low, high, about }: QueryN
 }
 
 /**
- * Returns the range of half a unit of the last digit around the number. https://hl7.org/fhir/R4/search.html#number
- * 1e2 has one significant digit, but that page gives [95, 105), so it is read as 1.0e2.
+ * Returns the interval from half a unit of the last digit below the number to half a unit above. https://hl7.org/fhir/R4/search.html#number
+ * 1e2 has one significant digit. That page gives [95, 105) for it, so it is read as 1.0e2.
  */
 function impliedRange(text: string): readonly [low: Decimal, high: Decimal] {
   const { digits, exponent } = decimalOf(text)
   const hasOneDigitMore = /^[+-]?\d+[eE]/.test(text)
-  // The number in tenths of its last digit.
+  // The number in tenths of its last significant digit.
   const tenths = digits * (hasOneDigitMore ? 100n : 10n)
   const power = exponent - (hasOneDigitMore ? 2 : 1)
   return [

@@ -1,4 +1,4 @@
-/** Prefixes of ordered values. https://hl7.org/fhir/R4/search.html#prefix */
+/** Prefixes of query values that compare: `ge2020`. https://hl7.org/fhir/R4/search.html#prefix */
 
 const PREFIX = /^(eq|ne|gt|lt|ge|le|sa|eb|ap)(?=[\d+\-.])/
 

@@ -22,7 +22,9 @@ import { conversionOf, toBaseUnits, UCUM } from './ucum.ts'
 
 export type Interval = readonly [low: number, high: number]
 
-/** Value or interval with its unit. `bounds`: texts of numbers. `comparator`: on which side of the value the true one lies. */
+/**
+ * Value or interval of an element, with its unit. `bounds`: texts of numbers. `comparator`: side of the value on which the true value lies.
+ */
 type Measured = {
   readonly bounds: readonly [low: string, high: string]
   readonly comparator: string
@@ -32,7 +34,8 @@ type Measured = {
 }
 
 /**
- * Search type of quantities. A key is a unit followed by a single value. An interval is a tuple with the unit as its key.
+ * Search type of quantities. A single value is indexed as a key: its unit, then its value. An interval is indexed as a tuple whose key is
+ * the unit.
  * Fields: `:coded` by system and code, `:system` by system, `:unit` by code or unit, `:canonical` in base units, `:value` without a unit.
  */
 export const quantity: SearchType = {
@@ -62,24 +65,27 @@ export const quantity: SearchType = {
     const [number = '', ...unit] = splitValue(value, '|').map(unescapeValue)
     if (unit.length !== 0 && unit.length !== 2) throw malformedValueError(parameter, 'of the form number or number|system|code')
     const [system = '', code = ''] = unit
-    // Require a value: a quantity may have none, and no comparison may match it.
+    // Require a value: a quantity may have none, and then even `ne` must not match it.
     const isThere = valueTest(`${name}:value`, '', ANY_NUMBER)
     const test = (prefix: string, text: string): Predicate => measuredTest(name, prefix, text, { system, code })
     return comparisonPredicate(parsePrefixedNumber(parameter, number), isThere, test)
   },
 }
 
-/** Unit of a number. Labels: `value ` any unit, `unit text|`, `system system|`, `coded system|code|`, `canonical base units|`. */
+/**
+ * Unit of a number. `kind` is the suffix of its index field. Labels in composites: `value ` any unit, `unit text|`, `system system|`,
+ * `coded system|code|`, `canonical base units|`.
+ */
 type Unit = {
   readonly kind: 'value' | 'unit' | 'system' | 'coded' | 'canonical'
   readonly unit: string
   readonly label: string
 }
 
-/** Form of a quantity. `keys`: each unit followed by the value; empty for an interval. */
+/** Value of a quantity, with all units in which it has this number. `keys`: each unit followed by the number. Empty for an interval. */
 export type QuantityForm = { readonly range: Interval; readonly units: readonly Unit[]; readonly keys: readonly string[] }
 
-/** Returns the forms of a quantity: as written, then in base units. */
+/** Returns the forms of a quantity: as written, and then in base units if the number differs there. */
 export const quantityFormsOf = cachePerResource(({ type, value }) => (isElement(value) ? formsOf(measuredOf(type, value)) : []))
 
 function formsOf(measured: Measured | undefined): readonly QuantityForm[] {
@@ -97,7 +103,8 @@ function formsOf(measured: Measured | undefined): readonly QuantityForm[] {
 }
 
 /**
- * Returns the range of the true value, which lies on one side of the given one. https://hl7.org/fhir/R4/valueset-quantity-comparator.html
+ * Returns the range of the true value. The comparator says on which side of the given value it lies.
+ * https://hl7.org/fhir/R4/valueset-quantity-comparator.html
  */
 function comparedWith(comparator: string, range: Interval): Interval {
   const [low, high] = range
@@ -153,7 +160,10 @@ function measuredTest(
     : valueTest(`${name}:canonical`, `${base!.unit}|`, numberTestOf(prefix, inBase))
 }
 
-/** Returns the test of a value in a unit. For a single value `within` and `intersects` are equal; an interval is tested by the relation. */
+/**
+ * Returns the test of a value in a unit. Keys of single values need only the range, because `within` and `intersects` are the same for
+ * them. The tuples of intervals also need the relation.
+ */
 const valueTest = (field: string, unit: string, test: RangeTest): Predicate =>
   or(orderedRangePredicate(field, unit, test), { kind: 'tuple', field, key: unit, labels: [], ranges: [test] })
 
@@ -171,8 +181,8 @@ function canonical(code: string, [low, high]: Measured['bounds']): { readonly un
 const boundOf = (text: string): Decimal | number => (Number.isFinite(Number(text)) ? decimalOf(text) : Number(text))
 
 /**
- * Returns the value and unit of an element. The unit of a Range is that of its bounds, of SampledData that of its origin.
- * https://hl7.org/fhir/R4/datatypes.html#quantity
+ * Returns the value and unit of an element, or undefined if it has no number. The unit of a Range is that of a bound, the unit of
+ * SampledData that of its origin. https://hl7.org/fhir/R4/datatypes.html#quantity
  */
 function measuredOf(type: string, value: Element): Measured | undefined {
   if (type === 'Range') return intervalOf(boundsOf(value), isElement(value.low) ? value.low : value.high)
@@ -189,7 +199,7 @@ function intervalOf([low, high]: readonly (string | undefined)[], unit: unknown)
   return { bounds: [low, high], comparator: textOf(comparator), system: textOf(system), code: textOf(code), unit: textOf(text) }
 }
 
-/** Returns the limits of the device, or else the extremes of the samples: factor × sample + origin. */
+/** Returns the bounds of SampledData: the limits of the device, or if missing the extremes of the samples (factor × sample + origin). */
 function boundsOfSamples({ lowerLimit, upperLimit, factor, data }: Element, origin: Element): readonly (string | undefined)[] {
   const samples = (textOf(data).match(/\S+/g) ?? []).map(Number).filter(Number.isFinite)
   const from = numberOf(origin.value) ?? 0

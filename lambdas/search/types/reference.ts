@@ -35,7 +35,7 @@ export const reference: SearchType = {
 }
 
 function addCanonical(fields: DocumentFields, { field, canonical }: FieldNames, text: string): void {
-  // The target is a contained resource.
+  // Skip a reference to a contained resource, because no search names it.
   if (text.startsWith('#')) return
   const whole = withoutFragment(text)
   if (whole !== text) addReference(fields, field, text)
@@ -51,11 +51,14 @@ function addReference(fields: DocumentFields, field: string, reference: string):
 
 type Target = { readonly keys: readonly string[]; readonly sort?: string }
 
-/** Returns the keys and sort value of a reference. Cached: successive resources and several parameters often share references. */
+/**
+ * Returns the index keys and the sort value of a reference. Cached, because successive resources and several parameters often have the same
+ * references.
+ */
 const targetOf = cacheByText(2_000, (text): Target => {
   const [, type, id] = RELATIVE_REFERENCE.exec(text) ?? []
   if (type !== undefined) return { keys: [`${type}/${id}`], sort: `${type}\u0000${id}` }
-  // The target is a contained resource.
+  // No keys for a reference to a contained resource, because no search names it.
   if (text.startsWith('#')) return { keys: [] }
   const [url = '', version] = text.split('|', 2)
   const isCanonical = version !== undefined && !RELATIVE_REFERENCE.test(url)
@@ -75,7 +78,7 @@ function identifierKey(value: string): string {
   return second === undefined ? first.toLowerCase() : `${first}|${second.toLowerCase()}`
 }
 
-/** Returns the predicate of a reference. A bare id may be that of any type the parameter points to. */
+/** Returns the predicate of a reference. A bare id stands for a resource of each target type of the parameter. */
 function lowerReference(parameter: SearchParameter, text: string): Predicate {
   const { field, targets } = parameter
   if (isId(text) && targets.length > 0) return { kind: 'key', field, oneOf: targets.map((type) => `${type}/${text}`) }

@@ -1,4 +1,7 @@
-/** Search type: how the index gets the values of a parameter type, and what a query value means. Both halves are in one file per type. */
+/**
+ * Search type: how values of a parameter type are indexed, and what a query value of it means. One file per type holds both, so that they
+ * agree.
+ */
 import type { FhirError } from '../../fhir/outcome.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import type { Element } from '../../fhir/resource.ts'
@@ -7,19 +10,24 @@ import type { DocumentFields } from '../fields.ts'
 import type { OnFailure, SearchParameter, TypedValue } from '../parameters.ts'
 import type { SearchContext } from '../search-context.ts'
 
-/** Search context of a query. `now`: milliseconds since 1970. */
+/** Search context of a query. `now`: milliseconds since 1970. Absent: the prefix `ap` of dates is answered 400. */
 export type QueryContext = SearchContext & { readonly now?: number }
 
-/** Adds the values that a parameter has in a resource to the fields. A call gets at least one value. Many values come in several calls. */
+/**
+ * Adds the values of a parameter in a resource to the index fields. Called with at least one value, and several times if there are many.
+ */
 export type ValueExtractor = (fields: DocumentFields, values: readonly TypedValue[], resource: Element, onFailure?: OnFailure) => void
 
 export type SearchType = {
   readonly modifiers: readonly string[]
-  /** Creates the extractor of a parameter. Everything that depends on the parameter alone is created here, once. */
+  /**
+   * Creates the extractor of a parameter. Prepares here what depends on the parameter alone, so that it runs once and not for each
+   * resource.
+   */
   readonly extractor: (parameter: Pick<SearchParameter, 'field' | 'components'>) => ValueExtractor
-  /** Creates the step that runs when all values are in the fields. */
+  /** Creates a step that runs after the extractor has added all values of the parameter in a resource. */
   readonly afterwards?: (parameter: Pick<SearchParameter, 'field'>) => (fields: DocumentFields) => void
-  /** Returns the predicate of one query value, whose parts are still escaped. Throws FhirError 400 if it is malformed. */
+  /** Returns the predicate of one query value. `value` still contains its escape characters. Throws FhirError 400 if it is malformed. */
   readonly lower: (parameter: SearchParameter, value: string, modifier: string | undefined, context: QueryContext) => Predicate
 }
 
@@ -29,10 +37,10 @@ export const malformedValueError = (parameter: SearchParameter, expected: string
 /** Replaces `\,` `\|` `\$` `\\` by the character. https://hl7.org/fhir/R4/search.html#escaping */
 export const unescapeValue = (text: string): string => (text.includes('\\') ? text.replace(/\\([,|$\\])/g, '$1') : text)
 
-/** Escapes any text for use in a query value. */
+/** Escapes `\`, `,`, `|` and `$`, so that the text is one query value. */
 export const escapeValue = (text: string): string => text.replace(/[\\,|$]/g, '\\$&')
 
-/** Returns the parts between unescaped separators, still escaped. */
+/** Splits a query value at unescaped separators. The parts still contain their escape characters. */
 export function splitValue(text: string, separator: ',' | '|' | '$'): readonly string[] {
   if (!text.includes('\\')) return text.split(separator)
   const parts: string[] = []
@@ -47,7 +55,7 @@ export function splitValue(text: string, separator: ',' | '|' | '$'): readonly s
   return [...parts, text.slice(from)]
 }
 
-/** Returns the predicate for keys that begin with the text. */
+/** Returns the predicate for keys that start with the text. */
 export const keyPrefixPredicate = (field: string, text: string): Predicate => ({
   kind: 'keyRange',
   field,

@@ -1,4 +1,4 @@
-/** Parameter types that this server searches by. */
+/** Search types by parameter type. The server cannot search by parameters of other types. */
 import type { ParameterType } from '../parameters.ts'
 import { composite } from './composite.ts'
 import { date } from './date.ts'

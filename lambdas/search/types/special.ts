@@ -3,9 +3,9 @@ import { isElement } from '../../fhir/resource.ts'
 import { numberOf } from './number.ts'
 import { malformedValueError, type SearchType, splitValue } from './search-type.ts'
 
-/** Default distance, in the unit of the value (kilometres if it has none). */
+/** Distance of a value without one, in the unit of the value. Without a unit: kilometres. */
 const DEFAULT_DISTANCE = 50
-/** Metres per unit. */
+/** Metres per unit of a `near` value. */
 const UNITS: Readonly<Record<string, number>> = { km: 1000, '[mi_us]': 1609.3472186944375, m: 1 }
 
 export const special: SearchType = {

@@ -6,7 +6,7 @@ import type { SearchParameter } from '../parameters.ts'
 import { foldText, MAX_SEARCHABLE_CHARACTERS } from '../text-folding.ts'
 import { keyPrefixPredicate, type SearchType, unescapeValue } from './search-type.ts'
 
-/** Searchable parts of the two types with parts. https://hl7.org/fhir/R4/search.html#string */
+/** Elements that searches read from a HumanName or an Address. https://hl7.org/fhir/R4/search.html#string */
 const PARTS: Readonly<Record<string, readonly string[]>> = {
   HumanName: ['text', 'family', 'given', 'prefix', 'suffix'],
   Address: ['text', 'line', 'city', 'district', 'state', 'country', 'postalCode'],
@@ -36,14 +36,14 @@ export const string: SearchType = {
   },
 }
 
-/** Returns the strings in a value. */
+/** Returns the searchable strings of a value: the string itself, or the elements of a HumanName or an Address. */
 export function stringsOf(type: string, value: unknown): readonly string[] {
   if (typeof value === 'string') return [value]
   if (!isElement(value)) return []
   return (PARTS[type] ?? []).flatMap((part) => (value as Element)[part]).filter((text): text is string => typeof text === 'string')
 }
 
-/** Whether the parameter reads whole addresses. Their parts (address-city …) and network addresses are plain strings. */
+/** Whether the parameter reads whole addresses. Parameters for a part of an address (address-city …) read plain strings. */
 export const isAddress = ({ type, valueTypes }: SearchParameter): boolean => type === 'string' && valueTypes.join() === 'Address'
 
 function extractText(fields: DocumentFields, { field, exact }: FieldNames, text: string): void {

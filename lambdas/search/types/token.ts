@@ -25,7 +25,7 @@ export const token: SearchType = {
   lower(parameter, value, modifier) {
     const { field } = parameter
     if (modifier === 'text') return keyPrefixPredicate(`${field}:text`, foldText(unescapeValue(value)))
-    // The criterion negates :not, once for all its values.
+    // The criterion negates `:not`, once for all its values. So it is lowered here like no modifier.
     if (modifier !== 'of-type') return lowerToken(field, value)
     const parts = splitValue(value, '|').map(unescapeValue)
     if (parts.length !== 3 || parts.some((part) => part === '')) throw malformedValueError(parameter, 'of the form system|code|value')
@@ -34,14 +34,14 @@ export const token: SearchType = {
 }
 
 function addToken(fields: DocumentFields, names: FieldNames, { keys, code, sort, group }: Token): void {
-  // Keys and groups that contain a new code are new, too.
+  // If the code is new in this resource, so are all keys and groups that contain it.
   const isNew = code !== undefined && fields.key(names.code, code)
   for (const key of keys) fields.key(names.field, key, isNew)
   if (sort !== undefined) fields.sort(names.field, sort)
   if (group !== undefined) fields.group(names, group.code, group.both, isNew)
 }
 
-/** Adds display texts, and the types of identifiers. */
+/** Adds the keys of display texts for `:text`, and of the types of identifiers for `:of-type`. */
 function addTexts(fields: DocumentFields, names: FieldNames, type: string, value: Element): void {
   switch (type) {
     case 'CodeableConcept':
@@ -68,19 +68,19 @@ const cachedFold = cacheByText(5_000, foldText)
 
 const typedIdentifier = (system: string, code: string, value: string): string => `${system}|${code}|${value.toLowerCase()}`
 
-/** Groups the values without a group of their own by their keys. */
+/** Adds the groups of tokens that have no `group`: their keys are their groups. */
 function group(fields: DocumentFields, names: FieldNames): void {
   const { [names.code]: codes, [names.field]: both } = fields.keys
   const own = fields.groups[names.code]
   if (own === undefined && both?.every(isWhole)) return fields.groupsAre(names, codes, both)
-  // Some values are compared without case or are a system alone. Add the keys of the others.
+  // Some keys are folded, or a system alone. Add only the other keys as groups.
   for (const key of both ?? []) {
     const code = key.slice(key.indexOf('|') + 1)
     if (isWhole(key) && !key.includes(FOLDED_KEY_PREFIX) && !(own !== undefined && includesKey(own, code))) fields.group(names, code, key)
   }
 }
 
-/** Whether the key has a code, not a system alone. */
+/** Whether the key contains a code, and not only a system. */
 const isWhole = (key: string): boolean => !key.endsWith('|')
 
 function lowerToken(name: string, value: string): Predicate {

@@ -4,16 +4,16 @@ import { cacheByCode } from '../interned-texts.ts'
 import type { TypedValue } from '../parameters.ts'
 
 export type Token = {
-  /** Keys of the form `system|code`. */
+  /** Index keys of the form `system|code`. */
   readonly keys: readonly string[]
-  /** Code in the form that searches compare; undefined for a system alone. */
+  /** Code as searches compare it, folded if they ignore case. Undefined if there is only a system. */
   readonly code: string | undefined
   readonly sort: string | undefined
-  /** Group of its own; undefined if its keys are its groups. */
+  /** Group of a token whose group is not its key, such as a folded one. Undefined: its keys are its groups. */
   readonly group: { readonly code: string; readonly both: string } | undefined
 }
 
-/** Prefix of values that are compared without case. So they never equal a value that is compared with case. */
+/** Marks keys that are compared without case, so that they never equal a key that is compared with case. */
 export const FOLDED_KEY_PREFIX = '\u0001'
 
 const SPECIAL = 'http://terminology.hl7.org/CodeSystem/special-values'
@@ -59,12 +59,12 @@ const systemAlone = (system: unknown): readonly Token[] =>
 
 const tokenOfCoding = cacheByCode(MAX_CACHED, (system, code) => tokenOf(system, code, code, undefined))
 
-/** Returns the token of a text. Its group is the text alone, because its system is not in the resource. */
+/** Returns the token of a text or boolean. Its group is the text alone, because the resource does not contain the system. */
 const tokenOfText = (system: string, text: string): Token => tokenOf(system, text, text, { code: text, both: text })
 
 const tokenOfCode = cacheByCode(MAX_CACHED, (system, code) => tokenOf(system, code, folded(code), { code, both: code }))
 
-/** Returns the token of a code whose binding has one system. Searches also find it as a code without a system. */
+/** Returns the token of a code whose binding fixes the system. Searches also find it as a code without a system (`|code`). */
 const tokenOfBoundCode = cacheByCode(MAX_CACHED, (system, code): Token => {
   const token = tokenOfCode(system, code)
   return { ...token, keys: [...token.keys, `|${token.code}`] }
@@ -73,10 +73,10 @@ const tokenOfBoundCode = cacheByCode(MAX_CACHED, (system, code): Token => {
 const tokenOfIdentifier = (system: string, value: string): Token =>
   tokenOf(system, value, folded(value), { code: value, both: `${system}|${value}` })
 
-/** Returns the token of an id. An id has no system, so the key of its code is enough. */
+/** Returns the token of an id. An id has no system, so it has no keys with a system. */
 const tokenOfId = (id: string): Token => ({ keys: NONE, code: id, sort: `\u0000${id}`, group: { code: id, both: id } })
 
-/** Returns a token. `text`: the code in the form that searches compare. */
+/** Returns a token. `text`: the code as searches compare it. */
 const tokenOf = (system: string, code: string, text: string, group: Token['group']): Token => ({
   keys: [`${system}|${text}`],
   code: text,

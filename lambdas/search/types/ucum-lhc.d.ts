@@ -1,8 +1,11 @@
-/** Types for the parts of @lhncbc/ucum-lhc that this project uses. The package has none. */
+/** Types of the parts of @lhncbc/ucum-lhc that this project uses, because the package contains none. */
 declare module '@lhncbc/ucum-lhc' {
   type Unit = { readonly isArbitrary_?: boolean; convertFrom(value: number, from: Unit): number }
 
-  /** Unit defined as `baseFactorStr_` × `csUnitString_` in other units. Both are null for base units, special units and products. */
+  /**
+   * Unit that is `baseFactorStr_` × `csUnitString_`, where the latter is another unit. Both are null for base units, special units and
+   * products.
+   */
   type DefinedUnit = {
     readonly isBase_: boolean
     readonly magnitude_: number

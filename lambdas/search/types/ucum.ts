@@ -6,10 +6,10 @@ import { factorOf, multiplyByFactor } from './unit-factor.ts'
 
 export const UCUM = 'http://unitsofmeasure.org'
 
-/** Quantity in base units. `unit`: base units with their exponents, the same for all units of a dimension. */
+/** Quantity in base units. `unit`: base units with their exponents. It is the same for all units of a dimension. */
 export type BaseUnitQuantity = { readonly unit: string; readonly value: number }
 
-/** Whether the code is a UCUM unit, with or without a conversion to other units. */
+/** Whether the code is a UCUM unit of at most 100 characters, even if it cannot be converted. */
 export const isUnit: (code: string) => boolean = (code) => cachedUnit(code).isUnit
 
 const cachedUnit = cacheByText(5_000, (code) => ({ isUnit: isSpecified(code) }))
@@ -17,10 +17,13 @@ const cachedUnit = cacheByText(5_000, (code) => ({ isUnit: isSpecified(code) }))
 const isSpecified = (code: string): boolean =>
   code !== '' && code.length <= 100 && UcumLhcUtils.getInstance().getSpecifiedUnit(code, 'validate').unit !== null
 
-/** Conversion from a unit to base units. `convert` returns NaN if the unit has no such value. */
+/** Conversion from a unit to base units (`unit`). `convert` returns NaN if the result is no finite number. */
 export type UnitConversion = { readonly unit: string; readonly convert: (value: Decimal) => number }
 
-/** Returns undefined for a unit without a conversion, and for a value that the unit does not have. Infinities stay. */
+/**
+ * Converts a value to base units. Infinite values stay infinite. Returns undefined if the unit has no conversion, or the result is no
+ * finite number.
+ */
 export function toBaseUnits(code: string, value: Decimal | number): BaseUnitQuantity | undefined {
   const conversion = conversionOf(code)
   if (conversion === undefined) return undefined
@@ -30,8 +33,8 @@ export function toBaseUnits(code: string, value: Decimal | number): BaseUnitQuan
 }
 
 /**
- * Returns the conversion of a unit. Returns undefined for a code that is no UCUM unit or only an annotation ({score}). Also undefined:
- * units unrelated to others ([iU]), and units whose values fall while those in base units rise ([pH]).
+ * Returns the conversion of a unit to base units. Returns undefined for a code that is no UCUM unit or only an annotation ({score}), for
+ * units unrelated to others ([iU]), and for units whose values fall while those in base units rise ([pH]).
  */
 export const conversionOf = (code: string): UnitConversion | undefined => cachedConversion(code).conversion
 
@@ -61,8 +64,8 @@ function makeConversion(code: string): UnitConversion | undefined {
   return convert(1) < convert(2) ? { unit, convert: (value) => rounded(finite(convert(toNearestDouble(value)))) } : undefined
 }
 
-/** Returns NaN for values beyond all doubles, which would otherwise be equal to each other. */
+/** Returns NaN for infinite results, which would otherwise all be equal. */
 const finite = (value: number): number => (Number.isFinite(value) ? value : Number.NaN)
 
-/** Removes the last digits, where binary fractions are inexact, and the sign of a zero. */
+/** Rounds to 15 significant digits, because binary fractions are inexact beyond them. Turns -0 into 0. */
 const rounded = (value: number): number => Number(value.toPrecision(15)) + 0

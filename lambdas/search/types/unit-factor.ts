@@ -5,15 +5,18 @@
 import { UnitTables } from '@lhncbc/ucum-lhc'
 import { type Decimal, decimalOf, toNearestDouble } from './decimal.ts'
 
-/** Factor `digits` × 10^`exponent` / `divisor`, in lowest terms. `divisor` is 1 if the factor is a decimal. */
+/** Factor: `digits` × 10^`exponent` / `divisor`, in lowest terms. `divisor` is 1 if the factor is a decimal number. */
 export type UnitFactor = Decimal & { readonly divisor: bigint }
 
-/** Maximum digits of a factor, more than the exact product of any clinical unit has. Longer factors are replaced by a decimal. */
+/**
+ * Maximum digits of a factor, divisor included: more than the exact product of any clinical unit has. A longer factor is replaced by a
+ * rounded decimal number.
+ */
 const MAX_DIGITS = 300
-/** Digits to which a quotient is computed before it is rounded to a double. */
+/** Significant digits of a quotient before it is rounded to a double. */
 const QUOTIENT_DIGITS = 40
 
-/** Returns the double nearest to the product. Equal products of different units give the same double. */
+/** Returns the double nearest to number × factor. Equal products, in whatever units, give the same double. */
 export function multiplyByFactor({ digits, exponent }: Decimal, factor: UnitFactor): number {
   const product = { digits: digits * factor.digits, exponent: exponent + factor.exponent }
   if (factor.divisor === 1n) return toNearestDouble(product)
@@ -21,7 +24,10 @@ export function multiplyByFactor({ digits, exponent }: Decimal, factor: UnitFact
   return toNearestDouble({ digits: (product.digits * 10n ** BigInt(digitCount)) / factor.divisor, exponent: product.exponent - digitCount })
 }
 
-/** Returns the factor of a unit that the library converts by `magnitude`. Returns the nearest decimal if the two disagree. */
+/**
+ * Returns the exact factor of a unit. `magnitude`: factor that the library uses, as a double. If it differs, or the definition is unknown,
+ * returns the magnitude rounded to 15 digits.
+ */
 export function factorOf(code: string, magnitude: number): UnitFactor {
   return near(definedFactor(code), magnitude) ?? { ...decimalOf(magnitude.toPrecision(15)), divisor: 1n }
 }
@@ -31,7 +37,7 @@ const near = (factor: UnitFactor | undefined, magnitude: number): UnitFactor | u
 
 const ONE: UnitFactor = { digits: 1n, exponent: 0, divisor: 1n }
 
-/** Returns undefined for units that are not products of powers of defined units. */
+/** Returns the exact factor of a unit expression. Returns undefined if it is not a product of powers of defined units. */
 function definedFactor(code: string): UnitFactor | undefined {
   const tokens = code.match(/[./()]|\{[^{}]*\}|(?:\[[^\]]*\]|[^./()[\]{}])+/g) ?? []
   let at = 0
@@ -64,7 +70,7 @@ function definedFactor(code: string): UnitFactor | undefined {
   }
 }
 
-/** Returns the factor of a unit without operators: `10*3`, `cm2`, `100`. */
+/** Returns the factor of a unit without operators: `10*3`, `cm2`, `100`. Returns undefined if it is unknown. */
 function simpleFactor(text: string): UnitFactor | undefined {
   if (/^\d+$/.test(text)) return inLowestTerms({ ...decimalOf(text), divisor: 1n })
   const [, symbol = '', exponent = '1'] = /^(.*?)([+-]?\d+)?$/.exec(text) ?? []
@@ -77,7 +83,7 @@ function atomFactor(code: string): UnitFactor | undefined {
   if (unit?.isBase_ === true) return ONE
   if (!unit?.csUnitString_ || !unit.baseFactorStr_) return undefined
   const base = definedFactor(unit.csUnitString_)
-  // The table also contains example units with the definition of their last part: mL has that of l. `near` rejects them.
+  // The table also contains example units with a definition that is only their last part: mL has that of l. `near` rejects them.
   return near(base && productOf(base, { ...decimalOf(unit.baseFactorStr_), divisor: 1n }), unit.magnitude_)
 }
 
@@ -128,7 +134,10 @@ function powerOf({ digits, exponent, divisor }: UnitFactor, power: number): Unit
   return inLowestTerms({ digits: above ** BigInt(count), exponent: exponent * power, divisor: below ** BigInt(count) })
 }
 
-/** Reduces a factor. Tens, and twos and fives of the divisor, move into the exponent. Returns undefined for 0 and above `MAX_DIGITS`. */
+/**
+ * Reduces a factor to lowest terms. Tens, and twos and fives of the divisor, move into the exponent. Returns undefined if the factor is 0
+ * or has more than `MAX_DIGITS` digits.
+ */
 function inLowestTerms({ digits, exponent, divisor }: UnitFactor): UnitFactor | undefined {
   if (digits === 0n || String(digits).length + String(divisor).length > MAX_DIGITS) return undefined
   let [above, below, tens] = [digits, divisor, exponent]

@@ -17,7 +17,7 @@ export const uri: SearchType = {
         fields.key(field, value)
         fields.group(names, value)
         if (version !== undefined) fields.key(field, url)
-        // The version of a definition is an element beside its URL.
+        // A definition has its version in an element beside `url`, not in the value.
         const own = value === resource.url && typeof resource.version === 'string' ? resource.version : undefined
         fields.sort(field, canonicalSortKeyOf(url, version ?? own))
       }
@@ -33,7 +33,7 @@ export const uri: SearchType = {
   },
 }
 
-/** Returns the URI with its ancestors: `http://a/b/c` → itself, `http://a/b/`, `http://a/b`, `http://a/`, `http://a`. */
+/** Returns the URI and its ancestors, for `:above`: `http://a/b/c` → itself, `http://a/b/`, `http://a/b`, `http://a/`, `http://a`. */
 function ancestorsOf(text: string): readonly string[] {
   const found = [text]
   const root = text.indexOf('//') + 2
