@@ -1,5 +1,5 @@
 /**
- * Settings of the server: name, type, default and meaning. Only this file reads process.env, and only when a function is called, never on
+ * Settings of the server: name, type, default and meaning. No other file reads process.env. This one reads it in functions, never on
  * import.
  */
 import { RESERVED_CLAIMS } from '../access/claims.ts'
@@ -10,8 +10,8 @@ import { hostsOf } from '../ports/security/private-hosts.ts'
 import { DEFAULT_TENANT } from '../ports/store/tenants.ts'
 
 /**
- * Kinds of values. `count`: a whole number from 1. `bytes`: size of a text in memory. `wait`: milliseconds, at most an hour. `days`: at
- * most 100 years. `header`: a header name or empty. `name`: a display name.
+ * Kinds of values. `count`: a whole number from 1. `bytes`: size of a text in memory, at most MOST_BYTES. `wait`: milliseconds, at most an
+ * hour. `days`: at most 100 years. `header`: a header name or empty. `name`: a display name.
  */
 export type SettingKind =
   | 'integer'
@@ -33,14 +33,14 @@ export type SettingKind =
   | readonly string[]
 
 export type Setting = {
-  /** Name in camel case. The environment variable is FHIR_ and the name in upper snake case: FHIR_MAX_BODY_BYTES. */
+  /** Name in camel case. The environment variable is FHIR_ plus the name in upper snake case, such as FHIR_MAX_BODY_BYTES. */
   readonly name: string
   readonly kind: SettingKind
   readonly fallback: string
 }
 
 /**
- * Returns the setting. Its meaning is a comment, so that the bundles of functions do not contain it. `npm run docs` copies it into
+ * Returns the setting. Its meaning is a trailing comment, so that the bundles of functions do not contain it. `npm run docs` copies it into
  * lambdas/docs/settings.md.
  */
 const setting = <const Name extends string, const Kind extends SettingKind>(name: Name, kind: Kind, fallback: string) => ({
@@ -86,8 +86,8 @@ export const SETTINGS = [
 ] as const satisfies readonly Setting[]
 
 /**
- * Settings that the deployment sets for functions on AWS: names and addresses of their resources. They are environment variables too. A
- * function has only those that its ports need.
+ * Settings of functions on AWS that the deployment sets as environment variables: names and addresses of their resources. A function has
+ * only those that its ports need.
  */
 // biome-ignore format: a table
 export const DEPLOYMENT_SETTINGS = [
@@ -132,7 +132,10 @@ export type DeploymentSettings = Values<(typeof DEPLOYMENT_SETTINGS)[number]>
 
 export const variableOf = (name: string): string => `FHIR_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`
 
-/** Returns the settings of the server. Throws a RangeError that names the variable if a value is invalid. */
+/**
+ * Returns the settings of the server. Throws a RangeError that names the variable if a value is invalid, or if tenancy is off and an
+ * external issuer gives access to no tenant.
+ */
 export function readConfig(environment: Environment = process.env): Config {
   const config = read(SETTINGS, environment) as Config
   const opening = (tenants: unknown): boolean => [tenants].flat().some((tenant) => tenant === '*' || tenant === DEFAULT_TENANT)
@@ -145,8 +148,8 @@ export function readConfig(environment: Environment = process.env): Config {
 }
 
 /**
- * Returns the FHIR_ variables that are not in SETTINGS. Most are misspelled, so the default of the meant setting applies. Ignores
- * FHIR_TEST_… and FHIR_STAGE, which tests and deployments use.
+ * Returns the FHIR_ variables that are not in SETTINGS. Most are misspelled and have no effect, so the server warns. Ignores FHIR_TEST_…
+ * and FHIR_STAGE, which tests and deployments use.
  */
 export const unknownVariables = (environment: Environment = process.env): readonly string[] =>
   Object.keys(environment).filter(
@@ -157,7 +160,7 @@ export const unknownVariables = (environment: Environment = process.env): readon
 export const readDeploymentSettings = (environment: Environment = process.env): DeploymentSettings =>
   read(DEPLOYMENT_SETTINGS, environment) as DeploymentSettings
 
-/** Returns the region and the credentials with which a function calls AWS. Lambda sets these variables. */
+/** Returns the region and the credentials with which a function calls AWS. Lambda sets their variables. */
 export function readAwsIdentity(environment: Environment = process.env) {
   const { AWS_REGION: region = '', AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN } = environment
   const secret = { accessKeyId: AWS_ACCESS_KEY_ID ?? '', secretAccessKey: AWS_SECRET_ACCESS_KEY ?? '' }
@@ -165,8 +168,8 @@ export function readAwsIdentity(environment: Environment = process.env) {
 }
 
 /**
- * Returns the environment of the process that evaluates expressions of clients: library path and time zone. That process gets no other
- * variable, so it sees no secret.
+ * Returns the environment of the process that evaluates expressions of clients: LD_LIBRARY_PATH, SystemRoot and TZ. That process gets no
+ * other variable, so it sees no secret.
  */
 export const readProgramEnvironment = (environment: Environment = process.env): Readonly<Record<string, string>> =>
   Object.fromEntries(['LD_LIBRARY_PATH', 'SystemRoot', 'TZ'].flatMap((name) => (environment[name] ? [[name, environment[name]]] : [])))
@@ -229,8 +232,8 @@ function issuersOf(text: string): readonly ExternalIssuer[] {
 }
 
 /**
- * Returns no origin for an empty text, and undefined if an origin is invalid. Any scheme is valid, because mobile apps have their own.
- * https://www.rfc-editor.org/rfc/rfc6454#section-7
+ * Parses the setting of origins. Returns an empty list for an empty text, and undefined if an origin is invalid. Any scheme is valid,
+ * because mobile apps have their own. https://www.rfc-editor.org/rfc/rfc6454#section-7
  */
 function originsOf(text: string): readonly string[] | undefined {
   if (text === '') return []
@@ -251,16 +254,19 @@ function isRegistry(text: string): boolean {
 
 const isFreeClaim = (text: string): boolean => /^[\w:./-]{1,100}$/.test(text) && !RESERVED_CLAIMS.includes(text)
 
-/** Header name, or empty. https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2 */
+/** Matches a header name or an empty text. https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2 */
 const HEADER = /^[\w!#$%&'*+.^`|~-]*$/
 
-/** Maximum of `bytes` settings. A JavaScript string has at most 536 million characters, and a parsed text takes several times its bytes. */
+/**
+ * Maximum of settings of kind `bytes`. A JavaScript string has at most 536 million characters, and a parsed text takes several times its
+ * bytes.
+ */
 const MOST_BYTES = 100_000_000
 const LONGEST_WAIT = 3_600_000
-/** Maximum of `days` settings. It keeps computed instants within the range of Date. */
+/** Maximum of settings of kind `days`, so that computed instants stay within the range of Date. */
 const MOST_DAYS = 36_500
 
-/** Returns the whole number, or undefined if the text is not one from 1 to `most`. */
+/** Returns the number, or undefined if the text is not a whole number from 1 to `most`. */
 function upTo(most: number, text: string): number | undefined {
   const number = wholeNumber(text)
   return number !== undefined && number >= 1 && number <= most ? number : undefined

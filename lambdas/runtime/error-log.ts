@@ -1,11 +1,11 @@
-/** Log texts of errors. They never hold content of requests or resources. */
+/** Log texts of errors. They never contain content of requests or resources. */
 import { NotIndexed } from '../indexing/unindexable-versions.ts'
 import { isFault } from '../ports/faults.ts'
 import { NotFetched } from '../ports/security/fetch-document.ts'
 
 /**
- * Returns the log text of an error: its message for errors of data, disk, indexing, fetches, the operating system and memory. Other
- * messages may hold content, so the text is the name and the stack locations.
+ * Returns the log text of an error. Only the messages of damaged files, disk, indexing, fetches, operating system and memory are known to
+ * hold no content. For all other errors the text is the name and the stack locations.
  */
 export function logTextOf(error: unknown): string {
   if (isFault(error, 'store-damaged', 'index-damaged', 'disk-full') || error instanceof NotFetched || error instanceof NotIndexed)
@@ -20,13 +20,15 @@ export function logTextOf(error: unknown): string {
 export const isOutOfMemory = (error: unknown): error is NodeJS.ErrnoException =>
   (error as NodeJS.ErrnoException | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY'
 
-/** Whether the operating system raised the error. Its message holds a code and a file path or socket address, but nothing of a request. */
+/**
+ * Whether the operating system raised the error. Its message contains a code and a file path or socket address, but nothing of a request.
+ */
 function isOfSystem(error: unknown): error is NodeJS.ErrnoException {
   const { syscall, code } = (error ?? {}) as Partial<NodeJS.ErrnoException>
   return syscall !== undefined && code !== undefined
 }
 
-/** Returns the message of an error in one line. If closing several resources failed, joins the messages of all failures. */
+/** Returns the message of an error. If further errors occurred while resources were closed, joins their messages. */
 export function messageLineOf(error: unknown): string {
   if (error instanceof SuppressedError) return `${messageLineOf(error.suppressed)}; ${messageLineOf(error.error)}`
   return error instanceof Error ? error.message : String(error)

@@ -1,11 +1,11 @@
-/** Parser of the setting exportAdditionalResources. Specification 2.8 */
+/** Parses the setting exportAdditionalResources. Section 2.8 of the service's specification. */
 import { readFileSync } from 'node:fs'
 import { type AdditionalResources, DEFAULT_ADDITIONAL_RESOURCES, parseAdditionalResources } from '../export/additional-resources.ts'
 import { variableOf } from './config.ts'
 
 /**
- * Returns the rules of the setting, checked. `setting`: a file, the JSON itself, or empty for the default rules. Throws a RangeError that
- * names the location of the fault.
+ * Returns the validated rules. `setting`: path of a JSON file, the JSON itself, or empty for the default rules. Throws a RangeError that
+ * names the setting and the invalid location.
  */
 export function additionalResourcesOf(setting: string): AdditionalResources {
   if (setting === '') return DEFAULT_ADDITIONAL_RESOURCES

@@ -1,4 +1,4 @@
-/** Checks whether a scope condition can be decided with the parameters of at least one of the given tenants. */
+/** Checks whether the parameters of at least one tenant suffice to decide a scope condition. `*` stands for the default tenant. */
 import { isDecidable } from '../../access/scope-conditions.ts'
 import type { AuthPorts } from '../../auth/endpoint.ts'
 import { DEFAULT_TENANT } from '../../ports/store/tenants.ts'

@@ -1,4 +1,4 @@
-/** Finds the patients that a user may select when an app requires one. Pages of the authorization server show them. */
+/** Finds the patients among whom a user may choose when an app requires one. The pages of the authorization server show them. */
 import { type Access, accessOf } from '../../access/access.ts'
 import { type PersonReader, userPatientsOf } from '../../access/user-patients.ts'
 import type { FoundPatient, FoundRecord, PatientFinder } from '../../auth/endpoint.ts'
@@ -17,15 +17,15 @@ import { type PersonParts, readCurrentResource, referencedTypeAndId } from './pe
 export type PatientFinderParts = Pick<PersonParts, 'resources'> & {
   readonly patientsOf: PersonReader
   readonly ports: SearchPorts
-  /** Tenants of the store, for users with access to all tenants. */
+  /** Tenants that have data, for users with access to all tenants. */
   readonly knownTenants: StoredTenants
   readonly baseUrl: string
   readonly reading: SearchContextOf
 }
 
-/** Maximum patients on a page. */
+/** Maximum patients found in each tenant. */
 const MOST = '20'
-/** Maximum tenants searched for a page. */
+/** Maximum tenants that are searched for one page. Patients of further tenants are not found. */
 const MOST_TENANTS = 20
 
 export function patientFinder(parts: PatientFinderParts): PatientFinder {
@@ -65,7 +65,7 @@ async function recordOf(parts: PatientFinderParts, tenant: string, type: FoundRe
   return [{ type, tenant, ...(of === 'Patient' && patient !== undefined ? { patient } : {}) }]
 }
 
-/** Returns the patients that a search with the access of this user finds. Other patients stay hidden. */
+/** Returns the patients that a FHIR search with the access of this user finds. Other patients stay hidden. */
 async function patientsIn(
   parts: PatientFinderParts,
   user: User,
@@ -124,7 +124,10 @@ function nameOf(names: unknown): string {
   return typeof text === 'string' ? text : parts.length > 0 ? parts.join(' ') : 'Without a name'
 }
 
-/** Returns the medical record number, or the first identifier if none has that type. https://terminology.hl7.org/CodeSystem-v2-0203.html */
+/**
+ * Returns the value of the medical record number, or of the first identifier if none has that type.
+ * https://terminology.hl7.org/CodeSystem-v2-0203.html
+ */
 function numberOf(identifiers: unknown): string | undefined {
   const withValue = elementsOf(identifiers).filter(({ value }) => typeof value === 'string')
   const isRecordNumber = ({ type }: Element) => isElement(type) && elementsOf(type.coding).some(({ code }) => code === 'MR')

@@ -1,4 +1,4 @@
-/** Patients for which a Patient or a RelatedPerson acts. https://hl7.org/fhir/R4/relatedperson.html */
+/** Patients for which a user acts: the user's own Patient, or the patient of a RelatedPerson. https://hl7.org/fhir/R4/relatedperson.html */
 import type { PersonReader } from '../../access/user-patients.ts'
 import { parseDateRange } from '../../fhir/date-range.ts'
 import { parseJsonBytes } from '../../fhir/json.ts'
@@ -8,7 +8,7 @@ import type { Clock } from '../../ports/execution/clock.ts'
 import type { ResourceKey, ResourceReader } from '../../ports/store/resource-store.ts'
 import type { SearchContextOf } from '../../search/search-context.ts'
 
-/** Stores that decide access. `resources`: the unfiltered store, because the result determines the access of the caller. */
+/** Ports that decide for whom a user acts. `resources`: store without an access filter, because the result determines the access. */
 export type PersonParts = {
   readonly resources: Pick<ResourceReader, 'current'>
   readonly clock: Pick<Clock, 'now'>
@@ -23,7 +23,7 @@ export const personReader =
     if (type === 'RelatedPerson') return caredFor(parts, { tenant, type, id })
     if (type !== 'Patient') return undefined
     const [head] = await parts.resources.current([{ tenant, type, id }])
-    // A user may be registered before the Patient is stored.
+    // Accept a Patient that is not stored: the user may be registered earlier. A deleted Patient gives no access.
     return head?.deleted === true ? [] : [id]
   }
 
@@ -35,20 +35,23 @@ async function caredFor(parts: PersonParts, key: ResourceKey): Promise<readonly 
   return of === 'Patient' && patient !== undefined ? [patient] : []
 }
 
-/** Returns the current version regardless of the caller's access, or undefined if there is none or it is a deletion. */
+/** Returns the current version regardless of the caller's access. Returns undefined if the resource is missing or deleted. */
 export async function readCurrentResource({ resources }: Pick<PersonParts, 'resources'>, key: ResourceKey): Promise<Element | undefined> {
   const [head] = await resources.current([key])
   const tree = head === undefined || head.deleted ? undefined : parseJsonBytes(head.body)
   return isElement(tree) ? tree : undefined
 }
 
-/** Returns type and id of a literal reference to this server. Returns an empty list for other servers and for references without a URL. */
+/**
+ * Returns type and id of a literal reference to a resource of this server. Returns an empty list for other servers and for references
+ * without a URL.
+ */
 export function referencedTypeAndId(reference: unknown, bases: BaseUrls): readonly string[] {
   const text = isElement(reference) ? reference.reference : undefined
   return (typeof text === 'string' ? toLocalReference(text, bases) : undefined)?.split('/') ?? []
 }
 
-/** Whether the period includes the instant. A bound that cannot be parsed excludes every instant. */
+/** Whether the period includes the instant `now`. A missing period includes every instant, a bound that cannot be parsed excludes all. */
 function isNow(period: unknown, now: number, timeZone: string | undefined): boolean {
   if (!isElement(period)) return true
   const { start, end } = period

@@ -16,16 +16,16 @@ import { KmsSigningKeys } from '../../adapters/kms/signing-keys.ts'
 import { Passwords } from '../../auth/login/passwords.ts'
 import type { Administration } from '../control/administration.ts'
 
-/** Deployment on AWS. `stateTable`: the name of its table. */
+/** Deployment on AWS. `stateTable`: name of its DynamoDB state table. */
 export type Deployment = {
   readonly stage: string
   readonly region: string
   readonly stateTable: string
-  /** Value of the stage's setting. */
+  /** Days for which audit records are retained, from the settings of the stage. */
   readonly auditRetentionDays: number
 }
 
-/** Attempts of a call to DynamoDB, and milliseconds per attempt. An operator waits for the command. */
+/** Maximum attempts of a DynamoDB call, and milliseconds per attempt. Both may be high, because an operator waits for the command. */
 const LIMITS = { attempts: 8, patience: 10_000 }
 
 export function openDeploymentAdministration({ stage, region, stateTable, auditRetentionDays }: Deployment): Administration {

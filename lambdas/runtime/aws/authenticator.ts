@@ -1,6 +1,6 @@
 /**
- * Authenticator of a deployed function. It verifies the server's own tokens with keys and revocations from the state table, and reads no
- * client row.
+ * Authenticator of a deployed function. It verifies the server's own tokens with keys and revocations from the state table. It never reads
+ * client rows.
  */
 import { gatewayAuthenticator, openAuthenticator, tokenAuthenticator } from '../../http/authenticators.ts'
 import type { Authenticator } from '../../http/steps/authenticate.ts'
@@ -20,16 +20,20 @@ const AUTHENTICATORS: Readonly<Record<Config['access'], (persons: Persons) => Au
 }
 
 /**
- * Authenticator for the setting `access`. It does not rely on the gateway: only the value `open` accepts requests without authentication.
+ * Authenticator for the setting `access`. It does not rely on checks of API Gateway: only the value `open` accepts requests without
+ * authentication.
  */
 export const authenticator = /* @__PURE__ */ once((): Authenticator => AUTHENTICATORS[config().access](patientsOf))
 
-/** Authenticator for functions that open no stored resource of a patient. They need no permission to read Patients and RelatedPersons. */
+/**
+ * Authenticator for functions that open no stored resource of a patient. It does not check whom the user acts for, so these functions need
+ * no permission to read Patients and RelatedPersons.
+ */
 export const authenticatorWithoutPersons = /* @__PURE__ */ once((): Authenticator => AUTHENTICATORS[config().access]('unchecked'))
 
 /**
- * Refreshes the search contexts for tokens with scope conditions, which may use custom parameters. Most tokens have none and skip that
- * read.
+ * Adds a refresh of the search contexts for tokens with scope conditions, because these may use custom parameters. Most tokens have none
+ * and skip that read.
  */
 const withConditions =
   (authenticator: Authenticator): Authenticator =>
@@ -39,10 +43,7 @@ const withConditions =
     return token
   }
 
-/**
- * How long a token may still be used after its revocation, in milliseconds. A container reads the revocations of a token at most that
- * often.
- */
+/** Maximum milliseconds for which a revoked token is still accepted. A container caches the revocations of a token for this time. */
 const REVOCATION_LAG = 3_000
 
 const verify = (persons: Persons) =>

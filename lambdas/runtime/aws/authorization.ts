@@ -1,4 +1,4 @@
-/** Ports of authorization on AWS, one export each, on DynamoDB. The signing keys are in signing-keys.ts. */
+/** Ports of authorization on AWS, stored in DynamoDB. The signing keys are in signing-keys.ts. */
 import type { PersonReader } from '../../access/user-patients.ts'
 import { jwksCache } from '../../access/verification/jwks-cache.ts'
 import { DynamoDbGrants } from '../../adapters/dynamodb/rows/grants.ts'
@@ -25,7 +25,7 @@ export const keyList: () => KmsKeyList = /* @__PURE__ */ once(() => new DynamoDb
 
 export const publicKeys = /* @__PURE__ */ once(() => publishedKeys(keyList()))
 
-/** Fetches keys of external issuers and clients. Its code is loaded at the first call, because most functions never need it. */
+/** Fetches keys of external issuers and clients. Loads its code at the first call, because most functions never need it. */
 export const fetchPublishedDocument: FetchDocument = async (url) => {
   const [{ fetchDocument }, { addressFilterOf: mayReachOf }] = await Promise.all([
     import('../../adapters/https/fetch-document.ts'),
@@ -35,8 +35,8 @@ export const fetchPublishedDocument: FetchDocument = async (url) => {
 }
 
 /**
- * Returns the patients for which a user acts, from stored Patients and RelatedPersons. Its code is loaded for the first token of such a
- * user.
+ * Returns the patients for which a user acts, from stored Patients and RelatedPersons. Loads its code at the first call, because most
+ * functions never need it.
  */
 export const patientsOf: PersonReader = async (fhirUser, tenant) => (await personsOf())(fhirUser, tenant)
 
@@ -45,7 +45,7 @@ const personsOf = /* @__PURE__ */ once(async () => {
   return personReader({ resources: new VersionReader(resourceTable(), blobs(), clock()), clock: clock(), reading: baseSearchContext })
 })
 
-/** Returns the ports of endpoints that authenticate clients. */
+/** Returns the ports of endpoints that authenticate clients, such as the token endpoint. */
 export const clientAuthenticationPorts = () => ({
   clients: clients(),
   grants: grants(),

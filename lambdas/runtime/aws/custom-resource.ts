@@ -1,6 +1,6 @@
 /**
- * Lambda function as a custom resource of a stack. It always sends a response to the given URL, because the deployment would wait for it
- * otherwise. https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/crpg-ref.html
+ * Custom resource of a CloudFormation stack, implemented by a Lambda function. It reports failures too, because the deployment waits until
+ * a response arrives at ResponseURL. https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/crpg-ref.html
  */
 import { report } from './log.ts'
 
@@ -17,12 +17,12 @@ export type CustomResourceEvent = {
 
 export type ResourceProperties = Readonly<Record<string, string>>
 
-/** Failure whose message CloudFormation shows to the operator. The message describes the deployment, never stored content. */
+/** Failure whose message CloudFormation shows to the operator. The message describes the deployment and never contains stored content. */
 export class DeploymentError extends Error {}
 
 /**
- * Returns the handler of a custom resource. `deploy`: runs at creation and at each update, and returns the attributes of the resource.
- * `remove`: runs at deletion. Without it a deletion changes nothing.
+ * Returns the handler of a custom resource. `deploy`: runs when the resource is created or updated, and returns its attributes. `remove`:
+ * runs when it is deleted. Without `remove` a deletion does nothing.
  */
 export const customResource =
   (deploy: (properties: ResourceProperties) => Promise<unknown>, remove: () => Promise<void> = async () => undefined) =>

@@ -1,34 +1,33 @@
 /**
- * Deadlines of requests on AWS. A request is answered and recorded before Lambda stops its function. Lambda may freeze work that is left
- * and resume it with a later request: after the deadline such work sends no further calls.
+ * Deadlines of requests on AWS. Each request is answered and recorded before Lambda stops its function. Lambda may freeze unfinished work
+ * and resume it with a later request. After its deadline such work sends no further calls to DynamoDB.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Deadline } from '../../adapters/dynamodb/table-client.ts'
 import { MachineFault } from '../../ports/faults.ts'
 
-/** Part of the context that Lambda passes. https://docs.aws.amazon.com/lambda/latest/dg/nodejs-context.html */
+/** Part of the context that Lambda passes to a handler. https://docs.aws.amazon.com/lambda/latest/dg/nodejs-context.html */
 export type LambdaContext = { readonly getRemainingTimeInMillis: () => number }
 
-/**
- * Milliseconds reserved at the end of a function's time: for the response with its audit record, and for the last attempt to write that
- * record. The second lies within the first. It leaves time to log a failure.
- */
+/** Milliseconds before the timeout of the function at which work ends. They are reserved for the response and its audit record. */
 const FOR_ANSWER = 5_000
-const FOR_LAST_TRY = 2_500
 /**
- * Milliseconds before FOR_ANSWER, for Bundles: the least time in which an entry starts, and the time reserved for the response of the
- * Bundle.
+ * Milliseconds before the timeout of the function at which no further attempt to write the audit record starts. The rest is for the last
+ * attempt, and to log its failure.
  */
+const FOR_LAST_TRY = 2_500
+/** Minimum milliseconds of working time that must be left to start an entry of a Bundle. */
 const FOR_ENTRY = 4_000
+/** Milliseconds of working time reserved for the response of a Bundle. */
 const FOR_BUNDLE = 1_000
 
 const ends = new AsyncLocalStorage<number>()
 
-/** Runs the work of a request, and everything it starts, with the deadline of its function. */
+/** Runs the work of a request, and everything that it starts, with the deadline of the Lambda function. */
 export const runWithLambdaDeadline = <T>(context: LambdaContext | undefined, work: () => Promise<T>): Promise<T> =>
   context === undefined ? work() : ends.run(Date.now() + context.getRemainingTimeInMillis(), work)
 
-/** Returns a deadline that ends `before` milliseconds ahead of the function. Outside of requests it never ends. */
+/** Returns a deadline `before` milliseconds ahead of the function's timeout. Outside of requests the deadline is never reached. */
 const ending = (before: number): Deadline => ({
   get end() {
     return (ends.getStore() ?? Number.POSITIVE_INFINITY) - before
@@ -36,12 +35,12 @@ const ending = (before: number): Deadline => ({
   now: () => Date.now(),
 })
 
-/** Deadline for the work of a request. */
+/** Deadline for the work of a request. After it no call to DynamoDB is sent. */
 export const WORK_DEADLINE = ending(FOR_ANSWER)
-/** Deadline for writing its audit record. */
+/** Deadline for attempts to write the audit record of a request. */
 export const AUDIT_DEADLINE = ending(FOR_LAST_TRY)
 
-/** Returns `answer` with a time limit: throws the fault `timed-out` if it takes longer than WORK_DEADLINE allows. */
+/** Limits the time of `answer`: throws the fault `timed-out` if it does not end before WORK_DEADLINE. */
 export function withDeadline<Asked, Answer>(answer: (asked: Asked) => Promise<Answer>): (asked: Asked) => Promise<Answer> {
   return async (asked) => {
     const left = WORK_DEADLINE.end - Date.now()
@@ -50,8 +49,8 @@ export function withDeadline<Asked, Answer>(answer: (asked: Asked) => Promise<An
 }
 
 /**
- * Runs an entry of a Bundle. Throws the fault `not-begun` if too little time is left to start it. Throws `timed-out` if it would take the
- * time needed to report the other entries.
+ * Runs an entry of a Bundle. Throws the fault `not-begun` if less than FOR_ENTRY is left. Throws `timed-out` if the entry reaches the time
+ * that the response of the Bundle needs.
  */
 export async function withEntryDeadline<Answer>(work: () => Promise<Answer>): Promise<Answer> {
   const left = WORK_DEADLINE.end - Date.now()

@@ -1,4 +1,4 @@
-/** Ports of exports on AWS: jobs in the state table, files in a bucket of their own, work in executions of a state machine. */
+/** Ports of exports on AWS. Jobs are rows of the state table, files are in the export bucket, and a state machine runs the work. */
 import { DynamoDbRows } from '../../adapters/dynamodb/rows/rows.ts'
 import { lazyS3BlobCopier } from '../../adapters/s3/lazy-blob-copier.ts'
 import { lazyS3BlobStore } from '../../adapters/s3/lazy-blob-store.ts'
@@ -12,17 +12,17 @@ import type { Rows } from '../../ports/rows/rows.ts'
 import { once } from '../once.ts'
 import { config, deploymentSettings, stateTable } from './ports.ts'
 
-/** Rows of jobs and of the checkpoints that their writers store. */
+/** Rows of export jobs, and of the checkpoints that their steps store. */
 export const jobRows: () => Rows = /* @__PURE__ */ once(() => new DynamoDbRows(stateTable()))
 
 export const exportFiles: () => BlobStore = /* @__PURE__ */ once(() => lazyS3BlobStore(deploymentSettings().exportBucket))
 
-/** Copies export files from that bucket into buckets of other parties. */
+/** Copies export files from the export bucket into buckets of other parties. */
 export const exportCopier: () => BlobCopier = /* @__PURE__ */ once(() => lazyS3BlobCopier(deploymentSettings().exportBucket))
 
 /**
- * Returns the types that exports include. The additional resources come from the bundle: lib/bundle.ts writes those of the stage into its
- * code.
+ * Returns the settings for the types that exports include. The rules for additional resources are those of the stage: lib/bundle.ts writes
+ * them into the bundle.
  */
 export const exportTypeSettings = (): TypeSettings => ({
   groupTypes: config().groupExportTypes,

@@ -1,4 +1,4 @@
-/** Scheduled exports on AWS. */
+/** Starts scheduled exports on AWS. */
 import type { ScheduleEvent } from '../../export/schedules/schedules.ts'
 import { exportingSteps } from '../../http/pipelines/exporting.ts'
 import { decidabilityCheck } from '../authorization/condition-support.ts'

@@ -1,4 +1,4 @@
-/** Steps of exports on AWS, and the sweeps that resume and clean up jobs. */
+/** Steps of export jobs on AWS, and the scheduled sweeps that resume, watch, copy and remove exports. */
 import { flattenErrors, forEachCollectingErrors } from '../../export/job/error-aggregation.ts'
 import { JOB_ROWS, type Job } from '../../export/job/job.ts'
 import { removeExpiredJobs, removeStoppedJobs, resumeJobs } from '../../export/job/job-sweep.ts'
@@ -12,28 +12,31 @@ import { clock, config, deploymentSettings, expressions, searchContexts, store }
 import { consistentIndex } from './search-index.ts'
 
 /**
- * How long a step starts further work, in milliseconds. Its function is stopped after fifteen minutes, and one part or page may be slow.
+ * How long a step starts further work, in milliseconds. The rest of the function's fifteen minutes is for the last part or page, which may
+ * be slow.
  */
 const BUDGET = 10 * 60_000
 
-/** How long a sweep starts further copies, in milliseconds. Its function is stopped after five minutes, and one part may be slow. */
+/**
+ * How long a sweep starts further copies, in milliseconds. The rest of the function's five minutes is for the last part, which may be slow.
+ */
 const COPYING = 2 * 60_000
 
-/** How long planning starts further reads, in milliseconds. The last read may be slow. */
+/** How long planning starts further reads, in milliseconds. The rest of the function's fifteen minutes is for the last read. */
 const LONGEST_PLAN = 12 * 60_000
-/** Maximum seconds between two attempts to plan. It bounds the events of an execution, which may have 25,000. */
+/** Maximum seconds between two attempts to plan an export. Longer waits use up fewer of the 25,000 events that an execution may have. */
 const LONGEST_WAIT = 120
 
 /**
- * Maximum versions of a type that a step reads from the store because the index may lack them. It exceeds the limit of a request: a step
- * has more time and is retried.
+ * Maximum recent versions of a type that a step reads from the store because the index may lack them. It is higher than for a request,
+ * because a step has more time and is retried.
  */
 const MOST_LATEST = 20_000
 
 const now = (): number => clock().now()
 const told = (error: unknown): void => report(error, 'export')
 
-/** Returns the parts of one step. New parts per step make it read the latest writes once. */
+/** Returns the ports of one step. They are new for each step, so each step reads the latest writes itself. */
 const parts = (): ExportParts => ({
   ...exportTypeSettings(),
   epoch: deploymentSettings().epoch,
@@ -58,16 +61,18 @@ const parts = (): ExportParts => ({
 export const runExportStep = async (input: StepInput): Promise<StepOutput> => exportStep(parts())(input)
 
 /**
- * Event of a schedule. `jobs`, every minute: resumes jobs without an execution and removes data of cancelled jobs. `expired`, every hour:
- * removes expired jobs, and the rows of schedules that are not named (absent: none is). `schedules`, every five minutes: logs which
- * scheduled exports failed or are late. `copies`, every minute: copies their files into buckets of other parties.
+ * Event of a schedule.
+ * `jobs`, every minute: resumes jobs without an execution, and removes data of cancelled jobs.
+ * `expired`, every hour: removes expired jobs, and rows of schedules that are not in `schedules`. Absent: removes those of all schedules.
+ * `schedules`, every five minutes: logs which scheduled exports failed or are late.
+ * `copies`, every minute: copies files of scheduled exports into buckets of other parties.
  */
 export type ExportSweep =
   | { readonly sweep: 'jobs' }
   | { readonly sweep: 'expired'; readonly schedules?: readonly string[] }
   | { readonly sweep: 'schedules' | 'copies'; readonly schedules: readonly WatchedSchedule[] }
 
-/** Runs a sweep. All its tasks run, even if one fails. Logs each failure, then throws one error. */
+/** Runs all tasks of a sweep, even if one fails. Logs each failure, and then throws one error. */
 export async function sweepExports(asked: ExportSweep): Promise<void> {
   try {
     await forEachCollectingErrors(whatTo(asked), (each) => each())
@@ -91,7 +96,7 @@ function whatTo(asked: ExportSweep): readonly (() => Promise<void>)[] {
   }
 }
 
-/** Logs the ages of the jobs in progress. */
+/** Logs the age of each job in progress as a metric. */
 async function tellAge(): Promise<void> {
   const at = now()
   const ages: number[] = []

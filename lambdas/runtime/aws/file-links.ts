@@ -11,5 +11,5 @@ export const exportUrls: () => ExportUrlSigner = /* @__PURE__ */ once(() => {
   return new CloudFrontExportUrls({ origin, keyId, keyPairId, pathOf: ({ job, file }) => `/${fileKeyOf(job, file)}` })
 })
 
-/** Returns the public key in PEM, with which CloudFront verifies links. */
+/** Returns the public key in PEM format, with which CloudFront verifies the links. */
 export const readLinkKeyPem = (keyId: string): Promise<string> => readPublicKeyPem(keyId)

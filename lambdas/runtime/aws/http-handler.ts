@@ -1,4 +1,4 @@
-/** Handler of a deployed function that answers requests of API Gateway. */
+/** Handler of a deployed function that answers requests from API Gateway. */
 import type { Endpoint } from '../../auth/endpoint.ts'
 import type { EndpointsOf, HttpFunction, InteractionsOf } from '../../catalogue/catalogue.ts'
 import { gatewayAuthenticator } from '../../http/authenticators.ts'
@@ -13,12 +13,15 @@ import { type LambdaContext, runWithLambdaDeadline, withDeadline } from './deadl
 import { report } from './log.ts'
 import { audit, clock, config, deploymentSettings, searchContexts as known } from './ports.ts'
 
-/** A field with the handlers of all codes. A function without such codes has no field. */
+/** Requires a field with a handler for each of the codes. Requires no field if there are no codes. */
 type Bindings<Field extends string, Code extends string, Handler> = [Code] extends [never]
   ? unknown
   : Readonly<Record<Field, Readonly<Record<Code, Handler>>>>
 
-/** Parts of a deployed function. It binds all interactions and endpoints that the catalogue gives it: a missing one does not compile. */
+/**
+ * Parts of a deployed function. They contain a handler for each interaction and endpoint that the catalogue gives the function. A missing
+ * one does not compile.
+ */
 export type HttpFunctionParts<Name extends HttpFunction> = FunctionParts &
   Bindings<'interactions', InteractionsOf<Name>, Interaction> &
   Bindings<'endpoints', EndpointsOf<Name>, Endpoint>
@@ -26,16 +29,16 @@ export type HttpFunctionParts<Name extends HttpFunction> = FunctionParts &
 type FunctionParts = {
   readonly steps: Steps
   /**
-   * Search contexts to refresh before each request. Absent: the function needs custom parameters only for scope conditions, and
-   * authentication refreshes them.
+   * Search contexts that are refreshed before each request. Absent: the function uses custom parameters only in scope conditions, for which
+   * authentication refreshes the contexts.
    */
   readonly reading?: { readonly refresh: (at: number) => Promise<void> }
   readonly seal?: { readonly ready: () => Promise<void> }
 }
 
 /**
- * Returns the step parts of functions that are open to every caller. If such a function authenticated by mistake, it would accept only
- * requests signed with AWS credentials.
+ * Returns the step parts of functions that are open to every caller. If a step authenticated by mistake, it would accept only requests
+ * signed with AWS credentials.
  */
 export const publicStepParts = (): StepParts => ({
   audit: audit(),
@@ -51,8 +54,8 @@ export const stepParts = (): StepParts => ({ ...publicStepParts(), authenticator
 export const stepPartsWithoutPersons = (): StepParts => ({ ...publicStepParts(), authenticator: authenticatorWithoutPersons() })
 
 /**
- * Returns the handler. A response that takes longer than a request may is a 504, recorded as such. The handler loads what responses need
- * while the function starts. It writes audit records before it returns, because Lambda may then freeze the process.
+ * Returns the handler of API Gateway events. A request beyond its deadline is answered and recorded as 504. The handler loads what
+ * responses need while the function starts. It writes audit records before it returns, because Lambda may freeze the process afterwards.
  */
 export function httpHandler<Name extends HttpFunction>(
   parts: HttpFunctionParts<Name>,

@@ -1,4 +1,4 @@
-/** Functions on AWS behind the stream, the schedules and the rebuild of the index. */
+/** Functions on AWS that index the stream, watch the index and rebuild it. */
 import { DynamoDbSharedState } from '../../adapters/dynamodb/rows/shared-state.ts'
 import { heartbeatItem, heartbeatOfRecord } from '../../adapters/dynamodb/stream/heartbeat.ts'
 import { isOfTable, type StreamRecord, transactionOfRecord, versionOfRecord } from '../../adapters/dynamodb/stream/stream.ts'
@@ -47,8 +47,8 @@ import { reportTableIndexLag } from './table-index-lag.ts'
 const workflow = /* @__PURE__ */ once(() => new StepFunctionsWorkflow(deploymentSettings().rebuildWorkflow))
 
 /**
- * Starts a rebuild if one is pending and no worker runs that will take it. `number`: part of the execution name, so that repeating a
- * request starts nothing twice.
+ * Starts a rebuild if one is pending and no worker runs that would take it. `number`, `again`: parts of the execution name. A repeated call
+ * with the same name starts nothing.
  */
 export async function startRebuild({ number, value }: VersionedValue<IndexState>, again = ''): Promise<void> {
   if (isWorkerNeeded(value) && isWorkerGone(value, clock().now())) await workflow().start(`rebuild-${number}${again}`, {})
@@ -61,7 +61,7 @@ export const reindex = (): Reindexer => ({
 type StreamEvent = { readonly Records: readonly StreamRecord[] }
 
 const poisoned = /* @__PURE__ */ once(() => new UnindexableVersions(indexState()))
-/** Opens the index for writing. `onLost`: gets the state with the requested rebuild if an index is missing. */
+/** Opens the index for writing. `onLost`: called if an index is missing, with the state that requests its rebuild. */
 const openDocuments = (onLost: (state: VersionedValue<IndexState>) => Promise<void>) =>
   openIndex({
     onPoison: poisoned().addDocument,
@@ -88,7 +88,7 @@ export const newIdentity = (): string => clock().newId().slice(-12)
 const recordsOf = ({ Records }: StreamEvent): readonly StreamRecord[] =>
   Records.filter((record) => isOfTable(record, deploymentSettings().table))
 
-/** Heartbeat of the stream, which shows how far the index has followed it. */
+/** Heartbeat that runs through the stream and shows up to which time the index has followed it. */
 const pulse = /* @__PURE__ */ once(
   (): HeartbeatParts => ({
     state: new DynamoDbSharedState(stateTable(), 'PULSE', NO_HEARTBEAT),
@@ -101,24 +101,24 @@ const pulse = /* @__PURE__ */ once(
 )
 
 /**
- * Event of the stream or of the schedule. `index`, every minute: sends a heartbeat and checks that every index exists and is the expected
+ * Event of the stream or of the schedule. `index`, every minute: sends a heartbeat, and checks that every index exists and is the expected
  * one.
  */
 export type IndexEvent = StreamEvent | { readonly sweep: 'index' }
 
 export const extraction = /* @__PURE__ */ once(() => documentFormatOf(baseSearchContext()))
 
-/** Returns how long a previous index is retained, in milliseconds. */
+/** Returns how long an index is retained after its replacement, in milliseconds. */
 const keptFor = (): number => deploymentSettings().keptIndexDays * DAY
 
-/** Requests rebuilds of outdated indices, and starts a rebuild if a previous index has expired. Only the rebuild may remove an index. */
+/** Requests rebuilds of outdated indices. Starts the rebuild if a replaced index has expired, because only the rebuild removes indices. */
 async function tendKept(): Promise<void> {
   const { number, value } = await indexState().change((state) => requestOutdatedRebuilds(state, extraction()))
   const at = clock().now()
   if (hasExpiredIndex(value, at - keptFor())) await workflow().start(`rebuild-${number}-${Math.floor(at / 60_000)}`, {})
 }
 
-/** Indexes the records of the stream. On the schedule, sends the heartbeat and checks the indices. */
+/** Indexes the records of the stream and records the heartbeats among them. On the schedule, sends a heartbeat and checks the indices. */
 export async function followHeads(event: IndexEvent): Promise<PartialBatchResponse> {
   if ('sweep' in event) {
     await tendIndices()
@@ -141,23 +141,24 @@ export async function followHeads(event: IndexEvent): Promise<PartialBatchRespon
   return result
 }
 
-/** Returns the records before the first failed one. Lambda delivers that record and all later ones again. */
+/**
+ * Returns the records before the first failed one. The others do not count as processed, because Lambda delivers the failed record and all
+ * later ones again.
+ */
 function takenOf(records: readonly StreamRecord[], { batchItemFailures }: PartialBatchResponse): readonly StreamRecord[] {
   const failed = new Set(batchItemFailures.map(({ itemIdentifier }) => itemIdentifier))
   const first = records.findIndex(({ dynamodb }) => failed.has(dynamodb?.SequenceNumber ?? ''))
   return first === -1 ? records : records.slice(0, first)
 }
 
-/**
- * Records the arrival of heartbeats. A failure is only logged: the index then counts as further behind until the next heartbeat arrives.
- */
+/** Records the arrival of heartbeats. Only logs a failure: the index then appears further behind until the next heartbeat arrives. */
 async function heed(beats: readonly ShardHeartbeat[]): Promise<void> {
   if (beats.length > 0) await followHeartbeat(pulse(), beats, clock().now()).catch((error: unknown) => report(error, 'pulse'))
 }
 
 /**
- * Sends a heartbeat and logs heartbeat age and lost indices. It measures the stream and the index of the table even if OpenSearch does not
- * respond.
+ * Sends a heartbeat, and logs the age of the last one that arrived and the lost indices. Also measures the table's index if OpenSearch does
+ * not respond.
  */
 async function tendIndices(): Promise<void> {
   const [at, { stage }] = [clock().now(), deploymentSettings()]
@@ -174,8 +175,8 @@ async function tendIndices(): Promise<void> {
 const readings = /* @__PURE__ */ once(() => new TenantSearchContexts(baseSearchContext(), 'documents'))
 
 /**
- * Returns the search contexts that include these versions, so that a SearchParameter applies to documents of its own batch. Records the
- * versions in the index state, and starts a rebuild if a SearchParameter is among them.
+ * Returns the search contexts that include these versions, so that a SearchParameter applies to documents of the same batch. Records the
+ * versions in the index state. Starts a rebuild if there are SearchParameters.
  */
 async function readingAfter(versions: readonly ResourceVersion[]): Promise<SearchContextOf> {
   const parameters = versions.filter(({ type }) => type === 'SearchParameter')
@@ -186,7 +187,9 @@ async function readingAfter(versions: readonly ResourceVersion[]): Promise<Searc
   return (tenant) => readings().of(state.value, tenant)
 }
 
-/** Logs the time from commit to index document of each indexed version. The stream gives commit times in whole seconds. */
+/**
+ * Logs the milliseconds from commit to index document of each indexed version, as a metric. The stream gives commit times in whole seconds.
+ */
 function tellLag(records: readonly StreamRecord[], { batchItemFailures }: PartialBatchResponse): void {
   const failed = new Set(batchItemFailures.map(({ itemIdentifier }) => itemIdentifier))
   const now = clock().now()
@@ -198,12 +201,15 @@ function tellLag(records: readonly StreamRecord[], { batchItemFailures }: Partia
 }
 
 /**
- * Event of a schedule. `transactions`, every minute: settles transactions whose coordinator died, and restarts pending rebuilds. `bodies`,
- * every day: removes large bodies that no version names.
+ * Event of a schedule. `transactions`, every minute: settles transactions whose coordinator died, and starts pending rebuilds again.
+ * `bodies`, every day: removes large bodies to which no version refers.
  */
 export type SweepEvent = { readonly sweep: 'transactions' | 'bodies' }
 
-/** Settles large transactions from the stream. On the schedules, settles abandoned ones, restarts rebuilds and removes unused bodies. */
+/**
+ * Settles the large transactions in the stream. On the schedules, settles abandoned transactions, starts pending rebuilds again, and
+ * removes unused bodies.
+ */
 export async function settleTransactions(event: StreamEvent | SweepEvent): Promise<PartialBatchResponse> {
   if ('sweep' in event) {
     await (event.sweep === 'bodies' ? sweepBodies() : sweepTransactions())
@@ -226,26 +232,27 @@ export async function settleTransactions(event: StreamEvent | SweepEvent): Promi
 const DAY = 24 * 60 * 60_000
 
 /**
- * Removes unused bodies written at least a day ago. After a restore it skips earlier bodies, because versions of the previous table may
- * name them.
+ * Removes unused bodies that were written at least a day ago. After a restore it retains bodies written before it, because versions of the
+ * previous table may refer to them.
  */
 async function sweepBodies(): Promise<void> {
   const from = exclusiveInstantOf((await indexState().read()).value, deploymentSettings().epoch)
   await store().sweepBodies({ from, before: clock().now() - DAY })
 }
 
-/** Runs both tasks, so that a transaction that cannot be settled does not block rebuilds. */
+/** Settles abandoned transactions and starts pending rebuilds. Runs both, even if one fails. */
 async function sweepTransactions(): Promise<void> {
   const again = async () => startRebuild(await indexState().read(), `-${Math.floor(clock().now() / 60_000)}`)
   const results = await Promise.allSettled([store().sweep(), again()])
   for (const result of results) if (result.status === 'rejected') throw result.reason
 }
 
-/** How long a step of the rebuild runs, in milliseconds: well below the timeout of its function. */
+/** How long a step of the rebuild starts further work, in milliseconds: well below the timeout of its function. */
 const STEP_BUDGET = 4 * 60_000
 
 /**
- * Step of the rebuild. Its stores do not wait for late entries of the table's index: concurrent writes go to both search indices anyway.
+ * Step of the rebuild. Its scans do not wait until the table's index shows all concurrent writes, because the stream indexes those in both
+ * search indices.
  */
 export const rebuild = /* @__PURE__ */ once(() =>
   rebuildStep({
@@ -254,7 +261,7 @@ export const rebuild = /* @__PURE__ */ once(() =>
     former: (table) => openStore(0, table),
     epoch: deploymentSettings().epoch,
     newIdentity,
-    // The running rebuild picks up new requests itself.
+    // This rebuild is running and picks up new requests itself, so start none.
     index: openDocuments(async () => {}),
     reading: baseSearchContext(),
     extraction: extraction(),

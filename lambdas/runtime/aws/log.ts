@@ -1,11 +1,11 @@
-/** Log output of functions: one line of JSON each, for CloudWatch. It holds no content of requests or resources. */
+/** Log output of functions: one line of JSON each, for CloudWatch. It contains no content of requests or resources. */
 import { NotFetched } from '../../ports/security/fetch-document.ts'
 
 type Thrown = { readonly name?: string; readonly code?: string; readonly message?: string; readonly stack?: string }
 
 /**
- * Logs an error by kind, code and stack locations. Messages may hold content, so only messages of NotFetched are logged: they describe
- * documents that other servers publish.
+ * Logs an error by name, code and stack locations. Messages may contain content of resources. Only those of NotFetched are logged, because
+ * they describe documents that other servers publish.
  */
 export function report(error: unknown, requestId: string): void {
   const { name = typeof error, code, message = '', stack = '' } = (error ?? {}) as Thrown
@@ -22,34 +22,37 @@ export function report(error: unknown, requestId: string): void {
 export const warn = (message: string): void => console.warn(JSON.stringify({ level: 'warning', message }))
 
 /**
- * Logs audit records that could not be written, each as the item it would be in the state table. They name resources, patients and users,
- * and hold no content.
+ * Logs audit records that could not be written, as items of the state table, so that an operator can add them. They name resources,
+ * patients and users, but contain no content. Also counts them in a metric.
  */
 export function logUnwrittenAudit(error: unknown, unwritten: readonly object[], about: Pick<Told, 'stage' | 'at'>): void {
   report(error, 'audit')
   for (const item of unwritten)
     console.error(JSON.stringify({ level: 'error', message: 'an audit record is not written', unwritten: item }))
-  // If a request is rejected because earlier records are still unwritten, the list is empty. Count it as one.
+  // The list is empty if a request is rejected because earlier records are still unwritten. Count that request as one.
   logMetric('AuditRefused', 'Count', [Math.max(1, unwritten.length)], about)
 }
 
-/** Logs the types whose searches are rejected until their lost index is rebuilt. Runs every minute, also if there are none. */
+/**
+ * Logs the number of types with a lost index, and their names. Searches of them are rejected until the rebuild. Runs every minute, even if
+ * there are none.
+ */
 export const logLostIndices = (types: readonly string[], about: Pick<Told, 'stage' | 'at'>): void =>
   logMetric('IndexLost', 'Count', [types.length], { ...about, ...(types.length > 0 && { names: types }) })
 
 /**
- * Logs the age of the latest heartbeat that arrived, in milliseconds. Runs every minute on the schedule, so it also works if the stream
- * follower stops.
+ * Logs the age of the latest heartbeat that the index received, in milliseconds. The schedule calls it every minute, so the age also grows
+ * if the stream is no longer followed.
  */
 export const logHeartbeatAge = (age: number, about: Pick<Told, 'stage' | 'at'>): void => logMetric('PulseAge', 'Milliseconds', [age], about)
 
-/** Logs the lag of the table's index, in milliseconds. Runs every minute. */
+/** Logs the lag of the table's index, in milliseconds. The schedule calls it every minute. */
 export const logTableIndexLag = (lag: number, about: Pick<Told, 'stage' | 'at'>): void =>
   logMetric('TableIndexLag', 'Milliseconds', [lag], about)
 
 export const METRIC_NAMESPACE = 'FHIR'
 
-/** Names of all metrics of this code. Each has an alarm (lib/monitoring/watches.ts). */
+/** Names of all metrics that functions log. Each has an alarm in lib/monitoring. */
 export const METRIC_NAMES = [
   'AuditRefused',
   'ExportAge',
@@ -62,16 +65,16 @@ export const METRIC_NAMES = [
 ] as const
 export type MetricName = (typeof METRIC_NAMES)[number]
 
-/** Maximum values in an array of the metric format. */
+/** Maximum values of one metric line. More values need several lines. The metric format sets this limit. */
 const MOST_VALUES = 100
 
 export type MetricUnit = 'Milliseconds' | 'Count'
 
-/** Context of a metric. `names`: names of its subjects, logged beside the values. */
+/** Context of a metric. `at`: milliseconds since 1970. `names`: names of what was counted, logged beside the values. */
 type Told = { readonly stage: string; readonly at: number; readonly names?: readonly string[] }
 
 /**
- * Logs values in the embedded metric format. `at`: milliseconds since 1970.
+ * Logs values of a metric in the embedded metric format, from which CloudWatch creates the metric.
  * https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
  */
 export function logMetric(name: MetricName, unit: MetricUnit, values: readonly number[], { stage, at, names }: Told): void {

@@ -1,4 +1,7 @@
-/** Migration of the state that functions share. It runs once in each deployment. */
+/**
+ * Migration of the state that all functions share. A deployment that changes code or settings runs it once, before it updates the functions
+ * that answer requests.
+ */
 import { makeSecretKey } from '../../adapters/dynamodb/rows/secret-key.ts'
 import { DynamoDbSharedState } from '../../adapters/dynamodb/rows/shared-state.ts'
 import { type AdoptedStore, NO_ADOPTED_STORE, revokeAllOnAdoption } from '../../auth/tokens/restored-state.ts'
@@ -15,8 +18,8 @@ import { extraction, newIdentity, startRebuild } from './index-workers.ts'
 import { clock, deploymentSettings, indexState, openStore, stateTable } from './ports.ts'
 
 /**
- * Creates the shared secret, applies a restore, and requests rebuilds of documents of another document format. `AdoptedState`: `yes` if the
- * state table is a restored one.
+ * Creates the shared secret, applies a restore, and requests rebuilds if the document format changed. `AdoptedState`: `yes` if the state
+ * table is a restored one.
  */
 export async function migrate({ AdoptedState }: ResourceProperties): Promise<void> {
   await makeSecretKey(stateTable())
@@ -37,7 +40,10 @@ export async function migrate({ AdoptedState }: ResourceProperties): Promise<voi
   await startRebuild(state)
 }
 
-/** Applies the restore of the settings to the state. Throws a DeploymentError if it does not follow from the state. */
+/**
+ * Applies the restore of the settings to the state. Throws a DeploymentError if the settings do not fit the state, for example with an
+ * earlier restore generation.
+ */
 function setBackHere(known: IdentifiedState, fresh: string): IdentifiedState {
   try {
     return applyRestore(known, restoreOf(deploymentSettings()), fresh, clock().now())
@@ -47,8 +53,8 @@ function setBackHere(known: IdentifiedState, fresh: string): IdentifiedState {
 }
 
 /**
- * Revokes all tokens if the state table was restored or missed a restore generation. It runs before a function verifies tokens with this
- * table. Generations are consecutive, so a missing one ran with another state table.
+ * Revokes all tokens if the state table was restored or missed a restore generation. Generations are consecutive, so a missing one ran with
+ * another state table. Runs before functions verify tokens with this table.
  */
 async function endWhereSetBack(isRestored: boolean): Promise<void> {
   const { stateTable: name, epoch } = deploymentSettings()
@@ -69,7 +75,7 @@ const restoreOf = ({
   ...(formerTable === '' ? {} : { former: formerTable }),
 })
 
-/** Returns the SearchParameters to apply after a restore: none if this restore generation was migrated before. */
+/** Returns the SearchParameters to apply after a restore. Returns none if this restore generation has been migrated before. */
 async function parametersAfterRestore(): Promise<readonly ResourceVersion[]> {
   const { value } = await indexState().read()
   return epochOf(value) === deploymentSettings().epoch ? [] : readSearchParameters(value, { resources: openStore(0), now: clock().now() })

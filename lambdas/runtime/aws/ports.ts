@@ -1,6 +1,6 @@
 /**
- * Ports on AWS, one export each: DynamoDB and S3 here, OpenSearch in search-index.ts, Step Functions in index-workers.ts. There is no
- * object of all ports: a function of ../../functions imports those it needs, and its bundle contains no others.
+ * Ports on AWS, one export each: DynamoDB and S3 here, OpenSearch in search-index.ts, Step Functions in index-workers.ts. No object
+ * contains all ports: each function in ../../functions imports what it needs, so its bundle contains nothing else.
  */
 import { documentClient } from '../../adapters/dynamodb/client.ts'
 import { DynamoDbAuditLog } from '../../adapters/dynamodb/rows/audit-log.ts'
@@ -38,16 +38,18 @@ export const deploymentSettings: () => DeploymentSettings = /* @__PURE__ */ once
 export const clock = /* @__PURE__ */ once(() => new SystemClock())
 
 const client = /* @__PURE__ */ once(() => documentClient())
-/** Attempts of a call, and milliseconds per attempt. Together they fit into the gateway's 29 seconds. */
+/**
+ * Maximum attempts of a DynamoDB call, and milliseconds per attempt. Together with the pauses they fit into the 29 seconds of API Gateway.
+ */
 const LIMITS = { attempts: 8, patience: 2_000 }
 
 export const resourceTable = /* @__PURE__ */ once(() => new TableClient(client(), deploymentSettings().table, LIMITS, WORK_DEADLINE))
 export const stateTable = /* @__PURE__ */ once(() => new TableClient(client(), deploymentSettings().stateTable, LIMITS, WORK_DEADLINE))
 
-/** Store of large bodies, stored queries and lists of index tokens. */
+/** Store of large bodies, stored queries and lists of index tokens, in S3. */
 export const blobs: () => BlobStore = /* @__PURE__ */ once(() => lazyS3BlobStore(deploymentSettings().bucket))
 
-/** Opens the store of resources. `settleTime`: see DynamoDbStoreOptions. */
+/** Opens a store of resources. `settleTime`: see DynamoDbStoreOptions. `table`: name of its table. */
 export const openStore = (settleTime?: number, table = deploymentSettings().table): DynamoDbResourceStore =>
   new DynamoDbResourceStore({
     client: client(),
@@ -59,10 +61,10 @@ export const openStore = (settleTime?: number, table = deploymentSettings().tabl
     ...(settleTime === undefined ? {} : { settleTime }),
   })
 
-/** Store of resources, for reading and writing. The role of a function decides which of the two it may do. */
+/** Store of resources. The IAM role of each function decides whether it may write. */
 export const store = /* @__PURE__ */ once(() => openStore())
 
-/** Store of resources filtered by the caller's access. */
+/** Store of resources, filtered by the caller's access. */
 export const resources = /* @__PURE__ */ once(() => visibleStoreOf(store(), expressions))
 
 export const audit = /* @__PURE__ */ once(
@@ -78,13 +80,13 @@ export const audit = /* @__PURE__ */ once(
 
 export const seal = /* @__PURE__ */ once(() => new LazySeal(() => readSecretKey(stateTable()), deploymentSettings().epoch))
 
-/** Evaluates expressions of clients. Its code is loaded at the first call, because most requests need none. */
+/** Evaluates expressions of clients. Starts at the first call, because most requests need none. */
 export const expressions: () => ExpressionRunner = /* @__PURE__ */ once(() => {
   const runner = once(() => expressionRunner())
   return { evaluate: (...asked) => runner().evaluate(...asked) }
 })
 
-/** Packages that operators added. */
+/** Packages of definitions that operators added. */
 export const addedPackages: () => AddedPackages = /* @__PURE__ */ once(() =>
   lazyS3Packages(deploymentSettings().bucket, () => clock().now(), warn),
 )
@@ -92,26 +94,26 @@ export const addedPackages: () => AddedPackages = /* @__PURE__ */ once(() =>
 /** Profiles of the added packages. */
 export const addedProfiles = /* @__PURE__ */ once(() => supportedProfiles(addedPackages(), warn))
 
-/** Definitions of the added packages and of the packages in the bundle. */
+/** Definitions of the packages that operators added, and of those in the bundle. */
 const packages = /* @__PURE__ */ once(() => definitionsOf(addedPackages(), warn))
 
-/** Index of the canonical URLs of tenant definitions. `keptFor`: see DynamoDbCanonicalsOptions. */
+/** Index of tenant definitions by canonical URL. `keptFor`: see DynamoDbCanonicalsOptions. */
 const canonicals = (keptFor: number) => new DynamoDbCanonicals({ dynamo: resourceTable(), clock: clock(), keptFor })
 
-/** Returns the definitions of packages and of tenants. `keptFor`: milliseconds by which tenant definitions may be outdated. */
+/** Returns the definitions of packages and of tenants. `keptFor`: maximum milliseconds for which tenant definitions are cached. */
 export const definitions = (keptFor: number): Pick<ProfileParts, 'conformance' | 'toldOfDefinition'> => ({
   conformance: tenantDefinitions({ packages: packages(), canonicals: canonicals(keptFor), resources: store() }),
   toldOfDefinition: (resource) => definitionIssuesOf(packages(), resource),
 })
 
-/** Store writer that announces the canonical URLs of definitions before it commits them. */
+/** Writer of the store. It announces the canonical URLs of definitions before it commits them, so that no stored definition is missed. */
 export const definitionWriter = /* @__PURE__ */ once(() =>
   announcingWriter({ writer: store(), resources: store(), notes: notes(), report: (error) => report(error, 'canonicals') }),
 )
 
 const notes = /* @__PURE__ */ once(() => canonicals(0))
 
-/** Announces the canonical URLs of stored definitions, including those written before canonical URLs were announced. */
+/** Announces the canonical URLs of stored definitions. The rebuild uses it for versions written before canonical URLs were announced. */
 export const announceDefinitions = async (versions: Parameters<typeof announcedCanonicalsOf>[0]): Promise<void> => {
   const announced = await announcedCanonicalsOf(versions)
   if (announced.length > 0) await notes().announce(announced)
@@ -122,7 +124,7 @@ export const indexState: () => SharedIndexState = /* @__PURE__ */ once(() => new
 export const indexProgress = (): IndexProgress => ({ status: async (tenant) => statusOf((await indexState().read()).value, tenant) })
 
 /**
- * Returns the base URLs that count as the server's own. The first one stays the same if the stage gets a new address, so its documents
+ * Returns the base URLs that count as the server's own. The first one stays the same if the stage gets a new address, so index documents
  * remain valid.
  */
 function ownBases(): BaseUrls {
@@ -132,8 +134,8 @@ function ownBases(): BaseUrls {
   return { baseUrl, ...(otherBases.length === 0 ? {} : { otherBases }) }
 }
 
-/** Search context without custom parameters. */
+/** Search context of this deployment, without custom parameters. */
 export const baseSearchContext: () => SearchContext = /* @__PURE__ */ once(() => searchContextOf(config(), ownBases()))
 
-/** Search contexts with the custom parameters of each tenant. */
+/** Search contexts of the tenants, with their custom parameters. */
 export const searchContexts = /* @__PURE__ */ once(() => new CachedSearchContexts(indexState(), baseSearchContext()))

@@ -1,12 +1,12 @@
-/** Adoption of restored tables on AWS, with the properties from the template. */
+/** Prepares tables that were restored from a backup, during a deployment. */
 import { adoptTable, type CapacityUnits, type TableRequirements } from '../../adapters/dynamodb/stream/restored-table.ts'
 import { DeploymentError, type ResourceProperties } from './custom-resource.ts'
 
 /**
- * Prepares restored tables and returns the ARN of the stream to follow. `Resources`, `State`: table names; without `State` the state table
- * stays. `Key`: ARN of their encryption key. `Most`: maximum throughput of the resource table. `Warm`: throughput that it accepts
- * immediately. Both are units per second, as `READS WRITES`. `Former`: name of the previous resource table. `Instant`: time to which it was
- * restored.
+ * Prepares restored tables, and returns the ARN of the stream that the index follows. The properties come from the template.
+ * `Resources`, `State`: table names. Without `State` the state table stays. `Key`: ARN of their encryption key. `Most`: maximum throughput
+ * of the resource table. `Warm`: throughput that it accepts immediately. Both are units per second, as `READS WRITES`. `Former`: name of
+ * the previous resource table. `Instant`: time to which it was restored.
  */
 export async function adoptTables(properties: ResourceProperties): Promise<{ readonly StreamArn: string }> {
   const { Resources = '', State, Key: key = '', Most, Warm, Former, Instant = '' } = properties
@@ -20,7 +20,10 @@ export async function adoptTables(properties: ResourceProperties): Promise<{ rea
   return { StreamArn }
 }
 
-/** Adopts a table. Throws a DeploymentError if the table does not fit, so that the operator sees the reason. */
+/**
+ * Prepares a restored table, and returns the ARN of its stream. Throws a DeploymentError if the table does not fit, so that the operator
+ * sees the reason.
+ */
 const adopted = (wanted: TableRequirements): Promise<string> =>
   adoptTable(wanted).catch((error: Error) => {
     throw error instanceof RangeError ? new DeploymentError(error.message) : error

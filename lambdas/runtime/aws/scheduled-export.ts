@@ -1,4 +1,6 @@
-/** Starts a scheduled export. It sends the kick-off that the client would send, with a token as client_credentials would issue it. */
+/**
+ * Starts scheduled exports. It sends the kick-off request that the client would send, with the token that client_credentials would issue.
+ */
 import { createHash } from 'node:crypto'
 import type { ClientAuth } from '../../access/claims.ts'
 import { accessOfToken } from '../../access/token-access.ts'
@@ -26,14 +28,14 @@ import type { Client } from '../../ports/rows/clients.ts'
 export type SchedulePorts = Pick<AuthPorts, 'clients' | 'isDecidable'> &
   KickOffPorts & {
     readonly choices: AuthChoices
-    /** Returns the steps of kick-offs, with the given authenticator. */
+    /** Returns the steps of a kick-off request, with the given authenticator. */
     readonly steps: (authenticator: Authenticator) => Steps
     readonly site: Site
   }
 
 /**
  * Returns the handler of schedule events. It starts one job per instant, even if the event arrives several times. Throws an error if the
- * job cannot start: the event may then be sent again.
+ * job cannot start, so that the event can be sent again.
  */
 export const scheduledExportStarter =
   (ports: SchedulePorts) =>
@@ -53,7 +55,7 @@ export const scheduledExportStarter =
 
 async function begin(ports: SchedulePorts, schedule: ScheduledExport, { at, job }: ScheduledRun): Promise<void> {
   const { rows } = ports.exports
-  // An earlier attempt may have started the job and died before it recorded that.
+  // An earlier attempt may have started the job, but died before it recorded that.
   if ((await readJob(rows, job)) === undefined) {
     const client = await ports.clients.get(schedule.client)
     if (client === undefined) throw new Error(`the client "${schedule.client}" is not registered`)
@@ -73,7 +75,10 @@ const PROVED: Readonly<Record<Client['authentication']['kind'], ClientAuth>> = {
   public: 'none',
 }
 
-/** Returns a token with all registered scopes of the client, for the tenant of the schedule. */
+/**
+ * Returns a token with all registered scopes of the client, for the tenant of the schedule. Throws an Error if the client has no access to
+ * that tenant.
+ */
 async function tokenOf(ports: SchedulePorts, { tenant }: ScheduledExport, client: Client): Promise<VerifiedToken> {
   const { scopes, tenants, patient } = await grantToClient(ports, client)
   if (!tenants.includes('*') && !tenants.includes(tenant)) throw new Error(`the client "${client.id}" is not of the tenant "${tenant}"`)
@@ -86,8 +91,8 @@ async function tokenOf(ports: SchedulePorts, { tenant }: ScheduledExport, client
 }
 
 /**
- * Returns a digest of everything that determines the content of the export. Runs with another digest start from the beginning: for a client
- * that was registered again, another bucket, or another restore generation.
+ * Returns a digest of everything that determines the content of the export. If it changes, the next run does not continue from the previous
+ * one. So a client that is registered again, another bucket and another restore generation each start from the beginning.
  */
 function whatIsAsked({ level, group, types, bucket, epoch }: ScheduledExport, { id, registeredAt }: Client, token: VerifiedToken): string {
   const all = [
@@ -116,7 +121,7 @@ function targetOf({ level, group = '', types }: ScheduledExport, since: number |
 
 type Asked = { readonly job: string; readonly token: VerifiedToken; readonly path: string; readonly query: string }
 
-/** Runs the kick-off through all steps of a request, so that it is checked and recorded like any other. */
+/** Sends the kick-off through all steps of a request, so that it is checked and recorded like one of a client. */
 async function kickOff(ports: SchedulePorts, { job, token, path, query }: Asked): Promise<void> {
   const { clock, steps, site } = ports
   const start = startExport({ ...ports, clock: { now: () => clock.now(), newId: () => job } })

@@ -30,7 +30,10 @@ import {
   store,
 } from './ports.ts'
 
-/** How long a function caches which indices are being rebuilt, in milliseconds. It must stay well below the wait of the rebuild. */
+/**
+ * How long a function caches which indices are being rebuilt, in milliseconds. It must stay well below the setting rebuildWait: the rebuild
+ * waits that long until every function writes to the new index.
+ */
 const KNOWN_FOR = 5_000
 
 export function openIndex(options: Partial<OpenSearchOptions> = {}): OpenSearchIndex {
@@ -53,11 +56,14 @@ const outdatedParameters: OutdatedParameters = {
     findOutdatedParameters(subject, await searchContexts().changes(clock().now()), searchContexts().now(subject.tenant)),
 }
 
-/** Index of functions that answer within the gateway's 29 seconds. */
+/** OpenSearch index of functions that answer requests. Its attempts fit into the 29 seconds of API Gateway. */
 const openSearchIndex = /* @__PURE__ */ once(() => openIndex({ attempts: 3, patience: 8_000 }))
 export const index = /* @__PURE__ */ once(() => outdatedReportingIndex(openSearchIndex(), outdatedParameters))
 
-/** Returns the index for the searches of one attempt. It also finds the latest writes. `most`: see recentWritesIndex. */
+/**
+ * Returns an index that also finds the latest writes. It reads them once, so each attempt of an interaction needs a new one. `most`: see
+ * recentWritesIndex.
+ */
 export const consistentIndex = (most?: number): Searches =>
   fullyEvaluatedIndex(
     outdatedRejectingIndex(
@@ -89,10 +95,10 @@ export const bodyStepParts = (): WritingStepParts => ({
   },
 })
 
-/** How long writes may use cached definitions, in milliseconds. */
+/** How long writes may use cached tenant definitions, in milliseconds. */
 const WRITES_LAG = 10_000
 
-/** Returns the ports of writing interactions, except the writer. */
+/** Returns the ports of interactions that write, without the writer. */
 export const portsWithoutWriter = () => ({
   resources: resources(),
   heads: (...asked: Parameters<ResourceReader['heads']>) => store().heads(...asked),

@@ -11,7 +11,7 @@ export const signingKeys = /* @__PURE__ */ once(
 )
 
 /**
- * Creates the first key, finishes rotations, and removes keys that no token needs and keys missing from the list. Runs when the stage is
+ * Creates the first key, finishes rotations, and removes keys that no token needs or that are missing from the list. Runs when the stage is
  * created, and every day.
  */
 export async function maintainSigningKeys(): Promise<void> {
@@ -20,7 +20,7 @@ export async function maintainSigningKeys(): Promise<void> {
   await signingKeys().removeLost(now)
 }
 
-/** Removes all keys when the stage is deleted. Its tokens expire within an hour, and a new stage creates new keys. */
+/** Removes all keys when the stage is deleted. Its tokens expire within an hour anyway, and a new stage creates new keys. */
 export async function removeSigningKeys(): Promise<void> {
   for (const { key } of await signingKeys().list()) await signingKeys().remove(key.kid)
 }

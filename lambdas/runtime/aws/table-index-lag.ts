@@ -1,4 +1,4 @@
-/** Measures the lag of the table's index on AWS. Publishes it as a metric, and in a row that readers of the index consult. */
+/** Measures the lag of the table's index on AWS. Publishes it as a metric, and in a row for readers of that index. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { noteLag } from '../../adapters/dynamodb/store/index-lag.ts'
 import { hiddenHeartbeats } from '../../adapters/dynamodb/stream/heartbeat.ts'
@@ -8,8 +8,8 @@ import { logTableIndexLag, report } from './log.ts'
 import { clock, deploymentSettings, resourceTable } from './ports.ts'
 
 /**
- * Logs the lag, or an error. Resolves within about a minute and never rejects. A missing metric raises an alarm. `sent`: time at which the
- * heartbeat was sent.
+ * Logs the lag of the table's index, or an error. Resolves within about a minute and never rejects. `sent`: instant at which the heartbeat
+ * was sent, in milliseconds since 1970.
  */
 export async function reportTableIndexLag(sent: number): Promise<void> {
   const table = resourceTable()

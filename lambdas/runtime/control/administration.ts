@@ -1,6 +1,4 @@
-/**
- * Administration of an embedded server: clients, users and signing keys in its data folder. A running server applies each change at once.
- */
+/** Administration of an embedded server: clients, users and signing keys in its data folder. A running server uses each change at once. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -40,8 +38,9 @@ export type { Launch } from '../../auth/launch/launches.ts'
 export { KEY_COPY_LIFETIME_MS, KEY_DISCOVERY_MS, signingKeyAt } from '../../auth/tokens/key-rotation.ts'
 export type { Client } from '../../ports/rows/clients.ts'
 
-/** Names in the data folder. */
+/** File in the data folder with clients, users, grants and revocations. */
 export const GRANTS_FILE = 'grants.db'
+/** Folder in the data folder with the signing keys. */
 export const SIGNING_KEYS_FOLDER = 'signing-keys'
 
 export type Administration = AdministrationPorts & {
@@ -50,19 +49,19 @@ export type Administration = AdministrationPorts & {
 }
 
 /**
- * Returns why a server with the settings of this process would not fetch client keys from the URI. Returns undefined if it would fetch
- * them.
+ * Returns why a server with the settings of this process would refuse to fetch client keys from the URI. Returns undefined if it would
+ * fetch them.
  */
 export const keysBlockReason = (uri: string): Promise<string | undefined> =>
   fetchBlockReason(uri, addressFilterOf(readConfig().privateHosts))
 
-/** Whether a server was started on the folder, or clients, users or keys were registered in it. */
+/** Whether a server has used the folder, or clients, users or keys were registered in it. */
 export const hasData = (folder: string): boolean =>
   ['lock.db', 'store.db', GRANTS_FILE, SIGNING_KEYS_FOLDER].some((name) => existsSync(join(folder, name)))
 
 /**
- * Opens the administration of a data folder. `isNew`: the folder may be missing or without data, and is created. Otherwise throws an Error
- * for a folder without data.
+ * Opens the administration of a data folder. `isNew`: creates the folder and its store if they are missing. Otherwise throws an Error for a
+ * folder without data.
  */
 export async function openAdministration(folder: string, { isNew }: { readonly isNew: boolean }): Promise<Administration> {
   await checkEntry(folder, 'folder')
@@ -93,7 +92,10 @@ export async function openAdministration(folder: string, { isNew }: { readonly i
   }
 }
 
-/** Throws an Error if the grants file was lost. Opening it would create an empty file, and the server would not notice the loss. */
+/**
+ * Throws an Error if there are signing keys but no grants file. Opening would create an empty grants file, so the server would not notice
+ * the loss.
+ */
 function checkNotLost(folder: string): void {
   const [grants, keys] = [join(folder, GRANTS_FILE), join(folder, SIGNING_KEYS_FOLDER)]
   if (isEmpty(grants) && !isEmpty(keys))

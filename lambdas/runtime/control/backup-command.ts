@@ -1,4 +1,7 @@
-/** Backup and restore of a data folder. A backup is one file with all versions. The index is rebuilt from it. */
+/**
+ * Backup and restore of a data folder. A backup is one file with all versions of all resources. After a restore the server rebuilds the
+ * index.
+ */
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { chown, rename, rm, stat } from 'node:fs/promises'
@@ -15,16 +18,19 @@ import { checkStore, hasStore, RESTORED_STORE_FILE, STORE_FILE } from './lost-fi
 const INDEX = 'index.db'
 const EXPORTS = { rows: 'exports.db', files: 'exports' }
 /**
- * How long a command waits for a folder that is in use, in milliseconds. A starting or stopping server, or another command, may use it
- * without responding.
+ * How long a command waits for a folder that is in use, in milliseconds. A starting or stopping server, or another command, uses the folder
+ * without answering commands.
  */
 const PATIENCE = 15_000
 const PAUSE = 50
 
-/** Gets one-line warnings about the folder, for the operator. */
+/** Receives one-line warnings about the folder, for the operator. */
 type Warn = (line: string) => void
 
-/** Writes a backup of the store to `file`, also while a server runs on the folder. Throws a DataFolderError if the store was lost. */
+/**
+ * Writes a backup of the store to `file`, even while a server uses the folder. Throws a DataFolderError if the store was lost, and an Error
+ * if there is no data.
+ */
 export async function backupStore(folder: string, file: string, warn: Warn): Promise<void> {
   checkStore(folder)
   if (!hasStore(folder)) throw new Error(`There is no data in ${folder}`)
@@ -48,8 +54,8 @@ export async function backupStore(folder: string, file: string, warn: Warn): Pro
 }
 
 /**
- * Replaces the store of the folder with a backup. A server that runs on the folder continues with it. Throws a StoreFileError if the file
- * is not a backup.
+ * Replaces the store of the folder with a backup. A server that uses the folder continues with the new store. Throws a StoreFileError if
+ * the file is not a backup.
  */
 export async function restoreStore(folder: string, file: string, warn: Warn): Promise<'running' | 'stopped'> {
   checkIsComplete(file)
@@ -72,10 +78,16 @@ export async function restoreStore(folder: string, file: string, warn: Warn): Pr
   })
 }
 
-/** Procedures of a command. `besideServer`: returns undefined if no server listens. */
+/**
+ * Two ways to execute a command. `alone`: with exclusive use of the folder. `besideServer`: through the server that uses it, or undefined
+ * if no server listens.
+ */
 type Ways<Result extends string> = { readonly alone: () => Promise<Result>; readonly besideServer: () => Promise<Result | undefined> }
 
-/** Runs a command with exclusive use of the folder, or with the permission of the server that uses it. */
+/**
+ * Runs a command with exclusive use of the folder, or through the server that uses it. Throws DataFolderInUse if neither is possible within
+ * PATIENCE.
+ */
 async function inFolder<Result extends string>(folder: string, warn: Warn, { alone, besideServer }: Ways<Result>): Promise<Result> {
   for (const began = performance.now(); ; await wait(PAUSE)) {
     try {
@@ -92,8 +104,8 @@ async function inFolder<Result extends string>(folder: string, warn: Warn, { alo
 }
 
 /**
- * Returns the server's handlers for these commands. `restore`: takes the name of a complete store in the folder. The gate is shut until it
- * is restored.
+ * Returns the server's handlers for the commands `backup` and `restore`. `gate`: shut during a restore. `restore`: restores the store with
+ * this file name in the folder.
  */
 export function storeCommands(
   gate: { readonly isOpen: boolean },
@@ -114,8 +126,8 @@ export function storeCommands(
 }
 
 /**
- * Copies a backup into the folder, checks the copy, and returns its name. The copy is on disk then. The check reads the copy, because the
- * backup may change. A starting server deletes copies that remain.
+ * Copies a backup into the folder, checks the copy, and returns its file name. The copy is durable. The check reads the copy, because the
+ * backup may change. The next start of a server deletes a copy that remains.
  */
 async function bring(folder: string, file: string): Promise<string> {
   const name = `${RESTORED_STORE_FILE}.${randomUUID()}.unfinished`
@@ -133,14 +145,14 @@ async function bring(folder: string, file: string): Promise<string> {
   }
 }
 
-/** Commits a restore by renaming the copy. Before the rename the folder is unchanged. Afterwards it holds the restored store. */
+/** Commits a restore by renaming the copy. Before the rename the folder still has the previous store, and afterwards the restored one. */
 export const commitRestore = (folder: string, brought: string): Promise<void> =>
   rename(join(folder, basename(brought)), join(folder, RESTORED_STORE_FILE))
 
 /**
- * Finishes a committed restore, also one that a crash interrupted. First deletes the logs of the previous store, which would corrupt the
- * restored one. Also deletes exports, because they belong to the previous store. The store must be closed. Throws a StoreFileError and
- * changes nothing if another file has the name of the restored store.
+ * Finishes a committed restore, even one that a crash interrupted. The store must be closed.
+ * First deletes the logs of the previous store, which would corrupt the restored one. Also deletes the index and exports, because they
+ * belong to the previous store. Throws a StoreFileError and changes nothing if the file with the name of the restored store is no store.
  */
 export async function installRestoredStore(folder: string): Promise<void> {
   const restored = join(folder, RESTORED_STORE_FILE)

@@ -7,7 +7,7 @@ export async function acceptClock(folder: string): Promise<void> {
   done()
 }
 
-/** Returns the server's handler for this command. */
+/** Returns the server's handler for the command `accept-clock`. */
 export const clockCommands = (clock: { readonly accept: () => void }): Readonly<Record<'accept-clock', CommandHandler>> => ({
   'accept-clock': async () => clock.accept(),
 })

@@ -1,16 +1,19 @@
-/** Command by which an operator launches an app. A running server checks the launch against its stored resources. */
+/** Command by which an operator launches an app. The running server checks the launch against its stored resources. */
 import type { CommandHandler } from '../../adapters/filesystem/command-socket.ts'
 import type { LaunchRequest } from './authorization-types.ts'
 import { noServerMessage, queryServerAt, type ServerLocation } from './server-socket.ts'
 
-/** Returns the value of the app's `launch` parameter. Throws an Error with the reason if the server does not run or refuses. */
+/**
+ * Requests a launch and returns the value of the app's `launch` parameter. Throws an Error with the reason if no server runs or the server
+ * refuses.
+ */
 export async function requestLaunchAt(place: ServerLocation, launched: LaunchRequest): Promise<string> {
   const token = await queryServerAt(place, 'launch', JSON.stringify(launched))
   if (token === undefined) throw new Error(`${noServerMessage(place)}: a launch counts for ten minutes, of one that runs`)
   return token
 }
 
-/** Returns the server's handler for this command. */
+/** Returns the server's handler for the command `launch`. */
 export const launchCommands = ({
   launch,
 }: {

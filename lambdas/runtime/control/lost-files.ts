@@ -1,5 +1,6 @@
 /**
- * Checks for files of a data folder that are missing or empty while others show that they existed. A new empty file would hide the loss.
+ * Detects files of a data folder that are missing or empty, although other files show that they existed. Creating them again would hide the
+ * loss.
  */
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { chown } from 'node:fs/promises'
@@ -9,13 +10,13 @@ import { DataFolderError } from '../../adapters/filesystem/folder-entries.ts'
 import { openForWriting } from '../../adapters/sqlite-store/schema.ts'
 
 export const STORE_FILE = 'store.db'
-/** Complete restored store on disk. It holds the resources of the folder, and only has to be renamed. */
+/** Complete restored store. A rename makes it the store of the folder, at the latest when the next server starts. */
 export const RESTORED_STORE_FILE = 'restored.db'
 
-/** Files that are created after the store. One of them without a store shows that the store was lost. */
+/** Files that exist only beside a store. If the store is missing, one of them shows that it was lost. */
 const BESIDE_STORE = ['index.db', 'store.db-wal', 'exports.db', 'key', 'grants.db', 'signing-keys', 'audit']
 
-/** Throws a DataFolderError if the store is missing or empty in a folder that had one. */
+/** Throws a DataFolderError if the store of the folder was lost. */
 export function checkStore(folder: string): void {
   if (hasStore(folder)) return
   const trace = traceOfStore(folder)
@@ -27,8 +28,8 @@ export function checkStore(folder: string): void {
 }
 
 /**
- * Creates the store of a new folder before any other file. So a process that ends early leaves no folder that seems to have lost its store.
- * `isConfirmed`: also replaces a lost store.
+ * Creates the store of a new folder before the files of BESIDE_STORE. So a process that ends early leaves no folder that seems to have lost
+ * its store. `isConfirmed`: also replaces a lost store by an empty one.
  */
 export async function makeStore(folder: string, isConfirmed = false): Promise<void> {
   if (hasStore(folder) || (!isConfirmed && traceOfStore(folder) !== undefined)) return
@@ -43,7 +44,7 @@ export async function makeStore(folder: string, isConfirmed = false): Promise<vo
 
 const traceOfStore = (folder: string): string | undefined => BESIDE_STORE.find((name) => !isEmpty(join(folder, name)))
 
-/** Returns a warning for each lost file that the server can run without. */
+/** Returns a warning for each lost file without which the server can run. */
 export function lostFileWarnings(folder: string): readonly string[] {
   const isLost = (name: string, beside: string): boolean => isEmpty(join(folder, name)) && !isEmpty(join(folder, beside))
   return [
@@ -54,7 +55,7 @@ export function lostFileWarnings(folder: string): readonly string[] {
   ]
 }
 
-/** Whether the folder has a store, or a restored store that replaces it at the next start. */
+/** Whether the folder has a store, or a restored store that will become it at the next start. */
 export const hasStore = (folder: string): boolean => [STORE_FILE, RESTORED_STORE_FILE].some((name) => !isEmpty(join(folder, name)))
 
 /** Whether a file is missing or has no bytes, or a folder is missing or has no entries. */

@@ -1,4 +1,4 @@
-/** Commands by which an operator adds, lists and removes packages of definitions. A running server applies each change. */
+/** Commands by which an operator adds, lists and removes packages of definitions. A running server uses each change. */
 import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
 import { CommandAuditLog } from '../../adapters/filesystem/command-audit-log.ts'
@@ -29,21 +29,21 @@ import { PACKAGES_FOLDER } from './package-folder.ts'
 export { type PackageReference, parsePackageReference, parsePackageRequest } from '../../packages/package-labels.ts'
 export type { PackageLabel } from '../../ports/definitions/package-store.ts'
 
-/** Store of packages, and the parts that record changes in the audit log. */
+/** Store of packages. `recording`: parts that write changes to the audit log. */
 export type PackageAdministration = { readonly store: PackageStore; readonly recording: AuditPorts; readonly close: () => Promise<void> }
 
-/** Source of a package: a file, or a package of the registry. */
+/** Source of a package: a file, or name and version in the package registry. */
 export type PackageSource = { readonly file: string } | PackageLabel
 
 export type AddedPackage = PackageLabel & {
   readonly counts: DefinitionCounts
-  /** Number of its SearchParameters. The server does not use those. */
+  /** Number of SearchParameters in the package. The server ignores them. */
   readonly searchParameters: number
   /** Definitions that the server does not use, and why. */
   readonly leftOut: readonly SkippedDefinition[]
-  /** Dependencies that are not installed, as the package names them, and why if the command tried to add them. */
+  /** Dependencies that are not installed, as the package names them. `reason`: why the command could not add one. */
   readonly missing: readonly MissingPackage[]
-  /** Canonical URLs that R4 defines too. Only references with the version of the package use these definitions. */
+  /** Canonical URLs of the package that R4 also defines. Only references with the package's version use its definitions. */
   readonly ofR4: readonly string[]
 }
 
@@ -51,10 +51,13 @@ export type MissingPackage = PackageLabel & { readonly reason?: string }
 
 export type DefinitionCounts = { readonly profiles: number; readonly valueSets: number; readonly codeSystems: number }
 
-/** Installed package. `counts`: undefined if a part of it cannot be read. `isOwn`: whether it is part of the server. */
+/**
+ * Installed package. `counts`: undefined if a file of the package cannot be read. `isOwn`: whether it is a part of the server, not added by
+ * an operator.
+ */
 export type ListedPackage = PackageLabel & { readonly counts: DefinitionCounts | undefined; readonly isOwn: boolean }
 
-/** Opens the packages of a data folder. `isNew`: the folder may be without data. */
+/** Opens the packages of a data folder. `isNew`: creates the store if the folder has none. */
 export async function openPackages(data: string, isNew = false): Promise<PackageAdministration> {
   if (isNew) await makeStore(data)
   const audit = new CommandAuditLog(join(data, 'audit'))
@@ -65,14 +68,14 @@ export async function openPackages(data: string, isNew = false): Promise<Package
   }
 }
 
-/** Maximum bytes stored of a package. Larger packages are rejected. */
+/** Maximum bytes of the stored files of a package. Larger packages are rejected. */
 const MOST_KEPT = 64 * 1024 ** 2
-/** Maximum dependencies added with a package. Further ones are reported as missing. */
+/** Maximum dependencies that are added with a package, indirect ones included. Further ones are reported as missing. */
 const MOST_BROUGHT = 100
 
 /**
- * Adds a package, and returns all packages added, dependencies first. Throws an Error if `source` cannot be added. A dependency that cannot
- * be added is only reported.
+ * Adds a package, and with `withDependencies` its dependencies. Returns all added packages, dependencies first. Throws an Error if `source`
+ * cannot be added. Reports a dependency that cannot be added as missing.
  */
 export async function addPackage(
   place: PackageAdministration,
@@ -107,7 +110,10 @@ type Read = {
   readonly searchParameters: number
 }
 
-/** Stores a package. `met`: packages that the same command adds. `reasons`: by name, why a dependency was not added. */
+/**
+ * Stores a package and returns a report on it. `met`: packages that the same command adds. `reasons`: why dependencies were not added, by
+ * name.
+ */
 async function addRead(
   { store, recording }: PackageAdministration,
   { label, manifest, content, files, leftOut, searchParameters }: Read,
@@ -129,7 +135,7 @@ async function addRead(
 
 const alreadyThere = ({ name, version }: PackageLabel): RangeError => new RangeError(`${name} ${version} is there already`)
 
-/** Removes an added package and returns its label. Throws a RangeError if no added package matches, or several versions do. */
+/** Removes an added package and returns its label. Throws a RangeError if no added package matches, or if several versions do. */
 export async function removePackage({ store, recording }: PackageAdministration, named: PackageReference): Promise<PackageLabel> {
   const label = onlyOne(named, (await store.now()).packages)
   await auditChange(recording, { interaction: 'package remove', key: `${label.name}@${label.version}` }, async () => {
@@ -167,7 +173,7 @@ const OWN = BUILTIN_PACKAGES.map(packageOfFolder)
 
 const labelsIn = async (store: PackageStore): Promise<readonly PackageLabel[]> => [...OWN, ...(await store.now()).packages]
 
-/** Reads a package. Throws an Error if it cannot be added. */
+/** Reads a package and prepares its files. Throws an Error if it cannot be added. */
 async function readSource(source: PackageSource): Promise<Read> {
   const making = new PackageBuilder(isConstraintOfR4, comparePrecedence)
   let searchParameters = 0
@@ -237,7 +243,7 @@ function retiredIn({ profiles, valueSets, codeSystems }: Package): readonly Skip
   return all.filter(({ isRetired }) => isRetired).map(({ url }) => ({ url, reason: 'It is retired' }))
 }
 
-/** Returns the profiles with only a differential whose base profile is missing or retired. */
+/** Returns the profiles that have only a differential and whose base profile is missing or retired, so that the server cannot use them. */
 async function baseless(store: PackageStore, { profiles }: Package): Promise<readonly SkippedDefinition[]> {
   const all = definitionsOf(store)
   const found: SkippedDefinition[] = []

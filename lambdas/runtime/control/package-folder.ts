@@ -1,2 +1,2 @@
-/** Folder in the data folder with the packages that operators added. */
+/** Name of the folder in the data folder with the packages that operators added. */
 export const PACKAGES_FOLDER = 'packages'

@@ -1,14 +1,14 @@
-/** Command by which an operator gets an access token. Access to the data folder is sufficient permission. */
+/** Command by which an operator gets an access token. The right to read the data folder suffices as permission. */
 import type { CommandHandler } from '../../adapters/filesystem/command-socket.ts'
 import { nameOfOperator } from '../operator-name.ts'
 import type { AccessTokenRequest } from './authorization-types.ts'
 import { queryServerAt, type ServerLocation } from './server-socket.ts'
 
-/** Returns an access token, or undefined if no server runs there. Throws an Error with the reason if the server refuses. */
+/** Requests an access token. Returns undefined if no server runs at the location. Throws an Error with the reason if the server refuses. */
 export const requestServerToken = (place: ServerLocation, asked: AccessTokenRequest): Promise<string | undefined> =>
   queryServerAt(place, 'token', JSON.stringify({ ...asked, operator: nameOfOperator() }))
 
-/** Returns the server's handler for this command. */
+/** Returns the server's handler for the command `token`. */
 export const tokenCommands = ({
   issue,
 }: {

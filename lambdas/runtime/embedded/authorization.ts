@@ -33,7 +33,7 @@ import { isEmpty } from '../control/lost-files.ts'
 
 export type AuthorizationParts = {
   readonly config: Config
-  /** Without a trailing slash. */
+  /** Base URL of the server, without a trailing slash. */
   readonly baseUrl: string
   /** Returns the path of a file in the data folder. */
   readonly path: (name: string) => string
@@ -45,19 +45,19 @@ export type AuthorizationParts = {
   readonly patientsOf: AuthPorts['patientsOf']
   readonly isDecidable: AuthPorts['isDecidable']
   readonly report: (error: unknown) => void
-  /** Gets one-line warnings for the operator. */
+  /** Receives one-line warnings for the operator. */
   readonly warn: (line: string) => void
 }
 
 export type Authorization = {
   readonly authenticator: Authenticator
-  /** Registered clients. None if clients do not authenticate. */
+  /** Registered clients. With open access it finds none. */
   readonly clients: AuthPorts['clients']
-  /** All endpoints of the authorization server. None with open access. */
+  /** All endpoints of the authorization server. With open access there are none. */
   readonly endpoints: Readonly<Record<EndpointCode, Endpoint>> | Readonly<Record<string, never>>
   /**
-   * Issues an access token, valid for an hour, to an operator, who can read the data folder anyway. Throws an Error with open access, or if
-   * the server does not serve the tenant.
+   * Issues an access token for an hour to an operator, who can read the data folder anyway. Throws an Error with open access, or if the
+   * server does not serve the tenant.
    */
   readonly issue: (asked: AccessTokenRequest) => Promise<string>
   /**
@@ -70,17 +70,17 @@ export type Authorization = {
 
 const HOUR = 60 * 60 * 1000
 
-/** Opens the authorization of a data folder. If it fails, closes everything it opened. */
+/** Opens the authorization of a data folder. If that fails, closes everything that it opened. */
 export async function openAuthorization(parts: AuthorizationParts): Promise<Authorization> {
   if (parts.config.access === 'open') return OPEN
   await using opened = new AsyncDisposableStack()
   const { clock, path, report } = parts
   const keys = new FilesystemSigningKeys(path(SIGNING_KEYS_FOLDER))
-  // Run this before the file exists again: if the process is killed here, the next start repeats it.
+  // Remove the keys before the grants file exists again. If the process ends in between, the next start removes them.
   if (isEmpty(path(GRANTS_FILE))) await keeping(path, forgetTokens(parts, keys))
   const stores = opening(path(GRANTS_FILE), (file) => openGrants(file, () => clock.now()))
   opened.defer(() => stores.close())
-  // The clock is not yet compared with the store, so no key may be removed.
+  // The clock has not been compared with the store yet, so remove no expired key.
   await keeping(path, maintainKeys(keys, clock.now(), false))
   await maintainDemoClient(stores, LOOPBACK_HOST.test(new URL(parts.baseUrl).hostname))
   const sweeping = setInterval(() => void sweepAuthorizationState({ ...stores, keys, clock }).catch(report), HOUR).unref()
@@ -98,10 +98,7 @@ export async function openAuthorization(parts: AuthorizationParts): Promise<Auth
   }
 }
 
-/**
- * Removes all signing keys after the loss of the grants file. That file held the revocations, so only new keys show that a token is not
- * revoked.
- */
+/** Removes all signing keys after the loss of the grants file. The revocations were lost with it, so no issued token may stay valid. */
 async function forgetTokens({ path, warn }: AuthorizationParts, keys: SigningKeys): Promise<void> {
   const known = await keys.list()
   for (const { key } of known) await keys.remove(key.kid)
@@ -153,10 +150,7 @@ function portsOf(
   }
 }
 
-/**
- * Client of the tokens that an operator requests through the command socket. No client can be registered with this id, because ids contain
- * no colon.
- */
+/** Client of the tokens that an operator requests by command. No other client can have this id, because registered ids contain no colon. */
 const OPERATOR: Client = {
   id: 'fhir:token',
   name: 'fhir token',

@@ -1,17 +1,20 @@
-/** Delays writes while the index is so far behind that searches would wait too long for it. */
+/** Delays writes while the index lags so far behind that searches would wait too long for it. */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { WriterWith } from '../../interactions/interaction.ts'
 
-/** Maximum time that the index may need to catch up before writes are delayed, in milliseconds. */
+/** Maximum milliseconds that the index may need to catch up. Above it, writes are delayed. */
 const LONGEST_DELAY = 2_000
-/** Minimum number of versions of a large write. Large writes wait in turn, so that small ones do not wait behind an import. */
+/**
+ * Minimum number of versions of a large write. Delayed large writes wait one after the other. Small ones wait on their own, so they do not
+ * queue behind an import.
+ */
 const LARGE = 50
-/** Milliseconds between two checks of the position. */
+/** Milliseconds between two checks of the index position. */
 const PAUSE = 10
 
 /**
- * Progress of the index for one tenant. `positionOf`: its position in the change feed. `delay`: milliseconds until it has caught up, 0 if
- * it makes no progress. `isApart`: whether it follows the tenant at a separate pace.
+ * Progress of the index for a tenant. `positionOf`: its position in the change feed. `delay`: milliseconds until it has caught up, 0 if it
+ * makes no progress. `isApart`: whether it follows the tenant separately from the others.
  */
 export type IndexCatchUp = {
   readonly positionOf: (tenant: string) => number
@@ -20,20 +23,20 @@ export type IndexCatchUp = {
 }
 
 export type CountedVersions = {
-  /** Returns how many of the next `most` versions after a position of the change feed belong to the tenant. */
+  /** Counts the versions of the tenant among the next `most` versions after a position of the change feed. */
   readonly countAfter: (position: number, tenant: string, most: number) => number
 }
 
 /**
- * Returns a writer that delays writes while the index is behind. A write waits until as many positions are indexed as it has versions, or
- * the index has nearly caught up.
+ * Returns a writer that delays writes while the index lags. A write waits until the index has advanced by as many versions as it has, or
+ * until the lag is at most LONGEST_DELAY.
  */
 export function backpressureWriter<More extends readonly unknown[]>(
   writer: WriterWith<More>,
   index: IndexCatchUp,
   versions: CountedVersions,
 ): WriterWith<More> {
-  /** Last turns, by tenant that the index follows apart. undefined: turn of all other tenants. */
+  /** Last turn of large writes, by tenant that the index follows separately. Key undefined: all other tenants. */
   const turns = new Map<string | undefined, Promise<void>>()
   const hold = async (tenant: string, count: number): Promise<void> => {
     let [position, taken] = [index.positionOf(tenant), 0]
@@ -45,19 +48,19 @@ export function backpressureWriter<More extends readonly unknown[]>(
     }
   }
   /**
-   * Returns how many versions the index has indexed for the tenant. If the index follows the tenant apart, it passes versions of other
-   * tenants without work. Only large writes exclude those, because counting reads the store.
+   * Returns how many versions of the tenant the index indexed between two positions. A separately followed tenant has gaps, because the
+   * index skips versions of other tenants. Only large writes subtract these, because counting reads the store.
    */
   const takenBetween = (tenant: string, before: number, now: number, count: number): number =>
     count >= LARGE && index.isApart(tenant) ? versions.countAfter(before, tenant, now - before) : now - before
   /**
-   * Waits for the turn of a large write. A tenant that the index follows apart has its own turns, so other tenants do not wait for its
-   * pace.
+   * Waits for the turn of a large write. Tenants that the index follows separately have their own turns, so other tenants do not wait for
+   * their pace.
    */
   const inTurn = (tenant: string, count: number): Promise<void> => {
     const line = index.isApart(tenant) ? tenant : undefined
     const turn = (turns.get(line) ?? Promise.resolve()).then(() => hold(tenant, count))
-    // If the store could not be read, the next write still gets its turn.
+    // A turn that fails, because the store cannot be read, must not block the next one.
     turns.set(
       line,
       turn.catch(() => undefined),

@@ -1,5 +1,5 @@
 /**
- * Returns a writer that throws the fault `clock-jumped` while the clock is implausible, because the timestamps of versions would be wrong.
+ * Returns a writer that throws the fault `clock-jumped` while the clock is implausible, because new versions would get wrong timestamps.
  */
 import type { RequestWriter } from '../../interactions/interaction.ts'
 import { MachineFault } from '../../ports/faults.ts'

@@ -48,13 +48,13 @@ import { type EmbeddedPorts, interactionsOf } from './interactions.ts'
 import { openStores, type Stores } from './stores.ts'
 import { dryRunWriter, layeredWriter } from './writer-layers.ts'
 
-/** Parts that stay open while the stores are restored. */
+/** Parts of the server that stay open while a restore exchanges its stores. */
 export type ServerCoreParts = {
   readonly config: Config
-  /** Without a trailing slash. */
+  /** Base URL of the server, without a trailing slash. */
   readonly baseUrl: string
   readonly report: (error: unknown, requestId: string) => void
-  /** Gets one-line warnings for the operator. */
+  /** Receives one-line warnings for the operator. */
   readonly warn?: (line: string) => void
   readonly authorization: Authorization
   readonly data: DataFolder
@@ -64,7 +64,7 @@ export type ServerCoreParts = {
   readonly blobs: BlobStore
 }
 
-/** Server on open stores. `refuse` needs no store, so it also answers after `close`. */
+/** Server on open stores. `refuse`: answers requests that are marked as refused. It needs no store, so it also works after `close`. */
 export type ServerCore = {
   readonly serve: Serve
   readonly refuse: Serve
@@ -74,7 +74,7 @@ export type ServerCore = {
   readonly close: () => Promise<void>
 }
 
-/** Opens the stores and composes the server on them. If it fails, closes everything it opened. */
+/** Opens the stores and composes the server on them. If that fails, closes everything that it opened. */
 export async function openServerCore(parts: ServerCoreParts): Promise<ServerCore> {
   const { config, baseUrl, report, data, clock } = parts
   await using opened = new AsyncDisposableStack()
@@ -106,7 +106,7 @@ export async function openServerCore(parts: ServerCoreParts): Promise<ServerCore
   return { ...home, close: () => all.disposeAsync() }
 }
 
-/** Warns of data of other tenants. It is stored, but no request can reach it while tenancy is off. */
+/** Warns if other tenants have data. It stays stored, but no request can reach it while tenancy is off. */
 async function warnOfHidden(known: StoredTenants, warn: ServerCoreParts['warn']): Promise<void> {
   const others: string[] = []
   for await (const tenant of known.tenants()) if (tenant !== DEFAULT_TENANT && others.push(tenant) > SHOWN) break
@@ -116,10 +116,10 @@ async function warnOfHidden(known: StoredTenants, warn: ServerCoreParts['warn'])
 
 const SHOWN = 3
 
-/** Parts that depend on the stores. `packages`: packages that operators added; absent: none. */
+/** Parts that depend on the stores. `packages`: packages that operators added. Absent: there are none. */
 type OnStores = { readonly bases: BaseUrls; readonly exports: Exports; readonly packages?: AddedPackages }
 
-/** Composes the server on open stores. */
+/** Composes the server on open stores, without opening or closing anything. */
 export function composeServerCore(stores: Stores, parts: Omit<ServerCoreParts, 'data'> & OnStores): Omit<ServerCore, 'close'> {
   const { config, authorization, baseUrl, bases, report, clock, audit, seal, blobs, exports } = parts
   const { definitions } = stores
@@ -209,12 +209,12 @@ const tokensOf = ({ store, searcher }: Stores, clock: Clock, seal: Seal, blobs: 
 const reindexOf = ({ searcher }: Stores): Reindexer => ({ start: async (tenant, types) => searcher.rebuild(tenant, types) })
 
 /**
- * Maximum lag in versions for which a status request waits, so that its answer includes new definitions. If the lag is larger, the answer
- * does not wait.
+ * Index lag, in positions of the change feed, below which a status request waits for the index. Its answer then includes new definitions.
+ * With a larger lag it does not wait.
  */
 const SOON_CAUGHT_UP = 2_000
 
-/** Maximum versions that a status request examines to count those of the tenant. */
+/** Maximum versions after the index position that a status request examines, to count those of the tenant. */
 const COUNTED = 10_000
 
 const progressOf = ({ store, searcher, definitions }: Stores): IndexProgress => ({

@@ -1,4 +1,4 @@
-/** Exports of the embedded deployment: rows of jobs, files, and the thread that writes them. The thread starts with the first export. */
+/** Exports of the embedded deployment: rows of jobs, files, and the thread that runs the jobs. The thread starts with the first export. */
 import { FilesystemBlobStore } from '../../adapters/filesystem/blob-store.ts'
 import { UnusableFileError } from '../../adapters/sqlite-file/open-file.ts'
 import { SqliteRows } from '../../adapters/sqlite-rows/rows.ts'
@@ -23,7 +23,7 @@ export type ExportsParts = {
   /** Returns the path of a file in the data folder. */
   readonly path: (name: string) => string
   readonly stores: Pick<Stores, 'store' | 'searcher' | 'definitions'>
-  /** Secret key of the server. It signs links to export files. */
+  /** Secret key of the server, which signs the links to export files. */
   readonly key: Uint8Array
   readonly clock: { readonly now: () => number; readonly maySweep: () => boolean }
   readonly report: (error: unknown) => void
@@ -32,17 +32,17 @@ export type ExportsParts = {
 export type Exports = {
   readonly exports: ExportPorts & { readonly blobs: BlobStore }
   readonly links: LinkSigner
-  /** Counts a request, so that running exports pause for it. */
+  /** Counts a request. Running exports then pause for requests. */
   readonly giveWay: () => void
   readonly close: () => Promise<void>
 }
 
-/** Names in the data folder. */
+/** Names of the file of job rows and the folder of export files, in the data folder. */
 const EXPORTS = { rows: 'exports.db', files: 'exports' } as const
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
-/** Opens the rows of jobs. Does not delete an unusable file, because it may hold recoverable data: only the operator may move it away. */
+/** Opens the rows of jobs. Keeps an unusable file, because it may hold recoverable data. Only the operator may move it away. */
 function openRows(file: string): SqliteRows {
   try {
     return new SqliteRows(file)
@@ -55,8 +55,8 @@ function openRows(file: string): SqliteRows {
 }
 
 /**
- * Opens the exports and resumes unfinished jobs of an earlier process. Throws an UnusableFileError if the rows of jobs are unusable. If it
- * fails, closes everything it opened.
+ * Opens the exports and resumes unfinished jobs of an earlier process. Throws an UnusableFileError if the rows of jobs are unusable. If
+ * opening fails, closes everything that it opened.
  */
 export async function openExports({ config, baseUrl, bases, path, stores, key, clock, report }: ExportsParts): Promise<Exports> {
   const { store, searcher, definitions } = stores
@@ -72,8 +72,8 @@ export async function openExports({ config, baseUrl, bases, path, stores, key, c
     thread: new URL('../threads/export/export-thread.ts', import.meta.url),
     ...{ store: path('store.db'), rows: path(EXPORTS.rows), folder: path(EXPORTS.files), requests, groupTypes, additionalResources },
     answers: {
-      // Compare with the clock of the timestamps, which may have been set back. If a later instant were settled, the store would reject all
-      // writes until then.
+      // Check the clock that sets timestamps, because it may have been set back. If the store settled an instant in the future, it would
+      // reject all writes until then.
       settled: async (tenant, instant) => instant <= clock.now() && (await store.settled(tenant, instant)),
       find: (plan) => searcher.find(plan),
       distinct: (...asked) => searcher.distinct(...asked),
@@ -83,7 +83,7 @@ export async function openExports({ config, baseUrl, bases, path, stores, key, c
     onDied: (jobs) => again(() => clearOtherAttemptStarts(rows, jobs).catch(report))(),
     onEnded: () => again(resume)(),
   })
-  // A job that shutdown interrupts does not count as crashed.
+  // Clear the marks of started attempts, so that a job that shutdown interrupts does not count as crashed.
   opened.defer(() => clearOtherAttemptStarts(rows, new Set()).catch(report))
   opened.defer(() => exporter.close())
   const parts = { rows, blobs, now: () => clock.now() }

@@ -1,4 +1,4 @@
-/** Interactions of the embedded server: all of the catalogue. A missing one does not compile. */
+/** Interactions of the embedded server. It must implement all of the catalogue: a missing one does not compile. */
 import type { InteractionCode } from '../../catalogue/catalogue.ts'
 import { bundle } from '../../interactions/bundle/bundle.ts'
 import type { EntryRunner } from '../../interactions/bundle/entry.ts'
@@ -18,12 +18,12 @@ import { fullValidator } from '../../interactions/validation/full-validation.ts'
 import type { ProfileParts } from '../../interactions/validation/profile-findings.ts'
 import type { Exports } from './exports.ts'
 
-/** `checker`: applies the checks of writes and stores nothing. */
+/** Ports of the embedded server. `checker`: writer that applies the checks of a write and stores nothing. */
 export type EmbeddedPorts = Ports &
   Pick<KickOffPorts, 'clients' | 'choices'> &
   Pick<ProfileParts, 'conformance' | 'toldOfDefinition'> & { readonly checker: RequestWriter }
 
-/** `runnerOf`: returns the runner of Bundle entries, which may request these interactions. */
+/** Returns the handlers of all interactions. `runnerOf`: returns the runner of Bundle entries, which may request the given interactions. */
 export function interactionsOf(
   ports: EmbeddedPorts & Pick<Exports, 'exports' | 'links'>,
   runnerOf: (interactions: Readonly<Partial<Record<InteractionCode, Interaction>>>) => EntryRunner,

@@ -1,12 +1,12 @@
-/** Repeats an operation that must succeed eventually, such as opening a store. */
+/** Repeats an operation until it succeeds, such as opening a store. */
 import { setTimeout as wait } from 'node:timers/promises'
 
 export type RetryOptions = {
-  /** Ends the attempts. The promise then rejects with the reason of the signal. */
+  /** Ends the attempts when it is aborted. The promise is then rejected. */
   readonly signal: AbortSignal
-  /** Called once, with the error of the first failed attempt. */
+  /** Called once, with the error of the first attempt if that fails. */
   readonly onFailure: (error: unknown) => void
-  /** Called when an attempt succeeds after a failure. */
+  /** Called when an attempt succeeds after failed ones. */
   readonly onRecovery: () => void
   /** Milliseconds between two attempts. Absent: one second. */
   readonly pause?: number

@@ -18,7 +18,7 @@ export class RequestGate<Inside> {
     return this.#isOpen
   }
 
-  /** Runs `through` with the value. While the gate is shut, runs `refuse` with the last value, which may be closed. */
+  /** Runs `through` with the value. While the gate is shut, runs `refuse` instead, with the last value, which may be closed. */
   async pass<Answer>(through: (inside: Inside) => Promise<Answer>, refuse: (last: Inside) => Promise<Answer>): Promise<Answer> {
     if (!this.#isOpen) return refuse(this.#inside)
     this.#passing++
@@ -31,8 +31,8 @@ export class RequestGate<Inside> {
   }
 
   /**
-   * Shuts the gate, waits for running requests, exchanges the value and opens the gate. If `other` fails, the gate stays shut, because
-   * there is no usable value.
+   * Shuts the gate, waits for running requests, replaces the value by the result of `other`, and opens the gate. If `other` fails, the gate
+   * stays shut, because there is no usable value. Throws an Error if the gate is shut already.
    */
   exchange(other: (inside: Inside) => Promise<Inside>): Promise<void> {
     const exchanged = this.#shut().then(async (inside) => {
@@ -44,15 +44,15 @@ export class RequestGate<Inside> {
   }
 
   /**
-   * Shuts the gate permanently. Waits for a running exchange and for running requests, then calls `leave`. Does not call `leave` if an
-   * exchange failed.
+   * Shuts the gate for ever: waits for a running exchange and for running requests, then calls `leave`. Does not call `leave` if the
+   * exchange failed, because there is no value to leave.
    */
   async close(leave: (inside: Inside) => Promise<void>): Promise<void> {
     await this.#exchanged
     if (this.#isOpen) await leave(await this.#shut())
   }
 
-  /** Shuts the gate for new requests at once. Resolves when the running ones have ended. */
+  /** Shuts the gate for new requests at once. Resolves when running requests have ended. Throws an Error if the gate is shut already. */
   async #shut(): Promise<Inside> {
     if (!this.#isOpen) throw new Error('the gate is shut')
     this.#isOpen = false

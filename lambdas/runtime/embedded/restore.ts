@@ -1,4 +1,7 @@
-/** Restores a backup into a running server. Requests are answered 503 during the restore, and until the server can open its store. */
+/**
+ * Restores a backup into a running server. Requests are answered 503 during the restore, and afterwards until the server can open its
+ * store.
+ */
 import { messageLineOf } from '../error-log.ts'
 import { type RetryOptions, retryUntilSuccess } from './open-retry.ts'
 import type { RequestGate } from './request-gate.ts'
@@ -7,18 +10,18 @@ type Closing = { readonly close: () => Promise<void> }
 
 export type StoreRestorerParts<Home extends Closing> = {
   readonly gate: RequestGate<Home>
-  /** Makes `open` open the restored store from now on. If it fails, `open` opens the previous store. */
+  /** Commits the restore: `open` then opens the restored store. If the commit fails, `open` still opens the previous store. */
   readonly commit: (file: string) => Promise<void>
   readonly open: () => Promise<Home>
   /** Gets one-line warnings for the operator. */
   readonly warn: (line: string) => void
-  /** Options of the attempts to open the store. `signal`: aborted when the server closes. */
+  /** Options of repeated attempts to open the store. `signal`: aborted when the server closes. */
   readonly attempts: Pick<RetryOptions, 'signal' | 'pause'>
 }
 
 /**
- * Returns the restore operation. It rejects if the backup is not restored, or if the first attempt to open the store fails. The error says
- * whether the backup was restored. Stores that cannot be closed are not replaced, because they might write into the restored ones.
+ * Returns the restore operation. It rejects if the backup was not restored, or if the first attempt to open the store fails. The error
+ * tells the operator which. If the previous stores cannot be closed, they are not replaced, because they might still write to the files.
  */
 export const storeRestorer =
   <Home extends Closing>({ gate, commit, open, warn, attempts }: StoreRestorerParts<Home>) =>
@@ -44,7 +47,7 @@ export const storeRestorer =
       gate.exchange(exchange).then(exchanged, reject)
     })
 
-/** Closes the server and commits the restore. Returns the message of a failure, or undefined. */
+/** Closes the server on the previous stores and commits the restore. Returns the message of a failure, or undefined. */
 async function closeAndCommit(home: Closing, commit: () => Promise<void>): Promise<string | undefined> {
   try {
     await home.close()

@@ -33,37 +33,40 @@ import { storeRestorer } from './restore.ts'
 
 export type EmbeddedServerOptions = {
   readonly config: Config
-  /** Absent: a temporary folder, deleted when the server closes. */
+  /** Path of the data folder. Absent: a temporary folder, which is deleted when the server closes. */
   readonly dataFolder?: string
-  /** Whether the operator confirms an empty store in place of a lost one. Absent: a lost store is an error. */
+  /** Whether the operator accepts an empty store in place of a lost one. Absent or false: a lost store is an error. */
   readonly isNewStore?: boolean
-  /** Without a trailing slash. */
+  /** Base URL of the server, without a trailing slash. */
   readonly baseUrl: string
   readonly report: (error: unknown, requestId: string) => void
-  /** Sources of the time. Absent: those of the machine. */
+  /** Clocks of the server. Absent: those of the machine. */
   readonly times?: TimeSources
-  /** Fetches keys of issuers and clients. Absent: fetches from public addresses and from the setting privateHosts. */
+  /**
+   * Fetches keys of external issuers and clients. Absent: fetches from public addresses, and from those that the setting privateHosts
+   * allows.
+   */
   readonly fetchDocument?: FetchDocument
-  /** Gets one-line warnings for the operator. */
+  /** Receives one-line warnings for the operator. */
   readonly warn?: (line: string) => void
 }
 
 export type EmbeddedServer = {
-  /** HTTP server that does not listen yet. */
+  /** HTTP server that is not yet listening. */
   readonly server: Server
   /** Path of the data folder. */
   readonly folder: string
-  /** See Authorization. */
+  /** Issues an access token to an operator: see Authorization. */
   readonly issue: Authorization['issue']
   /** Finishes running requests, then closes the stores. */
   readonly close: () => Promise<void>
 }
 
-/** Maximum bytes of queries stored for paging links, per tenant and in total. */
+/** Maximum bytes of queries stored for paging links, per tenant and in total. Above it the oldest queries are removed. */
 const QUERY_BOUNDS = { ofTenant: 100_000_000, inAll: 500_000_000 }
 const HOUR = 60 * 60 * 1000
 
-/** Opens the server. If it fails, closes everything it opened. Closing runs in reverse order, and continues if a part cannot be closed. */
+/** Opens the server. If that fails, closes everything that it opened. Parts are closed in reverse order, even if one cannot be closed. */
 export async function openEmbeddedServer(options: EmbeddedServerOptions): Promise<EmbeddedServer> {
   const { config, baseUrl, report, times, warn = () => undefined } = options
   await using opened = new AsyncDisposableStack()
@@ -139,7 +142,7 @@ export async function openEmbeddedServer(options: EmbeddedServerOptions): Promis
 
 const restored = () => Promise.reject(new MachineFault('overloaded', 'the stores are being restored'))
 
-/** Creates a folder that is deleted when the server closes. */
+/** Creates a temporary folder, which is deleted when the server closes. */
 function passingFolder(opened: AsyncDisposableStack): string {
   const folder = mkdtempSync(join(tmpdir(), 'fhir-'))
   opened.defer(() => rmSync(folder, { recursive: true, force: true }))
@@ -155,7 +158,7 @@ const auditOf = (data: DataFolder, clock: CheckedClock, { config, report }: Embe
     onError: (error) => report(error, ''),
   })
 
-/** Listens for commands. A failure is only a warning, because the server can serve without them. */
+/** Listens for commands of operators. Only warns on failure, because the server can serve requests without them. */
 async function listen(
   folder: string,
   commands: Readonly<Record<string, CommandHandler>>,
@@ -185,7 +188,7 @@ const serveThrough =
     )
 
 /**
- * Stops the HTTP server. Running requests are answered. A connection is closed as soon as it is idle, even if its client would keep it
+ * Stops the HTTP server after running requests are answered. Closes connections as soon as they are idle, even if clients would keep them
  * open.
  */
 const closeServer = (http: Server): Promise<void> =>

@@ -20,7 +20,7 @@ export type Stores = {
   readonly definitions: DefinitionsInUse
   readonly expressions: ForkedExpressionRunner
   readonly origins: WriteOrigins
-  /** Closes all of them, even if one cannot be closed. */
+  /** Closes all stores, even if one cannot be closed. */
   readonly close: () => Promise<void>
 }
 
@@ -29,14 +29,14 @@ export type StoresParts = {
   readonly path: (name: string) => string
   readonly now: () => number
   readonly reading: SearchContext
-  /** Milliseconds that a search may take. */
+  /** Maximum milliseconds of a search. */
   readonly budget: number
   readonly report: (error: unknown, requestId: string) => void
-  /** Gets one-line warnings for the operator. */
+  /** Receives one-line warnings for the operator. */
   readonly warn?: (line: string) => void
 }
 
-/** Opens the stores. If it fails, closes everything it opened. */
+/** Opens the stores. If that fails, closes everything that it opened. */
 export async function openStores({ path, now, reading, budget, report, warn = () => undefined }: StoresParts): Promise<Stores> {
   await using opened = new AsyncDisposableStack()
   const definitions = new DefinitionsInUse()
@@ -58,7 +58,7 @@ export async function openStores({ path, now, reading, budget, report, warn = ()
     onDefinitions: (changed) => definitions.take(changed as Partial<Definitions>),
   })
   opened.defer(() => searcher.close())
-  // Without SearchParameters in the store, there are no definitions to wait for.
+  // Without SearchParameters in the store, requests need not wait for the index thread to report definitions.
   if (!(await isDefinedAny(store))) definitions.take({})
   const expressions = expressionRunner()
   opened.defer(() => expressions.close())
@@ -75,8 +75,8 @@ async function isDefinedAny(store: SqliteResourceStore): Promise<boolean> {
 }
 
 /**
- * Returns the current SearchParameters of all tenants. Returns none if one is damaged: the index then reads the others when it follows the
- * store.
+ * Returns the current SearchParameters of all tenants. Returns none if a damaged version makes the store unreadable: the index then reads
+ * them while it follows the change feed.
  */
 async function definingIn(store: SqliteResourceStore): Promise<readonly ResourceVersion[]> {
   try {

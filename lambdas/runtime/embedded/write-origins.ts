@@ -1,15 +1,18 @@
-/** Request ids of the latest writes. The index processes a version after its request, and logs its failures with the id of that request. */
+/**
+ * Request ids of the latest writes. The index processes a version after its request has ended, and logs a failure with the id of that
+ * request.
+ */
 import type { RequestWriter } from '../../interactions/interaction.ts'
 import type { VersionKey } from '../../ports/store/resource-store.ts'
 
-/** Maximum versions in memory. The index is rarely further behind. */
+/** Maximum versions whose request ids are in memory. The oldest are dropped. The index rarely lags that far behind. */
 const MOST = 10_000
 
 export class WriteOrigins {
-  /** Request ids by version, oldest first. */
+  /** Request ids by version, the oldest version first. */
   readonly #requestIds = new Map<string, string>()
 
-  /** Returns a writer that records the request of each committed version. */
+  /** Returns a writer that records the request id of each committed version. */
   recording(writer: RequestWriter): RequestWriter {
     return {
       commit: async (writes, guards, by) => {
@@ -21,7 +24,7 @@ export class WriteOrigins {
     }
   }
 
-  /** Returns the request id, or undefined if the version is not among the latest. */
+  /** Returns the id of the request that wrote the version, or undefined if the version is not among the latest. */
   requestOf(version: VersionKey): string | undefined {
     return this.#requestIds.get(nameOf(version))
   }

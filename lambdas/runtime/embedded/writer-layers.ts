@@ -1,4 +1,4 @@
-/** Layers of the embedded server's writer. Each wraps the next one, and the last one wraps the store. */
+/** Layers of the embedded server's writer. Each layer wraps the next one, and the innermost wraps the store. */
 import type { RequestWriter } from '../../interactions/interaction.ts'
 import { NO_OP_WRITER } from '../../interactions/operations/dry-run.ts'
 import type { IndexedCanonicals } from '../../interactions/validation/indexed-canonicals.ts'
@@ -43,9 +43,9 @@ const WRITER_LAYERS: readonly WriterLayer[] = [
   backpressure, // a write waits for the index only once nothing else can reject it
 ]
 
-/** Returns the writer of the server. `store`: writes the commits that pass all layers. */
+/** Returns the writer of the server: all layers around `store`. */
 export const layeredWriter = (store: ResourceWriter, parts: WriterParts): RequestWriter =>
   WRITER_LAYERS.reduceRight<RequestWriter>((writer, layer) => layer(writer, parts), store)
 
-/** Returns a writer that performs the checks of resources and stores nothing. */
+/** Returns a writer that applies the integrity check of a write and stores nothing. */
 export const dryRunWriter = (parts: WriterParts): RequestWriter => integrity(NO_OP_WRITER, parts)

@@ -1,6 +1,6 @@
 /**
- * Program of the process that evaluates FHIRPath of clients with fhirpath.js. It is a process because a thread that runs out of memory can
- * end the whole server. A process can also be killed at any point.
+ * Program of the process that evaluates FHIRPath of clients with fhirpath.js. It is not a thread, because a thread that runs out of memory
+ * can end the whole server. A process can also be killed at any point.
  */
 import type { EvaluationGroup } from '../../adapters/in-process/expression-runner.ts'
 import type { ConformanceTest } from '../../fhir/path/client-functions.ts'
@@ -23,9 +23,9 @@ import type {
   FoundValue,
 } from '../../ports/execution/expression-runner.ts'
 
-/** Maximum values in the result of one evaluation. Each 64 characters of text count as one more value. A larger result is too costly. */
+/** Maximum values in the result of one evaluation. A text counts as one more value per 64 characters. A larger result is `too-costly`. */
 const MOST_VALUES = 100_000
-/** Maximum prepared expressions in memory. At that number the cache is emptied. */
+/** Maximum prepared expressions in memory. When it is reached, the cache is emptied. */
 const MOST_KNOWN = 500
 
 const known = new Map<string, Evaluate>()
@@ -50,15 +50,12 @@ function prepared(expression: string, type: string, isShown: boolean): Evaluate 
 }
 
 /**
- * Work of one evaluation. `ms`: processor time of the preparation. It counts towards the result, but nothing interrupts it: it fills
- * grammar caches of fhirpath.js that all expressions share.
+ * Prepared evaluation. `ms`: processor time of the preparation, which is part of the reported time. No limit stops the preparation, because
+ * it fills grammar caches of fhirpath.js that all expressions share.
  */
 type Work = { readonly ms: number; readonly values: () => readonly FoundValue[] }
 
-/**
- * Returns the results in order, up to and including the first evaluation that was stopped. An evaluation that never started is not
- * included.
- */
+/** Returns results in order, up to the first evaluation that exceeded a limit. That one is included if it started. */
 function evaluatedOf({ evaluations, each, all }: EvaluationGroup): readonly EvaluationResult[] {
   const works = evaluations.map(workOf)
   const outcomes = runEachWithin(
@@ -80,7 +77,7 @@ function told(outcome: TimedOutcome<readonly FoundValue[]>, ms: number): Evaluat
   return { ms, failure: isTooCostly(error) ? 'too-costly' : 'failed', name, reason: reasonOf(error) }
 }
 
-/** Whether the evaluation exceeded a limit. A RangeError means a stack overflow or a list that is too long. */
+/** Whether the evaluation exceeded a limit. A RangeError is a stack overflow or a list that is too long. */
 const isTooCostly = (error: unknown): boolean => error instanceof TooCostly || error instanceof RangeError
 
 function workOf(evaluation: Evaluation): Work {
@@ -109,7 +106,7 @@ function valuesOf(
   })
 }
 
-/** Maximum conformance questions about one resource, answered ones included. More are too costly. */
+/** Maximum questions of `conformsTo()` about one resource, answered ones included. More are `too-costly`. */
 const MOST_QUESTIONS = 1_000
 
 class Unanswered extends Error {
@@ -122,8 +119,8 @@ class Unanswered extends Error {
 }
 
 /**
- * Evaluates with the answers known so far. Continues without a missing answer to collect further questions. Then discards the result and
- * throws Unanswered with all questions.
+ * Evaluates with the given answers to `conformsTo()`. If an answer is missing, continues to collect all missing ones, discards the result,
+ * and throws Unanswered with the questions.
  */
 function answered<T>(answers: readonly ConformanceAnswer[], places: Places, evaluate: (conforms: ConformanceTest) => T): T {
   const keyOf = ({ at, canonical }: ConformanceQuestion): string => JSON.stringify([at, canonical])
@@ -155,7 +152,7 @@ function foundOf({ type, value, system, place: at }: InterpretedValue, places: P
   return place === undefined ? { ...named, value: JSON.parse(JSON.stringify(value)) } : { ...named, ...place }
 }
 
-/** Paths of the elements in the focus and in the resource. Computed at the first lookup. */
+/** Paths of all elements in the focus and in the resource. They are computed at the first lookup. */
 class Places {
   readonly #focus: unknown
   readonly #resource: unknown
@@ -183,13 +180,13 @@ class Places {
   }
 }
 
-// The parent process ends this process, on purpose or by exiting. A signal to the process group must not end it earlier.
+// Ignore signals to the process group. The parent process ends this process on purpose or by exiting, and needs it until then.
 process.on('SIGINT', () => undefined)
 process.on('SIGTERM', () => undefined)
 process.on('disconnect', () => process.exit())
 process.on('message', (group: EvaluationGroup) => process.send?.(evaluatedOf(group)))
 
-/** First evaluation of the process. It loads lazily compiled code before the first client request needs it. */
+/** Evaluation at the start of the process. It loads code that is compiled lazily, before the first request needs it. */
 const WARM: Evaluation = { expression: 'Patient.name.repeat(given).where($this.length() > 0)', type: 'Patient', resource: '{"resourceType":"Patient","name":[{"given":["a"]}]}' } // biome-ignore format: one evaluation
 
 loadInterpreter().then(() => {

@@ -1,12 +1,12 @@
 /**
- * Processor time that an export leaves to requests. On a machine with few processors it works one part in CPU_SHARE_DIVISOR of the time
- * while requests arrive. Reads no clock.
+ * Share of processor time that an export leaves to requests. On a machine with few processors, an export works one part in this number of
+ * the time while requests arrive. It reads no clock.
  */
 
 export const CPU_SHARE_DIVISOR = 5
 /** Maximum processors of a machine on which exports pause for requests. */
 const SMALL = 3
-/** Maximum pause in milliseconds. The clients may have stopped sending requests. */
+/** Maximum pause in milliseconds, because clients may have stopped sending requests meanwhile. */
 const LONGEST = 1_000
 
 export class CpuShare {
@@ -18,8 +18,8 @@ export class CpuShare {
   }
 
   /**
-   * Returns the milliseconds to pause after `worked` milliseconds of processor time. `requests`: number of requests since the server
-   * started.
+   * Returns the milliseconds to pause after `worked` milliseconds of processor time. 0 on a larger machine, or if no request arrived since
+   * the last call. `requests`: number of requests since the server started.
    */
   pauseAfter(worked: number, requests: number): number {
     const isAsked = requests !== this.#seen

@@ -6,11 +6,12 @@ import type { BlobStore } from '../../../ports/blobs/blob-store.ts'
 /** Space of a disk in bytes. */
 export type DiskSpace = { readonly whole: number; readonly free: number }
 
-/** Space that stays free: a tenth of the disk, at most 1 GB. */
+/** Maximum bytes that stay free on the disk. */
 const RESERVE = 1_000_000_000
+/** Part of the disk that stays free, if that is less than RESERVE. */
 const PART = 1 / 10
 
-/** Returns the space of the disk that holds the folder. Creates the folder if it is missing. */
+/** Returns the size and the free space of the disk that holds the folder. Creates the folder if it is missing. */
 export async function readDiskSpace(folder: string): Promise<DiskSpace> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const { blocks, bavail, bsize } = await statfs(folder)
@@ -18,8 +19,8 @@ export async function readDiskSpace(folder: string): Promise<DiskSpace> {
 }
 
 /**
- * Returns a BlobStore that throws an ExportFault if a write would leave too little space. Waiting frees no space, but the end of the export
- * does.
+ * Returns a BlobStore that throws an ExportFault if a write would use the reserve. It does not wait: only the end of the export frees
+ * space.
  */
 export function withDiskReserve(blobs: BlobStore, room: () => Promise<DiskSpace>): BlobStore {
   const check = async (bytes: number): Promise<void> => {

@@ -1,4 +1,4 @@
-/** Thread of exports. It runs the same state machine as AWS, and reads the store on its own connection. */
+/** Program of the export thread. It runs the same state machine as AWS, and reads the store through its own connection. */
 import { randomUUID } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -19,9 +19,9 @@ import { readDiskSpace, withDiskReserve } from './disk-reserve.ts'
 import { lowerPriority } from './thread-priority.ts'
 import type { ExportThreadData, ExportThreadReply } from './threaded-workflow.ts'
 
-/** Milliseconds of a slice. Afterwards another job gets its turn. */
+/** How long a step starts further work, in milliseconds. Then another job gets its turn. */
 const BUDGET = 10_000
-/** Concurrent writers. More would not be faster on one thread, and each holds tens of MB. */
+/** Number of segments written at the same time. More would not be faster on one thread, and each takes tens of MB. */
 const WRITERS = 1
 
 lowerPriority()
@@ -80,7 +80,7 @@ const workflow = new InProcessWorkflow({
   report,
 })
 
-/** Runs a step and reports its start and end. So the server knows whose steps a thread ran when it died. */
+/** Runs a step and reports its start and end. If the thread dies, the server knows from this whose steps it was running. */
 async function telling(input: StepInput): Promise<unknown> {
   const { job } = input
   tell({ kind: 'begins', job })
@@ -99,7 +99,8 @@ async function giving<Result>(read: () => Promise<Result>): Promise<Result> {
 }
 
 /**
- * Pauses for requests between two reads. Throws an error if the thread is closing: its steps then fail, and another thread repeats them.
+ * Pauses before a read, so that requests get processor time. Throws an Error if the thread is closing. Its step then fails, and a later
+ * thread repeats it.
  */
 async function giveRoom(): Promise<void> {
   if (isClosing) throw new Error('the thread of exports closes')
@@ -109,7 +110,7 @@ async function giveRoom(): Promise<void> {
   used = process.threadCpuUsage()
 }
 
-/** Returns the previous object if the context is unchanged, so that values prepared for that object are reused. */
+/** Returns the previous object if the search context is unchanged, because prepared values are cached by that object. */
 function sameReading(tenant: string, reading: SearchContext): SearchContext {
   const text = JSON.stringify(reading)
   const known = readings.get(tenant)

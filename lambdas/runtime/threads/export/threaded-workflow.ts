@@ -1,6 +1,6 @@
 /**
- * Workflows of exports on a thread of their own, which starts with the first export. Requests never wait for it. A thread that died starts
- * again when its jobs are resumed.
+ * Runs the state machine of exports on a separate thread, which starts with the first export. Only the requests that start or cancel an
+ * export wait for its answer. A thread that died is replaced when its jobs are resumed.
  */
 import { Worker } from 'node:worker_threads'
 import { type CallMessage, ThreadCalls } from '../../../adapters/in-process/thread-calls.ts'
@@ -12,7 +12,10 @@ import type { SettledVersions } from '../../../ports/store/settled-versions.ts'
 import type { SearchContext } from '../../../search/search-context.ts'
 import { isOutOfMemory } from '../../error-log.ts'
 
-/** Files of the store and of the rows of jobs, and the folder of export files. `requests`: counter of requests since the server started. */
+/**
+ * Data of the thread. `store`, `rows`: files of the store and of job rows. `folder`: folder of export files. `requests`: counter of
+ * requests since the server started.
+ */
 export type ExportThreadData = {
   readonly store: string
   readonly rows: string
@@ -22,7 +25,7 @@ export type ExportThreadData = {
   readonly requests: Int32Array<SharedArrayBuffer>
 }
 
-/** Methods of the server that the thread calls. */
+/** Methods of the server that the thread calls by message. */
 export type ServerMethods = {
   readonly settled: SettledVersions['settled']
   readonly find: Searches['find']
@@ -30,10 +33,10 @@ export type ServerMethods = {
   readonly readingOf: (tenant: string) => Promise<SearchContext>
 }
 
-/** Failure of a step. Its message may quote content, so it stays in the thread, except the message of damage. */
+/** Failure of a step, as a message. The text of the error may quote content, so the thread sends only the text of store damage. */
 export type StepFailure = { readonly kind: 'broke'; readonly name: string; readonly places: string; readonly damage?: string }
 
-/** Message of the thread. It also reports the start and end of a job's steps. */
+/** Message from the thread to the server. `begins`, `ends`: start and end of a step of the job. */
 export type ExportThreadReply =
   | CallMessage
   | StepFailure
@@ -45,25 +48,28 @@ export type ThreadedWorkflowOptions = ExportThreadData & {
   readonly thread: URL
   readonly answers: ServerMethods
   readonly report: (error: unknown) => void
-  /** Called when a thread died. `jobs`: jobs whose steps it was running. */
+  /** Called when a thread ended unexpectedly. `jobs`: jobs whose steps it was running. */
   readonly onDied: (jobs: ReadonlySet<string>) => void
-  /** Called some time later. The executions of the thread no longer exist. */
+  /** Called after a pause, when jobs can be resumed. All executions of the thread ended with it. */
   readonly onEnded: () => void
-  /** Maximum heap in MB. Absent: LARGEST_HEAP. */
+  /** Maximum heap of the thread in MB. Absent: LARGEST_HEAP. */
   readonly heap?: number
 }
 
 type Thread = { readonly worker: Worker; readonly calls: ThreadCalls }
 
 /**
- * Maximum heap in MB: more than an export of any size takes. Most take a fifth, and a million keys of chains or members nearly all. Buffers
- * are not part of the heap.
+ * Maximum heap of the thread in MB. Most exports take a fifth, and one with a million keys of chains or members nearly all. A thread beyond
+ * it dies, and its jobs resume. Buffers are not part of the heap.
  */
 const LARGEST_HEAP = 448
-/** Milliseconds from the death of a thread to `onEnded`. They double each time, until a thread has lived for LONG. */
+/** Milliseconds from the death of a thread to `onEnded`. They double with each death, up to `longest`. */
 const PAUSE = { first: 500, longest: 60_000 }
+/** Milliseconds that a thread must live to reset this pause to `first`. */
 const LONG = 120_000
-/** Milliseconds that a thread has to close. Steps repeat the work after their last checkpoint. */
+/**
+ * Maximum milliseconds that a thread may take to close. Then it is terminated, and its steps repeat the work after their last checkpoint.
+ */
 const LONGEST_CLOSE = 2_000
 
 export class ThreadedWorkflow implements Workflow {
@@ -90,13 +96,13 @@ export class ThreadedWorkflow implements Workflow {
     return (await this.#thread?.calls.call<boolean>('isRunning', name)) ?? false
   }
 
-  /** Closes the thread. Its steps end or are repeated after the next start, so no job loses work that it recorded. */
+  /** Closes the thread. The next start repeats interrupted steps from their last checkpoint, so no job loses recorded work. */
   async close(): Promise<void> {
     this.#isClosed = true
     const thread = this.#thread
     if (thread === undefined) return
     const { worker, calls } = thread
-    // An unreferenced thread would let the process end before the thread has closed.
+    // Keep the process alive until the thread has closed.
     worker.ref()
     const ended = new Promise((resolve) => worker.once('exit', resolve))
     calls.call('close').catch(() => undefined)
@@ -143,7 +149,7 @@ function errorOf({ name, places, damage }: StepFailure): Error {
   return Object.defineProperties(error, { name: { value: name }, stack: { value: `${name}\n${places}` } })
 }
 
-/** Returns the error to report. An out-of-memory error then names the thread and its limit. */
+/** Returns the error to report. For a lack of memory, its message names the thread and its limit. */
 const told = (error: unknown, heap: number): unknown =>
   isOutOfMemory(error)
     ? Object.assign(new Error(`the thread of exports ran out of its ${heap} MB of memory: it goes on from its last checkpoints`), {

@@ -1,24 +1,26 @@
 /**
- * Measures how fast an index catches up, and estimates when it reaches a position. Positions and times are parameters: it reads no clock.
+ * Measures how fast an index catches up, and estimates when it reaches a position. It reads no clock: positions and times are parameters.
  */
 
-/** Limits of `secondsTo`, in seconds. A client neither waits longer nor tries again at once. */
+/**
+ * Minimum and maximum of `secondsTo`, in seconds. Clients use it as Retry-After, so they neither retry at once nor wait longer than `most`.
+ */
 const TOLD = { least: 1, most: 120 }
-/** Number of versions after which earlier ones count half. */
+/** Number of measured versions above which they count half when more are added, so that the rate follows the latest work. */
 const REMEMBERED = 20_000
-/** Milliseconds without a step after which the index counts as stopped. */
+/** Milliseconds without progress after which the index counts as stopped. */
 const STILL = 2_000
 
 export class CatchUpRate {
-  /** Last step. Undefined if the index is not behind. */
+  /** Last progress that was recorded. Undefined if the index is not behind. */
   #last: { readonly position: number; readonly now: number } | undefined
   #position = 0
-  /** Work since the index fell behind. */
+  /** Versions indexed and milliseconds spent since the index fell behind. Older work counts less. */
   #work = { versions: 0, ms: 0 }
-  /** Positions per millisecond. Undefined until the index was behind once. */
+  /** Positions per millisecond. Undefined until progress was measured for the first time. */
   #rate: number | undefined
 
-  /** Records a position that the index has reached. `now`: milliseconds. `isThere`: whether the index has caught up. */
+  /** Records the position of the index. `now`: milliseconds. `isThere`: whether the index has caught up. */
   cameTo(position: number, now: number, isThere: boolean): void {
     this.#position = position
     const last = this.#last
@@ -34,14 +36,17 @@ export class CatchUpRate {
     if (this.#work.ms > 0) this.#rate = this.#work.versions / this.#work.ms
   }
 
-  /** Returns the seconds until the index reaches the position, rounded up and within TOLD. Returns the minimum if the rate is unknown. */
+  /** Returns the seconds until the index reaches the position, rounded up and within TOLD. Returns `least` if the rate is unknown. */
   secondsTo(position: number): number {
     if (this.#rate === undefined) return TOLD.least
     const seconds = Math.ceil((position - this.#position) / this.#rate / 1_000)
     return Math.min(Math.max(seconds, TOLD.least), TOLD.most)
   }
 
-  /** Returns the milliseconds until the index reaches the position. Returns 0 if that is unknown or the index has stopped. */
+  /**
+   * Returns the milliseconds until the index reaches the position. Returns 0 if the rate is unknown, or the index is not behind or has
+   * stopped.
+   */
   msTo(position: number, now: number): number {
     if (this.#rate === undefined || this.#last === undefined || now - this.#last.now > STILL) return 0
     return Math.max(0, position - this.#position) / this.#rate

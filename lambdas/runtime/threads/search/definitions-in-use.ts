@@ -16,7 +16,10 @@ export class DefinitionsInUse {
     return this.#now ?? NO_DEFINITIONS
   }
 
-  /** Runs `work` after the first report, or after `silent`. Before the report, a search treats custom parameters as unknown. */
+  /**
+   * Runs `work` once the index thread has reported definitions, or after a call of `silent`. Without a report, a search would treat custom
+   * parameters as unknown.
+   */
   whenKnown<Result>(work: () => Promise<Result>): Promise<Result> {
     return this.#now === undefined ? this.#known.then(work) : work()
   }
@@ -26,7 +29,10 @@ export class DefinitionsInUse {
     this.#knows()
   }
 
-  /** Ends the wait for the first report, because none comes for now. */
+  /**
+   * Ends the wait for the first report. The server calls it when the index thread reports an error, because definitions may then not arrive
+   * for long.
+   */
   silent(): void {
     this.#knows()
   }

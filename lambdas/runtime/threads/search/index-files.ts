@@ -1,4 +1,4 @@
-/** Files of the index: the serving index and, after an upgrade, the next index that will replace it. */
+/** Files of the index: the serving index, and during a rebuild the next index that will replace it. */
 import { createHash } from 'node:crypto'
 import { existsSync, renameSync, rmSync } from 'node:fs'
 import { SCHEMA } from '../../../adapters/sqlite-index/schema.ts'
@@ -13,15 +13,16 @@ import type { ChangeFeed } from '../../../ports/store/change-feed.ts'
 import { INDEX_FORMAT } from '../../../search/documents/extract.ts'
 import type { SearchContext } from '../../../search/search-context.ts'
 
-/** Name of the note with the document format of an index. The first releases used this name. */
+/** Name of the note with the document format of an index. The name `maker` stays, because existing index files use it. */
 const EXTRACTION = 'maker'
 const FORMAT = 'format'
 /** Name of the note with the base URLs that an index treats as the server's own. */
 const BASES = 'bases'
 
 /**
- * Open indices. `answering`: the serving index. `next`: follows the store from its beginning until it has reached `answering`. `newBases`:
- * own base URLs that the documents of `answering` do not know. `reason`: why an index is rebuilt; absent if none is.
+ * Open indices. `answering`: the serving index. `next`: follows the store from its beginning, and replaces `answering` when it has reached
+ * the same position. `newBases`: own base URLs that documents of `answering` do not take into account. `reason`: why an index is rebuilt.
+ * Absent if none is.
  */
 export type IndexFiles = {
   readonly answering: SqliteSearchIndex
@@ -33,17 +34,18 @@ export type IndexFiles = {
 export type IndexFileParts = IndexOptions & {
   readonly file: string
   readonly reading: SearchContext
-  /** Whether the store has a version at this position. An index with later positions belongs to another store. */
+  /** Whether the store has a version at this position. If it has none, the index belongs to another store. */
   readonly isKnown: (position: number) => boolean
 }
 
-/** Returns the path of the next index, beside the serving index. */
+/** Returns the path of the next index, in the folder of the serving index. */
 export const nextIndexFile = (file: string): string => `${file}.next`
 
 /**
- * Opens the index. An index of another document format still answers while the next one is built. So does one that needs a rebuild for a
- * new base URL. An index that is unreadable, or has another format or other settings, would return wrong results. The next index, even if
- * incomplete, or else an empty one, replaces it at once.
+ * Opens the index. An index of another document format, or one that only a rebuild can adapt to the base URLs, answers searches while the
+ * next one is built.
+ * An index that is unreadable, or has another format, other settings or another store, would return wrong results. The next index replaces
+ * it at once, even if it is incomplete. Without a next index, an empty one replaces it.
  */
 export function openIndexFiles(parts: IndexFileParts): IndexFiles {
   const { file, reading } = parts
@@ -72,7 +74,8 @@ export function openIndexFiles(parts: IndexFileParts): IndexFiles {
 }
 
 /**
- * Replaces the serving index by the next one. If the process ends meanwhile, a serving index and the documents of the next one still exist.
+ * Replaces the serving index by the next one. The rename is atomic, so a process that ends meanwhile leaves one of the two as the serving
+ * index.
  */
 export function replaceIndexFile(
   parts: IndexFileParts,
@@ -84,8 +87,8 @@ export function replaceIndexFile(
 }
 
 /**
- * Renames the next index and opens it as the serving index. Both must be closed. A log belongs to one file, and would corrupt another file
- * of that name.
+ * Renames the next index and opens it as the serving index. Both must be closed. Throws an Error if a write-ahead log remains, because it
+ * would corrupt a file that gets its name.
  */
 function moved(parts: IndexFileParts): SqliteSearchIndex {
   const { file } = parts
@@ -98,12 +101,12 @@ export function removeIndexFile(file: string): void {
   for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true })
 }
 
-/** Whether the file has other tables: SQLite then throws SQLITE_ERROR. */
+/** Whether the error of SQLite means that the file has other tables (SQLITE_ERROR). */
 const isOfAnotherFormat = (error: unknown): boolean => (error as { readonly errcode?: number }).errcode === 1
 
 /**
- * Marks of an index. `format`: equal if its results are correct for current searches. `extraction`: equal if its documents are identical.
- * Neither contains a base URL.
+ * Marks by which an index is recognized. `format`: if equal, the index gives correct results. `extraction`: if equal, its documents are
+ * those of the current code. Neither contains a base URL, because new ones do not always need a rebuild.
  */
 function marksOf(reading: SearchContext): { readonly extraction: string; readonly format: string } {
   const { baseUrl, otherBases, ...settings } = reading
@@ -112,7 +115,7 @@ function marksOf(reading: SearchContext): { readonly extraction: string; readonl
 
 const TABLES = createHash('sha256').update(SCHEMA).digest('hex').slice(0, 16)
 
-/** Returns the format without the base URL, which earlier releases included. */
+/** Returns the format mark of an index. Removes the base URL, which earlier releases included. */
 const formatOf = (index: SqliteSearchIndex): string => String(index.note(FORMAT)).replace(/ \{"baseUrl":"[^"]*",?/, ' {')
 
 const basesOf = ({ baseUrl, otherBases = [] }: SearchContext): readonly string[] => [
@@ -120,20 +123,23 @@ const basesOf = ({ baseUrl, otherBases = [] }: SearchContext): readonly string[]
   ...otherBases,
 ]
 
-/** Returns the server's own base URLs that the index does not know. Returns undefined if only a rebuild can add them. */
+/** Returns the server's own base URLs that the index does not know. Returns undefined if only a rebuild can adapt the index. */
 function newBasesOf(index: SqliteSearchIndex, reading: SearchContext): readonly string[] | undefined {
   const known: readonly string[] = JSON.parse(String(index.note(BASES) ?? '[]'))
   const own = basesOf(reading)
   const added = own.filter((base) => !known.includes(base))
-  // References outside of parameters have no keys by which they could be found.
+  // No keys show which references outside of parameters are below a new base URL.
   const isFound = reading.allReferences !== true || added.length === 0
   return isFound && known.every((base) => own.includes(base)) ? added : undefined
 }
 
-/** Notes that all documents use the base URLs of the server, or are about to be rebuilt with them. Part of the index's transaction. */
+/**
+ * Notes the base URLs of the server. Before that, all documents must use them or their rebuild must be requested. The note is part of the
+ * index's transaction.
+ */
 const noteBases = (index: SqliteSearchIndex, reading: SearchContext): void => index.setNote(BASES, JSON.stringify(basesOf(reading)))
 
-/** Treats references below new base URLs as the server's own. Requests a rebuild of their documents. */
+/** Makes references below new base URLs local: requests a rebuild of the documents that have such references. */
 export function adoptBaseUrls(
   { index, follower }: { readonly index: SqliteSearchIndex; readonly follower: FeedFollower },
   bases: readonly string[],
@@ -149,8 +155,8 @@ export function adoptBaseUrls(
 }
 
 /**
- * Whether the store has a version at the position. If it has none, the index belongs to another store. Returns true if the store cannot be
- * read.
+ * Whether the store has a version at the position. If not, the index belongs to another store. Returns true if the store cannot be read, so
+ * that the index is not discarded.
  */
 export function hasPosition(feed: ChangeFeed, position: number): boolean {
   try {
@@ -161,7 +167,7 @@ export function hasPosition(feed: ChangeFeed, position: number): boolean {
   }
 }
 
-/** Returns the index of a file, or the reason why it cannot be used. Deletes a file that cannot be used. */
+/** Opens the index of a file. If it cannot be used, deletes the file and returns the reason. */
 function usable(
   parts: IndexFileParts,
   file: string,

@@ -1,11 +1,11 @@
-/** Measures the position of the index in the change feed, for each tenant, and its speed. Times are parameters: it reads no clock. */
+/** Tracks how far the index has followed the change feed for each tenant, and how fast. It reads no clock: times are parameters. */
 import { FEED_START, type FeedPositions, positionOf } from '../../../indexing/feed/lines.ts'
 import { CatchUpRate } from './catch-up-rate.ts'
 
 export class IndexProgress {
   #positions = FEED_START
   readonly #shared = new CatchUpRate()
-  /** Speeds of the tenants that the index follows apart from the others. */
+  /** Rates of the tenants that the index follows separately from the others. */
   readonly #apart = new Map<string, CatchUpRate>()
   readonly #acknowledged: (tenant?: string) => number
 
@@ -14,7 +14,7 @@ export class IndexProgress {
     this.#acknowledged = acknowledged
   }
 
-  /** Records the positions that the index reports. `now`: milliseconds. Returns true if any of them is further than before. */
+  /** Records the positions that the index reports. `now`: milliseconds. Returns true if one of them has advanced. */
   cameTo(positions: FeedPositions, now: number): boolean {
     const before = this.#positions
     this.#positions = positions
@@ -31,30 +31,33 @@ export class IndexProgress {
     return pace
   }
 
-  /** Returns the position up to which the versions of the tenant are indexed. Without a tenant: those of all tenants. */
+  /** Returns the position up to which the versions of the tenant are indexed. Without a tenant: the versions of all tenants. */
   positionOf(tenant?: string): number {
     return positionOf(this.#positions, tenant)
   }
 
-  /** Returns the number of positions between the index and the last acknowledged write of the tenant, or of all tenants. */
+  /**
+   * Returns the number of positions from the index to the last acknowledged write of the tenant, or of all tenants. Positions of other
+   * tenants count too.
+   */
   lag(tenant?: string): number {
     return Math.max(0, this.#acknowledged(tenant) - this.positionOf(tenant))
   }
 
-  /** Returns the seconds until the index has reached a position, rounded up. */
+  /** Returns the seconds until the index reaches a position, rounded up and within the limits of CatchUpRate. */
   secondsTo(position: number, tenant: string | undefined): number {
     return this.#paceFor(tenant).secondsTo(position)
   }
 
   /**
-   * Returns the milliseconds until the acknowledged writes in the line of the tenant are indexed: its own writes, or in the shared line
-   * those of all tenants. Returns 0 if that is unknown, or if the index makes no progress.
+   * Returns the milliseconds until the acknowledged writes that precede the tenant's next write are indexed. For a separately followed
+   * tenant these are its own writes, otherwise those of all tenants. Returns 0 if that is unknown, or if the index makes no progress.
    */
   delay(tenant: string, now: number): number {
     return this.#paceFor(tenant).msTo(this.#acknowledged(this.isApart(tenant) ? tenant : undefined), now)
   }
 
-  /** Whether the index follows the tenant apart from the others, at a separate pace. */
+  /** Whether the index follows the tenant separately from the others, at its own pace. */
   isApart(tenant: string): boolean {
     return this.#positions.apart.has(tenant)
   }

@@ -1,8 +1,8 @@
-/** Runs calls of the server on the index of this thread. */
+/** Executes calls of the server on the index that this thread owns. */
 import type { SqliteSearchIndex } from '../../../adapters/sqlite-index/search-index.ts'
 import type { IndexCall } from './thread-messages.ts'
 
-/** Returns the answer. Throws the errors of the index. */
+/** Returns the result of the call. Errors of the index reach the caller. */
 export function callIndex(index: SqliteSearchIndex, { method, of }: IndexCall): unknown {
   switch (method) {
     case 'find':

@@ -1,4 +1,4 @@
-/** Lines for the operator while the index is rebuilt: the reason, the progress and the completion. */
+/** Writes lines for the operator during a rebuild of the index: its reason, its progress and its end. */
 export class RebuildReport {
   readonly #reason: string
   readonly #total: number
@@ -7,7 +7,10 @@ export class RebuildReport {
   #quarters: number | undefined
   #isDone = false
 
-  /** `total`: versions of the store. `isAnswered`: whether the previous index answers searches meanwhile. */
+  /**
+   * `total`: number of versions in the store. `isAnswered`: whether the previous index answers searches during the rebuild. `write`:
+   * receives each line.
+   */
   constructor(reason: string, total: number, isAnswered: boolean, write: (line: string) => void) {
     this.#reason = reason
     this.#total = total
@@ -15,7 +18,7 @@ export class RebuildReport {
     this.#write = write
   }
 
-  /** Writes a line at the beginning and at each quarter. `position`: number of indexed versions. */
+  /** Writes a line at the first call, and at each further quarter of the versions. `position`: number of indexed versions. */
   at(position: number): void {
     const total = this.#total
     if (this.#isDone) return
@@ -30,7 +33,7 @@ export class RebuildReport {
     if (position >= total && !this.#isAnswered) this.done()
   }
 
-  /** Writes the last line: the new index answers searches. */
+  /** Writes the last line, that the index is complete, if a line was written before. */
   done(): void {
     if (this.#quarters !== undefined && !this.#isDone) this.#write('The search index is complete')
     this.#isDone = true

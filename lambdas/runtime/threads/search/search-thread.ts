@@ -1,4 +1,4 @@
-/** Thread that owns the search index. It follows the store and answers searches, each with all versions acknowledged before it. */
+/** Program of the index thread. It follows the store and answers searches once the versions they need are indexed. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { SearchPreempted } from '../../../adapters/sqlite-index/reading/budget.ts'
 import type { SqliteSearchIndex } from '../../../adapters/sqlite-index/search-index.ts'
@@ -40,22 +40,22 @@ const parts: IndexFileParts = {
 }
 const opened = openIndexFiles(parts)
 const waiting: IndexRequest[] = []
-/** Searches that yielded. `lost`: milliseconds of their earlier attempts. */
+/** Searches that yielded and wait for their next attempt. `lost`: milliseconds of their earlier attempts. */
 const long: (IndexRequest & { readonly lost: number })[] = []
-/** Milliseconds that the running search has lost to preemption. */
+/** Milliseconds that earlier attempts of the running search have lost to preemption. */
 let lost = 0
 const reported = new Set<string>()
 let answering = followed(opened.answering, COMMIT_EVERY, tellDefinitions)
-/** Next index, which replaces the serving index after an upgrade. */
+/** Next index, which is built during a rebuild and then replaces the serving index. */
 let next = opened.next === undefined ? undefined : followed(opened.next, COMMIT_NEXT_EVERY, () => undefined)
 let wanted = answering.follower.positions.all
-/** Report of a rebuild. Versions written from now on are not part of it, so an empty store has none. */
+/** Report of a rebuild on the versions stored at the start of the thread. Absent if there is no rebuild, or the store was empty. */
 const rebuild =
   opened.reason === undefined || stored === 0
     ? undefined
     : new RebuildReport(opened.reason, stored, opened.next !== undefined, (text) => tell({ kind: 'notice', text }))
 let scheduled = false
-/** Whether the store could not be read. The next request or write starts another attempt. */
+/** Whether the store could not be read. Then work stops until the next request or write starts another attempt. */
 let stuck = false
 let closed = false
 let idle: NodeJS.Timeout | undefined
@@ -101,7 +101,7 @@ function schedule(): void {
   setImmediate(turn)
 }
 
-/** Does a slice of the most urgent work and schedules the next one. Messages are received between two slices. */
+/** Does a slice of the most urgent work and schedules the next one. The thread receives messages between two slices. */
 function turn(): void {
   scheduled = false
   if (closed) return
@@ -111,7 +111,7 @@ function turn(): void {
   schedule()
 }
 
-/** Does one slice of work. Returns false if there is none until the next write or until an evaluation ends. */
+/** Does one slice of work. Returns false if there is nothing to do before the next message or the end of an evaluation. */
 function work(): boolean {
   const { follower } = answering
   attempt(file, () => evaluateFor(follower, wanted))
@@ -123,7 +123,7 @@ function work(): boolean {
   return true
 }
 
-/** Starts the evaluations that come next. Meanwhile the thread answers searches and indexes versions that need no evaluation. */
+/** Starts the next evaluations of custom parameters. Meanwhile the thread answers searches and indexes versions that need no evaluation. */
 function evaluateFor(follower: FeedFollower, end: number): void {
   for (const ready of follower.evaluate(SLICE, end)) ready.then(schedule)
 }
@@ -132,7 +132,7 @@ const sliceNow = (): number => (wanted - answering.follower.positions.all > BULK
 
 function catchUp(): void {
   const { follower } = answering
-  // The store may have acknowledged versions that this connection cannot see yet. The next turn reads again.
+  // Nothing was indexed: this connection may not see the acknowledged versions yet. The next turn reads again.
   if (!follower.follow(sliceNow(), wanted)) return
   clearTimeout(idle)
   idle = setTimeout(commitStep, COMMIT_IDLE)
@@ -142,14 +142,14 @@ function catchUp(): void {
 
 const tellRebuild = (): void => rebuild?.at((next ?? answering).follower.position)
 
-/** Commits in steps. Searches are answered between two of them. */
+/** Commits the index in steps, so that searches are answered between two steps. */
 function commitStep(): void {
   attempt(file, () => {
     if (!answering.follower.commitStep()) idle = setTimeout(commitStep, 0)
   })
 }
 
-/** Works on the next index. Returns false if it has to wait for an evaluation. */
+/** Does one slice of work on the next index. Returns false if that has to wait for an evaluation. */
 function workOnNext(): boolean {
   let isDone = true
   attempt(nextIndexFile(file), () => {
@@ -158,7 +158,7 @@ function workOnNext(): boolean {
   return isDone
 }
 
-/** Works on the next index, like workOnNext. `end`: position that it has to reach before it answers searches. */
+/** Works on the next index, or exchanges it at `end`, the position to reach. Returns false if it has to wait for an evaluation. */
 function makeNext(follower: FeedFollower, end: number): boolean {
   evaluateFor(follower, end)
   if (follower.canFollow(end)) follower.follow(SLICE, end)
@@ -182,7 +182,7 @@ function exchange(): void {
   tellDefinitions(answering.follower.definitions)
 }
 
-/** Reports an unindexable version, once per type and kind of error: one parameter may fail on every resource. */
+/** Reports an unindexable version, once per type and kind of error, because one parameter may fail on every resource. */
 function onPoison({ tenant, type, id, versionId }: ResourceVersion, error: unknown): void {
   const reason = error instanceof Error ? error.name : typeof error
   if (reported.has(`${type} ${reason}`)) return
@@ -190,7 +190,7 @@ function onPoison({ tenant, type, id, versionId }: ResourceVersion, error: unkno
   tell({ kind: 'poison', version: { tenant, type, id, versionId }, reason })
 }
 
-/** Answers the searches whose position is reached. A later request may need an earlier position. */
+/** Answers the waiting searches whose position is reached, in any order: a later one may need an earlier position. */
 function answerWaiting(): void {
   for (let at = waiting.findIndex(isReached); at >= 0; at = waiting.findIndex(isReached)) answer(waiting.splice(at, 1)[0]!)
 }
@@ -212,7 +212,7 @@ function answer(ask: IndexRequest, lostBefore = 0): void {
   }
 }
 
-/** Queues a search that yielded. Requests that arrived meanwhile are answered first. */
+/** Queues a search that yielded. Its next attempt starts after requests that have arrived meanwhile. */
 function giveWay(ask: (typeof long)[number]): void {
   long.push(ask)
   if (long.length === 1) setImmediate(goOn)
@@ -226,7 +226,7 @@ function goOn(): void {
   if (long.length > 0) setImmediate(goOn)
 }
 
-/** Returns the number of requests that are unread or wait for the index. */
+/** Returns the number of requests that the thread has not read, or that wait for the index. */
 const othersNow = (): number => Atomics.load(asked, 0) + waiting.length
 
 function forget(number: number): void {
@@ -252,7 +252,7 @@ function giveUp({ message }: MachineFault): void {
   tell({ kind: 'store-damaged', reason: message })
 }
 
-/** Ends the thread. The next thread takes over its requests. A damaged index is deleted, and the next thread creates a new one. */
+/** Ends the thread. The next one takes over its requests. Deletes a damaged index, so that the next thread rebuilds it. */
 function end(path: string, error: unknown): void {
   closed = true
   clearTimeout(idle)
@@ -276,7 +276,7 @@ function close(): void {
   port.close()
 }
 
-/** Reports changed definitions. The next index counts as one more rebuild. */
+/** Reports changed definitions to the server. The building of a next index is reported as a rebuild too. */
 function tellDefinitions(changed: Partial<Definitions>): void {
   const { rebuilds } = changed
   const making = next === undefined ? [] : [{ tenant: '', type: 'Resource', done: next.follower.position, total: wanted }]

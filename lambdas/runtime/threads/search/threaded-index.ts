@@ -1,6 +1,6 @@
 /**
- * Search index on a thread of its own, which reads its documents from the store. Searches never block the thread that serves requests.
- * They find every version acknowledged before them.
+ * Search index on a separate thread, which reads the versions from the store. Searches never block the thread that serves requests. A
+ * search finds every version acknowledged before it, unless it is eventual.
  */
 import { Worker } from 'node:worker_threads'
 import type { FeedPositions } from '../../../indexing/feed/lines.ts'
@@ -14,11 +14,11 @@ import type { IndexCall, RequiredPosition, SearchThreadData, SearchThreadMessage
 export type ThreadedIndexOptions = Omit<SearchThreadData, 'asked' | 'stored'> & {
   /** Program of the thread. */
   readonly thread: URL
-  /** Returns the position in the change feed up to which writes were acknowledged, of one tenant or of all. */
+  /** Returns the change feed position of the last acknowledged write, of one tenant or of all. */
   readonly acknowledged: (tenant?: string) => number
   readonly report: (error: unknown) => void
   readonly onDefinitions?: (definitions: unknown) => void
-  /** Gets one-line messages for the operator. */
+  /** Receives one-line messages for the operator. */
   readonly warn?: (line: string) => void
 }
 
@@ -29,11 +29,17 @@ type Waiting = RequiredPosition & {
   readonly timer: NodeJS.Timeout
 }
 
-/** Milliseconds until a failed thread is replaced. They double each time, until a thread makes progress or answers. */
+/** Milliseconds until a thread that ended is replaced. They double each time, up to `longest`, until a thread makes progress or answers. */
 const PAUSE = { first: 500, longest: 60_000 }
-/** Maximum heap in MB: more than any search takes. A lower limit makes garbage collection run earlier, which saves about 60 MB. */
+/**
+ * Maximum heap of the thread in MB: more than any search takes. It is below the default, so that garbage collection runs earlier, which
+ * saves about 60 MB.
+ */
 const LARGEST_HEAP = 1_024
-/** Milliseconds that a thread has to close. The next thread reads uncommitted versions from the store again. */
+/**
+ * Maximum milliseconds that the thread may take to close. Then it is terminated, and the next thread reads uncommitted versions from the
+ * store again.
+ */
 const LONGEST_CLOSE = 3_000
 
 export class ThreadedIndex implements Searches, IndexVisibility, OutdatedParameters {
@@ -53,45 +59,45 @@ export class ThreadedIndex implements Searches, IndexVisibility, OutdatedParamet
     this.#start()
   }
 
-  /** Makes the index follow the store after a write was acknowledged. */
+  /** Makes the index follow the store up to the last acknowledged write. Called after each write. */
   follow(): void {
     this.#post({ kind: 'follow', position: this.#options.acknowledged() })
   }
 
   /**
-   * Returns the number of positions between the index and the last acknowledged version of the tenant. It includes positions of other
-   * tenants. Without a tenant: of all.
+   * Returns the number of positions from the index to the last acknowledged version of the tenant. Positions of other tenants count too.
+   * Without a tenant: to the last version of all.
    */
   lag(tenant?: string): number {
     return this.#progress.lag(tenant)
   }
 
   /**
-   * Returns the milliseconds until the acknowledged versions in the line of the tenant are indexed. Returns 0 if that is unknown, or if the
-   * index makes no progress.
+   * Returns the milliseconds until the acknowledged writes that precede the tenant's next write are indexed. Returns 0 if that is unknown,
+   * or if the index makes no progress.
    */
   delay(tenant: string): number {
     return this.#progress.delay(tenant, performance.now())
   }
 
-  /** Position up to which the index has reported all versions of the change feed as indexed. */
+  /** Position of the change feed up to which the versions of all tenants are indexed, as last reported. */
   get position(): number {
     return this.#progress.positionOf()
   }
 
-  /** Returns the position up to which the index has reported the versions of the tenant as indexed. */
+  /** Returns the position of the change feed up to which the versions of the tenant are indexed, as last reported. */
   positionOf(tenant: string): number {
     return this.#progress.positionOf(tenant)
   }
 
-  /** Whether the index follows the tenant apart from the others, at a separate pace. */
+  /** Whether the index follows the tenant separately from the others, at its own pace. */
   isApart(tenant: string): boolean {
     return this.#progress.isApart(tenant)
   }
 
   /**
-   * Returns a page of hits. `upTo`: position that the search must include. Absent: all acknowledged versions, or for eventual plans
-   * whatever is indexed.
+   * Returns a page of hits. `upTo`: position up to which versions must be indexed before. Default: all acknowledged versions of the tenant.
+   * For eventual plans nothing must be.
    */
   async find(plan: Plan, upTo = this.#positionFor(plan)): Promise<HitPage> {
     const page = await this.#askAt<HitPage>({ position: upTo, tenant: plan.tenant }, { method: 'find', of: [plan] })
@@ -112,8 +118,8 @@ export class ThreadedIndex implements Searches, IndexVisibility, OutdatedParamet
   }
 
   /**
-   * Returns the answer. Throws the fault `too-costly` if the search exceeds its budget, or is not answered within twice that time. Throws
-   * `index-behind` if the index has not caught up by then.
+   * Returns the answer of the thread. Throws the fault `too-costly` if the search exceeds its budget, or is not answered within twice that
+   * time. Throws `index-behind` if the index has not caught up by then.
    */
   #ask<Answer>(question: IndexCall): Promise<Answer> {
     const [matching] = question.of
@@ -147,14 +153,14 @@ export class ThreadedIndex implements Searches, IndexVisibility, OutdatedParamet
     return indexBehind({ retryAfter: this.#progress.secondsTo(position, tenant), versions })
   }
 
-  /** Reports none, also while the thread answers from an outdated index. */
+  /** Reports no outdated parameters, even while the thread answers from an outdated index. */
   async outdated(): Promise<readonly string[]> {
     return []
   }
 
   /**
-   * Resolves to true when the index has reached the positions. `tokens`: positions; without them, the last acknowledged one of all tenants.
-   * Throws the fault `index-behind` or `too-costly` if that takes too long.
+   * Resolves to true when the index has reached a position. `tokens`: positions, of which the highest counts. Without tokens: the last
+   * acknowledged position of all tenants. Throws the fault `index-behind` or `too-costly` if that takes too long.
    */
   async caughtUp(tokens: readonly string[] = [], _patience?: number, tenant?: string): Promise<boolean> {
     const all = this.#options.acknowledged()
@@ -164,17 +170,17 @@ export class ThreadedIndex implements Searches, IndexVisibility, OutdatedParamet
     return true
   }
 
-  /** Requests a rebuild of the documents of these types. */
+  /** Requests a rebuild of the tenant's documents of these types. */
   rebuild(tenant: string, types: readonly string[]): void {
     this.#post({ kind: 'rebuild', tenant, types })
   }
 
-  /** Closes the index. A thread that does not close its files in time, such as one that evaluates a pattern, is terminated. */
+  /** Closes the index. Terminates a thread that does not close in time, for example because it evaluates a pattern. */
   async close(): Promise<void> {
     this.#closed = true
     const worker = this.#worker
     if (worker === undefined) return
-    // An unreferenced thread would let the process end before the thread has closed.
+    // Keep the process alive until the thread has closed.
     worker.ref()
     const ended = new Promise((resolve) => worker.once('exit', resolve))
     this.#post({ kind: 'close' })
@@ -190,7 +196,7 @@ export class ThreadedIndex implements Searches, IndexVisibility, OutdatedParamet
     this.#worker.postMessage(message)
   }
 
-  /** Starts a thread. It takes over the requests of the previous one. */
+  /** Starts a thread, which takes over the unanswered requests of the previous one. */
   #start(): void {
     if (this.#closed) return
     const { thread, store, index, reading, defining = [], budget, acknowledged } = this.#options
@@ -209,7 +215,7 @@ export class ThreadedIndex implements Searches, IndexVisibility, OutdatedParamet
     for (const [number, { question, position, tenant }] of this.#waiting) this.#post({ kind: 'ask', number, question, position, tenant })
   }
 
-  /** Schedules the next thread. That thread reads uncommitted versions from the store again. */
+  /** Schedules the next thread after a pause. It reads uncommitted versions from the store again. */
   #ended(): void {
     this.#worker = undefined
     setTimeout(() => this.#start(), this.#pause).unref()
@@ -225,7 +231,7 @@ export class ThreadedIndex implements Searches, IndexVisibility, OutdatedParamet
     this.#isStoreDamaged = false
   }
 
-  /** Reports the damage once. Rejects every waiting request that the index cannot answer yet. */
+  /** Reports store damage once until the index makes progress again. Rejects every waiting request for which the index lacks versions. */
   #storeIsDamaged(reason: string): void {
     const error = new MachineFault('store-damaged', reason)
     if (!this.#isStoreDamaged) this.#options.report(error)

@@ -1,12 +1,14 @@
-/** Amounts of work of the index thread. */
+/** Amounts of work that the index thread does at a time. */
 
-/** Versions indexed between two looks at the messages: about 10 ms. */
+/** Number of versions indexed between two checks for messages, which takes about 10 ms. */
 export const SLICE = 128
-/** Versions indexed between two looks while the index is far behind. */
+/** Number of versions indexed between two checks for messages while the index is further behind than this. */
 export const BULK = 256
-/** Versions after which the index commits. Larger commits write fewer pages twice. */
+/** Number of versions after which the serving index commits. With larger commits, fewer pages are written twice. */
 export const COMMIT_EVERY = 10_000
-/** Versions after which the next index commits. It has time: a commit takes a tenth of a second, in which no search is answered. */
+/**
+ * Number of versions after which the next index commits. A commit of this size takes a tenth of a second, in which no search is answered.
+ */
 export const COMMIT_NEXT_EVERY = 4_000
-/** Milliseconds without work after which the index commits. */
+/** Milliseconds without indexing after which the index commits. */
 export const COMMIT_IDLE = 200
