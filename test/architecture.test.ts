@@ -317,6 +317,14 @@ describe('The source code', () => {
     ).toEqual([])
   })
 
+  it('repeats changes of small values in one loop', () => {
+    const adapters = sources.filter((path) => /^lambdas\/adapters\/(?:[^/]+\/rows|sqlite-rows|sqlite-grants)\//.test(path))
+    const looping = [...adapters, 'lambdas/ports/rows/change.ts'].filter((path) =>
+      /for \(let \w+ = \d+;|for \(;;|while \(true/.test(readFileSync(path, 'utf8')),
+    )
+    expect(looping).toEqual(['lambdas/ports/rows/change.ts'])
+  })
+
   it('imports fhirpath lazily, in the interpreter only', () => {
     const eager = sources.filter((path) => !path.startsWith('test/') && /from 'fhirpath/.test(readFileSync(path, 'utf8')))
     expect(eager).toEqual([])
