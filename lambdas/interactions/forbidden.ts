@@ -1,4 +1,4 @@
-/** Errors for requests that exceed their access. https://hl7.org/fhir/R4/security.html#AccessDenied */
+/** FhirErrors 403 for requests that their scopes do not allow. https://hl7.org/fhir/R4/security.html#AccessDenied */
 import type { Access } from '../access/access.ts'
 import { FhirError, fhirError } from '../fhir/outcome.ts'
 
@@ -10,7 +10,10 @@ function outsideOf(scope: string, text: string): FhirError {
   return new FhirError(403, [{ severity: 'error', code: 'forbidden', text }], { 'www-authenticate': challenge })
 }
 
-/** Returns the error that names a sufficient scope, such as `user/Observation.s`. The context is that of the caller's scopes. */
+/**
+ * Returns FhirError 403 that suggests a sufficient scope, such as `user/Observation.s`. `context` (patient, user or system) is that of the
+ * scopes of the caller.
+ */
 export function insufficientScope({ context }: Access, type: string, letters: string): FhirError {
   const scope = `${context}/${type}.${letters}`
   return outsideOf(scope, `This needs a scope for ${type}.${letters}, such as ${scope}`)

@@ -21,12 +21,12 @@ import type { CallerAccess, VisibleStoreOf } from './visible-store.ts'
 
 /** Preconditions of a request. Instants are in milliseconds since 1970. https://hl7.org/fhir/R4/http.html#cond-update and following */
 export type Preconditions = {
-  /** The current version is one of these. `*`: any existing version. */
+  /** Succeeds only if the current version is one of these. `*`: any existing version. */
   readonly ifMatch?: readonly number[] | '*'
-  /** The current version is none of these. `*`: the resource does not exist. */
+  /** Succeeds only if the current version is none of these. `*`: the resource must not exist. */
   readonly ifNoneMatch?: readonly number[] | '*'
   readonly ifModifiedSince?: number
-  /** Search of the header If-None-Exist. */
+  /** Search criteria in the header If-None-Exist. */
   readonly ifNoneExist?: string
 }
 
@@ -37,11 +37,11 @@ export type Preferences = {
   readonly pagination?: 'offset-skip' | 'offset-page'
   readonly explain?: 'true'
   readonly 'respond-async'?: 'true'
-  /** `eventual`: a search returns at once, from the versions already indexed. */
+  /** `eventual`: a search does not wait for the index, and may miss the latest writes. */
   readonly consistency?: 'eventual'
 }
 
-/** Content of a request. Each entry of a Bundle has its own. */
+/** Content of a request, without its caller. Each entry of a Bundle has its own. */
 export type RequestContent = {
   /** Compartment that limits a search, such as `Patient/1`. */
   readonly compartment?: string
@@ -52,22 +52,22 @@ export type RequestContent = {
   readonly file?: string
   /** Decoded parameters of the URL and, for a form, of the body, in order. */
   readonly parameters: ParameterPairs
-  /** Whether the parameters came in a body. Paging links must not show them then. */
+  /** Whether parameters came in the body of a POST. Paging links must not show such parameters. */
   readonly posted: boolean
-  /** Parsed and checked body. A patch document is in `patch`, as unchecked JSON. */
+  /** Parsed body. A patch document is in `patch` instead, and its operations are not checked yet. */
   readonly resource?: Resource
   readonly patch?: unknown
   readonly preconditions: Preconditions
   readonly preferences: Preferences
-  /** URL of an export request, as the client sent it. */
+  /** URL of an export request, for the manifest. */
   readonly url?: string
-  /** Media types that the client accepts, if it requests the raw content of a Binary. */
+  /** Media types of the Accept header, if the client requests the raw content of a Binary. */
   readonly rawAccept?: readonly MediaRange[]
 }
 
 /**
- * Client, user, tenant and access of one request. `client`: its id, or `open` if the server requires no authentication. Cursors and job
- * links are bound to the caller that received them.
+ * Client, user, tenant and access of one request. `client`: its id, `open` in open mode, or empty for a request without a token. Cursors
+ * are bound to tenant and client, jobs also to the user.
  */
 export type Caller = {
   readonly tenant: string
@@ -90,40 +90,51 @@ export type RequestContext = Caller & {
 
 export type FhirRequest = RequestContent & RequestContext & { readonly interaction: InteractionCode }
 
-/** A version that a request created. `about`: its compartments and, for a Device, its patient. */
+/** Version that a request created. `about`: its compartments and, for a Device, its patient, for the audit record. */
 export type WrittenVersion = VersionKey & { readonly about: readonly string[] }
 
 export type FhirResponse = {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
-  /** Instant of the version in the response, in milliseconds since 1970. HTTP headers only have seconds. */
+  /**
+   * lastUpdated of the version in the response, in milliseconds since 1970. Headers have seconds only, and Bundles need the milliseconds.
+   */
   readonly lastUpdated?: number
   /** A resource tree, a page of a Bundle, or bytes. Bytes are JSON of a resource unless `content-type` differs. */
   readonly body?: Resource | BundlePage | Uint8Array
-  /** Part of each resource that the response shows. Absent: the parameters of the request decide. */
+  /** Part of each resource that the response shows, by `_summary` or `_elements`. Absent: the parameters of the request decide. */
   readonly part?: ResponsePart
-  /** Versions that the request created. */
+  /** Versions that the request created, for the audit record and the index token. */
   readonly written?: readonly WrittenVersion[]
-  /** Compartments of the resources in the response. Entries of a page have their own. */
+  /** Compartments of the resources in the response, for the audit record. Entries of a page have their own. */
   readonly about?: readonly string[]
-  /** Names in the requests of a Bundle's entries. */
+  /** Names in the requests of the entries of a Bundle, for the audit record. */
   readonly named?: readonly RequestNames[]
-  /** Warnings about the stored resource. In a Bundle they stand beside the body. Else they replace it on request or if `mustBeKnown`. */
+  /**
+   * Warnings about the stored resource. In a Bundle they are in `outcome` of the entry. Otherwise they replace the body if the client
+   * prefers an OperationOutcome or `mustBeKnown` is true.
+   */
   readonly warnings?: Warnings
-  /** Export job that the request started or concerns. */
+  /** Export job that the request started or names, for the audit record. */
   readonly job?: ExportNames
-  /** File that is sent instead of a body. */
+  /** File to send instead of a body. */
   readonly file?: StoredFile
   /** Tenant and client for the audit record, if a link authorizes the request instead of a token. */
   readonly by?: Pick<Caller, 'tenant' | 'client'>
 }
 
-/** Names in a request or in an entry of a Bundle. `key`: resource of a read. `patients`: such as `Patient/1`. `queries`: parameters. */
+/**
+ * Names in a request or in an entry of a Bundle, for the audit record. `key`: resource that a read names. `patients`: as `Patient/1`.
+ * `queries`: lists of search parameters.
+ */
 export type RequestNames = { readonly key?: string; readonly patients: readonly string[]; readonly queries: readonly ParameterPairs[] }
 
 export type ExportNames = Pick<Job, 'id' | 'level' | 'group'>
 
-/** Warnings about a stored resource. `outcome`: an OperationOutcome. `mustBeKnown`: returned even without a request for it. */
+/**
+ * Warnings about a stored resource. `outcome`: an OperationOutcome. `mustBeKnown`: true if it replaces the body even without a preference
+ * of the client.
+ */
 export type Warnings = { readonly outcome: Resource; readonly mustBeKnown: boolean }
 
 /**
@@ -166,7 +177,7 @@ export type WriterWith<More extends readonly unknown[]> = {
   readonly commit: (writes: readonly Write[], guards: readonly UniquenessGuard[], ...more: More) => Promise<CommitResult>
 }
 
-/** Writer that knows the request. `by`: caller and id of the request that commits. */
+/** Writer whose commits know the request. `by`: access of its caller, and its id. */
 export type RequestWriter = WriterWith<[by: CallerAccess & Pick<RequestContext, 'requestId'>]>
 
 /** Dependencies of interactions. Each interaction selects its own with Pick. */
@@ -176,7 +187,7 @@ export type Ports = {
   readonly heads: ResourceReader['heads']
   readonly writer: RequestWriter
   readonly index: Searches & OutdatedParameters
-  /** Creates the index for the conditional searches of one write attempt. These searches share one read of the latest writes. */
+  /** Creates the index for the conditional searches of one write attempt. These searches share the recent writes that it reads. */
   readonly latest: () => Searches
   readonly clock: Clock
   readonly seal: Seal
@@ -186,7 +197,10 @@ export type Ports = {
   readonly expressions: ExpressionRunner
   /** Returns the issues to report about a resource that the tenant is storing. Throws FhirError 422 if it must not be stored. */
   readonly profiled: (resource: Resource, by: Pick<RequestContext, 'tenant' | 'requestId'>) => Awaitable<readonly Issue[]>
-  /** Returns the profiles that a tenant's resources are checked against, besides those of the server's own packages. Absent: none. */
+  /**
+   * Returns profiles of the tenant and of added packages, for the CapabilityStatement. Profiles of the packages of the server are not
+   * included. Absent: none.
+   */
   readonly profilesOf?: (tenant: string) => Promise<ProfilesByType>
   readonly choices: Choices
 }

@@ -1,10 +1,10 @@
-/** JSON as chunks of bytes, written in time slices. Large JSON is never joined into one buffer. */
+/** Serializes JSON to chunks of bytes, in time slices. Large JSON is never joined into one buffer. */
 import { type BundlePage, byteSizeOf, writeBundleChunks } from '../fhir/bundle.ts'
 import { ChunkBuffer } from '../fhir/chunk-buffer.ts'
 import { indentJson } from '../fhir/pretty-json.ts'
 import { yieldIfDue } from './time-slices.ts'
 
-/** Maximum entries, and bytes of their resources, of a page that is written in one piece. */
+/** Maximum entries, and bytes of their resources, of a page that is serialized at once. Larger pages are serialized in time slices. */
 const SHORT = { entries: 100, bytes: 65_536 }
 
 export async function writeBundle(page: BundlePage, pretty = false): Promise<readonly Uint8Array[]> {

@@ -1,16 +1,18 @@
-/** Long work in time slices, because all requests share one thread. Work yields between two steps if its slice is used up. */
+/**
+ * Divides long work into time slices, because all requests share one thread. When a slice is used up, the work yields before its next step.
+ */
 import { FhirError } from '../fhir/outcome.ts'
 import type { Awaitable } from './interaction.ts'
 
 /** Maximum milliseconds of sliced work in one turn of the event loop. Then the work yields to other requests. */
 const SLICE = 20
 
-/** Start of the first step in this turn of the event loop. */
+/** Start of the current slice, by performance.now(). undefined: no slice has begun in this turn of the event loop. */
 let began: number | undefined
-/** Work that has yielded, in order. Each turn resumes one, so that none overtakes work that has waited longer. */
+/** Work that has yielded, in order. Each turn of the event loop resumes the first, so that none overtakes work that has waited longer. */
 const waiting: (() => void)[] = []
 
-/** Returns undefined if the work may continue at once. Otherwise returns a promise for its turn. */
+/** Returns undefined if the current slice has time left. Otherwise returns a promise that resolves when the work may continue. */
 export function yieldIfDue(): Promise<void> | undefined {
   const now = performance.now()
   began ??= beginTurn(now)
@@ -29,12 +31,13 @@ function beginTurn(now: number): number {
 /** Yields in any case. Use it between two steps that may each take longer than a slice. */
 export const yieldNow = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-/** Maximum concurrent promises. More would only wait in the queue of the index, until the index considers them late. */
+/** Default maximum of concurrent promises. More would wait in the queue of the index so long that they exceed its time limit. */
 const AT_ONCE = 32
 
 /**
- * Calls `each` for all items, in time slices, with a limited number of concurrent promises. A rejection stays in the returned promise of
- * its item. After a machine fault no further item starts, because each might wait as long: the call itself rejects.
+ * Calls `each` for all items, in time slices, with at most AT_ONCE pending promises. Returns the results without awaiting the last
+ * promises. A FhirError rejects only the promise of its item. After a machine fault the call itself rejects and starts no further item,
+ * which might wait as long.
  */
 export async function mapInSlices<T, U>(items: readonly T[], each: (item: T, index: number) => U): Promise<readonly U[]> {
   const made: U[] = []
@@ -59,7 +62,7 @@ export async function mapInSlices<T, U>(items: readonly T[], each: (item: T, ind
 
 const noop = (): void => undefined
 
-/** Remembers the first machine fault: any error that is not a FhirError, and so no regular response. */
+/** Stores the first machine fault of its tasks: any error that is not a FhirError. */
 class Machine {
   #failed: { readonly error: unknown } | undefined
 
@@ -72,7 +75,7 @@ class Machine {
     }
   }
 
-  /** Throws the machine fault, if there was one. */
+  /** Throws the stored machine fault, if there is one. */
   mustWork(): void {
     if (this.#failed !== undefined) throw this.#failed.error
   }
@@ -100,7 +103,7 @@ export function limitConcurrency(atOnce: number = AT_ONCE): <T>(task: () => Prom
   }
 }
 
-/** Calls `each` for one item after the other, in time slices. */
+/** Calls `each` for one item after the other, awaiting each result, in time slices. */
 export async function mapInOrder<T, U>(items: Iterable<T>, each: (item: T) => Awaitable<U>): Promise<readonly U[]> {
   const made: U[] = []
   for (const item of items) {

@@ -9,15 +9,18 @@ import type { ResourceKey, ResourceReader, ResourceVersion } from '../ports/stor
 import type { SearchContext } from '../search/search-context.ts'
 import { forbidden } from './forbidden.ts'
 
-/** Access of a caller, and the search context in which its access rules are evaluated. */
+/** Access of a caller, with the search context for the criteria in its scopes. */
 export type CallerAccess = { readonly access: Access; readonly reading: SearchContext }
 
 export type VisibleStore = Pick<ResourceReader, 'current' | 'versions'> & {
-  /** Returns visible versions of one resource. For more than one, throws FhirError 403 unless all resources of each type are visible. */
+  /**
+   * Returns the visible versions of one resource. For a type or the system, throws FhirError 403 unless the caller may see all resources of
+   * each type.
+   */
   readonly history: ResourceReader['history']
 }
 
-/** Creates the store as a caller sees it. A version is visible if the access allows it for each of the letters. */
+/** Creates the store as a caller sees it. A version is visible if the access allows it for each of the scope letters. */
 export type VisibleStoreOf = (request: CallerAccess, ...letters: readonly Letter[]) => VisibleStore
 
 export const visibleStoreOf =
@@ -46,12 +49,15 @@ async function shown(eye: Eye, versions: readonly (ResourceVersion | undefined)[
   return may.every(Boolean) ? versions : versions.map((version, i) => (may[i] ? version : undefined))
 }
 
-/** Minimum versions per read. Otherwise response times would reveal the number of hidden versions for most resources. */
+/** Minimum versions per read. With fewer, the number of reads, and so the response time, would reveal how many versions are hidden. */
 const FEWEST = 100
-/** Bytes of visible bodies after which a page ends early, as pages of stores do. */
+/** Bytes of visible bodies after which a page ends early. */
 const HEAVIEST_HISTORY = 16_000_000
 
-/** Returns a page of visible versions. Reads pages of the store, with bodies to judge by, until one version exceeds the limit. */
+/**
+ * Returns a page of visible versions. Reads pages of the store until there is one visible version more than `limit`, which shows that a
+ * further page exists. Reads bodies too, because the access may depend on them.
+ */
 async function historyOf(
   eye: Eye,
   ...[scope, window, after, limit]: Parameters<ResourceReader['history']>

@@ -19,7 +19,8 @@ export const bundle = (ports: WritePorts, perform: EntryRunner): Interaction => 
     if (type !== 'batch' && type !== 'transaction')
       throw fhirError(400, 'value', `The type of the Bundle is batch or transaction; ${STORED}`, 'Bundle.type')
     const sent = entriesOf(bodyOf(request))
-    // If the server may assign ids, none comes from a fullUrl: posting the same Bundle again creates new resources.
+    // Take ids from fullUrls only if clients must choose ids. Otherwise the server assigns them, so that posting the same Bundle again
+    // creates new resources.
     const entries = ports.choices.clientIds === 'required' ? sent.map(withIdOfFullUrl) : sent
     if (entries.length > ports.choices.maxTransactionEntries)
       throw fhirError(413, 'too-costly', `A Bundle has at most ${ports.choices.maxTransactionEntries} entries`, 'Bundle.entry')

@@ -1,4 +1,4 @@
-/** Collects the responses to the entries of a Bundle. Drops unneeded content immediately, and stops reads above the limits. */
+/** Collects the responses to the entries of a Bundle. Limits their bytes and their time: above a limit, reads are answered 403. */
 import type { InteractionCode } from '../../catalogue/catalogue.ts'
 import { type BundleEntry, byteSizeOf, isBundlePage } from '../../fhir/bundle.ts'
 import { FhirError, fhirError, operationOutcomeOf } from '../../fhir/outcome.ts'
@@ -8,9 +8,9 @@ import { writeBundle } from '../json-chunks.ts'
 import { shownCompartmentsOf } from '../resources/shown-entry.ts'
 import { type EntryRequest, type EntryRunner, type EntryStartHandler, entryErrorOf, isRead, responseEntry } from './entry.ts'
 
-/** Maximum bytes of the resources in all responses. Beyond it, reads are answered 403, and writes return no resource. */
+/** Bytes of the resources in all responses, after which further reads are answered 403 and writes return no resource. */
 export const MAX_BUNDLE_RESPONSE_BYTES = 50_000_000
-/** Milliseconds after which no read of a Bundle starts, so that the client's wait ends soon after. */
+/** Milliseconds since the start of the Bundle, after which its reads are answered 403 instead of started. */
 const LONGEST = 20_000
 
 const WRITES: ReadonlySet<InteractionCode> = new Set(['create', 'update', 'patch', 'delete'])
@@ -32,14 +32,14 @@ export class EntryResponses {
     this.#began = clock.now()
   }
 
-  /** Throws FhirError 403 for a read if the previous responses exceed the limit of bytes or of time. */
+  /** Throws FhirError 403 for a read if the previous responses exceed the byte limit, or if the Bundle exceeds the time limit. */
   #checkRoom(interaction: InteractionCode): void {
     if (WRITES.has(interaction)) return
     if (this.#weight > MAX_BUNDLE_RESPONSE_BYTES) throw tooHeavy()
     if (this.#clock.now() - this.#began > LONGEST) throw refused(`took ${LONGEST / 1_000} seconds`)
   }
 
-  /** Returns the handler that checks the limits before an entry runs, and records the names in its request. */
+  /** Returns the handler that checks the limits before the entry runs, and stores the names in its request for the audit record. */
   beginning({ index }: EntryRequest): EntryStartHandler {
     return (interaction, named) => {
       this.#checkRoom(interaction)
@@ -48,8 +48,8 @@ export class EntryResponses {
   }
 
   /**
-   * Runs an independent entry; its error becomes its response. Many entries start before the size of the first response is known. A read
-   * that finishes beyond the limit is therefore answered 403.
+   * Runs an entry whose error becomes its own response. Reads start before the size of earlier responses is known: a read that finishes
+   * above the byte limit is therefore answered 403.
    */
   async runAlone({ run }: EntryRunner, entry: EntryRequest): Promise<void> {
     const answer = await answered(entry, () => run(entry, this.#request, this.beginning(entry)))
@@ -58,7 +58,10 @@ export class EntryResponses {
     if (added !== undefined) await added
   }
 
-  /** Adds a response. Writes a page to bytes, its smallest form. Its size counts at once, since other entries start meanwhile. */
+  /**
+   * Adds a response. Serializes a page to bytes, because its tree needs more memory. Counts its size before that finishes, since other
+   * entries start meanwhile.
+   */
   add(entry: EntryRequest, response: FhirResponse): Awaitable<void> {
     const { body } = response
     for (const name of shownCompartmentsOf(response)) if (name.startsWith('Patient/')) this.#about.add(name)
@@ -73,7 +76,7 @@ export class EntryResponses {
 
   #keep(entry: EntryRequest, response: FhirResponse, body: BundleEntry['resource']): void {
     const whole = responseEntry(response, body, entry, this.#request)
-    // The write is already committed, so its response only omits the resource.
+    // The write is already committed. So above the byte limit its response only omits the resource.
     const answered = this.#weight > MAX_BUNDLE_RESPONSE_BYTES && !isRead(entry) ? { more: whole.more! } : whole
     this.#entries[entry.index] = answered
     this.#written[entry.index] = response.written ?? []
@@ -81,12 +84,12 @@ export class EntryResponses {
     this.#weight += byteSizeOf(answered.resource)
   }
 
-  /** Patients of the resources in the responses. */
+  /** Patients whose data the responses show, as `Patient/1`, for the audit record. */
   get about(): readonly string[] {
     return [...this.#about]
   }
 
-  /** Names in the requests of the entries. An entry that was rejected before its start has none. */
+  /** Names in the requests of the entries, for the audit record. An entry that was rejected before its start has none. */
   get named(): readonly RequestNames[] {
     return this.#named.filter((named) => named !== undefined)
   }

@@ -19,10 +19,10 @@ export type EntryRequest = {
   readonly resource?: Resource
 }
 
-/** Called with the names in the request of an entry, before the entry runs. An error becomes the response to the entry. */
+/** Called before an entry runs, with the names in its request. If it throws, the entry is rejected with that error. */
 export type EntryStartHandler = (interaction: InteractionCode, named: RequestNames) => void
 
-/** Runs entries of a Bundle. Every rejection is a FhirError. The implementation reports the errors that an operator must see. */
+/** Runs entries of a Bundle. Both methods reject with FhirError only. Faults of the server are reported to the operator before. */
 export type EntryRunner = {
   /** Runs the pipeline of the entry without its interaction. Returns the request that the interaction would receive. */
   readonly prepare: (entry: EntryRequest, outer: FhirRequest, begins: EntryStartHandler) => Promise<FhirRequest>
@@ -36,7 +36,7 @@ export const isRead = (entry: EntryRequest): boolean => entry.method === 'GET' |
 
 export const isSearchByPost = ({ method, url }: EntryRequest): boolean => method === 'POST' && /(?:^|\/)_search(?:\?|$)/.test(url)
 
-/** Returns the entries in processing order. The entries of one phase are processed together. */
+/** Returns the entries in processing order, as groups. The entries of one group have no order among themselves. */
 export const phasesOf = (entries: readonly EntryRequest[]): readonly (readonly EntryRequest[])[] => [
   ...METHODS.map((method) => entries.filter((entry) => entry.method === method && !isRead(entry))),
   entries.filter(isRead),
@@ -85,7 +85,7 @@ function headersOf(request: Element): Readonly<Record<string, string>> {
   return headers
 }
 
-/** Returns the entry. A POSTed resource without an id takes the UUID of its fullUrl as id. */
+/** Returns the entry. If its POSTed resource has no id and its fullUrl is a UUID, that UUID becomes the id. */
 export function withIdOfFullUrl(entry: EntryRequest): EntryRequest {
   const { resource, method, fullUrl = '' } = entry
   if (resource === undefined || resource.id !== undefined || method !== 'POST') return entry
@@ -94,8 +94,8 @@ export function withIdOfFullUrl(entry: EntryRequest): EntryRequest {
 }
 
 /**
- * Returns the response entry. `body`: body of the response, with pages already written to bytes. Omits bodies of writes unless the client
- * requested them, because it has just sent them.
+ * Returns the Bundle entry for the response of `entry`. `body`: body of that response, with pages as bytes. Omits the resource of a write
+ * unless the client prefers `return=representation`, because the client has just sent it.
  */
 export function responseEntry(
   { status, headers = {}, lastUpdated, warnings }: FhirResponse,
@@ -117,17 +117,17 @@ export function responseEntry(
   return { ...(shown === undefined ? {} : { resource: shown }), more: { response } }
 }
 
-/** Returns a warning in place of the header about an outdated index, because an entry has no headers. */
+/** Returns the header about an outdated index as a warning in `outcome`, because an entry has no headers. */
 function outdatedIn({ [OUTDATED_HEADER]: codes }: Readonly<Record<string, string>>): { readonly outcome?: Resource } {
   if (codes === undefined) return {}
   const text = `After an upgrade the index is being made again: by ${codes} the search may not find all`
   return { outcome: operationOutcomeOf([{ severity: 'warning', code: 'incomplete', text }]) }
 }
 
-/** Returns a resource as bytes, which have a known size and are copied into the response unparsed. */
+/** Serializes a resource. Bytes have a known size and are copied into the Bundle unchanged. Returns any other body as it is. */
 const bytesOf = (body: BundleEntry['resource']): BundleEntry['resource'] => (isResource(body) ? Buffer.from(writeJson(body)) : body)
 
-/** Returns the error with expressions that start at the Bundle. */
+/** Returns the error of an entry with expressions relative to the Bundle: `Patient.name` becomes `Bundle.entry[0].resource.name`. */
 export function entryErrorOf(error: FhirError, index: number): FhirError {
   const at = `Bundle.entry[${index}]`
   const place = ({ expression }: Issue): string => (expression === undefined ? at : `${at}.resource${expression.replace(/^[^.[]*/, '')}`)
@@ -138,7 +138,7 @@ export function entryErrorOf(error: FhirError, index: number): FhirError {
   )
 }
 
-/** Runs a step of an entry. Errors name the entry, and always reject: the function itself never throws. */
+/** Runs a step of an entry. Adds the entry to the expressions of a FhirError. Returns a rejected promise instead of throwing. */
 export function runEntryStep<T>({ index }: EntryRequest, step: () => Awaitable<T>): Awaitable<T> {
   const rejected = (thrown: unknown): Promise<never> => Promise.reject(thrown instanceof FhirError ? entryErrorOf(thrown, index) : thrown)
   try {

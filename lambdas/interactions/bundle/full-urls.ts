@@ -14,12 +14,12 @@ type LocatedEntry = { readonly entry: EntryRequest; readonly target: WriteTarget
 
 export class BundleFullUrls {
   readonly #known = new Map<string, Meant | undefined>()
-  /** Whether a reference to a version was resolved. */
+  /** Whether a resolved reference names a version. Its text then depends on which other entries add a version. */
   haveNamedVersions = false
 
   /**
-   * `heads`: current versions of the targets, in order. `staying`: entries that add no version. Throws FhirError 400 if two entries have
-   * the same fullUrl.
+   * `located`: all writes. `heads`: current versions of those that have a target, in order. `staying`: entries that add no version. Throws
+   * FhirError 400 if two entries have the same fullUrl.
    */
   constructor(located: readonly LocatedEntry[], heads: readonly (Head | undefined)[], staying: ReadonlySet<EntryRequest>) {
     let next = 0
@@ -35,7 +35,10 @@ export class BundleFullUrls {
     }
   }
 
-  /** Returns the resolver for references of the entry. A reference to a version resolves to the current version after the transaction. */
+  /**
+   * Returns the resolver for references in the entry, or undefined if no entry has a fullUrl. A reference to a version becomes a reference
+   * to the version that is current after the transaction.
+   */
   meaningIn({ fullUrl }: EntryRequest): ReferenceTargetOf | undefined {
     if (this.#known.size === 0) return undefined
     const meantBy = fullUrlResolver(this.#known, fullUrl)

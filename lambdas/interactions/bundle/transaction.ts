@@ -57,11 +57,14 @@ export const transaction =
     )
     await mapInOrder(reads.filter(isOfOthers(writes)), (entry) => runEntryStep(entry, () => succeed(perform, entry, request, answers)))
     for (const { entry, change } of await commit(ports, writes, request)) answers.add(entry, change.response)
-    // Reads see the writes of the transaction. A read that fails now cannot undo them.
+    // Reads run after the commit and see its writes. A read that fails now cannot undo them: its error becomes its own response.
     await mapInOrder(reads, (entry) => answers.runAlone(perform, entry))
   }
 
-/** Runs a read and drops its response, because 5,000 responses may exceed the memory. The read runs again after the commit. */
+/**
+ * Runs a read before the commit, so that its failure rejects the transaction. Drops the response to save memory: the read runs again after
+ * the commit.
+ */
 async function succeed(perform: EntryRunner, entry: EntryRequest, request: FhirRequest, answers: EntryResponses): Promise<void> {
   await perform.run(entry, request, answers.beginning(entry))
 }
@@ -111,7 +114,10 @@ async function committed(
   }
 }
 
-/** Prepares all changes from current versions that are read after all targets are located. 'moved on': a matched version was superseded. */
+/**
+ * Prepares all changes. Reads the current versions after all targets are located. Returns `moved on` if a version that matched a search has
+ * been superseded meanwhile: the transaction starts over.
+ */
 async function plan(
   ports: AttemptPorts,
   planned: readonly PlannedWrite[],
@@ -124,7 +130,8 @@ async function plan(
   const heads = await readTransactionHeads(ports, targets)
   // guard: transaction-detects-moved-target
   if (targets.some((target, i) => isMatchSuperseded(target, heads[i]))) return 'moved on'
-  // A resource may reference a version of another one. So whether it is unchanged may depend on whether the other one is.
+  // A resource may reference the new version of another one. So whether an update changes nothing may depend on whether the other one adds
+  // a version. Repeat until the set of unchanged resources is stable.
   let staying: ReadonlySet<EntryRequest> = new Set()
   for (let round = 0; round < MOST_ROUNDS; round++) {
     const urls = new BundleFullUrls(located, heads, staying)
@@ -139,10 +146,10 @@ async function plan(
   return changesOf({ ...ports, choices }, located, heads, new BundleFullUrls(located, heads, new Set()), outer)
 }
 
-/** Maximum rounds to find the unchanged resources. After them every resource gets a new version, so that its number is certain. */
+/** Maximum rounds to find the resources that stay unchanged. After them each update adds a version, so that its number is certain. */
 const MOST_ROUNDS = 5
 
-/** Prepares the change of every entry. `heads`: current versions of the targets, in order. */
+/** Prepares the change of every entry. `heads`: current versions of the entries that have a target, in order. */
 async function changesOf(
   ports: AttemptPorts,
   located: readonly Located[],
@@ -169,7 +176,9 @@ async function changesOf(
   return located.map(({ entry }, i) => ({ entry, change: made[i]! }))
 }
 
-/** Waits until all values are settled. If several reject, the first in order is thrown. */
+/**
+ * Waits until all values are settled, so that no work continues after an error. If several reject, throws the error of the first in order.
+ */
 async function allOf<T>(values: readonly Awaitable<T>[]): Promise<readonly T[]> {
   const waiting = values.filter((value) => value instanceof Promise)
   if (waiting.length === 0) return values as readonly T[]
@@ -178,8 +187,8 @@ async function allOf<T>(values: readonly Awaitable<T>[]): Promise<readonly T[]> 
 }
 
 /**
- * Locates the targets of all writes, with concurrent searches for several entries. Drops the bodies of existing matches that the response
- * could not show because of its size limit.
+ * Locates the targets of all writes, with concurrent searches. Drops bodies of resources that match If-None-Exist beyond the size limit of
+ * the response, which could not show them.
  */
 async function locate(
   ports: AttemptPorts,
@@ -214,7 +223,10 @@ function refuseTwice(located: readonly Located[]): void {
   }
 }
 
-/** Checks a resource again if its references were resolved, because the targets were unknown before. A patch checks its own result. */
+/**
+ * Validates the resource again if its references were resolved, because only now the types of their targets are known. A patch validates
+ * its own result.
+ */
 function checked(before: Resource, after: Resource): Awaitable<Resource> {
   if (after === before) return after
   return andThen(structureIssuesOf(after), (issues) => {
@@ -223,7 +235,10 @@ function checked(before: Resource, after: Resource): Awaitable<Resource> {
   })
 }
 
-/** Selects reads of resources that the transaction does not write. They also run before the commit, so that a failure prevents it. */
+/**
+ * Selects all reads except those of resources that the transaction may write. They also run before the commit, so that their failure
+ * prevents it.
+ */
 function isOfOthers(writes: readonly PlannedWrite[]): (read: EntryRequest) => boolean {
   const written = new Set(writes.map(({ request: { type, id, resource } }) => `${type}/${id ?? resource?.id ?? ''}`))
   return ({ url }) => {

@@ -18,7 +18,7 @@ import { combinationsOf, includesOf, profilesOf, US_CORE_URL } from './us-core-c
 
 export const capabilities = ({ clock, choices, profilesOf: added }: Pick<Ports, 'clock' | 'choices' | 'profilesOf'>): Interaction => {
   const started = toInstant(clock.now())
-  // Created by the first request: most processes never serve one.
+  // Create the resources at the first request, because most processes never serve one.
   let resources: readonly Element[] | undefined
   return async ({ baseUrl, reading, tenant }) => {
     resources ??= resourcesOf(choices)
@@ -28,7 +28,7 @@ export const capabilities = ({ clock, choices, profilesOf: added }: Pick<Ports, 
   }
 }
 
-/** Caches may store the statement, because it has no patient data. They must revalidate it, because the server may change. */
+/** Caches may store the statement, because it has no patient data. They must revalidate it before each use, because it may change. */
 const MAY_BE_KEPT = { 'cache-control': 'no-cache' }
 
 function resourcesOf(choices: Choices): readonly Element[] {
@@ -36,7 +36,10 @@ function resourcesOf(choices: Choices): readonly Element[] {
   return resourceTypes.map((type) => resourceOf(type, choices, from.get(type)!))
 }
 
-/** Adds the custom parameters of the tenant. If several share a code, only the first is named, because searches use that one. */
+/**
+ * Adds the custom search parameters of the tenant, which replace those of R4 with the same code. If several share a code, the first is
+ * named, because searches use it.
+ */
 function withCustom(resource: Element, { custom = [] }: SearchContext): Element {
   const all = custom.filter(({ base }) => base === resource.type)
   const mine = all.filter(({ code }, i) => all.findIndex((each) => each.code === code) === i)
@@ -46,7 +49,7 @@ function withCustom(resource: Element, { custom = [] }: SearchContext): Element 
   return { ...resource, searchParam: [...others, ...mine.map(({ code, type, url }) => ({ name: code, definition: url, type }))] }
 }
 
-/** Adds the profiles of the tenant and of added packages. */
+/** Adds the profiles that the tenant stored, and those of packages that operators added. */
 function withProfiles(resource: Element, added: ProfilesByType | undefined): Element {
   const mine = added?.get(resource.type as string)
   if (mine === undefined) return resource
@@ -107,7 +110,10 @@ function referring(): ReadonlyMap<string, readonly string[]> {
   return found
 }
 
-/** Returns no element instead of an empty array, which FHIR does not allow. https://hl7.org/fhir/R4/json.html */
+/**
+ * Returns the element with the values. Returns none if there are no values, because FHIR allows no empty arrays.
+ * https://hl7.org/fhir/R4/json.html
+ */
 const some = (name: string, values: readonly unknown[]): Element => (values.length === 0 ? {} : { [name]: values })
 
 const resourceOf = (type: string, choices: Choices, from: readonly string[]): Element => ({
@@ -115,7 +121,8 @@ const resourceOf = (type: string, choices: Choices, from: readonly string[]): El
   type,
   ...some('supportedProfile', [...profilesOf(type), ...serverProfilesOf(type)]),
   interaction: interactionsOf('type', choices),
-  // This holds without `versioning` too: versions have numbers and If-Match is checked. Only previous versions cannot be read.
+  // `versioned-update` holds even without the setting `versioning`: versions have numbers and If-Match is checked. Only previous versions
+  // cannot be read.
   versioning: 'versioned-update',
   readHistory: choices.versioning,
   updateCreate: true,

@@ -5,9 +5,8 @@ const OAUTH_URIS = 'http://fhir-registry.smarthealthit.org/StructureDefinition/o
 const SERVICES = 'http://terminology.hl7.org/CodeSystem/restful-security-service'
 
 /**
- * Name of each endpoint in the extension, and its path. R4's definition of the extension names authorize, token, register and manage, and
- * is open. SMART's definition, since its versions for R4, also names introspect and revoke.
- * https://hl7.org/fhir/smart-app-launch/STU2.1/StructureDefinition-oauth-uris.html
+ * Name of each endpoint in the extension, and its path below `[base]/auth`. R4 names authorize, token, register and manage, and allows
+ * others. SMART also names introspect and revoke. https://hl7.org/fhir/smart-app-launch/STU2.1/StructureDefinition-oauth-uris.html
  */
 const ENDPOINTS: readonly (readonly [string, string])[] = [
   ['authorize', 'authorize'],

@@ -9,7 +9,7 @@ import { US_CORE_URL } from './us-core-claims.ts'
 /** Canonical base of Bulk Data Access. https://hl7.org/fhir/uv/bulkdata/STU2/CapabilityStatement-bulk-data.html */
 export const BULK_DATA_URL = 'http://hl7.org/fhir/uv/bulkdata'
 
-/** Claim of an operation. `of`: `system`, `every type`, or a resource type. */
+/** Claim of an operation. `of`: where the statement names it: `system`, `every type`, or a resource type. */
 type OperationClaim = { readonly of: readonly string[]; readonly name: string; readonly definition: string }
 
 const claim = (of: readonly string[], name: string, definition: string): OperationClaim => ({ of, name, definition })
@@ -18,13 +18,13 @@ const claim = (of: readonly string[], name: string, definition: string): Operati
 const exportOf = (level: string, definition: string): readonly OperationClaim[] =>
   [...new Set(['export', definition])].map((name) => claim([level], name, `${BULK_DATA_URL}/OperationDefinition/${definition}`))
 
-/** Claims an operation that this server defines: the statement contains its definition. */
+/** Claims an operation that this server defines. The definition is a contained resource of the statement. */
 const ofServer = (name: string): OperationClaim => claim(['system'], name, `#${name}`)
 
-/** Base of the operations that FHIR defines. */
+/** Canonical base of the operation definitions of FHIR R4. */
 const R4 = 'http://hl7.org/fhir/OperationDefinition'
 
-/** Claims of each operation, in the order of the statement. $apply-fhirpath: specification 4.4. */
+/** Claims of each operation. The CapabilityStatement lists them in this order. */
 export const OPERATIONS: Readonly<Record<OperationCode, readonly OperationClaim[]>> = {
   everything: [claim(['Patient'], 'everything', `${R4}/Patient-everything`)],
   export: [...exportOf('system', 'export'), ...exportOf('Patient', 'patient-export'), ...exportOf('Group', 'group-export')],
@@ -39,7 +39,7 @@ export const OPERATIONS: Readonly<Record<OperationCode, readonly OperationClaim[
 const taken = (name: string, type: string, more: Element = {}): Element => ({ name, use: 'in', min: 1, max: '1', type, ...more })
 const given = (name: string, more: Element): Element => ({ name, use: 'out', min: 0, max: '1', ...more })
 
-/** Parts of a result. An item has one of `value`, `resource` and `json`. */
+/** Parts of each `result` of $apply-fhirpath. It has one of `value`, `resource` and `json`. */
 const PARTS_OF_RESULT: readonly Element[] = [
   given('type', { min: 1, type: 'string' }),
   given('path', { type: 'string', documentation: 'Where the item stands in the resource' }),
@@ -66,7 +66,7 @@ const PARTS_OF_UNREADABLE: readonly Element[] = [
   given('reason', { min: 1, type: 'string' }),
 ]
 
-/** Definitions of the server's own operations. https://hl7.org/fhir/R4/operationdefinition.html */
+/** Definitions of the operations that only this server has. https://hl7.org/fhir/R4/operationdefinition.html */
 export const SERVER_OPERATIONS: readonly Resource[] = [
   defined('apply-fhirpath', {
     name: 'ApplyFHIRPath',
@@ -101,13 +101,13 @@ export const SERVER_OPERATIONS: readonly Resource[] = [
   }),
 ]
 
-/** Returns the definition of an operation of the system. */
+/** Returns an OperationDefinition at system level. */
 function defined(code: string, more: Element): Resource {
   const known = { id: code, code, status: 'active', kind: 'operation', affectsState: false, system: true, type: false, instance: false }
   return { resourceType: 'OperationDefinition', ...known, ...more }
 }
 
-/** Returns the operations of a type or of the system. `level`: a type, or `system`. */
+/** Returns the operations that the statement names for a type or the system. `level`: a resource type, or `system`. */
 export const operationsOf = (level: string): readonly Element[] =>
   Object.values(OPERATIONS)
     .flat()

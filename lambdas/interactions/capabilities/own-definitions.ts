@@ -1,5 +1,5 @@
 /**
- * Definitions of the server's own extensions, and parameters that every search accepts. The CapabilityStatement contains both.
+ * Contents of the CapabilityStatement that R4 does not define: the server's own extensions, and parameters that every search accepts.
  * https://hl7.org/fhir/R4/extensibility.html
  */
 import { PARAMETER_STATE_EXTENSION, SEARCH_GROUP_EXTENSION } from '../../fhir/own-extensions.ts'
@@ -40,7 +40,10 @@ export const SERVER_EXTENSIONS: readonly Resource[] = [
   ]),
 ]
 
-/** Extensions by the type that carries them. The type names them as profiles, because contained resources must be referenced. */
+/**
+ * Extensions by the resource type that carries them. The statement lists them as profiles of that type, because a contained resource must
+ * be referenced.
+ */
 const EXTENDED: Readonly<Record<string, readonly string[]>> = { Bundle: ['#search-group'], SearchParameter: ['#search-parameter-state'] }
 
 export const serverProfilesOf = (type: string): readonly string[] => EXTENDED[type] ?? []

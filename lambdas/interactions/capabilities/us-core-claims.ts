@@ -1,5 +1,5 @@
 /**
- * US Core in the CapabilityStatement: the profiles of its package, and the searches that it requires and this server supports.
+ * US Core in the CapabilityStatement: its profiles, and those of its required searches that this server supports.
  * https://hl7.org/fhir/us/core/STU6.1/
  */
 import profiles from '../../fhir/definitions/packages/hl7.fhir.us.core-6.1.0/index.json' with { type: 'json' }
@@ -20,7 +20,9 @@ export const profilesOf = (type: string): readonly string[] =>
     .flatMap(([canonical, about]) => (about === type ? [canonical] : []))
     .toSorted()
 
-/** Returns the supported values of _include, `Type:parameter` or `Type:parameter:Type`. */
+/**
+ * Returns the values of _include that US Core requires for the type and this server supports: `Type:parameter` or `Type:parameter:Type`.
+ */
 export const includesOf = (type: string): readonly string[] =>
   (searchesOf(type).include ?? []).filter((include) => {
     const [source = '', code = '', target] = include.split(':')
@@ -31,8 +33,8 @@ export const includesOf = (type: string): readonly string[] =>
 const COMBINATION = 'http://hl7.org/fhir/StructureDefinition/capabilitystatement-search-parameter-combination'
 
 /**
- * Returns extensions with the combinations of parameters that searches of the type support.
- * https://hl7.org/fhir/R4/extension-capabilitystatement-search-parameter-combination.html
+ * Returns extensions with the combinations of parameters that US Core requires for the type. Omits those with a parameter that this server
+ * cannot search. https://hl7.org/fhir/R4/extension-capabilitystatement-search-parameter-combination.html
  */
 export const combinationsOf = (type: string): readonly Element[] =>
   (searchesOf(type).combinations ?? [])

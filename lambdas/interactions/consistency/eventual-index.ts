@@ -1,7 +1,10 @@
 /** Index for searches with `X-Consistency: eventual`: it answers at once and may miss the latest writes. */
 import { decorateSearches, type Searches } from '../../ports/search/search-index.ts'
 
-/** Index of one search, and the headers of its response. `headers`: index lag in versions, if the index reports it. */
+/**
+ * Index of one search. `headers`: response header with the largest index lag of its lookups, in versions. Empty if the index reports no
+ * lag.
+ */
 export type EventualIndex = { readonly index: Searches; readonly headers: () => Readonly<Record<string, string>> }
 
 export function eventualIndex(index: Searches): EventualIndex {

@@ -1,6 +1,6 @@
 /**
- * Index for conditional interactions, which must not treat a resource as absent while its values are unknown. A custom parameter has no
- * values of a version if its expression failed or took too long. Interactions that are conditional on such a parameter are rejected.
+ * Index for conditional interactions. Rejects criteria with a custom parameter that has no values of some resource, because its expression
+ * failed or took too long. Otherwise the interaction could treat an existing resource as absent.
  */
 import { fhirError } from '../../fhir/outcome.ts'
 import { failurePrefixOf, type IndexProgress, type UnindexableVersionStatus } from '../../ports/search/index-status.ts'
@@ -10,12 +10,15 @@ import { nameOf } from '../resources/request-key.ts'
 
 type Asked = Pick<Matching, 'types' | 'where'>
 
-/** Wraps the index. Lookups throw FhirError 403 as checkFullyEvaluated does. Hidden resources have no effect, so that none is disclosed. */
+/**
+ * Wraps the index. Its lookups throw FhirError 403 as checkFullyEvaluated does. Ignores resources that are hidden from the caller, so that
+ * the error does not disclose them.
+ */
 export function fullyEvaluatedIndex(index: Searches, progress: IndexProgress): Searches {
   const checkFound = async (asked: Matching): Promise<void> => {
     const codes = ownCodesIn(asked)
     if (codes.length === 0) return
-    // Read the failures after the search: indexing that ran concurrently has finished by then.
+    // Read the unindexable versions after the search: indexing that ran concurrently has finished by then.
     const { unreadable } = await progress.status(asked.tenant)
     const undecided = unreadable.filter(
       ({ type, reason }) => asked.types.includes(type) && codes.some((code) => reason.startsWith(failurePrefixOf(code))),
@@ -46,8 +49,8 @@ async function findable(
 }
 
 /**
- * Throws FhirError 403 if a requested parameter has no values of a resource of this type. `isUnknown`: whether the parameter with this code
- * has none.
+ * Throws FhirError 403 if the criteria use a custom parameter that has no values of a resource of `type`. `isUnknown`: whether the values
+ * of the parameter with this code are missing.
  */
 export function checkFullyEvaluated(asked: Asked, type: string, isUnknown: (code: string) => boolean): void {
   const code = asked.types.includes(type) ? ownCodesIn(asked).find(isUnknown) : undefined
@@ -59,6 +62,9 @@ export function checkFullyEvaluated(asked: Asked, type: string, isUnknown: (code
     )
 }
 
-/** Returns the codes of the custom parameters in the criteria. Their fields are named by the code and a hash of the definition. */
+/**
+ * Returns the codes of the custom parameters in the criteria. An index field of such a parameter is named `code~hash`, with a hash of its
+ * definition.
+ */
 const ownCodesIn = ({ where }: Asked): readonly string[] =>
   [...JSON.stringify(where).matchAll(/"field":"([\w-]+)~[0-9a-f]{8}/g)].map(([, code]) => code!)

@@ -2,7 +2,10 @@
 import { MachineFault } from '../../ports/faults.ts'
 import { decorateSearches, type OutdatedParameters, type Searches } from '../../ports/search/search-index.ts'
 
-/** Wraps the index for conditional interactions. Lookups throw the fault `index-outdated` if the index may miss resources. */
+/**
+ * Wraps the index for conditional interactions. Lookups throw the fault `index-outdated` if it may miss resources by a parameter of the
+ * criteria.
+ */
 export const outdatedRejectingIndex = (index: Searches, parameters: OutdatedParameters): Searches =>
   decorateSearches(index, {
     async before(asked) {
@@ -11,16 +14,19 @@ export const outdatedRejectingIndex = (index: Searches, parameters: OutdatedPara
     },
   })
 
-/** Adds `outdated` to an index whose adapter does not know it. */
+/** Combines an index of an adapter with `outdated`, which depends on FHIR and not on the adapter. */
 export const outdatedReportingIndex = (index: Searches, parameters: OutdatedParameters): Searches & OutdatedParameters => ({
   ...decorateSearches(index, {}),
   outdated: (subject) => parameters.outdated(subject),
 })
 
-/** Response header of a search. It names the parameters by which an outdated index may miss resources. */
+/** Response header of a search. It lists the codes of the parameters by which an outdated index may miss resources. */
 export const OUTDATED_HEADER = 'x-index-outdated'
 
-/** Wraps the index for the searches of one request. `headers`: names the parameters by which they may have missed resources, if any. */
+/**
+ * Wraps the index for the searches of one request. `headers`: OUTDATED_HEADER with the parameters by which these searches may have missed
+ * resources. Empty if there are none.
+ */
 export function outdatedWarningIndex(index: Searches & OutdatedParameters): {
   readonly index: Searches
   readonly headers: () => Readonly<Record<string, string>>

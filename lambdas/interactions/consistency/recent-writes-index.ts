@@ -1,7 +1,7 @@
 /**
- * Index for conditional interactions where the index lags behind the store: writes that it may lack are read from the store. Together with
- * the uniqueness guards of commits, this misses only writes that the store shows late, by a second at most. A store that is later throws
- * the fault `writes-hidden`. https://hl7.org/fhir/R4/http.html#cond-update
+ * Index for conditional interactions if the index lags behind the store. It also reads recent writes from the store. With the uniqueness
+ * guards of commits, it misses only writes that the store shows late, by a second at most. A store with a longer delay throws the fault
+ * `writes-hidden`. https://hl7.org/fhir/R4/http.html#cond-update
  */
 import { parseJsonBytes } from '../../fhir/json.ts'
 import { FhirError } from '../../fhir/outcome.ts'
@@ -26,30 +26,36 @@ export type RecentWritesIndexParts = {
   readonly clock: Clock
   readonly expressions: ExpressionRunner
   readonly reading: SearchContextOf
-  /** Maximum recent versions of a type. Default: MOST_LATEST. */
+  /** Maximum versions of one type to read as recent writes. Default: MOST_LATEST. */
   readonly most?: number
 }
 
 /**
- * Window of recent writes that is always read, in milliseconds. Replicas of an index differ, and a heartbeat may not pass every part of the
- * stream.
+ * Milliseconds before the attempt whose writes are read even if the latest heartbeat is newer. Replicas of an index differ, and a heartbeat
+ * may not pass every part of the stream.
  */
 const LATEST = 60_000
-/** Margin before a heartbeat in milliseconds: longer than a commit takes after its timestamp is set, and than clocks differ. */
+/**
+ * Milliseconds before the latest heartbeat from which writes are read. Covers the duration of a commit after its timestamp is set, and the
+ * differences between clocks.
+ */
 const STAMPED = 15_000
-/** Maximum index lag for conditional interactions, in milliseconds. Beyond it they are answered 503. */
+/** Maximum milliseconds since the latest heartbeat in the index. Beyond it, conditional interactions are answered 503. */
 const FURTHEST = 5 * 60_000
-/** Maximum recent versions of a type for conditional interactions. Beyond it they are answered 503. */
+/** Maximum versions of one type to read as recent writes. Beyond it, conditional interactions are answered 503. */
 const MOST_LATEST = 2_000
-/** Seconds until the next heartbeat, for Retry-After. */
+/** Seconds between two heartbeats. Retry-After of the 503 responses. */
 const NEXT_PULSE = 60
-/** Additional hits of an index page, and recent writes that are evaluated at once. */
+/**
+ * Hits that a lookup requests in addition to its limit, because recent writes may replace some. Also the number of recent writes evaluated
+ * together.
+ */
 const PAGE = 100
 
 /**
- * Returns the index for the searches of one attempt. For each type it reads once the writes that the index may lack: all since the latest
- * heartbeat in the index (ports/search/heartbeat.ts), or all ever if there is none. `find` supports only plans that start at the first hit.
- * It throws FhirError 503 if the index lags too far behind, and 403 as fullyEvaluatedIndex does. The other methods are those of the index.
+ * Returns the index for the searches of one attempt. For each type it reads the writes that the index may lack, and caches them. If the
+ * index has no heartbeat, it reads all writes. `find` supports only plans without `after`. It throws FhirError 503 if the index lags too
+ * far behind, and 403 as fullyEvaluatedIndex does. The other methods do not add recent writes.
  */
 export function recentWritesIndex(parts: RecentWritesIndexParts): Searches {
   const { index, clock } = parts
@@ -86,7 +92,7 @@ const widened = (plan: Plan): Plan => ({ ...plan, limit: plan.limit + PAGE, tota
 
 /** Returns the instant since which the index may lack writes, in milliseconds since 1970. */
 function sinceOf({ pulse }: HitPage, { types }: Plan, begun: number, now: number): number {
-  // A heartbeat from a clock that is ahead proves nothing: writes after it may have earlier timestamps.
+  // Ignore a heartbeat with a timestamp in the future: writes after it may have earlier timestamps.
   if (pulse === undefined || pulse > now + STAMPED) return 0
   if (now - pulse > FURTHEST) throw behind(`The search index of ${types.join(', ')} is more than ${FURTHEST / 60_000} minutes behind`)
   return Math.min(begun - LATEST, pulse - STAMPED)
@@ -102,8 +108,8 @@ const behind = (what: string): FhirError =>
   )
 
 /**
- * Current version of a recently written resource. Absent `document`: it is deleted. `failed`: codes of parameters without values because
- * their evaluation failed.
+ * Current version of a recently written resource. `document`: absent for a deletion. `failed`: codes of custom parameters without values,
+ * because their evaluation failed.
  */
 type Latest = { readonly type: string; readonly name: string; readonly failed: readonly string[]; readonly document?: IndexDocument }
 
@@ -143,7 +149,7 @@ async function documentsOf(
   })
 }
 
-/** Replaces the body of a document: the attempt holds its documents in memory without bodies. */
+/** Takes the place of the body of a document, to save memory: matching needs no body. */
 const NO_BODY = new Uint8Array()
 
 function hitOf({ document }: Latest, plan: Plan): readonly Hit[] {
@@ -152,7 +158,10 @@ function hitOf({ document }: Latest, plan: Plan): readonly Hit[] {
   return [{ type, id, version, position: sortPositionOf(document, plan.order) }]
 }
 
-/** Returns index hits that are not recent writes, until there are more than the limit or no further ones. `page`: the first page. */
+/**
+ * Returns index hits of resources without recent writes. Reads pages until there are more than the limit or no more hits. `page`: the first
+ * page. `latest`: names of the recently written resources.
+ */
 async function othersOf(index: Searches, plan: Plan, page: HitPage, latest: ReadonlySet<string>): Promise<readonly Hit[]> {
   const others: Hit[] = []
   for (let { hits, more } = page; ; ) {

@@ -1,4 +1,4 @@
-/** Reads the job that a request names, for the client that started it. Specification 4.5 */
+/** Reads the export job that a request names, for the client and user that started it. Specification 4.5 */
 import type { Job } from '../../export/job/job.ts'
 import { readJob } from '../../export/job/job-transitions.ts'
 import { manifestExpiryOf } from '../../export/job/lifetimes.ts'
@@ -20,7 +20,7 @@ export async function readCallerJob(rows: Rows, request: FhirRequest, now: numbe
   return job
 }
 
-/** Whether the id can be the key of a row. */
+/** Whether the id has the form of a job id, and so can be the key of a row. */
 const isName = (id: string): boolean => /^[\w.-]{1,200}$/.test(id)
 
 export const jobNotFound = (): FhirError =>

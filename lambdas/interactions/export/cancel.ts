@@ -1,5 +1,5 @@
 /**
- * Cancels a bulk export for its client, or deletes a complete one.
+ * Cancels a running bulk export, or removes a complete one, for the client that started it.
  * https://hl7.org/fhir/uv/bulkdata/STU2/export.html#bulk-data-delete-request
  */
 import { executionNameOf, fileKeyOf } from '../../export/job/job.ts'
@@ -10,7 +10,10 @@ import type { ExportPorts } from './ports.ts'
 
 type CancelPorts = Pick<Ports, 'clock' | 'choices'> & { readonly exports: Pick<ExportPorts, 'rows' | 'workflow' | 'blobs' | 'report'> }
 
-/** Returns 202. Once the row says `stopped`, the job is gone and its links stop working. The sweep removes any other data of the job. */
+/**
+ * Returns 202. As soon as the row has the state `stopped`, the job is answered 404 and its links 404. Then stops the workflow and removes
+ * the files; if either fails, the sweep removes the remaining data.
+ */
 export const cancelExport =
   ({ clock, choices, exports }: CancelPorts): Interaction =>
   async (request) => {

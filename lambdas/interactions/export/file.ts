@@ -17,8 +17,9 @@ type FilePorts = Pick<Ports, 'clock'> & {
 }
 
 /**
- * Returns the file. The signed link grants access. A token sent with it must belong to the client and the user that received the link.
- * Throws FhirError 403 for an invalid link or another caller, and 404 if the file was removed.
+ * Returns the file. The signed link alone authorizes the request. A token, if sent, must belong to the client of the link. If a user
+ * started the export, it must also belong to that user. Throws FhirError 403 for an invalid or expired link and another caller. Throws 404
+ * if the file was removed.
  */
 export const exportFile =
   ({ clock, exports: { rows, blobs }, links }: FilePorts): Interaction =>
@@ -61,7 +62,7 @@ const storedFile = (
   read: (from, to) => piecesOf(blobs, key, from, to),
 })
 
-/** Bytes read at once: a thousand concurrent requests may each hold two pieces in memory. */
+/** Bytes of the file in each read. They are few, because a thousand concurrent downloads may each hold two such pieces in memory. */
 const PIECE = 128 * 1024
 
 /** Yields the bytes. Throws if the file was removed or cut meanwhile, so that a partial download does not look complete. */

@@ -7,15 +7,14 @@ import { insufficientGroupScope } from '../forbidden.ts'
 import type { FhirRequest } from '../interaction.ts'
 
 export type GroupAccessPorts = {
-  /** Registered clients. */
   readonly clients: Pick<Clients, 'get'>
   readonly choices: Pick<Required<VerifiedToken>, 'patientScopesWithoutContext'>
 }
 
 /**
- * Returns the access by which an export reads its Group and the Groups in it. The scopes of the token or the registration of the client
- * grant it. The registration counts because clients request scopes only for the types that they export. Throws FhirError 403 if neither
- * names Group.
+ * Returns the access for reading the Group of an export and the Groups in it. The scopes of the token grant it, or the scopes in the
+ * registration of the client. Clients often request scopes only for the types that they export. Throws FhirError 403 if no scope covers
+ * Group.
  */
 export async function groupAccessOf(ports: GroupAccessPorts, request: FhirRequest): Promise<Access> {
   const { access, reading } = request
@@ -25,7 +24,10 @@ export async function groupAccessOf(ports: GroupAccessPorts, request: FhirReques
   return { clauses, isAdministrator: false, context: access.context }
 }
 
-/** Returns the Group clauses of the client's registration. For users it is only an upper bound, so it grants them nothing. */
+/**
+ * Returns the access to Groups that the registration of the client grants. Returns none for users: the registration only limits their
+ * access.
+ */
 async function registeredClauses(
   { clients, choices }: GroupAccessPorts,
   { client, user, tenant }: FhirRequest,

@@ -29,7 +29,7 @@ export type KickOffPorts = Pick<Ports, 'resources' | 'clock'> & {
   readonly exports: Pick<ExportPorts, 'rows' | 'workflow' | 'report' | 'epoch' | 'settings'>
 } & GroupAccessPorts
 
-/** Returns 202 with the link of the job. Invalid requests are rejected before a job exists. */
+/** Returns 202 with the status URL of the job in Content-Location. Rejects an invalid request before it stores a job. */
 export const startExport =
   (ports: KickOffPorts): Interaction =>
   async (request) => {
@@ -89,7 +89,9 @@ function jobOf(
   return job
 }
 
-/** Returns the access to the Group of the request. Throws FhirError 404 if the Group is unknown or hidden. */
+/**
+ * Returns the access for reading the Group of the request. Throws FhirError 404 if the Group is missing, deleted or hidden from the caller.
+ */
 async function visibleGroup(ports: KickOffPorts, request: FhirRequest): Promise<Access> {
   const access = await groupAccessOf(ports, request)
   await readCurrentVersion(ports.resources({ ...request, access }, 'r'), keyOf(request))
@@ -97,8 +99,8 @@ async function visibleGroup(ports: KickOffPorts, request: FhirRequest): Promise<
 }
 
 /**
- * Stores and starts the job. A stored job is not lost: if its workflow fails to start, the sweep starts it again. A schedule may start the
- * same job twice, so each step can be repeated.
+ * Stores and starts the job. Throws FhirError 429 if the client already runs the maximum of exports. If the workflow fails to start, the
+ * sweep starts it later. A scheduled export may call this twice with the same job, so each step has the same effect if repeated.
  */
 async function begin(
   { rows, workflow, report }: KickOffPorts['exports'],
@@ -121,7 +123,7 @@ const refusesUsers = (): FhirError =>
     'A token of a user starts no export: use a token of the client itself (client_credentials), or turn on the setting FHIR_USER_EXPORTS. Nothing was started',
   )
 
-/** Whether the client belongs to an external issuer. Ids of local clients contain no `@`. */
+/** Whether the client belongs to an external issuer. Only ids of such clients contain `@`. */
 const isExternal = ({ client }: FhirRequest): boolean => client.includes('@')
 
 const refusesExternal = (): FhirError =>
@@ -136,7 +138,7 @@ const needsAssertion = (): FhirError =>
     'Starting an export requires an access token obtained with a signed assertion (private_key_jwt): register the client with its public keys, or turn off the setting FHIR_EXPORT_NEEDS_ASSERTION. Nothing was started',
   )
 
-/** Seconds for Retry-After. */
+/** Retry-After in seconds, if the client already runs the maximum of exports. */
 const AGAIN = '60'
 
 const tooMany = (most: number): FhirError =>

@@ -9,12 +9,12 @@ import type { Rows } from '../../ports/rows/rows.ts'
 export type ExportPorts = {
   readonly rows: Rows
   readonly workflow: Workflow
-  /** Number of point-in-time restores of the store. Absent: none. */
+  /** Restore generation: number of point-in-time restores of the store. Absent: none. */
   readonly epoch?: number
   readonly urls: ExportUrlSigner
   readonly settings: TypeSettings
   /** Store of the export files. */
   readonly blobs: Pick<BlobStore, 'remove'>
-  /** Reports an error that no longer changes the response. */
+  /** Receives an error that does not change the response, for the operator. */
   readonly report: (error: unknown) => void
 }

@@ -12,7 +12,7 @@ import type { ExportPorts } from './ports.ts'
 
 type StatusPorts = Pick<Ports, 'clock' | 'choices'> & { readonly exports: Pick<ExportPorts, 'rows' | 'urls'> }
 
-/** Returns 202 while the job runs, or 200 with the manifest. Throws FhirError 500 if the job failed. */
+/** Returns 202 with the progress while the job runs, and 200 with the manifest when it is complete. Throws FhirError 500 if it failed. */
 export const exportStatus =
   ({ clock, choices, exports }: StatusPorts): Interaction =>
   async (request) => {
@@ -37,7 +37,7 @@ const underWay = (progress: string, age: number): FhirResponse => ({
 /** Returns Retry-After in seconds: a tenth of the age of the job, from 1 to 60. */
 const patienceFor = (age: number): number => Math.min(60, Math.max(1, Math.round(age / 10_000)))
 
-/** Returns the manifest. Records the retrieval before it signs the links, so that the files are retained as long as the links are valid. */
+/** Returns the manifest with signed links. Stores the time of this request first, so that the files are retained until the links expire. */
 async function handedOut({ rows, urls }: StatusPorts['exports'], { id }: Job, now: number): Promise<FhirResponse> {
   const job = await changeJob(rows, id, setRetrievalTime(now))
   if (job?.state !== 'complete') throw jobNotFound()

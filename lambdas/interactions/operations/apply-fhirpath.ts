@@ -17,13 +17,14 @@ export type ApplyPorts = Pick<Ports, 'expressions'> & { readonly validated: Full
 
 /**
  * Returns the interaction. It throws FhirError 400 for invalid Parameters, and 422 for an expression that is invalid, fails on the
- * resource, or costs too much. It throws the fault `overloaded` if too many expressions of the caller or the tenant are waiting.
+ * resource, or costs too much. It throws the fault `overloaded` if the caller or the tenant already has the maximum of concurrent
+ * expressions.
  */
 export function applyFhirPath({ expressions, validated }: ApplyPorts): Interaction {
   const evaluate = async (expression: OperationInput<string>, resource: Resource, conforms: ConformanceChecker, by: Caller) => {
     const { value, place } = expression
     if (value.length > LONGEST) throw fhirError(422, 'too-costly', `An expression has at most ${LONGEST} characters`, place)
-    // JSON.stringify, not writeJson: decimals stay in the form of the parsed tree, which keeps their original text.
+    // JSON.stringify instead of writeJson: the evaluator needs decimals in the form of the parsed tree, which holds their original text.
     const evaluation = { expression: value, type: resource.resourceType, resource: JSON.stringify(resource), isShown: true }
     const conformance: ConformanceAnswer[] = []
     for (let left = BUDGET; ; ) {
@@ -66,24 +67,26 @@ const FORMS = { fhirPath: ['valueString'], resource: ['resource'] } as const
 
 /** Maximum characters of an expression. Longer ones are answered 422. */
 const LONGEST = 10_000
-/** Maximum processor time for the expression of a request, in milliseconds. Beyond it the request is answered 422. */
+/** Maximum milliseconds of processor time for the expression of a request, over all rounds. Beyond it the request is answered 422. */
 const BUDGET = 300
-/**
- * Maximum concurrent expressions of a client and its user, and of a tenant. Further requests are answered 503. The queue of the runner is
- * longer, so that the tenant's custom search parameters can still be evaluated.
- */
+/** Maximum concurrent expressions of one client and user. Further requests are answered 503. */
 const MOST_OF_CALLER = 8
+/**
+ * Maximum concurrent expressions of a tenant. Further requests are answered 503. The queue of the expression runner is longer, so that
+ * custom search parameters of the tenant can still be evaluated.
+ */
 const MOST_OF_TENANT = 32
 /**
- * Maximum characters of a response, and characters added for the structure of each item. An item counts twice, because it also appears in
- * the `outcome` string. FHIR limits strings to a million characters.
+ * Maximum characters of a response. Beyond it the request is answered 422. The value of an item counts twice, because it also appears in
+ * the `outcome` string. FHIR limits strings to 1 MB.
  */
 const MOST_SHOWN = 2_000_000
+/** Characters that count for each item in addition to its value and path. */
 const AROUND = 150
 
 const nameOf = ({ tenant, client, user }: Caller): string => JSON.stringify([tenant, client, user])
 
-/** Limits the concurrent tasks of each name. The returned function throws the fault `overloaded` above `most`. */
+/** Returns the task, limited to `most` concurrent calls for each name. A further call throws the fault `overloaded`. */
 function atMost<Args extends readonly [...unknown[], Caller], T>(
   most: number,
   nameOf: (by: Caller) => string,

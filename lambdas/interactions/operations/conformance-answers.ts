@@ -1,5 +1,6 @@
 /**
- * Answers conformsTo() for expressions: the process that evaluates them has no profiles. https://hl7.org/fhir/R4/fhirpath.html#functions
+ * Answers conformsTo() for $apply-fhirpath, because the process that evaluates expressions has no profiles.
+ * https://hl7.org/fhir/R4/fhirpath.html#functions
  */
 import { writeJson } from '../../fhir/json.ts'
 import { FhirError, fhirError, type Issue } from '../../fhir/outcome.ts'
@@ -10,7 +11,10 @@ import type { FullValidator, ValidationRequest } from '../validation/full-valida
 
 export type ConformanceChecker = (question: ConformanceQuestion) => Promise<boolean>
 
-/** Maximum characters of the resources that conformsTo() checks for one request. Beyond it the request is answered 422. */
+/**
+ * Maximum characters of the resources that conformsTo() checks in one request. A resource counts for each check. Beyond it the request is
+ * answered 422.
+ */
 const MOST_CHARACTERS = 20_000_000
 
 /**

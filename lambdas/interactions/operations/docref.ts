@@ -31,11 +31,11 @@ type Asked = {
   readonly profiles: readonly string[]
   /** Whether only documents generated on demand are requested. The server has none, so the result is empty. */
   readonly isOnDemand: boolean
-  /** Parameters that shape the response, such as `_count`. */
+  /** Parameters that shape the response, such as `_count`. The search receives them unchanged. */
   readonly others: ParameterPairs
 }
 
-/** Parameters of the operation, with the forms of value[x] in which Parameters may carry each. */
+/** Parameters of the operation. The values name the forms of value[x] that are accepted for each in a Parameters resource. */
 const PARAMETERS: ReadonlyMap<string, readonly string[]> = new Map([
   ['patient', ['valueId', 'valueString', 'valueReference']],
   ['start', INSTANT_VALUE_NAMES],
@@ -51,7 +51,10 @@ const POSTED = { to: '$docref', limit: MAX_SEARCH_PARAMETERS, kinds: PARAMETERS 
 /** Parameters that shape the response. They mean the same as in a search. */
 const ABOUT_THE_ANSWER: ReadonlySet<string> = new Set(['_count', ...GENERAL_PARAMETERS])
 
-/** Parses the parameters. Throws FhirError 400 for a missing, repeated or invalid one, and with `handling=strict` for an unknown one. */
+/**
+ * Parses the parameters. Throws FhirError 400 if the patient is missing, if a parameter other than `type` and `profile` repeats, or for an
+ * invalid value. With `handling=strict`, also for an unknown parameter.
+ */
 function documentsAsked({ preferences, reading }: FhirRequest, pairs: ParameterPairs): Asked {
   const unknown = pairs.find(([name]) => !PARAMETERS.has(name) && !ABOUT_THE_ANSWER.has(name))
   if (preferences.handling === 'strict' && unknown !== undefined)
@@ -93,8 +96,9 @@ function isTrue(name: string, value = 'false'): boolean {
 }
 
 /**
- * Returns the parameters of the search. `start` and `end` are dates of the documented care, not of the document. Without a date the search
- * finds current documents only. With a date it also finds superseded ones. It never finds documents that were entered in error.
+ * Returns the parameters of the search. `start` and `end` are dates of the documented care, not of the document. Without them the search
+ * finds current documents only. With one of them it also finds superseded ones. It never finds documents with the status
+ * `entered-in-error`.
  */
 function searchFor({ patient, start, end, types, profiles, others }: Asked): ParameterPairs {
   const isAnyTime = start === undefined && end === undefined

@@ -40,7 +40,9 @@ export async function refusalsOf(
 
 class FarEnough extends Error {}
 
-/** Stops the write when it resolves references. Ids, conflicts and preconditions are checked before that. */
+/**
+ * Returns the write without its last part: it stops where it would resolve references. Ids, conflicts and preconditions are checked before.
+ */
 const untilResolved = ({ locate, change }: WriteInteraction): WriteInteraction => ({
   locate,
   change: (ports: ChangePorts, ...rest) => change({ ...ports, resolve: farEnough }, ...rest),

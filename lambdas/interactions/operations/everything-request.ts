@@ -11,25 +11,25 @@ import { checkCursor, openCursor, type PagedRequest, sealCursor } from '../searc
 import { GENERAL_PARAMETERS, linkParametersOf, parseDateParameter, toQueryText } from '../searching/page-limits.ts'
 
 /**
- * Position at which the next page continues. `own`: the patient's resources, after this one. `gathering`: the collection of the resources
- * that they refer to. `referred`: these resources, after the one with this name. `kept`: key of the stored collection.
+ * Position at which a page starts. `own`: the resources of the patient, after the given one. `gathering`: still collecting the resources
+ * that they refer to. `referred`: those resources, after the one with this name. `kept`: key of the stored collection.
  */
 export type EverythingPosition =
   | { readonly in: 'own'; readonly after?: { readonly type: string; readonly id: string } }
   | { readonly in: 'gathering'; readonly kept: string }
   | { readonly in: 'referred'; readonly kept: string; readonly after?: string }
 
-/** Content of the sealed cursor in a paging link. `posted`: parameters that the first request sent in its body. */
+/** Content of the sealed cursor in a paging link. `posted`: parameters from the body of the first request, which links do not show. */
 type Cursor = { readonly place: EverythingPosition; readonly posted: ParameterPairs }
 
 export type EverythingRequest = {
-  /** Maximum resources of a page. Absent: as many as MAX_PAGE_BYTES allows. */
+  /** Maximum resources of a page, by `_count`. Absent: as many as MAX_PAGE_BYTES allows. */
   readonly count?: number
-  /** Time window for the clinical dates of the patient's resources. */
+  /** Time window for the clinical dates of the resources, by `start` and `end`. */
   readonly window: TimeWindow
-  /** Restricts the response to versions with lastUpdated > since, in milliseconds since 1970. */
+  /** Shows only versions with a lastUpdated after this instant, in milliseconds since 1970. */
   readonly since?: number
-  /** Requested types. Absent: all. */
+  /** Types to show, by `_type`. Absent: all types. */
   readonly types?: ReadonlySet<string>
   /** Position of the page. Absent: the first page. */
   readonly place?: EverythingPosition

@@ -1,6 +1,6 @@
 /**
- * `$everything` of a patient: returns the Patient, the patient's resources, and the resources that these refer to, each once over all
- * pages. https://hl7.org/fhir/R4/patient-operation-everything.html
+ * `$everything` of a patient: returns the Patient, the resources of the patient, and the resources that these refer to. No resource appears
+ * on two pages. https://hl7.org/fhir/R4/patient-operation-everything.html
  */
 import type { BundleEntry } from '../../fhir/bundle.ts'
 import { type FhirError, fhirError } from '../../fhir/outcome.ts'
@@ -44,10 +44,10 @@ function checkLevel({ type, id }: FhirRequest): void {
 const ofAllPatients = (): FhirError =>
   fhirError(403, 'too-costly', 'Everything of all patients is for an export: GET Patient/$export, with Prefer: respond-async')
 
-/** Approximate bytes that an entry adds to its resource. */
+/** Approximate bytes of an entry without its resource, for the size of the page. */
 const ENTRY = 200
 
-/** Entries of the response, up to the limits of a page. */
+/** Entries of one page. It accepts entries up to `_count` and MAX_PAGE_BYTES. */
 class Page {
   readonly entries: BundleEntry[] = []
   matches = 0
@@ -96,7 +96,10 @@ async function filled(page: Page, record: PatientRecord, place: EverythingPositi
   return filledWithReferred(page, record, gathering, place.in === 'referred' ? place.after : undefined, work)
 }
 
-/** Adds the patient's resources. `gathering`: also collects their references, if this page reads all of the sources from the first on. */
+/**
+ * Adds the resources of the patient until the page or the read budget is full. `gathering`: also collects the references of the read
+ * resources. Present only if the page starts at the first resource, and references are collected from the shown resources.
+ */
 async function filledWithOwn(
   page: Page,
   record: PatientRecord,
@@ -137,7 +140,7 @@ async function filledWithReferred(
       if (record.isShown(version) && !page.add(version, 'include')) return nextFrom()
       last = nameOf(version)
     }
-    // Advance by the names that were looked up, because perhaps none of these resources exists.
+    // Advance by the number of names looked up, because resources may be missing: then `versions` has fewer items.
     at += read
     last = names[at - 1]
     if (work.spend(versions, read) && at < names.length) return nextFrom()

@@ -13,15 +13,16 @@ import { readStoredQuery, storeQuery } from '../searching/stored-query.ts'
 import { yieldIfDue } from '../time-slices.ts'
 import { type PatientRecord, REFERENCED_TYPES, readRecordVersions, VERSIONS_PER_READ } from './patient-record.ts'
 
-/** Maximum names collected for one patient. More are answered 403. */
+/** Maximum resources collected for one patient. If there are more, the request is answered 403. */
 const MOST = 200_000
-/** Maximum versions read for one page, and bytes of their bodies. Beyond either the page ends early. */
+/** Keys of versions that are looked up for one page. After that many, the page ends early. */
 const MOST_READ = 10_000
+/** Bytes of bodies that are read for one page. After that many, the page ends early. */
 const HEAVIEST_READ = 50_000_000
 
 /**
- * Stored collection. `own`: the last resource of the patient from which references are collected; `all`: every resource is done; null: only
- * the Patient is. `followed`: number of names from which references are collected in turn.
+ * Stored state of a collection. `own`: last resource of the patient whose references are collected; `all`: those of every resource are;
+ * null: only those of the Patient are. `followed`: number of names whose own references are collected.
  */
 type Kept = {
   readonly names: readonly string[]
@@ -35,7 +36,7 @@ export class ReadBudget {
   #left = MOST_READ
   #room = HEAVIEST_READ
 
-  /** Deducts the versions, and returns whether the budget is used up. `count`: number of keys that were looked up for them. */
+  /** Deducts the versions, and returns true if the budget is used up. `count`: number of keys looked up, including missing resources. */
   spend(versions: readonly ResourceVersion[], count = versions.length): boolean {
     this.#left -= count
     this.#room -= weightOf(versions)
@@ -67,19 +68,22 @@ export class LinkedResources {
     return new LinkedResources(record, kept)
   }
 
-  /** Stores the collection and returns its key. */
+  /** Stores the state of the collection and returns its key, for the cursor of the next page. */
   keep(): Promise<string> {
     const kept: Kept = { names: this.#names, own: this.#own, followed: this.#followed }
     return storeQuery(this.#record.ports.blobs, this.#record.ports.clock, this.#record.request, kept)
   }
 
-  /** Collected names, in the order of the response. */
+  /** Collected names such as `Practitioner/1`, by type and then by name, in the order of the response. */
   get names(): readonly string[] {
     const byType = Map.groupBy(this.#names.toSorted(), (name) => name.slice(0, name.indexOf('/')))
     return REFERENCED_TYPES.flatMap((type) => byType.get(type) ?? [])
   }
 
-  /** Collects the references and the Provenance of the patient's resources, passed in order. An empty list says that none is left. */
+  /**
+   * Collects the references in these resources of the patient, and the Provenance of them. Calls must follow the order of the resources. An
+   * empty list says that no resource is left.
+   */
   async addOwn(versions: readonly ResourceVersion[]): Promise<void> {
     const last = versions.at(-1)
     if (last === undefined) this.#own = 'all'
@@ -124,7 +128,8 @@ export class LinkedResources {
   }
 
   /**
-   * Collects the Provenance of the targets. Provenance in the patient's compartment is left out: it is one of the patient's own resources.
+   * Collects the Provenance that has one of these versions as target. Skips Provenance in the compartment of the patient, which is one of
+   * the resources of the patient.
    */
   async #meetProvenanceOf(targets: readonly ResourceVersion[]): Promise<void> {
     const { ports, request, patient, referred } = this.#record
@@ -150,8 +155,8 @@ export class LinkedResources {
 }
 
 /**
- * Returns the first named resources, up to the size of a page, that exist and that the caller may read and find. Leaves out the
- * patient's own resources. `read`: number of names that were looked up.
+ * Returns existing resources with these names that the caller may read and find, without the resources of the patient. Stops after
+ * MAX_PAGE_BYTES of bodies. `read`: number of names looked up, from the first one on.
  */
 export async function readLinkedVersions(
   { ports, request, patient }: PatientRecord,

@@ -1,6 +1,6 @@
 /**
- * `$meta`: returns the meta of a resource, or the profiles, security labels and tags in use on a type or the whole server. Each value
- * appears once, and only visible resources count. A profile that resources declare only with a version is returned with that version.
+ * `$meta` of a resource: returns its meta. `$meta` of a type or the server: returns the profiles, security labels and tags of visible
+ * resources. Each value appears once. A profile that resources declare only with a version is returned only with that version.
  * https://hl7.org/fhir/R4/resource-operation-meta.html
  */
 import { parseJsonBytes } from '../../fhir/json.ts'
@@ -26,7 +26,7 @@ export const meta =
     return { status: 200, about, body: returned((parseJsonBytes(body) as { readonly meta?: Element }).meta ?? {}) }
   }
 
-/** Maximum distinct values of one element. More are answered 403. */
+/** Maximum distinct profiles, labels or tags, each. If there are more, the request is answered 403. */
 const MOST = 10_000
 
 async function metaInUse({ index }: MetaPorts, request: FhirRequest): Promise<Element> {
@@ -51,8 +51,8 @@ async function metaInUse({ index }: MetaPorts, request: FhirRequest): Promise<El
 }
 
 /**
- * Returns the canonicals that resources declare. The index holds a versioned canonical also without its version. A canonical without
- * version is therefore in use only if a resource has it and none of its versions.
+ * Returns the canonicals without those that only the index adds: it stores each versioned canonical also without version. A canonical
+ * without version is therefore returned only if some resource has it and none of its versions.
  */
 async function profilesAmong(index: MetaPorts['index'], matching: Matching, canonicals: readonly string[]): Promise<readonly string[]> {
   const versions = Map.groupBy(
@@ -72,14 +72,16 @@ async function profilesAmong(index: MetaPorts['index'], matching: Matching, cano
 
 const ofProfiles = (oneOf: readonly string[]): Predicate => ({ kind: 'key', field: '_profile', oneOf })
 
-/** Parses `system|code`. Either part may be empty. */
+/** Returns the Coding of an index key `system|code`. Either part may be empty. */
 function codingOf(key: string): Element {
   const at = key.indexOf('|')
   const [system, code] = [key.slice(0, at), key.slice(at + 1)]
   return { ...(system === '' ? {} : { system }), ...(code === '' ? {} : { code }) }
 }
 
-/** Meta without values, because an element must not be empty. https://hl7.org/fhir/R4/element.html#Element */
+/**
+ * Meta of resources without profiles, labels and tags, because an element must not be empty. https://hl7.org/fhir/R4/element.html#Element
+ */
 const NOTHING: Element = {
   extension: [{ url: 'http://hl7.org/fhir/StructureDefinition/data-absent-reason', valueCode: 'not-applicable' }],
 }

@@ -1,11 +1,11 @@
-/** Reads the Parameters that a client sends to an operation. Specification 2.4; https://hl7.org/fhir/R4/parameters.html */
+/** Reads the Parameters in the body of an operation. Specification 2.4; https://hl7.org/fhir/R4/parameters.html */
 import { FhirError, fhirError, type Issue } from '../../fhir/outcome.ts'
 import { type Element, isElement, isResource, type Resource } from '../../fhir/resource.ts'
 import { isResourceType } from '../../fhir/resource-types.ts'
 import type { ParameterPairs } from '../../search/query/parameter-pairs.ts'
 import { structureIssuesOf } from '../validation/structure-findings.ts'
 
-/** Accepted forms of each parameter: `resource`, or forms of value[x]. */
+/** Parameters that an operation accepts, by name, with the accepted forms: `resource`, or names of value[x] such as `valueCode`. */
 export type InputForms = Readonly<Record<string, readonly string[]>>
 
 /** Value of a parameter: a resource or a text. `place`: FHIRPath of the value. */
@@ -58,10 +58,12 @@ function checkResource(value: unknown, place: string): void {
   throw fhirError(400, 'structure', 'This is not a resource: an object with a resourceType of R4', place)
 }
 
-/** Parameters of every interaction. https://hl7.org/fhir/R4/http.html#parameters */
+/** URL parameters that every interaction accepts. https://hl7.org/fhir/R4/http.html#parameters */
 const GENERAL: ReadonlySet<string> = new Set(['_format', '_pretty', '_summary', '_elements'])
 
-/** Throws FhirError 400 for an unknown parameter in the URL. Otherwise a misspelt parameter would be ignored without notice. */
+/**
+ * Throws FhirError 400 for a URL parameter that is not in `known` and not general. Otherwise the server would ignore a misspelt parameter.
+ */
 export function checkParameters(parameters: ParameterPairs, known: readonly string[]): void {
   const unknown = parameters.find(([name]) => !known.includes(name) && !GENERAL.has(name))
   if (unknown !== undefined)

@@ -1,4 +1,7 @@
-/** Resources of a patient that the caller may read and find: those in the compartment, and the Devices that name the patient. */
+/**
+ * Resources of a patient that the caller may read and find: those in the compartment of the patient, and the Devices that refer to the
+ * patient.
+ */
 import { ruleForLetters } from '../../access/rules.ts'
 import { patientDataTypes } from '../../fhir/compartment.ts'
 import { ALWAYS_TRUE, and, isAlwaysFalse, type Matching, not, type Predicate } from '../../ports/search/plan.ts'
@@ -9,7 +12,7 @@ import { type PagePorts, versionsOf } from '../searching/page-entries.ts'
 import { yieldIfDue } from '../time-slices.ts'
 import type { EverythingPosition, EverythingRequest } from './everything-request.ts'
 
-/** Types of the resources that are included because of a reference, in the order of the response. */
+/** Types that $everything adds because a resource of the patient refers to them, in the order of the response. */
 export const REFERENCED_TYPES: readonly string[] = [
   'Practitioner',
   'PractitionerRole',
@@ -27,9 +30,9 @@ export type PatientRecord = {
   readonly patient: ResourceVersion
   /** Selects the patient's resources for the response, without the Patient itself. */
   readonly own: Matching
-  /** Selects the patient's resources from which references are collected. `own`: the same as for the response. */
+  /** Selects the resources of the patient whose references are collected. `own`: the same resources as are shown. */
   readonly sources: Matching | 'own'
-  /** Types to collect out of REFERENCED_TYPES, each with the predicate for visible resources. Empty: nothing is collected. */
+  /** Types of REFERENCED_TYPES to collect, each with the predicate for visible resources. Empty: no references are collected. */
   readonly referred: ReadonlyMap<string, Predicate>
   readonly isShown: (version: ResourceVersion) => boolean
 }
@@ -72,7 +75,10 @@ function matchingOf(
   }
 }
 
-/** Returns the predicate for the patient's resources of a type. Other Patients belong to the patient if they link to it. */
+/**
+ * Returns the predicate for resources of a type that belong to the patient. These include other Patients in the compartment, which link to
+ * the patient, but not the Patient itself.
+ */
 function ownOf(type: string, id: string): Predicate {
   const oneOf = [`Patient/${id}`]
   if (type === 'Device') return { kind: 'key', field: 'patient', oneOf }
@@ -85,15 +91,16 @@ const changedAfter = (since: number | undefined): Predicate =>
     ? ALWAYS_TRUE
     : { kind: 'span', field: '_lastUpdated', relation: 'intersects', low: since + 1, high: Number.POSITIVE_INFINITY }
 
-/** Maximum versions in memory at once. Fewer are read if they exceed the size of a page. */
+/** Maximum versions of one read. Large bodies reduce it, because a read ends after MAX_PAGE_BYTES. */
 export const VERSIONS_PER_READ = 50
-/** Maximum hits of one search. */
+/** Maximum hits of one index lookup. */
 const MOST_HITS = 1_000
 
 type Own = Extract<EverythingPosition, { in: 'own' }>['after']
 
 /**
- * Yields versions in order of type, then id, after `after`. `matching`: from the record. `wanted`: approximate number that the caller uses.
+ * Yields current versions by type and id, after the resource `after`. `wanted`: number of versions that the caller expects to use; it only
+ * determines how many hits each lookup requests.
  */
 export async function* readRecordVersions(
   { ports, request }: PatientRecord,

@@ -1,4 +1,4 @@
-/** Rebuild of the index for operators: its status, and a start on demand. */
+/** Operations for operators about the search index: its status, and a rebuild on demand. */
 import { fhirError } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { isResourceType, resourceTypes } from '../../fhir/resource-types.ts'
@@ -10,7 +10,10 @@ export const reindexStatus =
   ({ progress }: Pick<Ports, 'progress'>): Interaction =>
   async ({ tenant }) => ({ status: 200, body: statusOf(await progress.status(tenant)) })
 
-/** `POST [base]/$reindex?type=Patient,Observation`: rebuilds the documents of these types, or of all types without `type`. */
+/**
+ * `POST [base]/$reindex?type=Patient,Observation`: starts a rebuild of the index documents of these types, or of all types without `type`.
+ * Returns 202 before the rebuild ends.
+ */
 export const startReindex =
   ({ reindex }: Pick<Ports, 'reindex'>): Interaction =>
   async (request) => {

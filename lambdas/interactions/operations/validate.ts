@@ -13,7 +13,10 @@ import { checkParameters, inputsOf, type OperationInput, toOutcomeIssues } from 
 
 export type ValidatePorts = DryRunPorts & Pick<Ports, 'resources'> & { readonly validated: FullValidator }
 
-/** Returns 200 with at least one issue whenever validation ran, also for an invalid resource. */
+/**
+ * Returns 200 with an OperationOutcome of at least one issue, even if the resource is invalid. Other statuses mean that validation did not
+ * run.
+ */
 export const validate =
   (ports: ValidatePorts): Interaction =>
   async (request) => {
@@ -29,7 +32,7 @@ export const validate =
 type Mode = DryRunInteraction | 'profile'
 const MODES: readonly Mode[] = ['create', 'update', 'delete', 'profile']
 
-/** Parsed request. Without `resource` the stored resource is validated. */
+/** Parsed request. `resource`: absent if the stored resource is to be validated. */
 type Asked = { readonly mode?: Mode; readonly profiles: readonly string[]; readonly resource?: Resource }
 
 async function askedOf(request: FhirRequest): Promise<Asked> {
@@ -56,13 +59,16 @@ const FORMS = {
   profile: ['valueUri', 'valueCanonical', 'valueString'],
 } as const
 
-/** Whether the body is the input of the operation. Parameters that are the resource to validate contain other names. */
+/**
+ * Whether the body is the input of the operation, and not the resource to validate. At /Parameters/$validate, Parameters are the input only
+ * if all their names are those of the operation.
+ */
 const isInput = ({ resourceType, parameter }: Resource, { type }: FhirRequest): boolean =>
   resourceType === 'Parameters' &&
   (type !== 'Parameters' ||
     (Array.isArray(parameter) && parameter.length > 0 && parameter.every((each) => Object.hasOwn(FORMS, String(each?.name)))))
 
-/** Returns the value in the URL or the body. Throws FhirError 400 if there are different values. */
+/** Returns the value of the URL or the body, or undefined. Throws FhirError 400 if there are different values. */
 function oneOf({ parameters }: FhirRequest, name: string, input: OperationInput | undefined): string | undefined {
   const inUrl = parameters.flatMap(([key, value]) => (key === name ? [value] : []))
   const all = [...new Set([...inUrl, ...(input === undefined ? [] : [String(input.value)])])]
@@ -82,8 +88,8 @@ function checkMode({ type, id }: FhirRequest, { mode, profiles, resource }: Aske
 }
 
 /**
- * Checks the scopes. With mode create, update or delete the scope of that write is required. Without such a mode an id requires the read
- * scope. Validating the stored resource always requires it.
+ * Throws FhirError 403 if a scope is missing. Mode create, update or delete requires the scope of that write. In other modes an id requires
+ * the read scope. Validating the stored resource always requires the read scope.
  */
 function checkAllowed(request: FhirRequest, { mode, resource }: Asked): void {
   const isWrite = mode !== undefined && mode !== 'profile'
@@ -110,13 +116,10 @@ async function ofContent(
   return [...found, ...refusals.filter((issue) => !found.some((known) => isSame(known, issue)))]
 }
 
-/** Whether both issues report the same problem. The write repeats some checks of the content, such as the syntax of the id. */
+/** Whether both issues have the same code and location. The write repeats some checks of the content, such as the syntax of the id. */
 const isSame = (a: Issue, b: Issue): boolean => a.code === b.code && a.expression !== undefined && a.expression === b.expression
 
-/**
- * Returns issues if an update has no id in the body, or if that id differs from the URL. Without an id in the URL the body names the
- * resource.
- */
+/** Returns an issue if an update has no id in the body, or if that id differs from the id in the URL. */
 function idFaults({ type, id }: FhirRequest, resource: Resource, mode: Mode | undefined): readonly Issue[] {
   const error = { severity: 'error', expression: `${type}.id` } as const
   if (resource.id === undefined && mode === 'update')
@@ -125,7 +128,7 @@ function idFaults({ type, id }: FhirRequest, resource: Resource, mode: Mode | un
   return [{ ...error, code: 'invalid', text: 'The id of the body is not the id of the URL' }]
 }
 
-/** Returns the issues of a deletion. Of the resource in the body it reads only the id. */
+/** Returns the issues for which the deletion would be rejected. A resource in the body only serves for its id. */
 async function ofDeletion(ports: ValidatePorts, request: FhirRequest, { resource }: Asked): Promise<readonly Issue[]> {
   const key = keyOf({ ...request, type: typeOf(request), id: request.id ?? (resource?.id as string) })
   return refusalsOf(ports, { ...request, id: key.id }, 'delete', true)

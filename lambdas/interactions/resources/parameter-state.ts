@@ -2,7 +2,10 @@ import { PARAMETER_STATE_EXTENSION } from '../../fhir/own-extensions.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { CustomParameterStatus } from '../../ports/search/index-status.ts'
 
-/** Returns the SearchParameter with its state as an extension: active if searches can use it on all its types. */
+/**
+ * Returns the SearchParameter with its state as an extension: `active` if searches use it on all its types, otherwise `building`. Returns
+ * it unchanged if it defines no custom parameter.
+ */
 export function withParameterState(resource: Resource, definitions: readonly CustomParameterStatus[]): Resource {
   const mine = definitions.filter(({ id }) => id === resource.id)
   if (mine.length === 0) return resource

@@ -1,4 +1,4 @@
-/** Patients with data in a version, for the audit record. The compartments do not name all of them. */
+/** Finds the patients with data in a version, for the audit record. The compartments of the version do not name all of them. */
 import { securityContextOf } from '../../access/security-context.ts'
 import { parseJsonBytes } from '../../fhir/json.ts'
 import { type BaseUrls, toLocalReference } from '../../fhir/references.ts'
@@ -15,7 +15,10 @@ export function ownersOf({ type, deleted, body, compartments }: Stored, bases: B
   return name === undefined ? compartments : [...compartments, name]
 }
 
-/** Returns the owners like `ownersOf`. For a Binary, returns the owners of the resource that is its security context. */
+/**
+ * Returns the owners of a version, as `ownersOf` does. A Binary with a security context has the owners of that context. A context outside
+ * this server gives none.
+ */
 export async function readOwners(
   seen: Pick<VisibleStore, 'current'>,
   version: ResourceVersion,

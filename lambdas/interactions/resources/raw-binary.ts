@@ -5,7 +5,7 @@ import { fhirError } from '../../fhir/outcome.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { FhirResponse } from '../interaction.ts'
 
-/** Returns the content of the Binary. Throws FhirError 406 if the client does not accept its media type. */
+/** Returns the decoded content of the Binary. Throws FhirError 406 if the Accept header excludes its media type. */
 export function rawBinary(
   version: ResourceVersion,
   headers: Readonly<Record<string, string>>,

@@ -10,7 +10,10 @@ import type { FhirRequest } from '../interaction.ts'
 const ADMINISTERED: ReadonlySet<string> = new Set(['SearchParameter', 'StructureDefinition', 'ValueSet', 'CodeSystem'])
 const WRITES: ReadonlySet<InteractionCode> = new Set<InteractionCode>(['create', 'update', 'patch', 'delete'])
 
-/** Throws FhirError 403 if the scopes do not cover the request. */
+/**
+ * Throws FhirError 403 if the scopes do not cover the interaction on the type of the request. A request without a type passes, because its
+ * interaction checks the access to each type.
+ */
 export function checkScope(request: FhirRequest): void {
   const { interaction, type, access, reading, preferences } = request
   const needs = interaction === 'meta' && request.id === undefined ? (['s'] as const) : INTERACTIONS[interaction].scopes
@@ -24,12 +27,15 @@ export function checkScope(request: FhirRequest): void {
     if (ruleFor(access, type, letter, reading) === undefined) throw insufficientScope(access, type, letter)
 }
 
-/** Throws FhirError 403 if no type is in scope. Otherwise the export omits types out of scope. The kick-off checks Group. */
+/**
+ * Throws FhirError 403 if no type has both scopes, read and search. Otherwise the export omits the types that lack one. The kick-off checks
+ * the access to Group.
+ */
 function checkExport({ access, reading }: FhirRequest): void {
   const isInScope = (type: string, letter: Letter): boolean => ruleFor(access, type, letter, reading) !== undefined
   if (!resourceTypes.some((type) => isInScope(type, 'r') && isInScope(type, 's'))) throw insufficientScope(access, '*', 'rs')
 }
 
-/** Whether the write finds its resource by a search. */
+/** Whether the write finds its resource by search criteria, and therefore needs the search scope too. */
 const isConditional = ({ interaction, id, preconditions }: FhirRequest): boolean =>
   WRITES.has(interaction) && (interaction === 'create' ? preconditions.ifNoneExist !== undefined : id === undefined)

@@ -16,7 +16,7 @@ export const shownEntry = ({ baseUrl, reading }: Shower, version: ResourceVersio
   about: ownersOf(version, reading),
 })
 
-/** Returns the compartments of all versions that a response shows. */
+/** Returns the compartments of all versions that a response shows, for the audit record. */
 export function shownCompartmentsOf({ about = [], body }: Pick<FhirResponse, 'about' | 'body'>): readonly string[] {
   if (!isBundlePage(body)) return about
   // guard: shown-patients-are-recorded

@@ -7,15 +7,17 @@ import type { ResourceKey, ResourceReader, ResourceVersion, ResourceWriter } fro
 
 /** Default maximum bytes of all cached versions. */
 const ROOM = 16_000_000
-/** Maximum bytes of a cached body. Larger bodies would displace many others. */
+/** Maximum bytes of a body in the cache. Larger ones are not cached, because they would displace many others. */
 const LARGEST = 65_536
-/** Approximate bytes of a version without its body. */
+/** Approximate bytes of a cached version without its body, for the size of the cache. */
 const BESIDES = 500
 
-/** Store methods that requests need. */
+/** Store methods that the server uses while it processes requests. */
 export type RequestStore = Pick<ResourceReader, 'current' | 'versions' | 'history'> & ResourceWriter
 
-/** Returns the store with a cache. All writes must use the returned store. `room`: maximum bytes of the cache. */
+/**
+ * Returns the store with a cache. Writes must use the returned store, which drops superseded versions. `room`: maximum bytes of the cache.
+ */
 export function versionCache(store: RequestStore, room = ROOM): RequestStore {
   const kept = new LruCache<ResourceVersion>(room)
   const keep = (version: ResourceVersion | undefined): ResourceVersion | undefined => {
@@ -38,7 +40,7 @@ export function versionCache(store: RequestStore, room = ROOM): RequestStore {
       try {
         return await store.commit(writes, guards)
       } finally {
-        // A commit that failed may still have been applied.
+        // A commit that threw may have been applied, so drop the versions in any case.
         for (const write of writes) kept.delete(nameOf(write))
       }
     },
@@ -48,7 +50,7 @@ export function versionCache(store: RequestStore, room = ROOM): RequestStore {
 /** Returns a unique name, since no part contains a slash. */
 const nameOf = ({ tenant, type, id }: ResourceKey): string => `${tenant}/${type}/${id}`
 
-/** Fills the gaps with the versions read, in order. Ends with the body that uses up `room` bytes, and omits the rest. */
+/** Returns `known` with its gaps filled from `read`, in order. Ends after the body with which the bodies reach `room` bytes. */
 function within(
   room: number,
   known: readonly (ResourceVersion | undefined)[],

@@ -35,7 +35,10 @@ export const versionHeadersOf = ({
 export const locationOf = (baseUrl: string, { type, id, versionId }: Pick<ResourceVersion, 'type' | 'id' | 'versionId'>): string =>
   `${baseUrl}/${type}/${id}/_history/${versionId}`
 
-/** Returns 200 with the version, or 304 if the client already has it. https://hl7.org/fhir/R4/http.html#cread */
+/**
+ * Returns 200 with the version, or 304 if If-None-Match or If-Modified-Since shows that the client has it.
+ * https://hl7.org/fhir/R4/http.html#cread
+ */
 export async function versionResponse(
   version: ResourceVersion,
   request: FhirRequest,

@@ -24,11 +24,11 @@ export const createWrite: WriteInteraction = {
     const [version] = matches.length === 1 ? await ports.resources(request, 's').versions(matches) : []
     if (version !== undefined) {
       const response = await redactResponse(request, version, unchangedResponse(request, version), ports)
-      // Copy the key without the body, because a transaction holds the keys of all its entries.
+      // Return a copy of the key. `version` has a body, and a transaction holds the keys of all its entries.
       return { kind: 'answer', response, key: { tenant: version.tenant, type, id: version.id } }
     }
-    // The match is hidden from the caller, or the store lacks it. A hidden match does not count; a missing one throws the fault
-    // `index-ahead`.
+    // `resources` returned no match: it is hidden from the caller, or the store lacks it. Continue as without a match if it is hidden. If
+    // the store lacks it, isMatchSuperseded throws the fault `index-ahead`.
     for (const match of matches) isMatchSuperseded({ matched: match.versionId }, (await ports.heads([match]))[0])
     const key = newKey(ports, request)
     return { kind: 'target', key, guard: uniquenessGuardOf(criteria, key, holder) }
@@ -40,7 +40,10 @@ export const createWrite: WriteInteraction = {
   },
 }
 
-/** Returns the criteria of If-None-Exist. Some clients send a type or a whole URL before them. https://hl7.org/fhir/R4/http.html#ccreate */
+/**
+ * Returns the criteria of If-None-Exist without a leading `Patient?` or URL, which some clients send. Throws FhirError 400 if it names
+ * another type or server. https://hl7.org/fhir/R4/http.html#ccreate
+ */
 function queryOf(ifNoneExist: string, type: string, bases: BaseUrls): string {
   const [, path] = /^([^?=&]+)\?/.exec(ifNoneExist) ?? []
   if (path === undefined) return ifNoneExist
@@ -69,7 +72,7 @@ function newKey({ choices, clock }: AttemptPorts, request: FhirRequest): Resourc
   return { tenant, type, id: resource.id }
 }
 
-/** Returns advice for a Bundle that was sent to /Bundle, which stores it, although its client probably wants it processed. */
+/** Returns advice for a Bundle that was POSTed to /Bundle, which only stores it. Its client probably wants its entries processed. */
 const transactionAdvice = ({ resourceType, type }: Resource): string =>
   resourceType === 'Bundle' && (type === 'transaction' || type === 'batch')
     ? `. To process the entries of a ${type}, POST it to the base URL`

@@ -58,7 +58,7 @@ export const history =
 /** Maximum versions that are counted, as for the matches of a search. Beyond it, the response has no total. */
 const MOST_COUNTED = 10_000
 
-/** Returns the number of versions without the versions, for `_count=0` and `_summary=count`. */
+/** Returns a Bundle without entries whose total is the number of versions, for `_count=0` and `_summary=count`. */
 async function counted(
   request: FhirRequest,
   seen: VisibleStore,
@@ -83,7 +83,10 @@ async function counted(
 
 type HistoryEnd = Pick<HistoryPage, 'until'>
 
-/** Returns the earliest end of the pages so far. No page shows what is stamped after the end of the first, so each header serves as the next `_since`. */
+/**
+ * Returns the earliest `until` of all pages so far. Versions stamped at or after `until` may still be missing. So each page can send it in
+ * X-History-Until, and clients can use it as their next `_since`.
+ */
 function earliestUntil(before: HistoryEnd | undefined, { until }: HistoryPage): HistoryEnd {
   const ends = [before?.until, until].filter((end) => end !== undefined)
   return ends.length === 0 ? {} : { until: Math.min(...ends) }
@@ -95,7 +98,7 @@ const untilOf = ({ until }: HistoryEnd): Pick<FhirResponse, 'headers'> =>
 const isUnknown = async (seen: VisibleStore, scope: HistoryScope): Promise<boolean> =>
   (await seen.history(scope, {}, undefined, 1)).versions.length === 0
 
-/** The position of a page, and the earliest end of the pages before it. */
+/** Position in a cursor, with the earliest `until` of the pages before it. */
 type PagePosition = HistoryPosition & HistoryEnd
 
 function positionAsked(seal: Seal, clock: Clock, text: string, paged: PagedRequest): PagePosition {
@@ -159,7 +162,7 @@ function linksOf(request: FhirRequest, { shown }: Asked, next: string | undefine
   return next === undefined ? [self] : [self, { relation: 'first', url: url([]) }, { relation: 'next', url: url([['_cursor', next]]) }]
 }
 
-/** HTTP method and status of the write that created a version. */
+/** HTTP method and response status by write kind, for the `request` and `response` of a history entry. */
 const REQUESTS: Readonly<Record<WriteKind | 'delete', readonly [method: string, status: string]>> = {
   create: ['POST', '201'],
   'update-as-create': ['PUT', '201'],
@@ -168,7 +171,7 @@ const REQUESTS: Readonly<Record<WriteKind | 'delete', readonly [method: string, 
   delete: ['DELETE', '204'],
 }
 
-/** Returns the history entry of a version. https://hl7.org/fhir/R4/bundle.html#history */
+/** Returns the history entry of a version, with the request that created it. https://hl7.org/fhir/R4/bundle.html#history */
 function entryOf(version: ResourceVersion, request: FhirRequest): BundleEntry {
   const { type, id, versionId, lastUpdated, deleted } = version
   const [method, status] = REQUESTS[deleted ? 'delete' : (version.made ?? likelyMaking(versionId))]

@@ -43,7 +43,10 @@ export const patchWrite: WriteInteraction = {
 
 export const patch = (ports: WritePorts): Interaction => writeLoop(ports, patchWrite)
 
-/** Maximum milliseconds of processor time: for a patch, and in addition for each MB of the resource. */
+/**
+ * Maximum milliseconds of processor time of a patch: a base, and an addition for each MB of the resource. A patch that takes longer is
+ * answered 422.
+ */
 const LONGEST = { patch: 100, megabyte: 40 } as const
 
 async function patched({ body }: ResourceVersion, patch: PatchDocument, { hide }: ReferenceMask): Promise<unknown> {

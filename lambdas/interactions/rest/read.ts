@@ -20,7 +20,10 @@ export const read =
     return { ...response, body: withParameterState(parseJsonBytes(head.body) as Resource, definitions) }
   }
 
-/** Drops If-Modified-Since if the current and the previous version have the same second, because the client may have the previous one. */
+/**
+ * Drops If-Modified-Since if it names the second in which both the current and the previous version were written. The client may have the
+ * previous one, so 304 would be wrong.
+ */
 async function withoutDoubt(request: FhirRequest, seen: VisibleStore, head: ResourceVersion): Promise<FhirRequest> {
   const { ifModifiedSince, ...others } = request.preconditions
   const second = secondOf(head.lastUpdated)

@@ -17,7 +17,7 @@ import { linksOf, type PageRequest, parsePageRequest } from '../searching/page-r
 import { fitPartsIntoPage } from '../searching/page-weight.ts'
 import { searchAccessOf } from '../searching/request-search-access.ts'
 
-/** Creates the search interaction. `letters`: searches find a resource only if the access allows it for each of these. */
+/** Creates the search interaction. `letters`: scope letters; searches find a resource only if the access allows it for each of them. */
 export const search =
   (all: SearchPorts, letters: readonly Letter[] = ['s']): Interaction =>
   async (request) => {
@@ -86,10 +86,10 @@ async function hits(
   }
 }
 
-/** Characters of parameter names that are percent-encoded in the header. https://www.rfc-editor.org/rfc/rfc9110#section-5.5 */
+/** Characters to percent-encode in the parameter names of X-Ignored-Parameters. https://www.rfc-editor.org/rfc/rfc9110#section-5.5 */
 const ENCODED = /[^\w.:$|[\]-]/gu
 
-/** Maximum characters of the names in the header, because API Gateway sends at most 10,240 bytes of headers. */
+/** Maximum characters of X-Ignored-Parameters. Further names are left out, because API Gateway sends at most 10,240 bytes of headers. */
 const LONGEST_NAMES = 2_000
 
 function ignoredHeader({ ignored }: SearchRequest): Readonly<Record<string, string>> {
@@ -104,7 +104,10 @@ const UNSTORED = outcomeEntry({
   text: 'The disk of the server is full, so this search could not be stored. The page has no links, and there may be more matches. A search by GET with fewer than 4,000 characters needs no room',
 })
 
-/** Returns an entry with the names of ignored parameters, if the self link hides the used ones. Omits values, which may be confidential. */
+/**
+ * Returns an entry with the names of ignored parameters, for a page whose self link does not show the used ones. Leaves out values, which
+ * may be confidential.
+ */
 const ignoredOf = ({ ignored }: SearchRequest): readonly BundleEntry[] =>
   ignored.length === 0
     ? []

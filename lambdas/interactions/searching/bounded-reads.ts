@@ -4,15 +4,18 @@ import { yieldIfDue } from '../time-slices.ts'
 
 /** Keys of the first read. Most pages have no more, and so need no second read. */
 const FIRST = 100
-/** Maximum keys of one read, because a store may read all of them before it returns. */
+/** Maximum keys of one read, because a store may hold the bodies of all keys in memory before it returns. */
 const MOST_AT_ONCE = 500
 
 type Version = ResourceVersion | undefined
 
-/** Signature of `current` and `versions` of the store. */
+/** Signature of `current` and `versions` of the resource store. `room`: bytes of bodies after which the read ends. */
 export type ReadVersions<Key> = (keys: readonly Key[], room: number) => Promise<readonly Version[]>
 
-/** Reads the keys in order, up to the body that uses up `room` bytes. The average size of the bodies limits the keys of the next read. */
+/**
+ * Reads the keys in order. Ends after the body with which the bodies reach `room` bytes, so the result may be shorter than `keys`. The
+ * average size of the bodies so far determines how many keys the next read has.
+ */
 export async function readUpTo<Key>(room: number, keys: readonly Key[], read: ReadVersions<Key>): Promise<readonly Version[]> {
   const found: Version[] = []
   let [size, left] = [FIRST, room]
@@ -21,7 +24,7 @@ export async function readUpTo<Key>(room: number, keys: readonly Key[], read: Re
     if (pause !== undefined) await pause
     const some = keys.slice(found.length, found.length + size)
     const versions = await read(some, left)
-    // A read may end early because of a body that is hidden from the request. Hidden bodies take no room on the page.
+    // A read may end early because of a body that is hidden from the caller. The next read continues, because hidden bodies do not count.
     found.push(...versions)
     left -= weightOf(versions)
     size = Math.min(MOST_AT_ONCE, Math.max(1, Math.floor((left * found.length) / (room - left))))
@@ -29,7 +32,7 @@ export async function readUpTo<Key>(room: number, keys: readonly Key[], read: Re
   return found
 }
 
-/** Bytes of bodies after which a part ends. */
+/** Bytes of bodies after which a read ends and its part is yielded. */
 const PART = 4_500_000
 
 /** Reads all keys in parts, and yields each key with its result. For callers that retain little of each part. */

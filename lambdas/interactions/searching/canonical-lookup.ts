@@ -14,14 +14,18 @@ import { searchAccessOf } from './request-search-access.ts'
 /** Canonical URLs, with or without a version, and the resource types that each may refer to. */
 export type CanonicalTypes = ReadonlyMap<string, ReadonlySet<string>>
 
-/** Maximum resources with one of the URLs that are considered, and the number of them per read. */
+/** Maximum hits that are compared. Further hits are ignored. */
 const MOST = 10_000
+/** Hits whose versions one read requests. */
 const AT_ONCE = 100
 
 /** Resources found by canonical URL. `read`: reads the versions of the hits. */
 type Called = { readonly hits: readonly Hit[]; readonly read: ReadVersions<Hit> }
 
-/** Finds the resources that the URLs refer to. Without a version, the highest version wins; of equal versions, the last changed one. */
+/**
+ * Finds the visible resource that each URL refers to, if any. For a URL without a version it is the resource with the highest version, and
+ * among equal versions the one changed last.
+ */
 export async function findByCanonical(ports: PagePorts, request: FhirRequest, canonicals: CanonicalTypes): Promise<Called> {
   if (canonicals.size === 0) return { hits: [], read: async () => [] }
   const types = [...new Set([...canonicals.values()].flatMap((types) => [...types]))]
@@ -29,7 +33,7 @@ export async function findByCanonical(ports: PagePorts, request: FhirRequest, ca
   const matching = { tenant: request.tenant, types, where, access: searchAccessOf(request).rules(types) }
   const { hits } = await ports.index.find({ ...matching, order: [], limit: MOST, total: 'none' })
   const highest = new Map<string, Candidate>()
-  // Versions of the last read. Usually it is the only one, so that `read` needs no second one.
+  // Versions of the last read. Usually it is the only one, and `read` below returns them without reading again.
   let heads = new Map<Hit, ResourceVersion>()
   for (let at = 0; at < hits.length; at += heads.size) {
     const some = hits.slice(at, at + AT_ONCE)
@@ -61,7 +65,7 @@ async function candidatesOf(hit: Hit, head: ResourceVersion): Promise<readonly C
 
 const isHigher = (a: Candidate, b: Candidate): boolean => (compareVersions(a.version, b.version) || a.lastUpdated - b.lastUpdated) > 0
 
-/** Returns the canonical URLs, alone and with version, of all versions of types that have a URL. */
+/** Returns, for each resource version with a type that has canonical URLs, its URL alone and with its version. */
 export async function canonicalsOfVersions(heads: readonly ResourceVersion[]): Promise<ReadonlyMap<ResourceVersion, readonly string[]>> {
   const found = new Map<ResourceVersion, readonly string[]>()
   for (const head of heads) if (hasCanonical(head.type)) found.set(head, await namesOf(head))

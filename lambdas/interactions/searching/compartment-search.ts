@@ -1,5 +1,5 @@
 /**
- * Compartment search: finds only resources of one patient, encounter, practitioner, related person or device.
+ * Compartment search: finds only resources in the compartment of one patient, encounter, practitioner, related person or device.
  * https://hl7.org/fhir/R4/compartmentdefinition.html
  */
 import { COMPARTMENT_TYPES } from '../../fhir/compartment.ts'
@@ -9,7 +9,10 @@ import type { Predicate } from '../../ports/search/plan.ts'
 import type { SearchAccess } from '../../search/query/condition.ts'
 import type { FhirRequest } from '../interaction.ts'
 
-/** Returns the condition for the compartment of the request, if any. Throws FhirError 404 for a type that has no compartments. */
+/**
+ * Returns the predicate for the compartment in the URL, or none without a compartment. Throws FhirError 404 for a type that has no
+ * compartments.
+ */
 export function compartmentPredicatesOf({ compartment }: FhirRequest): readonly Predicate[] {
   if (compartment === undefined) return []
   const [owner = ''] = compartment.split('/')
@@ -18,7 +21,10 @@ export function compartmentPredicatesOf({ compartment }: FhirRequest): readonly 
   return [{ kind: 'compartment', oneOf: [compartment] }]
 }
 
-/** Returns the types to search. `asked`: types of `_type`. Throws FhirError 403 if a named type, or every type, is out of scope. */
+/**
+ * Returns the types to search: that of the URL, those of `_type` (`asked`), or all types in scope. Throws FhirError 403 if a named type, or
+ * every type, is out of scope.
+ */
 export function typesOf({ type }: FhirRequest, asked: readonly string[] | undefined, searcher: SearchAccess): readonly string[] {
   if (type === undefined && asked === undefined) return searcher.within(resourceTypes)
   return (type === undefined ? asked! : [type]).flatMap((each) => searcher.within([each]))

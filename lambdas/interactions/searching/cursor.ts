@@ -1,11 +1,14 @@
-/** Cursors of paging links: sealed start of the next page, bound to the caller and the paged request. A cursor is valid for one day. */
+/**
+ * Cursors of paging links: the sealed start of the next page. A cursor is bound to its tenant, its client and the request that it pages
+ * through, and is valid for one day.
+ */
 import { createHash } from 'node:crypto'
 import { fhirError } from '../../fhir/outcome.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
 import type { Seal } from '../../ports/security/seal.ts'
 import type { Caller } from '../interaction.ts'
 
-/** Caller that a link is bound to. */
+/** Tenant and client that a paging link is bound to. It is not bound to the user. */
 export type LinkOwner = Pick<Caller, 'tenant' | 'client'>
 
 const LIFETIME = 24 * 60 * 60 * 1000
@@ -14,7 +17,7 @@ const LIFETIME = 24 * 60 * 60 * 1000
 export type PagedRequest = {
   readonly caller: LinkOwner
   readonly path: string
-  /** Filters, order and kind of page, serializable as JSON. Excludes parameters that may change between two pages. */
+  /** Filters, order and kind of page, as JSON. Excludes parameters that a client may change between two pages. */
   readonly of: unknown
 }
 
@@ -24,8 +27,8 @@ export const sealCursor = (seal: Seal, clock: Clock, position: unknown, paged: P
   seal.seal(JSON.stringify([callerMark(paged.caller), markOf(paged), position]), clock.now())
 
 /**
- * Opens a cursor. Throws FhirError 400 if it was changed or belongs to another caller. Throws FhirError 410 if it has expired, or is
- * older than a point-in-time restore of the store. `checkCursor` checks the request that it pages through.
+ * Opens a cursor. Throws FhirError 400 if it was changed or belongs to another tenant or client. Throws FhirError 410 if it has expired, or
+ * was created before a point-in-time restore. Call `checkCursor` too: only that checks the paged request.
  */
 export function openCursor<Position>(seal: Seal, clock: Clock, cursor: string, caller: LinkOwner): OpenedCursor<Position> {
   const opened = seal.open(cursor)
@@ -43,7 +46,7 @@ export function openCursor<Position>(seal: Seal, clock: Clock, cursor: string, c
   return { mark, position }
 }
 
-/** Throws FhirError 400 for a cursor of another path, filter or order. */
+/** Throws FhirError 400 if the cursor belongs to a request with another path, filter or order. */
 export function checkCursor({ mark }: OpenedCursor<unknown>, paged: PagedRequest): void {
   // guard: cursor-bound-to-request
   if (mark !== markOf(paged))

@@ -1,4 +1,7 @@
-/** Distance of a match from the position of a search by `near`. https://hl7.org/fhir/R4/extension-location-distance.html */
+/**
+ * Adds the distance of a Location from the position in the search parameter `near`.
+ * https://hl7.org/fhir/R4/extension-location-distance.html
+ */
 import { parseJsonBytes } from '../../fhir/json.ts'
 import { isElement } from '../../fhir/resource.ts'
 import { metresBetween } from '../../ports/search/plan.ts'
@@ -9,7 +12,10 @@ import { circleOf } from '../../search/types/special.ts'
 
 const DISTANCE = 'http://hl7.org/fhir/StructureDefinition/location-distance'
 
-/** Returns the function that creates the extensions of a match's `search`. There are none unless `near` has exactly one position. */
+/**
+ * Returns the function that creates the distance extension of a match. It uses the first `near` parameter. It returns no extension without
+ * `near`, or if that parameter lists several positions.
+ */
 export function distanceExtensionsOf({ used }: SearchRequest): (version: ResourceVersion) => readonly object[] {
   const [, value] = used.find(([name]) => name === 'near') ?? []
   const place = value === undefined ? undefined : circleOf(value)

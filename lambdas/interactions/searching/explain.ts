@@ -1,4 +1,4 @@
-/** `Prefer: explain`: an entry with the plan of a search and the query of the index, for tuning. */
+/** `Prefer: explain`: entry of the result with the plan of the search and the queries to the index, so that administrators can tune it. */
 import type { BundleEntry } from '../../fhir/bundle.ts'
 import type { Matching, Plan } from '../../ports/search/plan.ts'
 import type { Searches } from '../../ports/search/search-index.ts'

@@ -32,7 +32,7 @@ export async function groupEntries(
     groups.flatMap(({ hits }) => hits),
   )
   const sizes = groups.map(({ hits }) => hits.length)
-  // If the page is full before the last version of a later group, it ends before that group.
+  // If the byte limit ends the read within a group, the page ends before that group. The first group is shown in part.
   const parts = inPartsOf(sizes, versions).filter((part, i) => i === 0 || part.length === sizes[i])
   const light = parts.map(takeFittingPage)
   const { shown, others } = await fitPartsIntoPage(ports, request, includes, light)
@@ -57,7 +57,7 @@ export async function groupEntries(
   }
 }
 
-/** Returns an entry that reports omitted resources, because a group exceeds the maximum bytes of a page. */
+/** Returns a warning with the number of omitted resources, if a single group exceeds the maximum bytes of a page. */
 const leftOut = (count: number): readonly BundleEntry[] =>
   count === 0
     ? []

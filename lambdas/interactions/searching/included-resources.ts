@@ -1,4 +1,4 @@
-/** Resources that a page includes with its matches. https://hl7.org/fhir/R4/search.html#include */
+/** Reads the resources that a page includes with its matches, by _include and _revinclude. https://hl7.org/fhir/R4/search.html#include */
 import type { BundleEntry } from '../../fhir/bundle.ts'
 import { parseJsonBytes } from '../../fhir/json.ts'
 import { toLocalReference } from '../../fhir/references.ts'
@@ -21,17 +21,17 @@ import { canonicalsOfVersions, findByCanonical } from './canonical-lookup.ts'
 import { type PagePorts, versionsOf } from './page-entries.ts'
 import { searchAccessOf } from './request-search-access.ts'
 
-/** Maximum rounds of `:iterate`. */
+/** Maximum rounds of `:iterate`. Resources that only a further round would reach are not included. */
 const DEEPEST = 4
-/** Minimum keys per read, even if fewer places are left, because many of the resources may be missing. */
+/** Minimum keys per read, even if fewer resources may still be included, because many of the keys may have no resource. */
 const FEWEST = 100
-/** Maximum keys that are read for one round of includes, because a page may refer to many missing resources. */
+/** Maximum keys that one call of `add` reads, because a page may refer to many missing resources. If there are more, the result is cut. */
 const MOST_READ = 10_000
 
-/** Limits of the included resources. `most`: their number. `room`: bytes of their bodies. */
+/** Limits of the included resources of a page. `most`: number of resources. `room`: bytes of their bodies. */
 type Limits = { readonly most: number; readonly room: number }
 
-/** Returns the included resources within the limits, each once and none that is a match. `isCut`: there are more. */
+/** Returns the included resources, each once and without the matches. `isCut`: whether a limit was reached, so that some are missing. */
 export async function readIncludedEntries(
   ports: PagePorts,
   request: FhirRequest,
@@ -64,7 +64,7 @@ export async function readIncludedEntries(
   return { entries, isCut: found.isCut }
 }
 
-/** Resources included so far. Skips resources that are already on the page or exceed the limits. */
+/** Collects included resources. Skips those that the page already has. A resource that exceeds a limit sets `isCut`. */
 class Included {
   readonly versions: ResourceVersion[] = []
   isCut = false
@@ -111,7 +111,9 @@ class Included {
 
 type Named = Pick<ResourceKey, 'type' | 'id'>
 
-/** Throws FhirError 403 if an include names a type out of scope. Types that an include may reach but does not name are skipped. */
+/**
+ * Throws FhirError 403 if an include names a type out of scope. An include that reaches such a type without naming it skips its resources.
+ */
 export function checkIncludes(searcher: SearchAccess, includes: readonly Include[]): void {
   for (const { source, target = '*' } of includes) for (const type of [source, target]) if (type !== '*') searcher.within([type])
 }
@@ -202,7 +204,10 @@ async function addReferring(
 const keyOneOf = (field: string, oneOf: readonly string[]): readonly Predicate[] =>
   oneOf.length === 0 ? [] : [{ kind: 'key', field, oneOf }]
 
-/** Returns the reference parameters of a type that the includes use, each with its wanted target types. undefined: any type. */
+/**
+ * Returns the reference parameters of a type that the includes name, each with its wanted target types. A target type undefined stands for
+ * all types.
+ */
 function leading(
   includes: readonly Include[],
   type: string,

@@ -1,4 +1,4 @@
-/** Entries of search pages. */
+/** Ports and entries of search pages. */
 import { createHash } from 'node:crypto'
 import type { BundleEntry } from '../../fhir/bundle.ts'
 import { type Issue, operationOutcomeOf } from '../../fhir/outcome.ts'
@@ -14,18 +14,21 @@ import { MAX_PAGE_BYTES } from './page-limits.ts'
 /** Ports of the search interaction. */
 export type SearchPorts = Pick<Ports, 'resources' | 'index' | 'clock' | 'seal' | 'blobs' | 'expressions'>
 
-/** Ports of one page of results. */
+/** Ports of one page of results. The index may be decorated. */
 export type PagePorts = Omit<SearchPorts, 'index'> & { readonly index: Searches }
 
-/** One page, and the start of the next one. */
+/** Entries of one page, its total if known, and the start of the next page if there is one. */
 export type SearchPage = { readonly entries: readonly BundleEntry[]; readonly total?: number; readonly next?: NextPage }
 
-/** Start of the next page. `after`: where this page ended. `shown`: matches or groups on it, fewer than requested if they are large. */
+/**
+ * Start of the next page. `after`: position of the last match or group of this page. `shown`: number of matches or groups on this page,
+ * fewer than requested if they are large.
+ */
 export type NextPage = { readonly after: HitPosition | GroupPosition; readonly shown: number }
 
 /**
- * Reads the versions of the hits, until the page is full. `room`: bytes left on it. Throws the fault `index-ahead` if the store lacks a
- * version.
+ * Reads the versions of the hits, up to the body that fills `room` bytes, so the result may be shorter than `hits`. Throws the fault
+ * `index-ahead` if the store lacks a version.
  */
 export async function versionsOf(
   { resources }: Pick<PagePorts, 'resources'>,
@@ -50,12 +53,14 @@ export const outcomeEntry = (...issues: readonly Issue[]): BundleEntry => ({
   more: { search: { mode: 'outcome' } },
 })
 
-/** Returns a UUID that depends on the text only. https://www.rfc-editor.org/rfc/rfc9562#section-5.8 */
+/**
+ * Returns a UUID derived from a hash of the text, so that equal text has the same UUID. https://www.rfc-editor.org/rfc/rfc9562#section-5.8
+ */
 function uuidOf(text: string): string {
   const hex = createHash('sha256').update(text).digest('hex')
   return `urn:uuid:${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }
 
-/** Returns the entry of a match. `extension`: further details of the match. */
+/** Returns the entry of a match. `extension`: extensions of its `search` element, such as its distance or its group. */
 export const matchEntry = (request: FhirRequest, version: ResourceVersion, extension: readonly object[] = []): BundleEntry =>
   shownEntry(request, version, { search: { ...(extension.length === 0 ? {} : { extension }), mode: 'match' } })

@@ -1,4 +1,4 @@
-/** Limits and links of pages, for searches, histories and `$everything`. */
+/** Limits and links that pages of searches, histories and `$everything` have in common. */
 import { type DateRange, parseDateRange } from '../../fhir/date-range.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
@@ -6,7 +6,7 @@ import type { ParameterPairs } from '../../search/query/parameter-pairs.ts'
 import { parseElements } from '../../search/query/response-part.ts'
 import type { SearchContext } from '../../search/search-context.ts'
 
-/** Maximum bytes of the resources on a page. A page that would exceed it ends early. */
+/** Maximum bytes of the resources on a page. The page ends before the resource that would exceed it, but shows at least one. */
 export const MAX_PAGE_BYTES = 4_500_000
 
 /** Returns the first versions that fit on a page, at least one. */
@@ -25,14 +25,20 @@ export function countFittingPage(weights: readonly number[]): number {
 
 export const GENERAL_PARAMETERS: ReadonlySet<string> = new Set(['_format', '_pretty', '_summary', '_elements'])
 
-/** Parses a date. Accepts a space for `+`, as in a URL with an unencoded `+`. Throws FhirError 400 for any other value. */
+/**
+ * Parses a date or instant. Accepts a space for `+`, because an unencoded `+` in a URL arrives as a space. Throws FhirError 400 for
+ * anything else.
+ */
 export function parseDateParameter(name: string, value: string, { timeZone }: SearchContext): DateRange {
   const range = parseDateRange(value.replace(' ', '+'), timeZone)
   if (range === undefined) throw fhirError(400, 'value', `The value of ${name} is not a date or an instant`)
   return range
 }
 
-/** Returns the parameters as the server used them, for the links of a page. `count`: page size. `type`: type of all resources shown. */
+/**
+ * Returns the parameters as the server interpreted them, for the links of a page. `count`: page size in effect. `type`: type of all
+ * resources shown, to drop `_elements` of other types.
+ */
 export const linkParametersOf = (
   pairs: ParameterPairs,
   { count, type }: { readonly count?: number | undefined; readonly type?: string | undefined },

@@ -1,4 +1,4 @@
-/** Requested page of a search, and links to other pages. https://hl7.org/fhir/R4/search.html#Paging */
+/** Parses which page of a search is requested, and creates the links to other pages. https://hl7.org/fhir/R4/search.html#Paging */
 import type { BundleLink } from '../../fhir/bundle.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import { isFault } from '../../ports/faults.ts'
@@ -18,19 +18,22 @@ import type { NextPage, PagePorts } from './page-entries.ts'
 import { toQueryText } from './page-limits.ts'
 import { readStoredQuery, storeQuery } from './stored-query.ts'
 
-/** Sealed content of a paging link. `query`: key of the stored parameters, if the link does not show them. */
+/**
+ * Sealed content of a paging link. `after`: position after which the page starts. `query`: key of the stored parameters, if the link does
+ * not show them.
+ */
 type Cursor = { readonly after?: HitPosition | GroupPosition; readonly query?: string }
 
-/** Cursor as a link carries it. `whole`: key of a stored cursor that is too long for a link. */
+/** Content that the link actually carries. `whole`: key of a stored Cursor that is too long for a link. */
 type Carried = Cursor | { readonly whole: string }
 
 export type PageRequest = {
   readonly search: SearchRequest
   readonly paged: PagedRequest
   readonly after?: HitPosition | GroupPosition
-  /** Whether the links must not show the parameters. */
+  /** Whether the links must not show the parameters, because they came in a body or are too long. */
   readonly isHidden: boolean
-  /** Key of the stored parameters, as in Cursor. */
+  /** Key of the parameters if they are already stored, as in Cursor. */
   readonly query?: string
 }
 
@@ -39,7 +42,10 @@ const LONGEST_QUERY = 4_000
 /** Maximum characters of a cursor; longer ones are stored too. The whole link then stays below the 8,192 characters that proxies accept. */
 const LONGEST_CURSOR = 3_500
 
-/** Parses the search and its page. Throws FhirError 400 for an invalid search or another search's cursor, 410 for an expired one. */
+/**
+ * Parses the search and the position of its page. Throws FhirError 400 for an invalid search or the cursor of another search. Throws
+ * FhirError 410 for an expired cursor.
+ */
 export async function parsePageRequest(ports: PagePorts, request: FhirRequest): Promise<PageRequest> {
   checkSingleValued(request.parameters, SINGLE_VALUE_PARAMETERS)
   const [, text] = request.parameters.find(([name]) => name === '_cursor') ?? []
@@ -90,7 +96,7 @@ function askedOf(
   }
 }
 
-/** Returns the path below the base URL. */
+/** Returns the path of the search below the base URL. A search of all types of a compartment ends with `*`. */
 export const pathOf = ({ compartment, type }: FhirRequest): string =>
   [compartment === undefined ? '' : `/${compartment}`, type === undefined ? (compartment === undefined ? '' : '/*') : `/${type}`].join('')
 
@@ -138,7 +144,7 @@ async function carriedBy({ seal, clock, blobs }: PagePorts, request: FhirRequest
   return sealCursor(seal, clock, carried, paged)
 }
 
-/** Stores the parameters, unless they are stored already. Returns their key, or undefined if there are none. */
+/** Stores the parameters, unless the request came with their key. Returns the key, or undefined if there are no parameters. */
 const keyOf = async (
   { blobs, clock }: PagePorts,
   request: FhirRequest,
@@ -171,7 +177,10 @@ function pagesFrom({ search: { count, offset, used }, after }: PageRequest, next
   ]
 }
 
-/** Returns the start of the next page. After a page that ended early, it is a `_skip` instead of a `_page`; beyond MAX_SKIP, a cursor. */
+/**
+ * Returns the start of the next page: the next `_page` or `_skip`. After a page that ended early, `_page` becomes `_skip`. Beyond MAX_SKIP,
+ * it is a cursor.
+ */
 function nextOf(offset: OffsetParameter | undefined, count: number, { after, shown }: NextPage): Pick<PageLink, 'after' | 'offset'> {
   if (offset === undefined) return { after }
   const isPaged = offset.name === '_page'

@@ -1,4 +1,4 @@
-/** Matches that fit on a page together with their included resources. */
+/** Determines how many matches fit on a page together with the resources that they include. */
 import type { BundleEntry } from '../../fhir/bundle.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { Include } from '../../search/query/include.ts'
@@ -8,12 +8,12 @@ import { readIncludedEntries } from './included-resources.ts'
 import { outcomeEntry, type PagePorts } from './page-entries.ts'
 import { countFittingPage, MAX_PAGE_BYTES } from './page-limits.ts'
 
-/** Maximum included resources of a page that can be shortened. Beyond it, the page shows half as many parts. */
+/** Maximum included resources of a page with several parts. If there are more, the page is tried again with half as many parts. */
 const MOST_INCLUDED = 1_000
-/** Maximum included resources of a page with a single part. Beyond it, the others are omitted. */
+/** Maximum included resources of a page with a single part. Further ones are left out, with a warning. */
 const MOST_WITH_ONE = 10_000
 
-/** A match, or the matches of a group. */
+/** A match, or those matches of a group that fit on a page. A page shows all resources of a part, or none. */
 type Part = readonly ResourceVersion[]
 
 /**

@@ -1,15 +1,15 @@
 /**
- * BlobStore that limits the bytes of stored queries per tenant and in total, so that searches cannot fill the disk. Beyond a limit it
- * removes the oldest query: of the writing tenant, or of the tenant with the most bytes. The counts are local, so only one process may
- * store queries.
+ * BlobStore that limits the bytes of stored queries per tenant and in total, so that searches cannot fill the disk. Above the limit of a
+ * tenant it removes the oldest query of that tenant. Above the total it removes the oldest query of the tenant with the most bytes. Counts
+ * are local, so only one process may store queries.
  */
 import type { Blob, BlobParts, BlobStore } from '../../ports/blobs/blob-store.ts'
 import { QUERY_KEY_PREFIX, tenantDigestOf } from './stored-query.ts'
 
-/** Maximum bytes of stored queries. Beyond them, the oldest queries are removed. */
+/** Maximum bytes of stored queries, per tenant and in total. Above either, the oldest queries are removed. */
 export type StoredQueryQuota = { readonly ofTenant: number; readonly inAll: number }
 
-/** Minimum bytes that a file occupies on the disk. */
+/** Bytes that count for a smaller query, because each file occupies at least that much of the disk. */
 const LEAST = 4_096
 
 type OfTenant = { sum: number; readonly sizes: Map<string, number> }
@@ -17,7 +17,7 @@ type OfTenant = { sum: number; readonly sizes: Map<string, number> }
 export class QuotaBlobStore implements BlobStore {
   readonly #blobs: BlobStore
   readonly #bounds: StoredQueryQuota
-  /** Stored queries by tenant digest, the oldest first. */
+  /** Stored queries and their bytes, by tenant digest. The oldest query of a tenant comes first. */
   readonly #kept = new Map<string, OfTenant>()
   #sum = 0
   #known: Promise<void> | undefined
@@ -29,7 +29,7 @@ export class QuotaBlobStore implements BlobStore {
 
   async put(key: string, blob: Blob): Promise<void> {
     if (!key.startsWith(QUERY_KEY_PREFIX)) return this.#blobs.put(key, blob)
-    // If listing fails, earlier queries do not count. The daily sweep removes them.
+    // If listing fails, queries of an earlier process do not count. The sweep removes them after two days.
     this.#known ??= this.#learn().catch(() => undefined)
     await this.#known
     await this.#blobs.put(key, blob)
@@ -89,7 +89,10 @@ export class QuotaBlobStore implements BlobStore {
     if (of.sizes.size === 0) this.#kept.delete(tenantDigestOf(key))
   }
 
-  /** Returns the key of the next query to remove, or undefined if the limits are met. */
+  /**
+   * Returns the key of the next query to remove, or undefined if no limit is exceeded. `owner`: digest of the tenant that just stored a
+   * query.
+   */
   #tooMuch(owner: string): string | undefined {
     const { ofTenant, inAll } = this.#bounds
     const mine = this.#kept.get(owner)

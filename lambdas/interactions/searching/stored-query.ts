@@ -1,6 +1,6 @@
 /**
- * Stored content that links cannot carry: long parameters, parameters that came in a body, and long cursors. It is retained somewhat
- * longer than a cursor is valid.
+ * Stores content that links cannot carry: long parameters, parameters from a body, and long cursors. It is retained for two to three days,
+ * longer than the cursors that refer to it are valid.
  */
 import { createHash } from 'node:crypto'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
@@ -13,7 +13,7 @@ const DAY = 24 * 60 * 60 * 1000
 
 const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
 
-/** Returns the key: the day, a digest of the tenant, and a digest of the content with its caller. */
+/** Returns the key: the day (UTC), a digest of the tenant, and a digest of the content and its caller. */
 const keyOf = (at: number, tenant: string, text: string): string => `${dayOf(at)}/${hashed(tenant).slice(0, 16)}/${hashed(text)}`
 
 const hashed = (text: string): string => createHash('sha256').update(text).digest('base64url')
@@ -21,7 +21,10 @@ const hashed = (text: string): string => createHash('sha256').update(text).diges
 /** Returns the digest of the tenant from the key of a blob. */
 export const tenantDigestOf = (key: string): string => key.split('/').at(-2) ?? ''
 
-/** Stores `kept` as JSON and returns its key. The same content of the same caller has the same key all day. */
+/**
+ * Stores `kept` as JSON and returns its key. Within a day (UTC), the same content of the same tenant and client has the same key, and is
+ * stored once.
+ */
 export async function storeQuery(blobs: BlobStore, clock: Clock, { tenant, client }: LinkOwner, kept: unknown): Promise<string> {
   const text = JSON.stringify([tenant, client, kept])
   const key = keyOf(clock.now(), tenant, text)
@@ -30,7 +33,7 @@ export async function storeQuery(blobs: BlobStore, clock: Clock, { tenant, clien
   return key
 }
 
-/** Returns the stored content, or undefined if it was removed or belongs to another caller. */
+/** Returns the stored content, or undefined if it was removed or belongs to another tenant or client. */
 export async function readStoredQuery<Kept = ParameterPairs>(blobs: BlobStore, caller: LinkOwner, key: string): Promise<Kept | undefined> {
   const blob = await blobs.get(QUERY_KEY_PREFIX + key)
   if (blob === undefined) return undefined
@@ -39,7 +42,7 @@ export async function readStoredQuery<Kept = ParameterPairs>(blobs: BlobStore, c
   return tenant === caller.tenant && client === caller.client ? kept : undefined
 }
 
-/** Removes content that no valid cursor refers to. */
+/** Removes content that was stored more than two days ago: all cursors that refer to it have expired. */
 export async function sweepStoredQueries(blobs: BlobStore, now: number): Promise<void> {
   const oldest = dayOf(now - 2 * DAY)
   for await (const { key } of blobs.list(QUERY_KEY_PREFIX)) if (key.slice(QUERY_KEY_PREFIX.length) < oldest) await blobs.remove(key)

@@ -10,25 +10,32 @@ import type { Evaluation, EvaluationResult, ExpressionRunner } from '../../ports
 import { limitConcurrency } from '../time-slices.ts'
 import { expressionErrorOf } from './fhirpath-fault.ts'
 
-/** Budget of a resource: milliseconds of processor time for each rule and for all, and number of rules that may exceed their time. */
+/** Maximum milliseconds of processor time for one rule. A rule that takes longer is reported as not evaluated. */
 const EACH = 300
+/** Maximum milliseconds of processor time for the rules of a resource. Further rules are reported as not evaluated. */
 const ALL = 1_000
+/** Rules of a resource that may exceed their time. After them, further rules are reported as not evaluated. */
 const OVERRUNS = 2
-/** Budget of all resources of a request: milliseconds for all rules, and number of rules that may exceed their time. */
+/** Maximum milliseconds of processor time for the rules of all resources of a request. */
 const ALL_OF_REQUEST = 5_000
+/** Rules of a request that may exceed their time. */
 const OVERRUNS_OF_REQUEST = 4
-/** Maximum budgets in memory: more than the concurrent requests. The oldest is discarded first. */
+/** Maximum request budgets in memory, more than there are concurrent requests. Above it, the oldest is discarded. */
 const MOST_REQUESTS = 5_000
-/** Maximum evaluations for a resource, and characters of their input. Rules beyond either are not evaluated. */
+/** Maximum evaluations for a resource. Further rules are reported as not evaluated. */
 const MOST = 1_000
+/** Maximum characters of JSON that the evaluations for a resource receive. Further rules are reported as not evaluated. */
 const MOST_CHARACTERS = 20_000_000
-/** Maximum characters of an expression, more than any author writes. Longer ones are not evaluated. */
+/** Maximum characters of an expression, more than authors write. A rule with a longer one is reported as not evaluated. */
 const LONGEST = 10_000
 
-/** Remaining budget of a request. `alone`: evaluates its resources one after the other. `whose`: the tenant, because tenants take turns. */
+/**
+ * Remaining budget of a request. `alone`: runs the evaluations for its resources one after the other. `whose`: tenant of the request; the
+ * runner serves tenants in turn.
+ */
 type RequestBudget = { ms: number; overruns: number; readonly whose: string; readonly alone: ReturnType<typeof limitConcurrency> }
 
-/** Budgets of the running requests, by request id. */
+/** Budgets of the latest requests, by tenant and request id. Resources of one request share a budget. */
 export class RequestBudgets {
   readonly #known = new Map<string, RequestBudget>()
 
@@ -43,17 +50,17 @@ export class RequestBudgets {
   }
 }
 
-/** Evaluates the deferred rules of one resource, each once. */
+/** Evaluates the deferred rules of one resource. A rule with the same element is evaluated once. */
 export class DeferredRules implements VerdictLookup {
   readonly severity: Issue['severity']
   readonly #expressions: ExpressionRunner
-  /** Outcomes by rule (its type and expressions), then by focus, then by the resource that contains the focus. */
+  /** Outcomes by rule (its type and expressions), then by the element that the rule checks, then by the resource that contains it. */
   readonly #known = new Map<string, Map<unknown, Map<Element, Outcome>>>()
   readonly #texts = new Map<Element, string>()
   readonly #request: RequestBudget
   readonly #left = { ms: ALL, overruns: OVERRUNS, evaluations: MOST, characters: MOST_CHARACTERS }
 
-  /** `severity`: severity of the issue for a rule that cannot be evaluated. */
+  /** `severity`: that of the issue for a rule that cannot be evaluated. `request`: budget of the request. */
   constructor(expressions: ExpressionRunner, severity: Issue['severity'], request: RequestBudget) {
     this.#expressions = expressions
     this.severity = severity
@@ -69,7 +76,7 @@ export class DeferredRules implements VerdictLookup {
     const asked: DeferredRule[] = []
     for (const rule of rules) {
       if (this.of(rule) !== undefined) continue
-      // The list may contain a rule more than once for the same element. This entry skips the repetition.
+      // The list may contain a rule twice for the same element. This placeholder makes the loop skip the second.
       this.#keep(rule, NOT_BEGUN)
       asked.push(rule)
     }
@@ -97,7 +104,7 @@ export class DeferredRules implements VerdictLookup {
     try {
       for (const rule of rules) reportVerdict(rule, this.of(rule) ?? UNASKED, this.severity, faults)
     } catch (error) {
-      // Further errors are not listed.
+      // `faults` has its maximum of issues, so report no more.
       if (!(error instanceof IssueLimitReached)) throw error
     }
   }

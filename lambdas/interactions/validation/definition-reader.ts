@@ -1,4 +1,7 @@
-/** Definitions that tenants wrote, in the form that validation uses. https://hl7.org/fhir/R4/structuredefinition.html */
+/**
+ * Reads definitions that tenants stored, and converts them to the form that validation uses.
+ * https://hl7.org/fhir/R4/structuredefinition.html
+ */
 import { isConstraintOfR4 } from '../../fhir/definitions/constraint-keys.ts'
 import { parseJsonBytes } from '../../fhir/json.ts'
 import type { Profile } from '../../fhir/profile/definition.ts'
@@ -32,8 +35,8 @@ type Content = UsableDefinition | UnusableDefinition | undefined
 export const MAX_DEFINITION_BYTES = 5_000_000
 
 /**
- * Returns the form that validation uses, or an UnusableDefinition with the reason why the definition takes no part. `bytes`: size of its
- * body.
+ * Returns the form that validation uses, or an UnusableDefinition with the reason why validation ignores the definition. Returns undefined
+ * for a ValueSet or CodeSystem that does not list its codes. `bytes`: size of its body.
  */
 export function contentOf(resource: Resource, bytes: number): Content {
   if (bytes > MAX_DEFINITION_BYTES) return new UnusableDefinition(`It is larger than ${MAX_DEFINITION_BYTES} bytes`)
@@ -68,7 +71,7 @@ export function parseDefinition({ body, lastUpdated }: ResourceVersion): TenantD
   }
 }
 
-/** Maximum bytes of cached definitions, counted by their bodies. */
+/** Maximum bytes of cached definitions, counted by their bodies. Above it, those unused for longest are discarded. */
 const MOST_KEPT = 50_000_000
 
 /** Reads definitions and caches them by version. The cache keeps those that were used last. */

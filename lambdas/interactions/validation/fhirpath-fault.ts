@@ -1,8 +1,8 @@
 /** Errors in expressions that are not valid FHIRPath. http://hl7.org/fhirpath/N1/ */
 
 /**
- * Returns the error with its line and column. fhirpath.js reports the position of a syntax error, but only the name of an unknown function.
- * Returns undefined if the expression is valid and fails on its input. `linesBefore`: lines of the wrapping expression before this one.
+ * Returns the syntax error or unknown function in an expression, with line and column. Returns undefined if the expression is valid and
+ * only failed on its input. `reason`: message of fhirpath.js. `linesBefore`: lines that a wrapper added before the expression.
  */
 export function expressionErrorOf(expression: string, reason: string, linesBefore = 0): string | undefined {
   const [, line, offset, message] = /^line: (\d+); column: (\d+); message: (.*)/.exec(reason) ?? []

@@ -57,7 +57,7 @@ export function fullValidator(parts: ProfileParts): FullValidator {
             canonicals,
             named,
           )),
-      // These warnings need a valid resource: an invalid one may have strings anywhere.
+      // Search for these warnings only in a valid resource: an invalid one may have strings in place of any element.
       ...(found.length > 0 ? [] : longStringWarningsOf(resource, reading)),
       ...(found.length > 0 ? [] : definitionWarningsOf(resource)),
       ...(found.length === 0 && isDefinitionType(resource.resourceType) ? await parts.toldOfDefinition(resource) : []),
@@ -81,7 +81,7 @@ const cannotBeUsed = (canonical: string, reason: string): FhirError =>
 /** Whether the structure is invalid. Any value may then take the place of an object, so profiles are not checked. */
 const isShapeless = (found: readonly Issue[]): boolean => found.some(({ code }) => code === 'structure')
 
-/** Reports that the profile was not checked. Canonicals of R4's own types are skipped, because R4 is always checked. */
+/** Returns an issue that the profile was not checked. Returns none for the canonical of an R4 type, because R4 is always checked. */
 function unchecked({ canonical, location }: DeclaredProfile): readonly Issue[] {
   if (r4TypeOfCanonical(canonical) !== undefined) return []
   const text = `The resource was not checked against the profile ${canonical.slice(0, SHOWN)}: it has not the structure that R4 gives it`
@@ -104,5 +104,5 @@ async function inProfiles(
   return [...issues, ...named.flatMap((each) => uncheckedIssuesOf(each, found))]
 }
 
-/** Maximum characters of a canonical in a message. */
+/** Maximum characters of a canonical in a message. A longer one is cut. */
 const SHOWN = 300

@@ -11,8 +11,8 @@ import { announcedCanonicalsOf } from '../writing/canonical-announcements.ts'
 
 export type IndexedCanonicalsParts = {
   /**
-   * `find` waits until the index has reached `upTo`, or without it everything acknowledged. `position`: position that the index has
-   * reached.
+   * `find` waits until the index has reached the position `upTo`. Without `upTo` it waits for all acknowledged writes. `position`: position
+   * in the change feed that the index has reached.
    */
   readonly index: { readonly find: (plan: Plan, upTo?: number) => ReturnType<Searches['find']>; readonly position: number }
   readonly resources: Pick<ResourceReader, 'history'>
@@ -20,21 +20,22 @@ export type IndexedCanonicalsParts = {
   readonly acknowledged: () => number
 }
 
-/** Acknowledged definition. Its position in the change feed is `position` or an earlier one. */
+/** Acknowledged definition. `position`: position in the change feed at which the index certainly has it. */
 type Recent = { readonly name: string; readonly key: ResourceKey; readonly position: number }
 
 const PAGE = 100
 
 export class IndexedCanonicals implements Canonicals {
   readonly #parts: IndexedCanonicalsParts
-  /** Change counters of the tenants that were read or written since the start. 0: the tenant never had a definition. */
+  /** Change counters of the tenants used since the start. 0: the tenant never had a definition. */
   readonly #changes = new Map<string, number>()
-  /** Recent definitions in the order of their acknowledgement, and the same ones by canonical. */
+  /** Definitions that the index may not have yet, in the order of their acknowledgement. */
   readonly #recent: Recent[] = []
+  /** The same definitions by tenant, type and URL, then by id. */
   readonly #named = new Map<string, Map<string, Recent>>()
-  /** Position up to which definitions are no longer held in memory. */
+  /** Highest position of the definitions that are no longer held in memory. Lookups wait until the index has reached it. */
   #forgotten: number
-  /** Tenants with a failed commit that may have taken effect. Their lookups wait until the index has everything acknowledged. */
+  /** Tenants with a commit that threw and may have been applied. Their lookups wait until the index has all acknowledged writes. */
   readonly #doubtful = new Set<string>()
 
   constructor(parts: IndexedCanonicalsParts) {
@@ -60,7 +61,7 @@ export class IndexedCanonicals implements Canonicals {
   async state(tenant: string): Promise<string> {
     if (!this.#changes.has(tenant)) {
       const count = (await this.#hasAny(tenant)) ? 1 : 0
-      // A concurrent commit may have set the counter.
+      // Keep the counter that a concurrent commit may have set meanwhile.
       if (!this.#changes.has(tenant)) this.#changes.set(tenant, count)
     }
     const count = this.#changes.get(tenant)!
@@ -68,8 +69,8 @@ export class IndexedCanonicals implements Canonicals {
   }
 
   /**
-   * Wraps the writer: counts commits of definitions and holds them in memory. All writes must use it. Failed commits may have taken effect
-   * and count too.
+   * Wraps the writer. Each commit of a definition changes `state`, even if it throws, because it may have been applied. Holds the committed
+   * definitions in memory. All writes must use the returned writer.
    */
   counting<More extends readonly unknown[]>(writer: WriterWith<More>): WriterWith<More> {
     return {
@@ -98,7 +99,7 @@ export class IndexedCanonicals implements Canonicals {
     this.#named.set(name, (this.#named.get(name) ?? new Map()).set(key.id, recent))
   }
 
-  /** Discards the definitions that the index has reached. */
+  /** Discards the recent definitions that the index has. */
   #forget(): void {
     const { position } = this.#parts.index
     const count = this.#recent.findIndex((recent) => recent.position > position)

@@ -1,4 +1,4 @@
-/** Checks resources against profiles and against recommendations of R4. https://hl7.org/fhir/R4/validation.html */
+/** Checks a resource against profiles. https://hl7.org/fhir/R4/validation.html */
 import type { Issue } from '../../fhir/outcome.ts'
 import { type DeclaredProfile, r4TypeOfCanonical, uncheckedProfileIssue } from '../../fhir/profile/check/declared-profiles.ts'
 import { type CheckResult, checkProfiles } from '../../fhir/profile/check/profile-check.ts'
@@ -26,18 +26,18 @@ export type ProfileCheckResult = {
   readonly issues: readonly Issue[]
   /** Canonicals of the requested profiles that are not loaded. */
   readonly missing: readonly string[]
-  /** Requested profiles that are loaded and cannot be used. */
+  /** Requested profiles that are loaded but cannot be used, with the reason. */
   readonly unusable: readonly Unused[]
 }
 
-/** `isRetired`: the reason is retirement. No resource has to conform to a retired profile. */
+/** Profile that cannot be used. `isRetired`: because it is retired; no resource has to conform to a retired profile. */
 type Unused = { readonly profile: string; readonly reason: string; readonly isRetired?: true }
 
 /** Checks a resource. `profiles`: canonicals of the profiles. */
 export type ProfileChecker = (resource: Resource, profiles: readonly string[], how: How) => Promise<ProfileCheckResult>
 
 /**
- * Options of a check. `tenant`: tenant whose definitions apply. `requestId`: the resources of a request share a budget for deferred rules.
+ * Options of a check. `tenant`: its stored definitions apply too. `requestId`: checks with the same id share a budget for deferred rules.
  * `isEnforced`: a rule that cannot be evaluated is an error instead of a warning.
  */
 type How = { readonly tenant: string; readonly requestId?: string; readonly isEnforced?: boolean }
@@ -79,7 +79,7 @@ export function profileChecker({ conformance, expressions, clock }: Omit<Profile
       const isLast = loads >= MOST_LOADS || asked >= MOST_ASKED || spent >= MOST_TIMES * most
       const more = isLast ? 0 : await known.load()
       asked += more
-      // The wanted definitions are available now, or known not to be loaded: check again.
+      // Check again: the definitions that this round lacked are loaded now, or known to be missing.
       if (more > 0) continue
       await elsewhere.ask([...deciding, ...pending])
       if (deciding.length > 0 && !isLast) continue
@@ -118,7 +118,8 @@ export async function profileStateOf(canonical: string, { profile }: Conformance
 }
 
 /**
- * Returns the issue for a declared profile that was not checked. With `isEnforced` an unusable profile is an error, unless it is retired.
+ * Returns the issue for a declared profile that was not checked, or none if it was. It is an error if `isEnforced` and the profile cannot
+ * be used, unless it is retired. Otherwise it is a warning.
  */
 export function uncheckedIssuesOf(named: DeclaredProfile, { missing, unusable }: ProfileCheckResult, isEnforced = false): readonly Issue[] {
   const { reason, isRetired } = unusable.find(({ profile }) => profile === named.canonical) ?? {}
@@ -126,7 +127,7 @@ export function uncheckedIssuesOf(named: DeclaredProfile, { missing, unusable }:
   return missing.includes(named.canonical) ? [uncheckedProfileIssue(named, undefined, 'warning')] : []
 }
 
-/** Returns the warnings that checks are incomplete because loaded definitions are damaged. */
+/** Returns a warning for each unreadable part of the definitions, because checks are incomplete without it. */
 export const damageIssuesOf = ({ damage }: Conformance): readonly Issue[] =>
   damage().map((text) => ({ severity: 'warning', code: 'incomplete', text }))
 
@@ -136,8 +137,8 @@ function unusedIn(known: LoadingLibrary, profile: string): readonly Unused[] {
 }
 
 /**
- * Returns the work budget of a check. The unit is a visit of an element, which takes less than a microsecond. A resource is visited about
- * ten times, by the profiles that it declares and those that these refer to.
+ * Returns the work budget of one round of a check. The unit is a visit of an element, which takes less than a microsecond. The declared
+ * profiles and those that they refer to visit each element about ten times.
  */
 const workFor = (resource: Resource): number => 60_000 + lengthOf(resource) / 3
 
@@ -151,18 +152,22 @@ function lengthOf(tree: unknown): number {
   return length
 }
 
-/** Maximum rounds of loading. Each round loads the definitions that the previous check needed: bases, parts, value sets of value sets. */
+/**
+ * Maximum rounds of loading. Each round loads the definitions that the previous check lacked, such as bases and value sets. After the last
+ * round, an issue reports that the check is incomplete.
+ */
 const MOST_LOADS = 50
-/** Maximum definitions that are looked up, and maximum work of all rounds as a multiple of the budget of one. */
+/** Maximum definitions that one check looks up. Then it loads no more, and an issue reports that it is incomplete. */
 const MOST_ASKED = 2_000
+/** Maximum work of all rounds, as a multiple of the work budget of one round. Then no further round loads definitions. */
 const MOST_TIMES = 5
 
 const UNASKED = { code: 'too-costly', text: 'More definitions are named than are looked for: not all of them were checked' } as const
 
-/** Maximum cached states. All tenants without definitions of their own share one. */
+/** Maximum cached libraries. All tenants without stored definitions share one. Above it, the library unused for longest is discarded. */
 const MOST_STATES = 20
 
-/** Caches one library for each state of the loaded definitions. A check that runs keeps the library that it began with. */
+/** Returns a cached lookup of the library for each state of the definitions. A running check keeps the library that it started with. */
 function knownByState(clock: ProfileParts['clock']): (definitions: Conformance) => Promise<LoadingLibrary> {
   const known = new Map<string, LoadingLibrary>()
   const room = newCacheCapacity()

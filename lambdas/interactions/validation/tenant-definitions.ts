@@ -1,4 +1,7 @@
-/** Combines the definitions that a tenant wrote with those of packages, which take precedence. https://hl7.org/fhir/R4/profiling.html */
+/**
+ * Combines the definitions that a tenant stored with those of packages. A canonical URL that a package defines never refers to a stored
+ * definition. https://hl7.org/fhir/R4/profiling.html
+ */
 import { writeJson } from '../../fhir/json.ts'
 import type { Issue } from '../../fhir/outcome.ts'
 import { splitCanonical } from '../../fhir/profile/canonical.ts'
@@ -20,12 +23,12 @@ export type TenantDefinitionsParts = {
   readonly resources: Pick<ResourceReader, 'current'>
 }
 
-/** Finds a definition by canonical, as Conformance does. */
+/** Finds a definition by canonical. Throws UnusableDefinition as Conformance does. */
 type Find<Found> = (canonical: string) => Promise<Found | undefined>
 
 export function tenantDefinitions({ packages, canonicals, resources }: TenantDefinitionsParts): ConformanceLookup {
   const reader = new DefinitionReader()
-  /** Returns the tenant's definition that takes precedence for the canonical. */
+  /** Returns the stored definition of the tenant for the canonical. Without a version, the one with the highest precedence. */
   const counting = async (tenant: string, type: DefinitionType, canonical: string): Promise<TenantDefinition | undefined> => {
     const { url, version } = splitCanonical(canonical)
     let best: TenantDefinition | undefined
@@ -51,7 +54,7 @@ export function tenantDefinitions({ packages, canonicals, resources }: TenantDef
         if (loaded !== undefined || (version !== undefined && (await find(url)) !== undefined)) return loaded
         const content = (await counting(tenant, type, canonical))?.content()
         if (!(content instanceof UnusableDefinition)) return content as Found | undefined
-        // An unusable profile reports its reason. The codes of an unusable ValueSet or CodeSystem are unknown.
+        // An unusable profile throws its reason. An unusable ValueSet or CodeSystem counts as missing: its codes are unknown.
         if (type === 'StructureDefinition') throw content
         return undefined
       }
@@ -67,7 +70,10 @@ export function tenantDefinitions({ packages, canonicals, resources }: TenantDef
 
 type Placed = Pick<TenantDefinition, 'version' | 'isRetired' | 'lastUpdated'>
 
-/** Orders definitions of one canonical by precedence, highest first. Of the same version the one written last takes precedence. */
+/**
+ * Compares definitions of one canonical URL: the one with precedence first. Retired ones are last, then the higher version is first, then
+ * the one written last.
+ */
 export const compareDefinitions = (a: Placed, b: Placed): number => comparePrecedence(a, b) || b.lastUpdated - a.lastUpdated
 
 /** Returns the warnings for a definition that is stored: why it takes no part in validation, or which of its parts do not. */

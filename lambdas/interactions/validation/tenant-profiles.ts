@@ -29,20 +29,24 @@ type Listed = { readonly state: string; readonly profiles: Promise<ProfilesByTyp
 
 const NONE: ProfilesByType = new Map()
 
-/**
- * Limits of a list: definitions, starting with the latest, and bytes of their bodies. Versions of a page, and maximum pages; superseded
- * versions count towards these. Definitions beyond a limit are left out.
- */
+/** Maximum definitions of a list, in the order of the scan. Further ones are left out. */
 const MOST = 500
+/** Maximum bytes of the bodies of these definitions. Further ones are left out. */
 const MOST_BYTES = 50_000_000
+/** Versions of one page of the scan. */
 const PAGE = 100
+/** Maximum pages of the scan. Definitions on further pages are left out. */
 const MOST_PAGES = 20
 
-/** Maximum bytes of cached summaries, and of cached lists. Bytes that each entry takes in addition to its canonicals. */
+/** Maximum bytes of the cached summaries, and of the cached lists. */
 const MOST_KEPT = 8_000_000
+/** Bytes that count for each cache entry and each canonical, in addition to its characters. */
 const LEAST = 200
 
-/** Returns a cached lookup. A list is created again on the first request after a possible change. Summaries are cached by version. */
+/**
+ * Returns a lookup that caches lists and summaries. It creates the list of a tenant again at the first request after its definitions or the
+ * packages changed.
+ */
 export function tenantProfiles({ packages, canonicals, resources, warn }: TenantProfilesParts): ProfilesOf {
   const lists = new LruCache<Listed>(MOST_KEPT)
   const told = new LruCache<Told>(MOST_KEPT)
@@ -59,7 +63,10 @@ export function tenantProfiles({ packages, canonicals, resources, warn }: Tenant
     return made
   }
 
-  /** Lists the profiles. The definition with precedence decides for each canonical. Canonicals that packages define are left out. */
+  /**
+   * Lists the profiles. If several definitions have the same canonical URL, the one with precedence decides. Leaves out retired ones and
+   * canonicals that packages define.
+   */
   const profilesNow = async (tenant: string): Promise<ProfilesByType> => {
     const counting = new Map<string, Told>()
     for await (const version of lastWritten(resources, tenant, warn)) {
@@ -131,7 +138,7 @@ function sizeOf(profiles: ProfilesByType): number {
   return size
 }
 
-/** Combines the profiles of both lookups. */
+/** Returns a lookup with the profiles of both lookups. */
 export const mergeProfiles =
   (some: ProfilesOf, others: ProfilesOf): ProfilesOf =>
   async (tenant) => {

@@ -1,5 +1,6 @@
 /**
- * Checks resources against profiles before they are stored, if the policy of the server says so. https://hl7.org/fhir/R4/validation.html
+ * Checks resources against their declared profiles before they are stored, according to the setting `validateProfiles`.
+ * https://hl7.org/fhir/R4/validation.html
  */
 import { FhirError, type Issue } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
@@ -10,8 +11,8 @@ import type { ProfileParts } from './profile-findings.ts'
 const NOTHING: readonly Issue[] = []
 
 /**
- * Returns the validator of writes. `off` skips profiles and calls `parts` only for definitions. `enforce` throws FhirError
- * 422 if there is an error.
+ * Returns the validator of writes. `off`: checks no profiles, and calls `parts` only for definitions. `warn`: returns errors as warnings.
+ * `enforce`: throws FhirError 422 if there is an error.
  */
 export function writeValidator(policy: Choices['validateProfiles'], parts: () => ProfileParts): Ports['profiled'] {
   const told = (resource: Resource): Awaitable<readonly Issue[]> =>

@@ -1,4 +1,7 @@
-/** Patches of callers that may change a resource but not see it. Such a patch may set values, but not depend on existing ones. */
+/**
+ * Patches by callers that may change a resource but not read it. Such a patch may set values. It must not depend on existing ones, because
+ * its result would disclose them.
+ */
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
 import { replaceReferences } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
@@ -28,13 +31,13 @@ export async function runBlindPatch<T>(
   }
 }
 
-/** Whether the result depends on an existing value, and not only on whether one exists. */
+/** Whether the result of the patch depends on existing values. A dependency on the mere existence of an element is allowed. */
 const looks = (patch: PatchDocument): boolean =>
   patch.kind === 'json' ? patch.operations.some(({ op }) => LOOKING.has(op)) : patch.operations.some(({ path }) => !PLAIN.test(path))
 
 const LOOKING: ReadonlySet<string> = new Set(['test', 'copy', 'move'])
 
-/** A FHIRPath of elements and indices, without functions or operators. */
+/** Matches a FHIRPath that consists of elements and indexes only, without functions or operators. */
 const PLAIN = /^\s*\w+(?:\.\w+|\[\d+\])*\s*$/
 
 /** Creates the mask. `secret`: an unguessable text, so that no fullUrl can equal a hidden reference. */

@@ -1,4 +1,4 @@
-/** Announces the canonical URLs of definitions before their commit, so that no lookup misses one. */
+/** Stores a note about each canonical URL before the definition is committed, so that no lookup misses a committed definition. */
 import { parseJsonBytes } from '../../fhir/json.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { type AnnouncedCanonical, type CanonicalNotes, isDefinitionType } from '../../ports/definitions/canonicals.ts'
@@ -13,11 +13,14 @@ export type AnnouncingParts = {
   readonly writer: ResourceWriter
   readonly resources: Pick<ResourceReader, 'current'>
   readonly notes: CanonicalNotes
-  /** Receives the error if an outdated note was not removed. Such a note only costs each lookup an additional read. */
+  /** Receives the error if an outdated note could not be removed. It costs each lookup of its URL one more read. */
   readonly report: (error: unknown) => void
 }
 
-/** Returns a writer that announces before each commit. Then it removes notes of superseded URLs that were not announced again. */
+/**
+ * Returns a writer that announces the canonical URLs before each commit. After the commit it removes the notes of URLs that the definitions
+ * no longer have, unless they were announced again meanwhile.
+ */
 export const announcingWriter = ({ writer, resources, notes, report }: AnnouncingParts): ResourceWriter => ({
   async commit(writes, guards) {
     const announced = await announcedCanonicalsOf(writes)
@@ -29,7 +32,7 @@ export const announcingWriter = ({ writer, resources, notes, report }: Announcin
   },
 })
 
-/** Returns the canonical URLs that the previous versions carry and the new ones do not. */
+/** Returns the canonical URLs of the current versions that the new versions do not have. */
 async function leftBy(
   writes: readonly Write[],
   announced: readonly AnnouncedCanonical[],

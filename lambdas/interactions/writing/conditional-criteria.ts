@@ -41,7 +41,10 @@ export function criteriaOf(request: Criteria['request'], type: string, pairs: Pa
   return { request, type, pairs: criteria, where }
 }
 
-/** Returns up to two matches of the index, since two are too many. `holder`: added if it matches, because the index may not have it yet. */
+/**
+ * Returns the matches, at most two from the index, because two are already an error. `holder`: resource that may match although the index
+ * does not have it yet; it is added if it matches.
+ */
 export async function matchesOf(
   { index, resources, expressions }: CriteriaPorts,
   criteria: Criteria,
@@ -73,7 +76,10 @@ async function holdsOn(
   return matchesPredicate(where, extract(head, resource, reading))
 }
 
-/** Returns the guard of a write without a match. It blocks other writes with the same criteria. */
+/**
+ * Returns the uniqueness guard of a write without a match. It blocks other writes with the same criteria. `taker`: resource of this write.
+ * `holder`: resource whose guard it replaces.
+ */
 export const uniquenessGuardOf = (
   { request: { tenant }, type, pairs }: Criteria,
   taker: ResourceKey,

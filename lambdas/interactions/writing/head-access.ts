@@ -1,4 +1,7 @@
-/** Access checks of a write: on the current version, before any error reveals something about it, and on the new version. */
+/**
+ * Access checks of a write. The check of the current version comes before any error that could disclose it. A second check is for the new
+ * version.
+ */
 import { type Judge, maySee, mayWrite } from '../../access/judge.ts'
 import { isWholeTenant } from '../../access/rules.ts'
 import type { Letter } from '../../access/scopes.ts'
@@ -35,7 +38,7 @@ export const authorizeHead = (request: FhirRequest, head: Head | undefined, port
 
 async function judgedHead(request: FhirRequest, head: Head, ports: JudgePorts): Promise<Head | undefined> {
   const judge = judgeOf(request, ports)
-  // The compartments of a damaged version are unknown.
+  // Judge a damaged version without compartments, because they are unknown.
   const judged = 'damage' in head ? { ...head, lastUpdated: 0, compartments: [], body: NO_BODY } : head
   if (await mayWrite(judge, LETTERS[request.interaction]!, judged)) return head
   // guard: patch-needs-read-access
@@ -45,7 +48,7 @@ async function judgedHead(request: FhirRequest, head: Head, ports: JudgePorts): 
 
 const NO_BODY = new Uint8Array()
 
-/** Throws FhirError 403 if the request may not create this version. */
+/** Throws FhirError 403 if the access does not allow the new version. */
 export const authorizeWrite = (request: FhirRequest, write: Write, ports: JudgePorts): Awaitable<void> =>
   isWriteUnrestricted(request) ? undefined : judgedWrite(request, write, ports)
 
@@ -64,7 +67,10 @@ export const isVisibleTo = (request: FhirRequest, version: ResourceVersion, port
 const isJudgedShown = async (judge: Judge, version: ResourceVersion): Promise<boolean> =>
   (await maySee(judge, 'r', version)) || maySee(judge, 's', version)
 
-/** Returns the response, without resource and warnings if the request may not read it. For a resource that the client did not send. */
+/**
+ * Returns the response, without resource and warnings if the request may not read the version. Use it for resources that the client did not
+ * send.
+ */
 export const redactResponse = (
   request: FhirRequest,
   version: Omit<ResourceVersion, 'versionId'>,

@@ -16,17 +16,21 @@ import { authorizeWrite, type Head, type JudgePorts, redactResponse } from './he
 import { andThen, type PreparedWrite, type ResponseWithoutWrite, type WriteTarget } from './write-loop.ts'
 import { definitionWarningsOf, longStringWarningsOf, SUBSCRIPTION_WARNING, toStoredResource } from './write-warnings.ts'
 
+/** Maximum bytes of a stored resource. Larger ones are answered 413. */
 const LARGEST_BODY = 20_000_000
 
-/** Returns the next lastUpdated. It rises strictly, even if another machine's clock is ahead. Ignores the stamp of a damaged version. */
+/**
+ * Returns the lastUpdated of the next version: later than that of the current one, even if that was set by a clock that is ahead. Ignores
+ * the lastUpdated of a damaged version.
+ */
 const stampAfter = (clock: Clock, head: Head | undefined): number =>
   head === undefined || 'damage' in head ? clock.now() : Math.max(clock.now(), head.lastUpdated + 1)
 
 export type NextVersionPorts = Pick<Ports, 'clock' | 'profiled'> & JudgePorts
 
 /**
- * Prepares the resource as the version after `head`. Throws FhirError 403 if the request may not create this version. Throws FhirError
- * 422 for an unusable search parameter, or for a resource that violates enforced profiles.
+ * Prepares the resource as the version after `head`. Throws FhirError 403 if the access does not allow this version, and 413 if it is too
+ * large. Throws FhirError 422 for an unusable SearchParameter, or if it violates enforced profiles.
  */
 export function prepareVersion(
   ports: NextVersionPorts,
@@ -55,7 +59,7 @@ export function prepareVersion(
   return checkDefinition(resource, request.tenant, ports.expressions, request.reading.custom).then(profiled)
 }
 
-/** Redacts the response to a patch, because its client has not sent the resource. */
+/** Redacts the response to a patch, because its client has not sent the resource. Returns other responses unchanged. */
 const toPatcher = (
   request: FhirRequest,
   version: Omit<ResourceVersion, 'versionId'>,
@@ -111,7 +115,10 @@ export function prepareDeletion(clock: Clock, key: ResourceKey, head: Head, base
   return { kind: 'change', write, guards: [], response }
 }
 
-/** Returns the warnings about the resource. The client must know of strings that searches cannot find. Specification 4.2, 7 */
+/**
+ * Returns the warnings about the resource. They must be shown if it has strings that are too long for searches to find. Specification 4.2,
+ * 7
+ */
 function warningsOf(
   resource: Resource,
   body: Uint8Array,
@@ -133,7 +140,7 @@ export const unchangedResponse = (request: FhirRequest, version: ResourceVersion
   about: ownersOf(version, request.reading),
 })
 
-/** Returns the response of an update or patch that changes nothing. */
+/** Returns the response of an update or patch that changes nothing and adds no version. */
 export const noOpWrite = (request: FhirRequest, head: ResourceVersion, ports: JudgePorts): Awaitable<ResponseWithoutWrite> =>
   andThen(toPatcher(request, head, unchangedResponse(request, head), ports), (response) => ({ kind: 'answer', response, key: head }))
 

@@ -17,7 +17,7 @@ export function readPatch(document: unknown): PatchDocument {
   throw fhirError(400, 'structure', 'A patch is a JSON Patch (an array of operations) or a FHIRPath Patch (a Parameters resource)')
 }
 
-/** Returns the function that applies the patch. It modifies the resource that it receives. */
+/** Returns the function that applies the patch. It may modify its argument; use its result. */
 export async function patchFunctionOf(patch: PatchDocument): Promise<(resource: Resource, work: WorkBudget) => unknown> {
   if (patch.kind === 'fhirpath') return compileFhirPathPatch(patch.operations)
   return (resource, work) => applyJsonPatch(resource, patch.operations, work)

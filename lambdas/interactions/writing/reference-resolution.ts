@@ -1,4 +1,7 @@
-/** Replaces conditional references, and references by fullUrl, before a resource is stored. https://hl7.org/fhir/R4/http.html#trules */
+/**
+ * Replaces conditional references and references by fullUrl with `Type/id`, before a resource is stored.
+ * https://hl7.org/fhir/R4/http.html#trules
+ */
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
 import { conditionalReferencesOf, referenceLocationOf, replaceReferences } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
@@ -11,18 +14,18 @@ import { limitConcurrency } from '../time-slices.ts'
 import { type CriteriaPorts, criteriaOf, matchesOf } from './conditional-criteria.ts'
 
 /**
- * Returns the resource with its references resolved. `meaningOf`: returns the target of a reference that is not a search, as `Type/id`.
- * Throws FhirError with the element: 412 if a search has no match or several, 400 for an invalid search, 413 for too many searches.
- * Throws the fault `index-ahead` if the store lacks the match.
+ * Returns the resource with its references resolved. `meaningOf`: returns the target of a reference by fullUrl. Throws FhirError that names
+ * the element: 412 if a search has no match or several, 400 for an invalid search, 413 for too many searches. Throws the fault
+ * `index-ahead` if the store lacks the match.
  */
 export type ReferenceResolver = (resource: Resource, meaningOf?: ReferenceTargetOf) => Awaitable<Resource>
 
 export type ReferenceTargetOf = (reference: string) => string | undefined
 
-/** Maximum different conditional references of one request. More are answered 413. */
+/** Maximum different conditional references in one attempt of a request. If there are more, it is answered 413. */
 const MOST_SEARCHES = 10_000
 
-/** Creates the resolver for the resources of one request. It runs each different search once. */
+/** Creates the resolver for the resources of one attempt. It runs each different search once. */
 export function referenceResolver(ports: CriteriaPorts, request: Pick<FhirRequest, 'tenant' | 'access' | 'reading'>): ReferenceResolver {
   const found = new Map<string, Promise<string>>()
   const takeTurn = limitConcurrency()

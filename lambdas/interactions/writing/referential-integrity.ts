@@ -1,4 +1,7 @@
-/** Rejects writes that leave a reference without its resource. A setting enables it, because FHIR allows such references. */
+/**
+ * Rejects a write that would leave a reference to a missing resource. The setting `referentialIntegrity` enables it, because FHIR allows
+ * such references.
+ */
 import { parseJsonBytes } from '../../fhir/json.ts'
 import { FhirError, type Issue } from '../../fhir/outcome.ts'
 import { localReferencesOf } from '../../fhir/references.ts'
@@ -17,11 +20,14 @@ import type { CallerAccess, VisibleStoreOf } from '../visible-store.ts'
 export type IntegrityPorts = {
   readonly writer: RequestWriter
   readonly resources: VisibleStoreOf
-  /** Index with documents that were extracted with `allReferences`. */
+  /** Index whose documents contain all references of a resource (`allReferences` of the search context). */
   readonly index: Pick<Searches, 'find'>
 }
 
-/** FhirError 422 or 409 for a broken reference. `write`: index of the rejected write in the commit. */
+/**
+ * FhirError 422 for a write with a broken reference, or 409 for a deletion that would break one. `write`: index of that write in the
+ * commit.
+ */
 export class BrokenReference extends FhirError {
   readonly write: number
 
@@ -31,7 +37,10 @@ export class BrokenReference extends FhirError {
   }
 }
 
-/** Returns a writer that runs commits one at a time, since each check needs the previous result. A BrokenReference prevents a commit. */
+/**
+ * Returns a writer that checks and runs commits one at a time, so that no write falls between a check and its commit. Throws
+ * BrokenReference instead of committing.
+ */
 export function integrityWriter({ writer, ...ports }: IntegrityPorts): RequestWriter {
   let last: Promise<unknown> = Promise.resolve()
   return {
@@ -82,7 +91,7 @@ const BROKEN = { severity: 'error', code: 'business-rule' } as const
 const isTold = async (resources: VisibleStoreOf, write: Write, by: CallerAccess): Promise<boolean> =>
   write.expected === 0 || (await resources(by, 'r').current([write]))[0] !== undefined
 
-/** Throws BrokenReference 409 if another resource refers to a deleted one. The error names that resource only if the caller may see it. */
+/** Throws BrokenReference 409 if another resource refers to a deleted one. Names that resource only if the caller may find it. */
 async function checkDeletions({ index }: CheckPorts, writes: readonly Write[], by: CallerAccess): Promise<void> {
   const written = new Set(writes.map(nameOf))
   for (const [i, write] of writes.entries()) {

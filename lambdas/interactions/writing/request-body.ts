@@ -1,9 +1,8 @@
-/** Resource in the body of a request. */
 import { fhirError } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { FhirRequest } from '../interaction.ts'
 
-/** Returns the resource. Throws FhirError 400 if there is none, or if its type differs from the type in the URL. */
+/** Returns the resource in the body of the request. Throws FhirError 400 if there is none, or if its type differs from that in the URL. */
 export function bodyOf({ resource, type }: Pick<FhirRequest, 'resource' | 'type'>): Resource {
   if (resource === undefined) throw fhirError(400, 'required', 'The request needs a resource as its body')
   if (type !== undefined && resource.resourceType !== type)

@@ -1,11 +1,14 @@
-/** Current versions that a transaction follows. Their bodies may be far larger than its Bundle: only those that changes need are held. */
+/**
+ * Reads the current versions that a transaction changes. Their bodies may be far larger than the Bundle. So only bodies that the changes
+ * need stay in memory.
+ */
 import { fhirError } from '../../fhir/outcome.ts'
 import type { ResourceKey } from '../../ports/store/resource-store.ts'
 import type { FhirRequest, Ports } from '../interaction.ts'
 import { readInParts } from '../searching/bounded-reads.ts'
 import { type Head, isWriteUnrestricted } from './head-access.ts'
 
-/** Maximum bytes of all held bodies. More are answered 403. */
+/** Maximum bytes of the bodies in memory. If they have more, the transaction is answered 403. */
 const MOST_HELD = 50_000_000
 
 const NO_BODY = new Uint8Array()
@@ -13,7 +16,10 @@ const NO_BODY = new Uint8Array()
 /** Target of a write. `request`: request of its entry. */
 type Written = { readonly key: ResourceKey; readonly request: FhirRequest }
 
-/** Returns the current versions in the order of the targets. Throws FhirError 403 if the changes depend on more than 50 MB of them. */
+/**
+ * Returns the current versions in the order of the targets, without the bodies that the changes do not need. Throws FhirError 403 if the
+ * others have more than 50 MB.
+ */
 export async function readTransactionHeads(
   { heads, choices }: Pick<Ports, 'heads' | 'choices'>,
   targets: readonly Written[],

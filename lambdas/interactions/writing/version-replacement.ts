@@ -26,13 +26,16 @@ export function prepareReplacement(
   )
 }
 
-/** Whether both have the same content, apart from the id and the meta elements that the server sets. */
+/** Whether the resource has the content of the current version, apart from the id and the meta elements that the server sets. */
 function isSameAs({ lastUpdated, versionId, id, body }: ResourceVersion, resource: Resource): boolean {
   const current = parseJsonBytes(body) as Resource
   return isSame(stampResource(current, id, versionId, lastUpdated), stampResource(resource, id, versionId, lastUpdated))
 }
 
-/** Compares JSON values. Members have no order. 1.10 and 1.1 are different decimals. https://hl7.org/fhir/R4/datatypes.html#decimal */
+/**
+ * Whether two JSON values are equal. The order of members does not matter. 1.10 and 1.1 are different decimals.
+ * https://hl7.org/fhir/R4/datatypes.html#decimal
+ */
 function isSame(a: unknown, b: unknown): boolean {
   if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, i) => isSame(item, b[i]))
   if (!isElement(a) || !isElement(b)) return a === b

@@ -12,7 +12,7 @@ import { type ReferenceResolver, referenceResolver } from './reference-resolutio
 
 export type WritePorts = Pick<Ports, 'resources' | 'heads' | 'writer' | 'latest' | 'clock' | 'expressions' | 'profiled' | 'choices'>
 
-/** Ports of one attempt. */
+/** Ports of one attempt of a write. `index`: index for its conditional searches. */
 export type AttemptPorts = Omit<WritePorts, 'latest'> & { readonly index: Searches }
 
 export const attemptPortsOf = ({ latest, ...ports }: WritePorts): AttemptPorts => ({ ...ports, index: latest() })
@@ -20,13 +20,13 @@ export const attemptPortsOf = ({ latest, ...ports }: WritePorts): AttemptPorts =
 /** Response if there is nothing to write. `key`: resource that the response is about. */
 export type ResponseWithoutWrite = { readonly kind: 'answer'; readonly response: FhirResponse; readonly key?: ResourceKey }
 
-/** Resource that a write changes. */
+/** Resource that a write creates or changes. */
 export type WriteTarget = {
   readonly kind: 'target'
   readonly key: ResourceKey
   /** Version that matched the criteria. If it has been superseded, the write searches again. */
   readonly matched?: number
-  /** Guard if nothing matched the criteria. It blocks concurrent writes with the same criteria. */
+  /** Uniqueness guard, if nothing matched the criteria. It blocks concurrent writes with the same criteria. */
   readonly guard?: UniquenessGuard
 }
 
@@ -46,7 +46,9 @@ export type ChangePorts = AttemptPorts & { readonly resolve: ReferenceResolver }
 
 /** The two steps of a writing interaction. A transaction runs both for all its entries before its single commit. */
 export type WriteInteraction = {
-  /** Finds the resource to change. `holder`: resource that holds the guard of these criteria, if it blocked the previous attempt. */
+  /**
+   * Finds the resource to change. `holder`: resource whose uniqueness guard blocked the previous attempt; the index may not have it yet.
+   */
   readonly locate: (ports: AttemptPorts, request: FhirRequest, holder?: ResourceKey) => Awaitable<WriteTarget | ResponseWithoutWrite>
   readonly change: (
     ports: ChangePorts,
@@ -80,7 +82,10 @@ export const writeLoop =
     throw tooManyConflicts()
   }
 
-/** Whether the matched version has been superseded. Throws the fault `index-ahead` if the store never had the matched version. */
+/**
+ * Whether the matched version has been superseded. Throws the fault `index-ahead` if the store does not have the matched version, because
+ * the index is then ahead of the store.
+ */
 export function isMatchSuperseded({ matched }: Pick<WriteTarget, 'matched'>, head: Head | undefined): boolean {
   if (matched === undefined) return false
   if (matched > (head?.versionId ?? 0)) throw new MachineFault('index-ahead', 'criteria match a version that the store does not have')

@@ -15,7 +15,7 @@ export const longStringWarningsOf = (resource: Resource, reading: SearchContext)
     text: `The string is longer than ${MAX_SEARCHABLE_CHARACTERS} characters: it is stored, but search does not find it`,
   }))
 
-/** Returns warnings about parts of a SearchParameter that have no effect. */
+/** Returns warnings about parts of an active SearchParameter that have no effect on searches. */
 export function definitionWarningsOf(resource: Resource): readonly Issue[] {
   if (resource.resourceType !== 'SearchParameter' || resource.status !== 'active') return []
   return [...redefinitionWarnings(resource), ...findEmptyOperands(resource).map(emptyWarning)]
@@ -34,8 +34,8 @@ function redefinitionWarnings(resource: Resource): readonly Issue[] {
 }
 
 /**
- * Returns the resource to store. An active Subscription becomes a requested one, because this server sends no notifications.
- * https://hl7.org/fhir/R4/subscription.html
+ * Returns the resource in the form in which it is stored. The status of an active Subscription becomes `requested`, because this server
+ * sends no notifications. https://hl7.org/fhir/R4/subscription.html
  */
 export const toStoredResource = (resource: Resource): Resource =>
   resource.resourceType === 'Subscription' && resource.status === 'active' ? { ...resource, status: 'requested' } : resource
