@@ -1,17 +1,17 @@
-/** Splits the names of an audit record over as many records as needed. */
+/** Splits the names of an audit record over several records if they do not fit into one. */
 import { type AuditRecord, MAX_AUDIT_NAMES_BYTES } from '../ports/security/audit-log.ts'
 
 const FIELDS = ['parameters', 'queries', 'keys', 'reads', 'patients'] as const
 type Field = (typeof FIELDS)[number]
 
-/** Names by field. Each is text of one byte per character, without quotes. */
+/** Names by field. Callers pass only names with one byte of JSON per character and without quotes, so that a length is a size in bytes. */
 export type AuditNames = Readonly<Record<Field, readonly string[]>>
 export type AuditRecords = readonly [AuditRecord, ...(readonly AuditRecord[])]
 
-/** Bytes of JSON around a name: quotes and a comma. */
+/** Bytes of JSON that each name needs besides itself: two quotes and a comma. */
 const BESIDE = 3
 
-/** Returns one record with all names or, if they do not fit, several numbered records. */
+/** Returns one record with all names. If they exceed MAX_AUDIT_NAMES_BYTES, returns several records with part numbers. */
 export function splitAuditRecord(record: AuditRecord, names: AuditNames): AuditRecords {
   const parts: (readonly [Field, string])[][] = [[]]
   let size = 0

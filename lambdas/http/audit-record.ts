@@ -1,4 +1,4 @@
-/** Audit records of a request. No name is left out: names that do not fit into one record go into further ones. */
+/** Creates the audit records of a request. They hold every name: names that do not fit into one record go into further ones. */
 import { isId } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
 import type { AuditRecord } from '../ports/security/audit-log.ts'
@@ -33,7 +33,10 @@ export function auditRecordsOf(exchange: Exchange, { at, ...ended }: RequestResu
   return splitAuditRecord(record, { ...namesOf(exchange, recorder), keys: keys ?? [] })
 }
 
-/** Returns no parameters for the authorization server: they hold secrets. Patients are then those that the endpoint noted. */
+/**
+ * Returns the names in the request. For the authorization server it returns no parameters, because they hold secrets, and only the patients
+ * that the endpoint noted.
+ */
 function namesOf(exchange: Exchange, recorder: QueryRecorder): QueryNames {
   if (isAuthPath(exchange.http.path)) return { parameters: [], queries: [], reads: [], patients: exchange.noted.patients ?? [] }
   const names = recorder(exchange)
@@ -43,7 +46,10 @@ function namesOf(exchange: Exchange, recorder: QueryRecorder): QueryNames {
 
 const isPatient = (name: string): boolean => name.startsWith('Patient/') && isId(name.slice('Patient/'.length))
 
-/** Recorder of requests without criteria. Read, history and export accept no parameters except NON_CRITERIA_PARAMETERS. */
+/**
+ * Recorder for functions without search criteria. Read, history and export accept only NON_CRITERIA_PARAMETERS, so other names are recorded
+ * as UNKNOWN_NAME.
+ */
 const namesInUrl: QueryRecorder = ({ fhir }) => ({
   parameters: [...new Set(fhir.parameters.map(([name]) => (NON_CRITERIA_PARAMETERS.has(name) ? name : UNKNOWN_NAME)))],
   ...{ queries: [], reads: [] },
@@ -54,13 +60,13 @@ export const NON_CRITERIA_PARAMETERS: ReadonlySet<string> = new Set(
   '_format _pretty _summary _elements _count _cursor _since _at _type _typeFilter _until _outputFormat mode profile'.split(' '),
 )
 
-/** Placeholder for a parameter name that the server does not know. Such a name may contain anything. */
+/** Recorded in place of a parameter name that the server does not know, because such a name may contain anything. */
 export const UNKNOWN_NAME = '?'
 
 export const urlPatientsOf = ({ compartment = '', type, id }: Exchange['fhir']): readonly string[] =>
   type === 'Patient' && id !== undefined ? [`Patient/${id}`] : [compartment]
 
-/** Returns no identity in open mode, and for requests without a token. */
+/** Returns the identity of the caller from its token. Returns none in open mode and for requests without a token. */
 function whoAsks({ token, http }: Exchange): Pick<AuditRecord, 'client' | 'user' | 'subject' | 'scopes' | 'patient'> {
   if (token === undefined || (token.issuer === '' && http.arn === undefined)) return {}
   const { client, subject, scopes, user, patient } = token
@@ -73,21 +79,28 @@ function whoAsks({ token, http }: Exchange): Pick<AuditRecord, 'client' | 'user'
   }
 }
 
-/** Returns the address for the authorization server only: a client that guesses passwords or secrets has no other identity yet. */
+/**
+ * Returns the client address of a request to the authorization server: a client that guesses passwords has no other identity yet. Returns
+ * none for other requests.
+ */
 const fromWhere = ({ http: { path, address } }: Exchange): Pick<AuditRecord, 'address'> =>
   isAuthPath(path) && address !== undefined ? { address: cut(address, LONGEST_NAME) } : {}
 
-/** Maximum bytes of JSON; longer values are cut. Values from another issuer may be as long as its token. */
+/** Maximum bytes of JSON of a name. A longer one is cut, because the token of another issuer may have names of any length. */
 const LONGEST_NAME = 500
+/** Maximum bytes of JSON of all scopes together. A longer text is cut. */
 const LONGEST_SCOPES = 4_000
 
-/** Returns text within the limit as it is. Longer text is cut, and each of its characters is one byte of JSON. */
+/**
+ * Returns the text unchanged if its JSON is within the limit. Otherwise cuts it, and replaces characters that need more than one byte of
+ * JSON by `_`.
+ */
 function cut(text: string, longest: number): string {
   if (Buffer.byteLength(JSON.stringify(text)) <= longest) return text
   return `${text.slice(0, longest - 5).replace(/[^ !#-[\]-~]/g, '_')}...`
 }
 
-/** Returns only valid types and ids, because a URL may contain anything. */
+/** Returns the type and key that the record names. Leaves out invalid types and ids, because a URL may contain anything. */
 function keysOf({ interaction, fhir: { type, id }, written }: Exchange): Pick<AuditRecord, 'type' | 'key' | 'keys' | 'written'> {
   if (interaction === 'bundle') return writtenBy(written)
   const only = written.length === 1 ? written[0] : undefined

@@ -6,7 +6,7 @@ import type { FhirResponse } from '../interactions/interaction.ts'
 import type { Exchange } from './exchange.ts'
 import { mediaTypeOf } from './media-types.ts'
 
-/** Maximum fields of a form, more than any valid request has. Larger forms are answered `invalid_request`. */
+/** Maximum fields of a form, more than any valid request has. A form with more is answered with the error `invalid_request`. */
 const MOST_FIELDS = 200
 
 export const authRequestOf = (exchange: Exchange): AuthRequest => ({
@@ -22,7 +22,7 @@ export const authRequestOf = (exchange: Exchange): AuthRequest => ({
   },
 })
 
-/** Returns no fields if the body is not a form. Throws OAuthError if the form has too many fields. */
+/** Returns the fields of the form, or none if the body is not a form. Throws OAuthError if the form has too many fields. */
 function formOf({ http: { headers, body } }: Exchange): AuthRequest['form'] {
   if (mediaTypeOf(headers['content-type'] ?? '').type !== 'application/x-www-form-urlencoded') return []
   const text = new TextDecoder().decode(body)
@@ -36,7 +36,7 @@ export const toFhirResponse = ({ status, headers, body }: AuthResponse): FhirRes
   ...(body === undefined ? {} : { body: new TextEncoder().encode(body) }),
 })
 
-/** Converts an error from before the endpoint ran to an OAuth error, the error format of the endpoints. */
+/** Converts a FhirError that a step threw before the endpoint ran to an OAuth error, which clients of the endpoints expect. */
 export function oauthErrorOf({ status, headers, message }: FhirError): OAuthError {
   const code: OAuthErrorCode = CODES[status] ?? (status < 500 ? 'invalid_request' : 'server_error')
   return new OAuthError(code, message, status, headers)

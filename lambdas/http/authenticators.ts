@@ -7,7 +7,10 @@ import { parseParameterPairs } from '../search/query/parameter-pairs.ts'
 import type { HttpRequest } from './exchange.ts'
 import type { Authenticator } from './steps/authenticate.ts'
 
-/** Accepts every request without credentials. Safe only if no other machine can reach the server. */
+/**
+ * Identifies every request as the client `open`, regardless of credentials. Throws FhirError if X-Tenant-Id names another tenant than the
+ * default. Safe only if no other machine can reach the server.
+ */
 export const openAuthenticator: Authenticator = ({ headers }) => inOnlyTenant(OPEN, headers)
 
 const OPEN = implicitToken('open')
@@ -23,10 +26,16 @@ export const gatewayAuthenticator: Authenticator = ({ arn, headers }) => {
   return inOnlyTenant(implicitToken(arn), headers)
 }
 
-/** Verifies a token. `authorization`: value of that header. `tenant`: value of X-Tenant-Id, if sent. */
+/**
+ * Verifies an access token. `authorization`: value of the header Authorization. `tenant`: value of X-Tenant-Id; undefined if it was not
+ * sent.
+ */
 export type VerifyToken = (authorization: string, tenant: string | undefined) => Promise<VerifiedToken>
 
-/** Rejects tokens in the URL, because logs and browser histories would store them. https://www.rfc-editor.org/rfc/rfc6750#section-2 */
+/**
+ * Verifies the token in the header Authorization. Rejects a token in the URL, because logs and browser histories would store it.
+ * https://www.rfc-editor.org/rfc/rfc6750#section-2
+ */
 export const tokenAuthenticator =
   (verify: VerifyToken): Authenticator =>
   ({ query, headers: { authorization, 'x-tenant-id': tenant } }) => {

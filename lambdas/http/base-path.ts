@@ -1,4 +1,4 @@
-/** Paths relative to the base of the server. */
+/** Converts the path of a URL to a path below the base of the server. */
 
 /**
  * Returns the path below the base, beginning with a slash, or undefined if it is outside.

@@ -9,7 +9,7 @@ import { type FhirError, fhirError } from '../fhir/outcome.ts'
 import type { HttpResponse } from './exchange.ts'
 import { lengthOf } from './response-memory.ts'
 
-/** Returns the error to send to the client, or undefined if the client is gone. */
+/** Returns the error to send for a connection error of node:http, or undefined if the client has disconnected. */
 export function connectionErrorOf({ code = '' }: NodeJS.ErrnoException): FhirError | undefined {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return fhirError(408, 'timeout', 'The request did not come in time')
   if (code === 'HPE_HEADER_OVERFLOW') return fhirError(431, 'too-long', 'The URL and the headers are too long')
@@ -18,7 +18,9 @@ export function connectionErrorOf({ code = '' }: NodeJS.ErrnoException): FhirErr
   return code.startsWith('HPE_') ? fhirError(400, 'structure', 'This is not HTTP/1.1') : undefined
 }
 
-/** Sends the response after those to earlier requests of the connection, then closes the connection. */
+/**
+ * Sends the response after those to earlier requests on the connection, then closes it. `latest`: response to the latest earlier request.
+ */
 export async function answerConnection(socket: Duplex, latest: ServerResponse | undefined, response: HttpResponse): Promise<void> {
   if (latest !== undefined && !latest.writableFinished && !latest.destroyed) await once(latest, 'close')
   if (!socket.writable) return void socket.destroy()

@@ -1,17 +1,20 @@
-/** Byte ranges of a file, and validators that a client sends. https://www.rfc-editor.org/rfc/rfc9110#section-13, #section-14 */
+/**
+ * Parses byte ranges of a file, and compares the validators that a client sends. https://www.rfc-editor.org/rfc/rfc9110#section-13,
+ * #section-14
+ */
 
-/** Validators of a file. `etags`: strong, with quotes. `lastModified`: an HTTP date. */
+/** Validators of a file. `etags`: strong ETags with quotes, of all its encodings. `lastModified`: HTTP date. */
 export type Validators = { readonly etags: readonly string[]; readonly lastModified: string }
 
 /** Offset of the first byte, and offset after the last. `beyond`: the range lies outside the file. undefined: the file is sent whole. */
 export type ByteRange = readonly [from: number, to: number] | 'beyond' | undefined
 
-/** Maximum characters of the header. A longer header is answered 416. */
+/** Maximum characters of the header Range. A longer one is answered 416. */
 const LONGEST = 100
 
 /**
- * Returns the range of the header, or `beyond` if it lies outside the file. Returns undefined for several ranges and for other text, so
- * that the whole file is sent.
+ * Returns the range in the header Range, or `beyond` if it lies outside the file or the header is too long. Returns undefined for several
+ * ranges and other text, so that the whole file is sent.
  */
 export function parseByteRange(range: string | undefined, size: number): ByteRange {
   if (range !== undefined && (range.length > LONGEST || /\d{16}/.test(range))) return 'beyond'
@@ -24,11 +27,11 @@ export function parseByteRange(range: string | undefined, size: number): ByteRan
 
 const suffix = (length: number, size: number): ByteRange => (length === 0 || size === 0 ? 'beyond' : [Math.max(0, size - length), size])
 
-/** Whether a range may be sent: If-Range is absent or names this same file. A date must be identical. */
+/** Whether a range may be sent: If-Range is absent, or names an ETag or exactly the date of this file. */
 export const matchesIfRange = (ifRange: string | undefined, { etags, lastModified }: Validators): boolean =>
   ifRange === undefined || etags.includes(ifRange.trim()) || ifRange.trim() === lastModified
 
-/** Whether the client already has this file. If-None-Match takes precedence over If-Modified-Since. */
+/** Whether the client already has this file, by If-None-Match or, in its absence, by If-Modified-Since. */
 export function isNotModified(headers: Readonly<Record<string, string>>, { etags, lastModified }: Validators): boolean {
   const { 'if-none-match': noneMatch, 'if-modified-since': since } = headers
   if (noneMatch !== undefined)

@@ -1,5 +1,5 @@
 /**
- * Rejects requests that a proxy forwards to a server in open mode, because a proxy may rewrite Host.
+ * Rejects requests that a proxy forwards to a server in open mode: a proxy may replace Host, so that the check of Host proves nothing.
  * Separate from steps/check-host.ts, because AWS has no open mode.
  */
 import { fhirError } from '../fhir/outcome.ts'

@@ -1,9 +1,9 @@
 /**
  * Limits the number of connections and the memory of incomplete request heads. A head is the URL with the headers.
- * Above the maximum of connections, the longest idle one is closed for the new one.
+ * Above the maximum of connections, a new one replaces the longest idle one, or is closed if none is idle.
  * Above the maximum of bytes, the longest heads are rejected.
- * Requests of one connection run one after the other.
- * A client that does not wait for its responses thus gets no larger share of the server.
+ * Requests of one connection run one after the other. So a client that sends requests without awaiting responses gets no larger share of
+ * the server.
  */
 import type { IncomingMessage } from 'node:http'
 import { yieldNow } from '../interactions/time-slices.ts'
@@ -13,17 +13,20 @@ type Socket = IncomingMessage['socket']
 /** `most`: maximum connections. `heads`: maximum bytes of incomplete heads. `tick`: milliseconds between two checks of the heads. */
 export type ConnectionLimits = { readonly most: number; readonly heads: number; readonly tick: number }
 
-/** `latest`: newest request, until it is answered. `waiting`: requests queued behind others. `from`: bytes that finished requests took. */
+/**
+ * `latest`: settles when the newest request is answered; undefined if none is running. `waiting`: requests queued behind others. `from`:
+ * bytes read up to the end of the latest finished request.
+ */
 type Connection = { latest: Promise<void> | undefined; waiting: number; from: number }
 
 export class Connections {
   readonly #limits: ConnectionLimits
   readonly #giveUp: (socket: Socket) => void
-  /** Open connections. The most recently used one is last. */
+  /** Open connections, with the connection that finished a request last at the end. */
   readonly #open = new Map<Socket, Connection>()
   #timer: NodeJS.Timeout | undefined
 
-  /** `giveUp`: rejects a connection when its incomplete head takes too much memory. */
+  /** `giveUp`: called to reject a connection with a long incomplete head, if all heads together exceed the limit. */
   constructor(limits: ConnectionLimits, giveUp: (socket: Socket) => void) {
     this.#limits = limits
     this.#giveUp = giveUp
@@ -53,7 +56,7 @@ export class Connections {
     socket.pause()
     connection.waiting++
     await before
-    // Yield even for short requests. A client that sends 20,000 at once gets no more of the thread than others.
+    // Yield before each request, even a short one. Otherwise a client that sends 20,000 at once would occupy the thread.
     await yieldNow()
     if (--connection.waiting === 0) socket.resume()
     if (!socket.destroyed) await work()

@@ -1,4 +1,4 @@
-/** Runs the entries of a Bundle. Each entry passes the steps that its interaction has for entries. */
+/** Runs the entries of a Bundle through the steps that order.ts marks for entries, and their interactions. */
 import type { InteractionCode, PipelineCode } from '../catalogue/catalogue.ts'
 import { parseJsonBytes } from '../fhir/json.ts'
 import { fhirError } from '../fhir/outcome.ts'
@@ -33,7 +33,7 @@ export function entryRunner(
       entryPipeline(code, steps, (request) => Promise.resolve(request)),
     )
   }
-  // A fault in one entry must not fail the others, because some of them are already done.
+  // Convert a fault in one entry to a FhirError. It must not fail other entries of a batch, which may be done already.
   const through = async <T>(
     chains: ReadonlyMap<PipelineCode, (exchange: Exchange) => Promise<T>>,
     entry: EntryRequest,
@@ -71,7 +71,9 @@ function exchangeOfEntry(entry: EntryRequest, outer: FhirRequest): { readonly in
   return { interaction, exchange: { ...exchange, caller: callerIn(outer) } }
 }
 
-/** Returns the caller of the Bundle, for which each entry runs. A field of Caller that is missing here does not compile. */
+/**
+ * Returns the caller of the Bundle, who is also the caller of each entry. If a field of Caller is missing here, the code does not compile.
+ */
 const callerIn = ({
   tenant,
   client,
@@ -87,8 +89,8 @@ const callerIn = ({
 })
 
 /**
- * Returns the patch of an entry. In a Bundle, a JSON Patch is a Binary and a FHIRPath Patch is Parameters.
- * https://hl7.org/fhir/R4/http.html#jsonpatch-transaction
+ * Returns the patch document of an entry. In a Bundle a JSON Patch is the content of a Binary, and a FHIRPath Patch is a Parameters
+ * resource. https://hl7.org/fhir/R4/http.html#jsonpatch-transaction
  */
 function patchOf(resource: { readonly resourceType: string; readonly data?: unknown }): unknown {
   if (resource.resourceType !== 'Binary') return resource

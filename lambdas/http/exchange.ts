@@ -1,4 +1,4 @@
-/** State of one request in the pipeline. Steps replace `fhir`, `caller`, `pretty` and `part` as they learn more. */
+/** State of one request in the pipeline. Steps replace the fields that are not readonly as they process the request. */
 import type { MiddlewareObj } from '@middy/core'
 import type { VerifiedToken } from '../access/verification/verified-token.ts'
 import type { AuditFacts } from '../auth/endpoint.ts'
@@ -16,7 +16,7 @@ import type { ResponsePart } from '../search/query/response-part.ts'
 import type { SearchContextOf } from '../search/search-context.ts'
 
 export type HttpRequest = {
-  /** HTTP method. HEAD arrives as GET, and the server omits the body. */
+  /** HTTP method. HEAD is passed as GET with `isHead`, and the server sends no body. */
   readonly method: string
   readonly isHead?: boolean
   /** Path below the base, beginning with a slash, percent-encoded. */
@@ -36,16 +36,16 @@ export type HttpRequest = {
   readonly arn?: string
   /** IP address of the client, if known. */
   readonly address?: string
-  /** Error that answers the request without processing it. The request is still recorded. */
+  /** Error to answer with instead of processing the request. The request is still recorded in the audit log. */
   readonly refused?: Error
 }
 
-/** `body`: in pieces, possibly many. They are never joined in a process where other requests wait for the thread. */
+/** Response. `body`: pieces, possibly many. They are not joined, because that would block the thread for other requests. */
 export type HttpResponse = {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body?: readonly Uint8Array[]
-  /** Sent instead of a body. */
+  /** Stream to send instead of a body. */
   readonly stream?: ByteStream
 }
 
@@ -70,19 +70,19 @@ export type Exchange = {
   readonly requestId: string
   readonly site: Site
   fhir: RequestContent
-  /** Undefined until a step has identified the caller. No interaction can run before. */
+  /** Undefined until a step identifies the caller. Then no interaction can run. */
   caller: Caller | undefined
-  /** Token that identified the caller. Also undefined if the interaction requires none and the client sent none. */
+  /** Token that identified the caller. Undefined before that, and if the client sent none where none is required. */
   token: VerifiedToken | undefined
-  /** Facts for the audit record, from an endpoint of the authorization server or from a download link. */
+  /** Facts for the audit record that an endpoint of the authorization server or a download link contributes. */
   noted: AuditFacts
-  /** Versions that the request created. */
+  /** Versions that the request created, for the audit record. */
   written: readonly WrittenVersion[]
-  /** Compartments of the resources in the response. */
+  /** Compartments of the resources in the response, for the audit record. */
   about: readonly string[]
-  /** Names in the requests of a Bundle's entries. */
+  /** Names in the requests of the entries of a Bundle, for the audit record. */
   named: readonly RequestNames[]
-  /** Export that the request started or concerns. */
+  /** Export that the request started or names, for the audit record. */
   job: ExportNames | undefined
   /** Whether the client wants indented JSON. https://hl7.org/fhir/R4/http.html#pretty */
   pretty: boolean
@@ -90,7 +90,7 @@ export type Exchange = {
   part: ResponsePart
 }
 
-/** Returns the caller. Throws TypeError if no step has identified it. */
+/** Returns the caller. Throws TypeError if no step has identified it, which is an error in the table of steps. */
 export function callerOf({ caller, interaction }: Exchange): Caller {
   if (caller === undefined) throw new TypeError(`no step of ${interaction} finds out who asks`)
   return caller
@@ -103,5 +103,5 @@ export function requestOf(exchange: Exchange, interaction: InteractionCode): Fhi
   return { ...fhir, ...caller, baseUrl: site.baseUrl, reading: site.reading(caller.tenant), requestId, interaction }
 }
 
-/** Element of a pipeline. `after` and `onError` run in reverse order of the steps. */
+/** Step of a pipeline. `before` hooks run in the order of the steps, `after` and `onError` in reverse order. */
 export type Step = MiddlewareObj<Exchange, FhirResponse | HttpResponse>

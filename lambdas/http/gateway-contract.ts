@@ -15,11 +15,11 @@ export const BINARY_TYPES: readonly string[] = [
   'application/dicom',
 ]
 
-/** Whether API Gateway sends the response to this Accept header as bytes. Its first media type decides. */
+/** Whether API Gateway sends the response as bytes: the first media type in the Accept header is in BINARY_TYPES. */
 export function isSentAsBytes(accept = ''): boolean {
   const first = accept.split(/[,;]/, 1)[0]!.trim().toLowerCase()
   return BINARY_TYPES.includes(first) || BINARY_TYPES.includes(first.replace(/\/.*/, '/*'))
 }
 
-/** Header in which CloudFront sends the address of the client. CloudFront overwrites a value that the client sends. */
+/** Header in which CloudFront sends the client address. CloudFront overwrites a value that the client sends, so it can be trusted. */
 export const CLIENT_ADDRESS_HEADER = 'true-client-ip'

@@ -14,7 +14,7 @@ type Lists = Readonly<Record<string, readonly string[]>> | null | undefined
 
 export type GatewayEvent = {
   readonly httpMethod: string
-  /** Path of the route: `/{type}/{id}`. */
+  /** Path of the API Gateway resource with variables, such as `/{type}/{id}`. */
   readonly resource: string
   /** Decoded values of the variables in `resource`. */
   readonly pathParameters?: Values
@@ -36,14 +36,17 @@ export type GatewayResult = {
 }
 
 /**
- * Maximum bytes of a result as JSON. A larger response is replaced.
+ * Maximum bytes of a result as JSON, below the Lambda limit. A larger response is replaced by an OperationOutcome.
  * https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
  */
 const LARGEST_RESULT = 6_000_000
-/** Body length that fits without a check. JSON has at most six bytes per character, and headers have some thousands. */
+/**
+ * Characters of a body below which the result fits without a check. JSON has at most six bytes per character, and headers have some
+ * thousands.
+ */
 const SURELY_FITS = 900_000
 
-/** `isBehindFront`: only CloudFront can send requests, so its header names the address of the client. */
+/** Converts the event. `isBehindFront`: only CloudFront can send requests, so its header is trusted for the client address. */
 export function requestOf(event: GatewayEvent, isBehindFront = false): HttpRequest {
   const { httpMethod, resource, pathParameters, multiValueQueryStringParameters, body, isBase64Encoded } = event
   const { userArn: arn, sourceIp } = event.requestContext?.identity ?? {}
@@ -67,7 +70,10 @@ export function requestOf(event: GatewayEvent, isBehindFront = false): HttpReque
 
 const NO_BODY = new Uint8Array()
 
-/** Returns the headers. Joins cookies by `; `, because HTTP/2 may split them: https://www.rfc-editor.org/rfc/rfc9113#section-8.2.3 */
+/**
+ * Returns the headers with names in lower case. Joins cookies by `; `, because HTTP/2 may divide them.
+ * https://www.rfc-editor.org/rfc/rfc9113#section-8.2.3
+ */
 const headersOf = ({ multiValueHeaders }: GatewayEvent): Record<string, string> =>
   Object.fromEntries(
     Object.entries(multiValueHeaders ?? {}).map(([given, values]) => {
@@ -93,8 +99,8 @@ export function resultOf(event: GatewayEvent, response: HttpResponse): GatewayRe
 }
 
 /**
- * Encodes the body as text if that preserves its bytes, otherwise as base64.
- * API Gateway decodes base64 only for some Accept headers. For others, the response is 406.
+ * Encodes the body as text if it is UTF-8, otherwise as base64. API Gateway decodes base64 only for some Accept headers. For others the
+ * response is 406, so that no changed content is sent.
  */
 function encoded(event: GatewayEvent, { status, headers, body }: HttpResponse): GatewayResult {
   const bytes = Buffer.concat(body ?? [])
@@ -116,7 +122,7 @@ const UNSENDABLE: Issue = {
   text: 'API Gateway would change this content. Accept application/fhir+json, or put application/octet-stream first in Accept',
 }
 
-/** Returns an OperationOutcome in place of the body. */
+/** Returns a response with an OperationOutcome as body, and with the other headers unchanged. */
 const told = ({ 'content-type': _, ...headers }: HttpResponse['headers'], status: number, issue: Issue): HttpResponse =>
   toHttpResponse({ status, headers, body: operationOutcomeOf([issue]) })
 

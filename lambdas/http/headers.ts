@@ -1,5 +1,5 @@
 /**
- * Finds headers that repeat but must not. Steps see names in lower case, and repeated headers joined.
+ * Finds headers that a request must not repeat. It needs the raw names, because steps see repeated headers joined.
  * https://www.rfc-editor.org/rfc/rfc9110#section-5.2
  */
 import { invalidTokenError } from '../access/verification/token-errors.ts'
@@ -19,8 +19,8 @@ const SINGLE = new Set([
 ])
 
 /**
- * Returns an error if a header of SINGLE repeats: FhirError 401 for Authorization, else 400.
- * `names`: one name per header, with repetitions.
+ * Returns an error if a header of SINGLE repeats: FhirError 401 for Authorization, 400 for others. `names`: name of each header, with
+ * repetitions, in any case.
  */
 export function repeatedHeaderError(names: Iterable<string>): FhirError | undefined {
   const seen = new Set<string>()

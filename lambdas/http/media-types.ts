@@ -1,6 +1,5 @@
 /**
- * Media types of requests and responses.
- * https://www.rfc-editor.org/rfc/rfc9110#section-12.5.1, https://hl7.org/fhir/R4/http.html#mime-type
+ * Parses media types and Accept headers. https://www.rfc-editor.org/rfc/rfc9110#section-12.5.1, https://hl7.org/fhir/R4/http.html#mime-type
  */
 import { type MediaRange, qualityOf } from '../fhir/media-range.ts'
 
@@ -9,7 +8,9 @@ const JSON_TYPES = new Set([OWN, 'application/json', 'text/json', 'application/j
 
 export const isJsonType = (mediaType: string): boolean => JSON_TYPES.has(mediaType)
 
-/** FHIR versions that the server accepts: the value of the media type parameter, and that of CapabilityStatement.fhirVersion. */
+/**
+ * Accepted values of the media type parameter `fhirVersion`: 4.0 as FHIR defines it, and 4.0.1 as CapabilityStatement.fhirVersion has it.
+ */
 const VERSIONS: ReadonlySet<string> = new Set(['4.0', '4.0.1'])
 
 /**
@@ -19,13 +20,13 @@ const VERSIONS: ReadonlySet<string> = new Set(['4.0', '4.0.1'])
 export const isSupportedFhirVersion = ({ type, parameters }: MediaType): boolean =>
   !isJsonType(type) || VERSIONS.has(parameters.get('fhirversion') || '4.0')
 
-/** Whether the media type is text in UTF-8. A gateway that decodes bodies does not change such content. */
+/** Whether content of this media type is text in UTF-8. A gateway that passes bodies as text does not change it. */
 export const isUtf8Type = ({ type, parameters }: MediaType): boolean =>
   /^text\/|[/+](?:(?:nd)?json|xml)$/.test(type) && ['utf-8', 'utf8', 'us-ascii'].includes(parameters.get('charset') ?? 'utf-8')
 
 export type MediaType = { readonly type: string; readonly parameters: ReadonlyMap<string, string> }
 
-/** Parses `application/fhir+json; charset=utf-8` into type and parameters, in lower case. */
+/** Parses a media type such as `application/fhir+json; charset=utf-8` into its type and parameters, all in lower case. */
 export function mediaTypeOf(header: string): MediaType {
   const [type = '', ...rest] = header.split(';').map((part) => part.trim())
   const parameters = rest.flatMap((part) => {
@@ -57,7 +58,7 @@ export const mediaRangesOf = (accept: string): readonly MediaRange[] =>
       return { type, quality: quality >= 0 && quality <= 1 ? quality : 0 }
     })
 
-/** Whether the ranges accept FHIR JSON. Other JSON types count only if no range names `application/fhir+json` itself. */
+/** Whether the ranges accept FHIR JSON. Other JSON types are accepted too, unless a range names `application/fhir+json`. */
 export const acceptsJson = (ranges: readonly MediaRange[]): boolean =>
   qualityOf(ranges, OWN) > 0 ||
   (!ranges.some(({ type }) => type === OWN) && ranges.some(({ type, quality }) => isJsonType(type) && quality > 0))

@@ -18,7 +18,7 @@ import { describeError } from './steps/describe-errors.ts'
 import { toHttpResponse } from './steps/write-response.ts'
 
 export type NodeServerSettings = {
-  /** Path of the base URL: `/fhir`, or empty. */
+  /** Path of the base URL, such as `/fhir`, or empty. */
   readonly basePath: string
   /** Maximum bytes of a request body. Longer bodies are answered 413. */
   readonly maxBody: number
@@ -27,31 +27,31 @@ export type NodeServerSettings = {
   readonly newRequestId: () => string
   /** Header in which a proxy names the client's address. Absent or empty: the address is that of the connection. */
   readonly addressHeader?: string
-  /** Checks a request before its body is read. Absent: every body is read. */
+  /** Checks a request before its body is read, so that a rejected one uses no memory. Absent: every body is read. */
   readonly admit?: Admit
-  /** Receives errors from outside the steps of a request. */
+  /** Receives errors outside the steps of a request, for the operator. */
   readonly report: (error: unknown, requestId: string) => void
-  /** Milliseconds between two checks of the bodies that are being read, for tests. */
+  /** Milliseconds between two checks of arriving bodies. Only tests set it. */
   readonly tick?: number
-  /** Maximum bytes of responses that clients have not taken yet, for tests. */
+  /** Replaces MOST_ANSWERS in tests. */
   readonly mostAnswers?: number
-  /** Maximum bytes of bodies under compression, for tests. */
+  /** Replaces MOST_COMPRESSING in tests. */
   readonly mostCompressing?: number
-  /** Maximum connections, for tests. */
+  /** Replaces MOST_CONNECTIONS in tests. */
   readonly mostConnections?: number
-  /** Maximum bytes of incomplete heads, for tests. */
+  /** Replaces MOST_HEADS in tests. */
   readonly mostHeads?: number
 }
 
 /** Maximum bytes of a URL and its headers, enough for long searches. Longer ones are answered 431. */
 const LONGEST_HEAD = 512 * 1024
-/** Number of bodies of maximum length that fit into memory while they are read and processed. */
+/** Memory for arriving and processed bodies, as a multiple of `maxBody`. Above it, the heaviest arriving body is answered 503. */
 const LARGE_BODIES = 16
-/** Maximum bytes of responses that clients have not taken yet. Above it, the heaviest response is cut off. */
+/** Maximum bytes of responses that clients have not received yet. Above it, the response with the most bytes and time is cut off. */
 const MOST_ANSWERS = 256_000_000
 /** Maximum bytes of bodies under compression: 28 pages of maximum size. Further bodies are sent uncompressed. */
 const MOST_COMPRESSING = 128_000_000
-/** Maximum connections, below the usual limit of open files of a process. A further one replaces an idle one, or is closed. */
+/** Maximum connections, below the usual limit of open files. A further one replaces an idle one, or is closed if none is idle. */
 const MOST_CONNECTIONS = 4_000
 /** Maximum bytes of incomplete URLs and headers. Above it, the longest are answered 503. */
 const MOST_HEADS = 64_000_000
@@ -60,14 +60,14 @@ const TICK_OF_HEADS = 50
 
 export function nodeServer(serve: Serve, settings: NodeServerSettings): Server {
   const front = new Front(serve, settings, () => !server.listening)
-  // The server itself rejects a request without Host, with an OperationOutcome.
+  // Accept requests without Host: `Front` rejects them with an OperationOutcome, node:http would not.
   const options = { keepAliveTimeout: 65_000, requestTimeout: 300_000, maxHeaderSize: LONGEST_HEAD, requireHostHeader: false }
   const server = createServer(options, (incoming, outgoing) => front.take(incoming, outgoing))
   return server
     .on('connection', (socket) => front.connections.take(socket))
     .on('checkExpectation', (incoming, outgoing) => front.take(incoming, outgoing, UNEXPECTED))
     .on('connect', (_, socket) => {
-      // node no longer handles errors of this socket, and an unhandled error would end the process.
+      // Handle errors of this socket: node does not after CONNECT, and an unhandled error would end the process.
       socket.on('error', () => socket.destroy())
       void front.answerBroken(socket, NO_TUNNEL)
     })
@@ -86,9 +86,9 @@ class Front {
   readonly #answers: PendingResponses
   readonly #compressor: Compressor
   readonly #isEnding: () => boolean
-  /** Latest response of each connection. */
+  /** Response to the latest request of each connection. */
   readonly #latest = new WeakMap<Duplex, ServerResponse>()
-  /** Responses that are answered, or that a handler has claimed to answer. */
+  /** Responses that a handler has claimed, so that no other one writes to them. */
   readonly #claimed = new WeakSet<ServerResponse>()
   #underWay = 0
 
@@ -103,7 +103,7 @@ class Front {
     this.connections = new Connections({ most, heads, tick: TICK_OF_HEADS }, (socket) => void this.answerBroken(socket, TOO_MANY_HEADS))
   }
 
-  /** `refused`: error that answers the request without processing it. */
+  /** Answers a request after earlier ones on its connection. `refused`: error to answer with instead of processing it. */
   take(incoming: IncomingMessage, outgoing: ServerResponse, refused?: Error): void {
     const { socket } = incoming
     this.#latest.set(socket, outgoing)
@@ -139,8 +139,8 @@ class Front {
   }
 
   /**
-   * Answers a connection without a request to process: broken bytes, timeout, CONNECT, large heads.
-   * `error` undefined: the client is gone.
+   * Answers a connection that sent no request to process: invalid bytes, a timeout, CONNECT, or a long incomplete head. `error`: undefined
+   * if the client has disconnected.
    */
   async answerBroken(socket: Duplex, error: Error | undefined): Promise<void> {
     const latest = this.#latest.get(socket)
@@ -160,7 +160,7 @@ class Front {
     if (below === undefined) return fhirError(404, 'not-found', `The base of this server is ${this.#settings.basePath}`)
     if (incoming.headers.host === undefined && incoming.httpVersion === '1.1')
       return fhirError(400, 'required', 'The header host is missing')
-    // node stores one entry per name. Fewer names than raw headers means that a header was repeated.
+    // node:http stores one entry per header name. Fewer entries than raw headers mean that a header repeats.
     const { rawHeaders } = incoming
     if (rawHeaders.length === 2 * Object.keys(incoming.headers).length) return undefined
     return repeatedHeaderError(rawHeaders.filter((_, i) => i % 2 === 0))
@@ -190,7 +190,10 @@ class Front {
     }
   }
 
-  /** Returns true to the first caller only. A request that breaks off may be answered while its body is still being read. */
+  /**
+   * Returns true to the first caller for a response, so that a request is answered once. The error of an aborted request may be answered
+   * while its body is still being read.
+   */
   #claim(outgoing: ServerResponse): boolean {
     if (this.#claimed.has(outgoing)) return false
     this.#claimed.add(outgoing)
@@ -227,7 +230,7 @@ class Front {
     const { stream, headers } = response
     if (incoming.method === 'HEAD') return this.#answers.end(outgoing, [])
     if (stream === undefined) return this.#answers.end(outgoing, pieces)
-    // Not awaited: a stream may take hours.
+    // Do not await the stream: it may take hours, and the request would count as concurrent until then.
     void this.#answers.stream(outgoing, stream.pieces(), this.#isEnding).catch((error: unknown) => {
       this.#settings.report(error, headers['x-request-id'] ?? '')
       outgoing.destroy()
@@ -262,7 +265,7 @@ function split(url: string): readonly [string, string] {
 const lengthHeader = (status: number, length: number | undefined): Record<string, number> =>
   length === undefined || status === 204 || status === 304 ? {} : { 'content-length': length }
 
-/** Writes the status and the headers. Returns the pieces of the body that follow. */
+/** Writes the status and headers. Returns the pieces of the body to send, compressed if the client accepts it. */
 async function writeHead(
   incoming: IncomingMessage,
   outgoing: ServerResponse,

@@ -1,14 +1,15 @@
 /**
- * The order of every request: step names × interactions, read top to bottom. Pipelines bind the names to steps.
- * The catalogue puts every code into one column. The steps that keep the server safe apply to every code, whatever its column.
+ * Steps of every request, as a table: step names × columns, in the order in which they run. Pipelines bind the names to steps. The
+ * catalogue assigns each code to one column. Auditing, error handling and authentication apply to all columns of interactions, so that a
+ * new column cannot lack them.
  */
 import { type Column, columnOf, INTERACTIONS, type PipelineCode } from '../catalogue/catalogue.ts'
 
 type Columns = readonly Column[]
 
-/** Columns of interactions, including future ones. */
+/** Columns that interactions of the catalogue use. A new column is included automatically. */
 const ROUTED: Columns = Object.values(INTERACTIONS).map(({ column }) => column)
-/** Columns of codes that answer with resources. */
+/** Columns of interactions that answer with JSON: all but downloads of files. */
 const SHAPED: Columns = ROUTED.filter((column) => column !== 'FILE')
 const READ: Columns = ['READ']
 const SAVE: Columns = ['SAVE']
@@ -70,7 +71,7 @@ const ROWS: readonly Row[] = [
   use('describeErrors',      EVERY                                ),
   use('checkHost',           EVERY                                ),
   use('refuse',                                           FALLBACK),
-  // A request without a valid token is answered 401, regardless of its other errors.
+  // Authenticate before the steps below. So a request without a valid token is answered 401, whatever other errors those steps would find.
   use('authenticate',        ROUTED                               ),
   use('negotiateFormat',     SHAPED                               ),
   use('limitBody',                 WRITE, SEARCH, BUNDLE, QUERY, INPUT, EXPORT),

@@ -20,8 +20,8 @@ export function addressOf({ socket, headers }: Pick<IncomingMessage, 'socket' | 
   return socket.remoteAddress === undefined ? {} : { address: plain(socket.remoteAddress) }
 }
 
-/** Approximate pattern of IPv4 and IPv6 addresses. */
+/** Matches text with the form of an IPv4 or IPv6 address. It does not check the ranges of the numbers. */
 const ADDRESS = /^(?:\d{1,3}(?:\.\d{1,3}){3}|(?=.*:)[\da-f:]{2,39})$/i
 
-/** Removes the prefix of an IPv4 address on a socket for both IPv4 and IPv6. */
+/** Removes `::ffff:`, with which a socket for both IPv4 and IPv6 shows IPv4 addresses. */
 const plain = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/, '')

@@ -9,7 +9,7 @@ import { entryStepsOf, type StepName, stepsOf } from './order.ts'
 
 export type Steps = Readonly<Partial<Record<StepName, Step>>>
 
-/** Returns the handler of a whole request. Throws TypeError if `steps` lacks a step of the interaction. */
+/** Returns the handler of requests to an interaction. Throws TypeError if `steps` lacks a step that order.ts requires. */
 export const pipeline = (
   interaction: InteractionCode,
   steps: Steps,
@@ -17,11 +17,11 @@ export const pipeline = (
 ): ((exchange: Exchange) => Promise<HttpResponse>) =>
   chain(stepsOf(interaction), steps, (exchange) => answer(requestOf(exchange, interaction)))
 
-/** Returns the handler of a request to the authorization server. */
+/** Returns the handler of requests to an endpoint of the authorization server. */
 export const endpointPipeline = (code: EndpointCode, steps: Steps, endpoint: Endpoint): ((exchange: Exchange) => Promise<HttpResponse>) =>
   chain(stepsOf(code), steps, async (exchange) => toFhirResponse(await endpoint(authRequestOf(exchange))))
 
-/** Returns the handler of requests that reach no interaction. */
+/** Returns the handler of requests that reach no interaction, such as preflight requests and unknown paths. */
 export const fallbackPipeline = (
   steps: Steps,
   answer: (exchange: Exchange) => Promise<FhirResponse>,
@@ -36,7 +36,7 @@ export const entryPipeline = <T>(
 
 const NO_CONTEXT = {} as never
 
-/** Binds steps around `answer`. `Answer`: type of the result after all steps. */
+/** Binds the steps around `answer`. `Answer`: type of the result of all steps. Throws TypeError if a step is missing. */
 function chain<Answer>(names: readonly StepName[], steps: Steps, answer: (exchange: Exchange) => Promise<unknown>) {
   const handler = middy<Exchange, FhirResponse | HttpResponse>((exchange: Exchange) => answer(exchange) as Promise<FhirResponse>)
   for (const name of names) {

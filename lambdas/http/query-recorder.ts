@@ -1,6 +1,6 @@
 /**
- * Names of patients, resources and parameters in requests with criteria.
- * Audit records hold no values of parameters. Ids of patients do not count as such values.
+ * Collects the names of patients, resources and parameters in requests with criteria, for the audit record. Audit records hold no values of
+ * parameters, except ids of patients.
  */
 import { type Column, columnOf, type InteractionCode, type PipelineCode } from '../catalogue/catalogue.ts'
 import { type Element, isElement, isId, type Resource } from '../fhir/resource.ts'
@@ -28,7 +28,7 @@ export function requestNamesOf({ interaction, fhir }: Pick<Exchange, 'interactio
   }
 }
 
-/** Returns no criteria if there are too many. The server rejects such a request, but still records it. */
+/** Parses the criteria of If-None-Exist. Returns none if there are too many: the server rejects such a request, but still records it. */
 function criteriaIn(query: string): ParameterPairs {
   try {
     return parseParameterPairs(query)
@@ -42,14 +42,14 @@ function postedTo(interaction: PipelineCode, resource: Resource | undefined): Pa
   return parameter.filter(isElement).map(({ name, ...value }) => [typeof name === 'string' ? name : UNKNOWN_NAME, postedText(value)])
 }
 
-/** Returns strings and references as in a URL, other values as JSON. */
+/** Returns the value of a parameter as text: a string or reference as in a URL, any other value as JSON. */
 function postedText(value: Element): string {
   const [only, ...more] = Object.values(value)
   const text = isElement(only) ? only.reference : only
   return typeof text === 'string' && more.length === 0 ? text : JSON.stringify(value)
 }
 
-/** Returns a function that collects the names in a request with criteria, for the audit record. Queries are recorded as digests only. */
+/** Returns the recorder for requests with criteria. It records parameter names and patients as text, and whole queries only as digests. */
 export const queryRecorder =
   (digests: QueryDigest): QueryRecorder =>
   (exchange) => {
@@ -65,15 +65,15 @@ export const queryRecorder =
     }
   }
 
-/** Columns of interactions whose queries have criteria. On AWS, the functions that answer them hold the digest key. */
+/** Columns of interactions whose requests have search criteria. On AWS, only the functions that answer them have the digest key. */
 export const CRITERIA: ReadonlySet<Column> = new Set<Column>(['SEARCH', 'SAVE', 'PATCH', 'DELETE', 'BUNDLE', 'QUERY'])
 
 const unique = (texts: readonly string[]): readonly string[] => [...new Set(texts)]
 
-/** Returns equal text for equal parameters in any order. */
+/** Returns the text of which the digest is made. It is equal for equal parameters in any order. */
 const textOf = (pairs: ParameterPairs): string => JSON.stringify(pairs.map((pair) => JSON.stringify(pair)).toSorted())
 
-/** Maximum characters of a recorded name. A longer name is recorded as unknown. */
+/** Maximum characters of a recorded parameter name. A longer one is recorded as UNKNOWN_NAME. */
 const LONGEST_NAME = 200
 
 function parameterNames(queries: readonly ParameterPairs[], custom: SearchContext['custom']): readonly string[] {
@@ -87,7 +87,10 @@ function parameterNames(queries: readonly ParameterPairs[], custom: SearchContex
   return unique(unique(queries.flatMap((pairs) => pairs.map(([name]) => name))).map(shown))
 }
 
-/** Words in parameter names, besides NON_CRITERIA_PARAMETERS, resource types and codes of search parameters. */
+/**
+ * Words that occur in parameter names, in addition to NON_CRITERIA_PARAMETERS, resource types and codes of search parameters. A name with
+ * any other word is recorded as UNKNOWN_NAME.
+ */
 const WORDS: ReadonlySet<string> = new Set([
   ...[
     '_skip',
@@ -114,7 +117,7 @@ const patientsNamed = (pairs: ParameterPairs, type: string): readonly string[] =
 /** Maximum values that are examined. A search with more values is rejected. */
 const MOST_VALUES = 10_000
 
-/** Matches names of parameters, or ends of chains, that take or may take bare ids of Patients. */
+/** Matches parameter names, or ends of chains, whose values may be ids of Patients without `Patient/`. */
 const OF_PATIENTS = /(?:(?:^|\.)(?:patient|subject)|:Patient)(?:\._id)?$/
 
 /**

@@ -1,31 +1,34 @@
 /**
- * Reads request bodies, in memory that is bounded for all of them together.
- * A body that arrives too slowly is rejected: otherwise its sender could occupy memory for any length of time.
- * Above the limit, the body with the largest product of bytes and time is rejected.
+ * Reads request bodies. A limit applies to the memory of all bodies together.
+ * A body that arrives too slowly is rejected, because its sender could otherwise occupy memory for any length of time.
+ * Above the limit, the arriving body with the largest product of bytes and time is rejected.
  */
 import type { IncomingMessage } from 'node:http'
 import { ChunkBuffer } from '../fhir/chunk-buffer.ts'
 import { fhirError } from '../fhir/outcome.ts'
 import { MachineFault } from '../ports/faults.ts'
 
-/** `most`: maximum bytes of bodies being read or processed. `tick`: milliseconds between two checks, 1,000 except in tests. */
+/** `most`: maximum bytes of all arriving and processed bodies. `tick`: milliseconds between two rate checks: 1,000, less in tests. */
 export type BodyLimits = { readonly most: number; readonly tick: number }
 
 export type BodyResult =
   | { readonly kind: 'whole'; readonly bytes: Uint8Array }
   /** The body is longer than the limit. */
   | { readonly kind: 'too long' }
-  /** `isCut`: the rest of the body is no longer read. */
+  /** The body was rejected. `isCut`: true if the rest of it is not read, so that the connection must be closed. */
   | { readonly kind: 'refused'; readonly error: Error; readonly isCut: boolean }
   /** The client has disconnected. */
   | { readonly kind: 'gone' }
 
-/** `limit`: maximum bytes. `isKept` false: discards the bytes, but still reads them, because clients read the response last. */
+/**
+ * `limit`: maximum bytes. `isKept`: false reads the body without storing it, because many clients read the response only after they have
+ * sent the body.
+ */
 export type BodyReadOptions = { readonly limit: number; readonly isKept: boolean }
 
 /**
- * `size`: bytes received. `gathered`: all of them, or none if the body is too long or not kept.
- * `sizeThen`: size at the last rate check.
+ * Body that is arriving. `size`: bytes received. `gathered`: these bytes, or none if the body is too long or not kept. `sizeThen`: `size`
+ * at the last rate check. `ticks`: age.
  */
 type Reading = BodyReadOptions & {
   gathered: ChunkBuffer
@@ -37,8 +40,12 @@ type Reading = BodyReadOptions & {
 
 /** Minimum bytes per tick, on average over WINDOW ticks. A slower body is answered 408. */
 const LEAST_RATE = 1_000
+/** Ticks between two checks of the rate of a body. */
 const WINDOW = 10
-/** Multiple of the limit at which a body is cut off. Until then it is still read, because clients read the response last. */
+/**
+ * Multiple of `limit` up to which a body that is too long is still read. Many clients read the response only after they have sent the body.
+ * Beyond it the connection is closed.
+ */
 const PATIENCE = 4
 
 export class BodyReader {
@@ -51,7 +58,7 @@ export class BodyReader {
     this.#limits = limits
   }
 
-  /** Reads a body. A whole body counts toward the limit until `giveBack`. */
+  /** Reads a body. A result `whole` counts toward the memory limit until `giveBack`. */
   read(incoming: IncomingMessage, { limit, isKept }: BodyReadOptions): Promise<BodyResult> {
     return new Promise((resolve) => {
       const reading: Reading = { limit, isKept, gathered: new ChunkBuffer(), size: 0, sizeThen: 0, ticks: 0, give: resolve }
@@ -93,7 +100,7 @@ export class BodyReader {
     reading.gathered = new ChunkBuffer()
   }
 
-  /** Rejects the heaviest body that is still arriving. Returns false if all memory belongs to bodies in processing. */
+  /** Rejects the arriving body with the largest product of bytes and time. Returns false if no arriving body holds memory. */
   #giveWay(): boolean {
     let heaviest: Reading | undefined
     for (const each of this.#readings) if (heaviest === undefined || weightOf(each) > weightOf(heaviest)) heaviest = each
@@ -102,7 +109,7 @@ export class BodyReader {
     return true
   }
 
-  /** Rejects slow bodies. Counts ticks, not milliseconds: time in which this thread was busy does not make a body slow. */
+  /** Rejects bodies below the minimum rate. Counts ticks instead of milliseconds, so that a busy thread does not make a body seem slow. */
   #look(): void {
     for (const reading of this.#readings) {
       if (++reading.ticks % WINDOW !== 0) continue

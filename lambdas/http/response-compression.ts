@@ -6,10 +6,10 @@ import { createGzip, gzip } from 'node:zlib'
 import { lengthOf } from './response-memory.ts'
 
 const gzippedWhole = promisify(gzip)
-/** `chunkSize`: bytes of a piece. */
+/** `level`: the fastest. `chunkSize`: bytes of each compressed piece. */
 const OPTIONS = { level: 1, chunkSize: 65_536 }
 
-/** Minimum bytes of a body that is compressed. Smaller bodies are sent uncompressed. */
+/** Bytes of a body from which on it is compressed. Smaller bodies are sent uncompressed. */
 export const MIN_GZIP_BYTES = 1_400
 
 /** Whether the client accepts gzip. https://www.rfc-editor.org/rfc/rfc9110#field.accept-encoding */
@@ -25,7 +25,10 @@ export class Compressor {
     this.#most = most
   }
 
-  /** Returns undefined if the limit leaves no space: the caller sends the body uncompressed. A single body is compressed, however large. */
+  /**
+   * Returns the compressed body, or undefined if the memory limit is reached: then send the body uncompressed. A single body is compressed
+   * at any size.
+   */
   async compress(pieces: readonly Uint8Array[]): Promise<readonly Uint8Array[] | undefined> {
     const size = lengthOf(pieces)
     if (this.#held > 0 && this.#held + size > this.#most) return undefined

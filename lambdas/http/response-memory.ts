@@ -61,7 +61,10 @@ export class PendingResponses {
     if (this.#sending.delete(sending)) this.#held -= sending.size
   }
 
-  /** Cuts off the heaviest response. Returns false if there is only one: a single response is sent, however large. */
+  /**
+   * Cuts off the response with the largest product of bytes and time. Returns false if there is only one: a single response is sent at any
+   * size.
+   */
   #cutOff(): boolean {
     if (this.#sending.size < 2) return false
     const now = performance.now()

@@ -15,13 +15,13 @@ import { type BaseUrls, baseUrlOf } from '../fhir/references.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
 import type { RequestContent } from '../interactions/interaction.ts'
 
-/** `named`: values of the variables in the path. */
+/** Route of a request. `named`: values of the variables in its path. */
 export type RouteMatch = {
   readonly interaction: InteractionCode | EndpointCode
   readonly named: Pick<RequestContent, 'type' | 'compartment' | 'id' | 'versionId' | 'file'>
 }
 
-/** Parts of a path, empty ones included, at which it is answered 404. Every valid path has fewer. */
+/** Parts of a path, empty ones included, from which on the path is answered 404 without further parsing. Every valid path has fewer. */
 const MOST_PARTS = 100
 
 /**
@@ -52,7 +52,7 @@ export function allowHeaderOf(path: string): string {
 
 const KNOWN = 'Patient'
 
-/** Returns the row that matches the path, if any, and the segments of the path. */
+/** Returns the table row that matches the path, or undefined, and the decoded segments of the path. */
 function rowOf(path: string): readonly [row: Row | undefined, segments: readonly string[]] {
   const parts = path.split('/', MOST_PARTS)
   const segments = parts.filter((segment) => segment !== '').map(decode)
@@ -81,14 +81,17 @@ export function matchEntry({ method, url }: { readonly method: string; readonly 
 
 /** Part of a path: a static segment, or the name of a variable. */
 type Part = { readonly text: string; readonly isVariable: boolean }
-/** Path with its interactions, by method. */
+/** Path of one or more routes. `statics`: number of static segments. `interactions`: by method. */
 type Row = {
   readonly parts: readonly Part[]
   readonly statics: number
   readonly interactions: ReadonlyMap<string, RouteMatch['interaction']>
 }
 
-/** Rows by number of segments, those with the most static segments first. Rows with equally many never match the same path. */
+/**
+ * Rows by number of segments. Those with more static segments come first, and equal ones in the order of the catalogue: the first match is
+ * the route.
+ */
 const TABLE: readonly (readonly Row[])[] = tableOf([...ROUTES, ...ENDPOINT_ROUTES])
 
 function tableOf(routes: readonly (Route | EndpointRoute)[]): readonly (readonly Row[])[] {
@@ -107,7 +110,10 @@ function tableOf(routes: readonly (Route | EndpointRoute)[]): readonly (readonly
   return table
 }
 
-/** Whether the row matches. `_history`, `$operation` and `metadata` are never types or ids, `auth` and `.well-known` never types. */
+/**
+ * Whether the row matches. A variable never matches a segment that starts with `_` or `$`. The first segment as a variable never matches
+ * `auth` or `.well-known`.
+ */
 const fits = ({ parts }: Row, segments: readonly string[]): boolean =>
   parts.every(({ text, isVariable }, i) =>
     isVariable ? !'_$'.includes(segments[i]![0]!) && !(i === 0 && isAuthPath(`/${segments[i]}`)) : text === segments[i],
@@ -130,7 +136,7 @@ function decode(segment: string): string {
   }
 }
 
-/** Returns the path in the form that routes use: every segment is decoded, and none is empty. */
+/** Returns the path with decoded segments and without empty ones, as routes are written. Keeps a segment that cannot be decoded. */
 export const normalizePath = (path: string): string =>
   /%|\/\/|.\/$/.test(path)
     ? `/${path
@@ -151,13 +157,16 @@ function decodeOrKeep(segment: string): string {
 /** Whether the path belongs to the authorization server, even if no route matches it. */
 export const isAuthPath = (path: string): boolean => /^\/(?:auth|\.well-known)(?:\/|$)/.test(normalizePath(path))
 
-/** Paths of each operation. */
+/** Paths of each operation, by its name with `$`. */
 const OPERATIONS = Map.groupBy(
   ROUTES.map(({ path }) => path).filter((path) => path.includes('$')),
   (path) => path.slice(path.lastIndexOf('/') + 1),
 )
 
-/** Returns the paths of the operation, or operations with similar names. */
+/**
+ * Returns advice for an unknown path that ends with an operation: its valid paths, or operations with similar names. Otherwise returns
+ * empty text.
+ */
 function operationAdvice(segments: readonly string[]): string {
   const name = segments.at(-1) ?? ''
   if (!name.startsWith('$')) return ''

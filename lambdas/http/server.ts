@@ -1,4 +1,4 @@
-/** The server above the network: turns a request into a response. Both deployments use it. */
+/** Turns a request into a response, independent of the network. Both deployments use it. */
 import type { Endpoint } from '../auth/endpoint.ts'
 import type { EndpointCode, InteractionCode, PipelineCode } from '../catalogue/catalogue.ts'
 import { fhirError } from '../fhir/outcome.ts'
@@ -14,7 +14,7 @@ export type Serve = (http: HttpRequest, requestId: string) => Promise<HttpRespon
 export type ServerParts = {
   /** Interactions that this server or function answers. */
   readonly interactions: Readonly<Partial<Record<InteractionCode, Interaction>>>
-  /** Endpoints of the authorization server that this server or function answers. */
+  /** Endpoints of the authorization server that this server or function answers. Absent: none. */
   readonly endpoints?: Readonly<Partial<Record<EndpointCode, Endpoint>>>
   readonly steps: Steps
   readonly site: Site
@@ -44,8 +44,8 @@ export function server({ interactions, endpoints = {}, steps, site }: ServerPart
 }
 
 /**
- * Creates the state of a request. `known`: content that is available before its steps run.
- * Throws FhirError 400 for too many parameters.
+ * Creates the state of a request. `known`: content that is available before any step runs, such as the variables of the path. Throws
+ * FhirError 400 for too many parameters.
  */
 export function exchangeOf(
   http: HttpRequest,

@@ -22,23 +22,23 @@ import { writeResponse } from '../steps/write-response.ts'
 /** Dependencies of the steps. */
 export type StepParts = {
   readonly audit: AuditLog
-  /** Records criteria. Present in functions that accept criteria. */
+  /** Collects the names in search criteria for the audit record. Present in functions that accept criteria. */
   readonly recorder?: QueryRecorder
   readonly clock: Clock
   readonly origins: AllowedOrigins
-  /** Identifies the caller. */
+  /** Identifies the caller of each request. */
   readonly authenticator: Authenticator
-  /** Whether Host and Origin must be loopback addresses. */
+  /** Whether requests are rejected unless Host and Origin are loopback addresses. */
   readonly loopbackOnly: boolean
-  /** Rejects requests that a proxy forwards. Present in open mode. */
+  /** Rejects requests that a proxy forwards. Present in open mode only. */
   readonly checkForwarded?: CheckForwarded
-  /** Receives errors that an operator must examine. */
+  /** Receives errors that an operator must examine, with the request id. */
   readonly report: (error: unknown, requestId: string) => void
 }
 
 /** Dependencies of steps that read a body or wait for the index. */
 export type BodyStepParts = StepParts & {
-  /** Maximum bytes of a request body. */
+  /** Maximum bytes of a request body. A longer body is answered 413. */
   readonly maxBody: number
   readonly tokens: TokenParts
 }

@@ -1,4 +1,4 @@
-/** Steps of searches. */
+/** Binds the steps of searches, and of operations that search. */
 import type { Steps } from '../pipeline.ts'
 import { awaitIndexToken } from '../steps/index-token.ts'
 import { limitBody } from '../steps/limit-body.ts'

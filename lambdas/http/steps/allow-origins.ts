@@ -9,7 +9,7 @@ const EXPOSED =
   'ETag, Location, Content-Location, Content-Range, Accept-Ranges, Last-Modified, X-Progress, X-Index-Token, X-Index-Lag, X-Index-Outdated, X-History-Until, X-Ignored-Parameters, X-Request-Id, Retry-After, WWW-Authenticate'
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS'
 
-/** `*` for every origin, or a list of origins. */
+/** Origins that CORS allows: `*` for every origin, or a list. */
 export type AllowedOrigins = '*' | readonly string[]
 
 export const allowOrigins = (origins: AllowedOrigins): Step => {
@@ -26,8 +26,8 @@ export const allowOrigins = (origins: AllowedOrigins): Step => {
 }
 
 /**
- * Returns the headers of a preflight response. Every header of the API is allowed, because the API uses no cookies.
- * `allow`: methods of the path.
+ * Returns the headers of the response to a preflight request. It allows every header of the API, which is safe because the API uses no
+ * cookies. `allow`: methods of the path, for the header Allow.
  */
 export const preflightHeadersOf = (allow: string): Readonly<Record<string, string>> => ({
   'access-control-allow-methods': METHODS,
@@ -41,7 +41,7 @@ export const preflightHeadersOf = (allow: string): Readonly<Record<string, strin
 const isOwnPagesOnly = (path: string): boolean =>
   isAuthPath(path) && !/^\/(?:\.well-known|auth\/(?:token|revoke|jwks|style)$)/.test(normalizePath(path))
 
-/** Preserves the values of `vary` that the response already has. */
+/** Returns the headers with the values of `vary` that the response already has, in addition to the new ones. */
 const varied = (headers: Record<string, string>, vary: string | undefined): Record<string, string> =>
   vary === undefined || headers.vary === vary ? headers : { ...headers, vary: `${headers.vary}, ${vary}` }
 

@@ -11,7 +11,10 @@ import { matchRoute } from '../route-table.ts'
 import { LOOPBACK_HOST } from './check-host.ts'
 import { MAX_FORM_BYTES } from './limit-body.ts'
 
-/** Returns undefined for a request without credentials. Throws FhirError 400, 401 or 403 if the credentials prove no identity. */
+/**
+ * Returns the token of the caller, or undefined for a request without credentials. Throws FhirError 400, 401 or 403 for invalid
+ * credentials.
+ */
 export type Authenticator = (http: HttpRequest) => Awaitable<VerifiedToken | undefined>
 
 export const authenticate = (authenticator: Authenticator): Step => ({
@@ -51,17 +54,26 @@ async function verified(authenticator: Authenticator, http: HttpRequest, code: P
   }
 }
 
-/** Reads and searches could cover several tenants. Every other interaction concerns one tenant. */
+/**
+ * Columns of reads and searches. For them the error about a token for several tenants is sent as it is. Other interactions, which concern
+ * one tenant, get FhirError 422 with ONE_TENANT.
+ */
 const READS: ReadonlySet<Column> = new Set<Column>(['READ', 'SEARCH', 'METADATA'])
 const ONE_TENANT =
   'The token opens several tenants, and a write or an operation concerns one: choose it with X-Tenant-Id. Nothing was changed'
 
-/** `unread`: error that rejects the request, whatever its body is. `limit`: maximum bytes of the body, if lower than elsewhere. */
+/**
+ * Result of the check before the body is read. `unread`: error that rejects the request, whatever its body is. `limit`: maximum bytes of
+ * the body, if below the general limit.
+ */
 export type AdmissionResult = { readonly unread?: Error; readonly limit?: number }
 
 export type Admit = (http: HttpRequest) => Promise<AdmissionResult>
 
-/** Checks a request before its body is read, so that rejected clients use no memory. The step repeats it, from cached results. */
+/**
+ * Returns the check of requests before their body is read, so that rejected ones use no memory. The step `authenticate` repeats it, from
+ * cached results.
+ */
 export const admission =
   (authenticator: Authenticator): Admit =>
   async (http) => {

@@ -1,10 +1,13 @@
-/** Rejects requests from other machines if the server accepts only those of its own machine. */
+/** Rejects requests whose Host or Origin names another machine, if the server serves only its own machine. */
 import { fhirError } from '../../fhir/outcome.ts'
 import type { HttpRequest, Step } from '../exchange.ts'
 
 export type CheckForwarded = (headers: HttpRequest['headers']) => void
 
-/** `loopbackOnly`: Host and Origin must name this machine. Otherwise a page of another site could send requests (DNS rebinding). */
+/**
+ * `loopbackOnly`: requires loopback addresses in Host and Origin, if sent. Otherwise a page of another site could send requests by DNS
+ * rebinding.
+ */
 export const checkHost = (loopbackOnly: boolean, checkForwarded?: CheckForwarded): Step => ({
   before({
     event: {
@@ -22,6 +25,6 @@ export const checkHost = (loopbackOnly: boolean, checkForwarded?: CheckForwarded
   },
 })
 
-/** Matches a loopback host, with or without a port. */
+/** Matches a host that is a loopback address, with or without a port. */
 export const LOOPBACK_HOST = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i
 const isLoopback = (host: string | undefined): boolean => host === undefined || LOOPBACK_HOST.test(host)

@@ -1,4 +1,4 @@
-/** Checks that the resource type of the URL exists in R4. */
+/** Rejects a URL with a resource type that R4 does not define: FhirError 404. */
 import { fhirError } from '../../fhir/outcome.ts'
 import { isResourceType } from '../../fhir/resource-types.ts'
 import type { Step } from '../exchange.ts'

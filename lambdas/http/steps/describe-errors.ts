@@ -1,6 +1,6 @@
 /**
- * Converts errors to responses. A request error or a temporary fault becomes its status and an OperationOutcome.
- * Any other fault becomes 500, with a request id and few details.
+ * Converts errors to responses with an OperationOutcome. A request error or a temporary fault gets its own status. Any other fault becomes
+ * 500, with a request id and few details. The authorization server answers with an OAuth error or a page instead.
  */
 import { errorResponse, OAuthError } from '../../auth/oauth-error.ts'
 import { errorPage } from '../../auth/pages/page-templates.ts'
@@ -14,7 +14,7 @@ import { oauthErrorOf, toFhirResponse } from '../auth-exchange.ts'
 import type { Exchange, Step } from '../exchange.ts'
 import { isAuthPath } from '../route-table.ts'
 
-/** Response with an OperationOutcome. */
+/** Response whose body is an OperationOutcome. */
 export type OutcomeResponse = FhirResponse & { readonly body: Resource }
 
 export type ReportError = (error: unknown, requestId: string) => void
@@ -28,8 +28,8 @@ export const describeErrors = (report: ReportError): Step => ({
 })
 
 /**
- * Converts an error of the authorization server: to a page for users, to an OAuth error for clients.
- * Notes its code for the audit record.
+ * Converts an error of the authorization server: to a page if a user sees the endpoint, otherwise to an OAuth error. Notes the code of the
+ * error for the audit record.
  */
 function describeToClient(exchange: Exchange, thrown: unknown, report: ReportError): FhirResponse {
   const error = thrown instanceof OAuthError ? thrown : oauthErrorOf(toFhirError(thrown, exchange.requestId, report))
@@ -51,7 +51,7 @@ export function toFhirError(error: unknown, requestId: string, report: ReportErr
   return new FhirError(500, [{ severity: 'fatal', code: 'exception', text }])
 }
 
-/** Returns the error to send if the client can avoid it or try again. Returns undefined if an operator must examine the server. */
+/** Returns the error to send if the client can correct the request or try again. Returns undefined if the server has failed. */
 export function refusalOf(error: unknown): FhirError | undefined {
   if (error instanceof FhirError) return error
   if (!(error instanceof MachineFault)) return undefined

@@ -1,6 +1,6 @@
 /**
- * Read-your-writes for an index that follows the store. A write returns a token, and a search that carries it finds that write.
- * Instead, the write itself can wait. https://hl7.org/fhir/R4/search.html leaves this open.
+ * Read-your-writes for an index that lags behind the store. A write returns a token, and a search with this token waits until the index has
+ * the write. Alternatively the write itself waits. FHIR does not define this. https://hl7.org/fhir/R4/search.html
  */
 import { createHash } from 'node:crypto'
 import { fhirError } from '../../fhir/outcome.ts'
@@ -21,28 +21,30 @@ export type TokenParts = {
   readonly seal: Seal
   readonly clock: Clock
   readonly index: IndexVisibility
-  /** The setting `consistency`: whether writes without X-Consistency wait until searches find them. */
+  /** The setting `consistency`. `strong`: writes without X-Consistency wait until searches find them. */
   readonly consistency: Consistency
-  /** Stores content that is too long for a header. */
+  /** Stores the content of tokens that are too long for a header. */
   readonly blobs: Pick<BlobStore, 'get' | 'put'>
   /** Returns the tokens that the index must have reached for these versions to be visible. */
   readonly tokensOf: (written: readonly VersionKey[]) => readonly string[]
 }
 
-/** Maximum milliseconds that a request waits for the index. */
+/** Maximum milliseconds that a request waits for the index. After them a search is answered 503, and a write gets X-Index-Lag. */
 const PATIENCE = 5_000
 const HEADER = 'x-index-token'
+/** Maximum characters of a sealed token. The content of a longer one is stored, and the token carries its key. */
 const LONGEST = 200
-/** Maximum tokens of one search. */
+/** Maximum tokens in X-Index-Token of one request. If there are more, it is answered 400. */
 const MOST = 100
 const FOLDER = 'tokens'
 
 type Report = (error: unknown, requestId: string) => void
 
 /**
- * Step of writes: returns a token that is bound to the tenant and has at most 200 characters.
- * `X-Consistency: strong` waits until the write is visible. If that takes too long, the write succeeds with `X-Index-Lag`:
- * how many of its versions searches may not find yet. A fault in this step cannot undo the write, so it is only reported.
+ * Step of writes: returns a token that is bound to the tenant.
+ * With strong consistency it waits until searches find the write. If that takes too long, the write still succeeds, and X-Index-Lag says
+ * how many of its versions searches may not find yet.
+ * A fault in this step cannot undo the write, so it is only reported.
  */
 export const returnIndexToken = (parts: TokenParts, report: Report): Step => ({
   async after(request) {
@@ -62,16 +64,16 @@ export const returnIndexToken = (parts: TokenParts, report: Report): Step => ({
   },
 })
 
-/** The header takes precedence over the client, and the client over the setting. */
+/** Returns the consistency of the write: that of X-Consistency, otherwise that of the client, otherwise the setting. */
 const consistencyOf = ({ http, token }: Exchange, { consistency }: TokenParts): string =>
   http.headers['x-consistency'] ?? token?.consistency ?? consistency
 
 /**
  * Step of searches, operations that look up resources, and Bundles with searches: waits for the tokens of the request.
  * In a Bundle it waits before any entry runs.
- * Throws FhirError 400 for a token of another server or tenant.
- * Throws FhirError 410 for a token from before a restore, or one with deleted content.
- * Throws the fault `index-behind` if the index has not reached the tokens within five seconds.
+ * Throws FhirError 400 for too many tokens, or one of another server or tenant.
+ * Throws FhirError 410 for a token from before a point-in-time restore, or one whose stored content was removed.
+ * Throws the fault `index-behind` if the index does not reach the tokens within five seconds.
  */
 export const awaitIndexToken = (parts: TokenParts): Step => ({
   async before({ event }) {
@@ -93,7 +95,7 @@ function searches(exchange: Exchange): boolean {
   return fhir.resource !== undefined && entriesOf(fhir.resource).some((entry) => isSearch(entry, bases))
 }
 
-/** Whether the entry is a search. An entry without a route fails later, on its own. */
+/** Whether the entry is a search. Returns false for an entry without a route, which fails later as that entry. */
 function isSearch(entry: EntryRequest, bases: BaseUrls): boolean {
   try {
     return matchEntry(entry, bases).interaction.startsWith('search')

@@ -1,12 +1,11 @@
 /**
- * Prevents response times from revealing whether a hidden resource exists.
- * If the caller may not see all resources of a type, 404 is sent at a multiple of 20 ms.
- * https://www.rfc-editor.org/rfc/rfc9110#section-17.3
+ * Prevents the response time of a 404 from revealing whether a hidden resource exists. If the caller may not see all resources of the type,
+ * 404 is sent a multiple of 20 ms after the request began. https://www.rfc-editor.org/rfc/rfc9110#section-17.3
  */
 import { isWholeTenant, isWholeType } from '../../access/rules.ts'
 import type { Exchange, Step } from '../exchange.ts'
 
-/** Interval in milliseconds, longer than it takes to read and check most hidden resources. */
+/** Interval in milliseconds, at whose multiples 404 is sent. It is longer than reading and checking most hidden resources takes. */
 const SLOT = 20
 
 export type Timer = { readonly now: () => number; readonly wait: (time: number) => Promise<unknown> }
@@ -31,7 +30,7 @@ export function levelResponseTime({ now, wait }: Timer = REAL): Step {
   }
 }
 
-/** Whether nothing of the type is hidden from the caller. Without a caller, the response reveals no resource. */
+/** Whether the caller may read all resources of the type. Also true without a caller: the response then depends on no resource. */
 function seesAll({ caller, fhir: { type }, site }: Exchange): boolean {
   if (caller === undefined) return true
   return type === undefined ? isWholeTenant(caller.access, 'r') : isWholeType(caller.access, type, 'r', site.reading(caller.tenant))

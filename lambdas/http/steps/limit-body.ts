@@ -1,8 +1,11 @@
-/** Rejects bodies over the limit, unsupported encodings, and text that the gateway may have changed. */
+/** Rejects bodies above the limit, bodies with a Content-Encoding, and text that the gateway may have changed. */
 import { fhirError } from '../../fhir/outcome.ts'
 import type { Step } from '../exchange.ts'
 
-/** Maximum bytes of a body for the authorization server. A form with an assertion is much shorter. */
+/**
+ * Maximum bytes of a body for the authorization server. A longer one is answered 413. Valid forms, even with an assertion, are much
+ * shorter.
+ */
 export const MAX_FORM_BYTES = 64 * 1024
 
 /** Character that API Gateway writes for bytes that are not UTF-8. */

@@ -1,4 +1,4 @@
-/** Rejects writes of every caller while writes are stopped, before a body is parsed or a store is read. */
+/** Rejects all writes while the operator has stopped them, before a body is parsed or a store is read. */
 import { MachineFault } from '../../ports/faults.ts'
 import type { Step } from '../exchange.ts'
 

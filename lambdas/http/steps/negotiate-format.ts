@@ -19,7 +19,10 @@ export const negotiateFormat: Step = {
   },
 }
 
-/** Requires the header, as specification 4.5 does; wildcards match. Parameters such as `_elements` are not read: they shape the files. */
+/**
+ * Requires an Accept header that allows FHIR JSON, as specification 4.5 does; wildcards are allowed. Ignores parameters such as
+ * `_elements`, which concern the export files.
+ */
 function checkKickOff(accept = ''): void {
   if (qualityOf(mediaRangesOf(accept), 'application/fhir+json') === 0)
     throw fhirError(406, 'not-supported', 'An export is asked for with Accept: application/fhir+json')
@@ -36,8 +39,8 @@ function checkFormat(format: string): void {
 }
 
 /**
- * Whether to send the raw content of a Binary: the client names such a type and does not accept JSON.
- * https://hl7.org/fhir/R4/binary.html#rest
+ * Whether to send the raw content of a Binary: Accept names no JSON type, and a media type other than the wildcards for all and for
+ * application types. https://hl7.org/fhir/R4/binary.html#rest
  */
 function wantsRaw({ fhir, interaction }: Exchange, ranges: readonly MediaRange[]): boolean {
   if (fhir.type !== 'Binary' || (interaction !== 'read' && interaction !== 'vread')) return false

@@ -30,7 +30,7 @@ function versionsOf(match: string): readonly number[] | '*' {
   return versions
 }
 
-/** Ignores a date that cannot be parsed: https://www.rfc-editor.org/rfc/rfc9110#section-13.1.3 */
+/** Returns no precondition for a date that cannot be parsed. https://www.rfc-editor.org/rfc/rfc9110#section-13.1.3 */
 function sinceOf(value: string): Pick<Preconditions, 'ifModifiedSince'> {
   const at = Date.parse(value)
   return Number.isNaN(at) ? {} : { ifModifiedSince: at }

@@ -26,7 +26,7 @@ const KNOWN: { readonly [Name in keyof Preferred]-?: readonly NonNullable<Prefer
   'respond-async': ['true'],
 }
 
-/** Maximum preferences that are read. Further ones are ignored. */
+/** Maximum preferences of a header that are read. Further ones are ignored. */
 const MOST = 100
 
 /** Returns the preferences, with names in any case. The first valid value counts. Unknown preferences are ignored, as RFC 7240 requires. */

@@ -15,7 +15,10 @@ export const parseResource = (newId: () => string): Step => ({
 const isRawBinary = ({ fhir: { type }, http: { headers } }: Exchange): boolean =>
   type === 'Binary' && !isJsonType(mediaTypeOf(headers['content-type'] ?? 'application/octet-stream').type)
 
-/** Throws FhirError 415 if the gateway may have changed the content. https://hl7.org/fhir/R4/binary.html#rest */
+/**
+ * Returns a Binary with the raw body. Throws FhirError 415 if the gateway may have changed the body.
+ * https://hl7.org/fhir/R4/binary.html#rest
+ */
 function binaryOf({ fhir, http: { body, headers, cameAsText } }: Exchange, newId: () => string): Resource {
   const securityContext = headers['x-security-context']
   const contentType = headers['content-type'] ?? 'application/octet-stream'
@@ -36,8 +39,8 @@ function binaryOf({ fhir, http: { body, headers, cameAsText } }: Exchange, newId
 }
 
 /**
- * Returns the body. `complete`: adds missing properties before the check.
- * Throws FhirError 400 if the body is not a resource, 415 if it is not JSON.
+ * Returns the body as a resource. `complete`: adds missing properties to the parsed JSON before it is checked. Throws FhirError 400 if the
+ * body is not a resource, and 415 if it is not JSON.
  */
 export function resourceOf({ http: { body, headers } }: Exchange, complete = (tree: unknown): unknown => tree): Resource {
   checkJson(headers['content-type'])
@@ -47,7 +50,10 @@ export function resourceOf({ http: { body, headers } }: Exchange, complete = (tr
   return tree
 }
 
-/** Throws FhirError 415 for a type that is not JSON, of another FHIR version, or not in UTF-8. `more`: further accepted types. */
+/**
+ * Throws FhirError 415 for a media type that is not JSON, of another FHIR version, or not in UTF-8. `more`: media types accepted in
+ * addition to JSON.
+ */
 export function checkJson(contentType: string | undefined, more: readonly string[] = []): void {
   if (contentType === undefined || contentType === 'application/fhir+json') return
   const mediaType = mediaTypeOf(contentType)

@@ -1,7 +1,7 @@
 /**
  * Writes the audit records of every request, whatever its outcome, and adds the request id to every response.
- * With strict durability, records are stored before the response is sent. If they cannot be, the request is not processed.
- * If it is already processed, its result is not acknowledged.
+ * With strict durability, records are stored before the response is sent. If they cannot be stored, the request is not processed. If it has
+ * been processed by then, its response is replaced by an error.
  */
 import { operationOutcomeOf } from '../../fhir/outcome.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
@@ -11,14 +11,14 @@ import type { Exchange, HttpResponse, Step } from '../exchange.ts'
 import { refusalOf } from './describe-errors.ts'
 import { toHttpResponse } from './write-response.ts'
 
-/** `recorder`: absent if queries have no criteria. */
+/** `recorder`: collects the names in search criteria. Absent if requests have no criteria. */
 export const recordAudit = (log: AuditLog, clock: Clock, recorder?: QueryRecorder): Step => {
   const prepared = new WeakMap<Exchange, number>()
   const record: NonNullable<Step['after']> = async (request) => {
     const { event: exchange } = request
     const at = prepared.get(exchange)
     const response = request.response as HttpResponse
-    // Without `at`, `prepare` has failed, and the response already says so.
+    // If `at` is undefined, `log.prepare` has thrown, and the response already reports that.
     const { headers, ...rest } = at === undefined ? response : await recorded(exchange, response, at)
     request.response = { ...rest, headers: { ...headers, 'x-request-id': exchange.requestId } }
   }

@@ -1,4 +1,7 @@
-/** Answers requests that were rejected before they reached an interaction: no route, another base, a busy server. */
+/**
+ * Throws the error of a request that was rejected before it reached an interaction. Examples are a request without a route, or to a busy
+ * server.
+ */
 import type { Step } from '../exchange.ts'
 
 export const refuse: Step = {

@@ -19,7 +19,7 @@ export const sendFile: Step = {
 
 type Answer = { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly stream?: ByteStream }
 
-/** Throws FhirError 416 for a range outside the file. */
+/** Returns the status, headers and stream for a file. Throws FhirError 416 for a range outside the file. */
 function fileAnswer({ headers, isHead }: HttpRequest, file: StoredFile): Answer {
   const [etag, etagOfGzip] = [`"${file.tag}"`, `"${file.tag}-gzip"`]
   const common = { 'last-modified': httpDate(file.written), 'accept-ranges': 'bytes', vary: 'Accept-Encoding' }
@@ -27,7 +27,7 @@ function fileAnswer({ headers, isHead }: HttpRequest, file: StoredFile): Answer 
   const validators = { etags: [etag, etagOfGzip], lastModified: common['last-modified'] }
   if (isNotModified(headers, validators)) return { status: 304, headers: { ...common, etag: isGzip ? etagOfGzip : etag } }
   const typed = { ...common, 'content-type': file.contentType, 'content-disposition': `attachment; filename="${file.name}"` }
-  // If-Range with the ETag of the compressed file selects no range, because ranges are sent uncompressed.
+  // Ranges are sent uncompressed. So an If-Range with the ETag of the compressed file does not match, and the whole file is sent.
   const isPart = isHead !== true && matchesIfRange(headers['if-range'], { ...validators, etags: [etag] })
   const range = isPart ? parseByteRange(headers.range, file.size) : undefined
   if (range === 'beyond') throw beyond(file.size)

@@ -11,10 +11,10 @@ import { parseResponsePart, type ResponsePart } from '../../search/query/respons
 import type { Exchange, Step } from '../exchange.ts'
 
 export const shapeBody: Step = {
-  /** Rejects invalid parameters before the interaction runs. */
+  /** Rejects invalid values of _summary and _elements before the interaction runs. */
   before({ event: exchange }) {
     const { parameters, preferences } = exchange.fhir
-    // The parameters of an export concern its files.
+    // Skip exports: their parameters concern the export files.
     if (parameters.length === 0 || exchange.interaction === 'export') return
     exchange.part = parseResponsePart(parameters, { type: typeShown(exchange), handling: preferences.handling })
   },
@@ -38,7 +38,7 @@ function typeShown({ interaction, fhir: { type, parameters } }: Exchange): strin
 
 async function shaped(body: NonNullable<FhirResponse['body']>, part: ResponsePart): Promise<NonNullable<FhirResponse['body']>> {
   if (!isBundlePage(body)) return shapedResource(body, part)
-  // Entries hold bytes, because the trees of all responses to a batch would need many times the memory.
+  // Serialize each entry, because the trees of all entries would need many times the memory of their bytes.
   const shapedEntry = (entry: BundleEntry): Awaitable<BundleEntry> => {
     if (entry.resource === undefined) return entry
     const written = (shown: Resource): BundleEntry => ({ ...entry, resource: Buffer.from(writeJson(shown)) })
@@ -48,7 +48,7 @@ async function shaped(body: NonNullable<FhirResponse['body']>, part: ResponsePar
   return { ...body, entries: await mapInOrder(body.entries, shapedEntry) }
 }
 
-/** Bytes above which reading, cutting and writing a resource yield to other requests in between. */
+/** Bytes of a resource above which the step yields to other requests before and after it selects the part. */
 const HEAVY = 1_000_000
 
 function shapedResource(body: NonNullable<BundleEntry['resource']>, part: ResponsePart): Awaitable<Resource> {

@@ -1,4 +1,4 @@
-/** Returns warnings of a write in place of the body: if the client prefers an OperationOutcome, or must know them. */
+/** Returns the warnings of a write in place of the body, if the client prefers an OperationOutcome or `mustBeKnown` is true. */
 import type { FhirResponse } from '../../interactions/interaction.ts'
 import type { Step } from '../exchange.ts'
 

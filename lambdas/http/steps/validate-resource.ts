@@ -1,5 +1,5 @@
 /**
- * Checks that a written resource has the type that its URL names, and the structure that R4 defines. Answers 400 with every issue.
+ * Checks that the resource to write has the type in its URL and the structure that R4 defines. Throws FhirError 400 with all issues.
  * https://hl7.org/fhir/R4/validation.html
  */
 import { FhirError } from '../../fhir/outcome.ts'

@@ -1,4 +1,4 @@
-/** Converts the response of an interaction to bytes and headers. */
+/** Converts the response of an interaction to bytes and headers, and passes the names in it to the audit record. */
 import { type BundlePage, byteSizeOf, isBundlePage } from '../../fhir/bundle.ts'
 import { writeJson } from '../../fhir/json.ts'
 import type { Resource } from '../../fhir/resource.ts'
@@ -24,7 +24,10 @@ export const writeResponse: Step = (() => {
   return { after: write, onError: write }
 })()
 
-/** Maximum bytes of JSON that is indented, more than a page has. Indentation can make deeply nested JSON thirty times as long. */
+/**
+ * Maximum bytes of JSON to indent, more than a page has. Longer JSON is not indented, because indentation can make nested JSON thirty times
+ * as long.
+ */
 const LONGEST_PRETTY = 5_000_000
 
 async function responseOf({ body, ...rest }: FhirResponse, pretty: boolean): Promise<HttpResponse> {
@@ -37,12 +40,12 @@ async function responseOf({ body, ...rest }: FhirResponse, pretty: boolean): Pro
 
 const lengthOfPage = ({ entries }: BundlePage): number => entries.reduce((sum, { resource }) => sum + byteSizeOf(resource), 0)
 
-/** Converts a response from outside the steps of a request. It is never indented. */
+/** Converts a response that no step has processed. Its JSON is not indented. */
 export const toHttpResponse = ({ body, ...rest }: OutcomeResponse): HttpResponse => answer(rest, [bytesOf(body)])
 
 const FHIR_JSON = 'application/fhir+json; charset=utf-8'
 
-/** Only the caller may see the response, so it must not be cached. https://hl7.org/fhir/R4/http.html#etag */
+/** Default header: caches must not store responses, because only the caller may see them. https://hl7.org/fhir/R4/http.html#etag */
 const PRIVATE = { 'cache-control': 'no-store' }
 
 const answer = ({ status, headers = {} }: Omit<FhirResponse, 'body'>, body?: readonly Uint8Array[]): HttpResponse =>
