@@ -1,10 +1,9 @@
 /**
- * Interactions, endpoints of the authorization server, and their routes, as data. Both deployments and the CapabilityStatement use this
- * catalogue, so that they agree. The file imports nothing: every function carries it, and the stacks read it.
- * https://hl7.org/fhir/R4/http.html
+ * Interactions, endpoints of the authorization server, and their routes, as data. Both deployments and the CapabilityStatement use it, so
+ * that they agree. The file imports nothing, because every function bundles it and the stacks read it. https://hl7.org/fhir/R4/http.html
  */
 
-/** Column of the step table in http/order.ts. */
+/** Column of the step table in http/order.ts. It determines which steps a request passes. */
 export type Column =
   | 'READ'
   | 'SAVE'
@@ -29,22 +28,25 @@ export type Column =
 
 type Row = {
   readonly column: Column
-  /** Letters that the scopes need for the type of the request. `own`: the interaction checks its access itself. */
+  /** Scope letters that the caller needs for the type in the request. `own`: the interaction checks its access itself. */
   readonly scopes: readonly ('c' | 'r' | 'u' | 'd' | 's')[] | 'administrator' | 'own'
   /**
-   * Claim in the CapabilityStatement: an interaction of each type or of the system, or an operation, which operation-claims.ts describes.
-   * `none`: the statement itself, and what clients reach from the response of another interaction.
+   * Where the CapabilityStatement lists the interaction: for each type, for the system, or as an operation by operation-claims.ts. `none`:
+   * not listed, because clients reach it from another response, or it is the statement itself.
    */
   readonly claim: 'type' | 'system' | 'operation' | 'none'
-  /** Function on AWS. `cloudfront`: none, because CloudFront answers. */
+  /** Name of the function that answers on AWS. `cloudfront`: no function, because CloudFront answers. */
   readonly lambda: string
-  /** Absent: the interaction requires an authenticated caller. */
+  /** True: anonymous requests are allowed. Absent: the interaction requires an authenticated caller. */
   readonly public?: true
-  /** Absent: clients may send HEAD to a route with GET. */
+  /** False: HEAD is not allowed. Absent: clients may send HEAD to each route with GET. */
   readonly head?: false
 }
 
-/** The CapabilityStatement claims interactions in this order. A new row requires an authenticated caller, unless it says otherwise. */
+/**
+ * Interactions by code. The CapabilityStatement lists them in this order. A new row requires an authenticated caller, unless it has
+ * `public`.
+ */
 // biome-ignore format: a table
 export const INTERACTIONS = {
   read:               { column: 'READ',      scopes: ['r'],           claim: 'type',      lambda: 'read' },
@@ -59,7 +61,7 @@ export const INTERACTIONS = {
   bundle:             { column: 'BUNDLE',    scopes: 'own',           claim: 'system',    lambda: 'bundle' },
   'search-system':    { column: 'SEARCH',    scopes: 'own',           claim: 'system',    lambda: 'search' },
   'history-system':   { column: 'READ',      scopes: 'own',           claim: 'system',    lambda: 'history' },
-  // Without a token, the CapabilityStatement shows no definitions of tenants.
+  // Public: without a token, the statement shows no definitions of tenants.
   capabilities:       { column: 'METADATA',  scopes: 'own',           claim: 'none',      lambda: 'capabilities', public: true },
   reindex:            { column: 'OPERATION', scopes: 'administrator', claim: 'operation', lambda: 'reindex' },
   'reindex-status':   { column: 'OPERATION', scopes: 'administrator', claim: 'operation', lambda: 'reindex-status' },
@@ -70,18 +72,18 @@ export const INTERACTIONS = {
   everything:         { column: 'QUERY',     scopes: ['r', 's'],      claim: 'operation', lambda: 'everything' },
   // guard: docref-needs-read-scope
   docref:             { column: 'QUERY',     scopes: ['r', 's'],      claim: 'operation', lambda: 'search' },
-  // Its GET starts a job.
+  // No HEAD, because GET starts a job.
   export:             { column: 'EXPORT',    scopes: 'own',           claim: 'operation', lambda: 'export', head: false },
   'export-status':    { column: 'JOB',       scopes: 'own',           claim: 'none',      lambda: 'export-status' },
   'export-cancel':    { column: 'JOB',       scopes: 'own',           claim: 'none',      lambda: 'export-cancel' },
-  // The link itself authorizes the download.
+  // Public: the signed link authorizes the download.
   'export-file':      { column: 'FILE',      scopes: 'own',           claim: 'none',      lambda: 'cloudfront', public: true },
 } as const satisfies Readonly<Record<string, Row>>
 
-/** `page`: a user sees the endpoint in a browser. */
+/** Endpoint of the authorization server. `page`: a user sees it in a browser, so errors are shown as a page. */
 type EndpointRow = Pick<Row, 'lambda' | 'head'> & { readonly page?: true }
 
-/** Endpoints authenticate the caller themselves, if they need to. */
+/** Endpoints by code. An endpoint authenticates its caller itself, if it needs to. */
 // biome-ignore format: a table
 export const ENDPOINTS = {
   token:                  { lambda: 'token' },
@@ -91,7 +93,7 @@ export const ENDPOINTS = {
   'smart-configuration':  { lambda: 'discovery' },
   'openid-configuration': { lambda: 'discovery' },
   style:                  { lambda: 'authorize' },
-  // Its GET issues a code to a logged-in user.
+  // No HEAD, because GET issues a code to a logged-in user.
   authorize:              { lambda: 'authorize', page: true, head: false },
   login:                  { lambda: 'authorize', page: true },
   consent:                { lambda: 'authorize', page: true },
@@ -108,21 +110,21 @@ type CodesWhere<Rows, Field extends string, Value> = {
   [Code in keyof Rows]: Rows[Code] extends Readonly<Record<Field, Value>> ? Code : never
 }[keyof Rows]
 
-/** Interactions that operation-claims.ts describes. */
+/** Codes of operations, for each of which operation-claims.ts needs an entry. */
 export type OperationCode = CodesWhere<typeof INTERACTIONS, 'claim', 'operation'>
-/** Deployed functions that answer requests. */
+/** Names of the deployed functions that answer requests. */
 export type HttpFunction =
   | Exclude<(typeof INTERACTIONS)[InteractionCode]['lambda'], 'cloudfront'>
   | (typeof ENDPOINTS)[EndpointCode]['lambda']
   | 'fallback'
-/** Interactions of a deployed function. */
+/** Codes of the interactions that a deployed function answers. */
 export type InteractionsOf<Name extends HttpFunction> = CodesWhere<typeof INTERACTIONS, 'lambda', Name>
-/** Endpoints of a deployed function. */
+/** Codes of the endpoints that a deployed function answers. */
 export type EndpointsOf<Name extends HttpFunction> = CodesWhere<typeof ENDPOINTS, 'lambda', Name>
 
 export const isEndpointCode = (code: PipelineCode): code is EndpointCode => Object.hasOwn(ENDPOINTS, code)
 
-/** Fields that some rows lack. */
+/** Returns the row of the code, typed with the optional fields that only some rows have. */
 const rowOf = (code: InteractionCode | EndpointCode): Partial<Row & EndpointRow> =>
   isEndpointCode(code) ? ENDPOINTS[code] : INTERACTIONS[code]
 
@@ -150,9 +152,9 @@ function routesOf<Code>(routes: Routes<Code>) {
 }
 
 /**
- * Variables in a path: `{type}` is a resource type, `{id}` the logical id of a resource or the id of an export, `{versionId}` a version,
- * `{file}` a file of an export, `{owner}/{ownerId}` a compartment. A static segment takes precedence over a variable.
- * The header Allow names methods in this order, and API Gateway on AWS is deployed in it.
+ * Routes of the interactions. Variables in a path: `{type}` is a resource type, `{id}` the id of a resource or an export, `{versionId}` a
+ * version, `{file}` an export file, `{owner}/{ownerId}` a compartment. A static segment takes precedence over a variable. The header Allow
+ * and the routes of API Gateway list the methods of a path in this order.
  */
 export const ROUTES: readonly Route[] = routesOf<InteractionCode>({
   'GET /metadata': 'capabilities',
@@ -225,6 +227,6 @@ export const ENDPOINT_ROUTES: readonly EndpointRoute[] = routesOf<EndpointCode>(
   'POST /auth/logout': 'logout',
 })
 
-/** Whether clients may send HEAD to the route, because its GET has no effect. https://www.rfc-editor.org/rfc/rfc9110#section-9.2.1 */
+/** Whether clients may send HEAD to the route: only if its GET has no effect. https://www.rfc-editor.org/rfc/rfc9110#section-9.2.1 */
 export const isHeadAllowed = ({ method, interaction }: Route | EndpointRoute): boolean =>
   method === 'GET' && rowOf(interaction).head !== false
