@@ -1,7 +1,7 @@
 /**
- * The deployed functions: the memory class and the ports of each. The catalogue says which interactions and endpoints a function answers.
- * Its entry point is the file of its name in this folder. Its ports determine the adapters in its bundle, the permissions of its role, and
- * its environment variables. The stacks read this file, and no function imports it.
+ * Memory class and ports of each deployed function. Its entry point is the file of its name in this folder. Its ports determine the
+ * adapters in its bundle, the permissions of its role, and its environment variables. The catalogue determines which interactions and
+ * endpoints it answers. The stacks read this file; no function imports it.
  */
 import {
   ENDPOINTS,
@@ -63,7 +63,7 @@ export type PortName =
   | ExportPort
 
 /**
- * Ports of exports, as `PortName`.
+ * Ports of exports. As in `PortName`, `also` means in addition to the port before it.
  *
  * - `jobs`: reads and writes export jobs, and reads their progress. `job-rows`: also writes the progress and other rows of jobs.
  * - `schedules`: state of scheduled exports. `old-schedules`: removes the state of schedules that the settings no longer contain.
@@ -108,18 +108,18 @@ export type Worker =
 
 export type FunctionName = HttpFunction | Worker
 
-/** Ports of every function that authenticates its callers. */
+/** Ports of every function that authenticates its callers by access token. */
 const CALLER: readonly PortName[] = ['verification', 'conditions', 'audit']
 const SEARCHING: readonly PortName[] = ['resources', 'index', 'blobs', 'seal', 'progress']
 const WRITING: readonly PortName[] = [...SEARCHING, 'writer', 'conformance', 'packages', ...CALLER]
 
-/** Memory class of a function. The settings of a stage say how much memory each has. */
+/** Memory class of a function. The settings of a stage define the memory of each class. */
 export type FunctionKind = 'light' | 'request' | 'worker'
 
-/** `onlyWithTokens`: stages have the function only if their callers send access tokens. */
+/** Memory class and ports of a function. `onlyWithTokens`: only stages with `access` = `token` have the function. */
 type FunctionRow = { readonly kind: FunctionKind; readonly ports: readonly PortName[]; readonly onlyWithTokens?: true }
 
-/** The deployed functions. A function that the catalogue names and that is not here does not compile. */
+/** Deployed functions by name. If a function of the catalogue is missing here, the code does not compile. */
 export const FUNCTIONS: Readonly<Record<FunctionName, FunctionRow>> = {
   read: { kind: 'light', ports: ['resources', 'progress', ...CALLER] },
   vread: { kind: 'light', ports: ['resources', ...CALLER] },
@@ -173,6 +173,7 @@ export const FUNCTIONS: Readonly<Record<FunctionName, FunctionRow>> = {
   'adopt-tables': { kind: 'light', ports: ['restored-tables'] },
 }
 
+/** Ports that only stages with access tokens need. */
 const ABOUT_TOKENS: ReadonlySet<PortName> = new Set([
   'verification',
   'clients',
@@ -183,13 +184,16 @@ const ABOUT_TOKENS: ReadonlySet<PortName> = new Set([
   'copies',
 ])
 
-/** Returns the functions that every stage with this `access` setting has. Stages without tokens have no authorization server. */
+/**
+ * Returns the functions of every stage with this `access` setting. Stages without tokens have no authorization server. `adopt-tables` is
+ * not among them, because only stages with restored tables have it.
+ */
 export const functionsOfStage = (access: string): readonly FunctionName[] =>
   (Object.keys(FUNCTIONS) as FunctionName[]).filter(
     (name) => name !== 'adopt-tables' && (access === 'token' || FUNCTIONS[name].onlyWithTokens !== true),
   )
 
-/** Returns the ports of a function in such a stage. Stages without tokens omit the ports that only tokens need. */
+/** Returns the ports of a function in a stage with this `access` setting. Without tokens it omits the ports in ABOUT_TOKENS. */
 export const portsOfStage = (name: FunctionName, access: string): readonly PortName[] =>
   FUNCTIONS[name].ports.filter((port) => access === 'token' || !ABOUT_TOKENS.has(port))
 

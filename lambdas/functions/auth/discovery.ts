@@ -1,4 +1,4 @@
-/** Discovery: the capabilities of the authorization server, and the public keys of its tokens. */
+/** Discovery endpoints: the capabilities of the authorization server, and the public keys that verify its tokens. */
 import { openidConfiguration, smartConfiguration } from '../../auth/endpoints/discovery.ts'
 import { jwks } from '../../auth/endpoints/jwks-endpoint.ts'
 import { authorizingSteps } from '../../http/pipelines/authorizing.ts'

@@ -1,4 +1,4 @@
-/** Token introspection: the content of a token, and whether it is valid. */
+/** Token introspection endpoint: returns whether a token is valid, and its content. */
 import { introspect } from '../../auth/endpoints/introspection-endpoint.ts'
 import { authorizingSteps } from '../../http/pipelines/authorizing.ts'
 import { clientAuthenticationPorts, publicKeys, tokenRevocations } from '../../runtime/aws/authorization.ts'

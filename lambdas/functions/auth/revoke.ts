@@ -1,4 +1,4 @@
-/** Token revocation. */
+/** Token revocation endpoint. */
 import { revoke } from '../../auth/endpoints/revocation-endpoint.ts'
 import { authorizingSteps } from '../../http/pipelines/authorizing.ts'
 import { clientAuthenticationPorts, publicKeys, revocations } from '../../runtime/aws/authorization.ts'

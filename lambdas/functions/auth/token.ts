@@ -1,4 +1,4 @@
-/** Token endpoint: issues tokens. */
+/** Token endpoint: issues access tokens and refresh tokens. */
 import { token } from '../../auth/endpoints/token-endpoint.ts'
 import { authorizingSteps } from '../../http/pipelines/authorizing.ts'
 import { decidabilityCheck } from '../../runtime/authorization/condition-support.ts'

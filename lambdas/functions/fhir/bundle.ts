@@ -1,4 +1,4 @@
-/** FHIR batch and transaction. Their entries may be any interaction, so the function needs the steps of searches and writes. */
+/** FHIR batch and transaction. Entries may read, search and write, so the function binds the steps of searches and writes. */
 import { entryRunner } from '../../http/entry-runner.ts'
 import { searchingSteps } from '../../http/pipelines/searching.ts'
 import { writingSteps } from '../../http/pipelines/writing.ts'

@@ -1,4 +1,4 @@
-/** $reindex-status: the custom search parameters and the progress of index rebuilds. */
+/** $reindex-status: index lag, custom search parameters, running rebuilds and unindexable versions. */
 import { readingSteps } from '../../http/pipelines/reading.ts'
 import { reindexStatus } from '../../interactions/operations/reindex.ts'
 import { httpHandler, stepPartsWithoutPersons } from '../../runtime/aws/http-handler.ts'

@@ -1,4 +1,4 @@
-/** $reindex: rebuilds the index documents of types. */
+/** $reindex: starts a rebuild of the index documents of types. */
 import { readingSteps } from '../../http/pipelines/reading.ts'
 import { startReindex } from '../../interactions/operations/reindex.ts'
 import { httpHandler, stepPartsWithoutPersons } from '../../runtime/aws/http-handler.ts'

@@ -1,4 +1,4 @@
-/** FHIR search in a type, a compartment and the whole system, and $docref. */
+/** FHIR search in a type, a compartment or the whole system, and $docref, which is a search. */
 import { operatingSteps } from '../../http/pipelines/operating.ts'
 import { searchingSteps } from '../../http/pipelines/searching.ts'
 import { docref } from '../../interactions/operations/docref.ts'

@@ -1,4 +1,4 @@
-/** Steps of the export workflow. */
+/** Runs the steps of the export workflow. */
 import { runExportStep } from '../../runtime/aws/export-steps.ts'
 
 export const handler = runExportStep

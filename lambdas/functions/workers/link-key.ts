@@ -1,4 +1,4 @@
-/** Returns the public key of export file links, for CloudFront. A deployment runs it once for each such key of a stage. */
+/** Returns the public key that verifies links to export files, for CloudFront. A deployment runs it once for each such key of a stage. */
 import { customResource } from '../../runtime/aws/custom-resource.ts'
 import { readLinkKeyPem } from '../../runtime/aws/file-links.ts'
 

@@ -1,4 +1,4 @@
-/** Steps of the rebuild workflow. */
+/** Runs the steps of the workflow that rebuilds indices. */
 import { rebuild } from '../../runtime/aws/index-workers.ts'
 
 export const handler = rebuild()
