@@ -98,7 +98,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'lambdas/http/gateway-contract.ts',
     'lambdas/catalogue/catalogue.ts',
     'lambdas/functions/functions.ts',
-    'lambdas/indexing/workflow.ts',
+    'lambdas/indexing/rebuild/workflow.ts',
     'lambdas/export/additional-resources.ts',
     'lambdas/export/job/lifetimes.ts',
     'lambdas/export/workflow.ts',
@@ -166,6 +166,13 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     pages: ['launch', 'grants', 'login', 'tokens'],
     endpoints: ['pages', 'grants', 'clients', 'tokens'],
     administration: ['launch', 'clients', 'login', 'tokens'],
+  },
+  'lambdas/indexing': {
+    '.': ['lifecycle'],
+    lifecycle: [],
+    feed: [],
+    stream: ['feed', 'lifecycle'],
+    rebuild: ['stream', 'feed', 'lifecycle'],
   },
   'lambdas/search': { '.': [], types: [], query: ['types'], documents: ['types'], custom: [] },
   'lambdas/ports': {

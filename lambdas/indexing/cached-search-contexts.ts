@@ -3,9 +3,9 @@ import type { ServingIndices } from '../ports/search/serving-indices.ts'
 import type { FormatChanges } from '../search/documents/changed-keys.ts'
 import type { SearchContext } from '../search/search-context.ts'
 import { documentFormatOf } from './document-format.ts'
-import { formatChangesOf } from './index-retention.ts'
-import { type IndexState, NO_STATE, type SharedIndexState } from './index-state.ts'
-import { NO_INDICES } from './serving-indices.ts'
+import { formatChangesOf } from './lifecycle/index-retention.ts'
+import { NO_INDICES } from './lifecycle/serving-indices.ts'
+import { type IndexState, NO_STATE, type SharedIndexState } from './lifecycle/state.ts'
 import { TenantSearchContexts } from './tenant-search-contexts.ts'
 
 /** How long the cached state is used, in milliseconds. */

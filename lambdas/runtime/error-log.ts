@@ -1,5 +1,5 @@
 /** Log texts of errors. They never contain content of requests or resources. */
-import { NotIndexed } from '../indexing/unindexable-versions.ts'
+import { NotIndexed } from '../indexing/stream/unindexable-versions.ts'
 import { isFault } from '../ports/faults.ts'
 import { NotFetched } from '../ports/security/fetch-document.ts'
 

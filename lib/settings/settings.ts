@@ -1,7 +1,7 @@
 /** Settings of a deployment and their defaults. The settings of the service itself are in lambdas/runtime/config.ts. */
 import { type AdditionalResources, parseAdditionalResources } from '../../lambdas/export/additional-resources.ts'
 import { FUNCTIONS, type FunctionKind, type FunctionName } from '../../lambdas/functions/functions.ts'
-import { REBUILD_WIDTH } from '../../lambdas/indexing/workflow.ts'
+import { REBUILD_WIDTH } from '../../lambdas/indexing/rebuild/workflow.ts'
 import { readConfig, SETTINGS, variableOf } from '../../lambdas/runtime/config.ts'
 import { checkExports, type ExportSetting } from './export-settings.ts'
 import { checkRestoredTables, type RestoredTables } from './restored-tables.ts'

@@ -1,5 +1,5 @@
 /**
- * State machine whose steps are run by one function: lambdas/indexing/workflow.ts, lambdas/export/workflow.ts. Its log contains no input
+ * State machine whose steps are run by one function: lambdas/indexing/rebuild/workflow.ts, lambdas/export/workflow.ts. Its log contains no input
  * and no output. Each step and each execution has a time limit.
  */
 import { type Duration, RemovalPolicy } from 'aws-cdk-lib'

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { build, type Plugin } from 'esbuild'
 import type { OpenSearchIndex } from '../../lambdas/adapters/opensearch/search-index.ts'
 import type { documentFormatOf } from '../../lambdas/indexing/document-format.ts'
-import type { changeFormat, formatChangesOf, recordFollowedVersions } from '../../lambdas/indexing/index-retention.ts'
-import type { indexStream } from '../../lambdas/indexing/index-stream.ts'
-import type { rebuildStep } from '../../lambdas/indexing/rebuild-steps.ts'
+import type { changeFormat, formatChangesOf, recordFollowedVersions } from '../../lambdas/indexing/lifecycle/index-retention.ts'
+import type { rebuildStep } from '../../lambdas/indexing/rebuild/rebuild-steps.ts'
+import type { indexStream } from '../../lambdas/indexing/stream/index-stream.ts'
 import type { findOutdatedParameters } from '../../lambdas/search/documents/outdated-parameters.ts'
 import type { parseSearch } from '../../lambdas/search/query/query.ts'
 
@@ -47,11 +47,11 @@ const ROOT = join(import.meta.dirname, '../../lambdas')
 const PARTS: Readonly<Record<keyof Release, string>> = {
   OpenSearchIndex: 'adapters/opensearch/search-index',
   documentFormatOf: 'indexing/document-format',
-  indexStream: 'indexing/index-stream',
-  formatChangesOf: 'indexing/index-retention',
-  recordFollowedVersions: 'indexing/index-retention',
-  changeFormat: 'indexing/index-retention',
-  rebuildStep: 'indexing/rebuild-steps',
+  indexStream: 'indexing/stream/index-stream',
+  formatChangesOf: 'indexing/lifecycle/index-retention',
+  recordFollowedVersions: 'indexing/lifecycle/index-retention',
+  changeFormat: 'indexing/lifecycle/index-retention',
+  rebuildStep: 'indexing/rebuild/rebuild-steps',
   findOutdatedParameters: 'search/documents/outdated-parameters',
   parseSearch: 'search/query/query',
 }

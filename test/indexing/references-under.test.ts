@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
 import { addRebuild, addReferenceRebuild, NO_DEFINITIONS } from '../../lambdas/indexing/custom-definitions.ts'
-import { readRebuildSlice } from '../../lambdas/indexing/rebuild.ts'
+import { readRebuildSlice } from '../../lambdas/indexing/feed/rebuild-slice.ts'
 import { keyRangeOf, referencePredicateOf } from '../../lambdas/indexing/references-under.ts'
 import { extract } from '../../lambdas/search/documents/extract.ts'
 import { runAtEnd } from '../fixtures/at-end.ts'

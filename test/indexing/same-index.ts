@@ -9,7 +9,7 @@ import { contentOf, headItem, shardOfId } from '../../lambdas/adapters/dynamodb/
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
 import { indexChanges } from '../../lambdas/indexing/feed/indexing.ts'
 import { NO_PREFETCHED_RESOURCES } from '../../lambdas/indexing/parameter-prefetch.ts'
-import { followStream } from '../../lambdas/indexing/stream-follower.ts'
+import { followStream } from '../../lambdas/indexing/stream/stream-follower.ts'
 import type { BlobStore } from '../../lambdas/ports/blobs/blob-store.ts'
 import { runToEnd } from '../../lambdas/ports/execution/generator-driver.ts'
 import { notApplied } from '../../lambdas/ports/faults.ts'

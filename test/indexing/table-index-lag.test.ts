@@ -1,6 +1,6 @@
 /** The lag with which the table index shows the beats of a heartbeat. */
 import { describe, expect, it } from '@jest/globals'
-import { beatsOf } from '../../lambdas/indexing/heartbeat.ts'
+import { beatsOf } from '../../lambdas/indexing/stream/heartbeat.ts'
 import { measureTableIndexLag } from '../../lambdas/indexing/table-index-lag.ts'
 import type { ShardHeartbeat } from '../../lambdas/ports/search/heartbeat.ts'
 

@@ -3,7 +3,7 @@
  * https://aws.amazon.com/pricing/
  */
 import { heartbeatItem } from '../../lambdas/adapters/dynamodb/stream/heartbeat.ts'
-import { BEATS_PER_HEARTBEAT, beatsOf } from '../../lambdas/indexing/heartbeat.ts'
+import { BEATS_PER_HEARTBEAT, beatsOf } from '../../lambdas/indexing/stream/heartbeat.ts'
 import { METRIC_NAMES } from '../../lambdas/runtime/aws/log.ts'
 import { watchesOf } from '../../lib/monitoring/watches.ts'
 

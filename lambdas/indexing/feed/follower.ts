@@ -17,11 +17,11 @@ import {
   withSearchParameter,
   withUnindexable,
 } from '../custom-definitions.ts'
-import type { RebuiltIndex } from '../rebuild.ts'
 import { TenantSearchContexts } from '../tenant-search-contexts.ts'
 import { buildDocumentInPieces, type FollowingIndex, indexChanges, type UnindexableHandler } from './indexing.ts'
 import { type FeedLine, FeedLines, type FeedPositions, furthestOf, positionOf, readPositions, writePositions } from './lines.ts'
 import { FeedPartReader } from './parts.ts'
+import type { RebuiltIndex } from './rebuild-slice.ts'
 import { FeedRebuilds } from './rebuilds.ts'
 
 /** The change feed of a store, and reads of that store. `hasOthersThan`: whether another tenant has ever written. */

@@ -11,8 +11,8 @@ import {
   type PrefetchedResources,
   prefetchResources,
 } from '../parameter-prefetch.ts'
-import { type RebuildProgress, type RebuildSlice, type RebuiltIndex, readRebuildSlice } from '../rebuild.ts'
 import { referencePredicateOf } from '../references-under.ts'
+import { type RebuildProgress, type RebuildSlice, type RebuiltIndex, readRebuildSlice } from './rebuild-slice.ts'
 
 export type FeedRebuildsParts = {
   readonly index: RebuiltIndex

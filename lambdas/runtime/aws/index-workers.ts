@@ -4,8 +4,14 @@ import { heartbeatItem, heartbeatOfRecord } from '../../adapters/dynamodb/stream
 import { isOfTable, type StreamRecord, transactionOfRecord, versionOfRecord } from '../../adapters/dynamodb/stream/stream.ts'
 import { StepFunctionsWorkflow } from '../../adapters/step-functions/workflow.ts'
 import { documentFormatOf } from '../../indexing/document-format.ts'
-import { followHeartbeat, type HeartbeatParts, heartbeatAgeOf, NO_HEARTBEAT, sendHeartbeat } from '../../indexing/heartbeat.ts'
-import { hasExpiredIndex, recordFollowedVersions, recordMissedVersions, requestOutdatedRebuilds } from '../../indexing/index-retention.ts'
+import {
+  hasExpiredIndex,
+  recordFollowedVersions,
+  recordMissedVersions,
+  requestOutdatedRebuilds,
+} from '../../indexing/lifecycle/index-retention.ts'
+import { exclusiveInstantOf } from '../../indexing/lifecycle/restore.ts'
+import { addIndices, type IdentifiedState, markLost, withIdentity } from '../../indexing/lifecycle/serving-indices.ts'
 import {
   applySearchParameter,
   clearUnindexable,
@@ -13,13 +19,12 @@ import {
   isWorkerGone,
   isWorkerNeeded,
   requestRebuild,
-} from '../../indexing/index-state.ts'
-import { rebuildStep } from '../../indexing/rebuild-steps.ts'
-import { exclusiveInstantOf } from '../../indexing/restore.ts'
-import { addIndices, type IdentifiedState, markLost, withIdentity } from '../../indexing/serving-indices.ts'
-import { followStream, type PartialBatchResponse } from '../../indexing/stream-follower.ts'
+} from '../../indexing/lifecycle/state.ts'
+import { rebuildStep } from '../../indexing/rebuild/rebuild-steps.ts'
+import { followHeartbeat, type HeartbeatParts, heartbeatAgeOf, NO_HEARTBEAT, sendHeartbeat } from '../../indexing/stream/heartbeat.ts'
+import { followStream, type PartialBatchResponse } from '../../indexing/stream/stream-follower.ts'
+import { UnindexableVersions } from '../../indexing/stream/unindexable-versions.ts'
 import { TenantSearchContexts } from '../../indexing/tenant-search-contexts.ts'
-import { UnindexableVersions } from '../../indexing/unindexable-versions.ts'
 import type { VersionedValue } from '../../ports/rows/shared-state.ts'
 import type { ShardHeartbeat } from '../../ports/search/heartbeat.ts'
 import type { Reindexer } from '../../ports/search/index-status.ts'

@@ -2,7 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { noteLag } from '../../adapters/dynamodb/store/index-lag.ts'
 import { hiddenHeartbeats } from '../../adapters/dynamodb/stream/heartbeat.ts'
-import { beatsOf } from '../../indexing/heartbeat.ts'
+import { beatsOf } from '../../indexing/stream/heartbeat.ts'
 import { measureTableIndexLag } from '../../indexing/table-index-lag.ts'
 import { logTableIndexLag, report } from './log.ts'
 import { clock, deploymentSettings, resourceTable } from './ports.ts'

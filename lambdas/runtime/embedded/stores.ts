@@ -2,7 +2,7 @@
 import type { ForkedExpressionRunner } from '../../adapters/in-process/expression-runner.ts'
 import { SqliteResourceStore } from '../../adapters/sqlite-store/resource-store.ts'
 import type { Definitions } from '../../indexing/custom-definitions.ts'
-import { NotIndexed } from '../../indexing/unindexable-versions.ts'
+import { NotIndexed } from '../../indexing/stream/unindexable-versions.ts'
 import { type RequestStore, versionCache } from '../../interactions/resources/version-cache.ts'
 import { isFault } from '../../ports/faults.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'

@@ -2,8 +2,8 @@
 import { expect, it } from '@jest/globals'
 import { CachedSearchContexts } from '../../../lambdas/indexing/cached-search-contexts.ts'
 import { documentFormatOf } from '../../../lambdas/indexing/document-format.ts'
-import { type IndexState, NO_STATE } from '../../../lambdas/indexing/index-state.ts'
-import { NO_INDICES } from '../../../lambdas/indexing/serving-indices.ts'
+import { NO_INDICES } from '../../../lambdas/indexing/lifecycle/serving-indices.ts'
+import { type IndexState, NO_STATE } from '../../../lambdas/indexing/lifecycle/state.ts'
 import { responseEntry } from '../../../lambdas/interactions/bundle/entry.ts'
 import {
   outdatedRejectingIndex,

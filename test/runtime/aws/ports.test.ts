@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { CachedSearchContexts } from '../../../lambdas/indexing/cached-search-contexts.ts'
-import { type IndexState, NO_STATE } from '../../../lambdas/indexing/index-state.ts'
+import { type IndexState, NO_STATE } from '../../../lambdas/indexing/lifecycle/state.ts'
 import { type CustomResourceEvent, customResource, DeploymentError } from '../../../lambdas/runtime/aws/custom-resource.ts'
 import { logMetric, report } from '../../../lambdas/runtime/aws/log.ts'
 

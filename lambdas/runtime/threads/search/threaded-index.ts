@@ -4,7 +4,7 @@
  */
 import { Worker } from 'node:worker_threads'
 import type { FeedPositions } from '../../../indexing/feed/lines.ts'
-import { NotIndexed } from '../../../indexing/unindexable-versions.ts'
+import { NotIndexed } from '../../../indexing/stream/unindexable-versions.ts'
 import { indexBehind, MachineFault } from '../../../ports/faults.ts'
 import { ALWAYS_FALSE, type Freshness, type GroupPlan, type Matching, type Plan } from '../../../ports/search/plan.ts'
 import type { GroupPage, HitPage, IndexVisibility, OutdatedParameters, Searches } from '../../../ports/search/search-index.ts'

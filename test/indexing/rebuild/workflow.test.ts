@@ -1,15 +1,28 @@
 /** The rebuild on AWS during writes, repeated steps and new definitions: in the end every resource is indexed in its newest version. */
 import { describe, expect, it } from '@jest/globals'
 import validate from 'asl-validator'
-import { type IndexState, NO_STATE, requestNewIndices, requestRebuild, statusOf, takeRebuilds } from '../../lambdas/indexing/index-state.ts'
-import { rebuildStep } from '../../lambdas/indexing/rebuild-steps.ts'
-import { addIndices, type IdentifiedState, markLost, markServing, withIdentity } from '../../lambdas/indexing/serving-indices.ts'
-import { rebuildWorkflow } from '../../lambdas/indexing/workflow.ts'
-import { nameOf } from '../../lambdas/ports/store/newest-versions.ts'
-import type { ScanRequest } from '../../lambdas/ports/store/resource-store.ts'
-import { caseCountOf, firstSeed } from '../fixtures/long-runs.ts'
-import { patientKeyOf } from '../fixtures/versions.ts'
-import { createRebuildWorld, type RebuildWorld, STEP_FUNCTION_ARN, TENANT } from './rebuilt-world.ts'
+import {
+  addIndices,
+  type IdentifiedState,
+  markLost,
+  markServing,
+  withIdentity,
+} from '../../../lambdas/indexing/lifecycle/serving-indices.ts'
+import {
+  type IndexState,
+  NO_STATE,
+  requestNewIndices,
+  requestRebuild,
+  statusOf,
+  takeRebuilds,
+} from '../../../lambdas/indexing/lifecycle/state.ts'
+import { rebuildStep } from '../../../lambdas/indexing/rebuild/rebuild-steps.ts'
+import { rebuildWorkflow } from '../../../lambdas/indexing/rebuild/workflow.ts'
+import { nameOf } from '../../../lambdas/ports/store/newest-versions.ts'
+import type { ScanRequest } from '../../../lambdas/ports/store/resource-store.ts'
+import { caseCountOf, firstSeed } from '../../fixtures/long-runs.ts'
+import { patientKeyOf } from '../../fixtures/versions.ts'
+import { createRebuildWorld, type RebuildWorld, STEP_FUNCTION_ARN, TENANT } from '../rebuilt-world.ts'
 
 const OTHER = 'other'
 /** Number of runs with faults. */

@@ -8,13 +8,13 @@ import {
   recordMissedVersions,
   replaceIndex,
   requestOutdatedRebuilds,
-} from '../../lambdas/indexing/index-retention.ts'
-import { requestRebuild } from '../../lambdas/indexing/index-state.ts'
-import { addIndices, type IdentifiedState, markLost, withIdentity } from '../../lambdas/indexing/serving-indices.ts'
-import { type Random, randomOf } from '../contracts/generated-search.ts'
-import { caseCountOf, firstSeed } from '../fixtures/long-runs.ts'
-import { patientKeyOf, versionOf, writeOf } from '../fixtures/versions.ts'
-import { createRebuildWorld, type RebuildWorld, TENANT } from './rebuilt-world.ts'
+} from '../../../lambdas/indexing/lifecycle/index-retention.ts'
+import { addIndices, type IdentifiedState, markLost, withIdentity } from '../../../lambdas/indexing/lifecycle/serving-indices.ts'
+import { requestRebuild } from '../../../lambdas/indexing/lifecycle/state.ts'
+import { type Random, randomOf } from '../../contracts/generated-search.ts'
+import { caseCountOf, firstSeed } from '../../fixtures/long-runs.ts'
+import { patientKeyOf, versionOf, writeOf } from '../../fixtures/versions.ts'
+import { createRebuildWorld, type RebuildWorld, TENANT } from '../rebuilt-world.ts'
 
 const SEEDS = caseCountOf(20, 200)
 

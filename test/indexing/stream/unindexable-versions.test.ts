@@ -1,9 +1,9 @@
 /** Unindexable versions: a failed version is listed until the same or a later version is read. */
 import { describe, expect, it } from '@jest/globals'
-import { clearUnindexable, type IndexState, NO_STATE, recordUnindexable, statusOf } from '../../lambdas/indexing/index-state.ts'
-import { UnindexableVersions } from '../../lambdas/indexing/unindexable-versions.ts'
-import type { VersionedValue } from '../../lambdas/ports/rows/shared-state.ts'
-import type { ResourceVersion } from '../../lambdas/ports/store/resource-store.ts'
+import { clearUnindexable, type IndexState, NO_STATE, recordUnindexable, statusOf } from '../../../lambdas/indexing/lifecycle/state.ts'
+import { UnindexableVersions } from '../../../lambdas/indexing/stream/unindexable-versions.ts'
+import type { VersionedValue } from '../../../lambdas/ports/rows/shared-state.ts'
+import type { ResourceVersion } from '../../../lambdas/ports/store/resource-store.ts'
 
 const version = (versionId: number, key: Partial<ResourceVersion> = {}): ResourceVersion => ({
   ...{ tenant: 'a', type: 'Patient', id: 'p', versionId, lastUpdated: 1, deleted: false, compartments: [], body: new Uint8Array() },

@@ -9,9 +9,9 @@ import {
   requestRebuild,
   takeRebuilds,
   WORKER_TIMEOUT_MS,
-} from '../../lambdas/indexing/index-state.ts'
-import { fault } from '../fixtures/machine-fault.ts'
-import { deletionOf, resourceKeyOf, versionOf, writeOf } from '../fixtures/versions.ts'
+} from '../../../lambdas/indexing/lifecycle/state.ts'
+import { fault } from '../../fixtures/machine-fault.ts'
+import { deletionOf, resourceKeyOf, versionOf, writeOf } from '../../fixtures/versions.ts'
 
 const MOST_OF_AN_ITEM = 400_000
 const sizeOf = (state: IndexState) => deflateRawSync(JSON.stringify(state)).length

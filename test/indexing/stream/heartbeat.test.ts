@@ -9,10 +9,10 @@ import {
   sendHeartbeat,
   withBeats,
   withIndexHeartbeats,
-} from '../../lambdas/indexing/heartbeat.ts'
-import type { IndexHeartbeats, ShardHeartbeat } from '../../lambdas/ports/search/heartbeat.ts'
-import type { ServingIndices } from '../../lambdas/ports/search/serving-indices.ts'
-import { memoryState } from '../fixtures/memory-state.ts'
+} from '../../../lambdas/indexing/stream/heartbeat.ts'
+import type { IndexHeartbeats, ShardHeartbeat } from '../../../lambdas/ports/search/heartbeat.ts'
+import type { ServingIndices } from '../../../lambdas/ports/search/serving-indices.ts'
+import { memoryState } from '../../fixtures/memory-state.ts'
 
 const all = (sent: number): readonly ShardHeartbeat[] => Array.from({ length: BEATS_PER_HEARTBEAT }, (_, place) => ({ place, sent }))
 const neverMissed = (since: number): Promise<void> => Promise.reject(new Error(`missed since ${since}`))

@@ -3,11 +3,11 @@
  * change is lost (ports/rows/shared-state.ts).
  */
 import { deflateRawSync } from 'node:zlib'
-import { MachineFault } from '../ports/faults.ts'
-import type { SharedState } from '../ports/rows/shared-state.ts'
-import type { IndexStatus } from '../ports/search/index-status.ts'
-import type { ServingIndices } from '../ports/search/serving-indices.ts'
-import type { HistoryPosition, ResourceVersion, VersionKey } from '../ports/store/resource-store.ts'
+import { MachineFault } from '../../ports/faults.ts'
+import type { SharedState } from '../../ports/rows/shared-state.ts'
+import type { IndexStatus } from '../../ports/search/index-status.ts'
+import type { ServingIndices } from '../../ports/search/serving-indices.ts'
+import type { HistoryPosition, ResourceVersion, VersionKey } from '../../ports/store/resource-store.ts'
 import {
   addRebuild,
   type Definitions,
@@ -18,7 +18,7 @@ import {
   withoutUnindexable,
   withSearchParameter,
   withUnindexable,
-} from './custom-definitions.ts'
+} from '../custom-definitions.ts'
 
 /** A pending rebuild. `taken`: name of the attempt that performs it. A new request for the same type has none. */
 export type PendingRebuild = Rebuild & { readonly taken?: string }

@@ -1,8 +1,8 @@
 /** Serving index of each type, in the state that all processes share. Changes are pure. */
-import { resourceTypes } from '../fhir/resource-types.ts'
-import { identityOf, isServing, type ServingIndices } from '../ports/search/serving-indices.ts'
+import { resourceTypes } from '../../fhir/resource-types.ts'
+import { identityOf, isServing, type ServingIndices } from '../../ports/search/serving-indices.ts'
 import { withCurrentFormat, withoutPreviousIndex } from './index-retention.ts'
-import { type IndexState, requestNewIndices, withoutAttempt } from './index-state.ts'
+import { type IndexState, requestNewIndices, withoutAttempt } from './state.ts'
 
 export const NO_INDICES: ServingIndices = { identity: 'none', types: {}, lacking: [], former: [] }
 

@@ -1,12 +1,12 @@
 /** The indexer on AWS: versions from stream records, reported failures, and finally the same index as the embedded one. */
 import { describe, expect, it } from '@jest/globals'
-import { type StreamRecord, versionOfRecord } from '../../lambdas/adapters/dynamodb/stream/stream.ts'
-import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
-import { followStream } from '../../lambdas/indexing/stream-follower.ts'
-import type { BlobStore } from '../../lambdas/ports/blobs/blob-store.ts'
-import { EXPRESSIONS } from '../fixtures/expressions.ts'
-import { caseCountOf, firstSeed } from '../fixtures/long-runs.ts'
-import { checkIndexesAgree } from './same-index.ts'
+import { type StreamRecord, versionOfRecord } from '../../../lambdas/adapters/dynamodb/stream/stream.ts'
+import { SqliteSearchIndex } from '../../../lambdas/adapters/sqlite-index/search-index.ts'
+import { followStream } from '../../../lambdas/indexing/stream/stream-follower.ts'
+import type { BlobStore } from '../../../lambdas/ports/blobs/blob-store.ts'
+import { EXPRESSIONS } from '../../fixtures/expressions.ts'
+import { caseCountOf, firstSeed } from '../../fixtures/long-runs.ts'
+import { checkIndexesAgree } from '../same-index.ts'
 
 it('the stream and the change feed produce the same index despite failures', async () => {
   const seed = firstSeed()

@@ -2,12 +2,12 @@
  * Point-in-time restore of the store. Documents of versions written after the restored instant are created again (reconciliation.ts). Until
  * then their types are not searchable. The former store lists these versions. If it is gone, all documents are created again.
  */
-import { isServing } from '../ports/search/serving-indices.ts'
-import { nameOf } from '../ports/store/newest-versions.ts'
-import type { ResourceKey, ResourceReader, ResourceVersion } from '../ports/store/resource-store.ts'
-import type { StoredTenants } from '../ports/store/tenants.ts'
-import type { IndexState } from './index-state.ts'
+import { isServing } from '../../ports/search/serving-indices.ts'
+import { nameOf } from '../../ports/store/newest-versions.ts'
+import type { ResourceKey, ResourceReader, ResourceVersion } from '../../ports/store/resource-store.ts'
+import type { StoredTenants } from '../../ports/store/tenants.ts'
 import { type IdentifiedState, markLost, withIdentity } from './serving-indices.ts'
+import type { IndexState } from './state.ts'
 
 /**
  * A point-in-time restore. `store`: name of the restored store. `instant`: instant that it was restored to, in ms since 1970. `former`:

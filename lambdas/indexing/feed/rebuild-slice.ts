@@ -1,9 +1,9 @@
 /** Rebuilds the documents of a type in slices, while the index answers searches and follows its store. */
-import { and, type HitPosition, type Plan, type Predicate } from '../ports/search/plan.ts'
-import type { HitPage } from '../ports/search/search-index.ts'
-import type { ResourceVersion, VersionKey } from '../ports/store/resource-store.ts'
-import type { Rebuild } from './custom-definitions.ts'
-import { isHeavy } from './feed/indexing.ts'
+import { and, type HitPosition, type Plan, type Predicate } from '../../ports/search/plan.ts'
+import type { HitPage } from '../../ports/search/search-index.ts'
+import type { ResourceVersion, VersionKey } from '../../ports/store/resource-store.ts'
+import type { Rebuild } from '../custom-definitions.ts'
+import { isHeavy } from './indexing.ts'
 
 export type RebuiltIndex = { readonly findNow: (plan: Plan) => HitPage }
 

@@ -4,8 +4,16 @@
  */
 import { BatchWriteCommand, ScanCommand } from '@aws-sdk/lib-dynamodb'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import type { DynamoDbResourceStore } from '../../lambdas/adapters/dynamodb/store/resource-store.ts'
-import { externalVersion, resourceVersionOf } from '../../lambdas/adapters/opensearch/external-version.ts'
+import type { DynamoDbResourceStore } from '../../../lambdas/adapters/dynamodb/store/resource-store.ts'
+import { externalVersion, resourceVersionOf } from '../../../lambdas/adapters/opensearch/external-version.ts'
+import {
+  applyRestore,
+  exclusiveInstantOf,
+  type Restore,
+  readSearchParameters,
+  withRestoredIdentity,
+} from '../../../lambdas/indexing/lifecycle/restore.ts'
+import { addIndices, type IdentifiedState, withIdentity } from '../../../lambdas/indexing/lifecycle/serving-indices.ts'
 import {
   applySearchParameter,
   type IndexState,
@@ -13,33 +21,25 @@ import {
   recordUnindexable,
   type SharedIndexState,
   statusOf,
-} from '../../lambdas/indexing/index-state.ts'
-import { indexStream } from '../../lambdas/indexing/index-stream.ts'
-import type { RebuildParts } from '../../lambdas/indexing/rebuild-parts.ts'
-import { rebuildStep } from '../../lambdas/indexing/rebuild-steps.ts'
-import {
-  applyRestore,
-  exclusiveInstantOf,
-  type Restore,
-  readSearchParameters,
-  withRestoredIdentity,
-} from '../../lambdas/indexing/restore.ts'
-import { addIndices, type IdentifiedState, withIdentity } from '../../lambdas/indexing/serving-indices.ts'
-import { UnindexableVersions } from '../../lambdas/indexing/unindexable-versions.ts'
-import { MachineFault } from '../../lambdas/ports/faults.ts'
-import { and } from '../../lambdas/ports/search/plan.ts'
-import type { IndexDocument } from '../../lambdas/ports/search/search-index.ts'
-import { nameOf } from '../../lambdas/ports/store/newest-versions.ts'
-import type { ResourceKey, ResourceVersion, ScanRequest, Write } from '../../lambdas/ports/store/resource-store.ts'
-import { createTestIndex } from '../engines/opensearch-index.ts'
-import { runAtEnd } from '../fixtures/at-end.ts'
-import { runOnDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
-import { TestTable } from '../fixtures/dynamodb/store.ts'
-import { EXPRESSIONS } from '../fixtures/expressions.ts'
-import { fault } from '../fixtures/machine-fault.ts'
-import { memoryState } from '../fixtures/memory-state.ts'
-import { patient } from '../fixtures/resources.ts'
-import { deletionOf, patientKeyOf, resourceKeyOf, versionOf, writeOf } from '../fixtures/versions.ts'
+} from '../../../lambdas/indexing/lifecycle/state.ts'
+import type { RebuildParts } from '../../../lambdas/indexing/rebuild/rebuild-parts.ts'
+import { rebuildStep } from '../../../lambdas/indexing/rebuild/rebuild-steps.ts'
+import { indexStream } from '../../../lambdas/indexing/stream/index-stream.ts'
+import { UnindexableVersions } from '../../../lambdas/indexing/stream/unindexable-versions.ts'
+import { MachineFault } from '../../../lambdas/ports/faults.ts'
+import { and } from '../../../lambdas/ports/search/plan.ts'
+import type { IndexDocument } from '../../../lambdas/ports/search/search-index.ts'
+import { nameOf } from '../../../lambdas/ports/store/newest-versions.ts'
+import type { ResourceKey, ResourceVersion, ScanRequest, Write } from '../../../lambdas/ports/store/resource-store.ts'
+import { createTestIndex } from '../../engines/opensearch-index.ts'
+import { runAtEnd } from '../../fixtures/at-end.ts'
+import { runOnDynamo } from '../../fixtures/dynamodb/on-dynamo.ts'
+import { TestTable } from '../../fixtures/dynamodb/store.ts'
+import { EXPRESSIONS } from '../../fixtures/expressions.ts'
+import { fault } from '../../fixtures/machine-fault.ts'
+import { memoryState } from '../../fixtures/memory-state.ts'
+import { patient } from '../../fixtures/resources.ts'
+import { deletionOf, patientKeyOf, resourceKeyOf, versionOf, writeOf } from '../../fixtures/versions.ts'
 
 const DAY = 24 * 60 * 60_000
 const NOW = Date.now()

@@ -4,9 +4,9 @@
  * acknowledged before it was sent is then indexed, and it may be written to the indices. A beat that never arrives shows that versions sent
  * with it are missing too. Changes are pure.
  */
-import type { SharedState } from '../ports/rows/shared-state.ts'
-import type { IndexHeartbeats, ShardHeartbeat } from '../ports/search/heartbeat.ts'
-import { isServing, type ServingIndices } from '../ports/search/serving-indices.ts'
+import type { SharedState } from '../../ports/rows/shared-state.ts'
+import type { IndexHeartbeats, ShardHeartbeat } from '../../ports/search/heartbeat.ts'
+import { isServing, type ServingIndices } from '../../ports/search/serving-indices.ts'
 
 /**
  * Beats of one heartbeat. With n equal shards, the probability of one without a beat is at most n · (1 − 1/n)^64. That is 4 in 100 million

@@ -1,11 +1,11 @@
 /** Creates the documents of versions again, in batches of limited weight. */
-import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
-import type { IndexDocument } from '../ports/search/search-index.ts'
-import type { DamagedVersion, ResourceReader, ResourceVersion } from '../ports/store/resource-store.ts'
-import type { SearchContextOf } from '../search/search-context.ts'
-import { documentsOf, splitByWeight } from './feed/indexing.ts'
-import { prefetchResources } from './parameter-prefetch.ts'
-import type { UnindexableVersions } from './unindexable-versions.ts'
+import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
+import type { IndexDocument } from '../../ports/search/search-index.ts'
+import type { DamagedVersion, ResourceReader, ResourceVersion } from '../../ports/store/resource-store.ts'
+import type { SearchContextOf } from '../../search/search-context.ts'
+import { documentsOf, splitByWeight } from '../feed/indexing.ts'
+import { prefetchResources } from '../parameter-prefetch.ts'
+import type { UnindexableVersions } from '../stream/unindexable-versions.ts'
 
 export type BackfillParts = {
   readonly expressions: ExpressionRunner

@@ -2,19 +2,25 @@
  * Reconciles the index with a store that was restored to an earlier time (restore.ts). Finds the resources that were written to the former
  * store since then, type by type. Creates their documents again from the current versions of the restored store.
  */
-import { forEachInParallel } from '../ports/execution/parallel.ts'
-import type { IndexDocument } from '../ports/search/search-index.ts'
-import { isServing } from '../ports/search/serving-indices.ts'
-import { nameOf } from '../ports/store/newest-versions.ts'
-import type { DamagedVersion, HistoryPosition, ResourceReader, ResourceVersion } from '../ports/store/resource-store.ts'
-import type { StoredTenants } from '../ports/store/tenants.ts'
-import type { SearchContext } from '../search/search-context.ts'
+import { forEachInParallel } from '../../ports/execution/parallel.ts'
+import type { IndexDocument } from '../../ports/search/search-index.ts'
+import { isServing } from '../../ports/search/serving-indices.ts'
+import { nameOf } from '../../ports/store/newest-versions.ts'
+import type { DamagedVersion, HistoryPosition, ResourceReader, ResourceVersion } from '../../ports/store/resource-store.ts'
+import type { StoredTenants } from '../../ports/store/tenants.ts'
+import type { SearchContext } from '../../search/search-context.ts'
+import { recordFollowedVersions } from '../lifecycle/index-retention.ts'
+import { checkEpoch, placeholderDeletion } from '../lifecycle/restore.ts'
+import { type IdentifiedState, markLost } from '../lifecycle/serving-indices.ts'
+import {
+  type IndexState,
+  isWorkerGone,
+  type Reconciliation,
+  type ReconciliationProgress,
+  type SharedIndexState,
+} from '../lifecycle/state.ts'
+import { TenantSearchContexts } from '../tenant-search-contexts.ts'
 import { type BackfillParts, backfillDocuments } from './document-backfill.ts'
-import { recordFollowedVersions } from './index-retention.ts'
-import { type IndexState, isWorkerGone, type Reconciliation, type ReconciliationProgress, type SharedIndexState } from './index-state.ts'
-import { checkEpoch, placeholderDeletion } from './restore.ts'
-import { type IdentifiedState, markLost } from './serving-indices.ts'
-import { TenantSearchContexts } from './tenant-search-contexts.ts'
 
 /**
  * Time in milliseconds after which a history shows all versions stamped before, unless an open transaction hides them. Every history ends

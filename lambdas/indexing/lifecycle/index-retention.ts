@@ -2,12 +2,12 @@
  * Document format of each type's index, and the previous index that it replaced. A previous index lacks only the versions since then, so a
  * rollback to earlier code is fast. Part of the state that all processes share. Changes are pure.
  */
-import { resourceTypes } from '../fhir/resource-types.ts'
-import { isServing } from '../ports/search/serving-indices.ts'
-import type { ResourceVersion } from '../ports/store/resource-store.ts'
-import { type FormatChanges, formatChangesBetween } from '../search/documents/changed-keys.ts'
-import { parseDocumentFormat } from './document-format.ts'
-import { type IndexState, type PreviousIndex, rebuildsOfAttempt, requestNewIndices, withoutAttempt } from './index-state.ts'
+import { resourceTypes } from '../../fhir/resource-types.ts'
+import { isServing } from '../../ports/search/serving-indices.ts'
+import type { ResourceVersion } from '../../ports/store/resource-store.ts'
+import { type FormatChanges, formatChangesBetween } from '../../search/documents/changed-keys.ts'
+import { parseDocumentFormat } from '../document-format.ts'
+import { type IndexState, type PreviousIndex, rebuildsOfAttempt, requestNewIndices, withoutAttempt } from './state.ts'
 
 /** Returns the document format of the type's serving index, or undefined if it is unknown. */
 const madeWith = ({ behind, extraction }: IndexState, type: string): string | undefined => behind?.[type]?.extraction ?? extraction

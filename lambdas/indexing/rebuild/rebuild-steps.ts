@@ -1,6 +1,5 @@
 /** Steps of the rebuild workflow (workflow.ts). Each may be repeated. Input and results hold types and cursors, never resource content. */
-import type { ResourceVersion, ScanRequest } from '../ports/store/resource-store.ts'
-import { type BackfillTarget, backfillDocuments, readWithoutContent } from './document-backfill.ts'
+import type { ResourceVersion, ScanRequest } from '../../ports/store/resource-store.ts'
 import {
   isWorthRetaining,
   previousNamesOf,
@@ -10,7 +9,9 @@ import {
   replaceIndex,
   withoutExpiredIndices,
   withoutPreviousIndex,
-} from './index-retention.ts'
+} from '../lifecycle/index-retention.ts'
+import { checkEpoch } from '../lifecycle/restore.ts'
+import { isIndexLost, markServing } from '../lifecycle/serving-indices.ts'
 import {
   clearUnindexable,
   finishAttempt,
@@ -19,13 +20,12 @@ import {
   recordRebuildProgress,
   releaseWorker,
   takeRebuilds,
-} from './index-state.ts'
+} from '../lifecycle/state.ts'
+import { TenantSearchContexts } from '../tenant-search-contexts.ts'
+import { type BackfillTarget, backfillDocuments, readWithoutContent } from './document-backfill.ts'
 import type { RebuildParts } from './rebuild-parts.ts'
 import { reconcile } from './reconciliation.ts'
 import { restartIfRemoved } from './removed-index.ts'
-import { checkEpoch } from './restore.ts'
-import { isIndexLost, markServing } from './serving-indices.ts'
-import { TenantSearchContexts } from './tenant-search-contexts.ts'
 
 /** A type of an attempt. `attempt`: name that rebuilds taken together share. */
 type OfType = { readonly type: string; readonly attempt: string }

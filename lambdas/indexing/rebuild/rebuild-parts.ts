@@ -1,10 +1,10 @@
 /** Ports of the rebuild workflow, and the indices that it builds. */
-import type { IndexDocument } from '../ports/search/search-index.ts'
-import type { ResourceReader, ResourceVersion } from '../ports/store/resource-store.ts'
-import type { StoredTenants } from '../ports/store/tenants.ts'
-import type { SearchContext } from '../search/search-context.ts'
+import type { IndexDocument } from '../../ports/search/search-index.ts'
+import type { ResourceReader, ResourceVersion } from '../../ports/store/resource-store.ts'
+import type { StoredTenants } from '../../ports/store/tenants.ts'
+import type { SearchContext } from '../../search/search-context.ts'
+import type { SharedIndexState } from '../lifecycle/state.ts'
 import type { BackfillParts } from './document-backfill.ts'
-import type { SharedIndexState } from './index-state.ts'
 import type { ReconciliationParts } from './reconciliation.ts'
 import type { IndexPresence } from './removed-index.ts'
 

@@ -3,7 +3,7 @@
  * are delivered again with all records after them.
  * https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html
  */
-import type { ResourceVersion } from '../ports/store/resource-store.ts'
+import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import { indexStream, type StreamChange, type StreamParts } from './index-stream.ts'
 
 /** Attributes that every record of a stream has. */

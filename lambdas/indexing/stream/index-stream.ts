@@ -1,12 +1,12 @@
 /** Feeds an index from a stream that delivers at least once, in order for each resource. Names the records to deliver again. */
-import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
-import { isFault } from '../ports/faults.ts'
-import type { DocumentSink } from '../ports/search/search-index.ts'
-import { nameOf, newestVersionsOf } from '../ports/store/newest-versions.ts'
-import type { ResourceVersion } from '../ports/store/resource-store.ts'
-import type { SearchContextOf } from '../search/search-context.ts'
-import { documentsOf, type UnindexableHandler } from './feed/indexing.ts'
-import { prefetchResources } from './parameter-prefetch.ts'
+import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
+import { isFault } from '../../ports/faults.ts'
+import type { DocumentSink } from '../../ports/search/search-index.ts'
+import { nameOf, newestVersionsOf } from '../../ports/store/newest-versions.ts'
+import type { ResourceVersion } from '../../ports/store/resource-store.ts'
+import type { SearchContextOf } from '../../search/search-context.ts'
+import { documentsOf, type UnindexableHandler } from '../feed/indexing.ts'
+import { prefetchResources } from '../parameter-prefetch.ts'
 
 /** A version in the stream. `sequence`: sequence number of its record. */
 export type StreamChange = { readonly sequence: string; readonly version: ResourceVersion }

@@ -1,8 +1,14 @@
 /** The serving index of each type: reports about an index that no longer serves change nothing. */
 import { describe, expect, it } from '@jest/globals'
-import { resourceTypes } from '../../lambdas/fhir/resource-types.ts'
-import { NO_STATE, rebuildsOfAttempt, takeRebuilds } from '../../lambdas/indexing/index-state.ts'
-import { addIndices, type IdentifiedState, markLost, markServing, withIdentity } from '../../lambdas/indexing/serving-indices.ts'
+import { resourceTypes } from '../../../lambdas/fhir/resource-types.ts'
+import {
+  addIndices,
+  type IdentifiedState,
+  markLost,
+  markServing,
+  withIdentity,
+} from '../../../lambdas/indexing/lifecycle/serving-indices.ts'
+import { NO_STATE, rebuildsOfAttempt, takeRebuilds } from '../../../lambdas/indexing/lifecycle/state.ts'
 
 const FIRST = withIdentity(NO_STATE, 'a')
 const BEGUN = addIndices(FIRST, ['Patient', 'Basic'], 'a')
