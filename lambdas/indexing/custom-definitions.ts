@@ -1,7 +1,7 @@
 /** Custom parameters of tenants, those being built and those in use. Plain data, so that an index can store it with its documents. */
 import { parseJsonBytes } from '../fhir/json.ts'
 import type { Resource } from '../fhir/resource.ts'
-import { failurePrefixOf } from '../ports/search/index-status.ts'
+import { failedParameterOf } from '../ports/search/index-status.ts'
 import type { ResourceVersion, VersionKey } from '../ports/store/resource-store.ts'
 import { isWithinTenantQuota, isWithinTotalCapacity } from '../search/custom/custom-parameter-limits.ts'
 import { customMappingsOf } from '../search/custom/custom-parameters.ts'
@@ -132,9 +132,10 @@ const mappingsIn = (definitions: readonly CustomParameter[]): readonly CustomMap
 
 /** Removes the failures of changed parameters. If a new definition fails too, the rebuild records that again. */
 function poisonedNow({ poisoned }: Definitions, tenant: string, changed: readonly CustomParameter[]): readonly UnindexableVersion[] {
-  const failures = changed.map(({ mapping }) => failurePrefixOf(mapping.code))
-  const isOver = (each: UnindexableVersion): boolean =>
-    each.tenant === tenant && failures.some((failure) => each.reason.startsWith(failure))
+  const isOver = (each: UnindexableVersion): boolean => {
+    const code = each.tenant === tenant ? failedParameterOf(each.reason) : undefined
+    return changed.some(({ mapping }) => mapping.code === code)
+  }
   return poisoned.some(isOver) ? poisoned.filter((each) => !isOver(each)) : poisoned
 }
 

@@ -5,7 +5,7 @@
 import { deflateRawSync } from 'node:zlib'
 import { MachineFault } from '../../ports/faults.ts'
 import type { SharedState } from '../../ports/rows/shared-state.ts'
-import type { IndexStatus } from '../../ports/search/index-status.ts'
+import { failedParameterOf, type IndexStatus, type UnindexableVersionStatus } from '../../ports/search/index-status.ts'
 import type { ServingIndices } from '../../ports/search/serving-indices.ts'
 import type { HistoryPosition, ResourceVersion, VersionKey } from '../../ports/store/resource-store.ts'
 import {
@@ -15,6 +15,7 @@ import {
   NO_DEFINITIONS,
   type Rebuild,
   TOO_MANY_PARAMETERS,
+  type UnindexableVersion,
   withoutUnindexable,
   withSearchParameter,
   withUnindexable,
@@ -189,8 +190,13 @@ export const statusOf = (
     .map((each) => (each.tenant === tenant ? each : inHundredths(each)))
     .map(({ type, done, total }) => ({ type, done, total, ...(live?.lacking.includes(type) ? { isSearched: false } : {}) }))
     .concat(caughtUp(live, setBack)),
-  unreadable: poisoned.filter((each) => each.tenant === tenant).map(({ type, id, versionId, reason }) => ({ type, id, versionId, reason })),
+  unreadable: poisoned.filter((each) => each.tenant === tenant).map(unreadableOf),
 })
+
+function unreadableOf({ type, id, versionId, reason }: UnindexableVersion): UnindexableVersionStatus {
+  const parameter = failedParameterOf(reason)
+  return { type, id, versionId, reason, ...(parameter === undefined ? {} : { parameter }) }
+}
 
 /** Returns the types that are being reconciled with a restored store, with progress in percent. */
 const caughtUp = (live: ServingIndices | undefined, setBack: Reconciliation | undefined) =>

@@ -3,8 +3,8 @@
  * failed or took too long. Otherwise the interaction could treat an existing resource as absent.
  */
 import { fhirError } from '../../fhir/outcome.ts'
-import { failurePrefixOf, type IndexProgress, type UnindexableVersionStatus } from '../../ports/search/index-status.ts'
-import type { Matching, Predicate } from '../../ports/search/plan.ts'
+import type { IndexProgress, UnindexableVersionStatus } from '../../ports/search/index-status.ts'
+import { fieldsOf, type Matching, type Predicate } from '../../ports/search/plan.ts'
 import { decorateSearches, type Searches } from '../../ports/search/search-index.ts'
 import { nameOf } from '../resources/request-key.ts'
 
@@ -21,10 +21,10 @@ export function fullyEvaluatedIndex(index: Searches, progress: IndexProgress): S
     // Read the unindexable versions after the search: indexing that ran concurrently has finished by then.
     const { unreadable } = await progress.status(asked.tenant)
     const undecided = unreadable.filter(
-      ({ type, reason }) => asked.types.includes(type) && codes.some((code) => reason.startsWith(failurePrefixOf(code))),
+      ({ type, parameter }) => parameter !== undefined && asked.types.includes(type) && codes.includes(parameter),
     )
-    for (const { type, reason } of await findable(index, asked, undecided))
-      checkFullyEvaluated(asked, type, (code) => reason.startsWith(failurePrefixOf(code)))
+    for (const { type, parameter } of await findable(index, asked, undecided))
+      checkFullyEvaluated(asked, type, (code) => code === parameter)
   }
   return decorateSearches(index, {
     async after(asked, found) {
@@ -67,4 +67,4 @@ export function checkFullyEvaluated(asked: Asked, type: string, isUnknown: (code
  * definition.
  */
 const ownCodesIn = ({ where }: Asked): readonly string[] =>
-  [...JSON.stringify(where).matchAll(/"field":"([\w-]+)~[0-9a-f]{8}/g)].map(([, code]) => code!)
+  fieldsOf(where).flatMap((field) => /^([\w-]+)~[0-9a-f]{8}/.exec(field)?.[1] ?? [])

@@ -18,13 +18,23 @@ export type CustomParameterStatus = {
 export type RebuildStatus = { readonly type: string; readonly done: number; readonly total: number; readonly isSearched?: boolean }
 
 /**
- * Version that extraction failed on, completely or for one parameter. If it failed completely, searches find the version only by its type
- * and id.
+/**
+ * Version that extraction failed on, completely or for one parameter. `parameter`: code of the only parameter without values. If it is
+ * absent, extraction failed completely, and searches find the version only by its type and id.
  */
-export type UnindexableVersionStatus = { readonly type: string; readonly id: string; readonly versionId: number; readonly reason: string }
+export type UnindexableVersionStatus = {
+  readonly type: string
+  readonly id: string
+  readonly versionId: number
+  readonly reason: string
+  readonly parameter?: string
+}
 
 /** Returns the beginning of the `reason` of a version that lacks only the values of this parameter. */
 export const failurePrefixOf = (code: string): string => `parameter ${code}: `
+
+/** Returns the code of the only parameter without values, or undefined if the whole version failed. */
+export const failedParameterOf = (reason: string): string | undefined => /^parameter ([\w-]+): /.exec(reason)?.[1]
 
 export type IndexStatus = {
   /**

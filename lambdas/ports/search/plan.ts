@@ -148,6 +148,21 @@ export const or = (...of: readonly Predicate[]): Predicate => (of.length === 1 ?
 export const conjunctsOf = (p: Predicate): readonly Predicate[] => (p.kind === 'all' ? p.of.flatMap(conjunctsOf) : [p])
 export const not = (of: Predicate): Predicate => ({ kind: 'not', of })
 
+/** Returns the fields that the predicate tests, in its order. A field that it tests twice is returned twice. */
+export function fieldsOf(p: Predicate): readonly string[] {
+  switch (p.kind) {
+    case 'all':
+    case 'some':
+      return p.of.flatMap(fieldsOf)
+    case 'not':
+      return fieldsOf(p.of)
+    case 'compartment':
+      return []
+    default:
+      return [p.field]
+  }
+}
+
 /** Compares texts by code point, as indexes do, which compare UTF-8 bytes. */
 export function compareText(a: string, b: string): number {
   const end = Math.min(a.length, b.length)

@@ -62,6 +62,14 @@ describe('The list', () => {
     expect(told('another')).toEqual([])
   })
 
+  it('names the parameter that has no values, and none if the whole version failed', () => {
+    const state = ['parameter nick-name: TypeError', 'TypeError', 'parameter'].reduce(
+      (before, reason) => recordUnindexable(before, version(1), reason),
+      NO_STATE,
+    )
+    expect(statusOf(state, 'a').unreadable.map(({ parameter }) => parameter)).toEqual(['nick-name', undefined, undefined])
+  })
+
   it('saves a failure once: entries cleared since do not return', async () => {
     const state = shared()
     const list = new UnindexableVersions(state)
