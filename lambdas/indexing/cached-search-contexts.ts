@@ -4,8 +4,8 @@ import type { FormatChanges } from '../search/documents/changed-keys.ts'
 import type { SearchContext } from '../search/search-context.ts'
 import { documentFormatOf } from './document-format.ts'
 import { formatChangesOf } from './lifecycle/index-retention.ts'
-import { NO_INDICES } from './lifecycle/serving-indices.ts'
-import { type IndexState, NO_STATE, type SharedIndexState } from './lifecycle/state.ts'
+import type { IndexState, SharedIndexState } from './lifecycle/state.ts'
+import { NO_STATE } from './lifecycle/stored-state.ts'
 import { TenantSearchContexts } from './tenant-search-contexts.ts'
 
 /** How long the cached state is used, in milliseconds. */
@@ -42,7 +42,7 @@ export class CachedSearchContexts {
   /** Returns the serving indices. `at`: now, in ms since 1970. */
   async live(at: number): Promise<ServingIndices> {
     await this.refresh(at)
-    return this.#known.live ?? NO_INDICES
+    return this.#known
   }
 
   /** Returns a function from a type to how its documents may differ from this code's document format. `at`: now, in ms since 1970. */

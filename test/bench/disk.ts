@@ -44,10 +44,10 @@ const sizes = async (): Promise<ReadonlyMap<string, number>> => {
 }
 
 const settings = { auto_expand_replicas: '0-1', 'index.store.stats_refresh_interval': '0ms' }
-let live: ServingIndices = { identity: 'disk', types: {}, lacking: [], former: [] }
+let live: ServingIndices = { identity: 'disk', types: {}, former: [] }
 const register = {
   begun: async (types: readonly string[], identity: string) => {
-    live = { ...live, types: { ...live.types, ...Object.fromEntries(types.map((type) => [type, identity])) } }
+    live = { ...live, types: { ...live.types, ...Object.fromEntries(types.map((type) => [type, { identity }])) } }
     return live
   },
   lost: async (missing: object) => {

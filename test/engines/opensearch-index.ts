@@ -3,8 +3,9 @@ import { randomUUID } from 'node:crypto'
 import { describe, it } from '@jest/globals'
 import { Client } from '@opensearch-project/opensearch'
 import { OpenSearchIndex, type OpenSearchOptions } from '../../lambdas/adapters/opensearch/search-index.ts'
-import { addIndices, type IdentifiedState, markLost, markServing, withIdentity } from '../../lambdas/indexing/lifecycle/serving-indices.ts'
-import { NO_STATE, type SharedIndexState } from '../../lambdas/indexing/lifecycle/state.ts'
+import { addIndices, markLost, markServing, withIdentity } from '../../lambdas/indexing/lifecycle/serving-indices.ts'
+import type { IndexState, SharedIndexState } from '../../lambdas/indexing/lifecycle/state.ts'
+import { NO_STORED_STATE, openIndexState } from '../../lambdas/indexing/lifecycle/stored-state.ts'
 import type { IndexRegister, ServingIndices } from '../../lambdas/ports/search/serving-indices.ts'
 import { memoryState } from '../fixtures/memory-state.ts'
 
@@ -47,7 +48,7 @@ export type TestIndex = {
 export function createTestIndex(endpoint: string, options: Partial<OpenSearchOptions> = {}): TestIndex {
   const clients: Client[] = []
   const prefix = `fhir-test-${randomUUID()}`
-  const state = memoryState(NO_STATE)
+  const state = openIndexState(memoryState(NO_STORED_STATE))
   const { live, register } = indexRegisterOf(state)
   const another: TestIndex['another'] = (more = {}, node = endpoint) => {
     const client = new Client({ node })
@@ -71,10 +72,10 @@ export function indexRegisterOf(state: SharedIndexState): {
   readonly live: () => Promise<ServingIndices>
   readonly register: IndexRegister
 } {
-  const changed = async (change: (each: IdentifiedState) => IdentifiedState): Promise<ServingIndices> => {
+  const changed = async (change: (each: IndexState) => IndexState): Promise<ServingIndices> => {
     const fresh = newIdentity()
     const { value } = await state.change((each) => change(withIdentity(each, fresh)))
-    return value.live!
+    return value
   }
   return {
     live: () => changed((each) => each),

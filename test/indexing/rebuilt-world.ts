@@ -1,8 +1,9 @@
 /** A store, an index and its rebuild in memory: the steps as the state machine runs them, by one release or another. */
 import { expect } from '@jest/globals'
 import { InProcessWorkflow } from '../../lambdas/adapters/in-process/workflow.ts'
+import { applySearchParameter } from '../../lambdas/indexing/lifecycle/definitions.ts'
 import { recordFollowedVersions } from '../../lambdas/indexing/lifecycle/index-retention.ts'
-import { applySearchParameter, type IndexState, NO_STATE } from '../../lambdas/indexing/lifecycle/state.ts'
+import { encode, NO_STORED_STATE, openIndexState } from '../../lambdas/indexing/lifecycle/stored-state.ts'
 import type { RebuildParts } from '../../lambdas/indexing/rebuild/rebuild-parts.ts'
 import { type RebuildStepInput, rebuildStep } from '../../lambdas/indexing/rebuild/rebuild-steps.ts'
 import { rebuildWorkflow } from '../../lambdas/indexing/rebuild/workflow.ts'
@@ -103,7 +104,8 @@ const madeBy = (release: number, documents: readonly IndexDocument[]): readonly 
   documents.map((each) => ({ ...each, registry: release }))
 
 export class RebuildWorld {
-  readonly state = memoryState<IndexState>(NO_STATE)
+  readonly stored = memoryState(NO_STORED_STATE)
+  readonly state = openIndexState(this.stored)
   readonly indices = new Indices()
   readonly heads = new Map<string, ResourceVersion>()
   readonly steps: string[] = []
@@ -293,8 +295,7 @@ export class RebuildWorld {
       const mine = definitions.filter(({ tenant }) => tenant === version.tenant).map(({ mapping }) => mapping.field)
       expect(document?.present.filter((field) => field.includes('~')).toSorted()).toEqual(mine.toSorted())
     }
-    const { behind = {} } = (await this.state.read()).value
-    expect(behind).toEqual({})
+    expect(encode((await this.state.read()).value).behind).toEqual({})
     const found = [...this.indices.live.documents.values()].filter(({ deleted }) => !deleted)
     expect(found.map(nameOf).toSorted()).toEqual(living.map(nameOf).toSorted())
   }

@@ -202,7 +202,7 @@ describe('the heartbeat', () => {
     const missed = () => Promise.reject(new Error('nothing is missing'))
     for (let minute = 1; minute <= minutes; minute++) {
       const now = minute * MINUTE
-      logHeartbeatAge(heartbeatAgeOf(await sendHeartbeat({ state, send }, now), undefined, now), { stage: 'dev', at: now })
+      logHeartbeatAge(heartbeatAgeOf(await sendHeartbeat({ state, send }, now), {}, now), { stage: 'dev', at: now })
       const { drain } = pump({
         mapping,
         read: async () => stream.splice(0),

@@ -1,7 +1,9 @@
 /** The migration that runs once in every deployment, on an emulator. */
+
 import { beforeAll, expect, it } from '@jest/globals'
 import { DynamoDbSharedState } from '../../lambdas/adapters/dynamodb/rows/shared-state.ts'
 import { NO_ADOPTED_STORE } from '../../lambdas/auth/tokens/restored-state.ts'
+import { NO_IDENTITY } from '../../lambdas/indexing/lifecycle/state.ts'
 import { ALL_TOKENS } from '../../lambdas/ports/rows/revocations.ts'
 import { revocations } from '../../lambdas/runtime/aws/authorization.ts'
 import { DeploymentError } from '../../lambdas/runtime/aws/custom-resource.ts'
@@ -26,7 +28,7 @@ await runOnDynamo((engine) => {
     })
   })
   const known = (epoch: number) =>
-    indexState().change((state) => ({ ...state, live: { identity: 'i', types: {}, lacking: [], former: [], ...state.live, epoch } }))
+    indexState().change((state) => ({ ...state, identity: state.identity === NO_IDENTITY ? 'i' : state.identity, epoch }))
   const DEPLOYED = Date.UTC(2026, 0, 2)
 
   it('revokes all tokens of an adopted state table once, and again when it returns', async () => {
@@ -43,7 +45,7 @@ await runOnDynamo((engine) => {
     await known(1)
     await migrate({ AdoptedState: 'yes' })
     expect(await ended()).toBe(now)
-    expect((await indexState().read()).value.live?.epoch).toBe(3)
+    expect((await indexState().read()).value.epoch).toBe(3)
   })
 
   it('rejects a past restore generation with the reason, and revokes nothing', async () => {

@@ -1,9 +1,11 @@
 /** Records that never came through the stream, on an emulator: the indexer detects them by the beats that should have come with them. */
+
 import { expect, it, jest } from '@jest/globals'
 import { DynamoDbSharedState } from '../../lambdas/adapters/dynamodb/rows/shared-state.ts'
 import { heartbeatItem } from '../../lambdas/adapters/dynamodb/stream/heartbeat.ts'
 import type { StreamRecord } from '../../lambdas/adapters/dynamodb/stream/stream.ts'
 import { addIndices, withIdentity } from '../../lambdas/indexing/lifecycle/serving-indices.ts'
+import { encode } from '../../lambdas/indexing/lifecycle/stored-state.ts'
 import { NO_HEARTBEAT } from '../../lambdas/indexing/stream/heartbeat.ts'
 import { followHeads } from '../../lambdas/runtime/aws/index-workers.ts'
 import { migrate } from '../../lambdas/runtime/aws/migration.ts'
@@ -31,7 +33,7 @@ await runOnDynamo((engine) => {
   const follow = async (...Records: readonly StreamRecord[]) =>
     (await followHeads({ Records })).batchItemFailures.map(({ itemIdentifier }) => itemIdentifier)
   const arrived = async () => (await new DynamoDbSharedState(stateTable(), 'PULSE', NO_HEARTBEAT).read()).value.arrived
-  const behind = async () => (await indexState().read()).value.behind ?? {}
+  const behind = async () => encode((await indexState().read()).value).behind
 
   it('an index is rebuilt after a missing beat, but not after repeated or failed records', async () => {
     Object.assign(process.env, {

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import { Client } from '@opensearch-project/opensearch'
 import { OpenSearchIndex } from '../../lambdas/adapters/opensearch/search-index.ts'
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
-import { NO_INDICES } from '../../lambdas/indexing/lifecycle/serving-indices.ts'
+import { NO_STATE } from '../../lambdas/indexing/lifecycle/stored-state.ts'
 import { nextDoubleAbove } from '../../lambdas/ports/search/doubles.ts'
 import { and, type Plan, type Predicate } from '../../lambdas/ports/search/plan.ts'
 import { extract } from '../../lambdas/search/documents/extract.ts'
@@ -125,7 +125,7 @@ describe('number: eq and ne take the precision of the text, the others the numbe
 
 describe('queries of the indexes', () => {
   const small = new SqliteSearchIndex(':memory:')
-  const large = new OpenSearchIndex(new Client({ node: 'http://127.0.0.1:1' }), { prefix: 'fhir', live: async () => NO_INDICES })
+  const large = new OpenSearchIndex(new Client({ node: 'http://127.0.0.1:1' }), { prefix: 'fhir', live: async () => NO_STATE })
   const measured = (id: string, code: string, text: string, date?: string) =>
     extract(
       versionOf(writeOf(resourceKeyOf('a', 'Observation', id), { lastUpdated: NOW })),

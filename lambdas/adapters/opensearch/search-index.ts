@@ -4,7 +4,7 @@ import { MachineFault, notApplied } from '../../ports/faults.ts'
 import type { IndexHeartbeats } from '../../ports/search/heartbeat.ts'
 import type { GroupPlan, Matching, Plan } from '../../ports/search/plan.ts'
 import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../ports/search/search-index.ts'
-import { type IndexRegister, identityOf, isServing, type ServingIndices } from '../../ports/search/serving-indices.ts'
+import { type IndexRegister, identityOf, isServing, type ServingIndices, servingIdentitiesOf } from '../../ports/search/serving-indices.ts'
 import { Aliases, identityIn } from './aliases.ts'
 import { type BulkOptions, BulkWriter, type WriteTarget, type WriteTargets } from './bulk.ts'
 import { type CallLimits, Cluster, type Timer } from './cluster.ts'
@@ -95,7 +95,7 @@ export class OpenSearchIndex implements SearchIndex {
       const next = { type, alias: this.#aliases.next(type, identity), ...how }
       const isBuilding = building.has(next.alias)
       // A lost index without a rebuild needs no document: its rebuild will read all of them from the store.
-      if (!isServing(live, type)) return isBuilding ? [{ ...next, ifMissing: 'refused' }] : []
+      if (!isServing(live.types[type])) return isBuilding ? [{ ...next, ifMissing: 'refused' }] : []
       const own = { type, alias: this.#aliases.live(type, identity), ifMissing: 'lost', ...how } as const
       return isBuilding ? [own, { ...next, ifMissing: 'passed' }] : [own]
     }
@@ -117,7 +117,7 @@ export class OpenSearchIndex implements SearchIndex {
   /** Creates the indices of types that never had one, and returns the serving indices. */
   async #withIndices(documents: readonly IndexDocument[]): Promise<ServingIndices> {
     const live = await this.#live()
-    const fresh = [...new Set(documents.map(({ type }) => type))].filter((type) => !Object.hasOwn(live.types, type))
+    const fresh = [...new Set(documents.map(({ type }) => type))].filter((type) => live.types[type]?.identity === undefined)
     if (fresh.length === 0) return live
     for (const type of fresh) await this.#aliases.createLive(type, live.identity)
     return this.#register.begun(fresh, live.identity)
@@ -129,11 +129,9 @@ export class OpenSearchIndex implements SearchIndex {
    */
   async tend(held: IndexHeartbeats = {}): Promise<readonly string[]> {
     const live = await this.#live()
-    const known = Object.entries(live.types).filter(([type]) => isServing(live, type))
-    const missing = { ...(await this.#aliases.missing(Object.fromEntries(known))), ...(await this.#setBack(live, held)) }
-    if (Object.keys(missing).length === 0) return live.lacking
-    await this.#register.lost(missing)
-    return [...live.lacking, ...Object.keys(missing)]
+    const missing = { ...(await this.#aliases.missing(servingIdentitiesOf(live))), ...(await this.#setBack(live, held)) }
+    if (Object.keys(missing).length > 0) await this.#register.lost(missing)
+    return [...Object.keys(live.types).filter((type) => live.types[type]!.lost), ...Object.keys(missing)]
   }
 
   /**
@@ -144,8 +142,8 @@ export class OpenSearchIndex implements SearchIndex {
     const { building, live } = await this.#lookBefore([])
     const lost = await this.#setBack(live, held)
     if (Object.keys(lost).length > 0) await this.#register.lost(lost)
-    const told = Object.entries(live.types).filter(([type]) => isServing(live, type) && !Object.hasOwn(lost, type))
-    const next = Object.entries(live.types).map(([type, identity]) => this.#aliases.next(type, identity))
+    const told = Object.entries(servingIdentitiesOf(live)).filter(([type]) => !Object.hasOwn(lost, type))
+    const next = Object.entries(live.types).flatMap(([type, { identity }]) => (identity ? this.#aliases.next(type, identity) : []))
     const aliases = [...told.map(([type, identity]) => this.#aliases.live(type, identity)), ...next.filter((each) => building.has(each))]
     const isHeld = await writeHeartbeat(this.#cluster, aliases, sent)
     return Object.fromEntries(told.flatMap(([type, identity], i) => (isHeld[i] ? [[type, { identity, sent }]] : [])))
@@ -153,7 +151,8 @@ export class OpenSearchIndex implements SearchIndex {
 
   /** Returns type → identity of the existing indices with an older heartbeat than before, because they were restored. */
   async #setBack(live: ServingIndices, held: IndexHeartbeats): Promise<Readonly<Record<string, string>>> {
-    const had = Object.entries(held).filter(([type, { identity }]) => isServing(live, type) && live.types[type] === identity)
+    const serving = servingIdentitiesOf(live)
+    const had = Object.entries(held).filter(([type, { identity }]) => serving[type] === identity)
     const has = await readHeartbeats(
       this.#cluster,
       had.map(([type, { identity }]) => this.#aliases.live(type, identity)),
@@ -218,7 +217,8 @@ export class OpenSearchIndex implements SearchIndex {
   /** Removes previous indices. `but`: returns the names of those that remain. It is called after the indices are listed. */
   async removeKept(but: () => Promise<readonly string[]>): Promise<void> {
     const { identity, types, former } = await this.#live()
-    await this.#aliases.removeKept([identity, ...Object.values(types), ...former], but)
+    const identities = Object.values(types).flatMap((index) => index.identity ?? [])
+    await this.#aliases.removeKept([identity, ...identities, ...former], but)
   }
 
   #rebuildOf(type: string, index: string): IndexRebuild {
@@ -250,10 +250,10 @@ export class OpenSearchIndex implements SearchIndex {
   async #namesOf(types: readonly string[]): Promise<readonly string[]> {
     const live = await this.#live()
     if ((live.epoch ?? 0) !== this.#epoch) throw new MachineFault('unavailable', 'the index is of another epoch than the store')
-    const lacking = types.filter((type) => live.lacking.includes(type) || live.ahead?.includes(type))
+    const lacking = types.filter((type) => live.types[type]?.lost || live.types[type]?.unreconciled)
     if (lacking.length > 0) throw new MachineFault('unavailable', `the index of ${lacking.join(', ')} is being made again`)
     const names = types.map((type) =>
-      isServing(live, type) ? this.#aliases.live(type, live.types[type]!) : this.#aliases.liveIfAny(type, live.identity),
+      isServing(live.types[type]) ? this.#aliases.live(type, identityOf(live, type)) : this.#aliases.liveIfAny(type, live.identity),
     )
     return names.length === 0 ? [this.#aliases.nothing] : names
   }

@@ -6,8 +6,10 @@ import { isServing } from '../../ports/search/serving-indices.ts'
 import { nameOf } from '../../ports/store/newest-versions.ts'
 import type { ResourceKey, ResourceReader, ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { StoredTenants } from '../../ports/store/tenants.ts'
-import { type IdentifiedState, markLost, withIdentity } from './serving-indices.ts'
-import type { IndexState } from './state.ts'
+import { isWorkerGone } from './rebuild-queue.ts'
+import { markLost, withIdentity } from './serving-indices.ts'
+import { type IndexState, NO_IDENTITY, typesWith, withTypes } from './state.ts'
+import type { Reached, TypeIndex } from './type-index.ts'
 
 /**
  * A point-in-time restore. `store`: name of the restored store. `instant`: instant that it was restored to, in ms since 1970. `former`:
@@ -23,7 +25,7 @@ const STREAM_KEEPS = 24 * 60 * 60_000
 const STAMPED_BEFORE = 60 * 60_000
 
 /** Returns the restore generation of the state. */
-export const epochOf = ({ live }: IndexState): number => live?.epoch ?? 0
+export const epochOf = ({ epoch = 0 }: IndexState): number => epoch
 
 /** Throws an Error if the state has another restore generation. The function may then read another store than the index is built from. */
 export function checkEpoch(state: IndexState, epoch: number): void {
@@ -35,33 +37,52 @@ export function checkEpoch(state: IndexState, epoch: number): void {
  * Returns the state like `withIdentity`. If a restored store has no known index, the state was lost, and indices may exist. All are then
  * rebuilt.
  */
-export const withRestoredIdentity = (epoch: number, state: IndexState, fresh: string): IdentifiedState =>
-  withIdentity(epoch > 0 && state.live === undefined ? { extraction: 'unknown', ...state } : state, fresh)
+export const withRestoredIdentity = (epoch: number, state: IndexState, fresh: string): IndexState =>
+  withIdentity(epoch > 0 && state.identity === NO_IDENTITY ? { extraction: 'unknown', ...state } : state, fresh)
 
 /** Applies a restore to the state. Throws RangeError if it does not follow from the state. `fresh`: identity of rebuilt indices. */
-export function applyRestore(state: IdentifiedState, restore: Restore, fresh: string, now: number): IdentifiedState {
+export function applyRestore(state: IndexState, restore: Restore, fresh: string, now: number): IndexState {
   const { epoch, store, instant, former } = restore
   mustFollow(state, restore)
   if (epoch === epochOf(state)) return state.store === store ? state : { ...state, store }
   // The worker and its attempts began before the restore, so they end.
   const { worker: _, setBack: __, ...rest } = state
   const rebuilds = state.rebuilds.map(({ taken: _, ...each }) => ({ ...each, done: 0 }))
-  const begun: IdentifiedState = { ...rest, rebuilds, store, setBackAt: now, live: { ...state.live, epoch, ahead: [] } }
-  const live = Object.entries(state.live.types).filter(([type]) => isServing(state.live, type))
-  if (former === undefined) return markLost(begun, Object.fromEntries(live), fresh)
+  const settled = withTypes({ ...rest, rebuilds, store, setBackAt: now, epoch }, Object.keys(state.types), reconciled)
   // A type that was not reconciled after the restore before this one cannot be reconciled with the last store alone. It is rebuilt.
-  const unsure = live.filter(([type]) => state.live.ahead?.includes(type))
-  const after = markLost(begun, Object.fromEntries(unsure), fresh)
-  const ahead = live.map(([type]) => type).filter((type) => isServing(after.live, type))
+  const unsure = Object.entries(state.types).filter(([, { unreconciled }]) => former === undefined || unreconciled)
+  const after = markLost(settled, Object.fromEntries(unsure.map(([type, { identity }]) => [type, identity])), fresh)
+  if (former === undefined) return after
   const since = Math.min(instant, now - STREAM_KEEPS) - STAMPED_BEFORE
-  return { ...after, live: { ...after.live, ahead }, setBack: { former, since, at: now } }
+  return {
+    ...withTypes(after, Object.keys(state.types), (index) => (isServing(index) ? { ...index, unreconciled: true } : index)),
+    setBack: { former, since, at: now },
+  }
+}
+
+const reconciled = ({ unreconciled: _, reached: __, ...index }: TypeIndex): TypeIndex => index
+
+/** Makes the execution the worker if a reconciliation is left and no other execution is the worker. */
+export const takeReconciliation = (state: IndexState, execution: string, now: number): IndexState =>
+  state.setBack !== undefined && (state.worker?.execution === execution || isWorkerGone(state, now))
+    ? { ...state, worker: { execution, at: now } }
+    : state
+
+/** Records the progress of a type. `reached`: absent if the type is reconciled. */
+export const recordReconciled = (state: IndexState, type: string, reached?: Reached): IndexState =>
+  withTypes(state, [type], (index) => (reached === undefined ? reconciled(index) : { ...index, reached }))
+
+/** Ends the reconciliation if every type is reconciled. */
+export function finishReconciliation(state: IndexState): IndexState {
+  const { setBack: _, ...rest } = state
+  return typesWith(state, 'unreconciled').length === 0 ? rest : state
 }
 
 /**
  * Throws RangeError if the restore does not follow from the state. An index must not serve another store, and must not be reconciled with
  * the wrong former store.
  */
-function mustFollow(state: IdentifiedState, { epoch, store, former }: Restore): void {
+function mustFollow(state: IndexState, { epoch, store, former }: Restore): void {
   const { store: known = store } = state
   if (epoch < epochOf(state)) throw new RangeError(`epoch ${epoch} is over: the index is of ${epochOf(state)}, each restore has one more`)
   // guard: restored-store-is-recognised

@@ -1,6 +1,8 @@
 /** Steps of the rebuild workflow (workflow.ts). Each may be repeated. Input and results hold types and cursors, never resource content. */
 import type { ResourceVersion, ScanRequest } from '../../ports/store/resource-store.ts'
+import { clearUnindexable } from '../lifecycle/definitions.ts'
 import {
+  isOutdated,
   isWorthRetaining,
   previousNamesOf,
   rebuildPathOf,
@@ -10,17 +12,10 @@ import {
   withoutExpiredIndices,
   withoutPreviousIndex,
 } from '../lifecycle/index-retention.ts'
+import { finishAttempt, rebuildsOfAttempt, recordRebuildProgress, releaseWorker, takeRebuilds } from '../lifecycle/rebuild-queue.ts'
 import { checkEpoch } from '../lifecycle/restore.ts'
-import { isIndexLost, markServing } from '../lifecycle/serving-indices.ts'
-import {
-  clearUnindexable,
-  finishAttempt,
-  type IndexState,
-  rebuildsOfAttempt,
-  recordRebuildProgress,
-  releaseWorker,
-  takeRebuilds,
-} from '../lifecycle/state.ts'
+import { markServing } from '../lifecycle/serving-indices.ts'
+import type { IndexState } from '../lifecycle/state.ts'
 import { TenantSearchContexts } from '../tenant-search-contexts.ts'
 import { type BackfillTarget, backfillDocuments, readWithoutContent } from './document-backfill.ts'
 import type { RebuildParts } from './rebuild-parts.ts'
@@ -117,7 +112,7 @@ async function openNext(parts: RebuildParts, state: IndexState, ofType: OfType) 
   const { type, attempt } = ofType
   const way = rebuildPathOf(state, type, attempt, parts.epoch)
   const since = way.kind === 'anew' ? undefined : way.since
-  const isNeeded = isIndexLost(state, type) || state.behind?.[type] !== undefined
+  const isNeeded = state.types[type]?.lost || isOutdated(state, type)
   if (!isNeeded && !(await hasAny(parts, resources.tenants(), type))) return nothingIn(ofType)
   await index.abandon(type, way.kind === 'anew' ? undefined : way.index)
   const back = way.kind === 'back' ? await index.takeBack(type, way.index!) : undefined

@@ -9,16 +9,12 @@ import { nameOf } from '../../ports/store/newest-versions.ts'
 import type { DamagedVersion, HistoryPosition, ResourceReader, ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { StoredTenants } from '../../ports/store/tenants.ts'
 import type { SearchContext } from '../../search/search-context.ts'
+import { forgetUnindexable } from '../lifecycle/definitions.ts'
 import { recordFollowedVersions } from '../lifecycle/index-retention.ts'
-import { checkEpoch, placeholderDeletion } from '../lifecycle/restore.ts'
-import { type IdentifiedState, markLost } from '../lifecycle/serving-indices.ts'
-import {
-  type IndexState,
-  isWorkerGone,
-  type Reconciliation,
-  type ReconciliationProgress,
-  type SharedIndexState,
-} from '../lifecycle/state.ts'
+import { checkEpoch, finishReconciliation, placeholderDeletion, recordReconciled, takeReconciliation } from '../lifecycle/restore.ts'
+import { markLost } from '../lifecycle/serving-indices.ts'
+import { type IndexState, type Reconciliation, type SharedIndexState, typesWith } from '../lifecycle/state.ts'
+import type { Reached } from '../lifecycle/type-index.ts'
 import { TenantSearchContexts } from '../tenant-search-contexts.ts'
 import { type BackfillParts, backfillDocuments } from './document-backfill.ts'
 
@@ -73,23 +69,23 @@ type Slice = {
 export async function reconcile(parts: ReconciliationParts, execution: string): Promise<number | undefined> {
   const { state, epoch, now, budget } = parts
   const until = now() + budget
-  const { value } = await state.change((each) => workedOn(each, execution, now()))
-  const { setBack, live, worker } = value
+  const { value } = await state.change((each) => takeReconciliation(each, execution, now()))
+  const { setBack, types, worker } = value
   // guard: catch-up-of-one-worker
-  if (worker?.execution !== execution || setBack === undefined || live === undefined) return undefined
+  if (worker?.execution !== execution || setBack === undefined) return undefined
   checkEpoch(value, epoch)
   const former = parts.former(setBack.former)
   const tenants: string[] = []
   for await (const tenant of former.tenants()) tenants.push(tenant)
   const slice = { parts, setBack, tenants, until }
-  const types = live.ahead ?? []
   let isDone = true
-  await forEachInParallel(types, AT_ONCE, async (type) => {
-    if (isServing(live, type) && !(await catchUpType(slice, former, type))) isDone = false
-    else await ofRestore(slice, (each) => withoutAhead(each, type))
+  await forEachInParallel(typesWith(value, 'unreconciled'), AT_ONCE, async (type) => {
+    const index = types[type]!
+    if (isServing(index) && !(await reconcileType(slice, former, type, index.reached))) isDone = false
+    else await ofRestore(slice, (each) => recordReconciled(each, type))
   })
   if (!isDone) return now() < setBack.at + SHOWN ? AGAIN : 0
-  await ofRestore(slice, (each) => (each.live?.ahead?.length === 0 ? settled(each) : each))
+  await ofRestore(slice, finishReconciliation)
   return undefined
 }
 
@@ -97,25 +93,10 @@ export async function reconcile(parts: ReconciliationParts, execution: string): 
 const ofRestore = ({ parts, setBack }: Slice, change: (state: IndexState) => IndexState) =>
   parts.state.change((each) => (each.setBack?.at === setBack.at ? change(each) : each))
 
-const workedOn = (state: IndexState, execution: string, now: number): IndexState =>
-  state.setBack !== undefined && (state.worker?.execution === execution || isWorkerGone(state, now))
-    ? { ...state, worker: { execution, at: now } }
-    : state
-
-const settled = ({ setBack: _, ...state }: IndexState): IndexState => state
-
-function withoutAhead(state: IndexState, type: string): IndexState {
-  const { live, setBack } = state
-  if (live === undefined || setBack === undefined) return state
-  const { [type]: _, ...reached } = setBack.reached ?? {}
-  return { ...state, live: { ...live, ahead: (live.ahead ?? []).filter((each) => each !== type) }, setBack: { ...setBack, reached } }
-}
-
 /** Reconciles one type. Returns false if it must continue later, from the progress in the state. */
-async function catchUpType(slice: Slice, former: Former, type: string): Promise<boolean> {
+async function reconcileType(slice: Slice, former: Former, type: string, begun: Reached | undefined): Promise<boolean> {
   const { parts, setBack, tenants, until } = slice
   const { now, index } = parts
-  const begun = setBack.reached?.[type]
   for (let i = begun === undefined ? 0 : Math.max(0, tenants.indexOf(begun.tenant)), after = begun?.after; i < tenants.length; ) {
     const tenant = tenants[i]!
     const page = await former.history({ tenant, type }, { since: setBack.since, placesOnly: true }, after, PAGE)
@@ -124,8 +105,9 @@ async function catchUpType(slice: Slice, former: Former, type: string): Promise<
     after = page.more ? page.versions.at(-1) : undefined
     if (!page.more) i++
     if (i === tenants.length || now() < until) continue
-    const place = { tenant: tenants[i]!, share: shareOf(setBack, after, [i, tenants.length]), ...(after && { after: placeOf(after) }) }
-    await ofRestore(slice, (each) => goingOn(each, type, place))
+    const share = shareOf(setBack, after, [i, tenants.length])
+    const reached = { tenant: tenants[i]!, share, ...(after && { after: placeOf(after) }) }
+    await ofRestore(slice, (each) => recordReconciled(each, type, reached))
     return false
   }
   // guard: index-is-shown-after-catch-up
@@ -146,16 +128,11 @@ function shareOf(
   return (done + part) / all
 }
 
-const goingOn = (state: IndexState, type: string, place: ReconciliationProgress): IndexState =>
-  state.setBack === undefined ? state : { ...state, setBack: { ...state.setBack, reached: { ...state.setBack.reached, [type]: place } } }
-
 const placeOf = ({ lastUpdated, type, id, versionId }: HistoryPosition): HistoryPosition => ({ lastUpdated, type, id, versionId })
 
 async function makeAnew({ state, newIdentity }: ReconciliationParts, type: string): Promise<true> {
   const fresh = newIdentity()
-  await state.change((each) =>
-    each.live === undefined ? each : markLost(each as IdentifiedState, { [type]: each.live.types[type]! }, fresh),
-  )
+  await state.change((each) => markLost(each, { [type]: each.types[type]?.identity }, fresh))
   return true
 }
 
@@ -169,8 +146,9 @@ async function remake(parts: ReconciliationParts, versions: readonly ResourceVer
   const keys = [...new Map(versions.map((version) => [nameOf(version), version])).values()]
   const heads = await resources.heads(keys.map(({ tenant, type, id }) => ({ tenant, type, id })))
   const current = keys.map((key, i) => currentOf(key, heads[i]))
+  // The store may have lost the versions that are listed as unindexable.
   const { value } = await state.change((each) =>
-    withoutPoison(recordFollowedVersions(each, current, extraction), new Set(keys.map(nameOf))),
+    forgetUnindexable(recordFollowedVersions(each, current, extraction), new Set(keys.map(nameOf))),
   )
   checkEpoch(value, epoch)
   const readings = new TenantSearchContexts(reading, 'documents')
@@ -185,10 +163,4 @@ function currentOf(key: ResourceVersion, head: ResourceVersion | DamagedVersion 
   if (head === undefined) return placeholderDeletion(key)
   if (!('damage' in head)) return head
   return { ...placeholderDeletion(key), versionId: head.versionId, deleted: head.deleted }
-}
-
-/** Removes the unindexable versions of these resources, because the store may have lost them. */
-function withoutPoison(state: IndexState, names: ReadonlySet<string>): IndexState {
-  const poisoned = state.poisoned.filter((each) => !names.has(nameOf(each)))
-  return poisoned.length === state.poisoned.length ? state : { ...state, poisoned }
 }

@@ -1,5 +1,6 @@
 /** Handles an index that an operator removes while it is built. The attempt for its type ends, and another begins at once. */
-import { restartRebuild, type SharedIndexState } from '../lifecycle/state.ts'
+import { restartRebuild } from '../lifecycle/rebuild-queue.ts'
+import type { SharedIndexState } from '../lifecycle/state.ts'
 
 export type IndexPresence = {
   /** Whether this index of the type exists and is being built or serving. */

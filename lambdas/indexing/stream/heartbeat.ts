@@ -122,9 +122,9 @@ const withoutLost = ({ lost: _, ...state }: HeartbeatState): HeartbeatState => s
  * Returns the age, in milliseconds, of the latest heartbeat that all serving indices hold. If none has arrived, returns the age of the
  * first one sent.
  */
-export function heartbeatAgeOf(state: HeartbeatState, live: ServingIndices | undefined, now: number): number {
+export function heartbeatAgeOf(state: HeartbeatState, types: ServingIndices['types'], now: number): number {
   const told = Object.entries(state.held).flatMap(([type, { identity, sent }]) =>
-    live !== undefined && isServing(live, type) && live.types[type] === identity ? [sent] : [],
+    isServing(types[type]) && types[type]!.identity === identity ? [sent] : [],
   )
   return now - Math.min(now, latestHeartbeatOf(state) ?? state.since ?? now, ...told)
 }

@@ -1,7 +1,8 @@
 /** Collects unindexable versions and saves them to the state that all processes share. */
 import type { IndexDocument } from '../../ports/search/search-index.ts'
 import type { VersionKey } from '../../ports/store/resource-store.ts'
-import { recordUnindexable, type SharedIndexState } from '../lifecycle/state.ts'
+import { recordUnindexable } from '../lifecycle/definitions.ts'
+import type { SharedIndexState } from '../lifecycle/state.ts'
 
 /** Error for a version, or a parameter of it, that the index lacks. The message names both, and has no content of the resource. */
 export class NotIndexed extends Error {

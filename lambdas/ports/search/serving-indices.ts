@@ -2,19 +2,25 @@
  * Record of the serving index of each resource type. All processes share it. It is stored apart from the search engine, so that an index
  * that is lost, empty or foreign is not mistaken for an index without documents.
  */
+
+/** The index of a type. Searches of the type fail while it is missing, lost or unreconciled. */
+export type ServingIndex = {
+  /** Name under which searches address it. A lost index gets another one. Absent until the type has an index. */
+  readonly identity?: string
+  /** Present if the index is lost and not rebuilt yet. */
+  readonly lost?: true
+  /** Present after a restore of the store, while the index may hold versions that the store lacks. */
+  readonly unreconciled?: true
+}
+
 export type ServingIndices = {
   /** Identity for the index of a type that has none yet. The type gets it with its first document. */
   readonly identity: string
-  /** Identity of the serving index, by type. Searches of a type fail if its index does not exist. */
-  readonly types: Readonly<Record<string, string>>
-  /** Types among `types` whose index is lost and not rebuilt yet. Their searches are answered 503. */
-  readonly lacking: readonly string[]
+  readonly types: Readonly<Record<string, ServingIndex>>
   /** Identities that no serving index has any more. */
   readonly former: readonly string[]
   /** Restore generation: number of point-in-time restores of the store. Absent: none. */
   readonly epoch?: number
-  /** Types among `types` whose index is unreconciled: it may hold versions that the restored store lacks. */
-  readonly ahead?: readonly string[]
 }
 
 export interface IndexRegister {
@@ -24,8 +30,10 @@ export interface IndexRegister {
   lost(missing: Readonly<Record<string, string>>): Promise<void>
 }
 
-export const identityOf = ({ identity, types }: ServingIndices, type: string): string =>
-  Object.hasOwn(types, type) ? types[type]! : identity
+export const identityOf = ({ identity, types }: ServingIndices, type: string): string => types[type]?.identity ?? identity
 
-export const isServing = ({ types, lacking }: ServingIndices, type: string): boolean =>
-  Object.hasOwn(types, type) && !lacking.includes(type)
+export const isServing = (index: ServingIndex | undefined): boolean => index?.identity !== undefined && !index.lost
+
+/** Returns the identities of the serving indices, by type. */
+export const servingIdentitiesOf = ({ types }: ServingIndices): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(types).flatMap(([type, index]) => (isServing(index) ? [[type, index.identity!]] : [])))

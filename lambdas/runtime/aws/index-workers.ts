@@ -4,22 +4,17 @@ import { heartbeatItem, heartbeatOfRecord } from '../../adapters/dynamodb/stream
 import { isOfTable, type StreamRecord, transactionOfRecord, versionOfRecord } from '../../adapters/dynamodb/stream/stream.ts'
 import { StepFunctionsWorkflow } from '../../adapters/step-functions/workflow.ts'
 import { documentFormatOf } from '../../indexing/document-format.ts'
+import { applySearchParameter, clearUnindexable } from '../../indexing/lifecycle/definitions.ts'
 import {
   hasExpiredIndex,
   recordFollowedVersions,
   recordMissedVersions,
   requestOutdatedRebuilds,
 } from '../../indexing/lifecycle/index-retention.ts'
+import { isWorkerGone, isWorkerNeeded, requestRebuild } from '../../indexing/lifecycle/rebuild-queue.ts'
 import { exclusiveInstantOf } from '../../indexing/lifecycle/restore.ts'
-import { addIndices, type IdentifiedState, markLost, withIdentity } from '../../indexing/lifecycle/serving-indices.ts'
-import {
-  applySearchParameter,
-  clearUnindexable,
-  type IndexState,
-  isWorkerGone,
-  isWorkerNeeded,
-  requestRebuild,
-} from '../../indexing/lifecycle/state.ts'
+import { addIndices, markLost, withIdentity } from '../../indexing/lifecycle/serving-indices.ts'
+import { type IndexState, NO_IDENTITY } from '../../indexing/lifecycle/state.ts'
 import { rebuildStep } from '../../indexing/rebuild/rebuild-steps.ts'
 import { followHeartbeat, type HeartbeatParts, heartbeatAgeOf, NO_HEARTBEAT, sendHeartbeat } from '../../indexing/stream/heartbeat.ts'
 import { followStream, type PartialBatchResponse } from '../../indexing/stream/stream-follower.ts'
@@ -70,7 +65,10 @@ const poisoned = /* @__PURE__ */ once(() => new UnindexableVersions(indexState()
 const openDocuments = (onLost: (state: VersionedValue<IndexState>) => Promise<void>) =>
   openIndex({
     onPoison: poisoned().addDocument,
-    live: async () => (await indexState().read()).value.live ?? changedIndices((state) => state),
+    async live() {
+      const { value } = await indexState().read()
+      return value.identity === NO_IDENTITY ? changedIndices((state) => state) : value
+    },
     register: {
       begun: (types, identity) => changedIndices((state) => addIndices(state, types, identity)),
       async lost(missing) {
@@ -82,10 +80,10 @@ const openDocuments = (onLost: (state: VersionedValue<IndexState>) => Promise<vo
 
 const documents = /* @__PURE__ */ once(() => openDocuments(startRebuild))
 
-async function changedIndices(change: (state: IdentifiedState) => IdentifiedState): Promise<ServingIndices> {
+async function changedIndices(change: (state: IndexState) => IndexState): Promise<ServingIndices> {
   const fresh = newIdentity()
   const { value } = await indexState().change((state) => change(withIdentity(state, fresh)))
-  return withIdentity(value, fresh).live
+  return withIdentity(value, fresh)
 }
 
 export const newIdentity = (): string => clock().newId().slice(-12)
@@ -170,7 +168,7 @@ async function tendIndices(): Promise<void> {
   const sent = await sendHeartbeat(pulse(), at)
   const measuring = reportTableIndexLag(at)
   try {
-    logHeartbeatAge(heartbeatAgeOf(sent, (await indexState().read()).value.live, at), { stage, at })
+    logHeartbeatAge(heartbeatAgeOf(sent, (await indexState().read()).value.types, at), { stage, at })
     logLostIndices(await documents().tend(sent.held), { stage, at })
   } finally {
     await measuring

@@ -5,10 +5,10 @@
 import { makeSecretKey } from '../../adapters/dynamodb/rows/secret-key.ts'
 import { DynamoDbSharedState } from '../../adapters/dynamodb/rows/shared-state.ts'
 import { type AdoptedStore, NO_ADOPTED_STORE, revokeAllOnAdoption } from '../../auth/tokens/restored-state.ts'
+import { applySearchParameter } from '../../indexing/lifecycle/definitions.ts'
 import { changeFormat } from '../../indexing/lifecycle/index-retention.ts'
 import { applyRestore, epochOf, type Restore, readSearchParameters, withRestoredIdentity } from '../../indexing/lifecycle/restore.ts'
-import type { IdentifiedState } from '../../indexing/lifecycle/serving-indices.ts'
-import { applySearchParameter } from '../../indexing/lifecycle/state.ts'
+import type { IndexState } from '../../indexing/lifecycle/state.ts'
 import type { SharedState } from '../../ports/rows/shared-state.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { DeploymentSettings } from '../config.ts'
@@ -31,11 +31,7 @@ export async function migrate({ AdoptedState }: ResourceProperties): Promise<voi
   const state = await indexState().change((kept) => {
     const known = withRestoredIdentity(deploymentSettings().epoch, kept, fresh)
     const back = setBackHere(known, fresh)
-    return changeFormat(
-      back === known ? known : (parameters.reduce(applySearchParameter, back) as IdentifiedState),
-      extraction(),
-      clock().now(),
-    )
+    return changeFormat(back === known ? known : parameters.reduce(applySearchParameter, back), extraction(), clock().now())
   })
   await startRebuild(state)
 }
@@ -44,7 +40,7 @@ export async function migrate({ AdoptedState }: ResourceProperties): Promise<voi
  * Applies the restore of the settings to the state. Throws a DeploymentError if the settings do not fit the state, for example with an
  * earlier restore generation.
  */
-function setBackHere(known: IdentifiedState, fresh: string): IdentifiedState {
+function setBackHere(known: IndexState, fresh: string): IndexState {
   try {
     return applyRestore(known, restoreOf(deploymentSettings()), fresh, clock().now())
   } catch (error) {

@@ -15,7 +15,9 @@ import { lazyS3BlobStore } from '../../adapters/s3/lazy-blob-store.ts'
 import { lazyS3Packages } from '../../adapters/s3/lazy-packages.ts'
 import type { BaseUrls } from '../../fhir/references.ts'
 import { CachedSearchContexts } from '../../indexing/cached-search-contexts.ts'
-import { NO_STATE, type SharedIndexState, statusOf } from '../../indexing/lifecycle/state.ts'
+import type { SharedIndexState } from '../../indexing/lifecycle/state.ts'
+import { statusOf } from '../../indexing/lifecycle/status.ts'
+import { NO_STORED_STATE, openIndexState, readerOf } from '../../indexing/lifecycle/stored-state.ts'
 import { definitionIssuesOf, type ProfileParts, tenantDefinitions } from '../../interactions/validation/profile-findings.ts'
 import { visibleStoreOf } from '../../interactions/visible-store.ts'
 import { announcedCanonicalsOf, announcingWriter } from '../../interactions/writing/canonical-announcements.ts'
@@ -119,9 +121,13 @@ export const announceDefinitions = async (versions: Parameters<typeof announcedC
   if (announced.length > 0) await notes().announce(announced)
 }
 
-export const indexState: () => SharedIndexState = /* @__PURE__ */ once(() => new DynamoDbSharedState(stateTable(), 'DEFINITIONS', NO_STATE))
+const storedIndexState = /* @__PURE__ */ once(() => new DynamoDbSharedState(stateTable(), 'DEFINITIONS', NO_STORED_STATE))
 
-export const indexProgress = (): IndexProgress => ({ status: async (tenant) => statusOf((await indexState().read()).value, tenant) })
+export const indexState: () => SharedIndexState = /* @__PURE__ */ once(() => openIndexState(storedIndexState()))
+
+export const indexProgress = (): IndexProgress => ({
+  status: async (tenant) => statusOf((await readerOf(storedIndexState())()).value, tenant),
+})
 
 /**
  * Returns the base URLs that count as the server's own. The first one stays the same if the stage gets a new address, so index documents
@@ -138,4 +144,6 @@ function ownBases(): BaseUrls {
 export const baseSearchContext: () => SearchContext = /* @__PURE__ */ once(() => searchContextOf(config(), ownBases()))
 
 /** Search contexts of the tenants, with their custom parameters. */
-export const searchContexts = /* @__PURE__ */ once(() => new CachedSearchContexts(indexState(), baseSearchContext()))
+export const searchContexts = /* @__PURE__ */ once(
+  () => new CachedSearchContexts({ read: readerOf(storedIndexState()) }, baseSearchContext()),
+)

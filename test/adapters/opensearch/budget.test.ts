@@ -47,7 +47,7 @@ beforeEach(() => {
       now += time
     },
   }
-  const live = { identity: 'id', types: { Patient: 'id' }, lacking: [], former: [] }
+  const live = { identity: 'id', types: { Patient: { identity: 'id' } }, former: [] }
   index = new OpenSearchIndex(client, { prefix: 'fhir', live: async () => live, attempts: 1_000, budget: BUDGET, timer })
 })
 

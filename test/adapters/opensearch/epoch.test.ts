@@ -26,7 +26,7 @@ runOnOpenSearch('OpenSearch behind a store that was set back', (endpoint) => {
 
   /** Returns an index of the epoch, after the state has moved to it. */
   const next = async (epoch: number) => {
-    await open.state.change((each) => ({ ...each, live: { ...each.live!, epoch } }))
+    await open.state.change((each) => ({ ...each, epoch }))
     return open.another({ epoch })
   }
 

@@ -1,9 +1,11 @@
 /** The OpenSearch index while the engine is overloaded, unreachable or refuses a document, and while it is rebuilt. */
+
 import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { indexDefinition } from '../../../lambdas/adapters/opensearch/index-definition.ts'
 import type { OpenSearchIndex, OpenSearchOptions } from '../../../lambdas/adapters/opensearch/search-index.ts'
 import { tokenOf } from '../../../lambdas/adapters/opensearch/visibility.ts'
+import { encode } from '../../../lambdas/indexing/lifecycle/stored-state.ts'
 import { isFault } from '../../../lambdas/ports/faults.ts'
 import { and, type Plan, type Predicate } from '../../../lambdas/ports/search/plan.ts'
 import type { IndexDocument } from '../../../lambdas/ports/search/search-index.ts'
@@ -270,7 +272,7 @@ runOnOpenSearch('OpenSearch among faults', (endpoint) => {
     /** Creates an index without one folder of fields that this code writes. */
     const older = async (folder: string) => {
       await open.index.tend()
-      const { identity } = (await open.state.read()).value.live!
+      const { identity } = encode((await open.state.read()).value).live!
       const { settings, mappings } = indexDefinition(TEST_SETTINGS)
       const { [folder]: _, ...properties } = mappings.properties as Readonly<Record<string, unknown>>
       const dynamic_templates = mappings.dynamic_templates.filter((each) => !Object.hasOwn(each, folder))

@@ -1,6 +1,8 @@
 /** The heartbeat in an index: searches read its time but never find it, and an index that was set back is rebuilt. */
+
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import type { OpenSearchIndex } from '../../../lambdas/adapters/opensearch/search-index.ts'
+import { encode } from '../../../lambdas/indexing/lifecycle/stored-state.ts'
 import { and, type GroupPlan, matchingOf, not, type Plan } from '../../../lambdas/ports/search/plan.ts'
 import type { IndexDocument } from '../../../lambdas/ports/search/search-index.ts'
 import { document } from '../../contracts/index-document.ts'
@@ -25,8 +27,8 @@ runOnOpenSearch('OpenSearch and its pulse', (endpoint) => {
     await ask('POST', `/${open.prefix}-*/_refresh`)
     return (await open.index.find(plan(...types))).pulse
   }
-  const lacking = async () => (await open.state.read()).value.live!.lacking
-  const identity = async () => (await open.state.read()).value.live!.identity
+  const lacking = async () => encode((await open.state.read()).value).live!.lacking
+  const identity = async () => encode((await open.state.read()).value).live!.identity
   const liveIndex = async (type: string): Promise<string> => {
     const found = (await ask('GET', `/_alias/${open.prefix}-${type}-${await identity()}`)) as Readonly<Record<string, unknown>>
     return Object.keys(found)[0]!
@@ -135,7 +137,7 @@ runOnOpenSearch('OpenSearch and its pulse', (endpoint) => {
     expect([await lacking(), (await open.state.read()).value.rebuilds.map(({ type }) => type)]).toEqual([['Patient'], ['Patient']])
     // Only once, because the held state names the previous identity.
     expect(await open.index.tend(held)).toEqual(['Patient'])
-    expect((await open.state.read()).value.live!.former).toHaveLength(1)
+    expect(encode((await open.state.read()).value).live!.former).toHaveLength(1)
   })
 
   it('is not written to an index that was set back, which is rebuilt', async () => {

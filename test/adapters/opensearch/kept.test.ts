@@ -1,6 +1,8 @@
 /** A replaced index is retained, restored with later writes, or removed, and searches never see fewer documents. */
+
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { indexDefinition } from '../../../lambdas/adapters/opensearch/index-definition.ts'
+import { encode } from '../../../lambdas/indexing/lifecycle/stored-state.ts'
 import { and, type Plan, type Predicate } from '../../../lambdas/ports/search/plan.ts'
 import type { IndexDocument } from '../../../lambdas/ports/search/search-index.ts'
 import { document } from '../../contracts/index-document.ts'
@@ -67,7 +69,7 @@ runOnOpenSearch('A kept index of OpenSearch', (endpoint) => {
 
   it('gets the fields that its mapping has while it is taken back', async () => {
     await open.index.tend()
-    const { identity } = (await open.state.read()).value.live!
+    const { identity } = encode((await open.state.read()).value).live!
     const { settings, mappings } = indexDefinition(TEST_SETTINGS)
     const { numbers: _, ...properties } = mappings.properties as Readonly<Record<string, unknown>>
     const dynamic_templates = mappings.dynamic_templates.filter((each) => !Object.hasOwn(each, 'numbers'))

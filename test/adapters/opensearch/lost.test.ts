@@ -1,6 +1,8 @@
 /** Searches and writes on an index that is lost, restored or foreign: no result is incomplete, and the index is rebuilt. */
+
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { tokenOf } from '../../../lambdas/adapters/opensearch/visibility.ts'
+import { encode } from '../../../lambdas/indexing/lifecycle/stored-state.ts'
 import { and, type GroupPlan, type Plan } from '../../../lambdas/ports/search/plan.ts'
 import type { IndexDocument } from '../../../lambdas/ports/search/search-index.ts'
 import { document } from '../../contracts/index-document.ts'
@@ -21,7 +23,7 @@ runOnOpenSearch('OpenSearch without an index', (endpoint) => {
     ...{ tenant: 'one', types, where: and(), access: 'everything', order: [], limit: 1_000, total: 'accurate' },
   })
   const found = async (...types: readonly string[]) => (await open.index.find(plan(...types))).total
-  const lacking = async () => (await open.state.read()).value.live!.lacking
+  const lacking = async () => encode((await open.state.read()).value).live!.lacking
   const wanted = async () => (await open.state.read()).value.rebuilds.map(({ type, tenant }) => `${type}${tenant}`)
   const drop = async (pattern: string) => {
     const { body } = await open.client.transport.request({ method: 'GET', path: `/_alias/${open.prefix}-${pattern}` })
@@ -90,7 +92,7 @@ runOnOpenSearch('OpenSearch without an index', (endpoint) => {
 
   it('finds the first document of a type even with an outdated list of types', async () => {
     await open.index.tend()
-    const before = (await open.state.read()).value.live!
+    const before = (await open.state.read()).value
     await open.index.apply(some('Patient', 1))
     const late = open.another({ live: async () => before })
     expect((await late.find(plan('Patient'))).total).toBe(1)
@@ -142,7 +144,7 @@ runOnOpenSearch('OpenSearch without an index', (endpoint) => {
     const rebuild = await open.index.rebuild('Patient')
     await open.index.apply(some('Patient', 1, { version: 2 }))
     await rebuild.apply(some('Patient', 3))
-    const before = (await open.state.read()).value.live!
+    const before = (await open.state.read()).value
     const late = open.another({ knownFor: 1e9, live: async () => before })
     await late.apply(some('Patient', 1, { version: 3 }))
     await rebuild.swap()
@@ -156,7 +158,7 @@ runOnOpenSearch('OpenSearch without an index', (endpoint) => {
 
   it('searches no restored or foreign index, and replaces only its own', async () => {
     await open.index.apply(some('Patient', 2))
-    const { types } = (await open.state.read()).value.live!
+    const { types } = encode((await open.state.read()).value).live!
     await drop('patient-*')
     await open.index.tend()
     // A snapshot is restored, and another stage has an index of the same name.

@@ -5,14 +5,14 @@ import { Client } from '@opensearch-project/opensearch'
 import { indexDefinition } from '../../../lambdas/adapters/opensearch/index-definition.ts'
 import { OpenSearchIndex } from '../../../lambdas/adapters/opensearch/search-index.ts'
 import { sortText, sortValue } from '../../../lambdas/adapters/opensearch/sort-values.ts'
-import { NO_INDICES } from '../../../lambdas/indexing/lifecycle/serving-indices.ts'
+import { NO_STATE } from '../../../lambdas/indexing/lifecycle/stored-state.ts'
 import { decodeDouble, encodeDouble, nextDoubleAbove, nextDoubleBelow } from '../../../lambdas/ports/search/doubles.ts'
 import { and, compareText, not, or, type Plan, type Predicate } from '../../../lambdas/ports/search/plan.ts'
 import { EXTRACTOR_VERSION } from '../../../lambdas/search/documents/extract.ts'
 
 const index = new OpenSearchIndex(new Client({ node: 'http://127.0.0.1:1' }), {
   prefix: 'fhir',
-  live: async () => ({ ...NO_INDICES, types: { Observation: 'one' } }),
+  live: async () => ({ ...NO_STATE, types: { Observation: { identity: 'one' } } }),
 })
 const PLAN: Plan = { tenant: 'one', types: ['Observation'], where: and(), access: 'everything', order: [], limit: 20, total: 'none' }
 

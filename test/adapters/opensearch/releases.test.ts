@@ -122,7 +122,7 @@ runOnOpenSearch('Two releases on OpenSearch', (endpoint) => {
 
   it('switch up and down during writes: a retained index is restored, no result is missing', async () => {
     const [now, next] = releases
-    const live = async () => (await open.state.read()).value.kept?.Patient?.index.match(/v\d+/)?.[0]
+    const live = async () => (await open.state.read()).value.types.Patient?.previous?.index.match(/v\d+/)?.[0]
     expect(await expectAnswers()).toBe(false)
     const rounds = [
       { to: next, kept: 'v1' },

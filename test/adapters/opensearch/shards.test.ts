@@ -46,7 +46,7 @@ beforeEach(async () => {
     return {}
   })
   client = new Client({ node: engine.endpoint })
-  const live = { identity: 'id', types: Object.fromEntries(TYPES.map((type) => [type, 'id'])), lacking: [], former: [] }
+  const live = { identity: 'id', types: Object.fromEntries(TYPES.map((type) => [type, { identity: 'id' }])), former: [] }
   index = new OpenSearchIndex(client, { prefix: 'fhir', live: async () => live, attempts: 2, pause: 1 })
 })
 afterEach(async () => {

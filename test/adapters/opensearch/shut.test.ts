@@ -26,7 +26,7 @@ beforeEach(async () => {
     return path.includes('_search') ? (shut ?? answered) : {}
   })
   client = new Client({ node: engine.endpoint })
-  const live = { identity: 'id', types: { Patient: 'id' }, lacking: [], former: [] }
+  const live = { identity: 'id', types: { Patient: { identity: 'id' } }, former: [] }
   const onPoison = ({ id }: { readonly id: string }, reason: string) => void told.push(`${id} ${reason}`)
   index = new OpenSearchIndex(client, { prefix: 'fhir', live: async () => live, attempts: 2, pause: 1, onPoison })
 })

@@ -6,6 +6,7 @@ import { BatchWriteCommand, ScanCommand } from '@aws-sdk/lib-dynamodb'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import type { DynamoDbResourceStore } from '../../../lambdas/adapters/dynamodb/store/resource-store.ts'
 import { externalVersion, resourceVersionOf } from '../../../lambdas/adapters/opensearch/external-version.ts'
+import { applySearchParameter, recordUnindexable } from '../../../lambdas/indexing/lifecycle/definitions.ts'
 import {
   applyRestore,
   exclusiveInstantOf,
@@ -13,15 +14,10 @@ import {
   readSearchParameters,
   withRestoredIdentity,
 } from '../../../lambdas/indexing/lifecycle/restore.ts'
-import { addIndices, type IdentifiedState, withIdentity } from '../../../lambdas/indexing/lifecycle/serving-indices.ts'
-import {
-  applySearchParameter,
-  type IndexState,
-  NO_STATE,
-  recordUnindexable,
-  type SharedIndexState,
-  statusOf,
-} from '../../../lambdas/indexing/lifecycle/state.ts'
+import { addIndices, withIdentity } from '../../../lambdas/indexing/lifecycle/serving-indices.ts'
+import type { SharedIndexState } from '../../../lambdas/indexing/lifecycle/state.ts'
+import { statusOf } from '../../../lambdas/indexing/lifecycle/status.ts'
+import { encode, NO_STATE, NO_STORED_STATE, openIndexState } from '../../../lambdas/indexing/lifecycle/stored-state.ts'
 import type { RebuildParts } from '../../../lambdas/indexing/rebuild/rebuild-parts.ts'
 import { rebuildStep } from '../../../lambdas/indexing/rebuild/rebuild-steps.ts'
 import { indexStream } from '../../../lambdas/indexing/stream/index-stream.ts'
@@ -59,7 +55,7 @@ type Indices = {
 
 /** An index with external versions as in OpenSearch. */
 function inMemory(): Indices {
-  const state = memoryState<IndexState>(NO_STATE)
+  const state = openIndexState(memoryState(NO_STORED_STATE))
   const documents = new Map<string, { readonly document: IndexDocument; readonly version: number }>()
   /** Types with new documents that searches do not see yet. */
   const unseen = new Set<string>()
@@ -81,7 +77,7 @@ function inMemory(): Indices {
       show: async (type) => void unseen.delete(type),
     }),
     async found(epoch, tenant, type) {
-      const { live } = (await state.read()).value
+      const { live } = encode((await state.read()).value)
       expect([...unseen]).toEqual([])
       if ((live?.epoch ?? 0) !== epoch || live?.ahead?.includes(type) || live?.lacking.includes(type))
         throw new MachineFault('unavailable', 'not searched')
@@ -194,7 +190,7 @@ await runOnDynamo((engine) => {
       await indices.state.change((kept) => {
         const known = withRestoredIdentity(restore.epoch, kept, 'fresh')
         const back = applyRestore(known, restore, 'fresh', at)
-        return back === known ? known : parameters.reduce(applySearchParameter, back as IndexState)
+        return back === known ? known : parameters.reduce(applySearchParameter, back)
       })
     }
 
@@ -290,10 +286,8 @@ await runOnDynamo((engine) => {
       await expect(caughtUpStep(0)).rejects.toThrow('the index is of epoch 1, this function of 0')
     })
     const caughtUpStep = async (epoch: number): Promise<unknown> => {
-      await indices.state.change((state) =>
-        applyRestore(state as IdentifiedState, { ...RESTORE, epoch: 2, former: 'restored' }, 'fresh', NOW),
-      )
-      await indices.state.change((state) => ({ ...state, live: { ...state.live!, epoch: 1 } }))
+      await indices.state.change((state) => applyRestore(state, { ...RESTORE, epoch: 2, former: 'restored' }, 'fresh', NOW))
+      await indices.state.change((state) => ({ ...state, epoch: 1 }))
       return step(epoch)({ action: 'take', execution: 'e' })
     }
 
@@ -330,22 +324,28 @@ await runOnDynamo((engine) => {
       const before = remade.length
       await step(1)({ action: 'take', execution: 'another' })
       expect(remade).toHaveLength(before)
-      const known = { ...(await indices.state.read()).value }
+      const known = encode((await indices.state.read()).value)
       reading = async () => {
         reading = async () => undefined
-        await indices.state.change((state) => ({ ...state, setBack: { ...state.setBack!, at: NOW + 1, reached: {} } }))
+        await indices.state.change((state) => {
+          const types = Object.entries(state.types).map(([type, { reached: _, ...index }]) => [type, index] as const)
+          return { ...state, types: Object.fromEntries(types), setBack: { ...state.setBack!, at: NOW + 1 } }
+        })
       }
       await step(1)({ action: 'take', execution: 'e' })
-      const { live, setBack: left } = (await indices.state.read()).value
+      const { live, setBack: left } = encode((await indices.state.read()).value)
       expect([left, live!.ahead]).toEqual([{ ...known.setBack, at: NOW + 1, reached: {} }, known.live!.ahead])
     })
 
     it('moves back the start of the outdated period that an upgrade left', async () => {
       await migrate(RESTORE)
-      const of = (since: number) => ({ Patient: { extraction: 'before', since } })
-      await indices.state.change((state) => ({ ...state, extraction: 'now', behind: of(NOW) }))
+      const outdated = { extraction: 'before', since: NOW }
+      await indices.state.change((state) => {
+        const types = { ...state.types, Patient: { ...state.types.Patient, outdated } }
+        return { ...state, extraction: 'now', types }
+      })
       await caughtUp(1)
-      expect((await indices.state.read()).value.behind!.Patient!.since).toBeLessThan(INSTANT)
+      expect(encode((await indices.state.read()).value).behind!.Patient!.since).toBeLessThan(INSTANT)
     })
 
     it('catches up with several types at once, and reports each as not searched', async () => {
@@ -398,10 +398,10 @@ await runOnDynamo((engine) => {
       await engine.client.send(new BatchWriteCommand({ RequestItems: { [table.name]: puts } }))
       await migrate(RESTORE)
       await caughtUp(1)
-      const { live, setBack: left } = (await indices.state.read()).value
+      const { live, setBack: left } = encode((await indices.state.read()).value)
       expect([live!.lacking.toSorted(), live!.ahead, left]).toEqual([['Basic', 'Patient', 'SearchParameter'], [], undefined])
       await migrate({ epoch: 2, store: 'again', instant: INSTANT })
-      const after = (await indices.state.read()).value
+      const after = encode((await indices.state.read()).value)
       expect([after.live!.epoch, after.live!.lacking.toSorted()]).toEqual([2, ['Basic', 'Patient', 'SearchParameter']])
     })
   })
@@ -432,9 +432,9 @@ describe('The period that another store may know of', () => {
 
 describe('a state without an index behind a restored store', () => {
   it('treats all types as lost', () => {
-    const { live, rebuilds } = withRestoredIdentity(1, NO_STATE, 'a')
-    expect([live.lacking.includes('Patient'), rebuilds.some(({ type }) => type === 'Patient')]).toEqual([true, true])
-    expect(withRestoredIdentity(0, NO_STATE, 'a').live.lacking).toEqual([])
+    const { live, rebuilds } = encode(withRestoredIdentity(1, NO_STATE, 'a'))
+    expect([live!.lacking.includes('Patient'), rebuilds.some(({ type }) => type === 'Patient')]).toEqual([true, true])
+    expect(encode(withRestoredIdentity(0, NO_STATE, 'a')).live!.lacking).toEqual([])
   })
 
   it('retains the definition of a SearchParameter that cannot be read', async () => {
@@ -456,9 +456,9 @@ describe('a state without an index behind a restored store', () => {
   it('rebuilds types it had not caught up with at the next restore', () => {
     const before = addIndices(withIdentity(NO_STATE, 'a'), ['Patient', 'Basic'], 'a')
     const once = applyRestore(before, { epoch: 1, store: 'g', instant: INSTANT, former: 'f' }, 'b', NOW)
-    const half = { ...once, live: { ...once.live, ahead: ['Basic'] } }
-    const { live, setBack: left } = applyRestore(half, { epoch: 2, store: 'h', instant: INSTANT, former: 'g' }, 'c', NOW)
-    expect([live.epoch, live.lacking, live.ahead, left!.former]).toEqual([2, ['Basic'], ['Patient'], 'g'])
+    const half = { ...once, types: { ...once.types, Patient: { identity: 'a' } } }
+    const { live, setBack: left } = encode(applyRestore(half, { epoch: 2, store: 'h', instant: INSTANT, former: 'g' }, 'c', NOW))
+    expect([live!.epoch, live!.lacking, live!.ahead, left!.former]).toEqual([2, ['Basic'], ['Patient'], 'g'])
   })
 
   it('stops the work that an execution began before the restore', () => {
@@ -482,7 +482,7 @@ describe('a state without an index behind a restored store', () => {
     it('accepts only that store as the previous one', () => {
       expect(again({ epoch: 2, store: 'h', former: 'f' })).toThrow('the index is of g, and not of f: without restored.former')
       expect(again({ epoch: 2, store: 'h', former: 'g' })()).toMatchObject({ store: 'h', setBack: { former: 'g' } })
-      expect(again({ epoch: 2, store: 'h' })()).toMatchObject({ store: 'h', live: { epoch: 2, ahead: [] } })
+      expect(encode(again({ epoch: 2, store: 'h' })())).toMatchObject({ store: 'h', live: { epoch: 2, ahead: [] } })
     })
   })
 })

@@ -1,39 +1,36 @@
 /** The serving index of each type: reports about an index that no longer serves change nothing. */
 import { describe, expect, it } from '@jest/globals'
 import { resourceTypes } from '../../../lambdas/fhir/resource-types.ts'
-import {
-  addIndices,
-  type IdentifiedState,
-  markLost,
-  markServing,
-  withIdentity,
-} from '../../../lambdas/indexing/lifecycle/serving-indices.ts'
-import { NO_STATE, rebuildsOfAttempt, takeRebuilds } from '../../../lambdas/indexing/lifecycle/state.ts'
+import { rebuildsOfAttempt, takeRebuilds } from '../../../lambdas/indexing/lifecycle/rebuild-queue.ts'
+import { addIndices, markLost, markServing, withIdentity } from '../../../lambdas/indexing/lifecycle/serving-indices.ts'
+import type { IndexState } from '../../../lambdas/indexing/lifecycle/state.ts'
+import { encode, NO_STATE } from '../../../lambdas/indexing/lifecycle/stored-state.ts'
 
+const liveOf = (state: IndexState) => encode(state).live!
 const FIRST = withIdentity(NO_STATE, 'a')
 const BEGUN = addIndices(FIRST, ['Patient', 'Basic'], 'a')
 const LOST = markLost(BEGUN, { Patient: 'a' }, 'b')
-const wanted = ({ rebuilds }: IdentifiedState) => rebuilds.map(({ type, tenant }) => `${tenant}${type}`)
+const wanted = ({ rebuilds }: IndexState) => rebuilds.map(({ type, tenant }) => `${tenant}${type}`)
 
 describe('the serving index', () => {
   it('has an identity from the first deployment on, and keeps it', () => {
-    expect(FIRST.live).toMatchObject({ identity: 'a', types: {}, lacking: [] })
+    expect(liveOf(FIRST)).toMatchObject({ identity: 'a', types: {}, lacking: [] })
     expect(wanted(FIRST)).toEqual([])
     expect(withIdentity(FIRST, 'b')).toBe(FIRST)
   })
 
   it('is rebuilt for a stage without one: all types count as lost', () => {
-    const { live, rebuilds } = withIdentity({ ...NO_STATE, extraction: '1' }, 'a')
-    expect([live.lacking, rebuilds.map(({ type }) => type).toSorted()]).toEqual([resourceTypes, resourceTypes.toSorted()])
+    const { live, rebuilds } = encode(withIdentity({ ...NO_STATE, extraction: '1' }, 'a'))
+    expect([live!.lacking, rebuilds.map(({ type }) => type).toSorted()]).toEqual([resourceTypes, resourceTypes.toSorted()])
   })
 
   it('is recorded once per type', () => {
-    expect(BEGUN.live.types).toEqual({ Patient: 'a', Basic: 'a' })
+    expect(liveOf(BEGUN).types).toEqual({ Patient: 'a', Basic: 'a' })
     expect(addIndices(BEGUN, ['Patient'], 'b')).toBe(BEGUN)
   })
 
   it('is wanted under another identity after a loss, also for later types', () => {
-    expect(LOST.live).toEqual({ identity: 'b', types: { Patient: 'b', Basic: 'a' }, lacking: ['Patient'], former: ['a'] })
+    expect(liveOf(LOST)).toEqual({ identity: 'b', types: { Patient: 'b', Basic: 'a' }, lacking: ['Patient'], former: ['a'] })
     expect(wanted(LOST)).toEqual(['Patient'])
   })
 
@@ -44,25 +41,28 @@ describe('the serving index', () => {
 
   it('is complete only once the wanted one is', () => {
     expect(markServing(LOST, 'Patient', 'a')).toBe(LOST)
-    const made = markServing(LOST, 'Patient', 'b') as IdentifiedState
-    expect([made.live.lacking, made.live.types.Patient]).toEqual([[], 'b'])
+    const made = markServing(LOST, 'Patient', 'b')
+    expect([liveOf(made).lacking, liveOf(made).types.Patient]).toEqual([[], 'b'])
     expect(markServing(made, 'Patient', 'b')).toBe(made)
-    expect(markLost(made, { Patient: 'b' }, 'c').live).toMatchObject({ lacking: ['Patient'], types: { Patient: 'c' }, former: ['a', 'b'] })
+    expect(liveOf(markLost(made, { Patient: 'b' }, 'c'))).toMatchObject({
+      lacking: ['Patient'],
+      types: { Patient: 'c' },
+      former: ['a', 'b'],
+    })
   })
 
   it('takes all rebuilds of its type from the worker if it is lost', () => {
     const busy = takeRebuilds({ ...LOST, rebuilds: [...LOST.rebuilds, { tenant: 'one', type: 'Patient', done: 0, total: -1 }] }, 'x', 1)
     const attempt = busy.rebuilds[0]!.taken!
     expect(rebuildsOfAttempt(busy, attempt)).toHaveLength(2)
-    const made = markServing(busy, 'Patient', 'b') as IdentifiedState
+    const made = markServing(busy, 'Patient', 'b')
     expect(rebuildsOfAttempt(markLost(made, { Patient: 'b' }, 'c'), attempt)).toEqual([])
   })
 
   it('remembers a few of its earlier identities', () => {
     let state = BEGUN
-    for (let i = 0; i < 50; i++)
-      state = markLost(markServing(state, 'Basic', `${i}`) as IdentifiedState, { Basic: i === 0 ? 'a' : `${i}` }, `${i + 1}`)
-    expect(state.live.former).toHaveLength(20)
-    expect(state.live.former.at(-1)).toBe('49')
+    for (let i = 0; i < 50; i++) state = markLost(markServing(state, 'Basic', `${i}`), { Basic: i === 0 ? 'a' : `${i}` }, `${i + 1}`)
+    expect(liveOf(state).former).toHaveLength(20)
+    expect(liveOf(state).former.at(-1)).toBe('49')
   })
 })

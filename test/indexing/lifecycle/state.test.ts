@@ -2,14 +2,10 @@
 import { randomBytes } from 'node:crypto'
 import { deflateRawSync } from 'node:zlib'
 import { describe, expect, it } from '@jest/globals'
-import {
-  applySearchParameter,
-  type IndexState,
-  NO_STATE,
-  requestRebuild,
-  takeRebuilds,
-  WORKER_TIMEOUT_MS,
-} from '../../../lambdas/indexing/lifecycle/state.ts'
+import { applySearchParameter } from '../../../lambdas/indexing/lifecycle/definitions.ts'
+import { requestRebuild, takeRebuilds, WORKER_TIMEOUT_MS } from '../../../lambdas/indexing/lifecycle/rebuild-queue.ts'
+import type { IndexState } from '../../../lambdas/indexing/lifecycle/state.ts'
+import { NO_STATE } from '../../../lambdas/indexing/lifecycle/stored-state.ts'
 import { fault } from '../../fixtures/machine-fault.ts'
 import { deletionOf, resourceKeyOf, versionOf, writeOf } from '../../fixtures/versions.ts'
 

@@ -1,21 +1,11 @@
 /** The rebuild on AWS during writes, repeated steps and new definitions: in the end every resource is indexed in its newest version. */
 import { describe, expect, it } from '@jest/globals'
 import validate from 'asl-validator'
-import {
-  addIndices,
-  type IdentifiedState,
-  markLost,
-  markServing,
-  withIdentity,
-} from '../../../lambdas/indexing/lifecycle/serving-indices.ts'
-import {
-  type IndexState,
-  NO_STATE,
-  requestNewIndices,
-  requestRebuild,
-  statusOf,
-  takeRebuilds,
-} from '../../../lambdas/indexing/lifecycle/state.ts'
+import { requestNewIndices, requestRebuild, takeRebuilds } from '../../../lambdas/indexing/lifecycle/rebuild-queue.ts'
+import { addIndices, markLost, markServing, withIdentity } from '../../../lambdas/indexing/lifecycle/serving-indices.ts'
+import type { IndexState } from '../../../lambdas/indexing/lifecycle/state.ts'
+import { statusOf } from '../../../lambdas/indexing/lifecycle/status.ts'
+import { encode, NO_STATE } from '../../../lambdas/indexing/lifecycle/stored-state.ts'
 import { rebuildStep } from '../../../lambdas/indexing/rebuild/rebuild-steps.ts'
 import { rebuildWorkflow } from '../../../lambdas/indexing/rebuild/workflow.ts'
 import { nameOf } from '../../../lambdas/ports/store/newest-versions.ts'
@@ -102,7 +92,7 @@ describe('the rebuild', () => {
     await it.run('a')
     expect(it.steps).toEqual(['take', 'open', 'fill', 'swap', 'take'])
     expect(it.indices.live.name).not.toBe('v1')
-    expect((await it.state.read()).value.live).toMatchObject({ types: { Patient: 'first' }, lacking: [] })
+    expect(encode((await it.state.read()).value).live).toMatchObject({ types: { Patient: 'first' }, lacking: [] })
     await it.expectWhole()
   })
 
@@ -116,7 +106,7 @@ describe('the rebuild', () => {
       await it.state.change((state) => lostBy(state, 'Patient'))
     })
     expect(it.steps.filter((step) => step === 'open')).toHaveLength(2)
-    expect((await it.state.read()).value.live!.lacking).toEqual([])
+    expect(encode((await it.state.read()).value).live!.lacking).toEqual([])
     await it.expectWhole('nick')
   })
 
@@ -184,15 +174,15 @@ describe('the rebuild', () => {
     await it.state.change((state) => lostBy(state, 'Patient'))
     const lacking: unknown[] = []
     await it.run('a', async ({ action }, isDone) => {
-      if (action === 'swap') lacking.push([isDone, (await it.state.read()).value.live!.lacking])
+      if (action === 'swap') lacking.push([isDone, encode((await it.state.read()).value).live!.lacking])
     })
     expect(lacking).toEqual([
       [false, ['Patient']],
       [true, []],
     ])
-    const again = await it.state.change((state) => markLost(state as IdentifiedState, { Patient: 'first' }, 'second'))
-    expect(markServing(again.value, 'Patient', 'first').live!.lacking).toEqual(['Patient'])
-    expect(markServing(again.value, 'Patient', 'second').live!.lacking).toEqual([])
+    const again = await it.state.change((state) => markLost(state, { Patient: 'first' }, 'second'))
+    expect(encode(markServing(again.value, 'Patient', 'first')).live!.lacking).toEqual(['Patient'])
+    expect(encode(markServing(again.value, 'Patient', 'second')).live!.lacking).toEqual([])
   })
 
   it('indexes a type with deletions as its latest versions', async () => {
@@ -440,7 +430,7 @@ describe('the rebuild', () => {
     it('indexes nothing once the store is restored, because its reads may be outdated', async () => {
       const it = await createRebuildWorld(1)
       await it.state.change(indexed)
-      const setBackNow = (state: IndexState) => ({ ...state, live: { ...state.live!, epoch: 1 } })
+      const setBackNow = (state: IndexState) => ({ ...state, epoch: 1 })
       await expect(filled(it, setBackNow)).rejects.toThrow('the index is of epoch 1, this function of 0')
       expect(it.made).toEqual([])
     })
@@ -448,11 +438,14 @@ describe('the rebuild', () => {
     it('records the age of documents that it writes into the index of another release', async () => {
       const it = await createRebuildWorld(1)
       await it.state.change(indexed)
-      await filled(it, ({ behind: _, ...state }) => ({ ...state, extraction: '2' }))
+      await filled(it, (state) => {
+        const { outdated: _, ...index } = state.types.Patient!
+        return { ...state, types: { Patient: index }, extraction: '2' }
+      })
       const made = [...it.heads.values()].filter(({ id }) => it.made.includes(id))
       const since = Math.min(...made.map(({ lastUpdated }) => lastUpdated))
       expect(made.length).toBeGreaterThan(0)
-      expect((await it.state.read()).value.behind).toEqual({ Patient: { extraction: '2', since } })
+      expect(encode((await it.state.read()).value).behind).toEqual({ Patient: { extraction: '2', since } })
     })
   })
 

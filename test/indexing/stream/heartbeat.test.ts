@@ -17,7 +17,7 @@ import { memoryState } from '../../fixtures/memory-state.ts'
 const all = (sent: number): readonly ShardHeartbeat[] => Array.from({ length: BEATS_PER_HEARTBEAT }, (_, place) => ({ place, sent }))
 const neverMissed = (since: number): Promise<void> => Promise.reject(new Error(`missed since ${since}`))
 const one = (sent: number) => ({ identity: 'one', sent })
-const live: ServingIndices = { identity: 'one', types: { Patient: 'one', Basic: 'one' }, lacking: [], former: [] }
+const types: ServingIndices['types'] = { Patient: { identity: 'one' }, Basic: { identity: 'one' } }
 
 describe('a heartbeat', () => {
   it('arrives with its last beat; later beats count, earlier and repeated ones do not', () => {
@@ -134,14 +134,14 @@ describe('the age of the heartbeat', () => {
     const state = memoryState(NO_HEARTBEAT)
     const sends: (readonly ShardHeartbeat[])[] = []
     const send = async (beats: readonly ShardHeartbeat[]) => void sends.push(beats)
-    expect(heartbeatAgeOf(await sendHeartbeat({ state, send }, 100), undefined, 100)).toBe(0)
-    expect(heartbeatAgeOf(await sendHeartbeat({ state, send }, 160), live, 160)).toBe(60)
+    expect(heartbeatAgeOf(await sendHeartbeat({ state, send }, 100), {}, 100)).toBe(0)
+    expect(heartbeatAgeOf(await sendHeartbeat({ state, send }, 160), types, 160)).toBe(60)
     expect(sends).toEqual([all(100), all(160)])
     const whole = withBeats((await state.read()).value, all(160))
-    expect(heartbeatAgeOf(whole, live, 220)).toBe(60)
+    expect(heartbeatAgeOf(whole, types, 220)).toBe(60)
     const held = withIndexHeartbeats(whole, { Patient: one(160), Basic: one(100) })
-    expect(heartbeatAgeOf(held, live, 220)).toBe(120)
-    expect(heartbeatAgeOf(held, { ...live, lacking: ['Basic'] }, 220)).toBe(60)
-    expect(heartbeatAgeOf(held, { ...live, types: { Patient: 'one', Basic: 'two' } }, 220)).toBe(60)
+    expect(heartbeatAgeOf(held, types, 220)).toBe(120)
+    expect(heartbeatAgeOf(held, { ...types, Basic: { identity: 'one', lost: true } }, 220)).toBe(60)
+    expect(heartbeatAgeOf(held, { ...types, Basic: { identity: 'two' } }, 220)).toBe(60)
   })
 })

@@ -1,6 +1,9 @@
 /** Unindexable versions: a failed version is listed until the same or a later version is read. */
 import { describe, expect, it } from '@jest/globals'
-import { clearUnindexable, type IndexState, NO_STATE, recordUnindexable, statusOf } from '../../../lambdas/indexing/lifecycle/state.ts'
+import { clearUnindexable, recordUnindexable } from '../../../lambdas/indexing/lifecycle/definitions.ts'
+import type { IndexState } from '../../../lambdas/indexing/lifecycle/state.ts'
+import { statusOf } from '../../../lambdas/indexing/lifecycle/status.ts'
+import { NO_STATE } from '../../../lambdas/indexing/lifecycle/stored-state.ts'
 import { UnindexableVersions } from '../../../lambdas/indexing/stream/unindexable-versions.ts'
 import type { VersionedValue } from '../../../lambdas/ports/rows/shared-state.ts'
 import type { ResourceVersion } from '../../../lambdas/ports/store/resource-store.ts'

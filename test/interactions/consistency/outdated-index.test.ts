@@ -2,8 +2,7 @@
 import { expect, it } from '@jest/globals'
 import { CachedSearchContexts } from '../../../lambdas/indexing/cached-search-contexts.ts'
 import { documentFormatOf } from '../../../lambdas/indexing/document-format.ts'
-import { NO_INDICES } from '../../../lambdas/indexing/lifecycle/serving-indices.ts'
-import { type IndexState, NO_STATE } from '../../../lambdas/indexing/lifecycle/state.ts'
+import { NO_STORED_STATE, openIndexState, type StoredState } from '../../../lambdas/indexing/lifecycle/stored-state.ts'
 import { responseEntry } from '../../../lambdas/interactions/bundle/entry.ts'
 import {
   outdatedRejectingIndex,
@@ -64,9 +63,9 @@ it('a search in a Bundle reports them in the outcome of its entry', () => {
 it('a type is outdated from a deployment until its rebuild, or with mixed document formats', async () => {
   const own = documentFormatOf({})
   const older = own.replace(/^\d+/, '8')
-  const live = { ...NO_INDICES, types: { Patient: 'a', Basic: 'a' } }
-  const changesOf = async (state: Partial<IndexState>) => {
-    const known = new CachedSearchContexts(memoryState<IndexState>({ ...NO_STATE, live, ...state }), {})
+  const live = { identity: 'a', types: { Patient: 'a', Basic: 'a' }, lacking: [], former: [] }
+  const changesOf = async (state: Partial<StoredState>) => {
+    const known = new CachedSearchContexts(openIndexState(memoryState<StoredState>({ ...NO_STORED_STATE, live, ...state })), {})
     const changes = await known.changes(0)
     return ['Patient', 'Basic'].map((type) => changes(type) && (changes(type) === 'all' ? 'all' : 'some'))
   }

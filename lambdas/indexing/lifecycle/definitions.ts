@@ -1,0 +1,35 @@
+/** Definitions and unindexable versions in the state that all processes share. Changes are pure. */
+import { nameOf } from '../../ports/store/newest-versions.ts'
+import type { ResourceVersion, VersionKey } from '../../ports/store/resource-store.ts'
+import { TOO_MANY_PARAMETERS, withoutUnindexable, withSearchParameter, withUnindexable } from '../custom-definitions.ts'
+import { type IndexState, withDefinitions } from './state.ts'
+import { encode, isRoomFor } from './stored-state.ts'
+
+/** Maximum size of the definitions of one tenant, in compressed bytes, so that no tenant fills the state alone. */
+const MOST_OF_TENANT = 150_000
+
+const ofTenant = ({ definitions }: IndexState, tenant: string) => definitions.filter((each) => each.tenant === tenant)
+
+/**
+ * Applies a version of a SearchParameter. If the state or the tenant's part of it would exceed its maximum size, the version defines
+ * nothing. It is then recorded as unindexable.
+ */
+export function applySearchParameter(state: IndexState, version: ResourceVersion): IndexState {
+  const after = withDefinitions(state, (each) => withSearchParameter(each, version))
+  const stored = encode(after)
+  const isLarger = JSON.stringify(stored).length > JSON.stringify(encode(state)).length
+  const isRoom = !isLarger || (isRoomFor(stored) && isRoomFor(ofTenant(after, version.tenant), MOST_OF_TENANT))
+  return isRoom ? after : recordUnindexable(state, version, TOO_MANY_PARAMETERS)
+}
+
+export const recordUnindexable = (state: IndexState, version: VersionKey, reason: string): IndexState =>
+  withDefinitions(state, (each) => withUnindexable(each, version, reason))
+
+export const clearUnindexable = (state: IndexState, version: ResourceVersion): IndexState =>
+  withDefinitions(state, (each) => withoutUnindexable(each, version))
+
+/** Removes all entries of these resources, whatever their versions. */
+export function forgetUnindexable(state: IndexState, names: ReadonlySet<string>): IndexState {
+  const poisoned = state.poisoned.filter((each) => !names.has(nameOf(each)))
+  return poisoned.length === state.poisoned.length ? state : { ...state, poisoned }
+}

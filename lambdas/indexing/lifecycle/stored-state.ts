@@ -1,0 +1,107 @@
+/**
+ * Stored form of the index state. Functions of other releases read and write it at the same time, and a rollback reads it later. So its
+ * fields keep their names, and fields that this release does not know stay.
+ */
+import { deflateRawSync } from 'node:zlib'
+import type { SharedState, VersionedValue } from '../../ports/rows/shared-state.ts'
+import { type IndexState, NO_IDENTITY, type Reconciliation, type SharedIndexState } from './state.ts'
+import type { IndexFormat, PreviousIndex, Reached } from './type-index.ts'
+
+type ByType<Value> = Readonly<Record<string, Value>>
+
+export type StoredState = Pick<IndexState, 'definitions' | 'rebuilds' | 'poisoned' | 'extraction' | 'store' | 'setBackAt' | 'worker'> & {
+  readonly live?: {
+    readonly identity: string
+    readonly types: ByType<string>
+    /** Types with a lost index. */
+    readonly lacking: readonly string[]
+    readonly former: readonly string[]
+    readonly epoch?: number
+    /** Types with an unreconciled index. */
+    readonly ahead?: readonly string[]
+  }
+  /** Outdated indices. */
+  readonly behind?: ByType<IndexFormat>
+  /** Previous indices. */
+  readonly kept?: ByType<PreviousIndex>
+  readonly setBack?: Reconciliation & { readonly reached?: ByType<Reached> }
+}
+
+export const NO_STORED_STATE: StoredState = { definitions: [], rebuilds: [], poisoned: [] }
+
+/** Returns the state. Fields that the stored state lacks are undefined. */
+export function decode({ live, behind, kept, setBack: stored, ...same }: StoredState): IndexState {
+  const { reached, ...setBack } = stored ?? {}
+  const types = transpose({
+    identity: live?.types,
+    lost: marksOf(live?.lacking),
+    unreconciled: marksOf(live?.ahead),
+    reached,
+    outdated: behind,
+    previous: kept,
+  })
+  const { identity = NO_IDENTITY, former = [], epoch } = live ?? {}
+  return { ...same, types, identity, former, epoch, setBack: stored && setBack } as IndexState
+}
+
+export function encode({ types, identity, former, epoch, setBack, ...same }: IndexState): StoredState {
+  const {
+    identity: identities = {},
+    lost = {},
+    unreconciled = {},
+    reached = {},
+    outdated: behind = {},
+    previous: kept = {},
+  } = transpose(types)
+  const ahead = epoch === undefined ? epoch : Object.keys(unreconciled)
+  const live = { identity, types: identities, lacking: Object.keys(lost), former, epoch, ahead }
+  return {
+    ...{ ...same, behind, kept },
+    live: identity === NO_IDENTITY ? undefined : live,
+    setBack: setBack && { ...setBack, reached },
+  } as StoredState
+}
+
+const marksOf = (types: readonly string[] = []): ByType<true> => Object.fromEntries(types.map((type) => [type, true]))
+
+/** Turns facts by type into types by fact, and the reverse. */
+function transpose(rows: Readonly<Record<string, ByType<unknown> | undefined>>): Record<string, Record<string, never>> {
+  const columns: Record<string, Record<string, unknown>> = {}
+  for (const row in rows)
+    for (const column in rows[row]) {
+      columns[column] ??= {}
+      columns[column][row] = rows[row][column]
+    }
+  return columns as Record<string, Record<string, never>>
+}
+
+export const NO_STATE: IndexState = /* @__PURE__ */ decode(NO_STORED_STATE)
+
+/** Opens the state over its stored form. Writes nothing if a change returns the very state it got. */
+export const openIndexState = (stored: SharedState<StoredState>): SharedIndexState => ({
+  read: readerOf(stored),
+  async change(change) {
+    let value!: IndexState
+    const after = await stored.change((before) => {
+      const state = decode(before)
+      value = change(state)
+      return value === state ? before : encode(value)
+    })
+    return { ...after, value }
+  },
+})
+
+/** Returns a function that reads the state. Most functions do not change it, and their bundles lack the code that stores it. */
+export const readerOf = (stored: Pick<SharedState<StoredState>, 'read'>) => async (): Promise<VersionedValue<IndexState>> => {
+  const now = await stored.read()
+  return { ...now, value: decode(now.value) }
+}
+
+/** Maximum size of the stored state, in compressed bytes. Its store accepts 400 kB, and progress of rebuilds needs part of that. */
+const MOST_BYTES = 300_000
+
+/** Whether the value, once stored, is at most this large. `most`: compressed bytes. */
+export function isRoomFor(kept: unknown, most = MOST_BYTES): boolean {
+  const text = JSON.stringify(kept)
+  return text.length <= most / 2 || deflateRawSync(text).length <= most
+}
