@@ -112,10 +112,10 @@ it.each([
   ['another client', { client: 'other' }, 403],
   ['the same client in another tenant', { tenant: 'south' }, 404],
   ['another client of another tenant', { client: 'other', tenant: 'south' }, 404],
-])('%s can neither poll nor cancel a job', async (_, who, status) => {
+])('%s can neither poll nor cancel a job', async (_, caller, status) => {
   for (const change of [() => undefined, complete]) {
     await change()
-    const [polled, ended] = [await poll({ who }), await cancel({ who })]
+    const [polled, ended] = [await poll({ caller }), await cancel({ caller })]
     expect([polled.status, ended.status, polled.body.resourceType]).toEqual([status, status, 'OperationOutcome'])
     expect(polled.headers).not.toHaveProperty('x-progress')
   }
@@ -126,25 +126,25 @@ it.each([
 it('an export of a user is polled and cancelled by that user only', async () => {
   await site.change('job-1', { user: 'u-1' })
   for (const subject of ['u-2', 'app'])
-    expect([(await poll({ who: { subject } })).status, (await cancel({ who: { subject } })).status]).toEqual([403, 403])
-  expect((await poll({ who: { subject: 'u-1', client: 'other' } })).status).toBe(403)
-  expect([(await poll({ who: { subject: 'u-1' } })).status, (await cancel({ who: { subject: 'u-1' } })).status]).toEqual([202, 202])
+    expect([(await poll({ caller: { subject } })).status, (await cancel({ caller: { subject } })).status]).toEqual([403, 403])
+  expect((await poll({ caller: { subject: 'u-1', client: 'other' } })).status).toBe(403)
+  expect([(await poll({ caller: { subject: 'u-1' } })).status, (await cancel({ caller: { subject: 'u-1' } })).status]).toEqual([202, 202])
 })
 
 it('no user polls or cancels an export of the client itself', async () => {
-  expect([(await poll({ who: { subject: 'u-1' } })).status, (await cancel({ who: { subject: 'u-1' } })).status]).toEqual([403, 403])
+  expect([(await poll({ caller: { subject: 'u-1' } })).status, (await cancel({ caller: { subject: 'u-1' } })).status]).toEqual([403, 403])
 })
 
 it('links in the manifest name the user of the export', async () => {
   await site.change('job-1', { user: 'u-1' })
   await complete()
-  const { body } = await poll({ who: { subject: 'u-1' } })
+  const { body } = await poll({ caller: { subject: 'u-1' } })
   expect(body.output[0].url).toContain('for u-1 of app until')
 })
 
 it('the same client can use another token with any scopes', async () => {
-  expect((await poll({ who: { scopes: [], clientAuth: 'secret' } })).status).toBe(202)
-  expect((await cancel({ who: { scopes: [], clientAuth: 'secret' } })).status).toBe(202)
+  expect((await poll({ caller: { scopes: [], clientAuth: 'secret' } })).status).toBe(202)
+  expect((await cancel({ caller: { scopes: [], clientAuth: 'secret' } })).status).toBe(202)
 })
 
 describe('Cancelling a job', () => {
