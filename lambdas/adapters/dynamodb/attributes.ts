@@ -1,10 +1,10 @@
 /**
- * Converts items from the wire format of DynamoDB. The document client does not convert items of failed conditions, nor those of stream
- * events.
+ * Converts items from the wire format of DynamoDB to plain objects. The document client converts neither items of failed conditions nor
+ * those of stream events.
  */
 import type { AttributeValue } from '@aws-sdk/client-dynamodb'
 
-/** Attribute as a stream event carries it: JSON, with bytes in base64. */
+/** Attribute as a Lambda stream event carries it: JSON, with bytes in base64. */
 export type EventValue = {
   readonly S?: string
   readonly N?: string

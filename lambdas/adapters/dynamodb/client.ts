@@ -2,7 +2,10 @@
 import { DynamoDBClient, type DynamoDBClientConfig } from '@aws-sdk/client-dynamodb'
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 
-/** Connection pool larger than the number of parallel calls of one large transaction. */
+/**
+ * Maximum connections. It exceeds the number of parallel calls of one large transaction (MAX_PARALLEL_ITEMS), so none waits for a
+ * connection.
+ */
 const agent = { maxSockets: 128 }
 
 export const documentClient = (config: DynamoDBClientConfig = {}): DynamoDBDocumentClient =>

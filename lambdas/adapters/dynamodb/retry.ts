@@ -1,8 +1,8 @@
-/** Classifies failures of DynamoDB and repeats calls after temporary ones. */
+/** Classifies errors of DynamoDB, and repeats calls after temporary ones. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { isFault, MachineFault } from '../../ports/faults.ts'
 
-/** DynamoDB rejected the call, and nothing was done. */
+/** Names of errors by which DynamoDB rejected the call. Nothing was done. */
 const REFUSED = new Set([
   'ProvisionedThroughputExceededException',
   'ThrottlingException',
@@ -11,14 +11,16 @@ const REFUSED = new Set([
   'LimitExceededException',
 ])
 
-/** Rethrows the error of a failed read. A read changes nothing, so an unclear outcome becomes `unavailable`. */
+/**
+ * Rethrows the error of a failed read. An error with an unknown outcome becomes the fault `unavailable`, because a read changes nothing.
+ */
 export function throwUnanswered(error: unknown): never {
   throw error instanceof MachineFault || kindOf(error) === 'final'
     ? error
     : new MachineFault('unavailable', 'DynamoDB does not answer', { cause: error })
 }
 
-/** The call may or may not have taken effect. */
+/** Names and codes of errors after which the call may or may not have taken effect. */
 const UNKNOWN = new Set([
   'AbortError',
   'TimeoutError',
@@ -36,8 +38,9 @@ const UNKNOWN = new Set([
 ])
 
 /**
- * Repeats `work` while its failures may be temporary. Only for reads, and for writes that recognize their own effect. Throws the fault
- * `overloaded` if every attempt was rejected, so that nothing was done. `isLate`: whether the deadline for another attempt has passed.
+ * Repeats `work` while its failures may be temporary. `work` must be a read, or a write that recognizes its own effect. Throws the fault
+ * `overloaded` if nothing was done: every attempt was rejected, or none was made. `isLate`: whether the deadline for another attempt has
+ * passed.
  */
 export async function withRetries<T>(attempts: number, work: () => Promise<T>, isLate: () => boolean = () => false): Promise<T> {
   let isKnown = true
@@ -56,7 +59,7 @@ export async function withRetries<T>(attempts: number, work: () => Promise<T>, i
   throw isKnown ? new MachineFault('overloaded', 'DynamoDB refused all attempts, or it was too late for one', { cause: last }) : last
 }
 
-/** Waits before the next attempt: longer after each, at most a second, with a random part. */
+/** Waits before the next attempt. The wait doubles with each, up to one second, and has a random part. */
 export const pause = (attempt: number): Promise<void> => wait(Math.min(10 * 2 ** attempt, 1_000) * (0.25 + 0.75 * Math.random()))
 
 function kindOf(error: unknown): 'refused' | 'unknown' | 'final' {

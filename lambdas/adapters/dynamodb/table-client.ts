@@ -1,4 +1,7 @@
-/** DynamoDB table behind the document client: consistent reads, batches that are completed, failed conditions as values. */
+/**
+ * Client of one DynamoDB table. Reads by key are consistent, unprocessed parts of batches are repeated, and failed conditions are returned
+ * as values.
+ */
 import type { AttributeValue } from '@aws-sdk/client-dynamodb'
 import {
   BatchGetCommand,
@@ -25,16 +28,22 @@ import { pause, throwUnanswered, withRetries } from './retry.ts'
 export type Key = { readonly pk: string; readonly sk: string }
 export type Item = Key & Readonly<Record<string, unknown>>
 
-/** Maximum attempts of a call that is rejected or unanswered, and maximum duration of one attempt in milliseconds (`patience`). */
+/**
+ * `attempts`: maximum attempts of a call that DynamoDB rejects or does not answer. `patience`: maximum duration of one attempt in
+ * milliseconds.
+ */
 export type CallLimits = { readonly attempts: number; readonly patience: number }
 
-/** `end`: instant from which nothing is sent, in milliseconds since 1970. Every call checks it. */
+/** `end`: instant from which no call is sent, in milliseconds since 1970. It is checked before every attempt. */
 export type Deadline = { readonly end: number; readonly now: () => number }
 
-/** `old`: item that a successful write replaced. `met`: item on which the condition failed, so that nothing was written. */
+/** `old`: item before a successful update. `met`: item on which the condition failed, if it exists; nothing was written. */
 export type WriteOutcome = { readonly done: true; readonly old?: Item } | { readonly done: false; readonly met?: Item }
 
-/** Result of one action of a cancelled transaction: undefined if its condition held, otherwise the item on which it failed. */
+/**
+ * Result of one action of a cancelled transaction: undefined if its condition held. `met`: item on which the condition failed, if it
+ * exists.
+ */
 export type CancellationReason = undefined | { readonly met?: Item }
 export type TransactionActions = NonNullable<TransactWriteCommandInput['TransactItems']>
 
@@ -63,8 +72,8 @@ export class TableClient {
   }
 
   /**
-   * Returns a client that sends nothing from `end` on (milliseconds since 1970), or from its own deadline if that is earlier. A call that
-   * was not sent, or only rejected, is then `overloaded`, and nothing was done.
+   * Returns a client that sends nothing from `end` on (milliseconds since 1970), or from the deadline of this client if that is earlier. A
+   * call that was not sent or was always rejected then throws `overloaded`: nothing was done.
    */
   until(end: number, now: () => number): TableClient {
     return new TableClient(this.#client, this.table, this.#limits, { end: Math.min(end, this.#ends.end), now })
@@ -78,7 +87,7 @@ export class TableClient {
     return item as Item | undefined
   }
 
-  /** Returns the items in the order of the keys, which may repeat. */
+  /** Returns the items in the order of the keys, undefined for missing ones. Keys may repeat. */
   async getAll(keys: readonly Key[]): Promise<readonly (Item | undefined)[]> {
     if (keys.length === 1) return [await this.get(keys[0]!)]
     const found = new Map<string, Item>()
@@ -87,13 +96,13 @@ export class TableClient {
     return keys.map((key) => found.get(nameOf(key)))
   }
 
-  /** Writes the items without conditions. */
+  /** Writes the items without conditions. Several items are not one transaction. */
   async putAll(items: readonly Item[]): Promise<void> {
     if (items.length === 1) await this.putIf({ Item: items[0]! })
     else await this.#writeAll(items.map((Item) => ({ PutRequest: { Item } })))
   }
 
-  /** Deletes the items that exist. */
+  /** Deletes the items by key. Missing ones are ignored. Several items are not one transaction. */
   async deleteAll(keys: readonly Key[]): Promise<void> {
     await this.#writeAll(keys.map(({ pk, sk }) => ({ DeleteRequest: { Key: { pk, sk } } })))
   }
@@ -113,9 +122,7 @@ export class TableClient {
     return this.#conditional((options) => this.#client.send(command(), options).then(() => undefined))
   }
 
-  /**
-   * Executes all actions or none. Returns the failed conditions by action if it was cancelled. `token`: makes a repeated call idempotent.
-   */
+  /** Executes all actions or none. Returns one result per action if a condition failed. `token`: makes a repeated call idempotent. */
   async transact(actions: TransactionActions, token?: string): Promise<'done' | readonly CancellationReason[]> {
     const command = () => new TransactWriteCommand({ TransactItems: actions, ClientRequestToken: token })
     return this.#try(async (options) => {
@@ -128,7 +135,7 @@ export class TableClient {
     })
   }
 
-  /** Yields the items of all pages, which it reads one after the other. */
+  /** Yields the items of all pages. */
   async *query(input: Omit<QueryCommandInput, 'TableName'>): AsyncGenerator<Item> {
     let ExclusiveStartKey: QueryCommandInput['ExclusiveStartKey']
     do {
@@ -140,7 +147,7 @@ export class TableClient {
     } while (ExclusiveStartKey !== undefined)
   }
 
-  /** Yields the count of each page. `last`: key at which the page ends, if more pages follow. */
+  /** Yields the number of items of each page. `last`: key at which the page ends, absent on the last page. */
   async *count(
     input: Omit<QueryCommandInput, 'TableName'>,
   ): AsyncGenerator<{ readonly count: number; readonly last?: Readonly<Record<string, unknown>> }> {
@@ -208,7 +215,8 @@ export class TableClient {
 type Cancellation = { readonly Code?: string; readonly Item?: Readonly<Record<string, AttributeValue>> }
 
 /**
- * Returns the failed conditions of a cancelled transaction. A cancellation for another listed reason is temporary and becomes `refused`.
+ * Returns one result per action of a transaction that a failed condition cancelled. Throws the fault `refused` if all other reasons are
+ * temporary (PASSING_REASONS), otherwise the error itself.
  */
 function reasonsOf(error: unknown): readonly CancellationReason[] {
   const { CancellationReasons: reasons = [] } = error as { readonly CancellationReasons?: readonly Cancellation[] }

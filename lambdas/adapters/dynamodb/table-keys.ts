@@ -41,28 +41,33 @@ export const TABLE_DEFINITION = {
   ],
 } satisfies Omit<CreateTableCommandInput, 'TableName'>
 
-/** Attribute with the seconds since 1970 after which an item may be deleted. Heads, copies and items of open transactions never have it. */
+/**
+ * Attribute with the instant after which DynamoDB deletes an item, in seconds since 1970. Heads, copies and items of open transactions
+ * never have it.
+ */
 export const EXPIRY_ATTRIBUTE = 'expires'
 
 export const HEAD_SORT_KEY = 'H'
 export const versionSortKey = (versionId: number): string => `V#${nine(versionId)}`
 
 /**
- * Returns the partition key of a resource. The separator sorts before all characters of ids, types and tenants, so keys sort like their
- * parts.
+ * Returns the partition key of a resource. The separator sorts before all characters of ids, types and tenants. So keys sort by tenant,
+ * then type, then id.
  */
 export const primaryKey = ({ tenant, type, id }: ResourceKey): string => `${encodeTenant(tenant)}#${type}#${id}`
 
-/** Parses the partition key of a head item. */
+/** Parses the partition key of a resource. */
 export function parsePrimaryKey(pk: string): ResourceKey {
   const [tenant = '', type = '', id = ''] = pk.split('#')
   return { tenant: decodeTenant(tenant), type, id }
 }
 
-/** Joins parts to a key below a tenant. An upper-case part never equals a resource type, because types contain lower-case letters. */
+/**
+ * Joins parts to a partition key below a tenant. Parts in upper case never equal a resource type, because types contain lower-case letters.
+ */
 export const tenantKey = (tenant: string, ...rest: readonly string[]): string => [encodeTenant(tenant), ...rest].join('#')
 
-/** `c`: current versions. `h`: past versions. */
+/** Kinds of index partitions. `c`: current versions. `h`: superseded versions and deletions. */
 export type PartitionKind = 'c' | 'h'
 
 export const indexPartition = (tenant: string, type: string, kind: PartitionKind, shard: number): string =>
@@ -74,14 +79,18 @@ export function shardOf(gpk: string): number {
 
 const LATEST = 9_999_999_999_999
 
-/** Returns the sort key of a version in its index partition. Ascending, it is the order of HistoryPosition within a type. */
+/**
+ * Returns the sort key of a version in its index partition. In ascending order: newest first, the order of HistoryPosition within a type.
+ */
 export const indexSortKey = (lastUpdated: number, id: string, versionId: number): string =>
   `${instantSortKey(lastUpdated)}#${id}#${nine(999_999_999 - versionId)}`
 
-/** Returns a key that sorts before all versions of the instant. */
+/** Returns a sort key that sorts before all versions with the timestamp. */
 export const instantSortKey = (lastUpdated: number): string => String(LATEST - Math.max(0, Math.min(lastUpdated, LATEST))).padStart(13, '0')
 
-/** Returns a key that sorts directly after a version, or after all versions of an instant, or of an instant and id. */
+/**
+ * Returns a sort key that sorts directly after `some`: after one version, or after all versions of a timestamp, or of a timestamp and id.
+ */
 export const sortKeyAfter = (some: string): string => `${some}#~`
 
 export function parseIndexSortKey(gsk: string): { readonly lastUpdated: number; readonly id: string; readonly versionId: number } {
@@ -91,10 +100,10 @@ export function parseIndexSortKey(gsk: string): { readonly lastUpdated: number; 
 
 const nine = (n: number): string => String(n).padStart(9, '0')
 
-/** Encodes a tenant for keys of items and blobs: `~` and the character code replace characters that keys do not accept. */
+/** Encodes a tenant for keys of items and blobs: replaces each character that keys do not accept by `~` and its code. */
 export const encodeTenant = (tenant: string): string =>
   tenant.replace(/[^A-Za-z0-9_-]/g, (character) => `~${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
-/** Decodes the result of `encodeTenant`. */
+/** Returns the tenant that `encodeTenant` encoded. */
 export const decodeTenant = (plain: string): string =>
   plain.replace(/~([0-9a-f]{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))

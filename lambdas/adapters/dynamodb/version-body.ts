@@ -1,6 +1,6 @@
 /**
- * Compartments and body of a version as bytes: a format byte, then both, deflated. A body too large for an item is in the blob store. It is
- * written before the item that refers to it. No other commit writes to its key.
+ * Packs compartments and body of a version: a format byte, then both, deflated. A body too large for an item is in the blob store. It is
+ * written before the item that refers to it, under a key that no other commit uses.
  */
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -17,13 +17,16 @@ import { encodeTenant } from './table-keys.ts'
 export type PackedBody = { readonly z: Uint8Array; readonly crc?: number } | { readonly blob: string; readonly sha: Uint8Array }
 export type UnpackedBody = { readonly compartments: readonly string[]; readonly body: Uint8Array }
 
-/** Key prefix of large bodies. */
+/** Key prefix of large bodies in the blob store. */
 export const OVERFLOW_PREFIX = 'overflow/'
 
 const DEFLATED = 1
-/** Maximum packed bytes in an item. An item has at most 400 KB, and a head item holds two versions while a transaction stages one. */
+/**
+ * Maximum packed bytes in an item. A larger body is stored in the blob store. An item has at most 400 KB, and a head item with a staged
+ * version holds two bodies.
+ */
 const LARGEST_INLINE = 180_000
-/** Maximum bytes that are deflated on the caller's thread. */
+/** Maximum bytes to deflate or inflate on the calling thread. More bytes are processed in the thread pool. */
 const QUICK = 64_000
 
 export async function packBody(write: Write, op: string, blobs: BlobStore): Promise<PackedBody> {

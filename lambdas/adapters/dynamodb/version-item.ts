@@ -6,25 +6,25 @@ import type { Item } from './table-client.ts'
 import { HEAD_SORT_KEY, indexPartition, indexSortKey, primaryKey, shardOf, versionSortKey } from './table-keys.ts'
 import { type PackedBody, packBody, unpackBody } from './version-body.ts'
 
-/** One version, in the attribute v of its item, or in p while it is staged. */
+/** Content of a version: the attribute v of its item, or p while it is staged. */
 export type VersionContent = PackedBody & {
   readonly vid: number
   readonly lu: number
   readonly del?: true
-  /** Index in WRITE_KINDS. Absent in versions written by an earlier server version. */
+  /** Write kind, as its index in WRITE_KINDS. Absent in versions written by an earlier server version. */
   readonly made?: number
-  /** Id of the commit. A writer that lost the response recognizes its own write by it. */
+  /** Id of the commit, by which a writer with a lost response recognizes its own write. */
   readonly op: string
 }
 
 type Indexed = { readonly gpk?: string; readonly gsk?: string }
 type Intent = { readonly ptx?: string; readonly p?: VersionContent; readonly pgpk?: string; readonly pgsk?: string }
 
-/** `v` is absent while a transaction stages the first version. */
+/** Head item. `v` is absent while a transaction stages the first version. */
 export type HeadItem = Item & Indexed & Intent & { readonly v?: VersionContent }
 export type CopyItem = Item & Indexed & { readonly v: VersionContent; readonly sup: number }
 
-/** Write with the content that it stores. */
+/** Write with the content to store. `index`: its position in the commit. `shard`: number of its index partition. */
 export type StagedWrite = { readonly write: Write; readonly content: VersionContent; readonly index: number; readonly shard: number }
 
 export async function contentOf(write: Write, op: string, blobs: BlobStore): Promise<VersionContent> {
@@ -36,7 +36,7 @@ export async function contentOf(write: Write, op: string, blobs: BlobStore): Pro
   return { ...common, ...(await packBody(write, op, blobs)) }
 }
 
-/** Returns the version without compartments and body. */
+/** Returns the version without its compartments and body. */
 export const versionWithoutBody = ({ tenant, type, id }: ResourceKey, { vid, lu, del }: VersionContent): ResourceVersion => ({
   ...{ tenant, type, id, versionId: vid, lastUpdated: lu, deleted: del === true, compartments: [], body: new Uint8Array() },
 })
@@ -57,15 +57,18 @@ export const headItem = ({ write, content, shard }: StagedWrite): HeadItem => ({
   ...headIndexKeys(write, content, shard),
 })
 
-/** Returns the index keys of a head item. A deletion belongs to the past versions at once, so that readers of current versions skip it. */
+/**
+ * Returns the index keys of a head item. A deletion is indexed among the superseded versions at once, so that readers of current versions
+ * skip it.
+ */
 export const headIndexKeys = ({ tenant, type, id }: ResourceKey, { vid, lu, del }: VersionContent, shard: number) => ({
   gpk: indexPartition(tenant, type, del === true ? 'h' : 'c', shard),
   gsk: indexSortKey(lu, id, vid),
 })
 
 /**
- * Returns the copy of a version that is being superseded. `sup` is a hint: the last of several racing writers leaves it. The copy has the
- * shard of its head.
+ * Returns the copy of a version that is being superseded. `sup`: timestamp of the successor. It is only a hint: of several racing writers
+ * the last one leaves its own. The copy has the index partition of its head.
  */
 export const copyItem = ({ tenant, type, id }: ResourceKey, head: HeadItem, content: VersionContent, sup: number): CopyItem => ({
   pk: head.pk,

@@ -1,7 +1,7 @@
 /**
- * Commits more than one TransactWriteItems accepts. The coordinator stages every item beside the version it replaces. One conditional write
- * of the transaction record decides the commit. Then each staged item becomes current. Readers consult the record, so they never see a part
- * of a commit.
+ * Commits more than one TransactWriteItems accepts. The coordinator first writes a transaction record. It stages each new version in the
+ * head item, beside the current version. One conditional write of the record decides the commit. Then each staged version becomes current.
+ * Readers consult the record, so they never see a part of a commit.
  */
 import { forEachInParallel } from '../../../ports/execution/parallel.ts'
 import { MachineFault } from '../../../ports/faults.ts'
@@ -17,11 +17,13 @@ import { decideTransaction, openRecord, type Transaction } from './transaction-r
 
 const ATTEMPTS = 8
 
-/** One item to stage. */
+/** Head item or guard to stage. */
 type Stage = {
   readonly key: Key
   readonly update: Parameters<TableClient['updateIf']>[0]
-  /** Runs before the transaction is committed, with the item as it was before staging. */
+  /**
+   * Runs after the item was staged and before the transaction is decided. `old`: the item, which still holds the version to be replaced.
+   */
   readonly staged: (old: Item | undefined) => Promise<void>
   readonly refused: (met: Item | undefined) => Promise<CommitResult>
 }
@@ -57,7 +59,7 @@ async function attempt(
   await openRecord(withStampDeadline(parts, staged), transaction, keys, { since, lu, deadline })
   const stopped = await stageAll(parts, { ...transaction, deadline }, ordered)
   const state = await decideTransaction(dynamo, transaction, stopped === undefined ? 'COMMITTED' : 'ABORTED')
-  // From now on other processes can finish the transaction, so the decision is returned even if settling fails.
+  // The transaction is decided and any process can settle it. So the caller gets the decision even if settling fails here.
   const mayStage = stopped instanceof Error
   await settleItems(dynamo, transaction, state, keys, { now: () => clock.now(), mayStage }).catch(() => undefined)
   if (state === 'COMMITTED') return COMMITTED_RESULT
@@ -66,8 +68,8 @@ async function attempt(
 }
 
 /**
- * Stages all items and returns the reason if the transaction cannot be committed. No call is in flight when it returns, unless it returns
- * an Error: an abandoned call may still take effect.
+ * Stages all items. Returns undefined if the transaction can be committed, otherwise the reason. All calls have ended when it returns,
+ * unless it returns an Error: a call without a response may still take effect.
  */
 async function stageAll(
   parts: CommitParts,
@@ -139,7 +141,7 @@ function guardStageOf({ id }: Transaction, guards: readonly UniquenessGuard[], i
     key: guardKey(guard),
     update: {
       Key: guardKey(guard),
-      // A staged guard must not expire before the transaction is decided.
+      // A guard must not expire while it is staged: the transaction may still be undecided.
       UpdateExpression: 'SET ptx = :tx, p = :p REMOVE expires',
       ConditionExpression,
       ExpressionAttributeValues: { ...ExpressionAttributeValues, ':tx': id, ':p': holderAttributes(guard) },

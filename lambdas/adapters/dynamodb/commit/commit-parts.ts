@@ -1,4 +1,4 @@
-/** Code that all commit procedures share. */
+/** Dependencies and checks that all commit procedures share. */
 import type { BlobStore } from '../../../ports/blobs/blob-store.ts'
 import type { Clock } from '../../../ports/execution/clock.ts'
 import type { CommitResult } from '../../../ports/store/resource-store.ts'
@@ -11,21 +11,27 @@ export type CommitParts = {
   readonly blobs: BlobStore
   readonly clock: Clock
   readonly shards: (type: string) => number
-  /** Maximum actions of one TransactWriteItems. */
+  /** Maximum actions of one TransactWriteItems. Larger commits use a transaction record. */
   readonly mostActions: number
-  /** Milliseconds after which other processes may abort a transaction of this coordinator. */
+  /** Time in milliseconds from the start of a large transaction, after which other processes may abort it. */
   readonly transactionTime: number
-  /** Milliseconds for which a timestamp may be sent. */
+  /** Maximum age of a timestamp, in milliseconds. See `withStampDeadline`. */
   readonly stampTime: number
 }
 
-/** Returns the client for the write that decides a commit. It sends nothing once the oldest timestamp of the commit is too old. */
+/**
+ * Returns the client for the first write by which readers can learn of the timestamps: the write of the head items, or of the transaction
+ * record. It sends nothing once the oldest timestamp of the commit is older than `stampTime`.
+ */
 export const withStampDeadline = ({ dynamo, clock, stampTime }: CommitParts, staged: readonly StagedWrite[]): TableClient =>
   dynamo.until(Math.min(...staged.map(({ content }) => content.lu)) + stampTime, () => clock.now())
 
 export const COMMITTED_RESULT: CommitResult = { kind: 'committed' }
 
-/** Interprets a head item that is not the expected one. If this commit wrote it, the commit took effect and only its response was lost. */
+/**
+ * Decides whether a head item with an unexpected version is a conflict. If this commit wrote that version or an earlier one that was
+ * copied, it took effect and only its response was lost.
+ */
 export async function checkConflict(
   dynamo: TableClient,
   { content, index }: StagedWrite,

@@ -1,5 +1,6 @@
 /**
- * Commits one write, or up to a hundred actions in one transaction. It first copies the previous version; a superfluous copy is harmless.
+ * Commits one write, or up to `mostActions` writes and guards in one TransactWriteItems. It first copies each version to be superseded. If
+ * the commit then fails, the copy is harmless.
  */
 import type { CommitResult, UniquenessGuard } from '../../../ports/store/resource-store.ts'
 import { pause } from '../retry.ts'
@@ -10,12 +11,12 @@ import { COMMITTED_RESULT, type CommitParts, checkConflict, withStampDeadline } 
 import { freeCondition, guardItem, guardKey, holderOf } from './guards.ts'
 import { settleBlockingItem } from './settle.ts'
 
-/** `again`: a large transaction blocked an item. It is settled now or will be soon. */
+/** `again`: a large transaction had staged an item, so the commit is attempted again. */
 type Attempt = CommitResult | 'again'
 
 const ATTEMPTS = 12
 
-/** Commits one write: one put for a create, two puts for a write that follows a version. */
+/** Commits one write without guards: a put for a create; for any other write also a put of the copy before it. */
 export const commitOne = (parts: CommitParts, staged: StagedWrite): Promise<CommitResult> =>
   attempts(staged, async () => {
     const stopped = await copyHeads(parts, [staged])
@@ -24,7 +25,7 @@ export const commitOne = (parts: CommitParts, staged: StagedWrite): Promise<Comm
     return outcome.done ? COMMITTED_RESULT : afterMeeting(parts, staged, outcome.met as HeadItem | undefined)
   })
 
-/** Commits all head items and guards in one TransactWriteItems. */
+/** Commits all head items and guards in one TransactWriteItems, after copies of the superseded versions. */
 export const commitSmall = (
   parts: CommitParts,
   staged: readonly StagedWrite[],
@@ -55,7 +56,10 @@ async function attempts(first: StagedWrite | undefined, attempt: () => Promise<A
   return { kind: 'conflict', index: first?.index ?? 0 }
 }
 
-/** Reads the head items that the commit replaces, checks their versions, and stores a copy of each. */
+/**
+ * Copies the versions that the commit supersedes. Returns undefined if all are the expected ones. Otherwise it copies nothing and returns
+ * the outcome.
+ */
 async function copyHeads(parts: CommitParts, staged: readonly StagedWrite[]): Promise<Attempt | undefined> {
   const { dynamo } = parts
   const updates = staged.filter(({ write }) => write.expected > 0)

@@ -1,6 +1,6 @@
 /**
- * Commits writes. One conditional write decides each commit. It writes the head item, up to a hundred items, or the record of a large
- * transaction.
+ * Commits writes. One conditional write decides each commit: of one head item, of up to `mostActions` items in one transaction, or of the
+ * record of a large transaction.
  */
 import type { CommitResult, UniquenessGuard, Write } from '../../../ports/store/resource-store.ts'
 import { contentOf, type StagedWrite, shardOfId } from '../version-item.ts'
@@ -8,7 +8,7 @@ import { commitLarge } from './commit-large.ts'
 import type { CommitParts } from './commit-parts.ts'
 import { commitOne, commitSmall } from './commit-small.ts'
 
-/** Maximum bytes of the bodies in one TransactWriteItems, with a reserve for the other attributes. */
+/** Maximum bytes of the packed bodies in one TransactWriteItems, which accepts 4 MB. Larger commits use a transaction record. */
 const MOST_BYTES = 3_500_000
 const KEYS = 600
 
@@ -30,7 +30,7 @@ async function stagedOf({ blobs, shards }: CommitParts, write: Write, index: num
   return { write, index, content: await contentOf(write, op, blobs), shard: shardOfId(write.id, shards(write.type)) }
 }
 
-/** Removes the blobs of a failed commit. No other commit refers to them, so a failed removal only wastes space. */
+/** Removes the blobs of a commit that was not committed. No other commit refers to them, so a failed removal only wastes space. */
 async function removeBlobs({ blobs }: CommitParts, staged: readonly StagedWrite[]): Promise<void> {
   await Promise.allSettled(staged.map(({ content }) => ('blob' in content ? blobs.remove(content.blob) : undefined)))
 }

@@ -1,10 +1,10 @@
-/** Uniqueness guards as items. */
+/** Converts uniqueness guards to items and back. */
 import { createHash } from 'node:crypto'
 import type { ResourceKey, UniquenessGuard } from '../../../ports/store/resource-store.ts'
 import type { Item, Key } from '../table-client.ts'
 import { EXPIRY_ATTRIBUTE, tenantKey } from '../table-keys.ts'
 
-/** Lifetime of a guard in seconds. The port promises one hour. */
+/** Lifetime of a guard in seconds. The port promises at least one hour. */
 const LIFETIME = 2 * 60 * 60
 
 export const guardKey = ({ tenant, guard }: UniquenessGuard): Key => ({
@@ -22,7 +22,7 @@ export const guardItem = (guard: UniquenessGuard, now: number): Item => ({
   [EXPIRY_ATTRIBUTE]: guardExpiry(now),
 })
 
-/** Returns the condition that no transaction stages the guard, and that it is free or held by `holder` or `replaces`. */
+/** Returns the condition that no transaction has staged the guard, and that the guard is absent or held by `holder` or `replaces`. */
 export function freeCondition({ holder, replaces }: UniquenessGuard) {
   const by = (name: string): string => `(v.rtype = :${name}Type AND v.rid = :${name}Id)`
   const values = (name: string, { type, id }: ResourceKey) => ({ [`:${name}Type`]: type, [`:${name}Id`]: id })

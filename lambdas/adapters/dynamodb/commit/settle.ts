@@ -1,4 +1,7 @@
-/** Settles the staged items of a transaction: completes them if it was committed, removes them if not. Any process may repeat any step. */
+/**
+ * Settles the staged items of a decided transaction: makes them current if it was committed, discards them if it was aborted. Every step
+ * can be repeated, by any process.
+ */
 import { forEachInParallel } from '../../../ports/execution/parallel.ts'
 import type { Item, Key, TableClient } from '../table-client.ts'
 import { HEAD_SORT_KEY } from '../table-keys.ts'
@@ -19,8 +22,9 @@ import {
 export const MAX_PARALLEL_ITEMS = 64
 
 /**
- * Settles an item that another transaction has staged. Returns false while that transaction is alive. `older`: the calling transaction. Of
- * two live transactions the younger is aborted, so that one of the two always proceeds.
+ * Settles an item that another transaction has staged. It first aborts that transaction if its deadline has passed, or if it is younger
+ * than `older`. Returns false if that transaction is still undecided. `older`: calling transaction. Aborting the younger of two lets one of
+ * them proceed.
  */
 export async function settleBlockingItem(
   dynamo: TableClient,
@@ -42,9 +46,9 @@ type Begun = { readonly since: number; readonly id: string }
 const isBefore = (a: Begun, b: Begun): boolean => a.since < b.since || (a.since === b.since && a.id < b.id)
 
 /**
- * Settles all items of a decided transaction, then closes its record. It leaves the record open for the sweeper in two cases. The
- * coordinator of an aborted transaction may still stage items (`mayStage`). Or a committed one was settled long after its timestamps, and
- * readers must find the record a while longer.
+ * Settles all items of a decided transaction, then closes its record. In two cases the record stays open and the sweeper returns to it. The
+ * coordinator of an aborted transaction may still stage items (`mayStage`). Or a committed one was settled more than LATE after its
+ * timestamps, and readers must find its record a while longer.
  */
 export async function settleItems(
   dynamo: TableClient,
@@ -61,22 +65,22 @@ export async function settleItems(
   await (now() < until ? keepRecordOpen(dynamo, transaction, now(), until) : closeRecord(dynamo, transaction, record, now()))
 }
 
-/** How long calls of a coordinator may still take effect after its deadline, in milliseconds. It begins no new calls then. */
+/** How long a call that a coordinator sent before its deadline may still take effect after it, in milliseconds. */
 const STILL_STAGING = 60_000
-/** Delay in milliseconds between timestamp and settling from which histories with `since` may miss versions in the index. */
+/** Minimum milliseconds from a timestamp to its settling, above which a history with `since` may have passed the timestamp already. */
 const LATE = MIN_HISTORY_LAG_MS - 3_000
-/** How far a search index may lag behind the table, in milliseconds. Conditional interactions accept less. */
+/** Assumed maximum lag of a search index behind the table, in milliseconds. Conditional interactions accept less. */
 const FOLLOWED = 6 * 60_000
 
-/** Returns the instant until which the record of a committed transaction must stay findable. */
+/** Returns the instant until which readers of recent writes must find the record of a committed transaction, in milliseconds since 1970. */
 function heardOf({ since, lu, settled }: TransactionRecord, now: number): number {
-  // No history reader waits for a timestamp much older than the transaction. The start of the transaction counts instead.
+  // No history reader waits for timestamps that were too old to be sent. For such a transaction its start counts instead.
   const stamped = lu < since - MAX_STAMP_AGE_MS ? since : lu
   const at = settled ?? now
   return at - stamped < LATE ? at : at + FOLLOWED
 }
 
-/** Settles a decided or overdue transaction, for the function that follows the stream of the table. Returns false if it is still open. */
+/** Settles a transaction that is decided, or aborts it first if it is overdue. Returns false if it is still pending. */
 export async function settleTransaction(dynamo: TableClient, transaction: Transaction, now: () => number): Promise<boolean> {
   const record = await readRecord(dynamo, transaction)
   if (record.gpk === undefined) return true
@@ -88,8 +92,8 @@ export async function settleTransaction(dynamo: TableClient, transaction: Transa
 }
 
 /**
- * Settles the transactions that lost their coordinator, for the scheduled function. Returns their number. A failure does not stop the
- * others: it throws AggregateError after all have been tried.
+ * Settles the open transactions whose deadline has passed. Returns their number. A failure does not stop the others: it throws
+ * AggregateError after all have been tried.
  */
 export async function sweepTransactions(dynamo: TableClient, now: () => number): Promise<number> {
   const abandoned = await overdueTransactions(dynamo, now())
@@ -109,7 +113,10 @@ const TRANSACTIONS_AT_ONCE = 4
 const settleItem = (dynamo: TableClient, transaction: Transaction, state: FinalState, { pk, sk }: Key, now: number): Promise<unknown> =>
   state === 'COMMITTED' ? moveIn(dynamo, transaction, { pk, sk }, now) : takeBack(dynamo, transaction, { pk, sk }, now)
 
-/** Makes the staged version current. The copy of the previous version exists since before the commit, so only the head item changes. */
+/**
+ * Makes the staged version of a head, or the staged holder of a guard, the current one. The copy of the previous version was written before
+ * the commit.
+ */
 const moveIn = (dynamo: TableClient, { id }: Transaction, Key: Key, now: number): Promise<unknown> =>
   dynamo.updateIf({
     Key,

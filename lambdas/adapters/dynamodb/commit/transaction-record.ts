@@ -1,6 +1,6 @@
 /**
- * Record of a large transaction. The state of this item decides for all items that the transaction staged. It is PENDING until one
- * conditional write sets COMMITTED or ABORTED. A missing record means ABORTED.
+ * Record of a large transaction. Its state decides for all items that the transaction staged. It is PENDING until one conditional write
+ * sets COMMITTED or ABORTED. A missing record means ABORTED.
  */
 import { gunzipSync, gzipSync } from 'node:zlib'
 import type { Item, Key, TableClient } from '../table-client.ts'
@@ -12,25 +12,28 @@ export type Transaction = { readonly tenant: string; readonly id: string }
 
 export type TransactionRecord = {
   readonly state: TransactionState
-  /** Instant from which any process may abort the transaction, in milliseconds since 1970. */
+  /** Instant after which any process may abort the transaction, in milliseconds since 1970. */
   readonly deadline: number
-  /** Start of the first attempt, in milliseconds since 1970. Of two conflicting transactions the younger is aborted. */
+  /** Start of the first attempt of the commit, in milliseconds since 1970. Of two conflicting transactions the younger is aborted. */
   readonly since: number
-  /** Earliest timestamp of its versions. */
+  /** Earlier of `since` and the earliest timestamp of its versions, in milliseconds since 1970. */
   readonly lu: number
   readonly chunks: number
-  /** Instant at which all staged items were settled first, in milliseconds since 1970. The record may still be findable then. */
+  /**
+   * Instant at which all staged items were first known to be settled, in milliseconds since 1970. Present only if the record stayed open
+   * after that.
+   */
   readonly settled?: number
-  /** Index partition of records that are not closed. */
+  /** Partition key in the table's index. Present until the record is closed. */
   readonly gpk?: string
 }
 
-/** The sort key of records. */
+/** Sort key of records. */
 export const RECORD_SORT_KEY = 'T'
 
 const KEYS_PER_CHUNK = 2_000
 const OPEN = 'TXN#open'
-/** How long a settled record is retained, in seconds. Readers may still hold items that refer to it. */
+/** How long a closed record is retained, in seconds. A reader may still hold an item that it read while it was staged. */
 const KEPT = 7 * 24 * 60 * 60
 
 const recordKey = ({ tenant, id }: Transaction): Key => ({ pk: tenantKey(tenant, 'TXN', id), sk: RECORD_SORT_KEY })
@@ -40,10 +43,12 @@ const chunkKey = (transaction: Transaction, n: number): Key => ({
 })
 const openKey = ({ tenant, id }: Transaction): Key => ({ pk: tenantKey(tenant, 'OPEN'), sk: id })
 
-/** Returns the index sort key under which the sweeper finds the record from the instant `from` on. */
+/** Returns the sort key of the record in the table's index. `from`: instant from which the sweeper finds it, in milliseconds since 1970. */
 const openPlace = (from: number, id: string): string => `${String(from).padStart(15, '0')}#${id}`
 
-/** Writes the record with all keys, before any item is staged. */
+/**
+ * Writes the record and its manifest, which lists all keys to be staged. It runs before any item is staged, so any process can settle them.
+ */
 export async function openRecord(
   dynamo: TableClient,
   transaction: Transaction,
@@ -73,7 +78,7 @@ export async function readRecord(dynamo: TableClient, transaction: Transaction):
 
 const MISSING: TransactionRecord = { state: 'ABORTED', deadline: 0, since: 0, lu: 0, chunks: 0 }
 
-/** Decides the transaction and returns its state. The first decision is final. */
+/** Sets the state of a pending transaction, and returns the state that it then has. The first decision is final. */
 export async function decideTransaction(dynamo: TableClient, transaction: Transaction, state: FinalState): Promise<FinalState> {
   const outcome = await dynamo.updateIf({
     Key: recordKey(transaction),
@@ -85,7 +90,10 @@ export async function decideTransaction(dynamo: TableClient, transaction: Transa
   return outcome.done ? state : ((outcome.met?.state ?? 'ABORTED') as FinalState)
 }
 
-/** Marks the record as settled but leaves it open. The sweeper returns to it after `until`, in milliseconds since 1970. */
+/**
+ * Notes that the transaction was settled, but leaves its record open. The sweeper finds it again after `until`, in milliseconds since 1970.
+ * Only the first call has an effect.
+ */
 export const keepRecordOpen = (dynamo: TableClient, transaction: Transaction, now: number, until: number): Promise<unknown> =>
   dynamo.updateIf({
     Key: recordKey(transaction),
@@ -94,7 +102,7 @@ export const keepRecordOpen = (dynamo: TableClient, transaction: Transaction, no
     ExpressionAttributeValues: { ':now': now, ':gsk': openPlace(until, transaction.id) },
   })
 
-/** Closes the record of a settled transaction: deletes the manifest now and lets the record expire later. */
+/** Closes the record of a settled transaction: deletes the manifest, and lets the record expire later. */
 export async function closeRecord(
   dynamo: TableClient,
   transaction: Transaction,
@@ -110,7 +118,7 @@ export async function closeRecord(
     ConditionExpression: 'attribute_exists(pk)',
     ExpressionAttributeValues: { ':expires': Math.ceil(now / 1000) + KEPT },
   }
-  // Another process that settled the transaction may close it at the same time. The effect is the same.
+  // The result does not matter: another process that settled the transaction may have closed the record already.
   await dynamo.transact([{ Update: close }, ...gone.map((Key) => ({ Delete: { TableName, Key } }))])
 }
 
@@ -122,7 +130,7 @@ export async function manifestOf(dynamo: TableClient, transaction: Transaction, 
 const keysOf = ({ keys }: Item): readonly Key[] =>
   (JSON.parse(gunzipSync(keys as Uint8Array).toString()) as [string, string][]).map(([pk, sk]) => ({ pk, sk }))
 
-/** Returns the open transactions whose deadline, or time to stay findable, has passed. */
+/** Returns the open transactions that the sweeper must settle: their deadline, or the `until` of `keepRecordOpen`, has passed. */
 export async function overdueTransactions(dynamo: TableClient, now: number): Promise<readonly Transaction[]> {
   const found: Key[] = []
   const until = { ':open': OPEN, ':now': String(now).padStart(15, '0') }
@@ -132,7 +140,7 @@ export async function overdueTransactions(dynamo: TableClient, now: number): Pro
   return records.flatMap((record) => (record === undefined ? [] : [{ tenant: String(record.tenant), id: String(record.id) }]))
 }
 
-/** Returns the large transactions of a tenant that are not closed, with the earliest timestamp of each. */
+/** Returns the transactions of a tenant whose records are not closed, with the `lu` of each. */
 export async function openTransactions(dynamo: TableClient, tenant: string): Promise<readonly (Transaction & { readonly lu: number })[]> {
   const found: (Transaction & { readonly lu: number })[] = []
   for await (const { sk, lu } of dynamo.query({

@@ -1,4 +1,7 @@
-/** Audit records as items that expire, by minute and spread over partitions. */
+/**
+ * Audit records as items that expire. The records of each minute are spread over 64 partitions, because one partition accepts 1,000 writes
+ * per second.
+ */
 import { MachineFault } from '../../../ports/faults.ts'
 import type { AuditDurability, AuditLog, AuditRecord } from '../../../ports/security/audit-log.ts'
 import { hashOf } from '../../../ports/store/fnv-hash.ts'
@@ -10,29 +13,32 @@ export type DynamoDbAuditLogOptions = {
   readonly retentionDays: number
   readonly durability: AuditDurability
   readonly newId: () => string
-  /** Receives the error and the records that could not be written, as table items and each once. The log retains and retries them. */
+  /** Receives each error of a write, with the records whose first write failed, as table items. The log retries these records itself. */
   readonly onError: (error: unknown, unwritten: readonly Item[]) => void
 }
 
 const DAY = 24 * 60 * 60
-/** Partitions of each minute. One partition accepts 1,000 records per second. */
+/** Partitions for the records of each minute. */
 const PARTITIONS = 64
-/** Maximum records held while the table rejects them. Above it the oldest are dropped. */
+/** Maximum records retained for a retry. Above it the oldest are dropped. */
 const MOST_HELD = 10_000
 
 export class DynamoDbAuditLog implements AuditLog {
   readonly #options: DynamoDbAuditLogOptions
   #waiting: Item[] = []
-  /** Records that the table rejected, already reported to `onError`. */
+  /** Records that could not be written. `onError` has received them. */
   #held: readonly Item[] = []
-  /** Runs the writes one after the other. Resolves to whether the last one succeeded. */
+  /** Chain of the writes, which run one after the other. Resolves to whether the last one succeeded. */
   #writing: Promise<boolean> = Promise.resolve(true)
 
   constructor(options: DynamoDbAuditLogOptions) {
     this.#options = options
   }
 
-  /** Retries the records that could not be written before, so that a strict request fails before it changes anything. */
+  /**
+   * With `strict` durability, retries the records that could not be written before. Throws the fault `not-recorded` if that fails, so that
+   * the request fails before it changes anything.
+   */
   prepare(): Promise<void> | undefined {
     return this.#isStrict && this.#held.length > 0 ? this.#writeOrFail() : undefined
   }
@@ -44,7 +50,7 @@ export class DynamoDbAuditLog implements AuditLog {
 
   #itemOf(record: AuditRecord): Item {
     const at = new Date(record.at).toISOString()
-    // Several requests may have the same id, because clients choose it.
+    // The sort key needs a unique part: clients choose request ids, and several requests may have the same.
     const id = this.#options.newId()
     return {
       pk: `AUDIT#${at.slice(0, 16)}#${hashOf(id) % PARTITIONS}`,
@@ -55,7 +61,10 @@ export class DynamoDbAuditLog implements AuditLog {
     }
   }
 
-  /** Resolves when the batched records are written or reported to `onError`. For a process that sleeps between requests. */
+  /**
+   * Resolves when the pending records are written or reported to `onError`. A Lambda function calls it before it returns, because it is
+   * frozen between requests.
+   */
   async flush(): Promise<void> {
     await (this.#isStrict ? this.#writing : this.#writeAll())
   }
@@ -72,7 +81,7 @@ export class DynamoDbAuditLog implements AuditLog {
     if (!(await this.#writeAll())) throw new MachineFault('not-recorded', 'audit records cannot be written')
   }
 
-  /** Writes the records that wait when the write begins. Later records are part of the next write. */
+  /** Writes all records that are pending when the write begins. Later records are part of the next write. */
   #writeAll(): Promise<boolean> {
     this.#writing = this.#writing.then(() => this.#write())
     return this.#writing

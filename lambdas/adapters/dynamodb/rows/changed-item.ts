@@ -1,21 +1,21 @@
-/** Values in items that are changed by compare-and-set. */
+/** Changes values in items by compare-and-set. */
 import { changeValue } from '../../../ports/rows/change.ts'
 import { pause } from '../retry.ts'
 import type { Item, Key, TableClient } from '../table-client.ts'
 
-/** Maximum attempts of a change. */
+/** Maximum attempts of a change. An attempt fails if another writer changed the item meanwhile. */
 const ATTEMPTS = 30
 
-/** Attributes of a value. `version`: names of those that a write expects to be unchanged. */
+/** How a value is stored in an item. `version`: names of the attributes that must be unchanged since the read for a write to succeed. */
 export type ItemFormat<Value> = {
   readonly version: readonly string[]
-  /** Whether no two writes have the same version. A write whose response was lost then recognizes itself. */
+  /** Whether each write has a version of its own. A write with a lost response is then recognized by its version. */
   readonly isUnique: boolean
   readonly toAttributes: (value: Value) => Promise<Readonly<Record<string, unknown>>>
   readonly toValue: (item: Item) => Promise<Value>
 }
 
-/** Changes the value of an item with the rules of `changeValue`. */
+/** Changes the value of an item by the rules of `changeValue`. `next` returns the new value, or undefined to remove the item. */
 export const changeItem = <Value>(
   dynamo: TableClient,
   key: Key,
@@ -41,13 +41,13 @@ export const changeItem = <Value>(
     next,
   )
 
-/** Waits before the next attempt of a change. Throws Error after the last one. */
+/** Waits before the next attempt of a change. Throws Error after ATTEMPTS. */
 export async function pauseChange(attempt: number): Promise<void> {
   if (attempt >= ATTEMPTS) throw new Error('others kept changing an item')
   await pause(attempt)
 }
 
-/** Returns the condition that the item is unchanged, or still absent. */
+/** Returns the condition that the item has not changed since it was read, or is still absent. */
 function conditionOf(version: readonly string[], item: Item | undefined) {
   if (item === undefined) return { ConditionExpression: 'attribute_not_exists(pk)' }
   return {

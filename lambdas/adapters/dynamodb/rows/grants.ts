@@ -11,10 +11,10 @@ import type { Item, Key, TableClient, TransactionActions } from '../table-client
 import { EXPIRY_ATTRIBUTE } from '../table-keys.ts'
 import { pauseChange } from './changed-item.ts'
 
-/** Maximum grants of a page. */
+/** Default maximum of grants per page of `listOf`. */
 const PAGE = 1_000
 const READ_AT_ONCE = 100
-/** Maximum characters of a key in a sort key. A sort key has at most 1,024 bytes. */
+/** Maximum characters of a key in a sort key, which has at most 1,024 bytes. A longer key is cut and gets a digest. */
 const LONGEST_SORT = 200
 
 const ABSENT = 'attribute_not_exists(pk) OR ms <= :now'
@@ -27,7 +27,7 @@ export class DynamoDbGrants implements Grants {
   readonly #now: () => number
   readonly #page: number
 
-  /** `page`: maximum grants of a page. */
+  /** `page`: maximum grants per page of `listOf`. */
   constructor(dynamo: TableClient, now: () => number, page: number = PAGE) {
     this.#dynamo = dynamo
     this.#now = now
@@ -35,7 +35,7 @@ export class DynamoDbGrants implements Grants {
   }
 
   async add(kind: GrantKind, key: string, grant: Grant): Promise<boolean> {
-    // A random number, so that a grant added again has another number than the earlier one.
+    // Random, so that a grant that is removed and added again practically never gets its former number.
     const number = randomInt(2 ** 47)
     const condition = { ConditionExpression: ABSENT, ExpressionAttributeValues: { ':now': this.#now() } }
     return this.#transact(this.#puts({ kind, key, number, grant }, condition))
@@ -76,7 +76,7 @@ export class DynamoDbGrants implements Grants {
     return found.slice(0, this.#page)
   }
 
-  /** Does nothing: the table deletes expired items itself. */
+  /** Does nothing: DynamoDB deletes expired items itself. */
   async sweep(): Promise<void> {}
 
   async *#keysOf(kind: GrantKind, owner: string, after: string): AsyncGenerator<readonly string[]> {
@@ -97,7 +97,10 @@ export class DynamoDbGrants implements Grants {
     return this.#transact([{ Delete }, ...this.#deletes(kind, key, owner)])
   }
 
-  /** Sends the actions with a token, so that a repeated call has no second effect after a lost response. */
+  /**
+   * Executes the actions in one transaction. Returns false if a condition failed. The token makes a repeated call idempotent, after a lost
+   * response.
+   */
   async #transact(actions: TransactionActions): Promise<boolean> {
     return (await this.#dynamo.transact(actions, randomUUID())) === 'done'
   }
@@ -134,5 +137,5 @@ const digestOf = (text: string): string => createHash('sha256').update(text).dig
 const grantKey = (kind: GrantKind, key: string): Key => ({ pk: `GRANT#${kind}#${digestOf(key)}`, sk: 'S' })
 const ownedKey = (kind: GrantKind, owner: string): string => `OWNED#${kind}#${digestOf(owner)}`
 
-/** Returns the sort key of a reference. References sort by key. */
+/** Returns the sort key of a reference. References sort by the first LONGEST_SORT characters of the key. */
 const sortOf = (key: string): string => `K#${key.length <= LONGEST_SORT ? key : `${key.slice(0, LONGEST_SORT)}#${digestOf(key)}`}`

@@ -1,4 +1,4 @@
-/** Clients and users as items by name, in one partition each (CLIENTS, USERS). */
+/** Clients and users as items. All clients are in the partition CLIENTS, all users in USERS; the sort key is the name. */
 import { randomUUID } from 'node:crypto'
 import { type Client, type Clients, isClientId } from '../../../ports/rows/clients.ts'
 import { isUserName, type User, type Users } from '../../../ports/rows/users.ts'
@@ -46,7 +46,7 @@ class DynamoDbRegistered<Entry> {
 
 const entryIn = ({ json }: Item) => JSON.parse(json as string)
 
-/** `op`: id of the change that wrote the entry. */
+/** `op`: random id of the write, by which a change recognizes its own write. */
 const FORMAT = {
   version: ['op'],
   isUnique: true,

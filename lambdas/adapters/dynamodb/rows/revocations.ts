@@ -1,5 +1,6 @@
 /**
- * Revocations as items that expire, under REVOKED# and a digest of the revocation key: b, the instant `before`; ms, the instant `until`.
+ * Revocations as items that expire. The partition key is REVOKED# and a digest of the revocation key. Attributes: b, the instant `before`;
+ * ms, the instant `until`.
  */
 import { createHash } from 'node:crypto'
 import type { Revocation, RevocationKey, RevocationReader, Revocations } from '../../../ports/rows/revocations.ts'
@@ -9,7 +10,7 @@ import { changeItem } from './changed-item.ts'
 
 type Instants = { readonly b: number; readonly ms: number }
 
-/** Read-only revocations. Functions that only verify tokens have no code to write them. */
+/** Creates a reader of revocations. Functions that only verify tokens import it alone, so their code cannot write revocations. */
 export const revocationReader = (dynamo: TableClient, now: () => number): RevocationReader => ({
   async revoked(marks) {
     const items = await dynamo.getAll(marks.map(keyOf))
@@ -39,7 +40,7 @@ export class DynamoDbRevocations implements Revocations {
     })
   }
 
-  /** Does nothing: the table deletes expired items itself. */
+  /** Does nothing: DynamoDB deletes expired items itself. */
   async sweep(): Promise<void> {}
 }
 

@@ -1,4 +1,4 @@
-/** Rows as items: pk is the owner (`shelf`), sk the key (`name`), z the deflated value. */
+/** Rows as items: pk is the owner (`shelf`), sk the key (`name`), z the value as deflated JSON. */
 import { randomUUID } from 'node:crypto'
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
@@ -7,7 +7,7 @@ import type { Rows } from '../../../ports/rows/rows.ts'
 import type { Item, Key, TableClient } from '../table-client.ts'
 import { changeItem } from './changed-item.ts'
 
-/** Maximum keys that are collected before they are removed. */
+/** Maximum keys in memory while all rows of an owner are removed. */
 const REMOVED_AT_ONCE = 1_000
 
 export class DynamoDbRows implements Rows {
@@ -60,7 +60,7 @@ function rowsOf(shelf: string) {
   return { KeyConditionExpression: 'pk = :pk', ExpressionAttributeValues: { ':pk': shelf }, ConsistentRead: true }
 }
 
-/** `t`: random id of the write. */
+/** `t`: random id of the write, by which a change recognizes its own write. */
 const FORMAT = {
   version: ['t'],
   isUnique: true,

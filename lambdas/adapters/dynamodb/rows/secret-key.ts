@@ -1,4 +1,7 @@
-/** Key of 32 random bytes that all functions of a deployment share. The migration creates it. The table is encrypted. */
+/**
+ * Secret key of 32 random bytes, by which all functions of a deployment seal and open texts. The migration creates it. Encryption of the
+ * table protects it.
+ */
 import { randomBytes } from 'node:crypto'
 import type { TableClient } from '../table-client.ts'
 
@@ -11,6 +14,6 @@ export async function readSecretKey(dynamo: TableClient): Promise<Uint8Array> {
   return item.key as Uint8Array
 }
 
-/** Creates the key unless it exists. */
+/** Creates the key. Does nothing if it exists. */
 export const makeSecretKey = (dynamo: TableClient): Promise<unknown> =>
   dynamo.putIf({ Item: { ...KEY, key: randomBytes(BYTES) }, ConditionExpression: 'attribute_not_exists(pk)' })

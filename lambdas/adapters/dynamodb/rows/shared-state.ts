@@ -1,4 +1,4 @@
-/** SharedState as one deflated item. */
+/** SharedState as one item: n, the number of the change; z, the value as deflated JSON. */
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
 import type { SharedState, VersionedValue } from '../../../ports/rows/shared-state.ts'
@@ -22,7 +22,9 @@ export class DynamoDbSharedState<Value> implements SharedState<Value> {
     return item === undefined ? this.#initial : FORMAT.toValue(item)
   }
 
-  /** If the response of a write is lost, the next attempt finds the change done, or applies it again. */
+  /**
+   * Requires an idempotent `change`. If the response of a write is lost, the next attempt calls it again with the value that it returned.
+   */
   async change(change: (value: Value) => Value): Promise<VersionedValue<Value>> {
     const after = await changeItem<VersionedValue<Value>>(this.#dynamo, this.#key, FORMAT, (known) => {
       const { number, value } = known ?? this.#initial

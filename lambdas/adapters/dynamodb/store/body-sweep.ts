@@ -1,4 +1,4 @@
-/** Removes large bodies that no version refers to: their commit failed, or its process died. */
+/** Removes large bodies from the blob store that no version refers to. Their commit failed, or its process ended before it. */
 import type { BlobStore } from '../../../ports/blobs/blob-store.ts'
 import type { Item, Key, TableClient } from '../table-client.ts'
 import { HEAD_SORT_KEY, versionSortKey } from '../table-keys.ts'
@@ -7,12 +7,12 @@ import { OVERFLOW_PREFIX } from '../version-body.ts'
 const AT_ONCE = 50
 
 /**
- * Range of write times, in milliseconds since 1970. A body written at or after `before` may belong to a commit in progress. One written
- * earlier than `from` may belong to a version of another table.
+ * Range of write times, in milliseconds since 1970. Bodies outside it are not removed. `before`: later bodies may belong to a commit in
+ * progress. `from`: earlier bodies may belong to versions of the table from which this one was restored.
  */
 export type WriteTimeRange = { readonly from: number; readonly before: number }
 
-/** Removes the bodies of the time range to which no version refers. Returns their number. */
+/** Removes the bodies of the time range to which no version refers. Returns the number of removed bodies. */
 export async function sweepBodies(dynamo: TableClient, blobs: BlobStore, { from, before }: WriteTimeRange): Promise<number> {
   let removed = 0
   let some: string[] = []
@@ -33,8 +33,8 @@ export async function sweepBodies(dynamo: TableClient, blobs: BlobStore, { from,
 }
 
 /**
- * Returns the blobs that a version refers to, in a head item, staged at it, or in a copy. A batch is no snapshot, so it reads the heads
- * before the copies. A head that changes in between already has its copy.
+ * Returns those blobs to which a current, staged or superseded version refers. It reads the head items before the copies: a commit writes
+ * the copy before it changes the head, so no version escapes both reads.
  */
 async function namedBlobs(dynamo: TableClient, blobs: readonly string[]): Promise<ReadonlySet<string>> {
   const places = blobs.map(placesOf)

@@ -1,7 +1,7 @@
 /**
- * Resources that may carry a canonical URL, with an item for each. The item exists before the resource carries the URL and is removed after
- * it no longer does. The current version of the resource decides. So an interrupted commit loses no definition, and commits have no further
- * condition.
+ * Items that name the definitions that may carry a canonical URL. An item is written before the commit and removed only after the resource
+ * no longer carries the URL. So an interrupted commit may leave an item too many, but none is ever missing. Readers check the current
+ * version of the resource.
  */
 import { createHash } from 'node:crypto'
 import {
@@ -20,17 +20,17 @@ import { tenantKey } from '../table-keys.ts'
 import { TypeShards } from './type-shards.ts'
 
 export type DynamoDbCanonicalsOptions = {
-  /** Table of the resources. */
+  /** Table of the resources, which also contains these items. */
   readonly dynamo: TableClient
   readonly clock: Clock
-  /** How long a state is cached, in milliseconds. 0 disables the cache. */
+  /** How long the state of a tenant is cached, in milliseconds. 0 disables the cache. */
   readonly keptFor: number
 }
 
 const PAGE = 100
 const FORGOTTEN_AT_ONCE = 16
 
-/** Maximum tenants with a cached state. */
+/** Maximum tenants with a cached state. Above it all cached states are dropped. */
 const MOST_STATES = 1_000
 
 export class DynamoDbCanonicals implements Canonicals, CanonicalNotes {
@@ -43,7 +43,7 @@ export class DynamoDbCanonicals implements Canonicals, CanonicalNotes {
     this.#types = new TypeShards(options.dynamo, () => 1)
   }
 
-  /** Adds the items, before the commit that lets the resources carry the URLs. */
+  /** Adds the items. Must be called before the commit of resources that carry the URLs. */
   async announce(announced: readonly AnnouncedCanonical[]): Promise<void> {
     const { dynamo, clock } = this.#options
     const mark = clock.newId()
@@ -97,14 +97,17 @@ export class DynamoDbCanonicals implements Canonicals, CanonicalNotes {
     return state
   }
 
-  /** Returns '' for a tenant without definitions. Otherwise each call returns a new id, because the definitions may have changed. */
+  /**
+   * Returns '' for a tenant that never had definitions. Otherwise each call returns a new id: definitions may have changed since the last
+   * call.
+   */
   async #stateNow(tenant: string): Promise<string> {
     const sources = await this.#types.sources(tenant)
     return sources.some(({ type }) => isDefinitionType(type)) ? this.#options.clock.newId() : ''
   }
 }
 
-/** Sort-key prefix of these items only. */
+/** Prefix of the sort keys. */
 const PREFIX = 'D#'
 
 const partition = (tenant: string, type: string, url: string): string =>

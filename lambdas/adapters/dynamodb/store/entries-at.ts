@@ -1,4 +1,4 @@
-/** Index entries with the versions they refer to, optionally only those that were current at an instant. */
+/** Reads the versions to which index entries refer, optionally only those that were current at an instant. */
 import type { VersionKey } from '../../../ports/store/resource-store.ts'
 import type { VersionContent } from '../version-item.ts'
 import type { IndexEntry } from './index-windows.ts'
@@ -7,14 +7,17 @@ import type { VersionReader } from './reader.ts'
 export type FoundVersion<Key extends VersionKey = VersionKey> = { readonly key: Key; readonly content: VersionContent }
 
 /**
- * Maximum distance in milliseconds between the hint `sup` of a copy and the instant of its successor. A writer that lost a race may have
- * left its own instant in the copy.
+ * Assumed maximum distance in milliseconds between the attribute `sup` of a copy and the timestamp of its successor. They differ if a
+ * writer that lost a race to commit wrote the copy last.
  */
 const MARGIN = 15 * 60 * 1000
-/** Maximum items read at once. An item has at most 180 KB. */
+/** Maximum items read at once. A version in an item has at most 180 KB, and a head item with a staged version has two. */
 const MOST = 50
 
-/** Yields the versions in the order of the entries. `wanted`: number of versions that the caller probably takes per page. */
+/**
+ * Yields the versions in the order of the entries. `instant`: yields only versions that were current then. `wanted`: expected number of
+ * versions that the caller takes per page; reads are cut to it.
+ */
 export async function* readEntries(
   reader: VersionReader,
   entries: readonly IndexEntry[],
@@ -35,8 +38,8 @@ export async function* readEntries(
 }
 
 /**
- * Returns the entries that were current at the instant. The hint of a copy decides if it is far from the instant. An unchanged head is
- * current. Otherwise the next version decides.
+ * Returns the entries that exist, and with `instant` only those current then. A head that is unchanged since the index was read counts as
+ * current. A copy counts if its `sup` is more than MARGIN after the instant. For all others the timestamp of the next version decides.
  */
 async function foundOf(
   reader: VersionReader,

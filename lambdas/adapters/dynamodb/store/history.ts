@@ -1,4 +1,7 @@
-/** Histories: of one resource from its own items, of types merged from the index. */
+/**
+ * Reads histories. That of one resource comes from its own items. That of a type or a tenant is merged from the partitions of the table's
+ * index.
+ */
 import type { Clock } from '../../../ports/execution/clock.ts'
 import type {
   HistoryPage,
@@ -19,7 +22,7 @@ import { distinctEntries, type IndexEntry, type IndexSource, readSources, type S
 import type { VersionReader } from './reader.ts'
 import type { TypeShards } from './type-shards.ts'
 
-/** Bytes of bodies after which a page ends early. */
+/** Bytes of bodies after which a page ends. The version that exceeds them is its last. */
 export const MAX_PAGE_BYTES = 16_000_000
 const SMALLEST_READING = 16
 
@@ -41,7 +44,11 @@ export class HistoryReader {
     return this.#pageOf(keyed(key, past), window, limit)
   }
 
-  /** Ends before the oldest transaction that is not settled, so that no page shows a part of a transaction. */
+  /**
+   * Returns a page that shows no part of a large transaction. It ends before the oldest transaction that is committed but not settled. With
+   * `since` it also ends before pending and recent timestamps, so that a client that polls misses no version. It reads again if a
+   * transaction was decided during the read.
+   */
   async ofTypes(scope: HistoryScope, window: HistoryWindow, after: HistoryPosition | undefined, limit: number): Promise<HistoryPage> {
     const limitsNow = async () =>
       this.#limits(
@@ -60,17 +67,17 @@ export class HistoryReader {
     }
   }
 
-  /**
-   * True if the history up to the instant is final. No such timestamp can still be sent, the index shows all versions, and no transaction
-   * is open.
-   */
+  /** Whether the history up to the instant is final: the index shows every version up to it, and no later commit can add one. */
   async settled(tenant: string, instant: number): Promise<boolean> {
     const lag = await readGreatestLag(this.#dynamo, this.#clock.now(), { tenant })
     // guard: settled-needs-the-instant
     return lag <= MAX_INDEX_LAG_MS && (await this.#limits(tenant, { since: 0 }, lag)).end > instant
   }
 
-  /** Returns the end of a history, and the pending transactions, of which the index shows nothing yet. `lag`: index lag in milliseconds. */
+  /**
+   * Returns the timestamp before which a history must end, and the ids of the pending transactions, of which the index shows nothing yet.
+   * `lag`: index lag in milliseconds.
+   */
   async #limits(
     tenant: string,
     { since, before = Number.MAX_SAFE_INTEGER }: HistoryWindow,
@@ -79,7 +86,8 @@ export class HistoryReader {
     const open = await openTransactions(this.#dynamo, tenant)
     const records = await Promise.all(open.map(async (each) => ({ ...(await readRecord(this.#dynamo, each)), ...each })))
     const visible = since === undefined ? Number.MAX_SAFE_INTEGER : this.#clock.now() - historyLag(lag)
-    // A client that polls with `since` never looks back. Only for such a client, pending and just settled transactions shorten the history.
+    // A client that polls with `since` never reads earlier timestamps again. So only then the history also ends before pending transactions
+    // and those settled within the index lag.
     // guard: history-ends-before-unsettled-writes
     const inTheWay = records.filter(({ state, settled }) =>
       state === 'COMMITTED' ? settled === undefined || settled > visible : state === 'PENDING' && since !== undefined,
@@ -106,7 +114,10 @@ export class HistoryReader {
     }
   }
 
-  /** Reads the entries after a position, as far as all sources were read. No `end`: there are no further entries. */
+  /**
+   * Reads the next entries after a position from all sources. `end`: position up to which every source was read, absent if no entries
+   * follow.
+   */
   async #window(
     sources: readonly IndexSource[],
     window: HistoryWindow & { readonly before: number },
@@ -123,7 +134,7 @@ export class HistoryReader {
     return { entries: distinctEntries(within).toSorted(byPosition), ...(end === undefined ? {} : { end }) }
   }
 
-  /** Reads up to `limit` versions. The page ends early above MAX_PAGE_BYTES. */
+  /** Reads up to `limit` versions. The page ends early once its bodies exceed MAX_PAGE_BYTES. */
   async #pageOf(found: AsyncIterable<FoundVersion>, { placesOnly = false }: HistoryWindow, limit: number): Promise<HistoryPage> {
     const versions: ResourceVersion[] = []
     let weight = 0
@@ -144,8 +155,8 @@ async function* keyed(key: ResourceKey, contents: AsyncIterable<VersionContent>)
 const isShort = ({ since, before = Number.MAX_SAFE_INTEGER }: HistoryWindow, end: number): boolean => since !== undefined && end < before
 
 /**
- * Returns the range of a source after a position. At the instant of the position, sources of earlier types are finished and sources of
- * later types have not begun.
+ * Returns the range of a source that follows a position. At the timestamp of the position, earlier types are finished and later types have
+ * not begun.
  */
 function rangeOf(
   { type }: IndexSource,
@@ -163,6 +174,6 @@ function rangeOf(
 
 const text = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
-/** Compares in the order of HistoryPosition. */
+/** Compares in the order of HistoryPosition: newest first, then by type, id and descending version. */
 const byPosition = (a: HistoryPosition, b: HistoryPosition): number =>
   b.lastUpdated - a.lastUpdated || text(a.type, b.type) || text(a.id, b.id) || b.versionId - a.versionId

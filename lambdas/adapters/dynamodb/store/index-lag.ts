@@ -1,6 +1,7 @@
 /**
- * Lag between a write to the table and its appearance in the table's index. A sweep notes the lag of heartbeats. Writers note the types
- * whose writes the index rejects, because such a key lags alone. Readers of the index apply the greatest lag of the last ten minutes.
+ * Index lag: time between a write to the table and its appearance in the table's global secondary index. A sweep notes the lag of
+ * heartbeats, which counts for the whole table. Writers note the types whose writes the index throttles, because their partitions lag more
+ * than others. Readers of the index apply the greatest lag noted in the last ten minutes.
  */
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import { MachineFault } from '../../../ports/faults.ts'
@@ -9,7 +10,7 @@ import { encodeTenant } from '../table-keys.ts'
 import { REFUSED_WRITES_LAG_MS } from '../time-limits.ts'
 
 const PARTITION = '#LAG'
-/** How long a noted lag applies, in milliseconds: ten minutes after the sweep that noted it, which takes up to one minute. */
+/** How long a noted lag applies after its instant, in milliseconds: ten minutes, and one minute that a sweep may take to note it. */
 const REMEMBERED = 11 * 60_000
 const MINUTE = 60_000
 const SECONDS = 1_000
@@ -18,15 +19,21 @@ const INDEX_OF_TABLE = '*'
 
 type Scope = { readonly tenant: string; readonly type?: string | undefined }
 
-/** Pads the instant, because DynamoDB compares sort keys as text. */
+/** Returns the sort key of a note. The instant is padded, because DynamoDB compares sort keys as text. */
 const sortOf = (instant: number, of: string): string => `${String(instant).padStart(15, '0')}#${of}`
 const ofType = ({ tenant, type = '' }: Scope): string => `${encodeTenant(tenant)}#${type}`
 
-/** Notes a lag in milliseconds: the index showed a write of this instant that late, or does not show it yet. */
+/**
+ * Notes a lag in milliseconds of a write at `instant`: the index showed it that late, or does not show it yet. `of`: type with its tenant,
+ * or the whole table.
+ */
 export const noteLag = (dynamo: TableClient, instant: number, lag: number, of = INDEX_OF_TABLE): Promise<unknown> =>
   dynamo.putIf({ Item: { pk: PARTITION, sk: sortOf(instant, of), lag, expires: Math.ceil((instant + 2 * REMEMBERED) / SECONDS) } })
 
-/** Returns the greatest lag that was noted for a type, or for any type of a tenant, in milliseconds. */
+/**
+ * Returns the greatest noted lag in milliseconds that applies to a scope: of the whole table, and of the type or of all types of the
+ * tenant. 0 if none is noted.
+ */
 export async function readGreatestLag(dynamo: TableClient, now: number, scope: Scope): Promise<number> {
   let greatest = 0
   for await (const { sk, lag } of dynamo.query({
@@ -41,7 +48,7 @@ export async function readGreatestLag(dynamo: TableClient, now: number, scope: S
   return greatest
 }
 
-/** Returns the greatest lag in milliseconds. Throws the fault `writes-hidden` if it is `limit` or more. */
+/** Returns the greatest noted lag in milliseconds. Throws the fault `writes-hidden` if it is `limit` or more. */
 export async function readLagBelow(limit: number, dynamo: TableClient, now: number, scope: Scope): Promise<number> {
   const lag = await readGreatestLag(dynamo, now, scope)
   // guard: great-index-lag-is-refused
@@ -49,12 +56,9 @@ export async function readLagBelow(limit: number, dynamo: TableClient, now: numb
   return lag
 }
 
-/**
- * Pattern in the message or the reasons of an error.
- * https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TroubleshootingThrottling.html
- */
+/** Matches the message or reasons of an error by which the index throttled a write. */
 const REFUSED_BY_INDEX = /"IndexWrite|global secondary index/i
-/** Pattern of tenant and type in the partition key of a resource. */
+/** Matches tenant and type in the partition keys of a request. */
 const TYPE_OF_KEY = /"pk":"([^"#]+#[^"#]+)#/g
 
 type Throttled = {
@@ -66,7 +70,10 @@ type Throttled = {
 const isRefusedByIndex = ({ message, ThrottlingReasons, CancellationReasons }: Throttled): boolean =>
   REFUSED_BY_INDEX.test(JSON.stringify([message, ThrottlingReasons, CancellationReasons?.map(({ Message }) => Message)]))
 
-/** Returns a client that notes writes rejected by the index before they are retried, once a minute for each type. `note` may fail. */
+/**
+ * Returns a client that notes a lag for each type whose write the index throttled, before it rethrows the error. It notes each type once a
+ * minute. A failed note is ignored.
+ */
 export function withRefusalNotes(
   client: DynamoDBDocumentClient,
   note: (instant: number, lag: number, of: string) => Promise<unknown>,
@@ -78,7 +85,7 @@ export function withRefusalNotes(
       return await client.send(command as never, ...(rest as []))
     } catch (error) {
       if (isRefusedByIndex(error as Throttled)) {
-        // One item per type and minute, regardless of the number of writers.
+        // All writers round to the same minute, so they write one item per type and minute.
         const minute = Math.ceil(now() / MINUTE) * MINUTE
         for (const [, of = ''] of JSON.stringify(command.input).matchAll(TYPE_OF_KEY)) {
           if (noted.get(of) === minute) continue

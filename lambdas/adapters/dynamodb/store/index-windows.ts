@@ -1,6 +1,6 @@
 /**
- * Reads the index of a type in windows: current versions first, past versions second. A version that becomes past in between is in both
- * windows, never in neither.
+ * Reads the index of a type in windows: current versions (heads) first, superseded ones (copies) second. A commit writes the copy before it
+ * changes the head. So a version that is superseded between the reads is in the second window, if the index shows the copy by then.
  */
 import { forEachInParallel } from '../../../ports/execution/parallel.ts'
 import type { VersionKey } from '../../../ports/store/resource-store.ts'
@@ -12,16 +12,16 @@ export type IndexSource = { readonly tenant: string; readonly type: string; read
 export type IndexEntry = VersionKey & {
   readonly lastUpdated: number
   readonly gsk: string
-  /** Whether the entry was a head item when the index was read. */
+  /** Whether the version was the current one, in a head item, when the index was read. */
   readonly isHead: boolean
-  /** For a copy: the timestamp of its successor, or of a writer that lost the race to write it. */
+  /** For a copy: timestamp of its successor, or of a writer that lost the race to commit one. */
   readonly sup?: number
 }
 
-/** Range of sort keys in one source, both ends included. */
+/** Range of sort keys in an index partition. Includes both ends. */
 export type SortKeyRange = { readonly from: string; readonly to: string }
 
-/** First entries of a range, newest first, and whether these are all. */
+/** `entries`: first entries of a range, newest first. `isAll`: whether the range has no others. */
 export type SourceEntries = { readonly entries: readonly IndexEntry[]; readonly isAll: boolean }
 
 export async function readSource(
@@ -48,7 +48,7 @@ export async function readSource(
 }
 
 /**
- * Counts the entries of a range in steps of `some`, newest first, without transferring them. `last`: last entry of a step, absent at the
+ * Yields the number of entries of a range, newest first, in steps of at most `some`. `last`: timestamp at which a step ends, absent at the
  * end of the range.
  */
 export async function* countSource(
@@ -68,7 +68,7 @@ export async function* countSource(
     yield { count, ...(last === undefined ? {} : { last: parseIndexSortKey(last.gsk as string) }) }
 }
 
-/** Reads many sources in parallel, each like `readSource`. */
+/** Reads the entries of many index partitions in parallel, each like `readSource`. */
 export async function readSources(
   dynamo: TableClient,
   kind: PartitionKind,
@@ -84,7 +84,10 @@ export async function readSources(
 
 const WIDTH = 32
 
-/** Removes duplicate versions and prefers the head to its copy. The commit of the successor that the copy mentions may have failed. */
+/**
+ * Removes duplicate versions and prefers the entry of the head to that of its copy. A copy beside its head belongs to a commit that failed
+ * or is in progress.
+ */
 export function distinctEntries(entries: readonly IndexEntry[]): readonly IndexEntry[] {
   const byVersion = new Map<string, IndexEntry>()
   for (const entry of entries) {

@@ -1,4 +1,4 @@
-/** Reads current and other versions. The transaction record decides whether a staged version is current. Readers never write. */
+/** Reads current and superseded versions. The transaction record decides whether a staged version is current. Readers never write. */
 import type { BlobStore } from '../../../ports/blobs/blob-store.ts'
 import type { Clock } from '../../../ports/execution/clock.ts'
 import { isFault } from '../../../ports/faults.ts'
@@ -8,18 +8,18 @@ import type { TableClient } from '../table-client.ts'
 import { HEAD_SORT_KEY, primaryKey, versionSortKey } from '../table-keys.ts'
 import { type CopyItem, type HeadItem, type VersionContent, versionOf } from '../version-item.ts'
 
-/** Versions in a head item: the current one, and the previous one while the item holds both. */
+/** Versions in a head item. `before`: the previous version, while the staged version is current but not yet moved. */
 export type ResolvedHead = {
   readonly current: VersionContent
   readonly before?: VersionContent
-  /** Present while the version is committed but not yet moved from the staged attributes. */
+  /** Present while the current version is committed but still in the staged attributes. */
   readonly isMoving?: true
 }
 
-/** `isHead`: whether it was the current version when it was read. */
+/** `isHead`: whether the version was the current one when it was read. */
 export type LocatedContent = { readonly content: VersionContent; readonly isHead: boolean }
 
-/** Maximum age in milliseconds of a commit that may have happened between two reads, including clock differences. */
+/** Maximum age in milliseconds of a timestamp whose commit may have happened between two reads, including clock differences. */
 const RECENT = 60_000
 const READINGS = 6
 
@@ -38,7 +38,7 @@ export class VersionReader {
     return unpacked(await this.#currentContents(keys), room, (content, i) => this.version(keys[i]!, content))
   }
 
-  /** Returns current versions, and for damaged ones the data that could be read. */
+  /** Returns current versions, and a DamagedVersion for each whose body cannot be read. */
   async currentOrDamage(keys: readonly ResourceKey[], room?: number): Promise<readonly (ResourceVersion | DamagedVersion | undefined)[]> {
     return unpacked(await this.#currentContents(keys), room, (content, i) => this.versionOrDamage(keys[i]!, content))
   }
@@ -47,7 +47,10 @@ export class VersionReader {
     return unpacked(await this.contents(keys), room, (content, i) => this.version(keys[i]!, content))
   }
 
-  /** Reads the head items first, because most requested versions are current. A head that has changed since has left a copy. */
+  /**
+   * Returns versions by number. It reads the head items first, because most requested versions are current. A version superseded before or
+   * during the read is in a copy.
+   */
   async contents(keys: readonly VersionKey[]): Promise<readonly (VersionContent | undefined)[]> {
     const heads = await this.heads(keys)
     const found = keys.map((key, i) => inHead(heads[i], key.versionId))
@@ -57,7 +60,10 @@ export class VersionReader {
     return found
   }
 
-  /** Reads versions at their known location, and reports whether each is current. A head that has changed since has left a copy. */
+  /**
+   * Returns versions, and whether each is current. `isHead`: where the index located it, in the head item or in a copy. A version
+   * superseded since is found in its copy.
+   */
   async placed(keys: readonly (VersionKey & { readonly isHead: boolean })[]): Promise<readonly (LocatedContent | undefined)[]> {
     const items = await this.#dynamo.getAll(
       keys.map((key) => ({ pk: primaryKey(key), sk: key.isHead ? HEAD_SORT_KEY : versionSortKey(key.versionId) })),
@@ -78,7 +84,7 @@ export class VersionReader {
     return this.#resolve(keys, items as readonly (HeadItem | undefined)[])
   }
 
-  /** Yields the versions of one resource in a window, newest first, with numbers below `below`. */
+  /** Yields the versions of one resource in a window, newest first. `below`: only versions with lower numbers. */
   async *past(key: ResourceKey, { since = 0, before = Number.POSITIVE_INFINITY, currentAt }: HistoryWindow, below?: number) {
     const [head] = await this.heads([key])
     let successor: VersionContent | undefined
@@ -107,8 +113,8 @@ export class VersionReader {
   }
 
   /**
-   * Yields versions from number `below` down. The first one is the successor of the first wanted version, and its timestamp is when that
-   * was superseded.
+   * Yields versions from number `below` down. Number `below` itself is included: its timestamp tells when the first wanted version was
+   * superseded.
    */
   async *#contentsOf(key: ResourceKey, head: ResolvedHead | undefined, below = Number.POSITIVE_INFINITY): AsyncGenerator<VersionContent> {
     if (head === undefined) return
@@ -126,8 +132,8 @@ export class VersionReader {
   }
 
   /**
-   * Returns the head items as of one moment. If a commit may have happened during the read, it repeats the read until two results agree, at
-   * most READINGS times.
+   * Returns head items that existed at the same moment. If a commit may have happened during the read, it repeats the read until two
+   * results agree. After READINGS reads it returns the last result.
    */
   async #headsOfOneMoment(keys: readonly ResourceKey[]): Promise<readonly (ResolvedHead | undefined)[]> {
     let heads = await this.heads(keys)
@@ -166,11 +172,15 @@ export class VersionReader {
   }
 }
 
-/** Versions unpacked in parallel. Large bodies are in the blob store, and reading them one by one costs a round trip each. */
+/**
+ * Versions unpacked in parallel if `room` is limited. Large bodies are in the blob store, and reading them one by one costs a round trip
+ * each.
+ */
 const UNPACKED_AT_ONCE = 8
 
 /**
- * Unpacks a few versions at a time, up to the body that exceeds `room` bytes. Items are small, but their unpacked bodies may be very large.
+ * Unpacks versions in order, and stops after the body with which all exceed `room` bytes. The result is then shorter than `contents`.
+ * Packed items are small, but the unpacked bodies may be very large.
  */
 async function unpacked<Found extends ResourceVersion | DamagedVersion>(
   contents: readonly (VersionContent | undefined)[],

@@ -1,4 +1,7 @@
-/** Current versions of recent writes: from the index, and from the manifests of large transactions that the index does not show yet. */
+/**
+ * Reads the current versions of recently written resources. It finds them in the table's index, and in manifests of large transactions that
+ * the index does not show yet.
+ */
 import { indexBehind } from '../../../ports/faults.ts'
 import type { ResourceKey, ResourceVersion } from '../../../ports/store/resource-store.ts'
 import { manifestOf, openTransactions, readRecord } from '../commit/transaction-record.ts'
@@ -12,16 +15,17 @@ export type RecentHeadsParts = {
   readonly dynamo: TableClient
   readonly reader: VersionReader
   readonly types: TypeShards
-  /** Waits until the index shows all writes made before the call. */
+  /** Waits until the table's index shows all writes made before the call. */
   readonly writesShown: (scope: Scope) => Promise<void>
 }
 type Scope = { readonly tenant: string; readonly type: string }
 
-/** Maximum items read at once. An item has at most 180 KB. */
+/** Maximum items read at once. A version in an item has at most 180 KB, and a head item with a staged version has two. */
 const AT_ONCE = 50
 
 /**
- * Reads the manifests before the index. A transaction that was settled before its manifest was read is visible in the index after the wait.
+ * Yields the current version of each resource that was written since an instant. It reads the manifests of open transactions before the
+ * index. A transaction that is closed by then is in the index after the wait, so none is missed.
  */
 export async function* readRecentHeads(
   parts: RecentHeadsParts,
@@ -46,7 +50,7 @@ export async function* readRecentHeads(
   }
 }
 
-/** Returns the keys that committed but not yet closed transactions write. */
+/** Returns the keys of resources of the type that committed but not yet closed transactions write. */
 async function keysOfOpen({ dynamo }: RecentHeadsParts, { tenant, type }: Scope): Promise<readonly ResourceKey[]> {
   const manifests = (await openTransactions(dynamo, tenant)).map(async (transaction) => {
     const record = await readRecord(dynamo, transaction)
@@ -58,8 +62,8 @@ async function keysOfOpen({ dynamo }: RecentHeadsParts, { tenant, type }: Scope)
 }
 
 /**
- * Returns the resources with recent versions in the index. A copy also identifies its head, which the index may show later. Throws
- * the fault `index-behind` if there are more than `most` versions.
+ * Returns the resources with recent versions in the index. An entry of a copy also names its resource, whose new head the index may not
+ * show yet. Throws the fault `index-behind` if there are more than `most` versions.
  */
 async function keysOfIndex(
   { dynamo, types }: RecentHeadsParts,

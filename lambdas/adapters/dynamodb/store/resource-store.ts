@@ -41,26 +41,30 @@ import { Tenants } from './tenants.ts'
 import { type ShardCounts, TypeShards } from './type-shards.ts'
 
 export type DynamoDbStoreOptions = {
-  /** Client without retries of its own: the store knows which calls may be repeated. */
+  /** Client that does not retry: the store knows which calls may be repeated. */
   readonly client: DynamoDBDocumentClient
   readonly table: string
   readonly blobs: BlobStore
   readonly clock: Clock
   readonly shards?: ShardCounts
-  /** Maximum attempts of a call that is rejected or unanswered. */
+  /** Maximum attempts of a call that DynamoDB rejects or does not answer. */
   readonly attempts?: number
-  /** Maximum duration of one attempt, in milliseconds. */
+  /** Maximum duration of one attempt of a call, in milliseconds. */
   readonly patience?: number
-  /** Deadline after which the store sends nothing more, even for operations that have begun. */
+  /** Instant from which the store sends nothing more, even for operations that have begun. */
   readonly ends?: Deadline
-  /** Maximum actions of a commit in one TransactWriteItems, at most 100. Larger commits use a transaction record. */
+  /** Maximum writes and guards of a commit in one TransactWriteItems, at most 100. Larger commits use a transaction record. */
   readonly mostActions?: number
-  /** How long a commit with a transaction record may take before other processes may abort it, in milliseconds. */
+  /** Time in milliseconds from the start of a commit with a transaction record, after which other processes may abort it. */
   readonly transactionTime?: number
-  /** How long a timestamp may be sent, in milliseconds. A commit with an older timestamp is `overloaded` and changes nothing. */
+  /**
+   * Maximum age of a timestamp when its commit is sent, in milliseconds. A commit with an older timestamp throws the fault `overloaded` and
+   * changes nothing.
+   */
   readonly stampTime?: number
   /**
-   * Minimum wait of a scan between current and past versions, in milliseconds. With 0 a scan never waits and may miss concurrent writes.
+   * Minimum wait of a scan between the reads of current and of superseded versions, in milliseconds. With 0 a scan never waits, and may
+   * miss versions that are superseded meanwhile.
    */
   readonly settleTime?: number
   readonly wait?: (time: number) => Promise<unknown>
@@ -78,7 +82,10 @@ const DEFAULTS = {
   wait: (time: number) => wait(time),
 }
 
-/** Index lag in milliseconds from which reads of recent writes fail instead of waiting. A request has 29 s and may read several types. */
+/**
+ * Index lag in milliseconds from which reads of recent writes throw `writes-hidden` instead of waiting. A request has 29 s and may read
+ * several types.
+ */
 const LONGEST_WAITED = 2_001
 
 export class DynamoDbResourceStore implements ResourceReader, RecentWrites, ResourceWriter, SettledVersions, StoredTenants {
@@ -142,8 +149,8 @@ export class DynamoDbResourceStore implements ResourceReader, RecentWrites, Reso
   }
 
   /**
-   * Does not wait for a lag below one second, which is not noted. Throws the fault `writes-hidden` if the index lags longer than a request
-   * can wait.
+   * Yields the current versions of a type written since an instant. It first waits as long as the noted index lag requires. Throws the
+   * fault `writes-hidden` from LONGEST_WAITED.
    */
   recent(scope: { readonly tenant: string; readonly type: string }, since: number, most: number): AsyncIterable<ResourceVersion> {
     const writesShown = () => this.#writesShown(scope)
@@ -172,26 +179,29 @@ export class DynamoDbResourceStore implements ResourceReader, RecentWrites, Reso
     return commit({ ...this.#options, dynamo: this.#dynamo }, writes, guards).catch(unsure)
   }
 
-  /** Finishes a transaction that is decided or overdue. Returns false if it is still open. */
+  /** Settles a transaction that is decided, or aborts it first if it is overdue. Returns false if it is still pending. */
   settleTransaction(tenant: string, id: string): Promise<boolean> {
     return settleTransaction(this.#dynamo, { tenant, id }, () => this.#options.clock.now())
   }
 
-  /** Removes the large bodies of a time range to which no version refers. Returns their number. */
+  /** Removes the large bodies of a time range to which no version refers. Returns the number of removed bodies. */
   sweepBodies(written: WriteTimeRange): Promise<number> {
     return sweepBodies(this.#dynamo, this.#options.blobs, written)
   }
 
   /**
-   * Settles the transactions that lost their coordinator. Returns their number. Throws AggregateError, after trying all, if some could not
-   * be settled.
+   * Settles the open transactions whose deadline has passed. Returns their number. Throws AggregateError, after trying all, if some could
+   * not be settled.
    */
   sweep(): Promise<number> {
     return sweepTransactions(this.#dynamo, () => this.#options.clock.now())
   }
 }
 
-/** Rethrows the error of a commit. An unanswered read may follow a write that took effect, so it must not claim that nothing was done. */
+/**
+ * Rethrows the error of a commit. `unavailable` of a read claims that nothing was done. The commit may have written before that read, so
+ * its cause is thrown instead.
+ */
 function unsure(error: unknown): never {
   throw isFault(error, 'unavailable') ? error.cause : error
 }

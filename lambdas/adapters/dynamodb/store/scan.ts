@@ -1,6 +1,6 @@
 /**
- * Versions of a type that were current at an instant, shard by shard, newest first. The index holds each of them once: as a head, or as a
- * copy superseded after the instant. So a scan visits every position once and returns no resource twice.
+ * Scans the versions of a type that were current at an instant, index partition by index partition, newest first. Each of them is in the
+ * index once: as a head, or as a copy superseded after the instant. So a scan returns no resource twice.
  */
 import type { DamagedVersion, ResourceVersion, ScanExtent, ScanPage, ScanRequest } from '../../../ports/store/resource-store.ts'
 import type { TableClient } from '../table-client.ts'
@@ -11,17 +11,17 @@ import { countSource, distinctEntries, type IndexEntry, type IndexSource, readSo
 import type { VersionReader } from './reader.ts'
 import type { TypeShards } from './type-shards.ts'
 
-/** Maximum index entries in memory, of about 200 bytes each. */
+/** Maximum index entries per read. A scan holds as many of heads and as many of copies in memory, of about 200 bytes each. */
 const ENTRIES = 20_000
 
-/** Position of a scan: the shard, the number of shards when the scan began, and the sort key from which it continues. */
+/** Position of a scan: index partition, number of partitions when the scan began, and sort key at which it continues. */
 type Cursor = readonly [shard: number, of: number, after: string]
 
 export type ScanOptions = {
   readonly dynamo: TableClient
   readonly reader: VersionReader
   readonly types: TypeShards
-  /** Waits until the index shows the copies of the heads that it no longer shows. */
+  /** Waits until the index shows the copies of versions that were superseded since their heads were read. */
   readonly copiesShown: (source: IndexSource) => Promise<void>
 }
 
@@ -48,7 +48,7 @@ export async function* scanPages(options: ScanOptions, request: ScanRequest): As
   }
 }
 
-/** `after`: sort key from which the next page continues. Absent at the end of the source. */
+/** `after`: sort key at which the next page continues. Absent at the end of the index partition. */
 type SourcePage = Omit<ScanPage, 'cursor'> & { readonly after?: string }
 
 async function* pagesOf(options: ScanOptions, request: ScanRequest, source: IndexSource, range: SortKeyRange): AsyncGenerator<SourcePage> {
@@ -64,7 +64,10 @@ async function* pagesOf(options: ScanOptions, request: ScanRequest, source: Inde
   }
 }
 
-/** Reads all entries of heads and copies up to a common end. No `end`: the range is read completely. */
+/**
+ * Reads entries of heads and copies up to a common sort key, below which both are complete. `end`: that key, absent if the range is read
+ * completely.
+ */
 async function window(
   { dynamo, copiesShown }: ScanOptions,
   source: IndexSource,
@@ -81,7 +84,7 @@ async function window(
   return { entries, ...(end === undefined ? {} : { end }) }
 }
 
-/** Yields pages of at most `limit` versions. `last`: last entry of a page that ends before all entries were read. */
+/** Yields pages of at most `limit` versions. `last`: last entry of a page after which the window has more entries. */
 async function* read(
   reader: VersionReader,
   entries: readonly IndexEntry[],
@@ -104,7 +107,10 @@ async function* read(
   yield found()
 }
 
-/** Estimates the extent from the head entries of the first shard: ids are spread evenly, and most versions are current. */
+/**
+ * Estimates the number of entries, and the timestamps that cut them into parts of about `every`. It counts heads of the first index
+ * partition and multiplies: ids are spread evenly, and most versions are current.
+ */
 export async function scanExtent({ dynamo, types }: ScanOptions, part: Part, every: number): Promise<ScanExtent> {
   const sources = await types.sources(part.tenant, part.type)
   const [first] = sources

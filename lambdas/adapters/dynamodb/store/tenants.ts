@@ -1,4 +1,4 @@
-/** Tenants that may have resources, with an item for each. The item exists before the first resource of the tenant. */
+/** Items that name the tenants that may have resources. An item is written before the first resource of its tenant. */
 import type { Write } from '../../../ports/store/resource-store.ts'
 import { DEFAULT_TENANT } from '../../../ports/store/tenants.ts'
 import type { TableClient } from '../table-client.ts'
@@ -10,14 +10,14 @@ const PREFIX = 'N#'
 
 export class Tenants {
   readonly #dynamo: TableClient
-  /** The default tenant has no item: tables created before there were other tenants lack it. */
+  /** Tenants whose items exist. The default tenant needs none: tables of early versions, which had no other tenants, lack it. */
   readonly #known = new Set([DEFAULT_TENANT])
 
   constructor(dynamo: TableClient) {
     this.#dynamo = dynamo
   }
 
-  /** Registers the tenant before its first write, once per process. All writes of a call belong to one tenant. */
+  /** Writes the item of the tenant before the first commit of this process for it. All writes of a call belong to one tenant. */
   async register([first]: readonly Write[]): Promise<void> {
     if (first === undefined || this.#known.has(first.tenant)) return
     await this.#dynamo.updateIf({ Key: { pk: PK, sk: PREFIX + encodeTenant(first.tenant) } })

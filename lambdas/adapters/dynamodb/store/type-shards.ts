@@ -1,10 +1,13 @@
-/** Types of which a tenant has resources, and the number of index partitions of each. */
+/** Items that name the types of which a tenant may have resources, with the number of index partitions of each type. */
 import type { Write } from '../../../ports/store/resource-store.ts'
 import type { TableClient } from '../table-client.ts'
 import { tenantKey } from '../table-keys.ts'
 import type { IndexSource } from './index-windows.ts'
 
-/** Returns the number of index partitions of a type. Each accepts 1,000 writes per second. The number may only grow. */
+/**
+ * Returns the number of index partitions of a type. Each accepts 1,000 writes per second. The number must never shrink, because readers
+ * would miss the others.
+ */
 export type ShardCounts = (type: string) => number
 
 export class TypeShards {
@@ -17,7 +20,7 @@ export class TypeShards {
     this.#shards = shards
   }
 
-  /** Registers the types before their first write, once per process. */
+  /** Writes the items of the types, and the number of index partitions, before the first commit of this process for each. */
   async register(writes: readonly Write[]): Promise<void> {
     for (const { tenant, type } of writes) {
       const key = keyOf(tenant, type)
@@ -32,7 +35,10 @@ export class TypeShards {
     }
   }
 
-  /** Returns the index sources of one type, or of all types of a tenant. Their number is the highest that any writer used. */
+  /**
+   * Returns the index partitions of one type, or of all types of a tenant. A type has as many as the highest number that any writer
+   * registered.
+   */
   async sources(tenant: string, type?: string): Promise<readonly IndexSource[]> {
     const sources: IndexSource[] = []
     const { pk, sk } = keyOf(tenant, type ?? '')

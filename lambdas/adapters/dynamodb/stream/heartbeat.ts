@@ -1,20 +1,20 @@
 /**
- * Heartbeats as items of the table, each in a partition of its own. The stream reports them like head items. The index shows some of them,
- * with the same lag as heads.
+ * Heartbeats as items of the table, each in a partition of its own. The stream reports them like head items. Some are also in the table's
+ * index and measure its lag.
  */
 import type { ShardHeartbeat } from '../../../ports/search/heartbeat.ts'
 import type { Item, TableClient } from '../table-client.ts'
 import { INDEX_NAME } from '../table-keys.ts'
 import type { StreamRecord } from './stream.ts'
 
-/** The sort key of heartbeats. */
+/** Sort key of heartbeats. */
 export const HEARTBEAT_SORT_KEY = 'P'
 
 const PARTITION = '#PULSE#'
 
 /**
- * One of this many heartbeats is in the index, because an entry costs a write unit. If an index has 4 partitions, 16 heartbeats miss one of
- * them in 4 % of tables.
+ * One of this many heartbeats is in the index, because each entry costs a write unit. If an index has 4 partitions, 16 indexed heartbeats
+ * miss one of them in 4 % of tables.
  */
 const INDEXED = 4
 
@@ -22,22 +22,22 @@ const keyOf = (place: number): string => `${PARTITION}${place}`
 const isIndexed = (place: number): boolean => place % INDEXED === 0
 
 /**
- * Creates the item. `sup` is the attribute that the index carries. The constant `gsk` lets the index update the entry in place, for one
- * unit.
+ * Creates the item of a heartbeat. The index carries the attribute `sup`. The sort key `gsk` is constant, so the index updates its entry in
+ * place, for one write unit.
  */
 export const heartbeatItem = ({ place, sent }: ShardHeartbeat): Item => ({
   ...{ pk: keyOf(place), sk: HEARTBEAT_SORT_KEY, sent },
   ...(isIndexed(place) ? { gpk: keyOf(place), gsk: HEARTBEAT_SORT_KEY, sup: sent } : {}),
 })
 
-/** Returns those of the given heartbeats that the index of the table does not show yet. */
+/** Returns those of the given heartbeats that are in the index, but not yet with their latest instant. */
 export async function hiddenHeartbeats(dynamo: TableClient, beats: readonly ShardHeartbeat[]): Promise<readonly ShardHeartbeat[]> {
   const indexed = beats.filter(({ place }) => isIndexed(place))
   const hidden = await Promise.all(indexed.map(async ({ place, sent }) => (await shownBeat(dynamo, place)) < sent))
   return indexed.filter((_, i) => hidden[i])
 }
 
-/** Returns when the latest heartbeat was sent that the index shows for `place`, or 0. */
+/** Returns the instant of the latest heartbeat that the index shows for `place`, in milliseconds since 1970, or 0. */
 async function shownBeat(dynamo: TableClient, place: number): Promise<number> {
   for await (const { sup } of dynamo.query({
     IndexName: INDEX_NAME,
@@ -48,7 +48,7 @@ async function shownBeat(dynamo: TableClient, place: number): Promise<number> {
   return 0
 }
 
-/** Returns undefined if the record contains no heartbeat. */
+/** Returns the heartbeat that a stream record contains, with the previous one as `before`, or undefined for any other record. */
 export function heartbeatOfRecord({ dynamodb }: StreamRecord): ShardHeartbeat | undefined {
   const { pk, sk, sent } = dynamodb?.NewImage ?? {}
   if (sk?.S !== HEARTBEAT_SORT_KEY || !pk?.S?.startsWith(PARTITION)) return undefined

@@ -1,6 +1,6 @@
 /**
- * Prepares a table that DynamoDB restored. A restore omits the stream, the expiry of items, point-in-time recovery and deletion protection.
- * https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/PointInTimeRecovery.html
+ * Prepares a table that DynamoDB restored. A restored table lacks the stream, the expiry of items, point-in-time recovery and deletion
+ * protection. https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/PointInTimeRecovery.html
  */
 import { setTimeout as wait } from 'node:timers/promises'
 import {
@@ -20,22 +20,22 @@ export type CapacityUnits = { readonly reads: number; readonly writes: number }
 
 export type TableRequirements = {
   readonly name: string
-  /** ARN of the KMS key that must encrypt the table. Its readers have no permission for another key. */
+  /** ARN of the KMS key that must encrypt the table. The functions that read the table have no permission for another key. */
   readonly key: string
-  /** Whether this is the table of resources, which has an index and a stream that functions follow. */
+  /** Whether this is the table of resources, which needs an index, and a stream that functions read. */
   readonly isFollowed: boolean
-  /** Maximum throughput in units per second, which limits costs. */
+  /** Maximum on-demand throughput in units per second. It limits costs. */
   readonly most?: CapacityUnits
-  /** Throughput that the table accepts immediately, in units per second. */
+  /** Warm throughput: units per second that the table accepts without scaling first. */
   readonly warm?: CapacityUnits
   /**
-   * Previous table, from which this one must have been restored. Its history since `instant` (milliseconds since 1970) shows the
-   * differences.
+   * Previous table, from which this one must have been restored. Its history since `instant` (milliseconds since 1970) contains the
+   * versions that this table lacks.
    */
   readonly former?: { readonly name: string; readonly instant: number }
 }
 
-/** Maximum reads of the table's state. With a second between two reads, they end a minute before the function times out. */
+/** Maximum polls of the table's state. With a second between two polls, they end a minute before the function times out. */
 const LOOKS = 240
 const SECOND = 1_000
 const VIEW = 'NEW_AND_OLD_IMAGES'
@@ -43,8 +43,8 @@ const VIEW = 'NEW_AND_OLD_IMAGES'
 export type AdoptParts = { readonly client?: DynamoDBClient; readonly pause?: () => Promise<unknown> }
 
 /**
- * Prepares the table and returns the ARN of its stream, or '' without one. It changes only settings that differ. Throws RangeError if the
- * server could not read or follow the table.
+ * Prepares the table. Returns the ARN of its stream, or '' without one. It changes only settings that differ. Throws RangeError with the
+ * reason if the table does not meet the requirements (`mismatchOf`).
  */
 export async function adoptTable(
   wanted: TableRequirements,
@@ -60,7 +60,7 @@ export async function adoptTable(
   const found = await active()
   const why = mismatchOf(found, wanted)
   if (why !== undefined) throw new RangeError(`The table ${TableName} ${why}`)
-  // DynamoDB accepts one change at a time.
+  // DynamoDB accepts one change of a table at a time.
   for (const change of changesOf(found, wanted)) {
     await client.send(new UpdateTableCommand({ TableName, ...change }))
     await active()
@@ -72,7 +72,7 @@ export async function adoptTable(
 
 type Patiently = <Found>(look: () => Promise<Found | undefined>) => Promise<Found>
 
-/** Returns a function that repeats `look` while it returns undefined. All repetitions share one maximum. */
+/** Returns a function that calls `look` until it returns a value. All its calls together poll at most LOOKS times, then it throws Error. */
 function patience(pause: () => Promise<unknown>): Patiently {
   let left = LOOKS
   return async (look) => {
@@ -85,7 +85,7 @@ function patience(pause: () => Promise<unknown>): Patiently {
   }
 }
 
-/** Returns the reason why the table does not meet the requirements. */
+/** Returns the reason why the table does not meet the requirements, or undefined if it does. */
 export function mismatchOf(table: TableDescription, wanted: TableRequirements): string | undefined {
   if (!isSame(table.KeySchema, TABLE_DEFINITION.KeySchema)) return 'has other keys'
   // guard: adopted-table-key
@@ -102,7 +102,10 @@ function unfollowable({ GlobalSecondaryIndexes = [], StreamSpecification }: Tabl
     : undefined
 }
 
-/** Returns the reason why the history of `former` does not apply. Only the table from which this one was restored shows the differences. */
+/**
+ * Returns a reason if the table was not restored from `former`, or was restored to an instant before `former.instant`. The history of
+ * `former` would then not show which versions this table lacks.
+ */
 function otherOrigin({ RestoreSummary }: TableDescription, { former }: TableRequirements): string | undefined {
   if (former === undefined) return undefined
   const { SourceTableArn, RestoreDateTime } = RestoreSummary ?? {}
@@ -126,7 +129,7 @@ function* changesOf(table: TableDescription, { isFollowed, most, warm }: TableRe
   if (most !== undefined && !(MaxReadRequestUnits === most.reads && MaxWriteRequestUnits === most.writes))
     yield { OnDemandThroughput: { MaxReadRequestUnits: most.reads, MaxWriteRequestUnits: most.writes } }
   const { ReadUnitsPerSecond = 0, WriteUnitsPerSecond = 0 } = table.WarmThroughput ?? {}
-  // Warm throughput can only be raised.
+  // DynamoDB only accepts a higher warm throughput, so each value is raised or remains.
   if (warm !== undefined && (ReadUnitsPerSecond < warm.reads || WriteUnitsPerSecond < warm.writes))
     yield {
       WarmThroughput: {
@@ -149,7 +152,7 @@ async function letRecover(client: DynamoDBClient, TableName: string, patiently: 
   const PointInTimeRecoverySpecification = { PointInTimeRecoveryEnabled: true }
   await patiently(() =>
     client.send(new UpdateContinuousBackupsCommand({ TableName, PointInTimeRecoverySpecification })).catch((error: Error) => {
-      // Continuous backups of a new table become available a little later.
+      // DynamoDB makes continuous backups of a new table available a little later.
       if (error.name !== 'ContinuousBackupsUnavailableException') throw error
       return undefined
     }),

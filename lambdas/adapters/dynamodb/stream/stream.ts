@@ -1,6 +1,6 @@
 /**
- * Converts records of the table's stream to versions. A record may arrive again, even after later records of its resource. Within one
- * delivery the records of a resource are in order. https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Streams.Lambda.html
+ * Converts records of the table's stream to versions. Lambda may deliver a record again, even after later records of its resource. Within
+ * one delivery the records of a resource are in order. https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Streams.Lambda.html
  */
 import type { BlobStore } from '../../../ports/blobs/blob-store.ts'
 import { isFault } from '../../../ports/faults.ts'
@@ -21,16 +21,16 @@ export type StreamRecord = {
 }
 
 /**
- * Whether the record belongs to this table. While a deployment exchanges tables, the function of the new table still receives records of
- * the previous one. Their versions are not those of the new table.
+ * Whether the record belongs to this table. While a deployment replaces the table, the function of the new table still receives records of
+ * the previous one, which it must ignore.
  * https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-updating-stacks-update-behaviors.html
  */
 export const isOfTable = ({ eventSourceARN }: StreamRecord, table: string): boolean =>
   eventSourceARN === undefined || eventSourceARN.split(':').at(5)?.split('/')[1] === table
 
 /**
- * Returns the version that a record contains. Returns undefined for copies, guards, transaction records and heads with a staged version:
- * settling that version creates a record of its own. A damaged version has no body.
+ * Returns the version that a stream record contains, or undefined for any record other than a head item. A head item with a staged version
+ * also returns undefined: settling it creates a record of its own. A damaged version is returned with an empty body.
  */
 export async function versionOfRecord({ dynamodb }: StreamRecord, blobs: BlobStore): Promise<ResourceVersion | undefined> {
   const image = dynamodb?.NewImage
@@ -46,7 +46,7 @@ export async function versionOfRecord({ dynamodb }: StreamRecord, blobs: BlobSto
   }
 }
 
-/** Returns the large transaction that a record reports as decided but not settled, or undefined for any other record. */
+/** Returns the large transaction that a stream record reports as decided but not settled, or undefined for any other record. */
 export function transactionOfRecord({ dynamodb }: StreamRecord): Transaction | undefined {
   const { sk, state, gpk, settled, tenant, id } = dynamodb?.NewImage ?? {}
   if (sk?.S !== RECORD_SORT_KEY || state?.S === 'PENDING' || gpk === undefined || settled !== undefined) return undefined
