@@ -1,24 +1,23 @@
 /**
- * Appends lines to a file, each call wholly or not at all. Space may be reserved as empty lines behind the end, which later lines
- * overwrite. So a full disk still has room for them. Closing the file removes the reserved space.
+ * Appends lines to a file. The bytes of a failed call are cut off when the file is closed. After a crash, an incomplete last line is cut
+ * off when the file is opened. `reserve` writes empty lines after the end, which later lines overwrite. So lines with reserved space fit
+ * even on a full disk. Closing the file removes the reserved space.
  */
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { flushFolder, makeFolder } from './durable-file.ts'
 
-/**
- * Bytes from the end in which the last whole line is searched. Neither the reserved space nor the writes between two flushes exceed them.
- */
+/** Bytes at the end of the file in which `open` searches the last complete record. If it finds none there, it cuts off nothing. */
 const LOOKED_AT = 4_000_000
 const RESERVED = 256_000
 const NEWLINE = 0x0a
 
 export class AuditFile {
   readonly #file: FileHandle
-  /** Offset of the next line. */
+  /** Offset at which the next line is written. */
   #end: number
-  /** Size of the file, including reserved space. */
+  /** Size of the file in bytes, including reserved space. */
   #size: number
 
   private constructor(file: FileHandle, end: number) {
@@ -27,13 +26,16 @@ export class AuditFile {
     this.#size = end
   }
 
-  /** Opens the file. `end`: end of its lines, if known. Otherwise the rest that a process left behind the last whole line is cut off. */
+  /**
+   * Opens the file and cuts off everything after its lines. `end`: end of the lines, if known. Otherwise the last complete record is
+   * searched.
+   */
   static async open(path: string, end?: number): Promise<AuditFile> {
     await makeFolder(dirname(path))
     const file = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600)
     try {
       const { size } = await file.stat()
-      // The file may have been removed or truncated meanwhile.
+      // The file may be shorter than `end`, because it was removed or truncated since it was closed.
       const known = end === undefined ? await endOfLines(file, size) : Math.min(end, size)
       // guard: torn-audit-line-is-cut
       if (size > known) await file.truncate(known)
@@ -64,7 +66,10 @@ export class AuditFile {
     }
   }
 
-  /** Appends the lines. `durably`: they are on disk when it resolves. If it fails, nothing was added and the file must be closed. */
+  /**
+   * Appends the lines. `durably`: the lines are on disk when the call resolves. If the call fails, the caller must close the file, which
+   * cuts off bytes already written.
+   */
   async append(lines: string, durably: boolean): Promise<void> {
     const bytes = Buffer.from(lines)
     await writeAt(this.#file, bytes, this.#end)
@@ -83,7 +88,7 @@ async function writeAt(file: FileHandle, bytes: Buffer, position: number): Promi
     written += (await file.write(bytes, written, bytes.length - written, position + written)).bytesWritten
 }
 
-/** Returns the end of the last line that is JSON. A process that ended left unfinished lines or reserved space after it. */
+/** Returns the offset after the last line that is JSON. An ended process may have left an incomplete line or reserved space after it. */
 async function endOfLines(file: FileHandle, size: number): Promise<number> {
   const from = Math.max(0, size - LOOKED_AT)
   const { buffer: tail } = await file.read(Buffer.alloc(size - from), 0, size - from, from)
@@ -92,7 +97,7 @@ async function endOfLines(file: FileHandle, size: number): Promise<number> {
   return end === 0 && from > 0 ? size : from + end
 }
 
-/** Whether the line that ends at `end` is a record. */
+/** Whether the line that ends before the offset `end` is a record: it is not empty, and is JSON. */
 function isRecord(tail: Buffer, end: number): boolean {
   if (end === 1 || tail[end - 2] === NEWLINE) return false
   try {

@@ -1,4 +1,4 @@
-/** Audit records as lines of JSON, one file per day (UTC). Files are removed after the retention time. */
+/** Audit records as lines of JSON, one file per day (UTC). The first write of a day removes files older than the retention time. */
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { MachineFault } from '../../ports/faults.ts'
@@ -6,38 +6,38 @@ import { type AuditDurability, type AuditLog, type AuditRecord, reservedBytesOf 
 import { AuditFile } from './audit-file.ts'
 
 const DAY = 24 * 60 * 60 * 1000
-/** Intervals of writing and retrying, in milliseconds. */
+/** Milliseconds until waiting records are written: normally FLUSH_EVERY, and RETRY_EVERY after a failed write. */
 const FLUSH_EVERY = 200
 const RETRY_EVERY = 1_000
-/** Maximum unwritten entries while the disk rejects them. Above it the oldest are lost. */
+/** Maximum unwritten entries, one per request. While the disk rejects writes, the oldest above it are lost. */
 const MOST_HELD = 100_000
 export type FilesystemAuditLogOptions = {
   /** Folder of the files. Created if missing. */
   readonly folder: string
   readonly retentionDays: number
   readonly durability: AuditDurability
-  /** Whether files may be removed by date now. Default: always. */
+  /** Whether the clock is plausible enough to remove old files. Default: always. */
   readonly maySweep?: () => boolean
   /**
-   * Called once when records can no longer be written, until writing succeeds again. Also called when so many are unwritten that some are
-   * lost.
+   * Called when writing begins to fail, once until it succeeds again. Also called when unwritten records are dropped (MOST_HELD), and when
+   * old files cannot be removed.
    */
   readonly onError: (error: unknown) => void
 }
 
-/** Records of one request that are not written yet. */
+/** Unwritten records of one request. `written`: called once, after the first attempt to write them. */
 type Unwritten = { readonly day: string; readonly lines: string; readonly written?: (error?: Error) => void }
 
 export class FilesystemAuditLog implements AuditLog {
   readonly #options: FilesystemAuditLogOptions
   #waiting: Unwritten[] = []
   #timer: NodeJS.Timeout | undefined
-  /** Runs the operations on the file one after the other. */
+  /** Chain of the operations on the file, which run one after the other. */
   #turn: Promise<unknown> = Promise.resolve()
   #open: { readonly day: string; readonly file: AuditFile } | undefined
-  /** End of the lines in files that were closed, by day. A reopened file is cut off there. */
+  /** End of the lines in files that were closed, by day. When a file is opened again, everything after that end is cut off. */
   readonly #ends = new Map<string, number>()
-  /** Bytes reserved in the file for records that were prepared but are not written yet. */
+  /** Bytes that `prepare` reserved in the file for records that are not written yet. */
   #prepared = 0
   #isFailing = false
   #swept = ''
@@ -74,11 +74,11 @@ export class FilesystemAuditLog implements AuditLog {
     )
   }
 
-  /** Writes the lines. `room`: bytes that were reserved for them. */
+  /** Queues the lines and writes them at once. Resolves when they are on disk. `room`: bytes reserved for them. */
   #recorded(day: string, lines: string, room: number): Promise<void> {
     return new Promise((resolve, reject) => {
       const written = (error?: Error): void => {
-        // Until here the lines need their own reservation, or they would use that of another request.
+        // Release the reservation only now. Otherwise the lines would use the bytes reserved for another request.
         this.#prepared = Math.max(0, this.#prepared - room)
         if (error === undefined) resolve()
         else reject(error)
@@ -88,7 +88,7 @@ export class FilesystemAuditLog implements AuditLog {
     })
   }
 
-  /** Writes the remaining records and closes the file. Throws the fault `not-recorded` if records are lost. */
+  /** Writes the remaining records and closes the file. Throws the fault `not-recorded` if some cannot be written and are lost. */
   async close(): Promise<void> {
     try {
       await this.#write()
@@ -128,7 +128,10 @@ export class FilesystemAuditLog implements AuditLog {
     this.#timer ??= setTimeout(() => void this.#write().catch(() => undefined), this.#isFailing ? RETRY_EVERY : FLUSH_EVERY)
   }
 
-  /** Writes all waiting records, with one write per day. Records that fail stay in the queue in their order. */
+  /**
+   * Writes all waiting records, with one write per day. Records of a failed write stay queued, in their order, and the fault `not-recorded`
+   * is thrown.
+   */
   #write(): Promise<void> {
     return this.#inTurn(async () => {
       clearTimeout(this.#timer)
@@ -146,7 +149,7 @@ export class FilesystemAuditLog implements AuditLog {
     })
   }
 
-  /** Appends the records of a day. Returns those that remain to be written. */
+  /** Appends the records of a day. Returns those that could not be written. */
   async #append(day: string, unwritten: readonly Unwritten[]): Promise<readonly Unwritten[]> {
     try {
       const file = await this.#fileOf(day)
@@ -184,7 +187,7 @@ export class FilesystemAuditLog implements AuditLog {
     return file
   }
 
-  /** Closes the file. If a half-written line cannot be cut off now, that happens when the file is opened again. */
+  /** Closes the file. A half-written line that cannot be cut off now is cut off when the file is opened again. */
   async #leaveFile(): Promise<void> {
     if (this.#open === undefined) return
     const { day, file } = this.#open
@@ -205,7 +208,7 @@ export class FilesystemAuditLog implements AuditLog {
   }
 }
 
-/** Removes the files of earlier days, including those of commands, which no other code removes. */
+/** Removes the files of days before `oldest`, also those of commands, which no other code removes. */
 function removeBefore(folder: string, oldest: string): void {
   for (const name of readdirSync(folder)) {
     const [, day] = /^(\d{4}-\d{2}-\d{2})(?:\.commands)?\.jsonl$/.exec(name) ?? []
@@ -213,7 +216,7 @@ function removeBefore(folder: string, oldest: string): void {
   }
 }
 
-/** Returns the bytes to reserve for a record, including the line break. */
+/** Returns the bytes to reserve for the record of an interaction, including the line break. */
 const roomOf = (interaction: string): number => reservedBytesOf(interaction) + 1
 
 const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)

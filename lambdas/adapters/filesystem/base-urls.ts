@@ -1,10 +1,11 @@
-/** Current and earlier base URLs of the server of a data folder. Absolute references below any of them refer to this server. */
+/** File with the current and earlier base URLs of a server. An absolute reference below any of them refers to this server. */
 import { readFile } from 'node:fs/promises'
 import { isMissing, replaceDurably } from './durable-file.ts'
 import { DataFolderError } from './folder-entries.ts'
 
 /**
- * Adds the base URL to the file, which has one per line, and returns the others. Throws DataFolderError if the file contains anything else.
+ * Adds the base URL to the file, which has one per line. Returns the earlier base URLs. Throws DataFolderError if the file contains a line
+ * that is no base URL.
  */
 export async function registerBaseUrl(file: string, baseUrl: string): Promise<readonly string[]> {
   const known = await read(file)

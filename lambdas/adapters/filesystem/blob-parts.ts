@@ -1,13 +1,14 @@
 /**
- * Parts of a blob: one file per number in a folder of their own. They stay there when the blob is complete.
+ * Parts of a blob: one file per part in a folder of the upload. The files stay there after the blob is complete, because its object refers
+ * to them.
  *
- *   of          the key
- *   begun       parts may be written
- *   completing  no more parts: the object's file is being written, or was, by a process that ended before it removed this file
- *   1, 2 …      parts: the tag, then the bytes
+ *   of          file with the key of the blob
+ *   begun       present while parts may be written
+ *   completing  present instead of `begun` while the object's file is being written; an ended process may have left it
+ *   1, 2 …      files of the parts: the tag, then the bytes
  *
- * Without `begun` and `completing` the parts belong to an object or are abandoned. The object's file decides. It is written and removed
- * in one step.
+ * A folder without `begun` and `completing` belongs to an object or is abandoned. It belongs to an object if the object's file names it.
+ * That file is written and removed atomically.
  */
 import { randomBytes } from 'node:crypto'
 import { access, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
@@ -20,11 +21,11 @@ export type FilesystemBlobPartsOptions = {
   readonly id: string
   readonly key: string
   readonly folder: string
-  /** Object at the key. */
+  /** Access to the object at the key. */
   readonly object: {
-    /** Creates the object from these parts. */
+    /** Writes the file of the object, which then consists of these parts. */
     readonly join: (parts: readonly PartSize[]) => Promise<void>
-    /** Whether the object was created from these parts. */
+    /** Whether the object at the key consists of these parts. */
     readonly isJoined: () => Promise<boolean>
     /** Removes the file of the object, but not the parts. */
     readonly remove: () => Promise<void>
@@ -33,11 +34,11 @@ export type FilesystemBlobPartsOptions = {
 
 type Part = { readonly n: number; readonly tag: string }
 
-/** Limit of S3, so that code that works here also works there. */
+/** Minimum bytes of every part but the last. It is the limit of S3, so that callers that work here also work with S3. */
 const SMALLEST_PART = 5 * 1024 * 1024
 const MOST_PARTS = 10_000
 const [OF, BEGUN, COMPLETING] = ['of', 'begun', 'completing']
-/** Suffix of a folder that is being removed. */
+/** Suffix of the name of a folder of parts that is being removed. */
 const GONE = '.gone'
 
 export class FilesystemBlobParts implements BlobParts {
@@ -51,7 +52,7 @@ export class FilesystemBlobParts implements BlobParts {
     return this.#options.id
   }
 
-  /** Whether the parts belong to an object. */
+  /** Whether the object at the key consists of these parts. */
   isJoined(): Promise<boolean> {
     return this.#options.object.isJoined()
   }
@@ -82,7 +83,7 @@ export class FilesystemBlobParts implements BlobParts {
       await rename(this.#path(COMPLETING), this.#path(BEGUN)).catch(() => undefined)
       throw error
     }
-    // A concurrent abort may not have seen the object, so the object is removed.
+    // A concurrent abort removed the folder before it saw the object. Then the object has no parts, so it is removed as well.
     if (!(await isThere(this.#path(OF)))) {
       await object.remove()
       throw new Error('the parts were aborted')
@@ -91,34 +92,31 @@ export class FilesystemBlobParts implements BlobParts {
     await this.#leave(parts)
   }
 
-  /**
-   * Aborts the parts, unless an object uses them. Also removes the rest of parts from a process that ended while it removed them or their
-   * object.
-   */
+  /** Removes the parts, unless an object uses them. Also finishes a removal that an ended process began. */
   async abort(): Promise<void> {
     const { folder } = this.#options
     const gone = `${folder}${GONE}`
     if (await this.isJoined()) return this.#keep()
     await unlessMissing(rename(folder, gone))
-    // A concurrent completion may not have seen the abort.
+    // A concurrent completion may have created the object after the first check. Then its parts must remain.
     if (await this.isJoined()) return this.#keep()
     await removeDurably(gone)
   }
 
-  /** Retains the parts, because an object uses them. */
+  /** Restores the folder if an abort renamed it, because an object uses the parts. Also marks the parts as complete. */
   async #keep(): Promise<void> {
     const { folder } = this.#options
     if (!(await isThere(folder))) await unlessMissing(rename(`${folder}${GONE}`, folder))
     for (const word of [BEGUN, COMPLETING]) await removeDurably(this.#path(word))
   }
 
-  /** Removes all files but the key and the parts of the object. No reader needs the others. */
+  /** Removes all files of the folder but the key and the parts of the object. */
   async #leave(parts: readonly Part[]): Promise<void> {
     const left = new Set([OF, ...parts.map(({ n }) => String(n))])
     for (const name of await readdir(this.#options.folder)) if (!left.has(name)) await rm(this.#path(name), { force: true })
   }
 
-  /** Ends the writing of parts. An earlier process may have done so before it ended. */
+  /** Ends the writing of parts: replaces `begun` by `completing`. An earlier process may have done so before it ended. */
   async #endWriting(): Promise<void> {
     try {
       await rename(this.#path(BEGUN), this.#path(COMPLETING))
@@ -152,10 +150,10 @@ export class FilesystemBlobParts implements BlobParts {
   }
 }
 
-/** Returns the key of a folder of parts, or undefined if a process ended before it wrote the key. */
+/** Returns the key of the upload in a folder, or undefined if a process ended before it wrote the key. */
 export const keyOfParts = (folder: string): Promise<string | undefined> => unlessMissing(readFile(join(folder, OF), 'utf8'))
 
-/** Returns the id of parts from a name in the folder of all parts, even while they are being removed. */
+/** Returns the upload id in the name of a folder of parts, also while it is being removed. Returns undefined for any other name. */
 export const idOfParts = (name: string): string | undefined => /^([0-9a-f-]{36})(?:\.gone)?$/.exec(name)?.[1]
 
 async function unlessMissing<Result>(work: Promise<Result>): Promise<Result | undefined> {

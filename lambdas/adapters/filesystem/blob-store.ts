@@ -1,6 +1,6 @@
 /**
- * BlobStore in a folder. The file of an object is named by the digest of its key. So on every file system keys may be long, differ only in
- * case, or be a prefix folder of another key.
+ * BlobStore in a folder. Files are named by the digest of the key. So keys may be long, differ only in case, or contain another key as a
+ * prefix, on every file system.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { rm, stat } from 'node:fs/promises'
@@ -12,9 +12,9 @@ import { FilesystemBlobParts, idOfParts, keyOfParts } from './blob-parts.ts'
 import { entriesIn, filesIn, isMissing, isUnfinished, removeDurably, replaceDurably } from './durable-file.ts'
 import { type ObjectHeader, type ObjectInfo, type PartSize, readContent, readObjectInfo, writeHeader } from './object-file.ts'
 
-/** Age in milliseconds from which unfinished files, and parts without a key, are abandoned. */
+/** Age in milliseconds from which unfinished files, and folders of parts without a key, are abandoned and removed. */
 const DAY = 24 * 60 * 60 * 1000
-/** Maximum reads of an object that is replaced or removed while it is read. */
+/** Maximum attempts to read an object, which may be replaced or removed meanwhile. After that a missing part means damage. */
 const READS = 3
 
 export class FilesystemBlobStore implements BlobStore {
@@ -78,7 +78,7 @@ export class FilesystemBlobStore implements BlobStore {
     await this.#sweep()
   }
 
-  /** Yields the parts below a key prefix, including those of finished objects. */
+  /** Yields the uploads whose key has the prefix, including those of complete objects. */
   async *#known(prefix: string): AsyncGenerator<{ readonly key: string; readonly parts: FilesystemBlobParts }> {
     const folder = join(this.#folder, 'parts')
     for (const name of await entriesIn(folder)) {
@@ -87,7 +87,7 @@ export class FilesystemBlobStore implements BlobStore {
     }
   }
 
-  /** Removes old parts without a key and old unfinished files, which an ended process left. */
+  /** Removes abandoned folders of parts without a key, and abandoned unfinished files. An ended process left them. */
   async #sweep(): Promise<void> {
     const [parts, objects] = ['parts', 'objects'].map((name) => join(this.#folder, name)) as [string, string]
     for (const name of await entriesIn(parts))
@@ -119,7 +119,7 @@ export class FilesystemBlobStore implements BlobStore {
     if (known?.header.joined?.id !== header.joined?.id) await this.#leaveParts(known)
   }
 
-  /** Removes the parts of an object that was replaced or removed. */
+  /** Removes the parts of an object after it was replaced or removed. */
   async #leaveParts(known: ObjectInfo | undefined): Promise<void> {
     if (known?.header.joined !== undefined) await this.#parts(known.header.key, '', known.header.joined.id).abort()
   }

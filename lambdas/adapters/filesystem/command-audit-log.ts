@@ -1,6 +1,6 @@
 /**
- * Audit records of commands, which run in parallel with a server and with each other. They are lines of a separate file for each day (UTC),
- * because only the server may write to its own file. Each record is on disk when it is acknowledged.
+ * Audit records of commands, which may run in parallel with a server and with each other. They are appended to a separate file for each day
+ * (UTC), because only the server may write to its own file. `record` resolves when the records are on disk.
  */
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { flushFolder, giveToOwner, makeFolder } from './durable-file.ts'
 
 export class CommandAuditLog implements AuditLog {
   readonly #folder: string
-  /** Opening of the file, shared by concurrent changes. */
+  /** Result of opening the file, shared by concurrent calls of `prepare`. */
   #opening: Promise<FileHandle> | undefined
   #file: FileHandle | undefined
 

@@ -1,6 +1,7 @@
 /**
- * Connection of a command to the server of a data folder. The server listens on a socket that only its user may write to. A file of the
- * folder contains the address. Each side sends one line of JSON. The connection stays open as long as the command needs the result.
+ * Connection of a command to the server that uses a data folder. The server listens on a socket that only its user may write to, and stores
+ * the address in a file of the folder. Each side sends one line of JSON. The connection stays open as long as the command needs what the
+ * server granted.
  */
 import { randomUUID } from 'node:crypto'
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -11,21 +12,24 @@ import { createInterface } from 'node:readline'
 import { isMissing, replaceDurably } from './durable-file.ts'
 
 /**
- * Handles a command. `left`: resolves when the command has ended. Returns the text of the reply, if any. A rejection is reported to the
- * command.
+ * Handles a command in the server. `left`: resolves when the command has disconnected. Returns the text of the reply, if any. A rejection
+ * is sent to the command as the reason.
  */
 export type CommandHandler = (argument: string, left: Promise<void>) => Promise<string | undefined> | Promise<void>
 
 type Request = { readonly command: string; readonly argument: string }
-/** `refused`: reason of a rejection. `said`: text of the reply. */
+/** `refused`: reason why the server rejected the command. `said`: text that the handler returned. */
 type Reply = { readonly refused?: string; readonly said?: string }
 
-/** Name of the file with the address of the folder's server. */
+/** Name of the file with the socket address of the server. */
 export const ADDRESS_FILE = 'address'
-/** Maximum bytes of a socket name. A longer one does not fit into an address (104 bytes on macOS, 108 on Linux). */
+/**
+ * Maximum bytes of the path of a socket. A longer path does not fit into a socket address (104 bytes on macOS, 108 on Linux), so a
+ * temporary folder is used.
+ */
 const LONGEST_NAME = 100
 
-/** Listens for commands. Returns a function that stops listening. */
+/** Listens for commands on the socket of the folder. Returns a function that stops listening and disconnects all commands. */
 export async function listenForCommands(folder: string, commands: Readonly<Record<string, CommandHandler>>): Promise<() => Promise<void>> {
   const address = newAddress(folder)
   const sockets = new Set<Socket>()
@@ -54,15 +58,19 @@ export async function listenForCommands(folder: string, commands: Readonly<Recor
 }
 
 /**
- * Sends a command to the server of the folder. Returns undefined if no server listens. Throws an Error with the reason if the server
- * rejects it. The returned function releases what the server granted, and so does the end of this process.
+ * Sends a command to the server of the folder, and keeps the connection open. Returns undefined if no server listens. Throws an Error with
+ * the reason if the server rejects the command. The returned function disconnects, which releases what the server granted. The end of this
+ * process does so as well.
  */
 export async function startServerCommand(folder: string, command: string, argument: string): Promise<(() => void) | undefined> {
   const answered = await exchange(folder, { command, argument })
   return answered && (() => answered.socket.destroy())
 }
 
-/** Sends a command like startServerCommand, and returns the text of the reply. */
+/**
+ * Sends a command to the server of the folder and disconnects. Returns the text of the reply, or undefined if there is none or no server
+ * listens. Throws like startServerCommand.
+ */
 export async function queryServer(folder: string, command: string, argument: string): Promise<string | undefined> {
   const answered = await exchange(folder, { command, argument })
   answered?.socket.destroy()
@@ -84,7 +92,7 @@ function newAddress(folder: string): string {
   if (process.platform === 'win32') return `\\\\.\\pipe\\fhir-${randomUUID()}`
   const inside = join(resolve(folder), 'socket')
   if (Buffer.byteLength(inside) > LONGEST_NAME) return join(mkdtempSync(join(tmpdir(), 'fhir-')), 'socket')
-  // A process that was killed left the file. The folder is locked, so no server listens there.
+  // A killed server process left the socket file. This process holds the lock of the folder, so no server listens on it.
   rmSync(inside, { force: true })
   return inside
 }
@@ -115,7 +123,7 @@ async function connected(folder: string): Promise<Socket | undefined> {
   }
   return new Promise((resolve, reject) => {
     const socket = connect(address, () => resolve(socket))
-    // No server listens if its process was killed.
+    // A killed server process left its address in the file. Nothing listens there, so connecting fails.
     socket.once('error', (error) => (isForbidden(error) ? reject(notHeard(folder, error)) : resolve(undefined)))
   })
 }
@@ -127,7 +135,7 @@ const notHeard = (folder: string, error: unknown): Error =>
     `The server of ${folder} cannot be asked (${(error as NodeJS.ErrnoException).code})${isForbidden(error) ? ': only its user may' : ''}`,
   )
 
-/** Returns the first line, or undefined if the other end closes before it sends one. */
+/** Returns the first line that the other side sends, or undefined if it disconnects before. */
 function firstLine(socket: Socket): Promise<string | undefined> {
   return new Promise((resolve) => {
     const lines = createInterface({ input: socket })

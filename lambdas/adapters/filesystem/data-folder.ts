@@ -1,4 +1,7 @@
-/** Folder with all data of an embedded server. It is created if missing, locked to one process, and private to its user. */
+/**
+ * Folder with all data of an embedded server. It is created if missing and locked to one process. The server's entries in it are made
+ * private to its user.
+ */
 import { randomBytes } from 'node:crypto'
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,19 +11,22 @@ import { isNotLockFile, takeLock } from './folder-lock.ts'
 import { checkLegacyLock } from './legacy-lock.ts'
 import { makePrivate } from './private-files.ts'
 
-/** Another process uses the folder. */
+/** Another process has locked the folder. */
 export class DataFolderInUse extends DataFolderError {}
 
 export type DataFolder = {
   readonly path: (name: string) => string
-  /** Returns 32 random bytes, which are created once. */
+  /** Returns the secret key of the folder: 32 random bytes, created on the first call. */
   readonly key: () => Promise<Uint8Array>
   /** Warnings for the operator, one line each. */
   readonly warnings: readonly string[]
   readonly unlock: () => void
 }
 
-/** Opens the folder. Throws DataFolderInUse, or DataFolderError if the folder is not writable or contains an unexpected entry. */
+/**
+ * Locks and checks the folder. Throws DataFolderInUse if another process uses it, and DataFolderError if it is not writable or an entry of
+ * the server has the wrong kind.
+ */
 export async function openDataFolder(folder: string): Promise<DataFolder> {
   const unlock = await lock(folder)
   try {
@@ -50,14 +56,17 @@ async function lock(folder: string): Promise<() => void> {
   return unlock
 }
 
-/** Converts an error of the file system, or of SQLite, whose message explains it. */
+/** Converts an error of the file system or of SQLite to a DataFolderError with its cause in one line. */
 function notWritable(folder: string, error: unknown): DataFolderError {
   if (error instanceof DataFolderError) return error
   const { code, errcode, message } = error as NodeJS.ErrnoException & { readonly errcode?: number }
   return new DataFolderError(`The data folder ${folder} is not writable (${errcode === undefined ? code : message})`)
 }
 
-/** Returns the key and creates it if needed. An empty file comes from an earlier version and a full disk; no data was sealed with it. */
+/**
+ * Returns the secret key and creates it if the file is missing or empty. An earlier version left an empty file on a full disk; nothing was
+ * sealed with it.
+ */
 async function keyIn(file: string): Promise<Uint8Array> {
   const known = await readFile(file).catch((error) => {
     if (isMissing(error)) return Buffer.alloc(0)

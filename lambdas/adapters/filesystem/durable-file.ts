@@ -1,6 +1,6 @@
 /**
- * Files that exist wholly or not at all, are private to their owner, and survive a crash of the machine. They are written under another
- * name, flushed and renamed. Then the folder is flushed.
+ * Writes files that exist completely or not at all, are private to their owner, and survive a crash of the machine. A file is written under
+ * another name, flushed and renamed. Then its folder is flushed.
  */
 import { randomUUID } from 'node:crypto'
 import { chmod, chown, copyFile, type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
@@ -9,10 +9,13 @@ import { MachineFault } from '../../ports/faults.ts'
 
 const UNFINISHED = '.unfinished'
 
-/** Errors of a full disk, a used-up quota of the user, or a file at the size limit of the process. */
+/** Error codes of a full disk, an exceeded disk quota, and a file at the size limit of the process. */
 const FULL: ReadonlySet<string | undefined> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
 
-/** Throws the fault `disk-full` if the file has no room. The file at `path` is then as it was. */
+/**
+ * Replaces the file at `path` by what `fill` writes. Throws the fault `disk-full` if the file does not fit. The previous file is then
+ * unchanged.
+ */
 export async function replaceDurably(path: string, fill: (file: FileHandle) => Promise<void>): Promise<void> {
   try {
     await replace(path, fill)
@@ -42,7 +45,7 @@ async function replace(path: string, fill: (file: FileHandle) => Promise<void>):
   await flushFolder(folder)
 }
 
-/** Copies a file to disk, private to its owner. It does not flush the folder, so the new entry may be lost in a crash. */
+/** Copies a file and flushes it, private to its owner. The caller must flush the folder, or a crash may lose the new entry. */
 export async function copyDurably(from: string, to: string): Promise<void> {
   try {
     await copyFile(from, to)
@@ -65,7 +68,7 @@ export async function removeDurably(path: string): Promise<void> {
   await flushFolder(dirname(path))
 }
 
-/** Whether a file of this name is being written, or was left by a process that ended. */
+/** Whether a file of this name is being written, or was left by an ended process. */
 export const isUnfinished = (name: string): boolean => name.endsWith(UNFINISHED)
 
 /** Returns the names of the finished files of a folder, or none if the folder does not exist. */
@@ -81,13 +84,13 @@ export async function entriesIn(folder: string): Promise<readonly string[]> {
   }
 }
 
-/** Returns the names of unfinished files that an ended process left. */
+/** Returns the names of unfinished files in a folder. They are being written, or were left by an ended process. */
 export const unfinishedFilesIn = async (folder: string): Promise<readonly string[]> =>
   (await readdir(folder, { withFileTypes: true })).filter((entry) => entry.isFile() && isUnfinished(entry.name)).map(({ name }) => name)
 
 export const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT'
 
-/** Creates the folder with its parents. A new folder is an entry of its parent, so that is flushed as well. */
+/** Creates the folder and its missing parents. Flushes the parent of each new folder, so that the new entry survives a crash. */
 export async function makeFolder(folder: string): Promise<void> {
   const made = await makeFolders(resolve(folder))
   for (const each of made) await giveToOwner(dirname(each), ({ uid, gid }) => chown(each, uid, gid))
@@ -95,8 +98,8 @@ export async function makeFolder(folder: string): Promise<void> {
 }
 
 /**
- * Creates the folder with its parents and returns those it created, highest first. The recursive mkdir of Node never ends if the system
- * does not allow the folder, as below /proc.
+ * Creates the folder and its missing parents. Returns the created folders, highest first. It replaces the recursive mkdir of Node, which
+ * never ends where the system forbids a folder, as below /proc.
  */
 export async function makeFolders(folder: string): Promise<readonly string[]> {
   try {
@@ -108,7 +111,7 @@ export async function makeFolders(folder: string): Promise<readonly string[]> {
   return (await isMade(folder)) ? [...above, folder] : above
 }
 
-/** Creates the folder. Returns false if it exists. */
+/** Creates the folder and returns true. Returns false if it exists. */
 async function isMade(folder: string): Promise<boolean> {
   try {
     await mkdir(folder, { mode: 0o700 })
@@ -121,14 +124,17 @@ async function isMade(folder: string): Promise<boolean> {
 
 type Owner = Readonly<Record<'uid' | 'gid', number>>
 
-/** Gives a file that root creates to the owner of the folder: the server may run as another user than a command. */
+/**
+ * Calls `give` with the owner of the folder if this process is root. A command may run as root, but the server must be able to open the
+ * files that it creates.
+ */
 export async function giveToOwner(folder: string, give: (owner: Owner) => Promise<void>): Promise<void> {
   if (process.geteuid?.() === 0) await give(await stat(folder))
 }
 
-/** Flushes the entries of a folder, so that creations, renames and removals in it are durable. */
+/** Flushes a folder. Creations, renames and removals in it then survive a crash. */
 export async function flushFolder(folder: string): Promise<void> {
-  // Windows has no handles of folders. There the rename is in the journal.
+  // Windows cannot open a folder. Its file system journals renames.
   if (process.platform === 'win32') return
   const handle = await open(folder, 'r')
   await handle.sync().finally(() => handle.close())

@@ -1,12 +1,12 @@
 /**
- * Expected entries of a data folder and their kinds. They are checked before anything but the lock is opened, so that a wrong entry is
- * reported in one line.
+ * Entries that a server has in its data folder, and their kinds. They are checked before any file but the lock is opened, so that a wrong
+ * entry is reported in one line.
  */
 import { access, constants, lstat, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isMissing } from './durable-file.ts'
 
-/** Error with one clear line for the operator. */
+/** Error with a message of one line for the operator. */
 export class DataFolderError extends Error {}
 
 const withLogs = (name: string): readonly string[] => ['', '-wal', '-shm'].map((end) => name + end)
@@ -19,15 +19,18 @@ const ENTRIES: Readonly<Record<Kind, readonly string[]>> = {
 }
 
 /**
- * Whether the server uses this name, including entries of earlier versions and unfinished files. The folder may contain other files, which
- * the server does not touch.
+ * Whether the server, or an earlier version of it, uses this name. Includes unfinished files. The server does not touch other files in the
+ * folder.
  */
 export const isServerEntry = (name: string): boolean =>
   /^(?:(?:key|address|base-urls)(?:\..+\.unfinished)?|socket|lock|audit|blobs|exports|packages|signing-keys|(?:lock|store|index|restored|grants|exports)\.db.*)$/.test(
     name,
   )
 
-/** Throws DataFolderError for the first entry that has another kind, is not readable and writable, or is a dangling link. */
+/**
+ * Throws DataFolderError for the first entry that has the wrong kind, cannot be read and written, or is a link without a target. A missing
+ * entry is accepted.
+ */
 export async function checkEntries(folder: string): Promise<void> {
   for (const kind of ['folder', 'file'] as const) for (const name of ENTRIES[kind]) await checkEntry(join(folder, name), kind)
 }

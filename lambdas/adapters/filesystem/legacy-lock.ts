@@ -1,18 +1,17 @@
 /**
- * Lock of earlier versions: a file with a process id, without a lock of the operating system. Such a version neither sees the new lock, nor
- * does the new lock see it.
+ * Lock of earlier server versions: a file with a process id. Earlier versions ignore the lock of folder-lock.ts, so both must be checked.
  */
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /**
- * Removes the file if no such process runs. Otherwise it returns a warning. The process may be that server, or another one with a reused
- * id, so the start continues.
+ * Removes the file if no process has the id in it. Otherwise returns a warning. The process may be an old server or any other with a reused
+ * id, so startup continues.
  */
 export async function checkLegacyLock(folder: string): Promise<readonly string[]> {
   const file = join(folder, 'lock')
   const text = await readFile(file, 'utf8').catch(() => undefined)
-  // Such a server writes only a number. A file with other content is not the server's.
+  // An earlier version writes only a number. A file with other content is not its lock and remains.
   if (text === undefined || !/^\d*\s*$/.test(text)) return []
   const number = Number(text)
   if (isOther(number))

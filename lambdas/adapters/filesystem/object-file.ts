@@ -1,6 +1,6 @@
 /**
- * File of an object: a line of JSON, then the bytes. For an object written in parts, a list of the parts follows instead. The parts stay
- * where they were written.
+ * File of an object in the blob store: a header as a line of JSON, then the bytes. For an object written in parts, a JSON list of the parts
+ * follows the header instead of the bytes. The parts stay in the files where they were written.
  */
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,19 +8,19 @@ import type { Blob } from '../../ports/blobs/blob-store.ts'
 import { MachineFault } from '../../ports/faults.ts'
 import { isMissing } from './durable-file.ts'
 
-/** `id`: id of the parts. `size`: total bytes of the parts. */
+/** `id`: id of the upload that wrote the parts. `size`: bytes of all parts. */
 type Joined = { readonly id: string; readonly size: number }
 export type ObjectHeader = { readonly key: string; readonly contentType: string; readonly joined?: Joined }
 
-/** Number of a part, and its bytes. */
+/** Number of a part, and its size in bytes. */
 export type PartSize = readonly [n: number, size: number]
 
-/** `size`: bytes of the content. `written`: milliseconds since 1970. */
+/** `size`: bytes of the content. `written`: time of the write, in milliseconds since 1970. */
 export type ObjectInfo = { readonly header: ObjectHeader; readonly size: number; readonly written: number }
 
-/** Bytes of the tag at the start of a part's file. */
+/** Bytes of the tag with which the file of a part begins. They are not content. */
 export const TAG_BYTES = 32
-/** Bytes that contain any header: a key has at most 900 characters, a content type few. */
+/** Bytes to read so that they include any header: a key has at most 900 characters, and a content type is short. */
 const LONGEST_HEADER = 4_096
 const NEWLINE = 0x0a
 
@@ -28,14 +28,14 @@ export async function writeHeader(file: FileHandle, header: ObjectHeader): Promi
   await file.writeFile(`${JSON.stringify(header)}\n`)
 }
 
-/** Returns the header and size of an object, or undefined if it does not exist. */
+/** Returns header, size and write time of an object, or undefined if it does not exist. */
 export function readObjectInfo(path: string): Promise<ObjectInfo | undefined> {
   return reading(path, async (file) => (await openedOf(file)).info)
 }
 
 /**
- * Returns the content, or undefined if the object does not exist. `range`: [first byte, one past the last). `parts`: returns the folder of
- * the parts with an id.
+ * Returns the content, or undefined if the object does not exist. `range`: first byte, and the byte after the last. `parts`: returns the
+ * folder of the upload with this id.
  */
 export async function readContent(
   path: string,
@@ -64,7 +64,7 @@ async function reading<Result>(path: string, read: (file: FileHandle) => Promise
   return read(file).finally(() => file.close())
 }
 
-/** Reads the header. `offset`: end of its line. */
+/** Reads the header of an object. `offset`: first byte after the header line. */
 async function openedOf(file: FileHandle): Promise<{ readonly info: ObjectInfo; readonly offset: number }> {
   const { buffer, bytesRead } = await file.read(Buffer.alloc(LONGEST_HEADER), 0, LONGEST_HEADER, 0)
   const offset = buffer.subarray(0, bytesRead).indexOf(NEWLINE) + 1
@@ -79,7 +79,7 @@ async function partsIn(file: FileHandle, offset: number, path: string): Promise<
   return JSON.parse(bytes.toString()) as readonly PartSize[]
 }
 
-/** Fills the bytes from the parts that contain them. */
+/** Fills `bytes` with the content from byte `from` on, which it reads from the files of the parts. */
 async function fillFrom(folder: string, parts: readonly PartSize[], from: number, bytes: Buffer): Promise<void> {
   let begins = 0
   for (const [n, size] of parts) {

@@ -1,29 +1,34 @@
 /**
- * Reads the archive of a package as a stream, and never writes files under the names in it. The author is not trusted, so sizes and counts
- * are limited. https://confluence.hl7.org/display/FHIR/NPM+Package+Specification
+ * Reads the archive of a package as a stream. It never writes files under the names in the archive. Authors of packages are not trusted, so
+ * sizes and the number of files are limited. https://confluence.hl7.org/display/FHIR/NPM+Package+Specification
  */
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import { extract } from 'tar-stream'
 
-/** `all`, `each`: maximum unpacked bytes in total and of one file. `files`: maximum number of files. */
+/**
+ * `all`: maximum unpacked bytes in total. `each`: maximum bytes of one file. `files`: maximum number of entries. A larger archive is
+ * rejected with ArchiveError.
+ */
 export type ArchiveLimits = { readonly all: number; readonly each: number; readonly files: number }
 
 const BOUNDS: ArchiveLimits = { all: 1024 ** 3, each: 64 * 1024 ** 2, files: 100_000 }
 
-/** The archive is not a package, or exceeds a limit. */
+/** Archive that is not a package, or exceeds a limit. */
 export class ArchiveError extends Error {}
 
-/** Members of a JSON object, not validated. */
+/** JSON object whose members are not validated. */
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** JSON files of the package, without the `._X.json` that tar on macOS adds for file attributes and that contain no JSON. */
+/** Matches the JSON files of the package, except `._X.json`: tar on macOS adds such files for file attributes, and they contain no JSON. */
 const OWN = /^package\/(?!\._)[^/]+\.json$/
 const MANIFEST = 'package/package.json'
-/** List of the other files, for package indexes. */
+/** File index of the package. It is skipped. */
 const LISTING = 'package/.index.json'
 
-/** Returns the package.json. `take`: receives every other JSON file. Throws ArchiveError. */
+/**
+ * Returns the content of package.json. Calls `take` with every other JSON file. Throws ArchiveError if the archive is not a valid package.
+ */
 export async function readArchive(
   compressed: AsyncIterable<Uint8Array>,
   take: (file: JsonObject) => void,
@@ -33,7 +38,7 @@ export async function readArchive(
   let manifest: JsonObject | undefined
   let files = 0
   const read = pipeline(compressed, createGunzip(), (chunks: AsyncIterable<Buffer>) => bounded(chunks, bounds), unpacked)
-  // A failure of the pipeline also ends the loop below.
+  // Avoid an unhandled rejection: the same failure also ends the loop below, and is handled there.
   read.catch(() => undefined)
   try {
     for await (const entry of unpacked) {
@@ -64,7 +69,7 @@ async function* bounded(chunks: AsyncIterable<Buffer>, { all }: ArchiveLimits): 
 type Entry = { readonly header: Headers } & AsyncIterable<unknown>
 type Headers = { readonly name: string; readonly type?: string | null | undefined; readonly size?: number | undefined }
 
-/** Returns the JSON of the file, or undefined if the file is irrelevant. */
+/** Returns the JSON object in the file, or undefined if the file is not needed. */
 async function fileIn(entry: Entry, longest: number): Promise<JsonObject | undefined> {
   const { name, type, size = 0 } = entry.header
   if (type === 'symlink' || type === 'link') throw new ArchiveError(`It holds a link (${shown(name)}), as no package does`)
@@ -83,12 +88,12 @@ function parsed(name: string, text: string): JsonObject {
     const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ''))
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject
   } catch {
-    // Handle invalid JSON like any other value that is not an object.
+    // Invalid JSON is rejected below, like any other value that is not an object.
   }
   throw new ArchiveError(`${shown(name)} is not a JSON object`)
 }
 
-/** Maximum characters shown of a name, which the author of the archive chose. */
+/** Maximum characters of a file name in a message. The author of the archive chose the name. */
 const SHOWN = 100
 const shown = (name: string): string => name.slice(0, SHOWN)
 

@@ -1,4 +1,4 @@
-/** Folders of added packages. Each exists wholly or not at all. One process at a time adds and removes. */
+/** Folders of added packages. Each exists completely or not at all. Only one process at a time adds or removes. */
 import { randomUUID } from 'node:crypto'
 import { chown, mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -7,18 +7,21 @@ import { entriesIn, flushFolder, giveToOwner, isUnfinished, makeFolder } from '.
 import { checkEntry } from './folder-entries.ts'
 import { takeLock } from './folder-lock.ts'
 
-/** How long to wait for another process, in milliseconds. */
+/** Maximum wait for another process that adds or removes, in milliseconds. Then an Error is thrown. */
 const PATIENCE = 15_000
 const PAUSE = 50
 
-/** Runs `work` while no other call or process adds or removes packages. First it removes the unfinished folders of ended processes. */
+/**
+ * Runs `work` while no other call or process adds or removes packages. Before that it removes the unfinished folders that ended processes
+ * left.
+ */
 export function runExclusively<T>(folder: string, work: () => Promise<T>): Promise<T> {
   const result = last.then(() => aloneOfProcesses(folder, work))
   last = result.catch(() => undefined)
   return result
 }
 
-/** Last work of this process. The file lock excludes other processes only. */
+/** Last work of this process. Calls within the process wait for it, because the file lock excludes only other processes. */
 let last: Promise<unknown> = Promise.resolve()
 
 async function aloneOfProcesses<T>(folder: string, work: () => Promise<T>): Promise<T> {
@@ -41,7 +44,7 @@ async function locked(folder: string): Promise<() => void> {
   }
 }
 
-/** Adds a folder with files. `files`: file name → text. On an error of the file system the folder does not exist. */
+/** Adds a folder with files at `path`. `files`: file name → text. If a file cannot be written, the folder does not exist. */
 export async function addFolder(folder: string, path: string, files: ReadonlyMap<string, string>): Promise<void> {
   const unfinished = unfinishedOf(path)
   try {
@@ -57,7 +60,7 @@ export async function addFolder(folder: string, path: string, files: ReadonlyMap
   await flushFolder(folder)
 }
 
-/** Renames the folder first, so that servers no longer see it while its files are removed. */
+/** Removes the folder at `path`. It is renamed first, so that servers do not see it while its files are removed. */
 export async function removeFolder(folder: string, path: string): Promise<void> {
   const unfinished = unfinishedOf(path)
   await rename(path, unfinished)

@@ -1,6 +1,6 @@
 /**
- * Packages in a folder, each in a folder of its own: NAME-VERSION, or NAME@VERSION if another package has that name. A server sees the
- * changes of a command at once.
+ * Packages, each in a folder of its own: NAME-VERSION, or NAME@VERSION if the first name is taken. `now` sees the changes of commands at
+ * once.
  */
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -14,7 +14,7 @@ import {
 import { isMissing, isUnfinished } from './durable-file.ts'
 import { addFolder, removeFolder, runExclusively } from './package-folders.ts'
 
-/** How long a folder may change without a new modification time, in milliseconds. */
+/** Milliseconds within which a folder may change twice with the same modification time. */
 const COARSE = 2_000
 
 export class FilesystemPackages implements PackageStore {
@@ -53,14 +53,14 @@ export class FilesystemPackages implements PackageStore {
   }
 
   /**
-   * Returns the possible folders of a package. NAME-VERSION is ambiguous if a name ends like a version begins: the second package then gets
-   * the other folder.
+   * Returns the possible folders of a package, in order of preference. The name `a-1` with version `2` and the name `a` with version `1-2`
+   * both yield `a-1-2`, so the second package gets the other folder.
    */
   #placesOf({ name, version }: PackageLabel): readonly string[] {
     return [`${name}-${version}`, `${name}@${version}`].map((each) => join(this.#folder, each))
   }
 
-  /** Returns the folder of the package, or undefined if there is none. */
+  /** Returns the folder that contains the package, or undefined if there is none. */
   async #placeOf(label: PackageLabel): Promise<string | undefined> {
     for (const path of this.#placesOf(label)) if ((await isThere(path)) && isSamePackage(await labelled(path), label)) return path
     return undefined
@@ -71,7 +71,7 @@ export class FilesystemPackages implements PackageStore {
   }
 }
 
-/** Returns the package of a folder named NAME-VERSION or NAME@VERSION. */
+/** Returns the package of a folder, with the name and version in the folder's name NAME-VERSION or NAME@VERSION. */
 export function packageOfFolder(folder: string): StoredPackage {
   const [, name = '', version = ''] = /^([^@]*)@(.*)$/.exec(basename(folder)) ??
     /^(.*?)-(\d.*)$/.exec(basename(folder)) ?? ['', basename(folder)]
@@ -83,7 +83,7 @@ export function packageOfFolder(folder: string): StoredPackage {
 }
 
 /**
- * Returns the package with the name and version from its package.json, if that is readable and matches the folder. The folder name alone is
+ * Returns the package of a folder. Its package.json decides name and version if it matches the folder's name, because NAME-VERSION is
  * ambiguous.
  */
 async function labelled(folder: string): Promise<StoredPackage> {
@@ -100,7 +100,7 @@ async function labelled(folder: string): Promise<StoredPackage> {
 
 const isThere = async (folder: string): Promise<boolean> => (await stat(folder).catch(undefinedWhereMissing)) !== undefined
 
-/** Returns the folder names in order, or none if the folder does not exist. */
+/** Returns the names of the package folders in ascending order, or none if the parent folder does not exist. */
 async function packagesIn(folder: string): Promise<readonly string[]> {
   const entries = (await readdir(folder, { withFileTypes: true }).catch(undefinedWhereMissing)) ?? []
   const names = entries.filter((entry) => entry.isDirectory() && !isUnfinished(entry.name)).map(({ name }) => name)
@@ -108,8 +108,8 @@ async function packagesIn(folder: string): Promise<readonly string[]> {
 }
 
 /**
- * Returns a text that differs after each change. The clock of a file system may stand still for milliseconds. Then the text includes the
- * names.
+ * Returns a text that differs after each change of the packages. After a recent change it includes the names, because another change may
+ * have the same modification time.
  */
 async function stateOf(folder: string): Promise<string> {
   const found = await stat(folder, { bigint: true }).catch(undefinedWhereMissing)

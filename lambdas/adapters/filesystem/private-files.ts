@@ -1,4 +1,4 @@
-/** Makes the content of a data folder private to its owner. The umask and the creator of the files do not matter. */
+/** Makes the content of a data folder private to its owner, regardless of the umask and of the user that created the files. */
 import { chmod, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isServerEntry } from './folder-entries.ts'
@@ -6,12 +6,12 @@ import { isServerEntry } from './folder-entries.ts'
 const OTHERS = 0o077
 
 /**
- * Removes the access of other users to the server's files and folders. Deeper files are then unreachable and are not checked, however many
- * there are. The mode of the data folder itself does not change. Returns a warning if it is readable by others, and one for each entry that
- * stays so.
+ * Removes the access of other users to the server's entries of a data folder. Files in subfolders are then unreachable and are not checked.
+ * The mode of the data folder itself does not change. Returns a warning if others can read it, and one for each entry that others can still
+ * read.
  */
 export async function makePrivate(folder: string): Promise<readonly string[]> {
-  // Windows has no file modes. Files have the permissions of their folder.
+  // Windows has no file modes. Files inherit the permissions of their folder.
   if (process.platform === 'win32') return []
   const warnings = (await isShared(folder)) ? [`The data folder ${folder} can be read by other users: chmod 700 ${quoted(folder)}`] : []
   for (const entry of await readdir(folder, { withFileTypes: true })) {
@@ -27,7 +27,7 @@ export async function makePrivate(folder: string): Promise<readonly string[]> {
   return warnings
 }
 
-/** Returns the path quoted for a shell. */
+/** Returns the path, quoted for a shell if necessary. */
 const quoted = (path: string): string => (/^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`)
 
 const isShared = async (path: string): Promise<boolean> => ((await stat(path)).mode & OTHERS) !== 0

@@ -1,4 +1,7 @@
-/** SigningKeys as files of a folder, one per key and named by its kid. They are private to their owner and exist wholly or not at all. */
+/**
+ * SigningKeys as files of a folder, one per key and named by its kid. The files are private to their owner, and each exists completely or
+ * not at all.
+ */
 import { createHash, createPrivateKey, generateKeyPair, type JsonWebKey, type KeyObject, sign } from 'node:crypto'
 import { readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,7 +13,7 @@ type KeptKey = SigningKey & { readonly secret: JsonWebKey }
 
 const BITS = 2_048
 const NAME = /^([\w-]{43})\.json$/
-/** Age in milliseconds from which an unfinished file is abandoned. Writing a file takes less. */
+/** Age in milliseconds from which an unfinished file is abandoned and removed. Writing a file takes less. */
 const ABANDONED = 60_000
 
 export class FilesystemSigningKeys implements SigningKeys {
@@ -76,7 +79,7 @@ export class FilesystemSigningKeys implements SigningKeys {
     return text === undefined ? undefined : parse(text, kid, file)
   }
 
-  /** Removes unfinished files of keys, which a killed process left. */
+  /** Removes abandoned unfinished files, which contain keys. A killed process left them. */
   async #forgetUnfinished(): Promise<void> {
     for (const name of await unfinishedFilesIn(this.#folder)) {
       const path = join(this.#folder, name)
@@ -92,7 +95,7 @@ export class FilesystemSigningKeys implements SigningKeys {
 
 const isKid = (kid: string): boolean => NAME.test(`${kid}.json`)
 
-/** Returns the public key. The kid is its thumbprint: https://www.rfc-editor.org/rfc/rfc7638#section-3 */
+/** Returns the public half of the key. Its kid is the JWK thumbprint. https://www.rfc-editor.org/rfc/rfc7638#section-3 */
 function publicKeyOf({ n = '', e = '' }: JsonWebKey): PublicKey {
   const kid = createHash('sha256')
     .update(JSON.stringify({ e, kty: 'RSA', n }))
@@ -100,13 +103,13 @@ function publicKeyOf({ n = '', e = '' }: JsonWebKey): PublicKey {
   return { kty: 'RSA', n, e, alg: 'RS256', use: 'sig', kid }
 }
 
-/** Parses a key. Throws an Error with the file name if the content is not the key `kid`. */
+/** Parses the content of a key file. Throws an Error with the file name if it is not the key `kid`. */
 function parse(text: string, kid: string, file: string): KeptKey {
   try {
     const kept = JSON.parse(text) as KeptKey
     if (publicKeyOf(kept.secret).kid === kid && kept.key.kid === kid && Number.isFinite(kept.madeAt)) return kept
   } catch {
-    // Reported below without the content, which is secret.
+    // The Error below does not include the content, which is secret.
   }
   throw new Error(`${file} is no signing key of this server`)
 }
