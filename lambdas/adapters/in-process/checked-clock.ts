@@ -1,15 +1,16 @@
 /**
- * Clock of the machine with plausibility checks. It may be set wrongly, its battery may be empty, or a time server may be wrong. A version
- * keeps a wrong timestamp, and a sweep removes data that only seems old. So nothing is stamped or swept while the clock is implausible.
+ * Clock of the machine with plausibility checks. The clock may be set wrongly, its battery may be empty, or a time server may be wrong. A
+ * version retains a wrong timestamp, and a sweep removes data that only seems old. So nothing is stamped or swept while the clock is
+ * implausible.
  *
- * - It is compared with a clock that cannot be set. A difference of more than five minutes is a jump. Sleep of the machine is no jump: the
- *   time since boot continues meanwhile (on Linux CLOCK_BOOTTIME, through os.uptime, https://docs.libuv.org/en/v1.x/misc.html).
- * - After a jump, `now` continues from before the jump. That ends when the clock is set back to within five minutes of it, or when the
- *   operator accepts the clock.
- * - At the start only the newest version is available for comparison. A clock behind it is reported and trusted, because the version may
- *   be wrong. If it then jumps past that version, it was corrected. A clock more than a year after the newest version is treated as a jump.
- *   More than a month after it, nothing is swept, and this is reported. The server still accepts writes then, so the next start compares
- *   with newer versions.
+ * - It is compared with a clock that cannot be set. A difference of more than five minutes is a jump. Sleep of the machine is no jump,
+ * because the time since boot continues meanwhile (on Linux CLOCK_BOOTTIME, through os.uptime, https://docs.libuv.org/en/v1.x/misc.html).
+ * - After a jump, `now` continues from the time before the jump. That ends when the clock is set back to within five minutes of it, or when
+ * the operator accepts the clock.
+ * - At the start the clock can only be compared with the newest version. If it is behind, that is reported and it is trusted, because the
+ * version may be wrong. A later jump past that version counts as a correction.
+ * - If the clock is more than a year after the newest version, nothing is stamped until the operator accepts it. If it is more than a month
+ * after it, nothing is swept, and this is reported. Writes are accepted then, so the next start finds newer versions.
  */
 import { randomUUID } from 'node:crypto'
 import { uptime } from 'node:os'
@@ -25,22 +26,25 @@ const DAY = 24 * 60 * MINUTE
 const JUMP = 5 * MINUTE
 const LONGEST_AWAY = { writing: 366 * DAY, sweeping: 31 * DAY }
 
-/** Sources of this machine. They cost less than a microsecond, except `sinceBoot`, which reads a file. */
+/** Sources of this machine. A call costs less than a microsecond, except `sinceBoot`, which reads a file. */
 const MACHINE: TimeSources = { wall: () => Date.now(), steady: () => performance.now(), sinceBoot: () => uptime() * 1000 }
 
 export class CheckedClock implements Clock {
   readonly #sources: TimeSources
   readonly #tell: (line: string) => void
-  /** Values of all sources at the last moment at which the clock was trusted. */
+  /** Values of all sources at one moment at which the clock was trusted. Renewed about every minute. */
   #anchor
   #last = 0
   #hasJumped = false
   #isCompared = false
-  /** Timestamp of the newest version at the start, and its distance from the start, in milliseconds. */
+  /**
+   * `#newest`: timestamp of the newest version at the start. `#away`: clock minus that timestamp, negative if the clock was behind.
+   * Milliseconds.
+   */
   #newest = 0
   #away = 0
 
-  /** Creates the clock. The callback receives warnings for the operator, one line each. */
+  /** Creates the clock. `tell`: receives warnings for the operator, one line each. */
   constructor(tell: (line: string) => void = () => undefined, sources: TimeSources = MACHINE) {
     this.#sources = sources
     this.#tell = tell
@@ -57,9 +61,12 @@ export class CheckedClock implements Clock {
     return randomUUID()
   }
 
-  /** Compares the clock with a store that is opened. `newest`: timestamp of its newest version, 0 if it has none. */
+  /**
+   * Compares the clock with a store when it is opened. `newest`: timestamp of its newest version in milliseconds since 1970, 0 if it has
+   * none.
+   */
   compareWith(newest: number): void {
-    // A store that replaces another one says nothing about a clock that was compared and is trusted.
+    // A clock that was compared and is trusted stays trusted when another store replaces the first.
     if (this.#isCompared && this.mayStamp()) return
     this.#isCompared = true
     const now = this.now()
@@ -73,25 +80,25 @@ export class CheckedClock implements Clock {
     }
   }
 
-  /** Whether timestamps of this clock can be trusted. */
+  /** Whether timestamps of this clock are trusted. If false, writes must be rejected. */
   mayStamp(): boolean {
     this.#look()
     return !this.#hasJumped && this.#away <= LONGEST_AWAY.writing
   }
 
-  /** Whether data that is old by this clock may be removed. */
+  /** Whether sweeps may remove data that is old by this clock. Stricter than `mayStamp`. */
   maySweep(): boolean {
     return this.mayStamp() && this.#away <= LONGEST_AWAY.sweeping
   }
 
-  /** Accepts the clock on behalf of the operator. */
+  /** Trusts the clock from now on, because the operator confirmed it. `now` may then return an earlier time than before. */
   accept(): void {
     this.#believe()
     this.#away = 0
     this.#last = this.#anchor.wall
   }
 
-  /** Returns the most plausible time. */
+  /** Returns the time of the clock if it is trusted, otherwise the time before the jump plus the time since. */
   #look(): number {
     const { wall, steady } = this.#sources
     const passed = steady() - this.#anchor.steady
@@ -110,7 +117,7 @@ export class CheckedClock implements Clock {
     return expected
   }
 
-  /** Whether the clock was behind the newest version and no longer is. */
+  /** Whether the clock was behind the newest version and has now been set to a plausible time after it. */
   #isSetRight(wall: number): boolean {
     const isRight = this.#away < -JUMP && wall >= this.#newest - JUMP && wall - this.#newest <= LONGEST_AWAY.writing
     if (isRight) this.#away = 0

@@ -1,7 +1,7 @@
-/** Seal of a store with a restore generation. A text that was sealed in another generation opens with `isFormer`. */
+/** Seal that binds texts to the restore generation of a store. A text sealed in another generation opens with `isFormer`. */
 import type { Seal } from '../../ports/security/seal.ts'
 
-/** Returns a seal that adds the generation to the text. Generation 0 adds nothing. */
+/** Returns a seal that stores the generation in each sealed text. A text without one is of generation 0, before any restore. */
 export const sealOfEpoch = (seal: Seal, epoch: number): Seal => ({
   seal: (text, at) => seal.seal(epoch === 0 && !text.startsWith(MARK) ? text : `${MARK}${epoch}${MARK}${text}`, at),
   open(sealed) {

@@ -1,66 +1,66 @@
-/** ExpressionRunner in its own process, which starts on first use, restarts after an evaluation it cannot stop, and ends when idle. */
+/** ExpressionRunner in a separate process. It starts on first use, ends when idle, and is killed if an evaluation does not stop. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import type { Evaluation, EvaluationResult, ExpressionBudget, ExpressionRunner } from '../../ports/execution/expression-runner.ts'
 import { MachineFault } from '../../ports/faults.ts'
 
 /**
- * Input of the program, which replies with results in this order. It ends after the first that was stopped, or once all took `all` ms.
- * `each`: limit of one evaluation. Both limits are milliseconds of processor time.
+ * Evaluations that the program receives together. It replies with results in this order. It stops after the first evaluation that was too
+ * costly, or once the group has taken `all`. `each`: limit of one evaluation. Both limits are milliseconds of processor time.
  */
 export type EvaluationGroup = { readonly evaluations: readonly Evaluation[]; readonly each: number; readonly all: number }
 
 export type ExpressionRunnerOptions = {
-  /** Path of the program. It sends 'ready', then receives EvaluationGroups. */
+  /** Path of the program to run. It sends 'ready', then receives EvaluationGroups. */
   readonly program: string
-  /** Heap limit in MB. */
+  /** Maximum size of the heap of the process, in MB. */
   readonly memory?: number
-  /** Milliseconds without an evaluation after which the process ends. */
+  /** Milliseconds without a running or waiting evaluation after which the process ends. */
   readonly idle?: number
-  /** Environment of the process, which sees no other variables. */
+  /** Environment variables of the process. It sees no others. */
   readonly environment?: Readonly<Record<string, string>>
 }
 
 const MEMORY = 256
 const IDLE = 60_000
-/** Maximum waiting calls of a tenant and in total. Further calls are `overloaded`. */
+/** Maximum waiting calls of one tenant, and of all tenants (MOST_WAITING_IN_ALL). A further call throws the fault `overloaded`. */
 const MOST_WAITING = 64
 const MOST_WAITING_IN_ALL = 256
-/** Maximum evaluations of a group, reached while groups take little time. */
+/** Maximum evaluations of a group. The size doubles up to it while groups take little time. */
 const LARGEST_GROUP = 32
-/** Maximum characters of a group. A longer evaluation is a group by itself. */
+/** Maximum characters of the resources of a group. A longer evaluation is a group by itself. */
 const MOST_CHARACTERS = 1_000_000
-/** Maximum ms of a group that lets the next be larger; ms of processor time after which other calls get their turn. */
+/** SHORT: ms up to which a group lets the next one be larger. TURN: maximum processor ms of a group, then another call gets its turn. */
 const SHORT = 20
 const TURN = 300
-/** Interval in ms at which the duration of a group is checked. */
+/** Interval in milliseconds at which a running group is checked for lateness. */
 const LOOK = 500
-/** Factor on processor time for groups that do not stop themselves. If that time is unknown, factor on elapsed time. */
+/** A group is late above MARGIN × its limits in processor time. If that time is unknown: above PATIENCE × `each` in elapsed time. */
 const MARGIN = 2
 const PATIENCE = 8
-/** Maximum ms to wait for any group. */
+/** Maximum milliseconds of elapsed time for a group whose processor time is known. After that it is late. */
 const MOST_PATIENCE = 30_000
-/** Assumed ms of processor time that a new process needs to load its program. */
+/** Assumed milliseconds of processor time that loading the program takes. Charged if the process must be replaced. */
 const START = 250
-/** Maximum ms until a new process has loaded its program. */
+/** Maximum milliseconds that a new process may take to load its program. */
 const LONGEST_START = 30_000
 
 type Running = {
   readonly child: ChildProcess
   readonly ready: Promise<boolean>
-  /** Whether no evaluation that was too costly has filled its memory. */
+  /** Whether no evaluation in the process was too costly. A too costly one may have filled its memory. */
   isFresh: boolean
 }
 type Reply = readonly EvaluationResult[] | 'late' | 'ended'
 
-/** Waiting call with the rest of its budget. */
+/** Waiting call. `left` and `overruns` are the rest of its budget. */
 type Call = {
   readonly caller: string
   readonly evaluations: readonly Evaluation[]
   readonly each: number
   left: number
   overruns: number
-  /** Maximum evaluations of the next group. */
+  /** Maximum evaluations of the next group of this call. */
   size: number
   readonly done: EvaluationResult[]
   readonly settle: (result: readonly EvaluationResult[] | Promise<never>) => void
@@ -69,10 +69,10 @@ type Call = {
 export class ForkedExpressionRunner implements ExpressionRunner {
   readonly #options: Required<ExpressionRunnerOptions>
   #running: Running | undefined
-  /** Waiting calls by tenant. After its turn a tenant moves to the end, and so do the calls of that caller within the tenant. */
+  /** Waiting calls by tenant, in turn order. A served tenant moves to the end, and within it the calls of the served caller do. */
   readonly #waiting = new Map<string, Call[]>()
   #isBusy = false
-  /** Milliseconds spent on groups that are evaluated again. */
+  /** Milliseconds spent on groups that must be evaluated again, and are not charged yet. */
   #lost = 0
   #idle: NodeJS.Timeout | undefined
   #isClosed = false
@@ -102,7 +102,7 @@ export class ForkedExpressionRunner implements ExpressionRunner {
     this.#end()
   }
 
-  /** Evaluates one group after the other, in turns, until no call waits. */
+  /** Evaluates one group after the other, each in the turn of its call, until no call waits. */
   async #work(): Promise<void> {
     this.#isBusy = true
     for (let next = this.#next(); next !== undefined; next = this.#next()) {
@@ -125,7 +125,7 @@ export class ForkedExpressionRunner implements ExpressionRunner {
     return this.#waiting.entries().next().value as [string, [Call, ...Call[]]] | undefined
   }
 
-  /** Ends the process when idle, or at once if a stopped evaluation may have filled its memory. */
+  /** Ends the process after the idle time, or at once if an evaluation was too costly and may have filled its memory. */
   #rest(): void {
     if (this.#running?.isFresh === false) this.#end()
     else this.#idle = setTimeout(() => this.#end(), this.#options.idle).unref()
@@ -141,7 +141,7 @@ export class ForkedExpressionRunner implements ExpressionRunner {
     call.done.push(...outcomes)
   }
 
-  /** Returns results up to the first that was too costly, or none if the group must be evaluated again. */
+  /** Evaluates a group. Returns results up to the first that was too costly, or none if the group must be evaluated again. */
   async #ask(group: EvaluationGroup, call: Call): Promise<readonly EvaluationResult[]> {
     const running = await this.#started()
     const began = performance.now()
@@ -152,7 +152,9 @@ export class ForkedExpressionRunner implements ExpressionRunner {
     return this.#withLost(reply)
   }
 
-  /** Reports a single evaluation in a fresh process as too costly. Otherwise the cause is unknown, and the group is repeated one by one. */
+  /**
+   * Handles a late group or the end of the process. A single evaluation in a fresh process is too costly; others are repeated one by one.
+   */
   #afterEnd({ evaluations, each }: EvaluationGroup, call: Call, reply: 'late' | 'ended', isFresh: boolean): readonly EvaluationResult[] {
     this.#end()
     call.size = 1
@@ -163,7 +165,7 @@ export class ForkedExpressionRunner implements ExpressionRunner {
     return []
   }
 
-  /** Adds the lost time to the first result, so that it is charged even if another caller caused it. */
+  /** Adds the lost time to the first result. So the next call is charged for it, even if another caller caused it. */
   #withLost([first, ...others]: readonly EvaluationResult[]): readonly EvaluationResult[] {
     const lost = this.#lost
     this.#lost = 0
@@ -185,7 +187,7 @@ export class ForkedExpressionRunner implements ExpressionRunner {
   }
 }
 
-/** Returns the calls of a tenant in their new order, with those of this caller last. */
+/** Returns the waiting calls of a tenant after a turn: calls of the same caller last, without the call if it is done. */
 function afterTurn(calls: readonly Call[], { caller }: Call, isDone: boolean): Call[] {
   const own = calls.filter((each) => each.caller === caller)
   return [...calls.filter((each) => each.caller !== caller), ...(isDone ? own.slice(1) : own)]
@@ -218,7 +220,7 @@ function start({ program, memory, environment }: Required<ExpressionRunnerOption
   const child = fork(program, {
     execArgv: [`--max-old-space-size=${memory}`],
     env: environment,
-    // Output of the process may contain clinical data.
+    // Discard all output of the process, because it may contain clinical data.
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     serialization: 'advanced',
   })
@@ -235,7 +237,7 @@ function start({ program, memory, environment }: Required<ExpressionRunnerOption
   return { child, ready: ready.finally(() => rest(child)), isFresh: true }
 }
 
-/** Lets the server exit without waiting for the process. */
+/** Allows the server to exit while the process runs. */
 function rest(child: ChildProcess): void {
   child.unref()
   child.channel?.unref()
@@ -253,7 +255,7 @@ function replyOf(child: ChildProcess, group: EvaluationGroup): Promise<Reply> {
     const ended = () => settle('ended')
     const isLate = lateness(child.pid, group)
     let timer = setTimeout(look, LOOK)
-    // Reads pending messages first: a reply may have arrived while this thread was busy.
+    // Receive pending messages before the check: a reply may have arrived while this thread was busy.
     function look(): void {
       setImmediate(() => {
         if (isLate()) settle('late')
@@ -269,7 +271,7 @@ function replyOf(child: ChildProcess, group: EvaluationGroup): Promise<Reply> {
   })
 }
 
-/** Returns a check of whether the group takes too long. Waiting for a processor does not count, up to MOST_PATIENCE. */
+/** Returns a check whether the group is late. Time spent waiting for a processor does not count, up to MOST_PATIENCE. */
 function lateness(pid: number | undefined, { each, all }: EvaluationGroup): () => boolean {
   const [began, before] = [performance.now(), processorTimeOf(pid)]
   return () => {
@@ -279,7 +281,7 @@ function lateness(pid: number | undefined, { each, all }: EvaluationGroup): () =
   }
 }
 
-/** Returns the processor time of a process in ms, if available. https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html */
+/** Returns the processor time of a process in ms, if readable. https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html */
 function processorTimeOf(pid: number | undefined): number | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
@@ -293,5 +295,5 @@ function processorTimeOf(pid: number | undefined): number | undefined {
   }
 }
 
-/** Milliseconds of a clock tick. */
+/** Milliseconds per clock tick, the unit of /proc/PID/stat. */
 const TICK = 10

@@ -1,4 +1,4 @@
-/** Seal that reads its key before the first use. */
+/** Seal that reads its key only when it is needed. */
 import type { QueryDigest } from '../../ports/security/query-digest.ts'
 import type { Seal } from '../../ports/security/seal.ts'
 import { sealOfEpoch } from './epoch-seal.ts'
@@ -11,13 +11,13 @@ export class LazySeal implements Seal, QueryDigest {
   #seal: Seal | undefined
   #digests: QueryDigest | undefined
 
-  /** `epoch`: restore generation of the store. */
+  /** `readKey`: reads the key of the seal. `epoch`: restore generation of the store. */
   constructor(readKey: () => Promise<Uint8Array>, epoch: number) {
     this.#readKey = readKey
     this.#epoch = epoch
   }
 
-  /** Reads the key. It must have resolved before anything is sealed or opened. After a failure the next call tries again. */
+  /** Reads the key. Must have resolved before anything is sealed, opened or digested. After a failure the next call tries again. */
   ready(): Promise<void> {
     this.#opening ??= this.#readKey().then(
       (key) => {

@@ -1,4 +1,4 @@
-/** Seal by AES-256-GCM with a key that the caller stores, and digests by a key derived from it. */
+/** Seals texts by AES-256-GCM with a given key. Computes digests of queries with a key derived from it. */
 import { createCipheriv, createDecipheriv, createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import type { QueryDigest } from '../../ports/security/query-digest.ts'
@@ -7,10 +7,10 @@ import type { Seal } from '../../ports/security/seal.ts'
 const ALGORITHM = 'aes-256-gcm'
 const IV = 12
 const TAG = 16
-/** Bytes of a digest. */
+/** Bytes of the HMAC that a digest of a query retains. */
 const DIGEST = 16
 const LARGEST = 1 << 20
-/** Maximum bytes of a text that is not compressed. Compression would take most of the time of a seal. */
+/** Maximum bytes of a text that is stored uncompressed, because compressing it would take longer than sealing it. */
 const SHORT = 512
 
 export class AesSeal implements Seal, QueryDigest {
@@ -19,9 +19,9 @@ export class AesSeal implements Seal, QueryDigest {
 
   /** `key`: 32 bytes. */
   constructor(key: Uint8Array) {
-    // A KeyObject is created once. Raw bytes would be converted on each use, which takes as long as the sealing.
+    // Converts the key once. With raw bytes every call would convert it, which takes as long as the sealing.
     this.#key = createSecretKey(key)
-    // Each purpose has its own key, so that a digest reveals nothing about seals.
+    // Digests have a key of their own, so that they reveal nothing about sealed texts.
     this.#digestKey = createSecretKey(createHmac('sha256', key).update('audit queries').digest())
   }
 
@@ -52,7 +52,7 @@ export class AesSeal implements Seal, QueryDigest {
   }
 }
 
-/** Compresses the text. A short text becomes an uncompressed block. https://www.rfc-editor.org/rfc/rfc1951#section-3.2.4 */
+/** Returns the text in deflate format. A short text becomes an uncompressed block. https://www.rfc-editor.org/rfc/rfc1951#section-3.2.4 */
 function deflated(text: string): Uint8Array {
   const length = Buffer.byteLength(text)
   if (length > SHORT) return deflateRawSync(text)
@@ -64,6 +64,9 @@ function deflated(text: string): Uint8Array {
   return block
 }
 
-/** First byte of a final uncompressed block, and bytes of its header: this byte, the length, and the complement of the length. */
+/**
+ * LAST_STORED: first byte of a final uncompressed block. STORED: bytes of its header, which are this byte, the length, and the complement
+ * of the length.
+ */
 const LAST_STORED = 1
 const STORED = 5

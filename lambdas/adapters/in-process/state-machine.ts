@@ -1,7 +1,7 @@
 /**
- * Prepares a state machine for `aws-local-stepfunctions`. The library stops waiting for a task after a minute and starts it again in
- * parallel. After a branch of a map has failed, it continues the others and retries waiting ones at once. So tasks get no time-out and no
- * Retry there. They are retried here, where a final failure is known.
+ * Prepares a state machine for the library `aws-local-stepfunctions`. Without a time-out, the library stops waiting for a task after a
+ * minute and starts it again in parallel. After a branch of a map has failed, it continues the others and retries waiting tasks at once. So
+ * each task gets the longest time-out and no Retry. `runWithRetries` retries tasks instead, and can stop when the map has failed.
  */
 import { setTimeout as wait } from 'node:timers/promises'
 
@@ -22,13 +22,13 @@ type State = {
 }
 type Definition = { readonly States: Readonly<Record<string, State>> }
 
-/** `isInMap`: whether the task runs in parallel with others of its kind. */
+/** `retry`: retry rules of the task. `isInMap`: whether it is a step of a map, which runs for several items in parallel. */
 export type TaskState = { readonly name: string; readonly retry: readonly Retrier[]; readonly isInMap: boolean }
 
-/** `waits`: names of the Wait states. */
+/** `definition`: definition for the library. `waits`: names of the Wait states. */
 export type PreparedStateMachine = { readonly definition: object; readonly tasks: readonly TaskState[]; readonly waits: readonly string[] }
 
-/** Time-out in seconds longer than any task: the maximum of a timer. */
+/** Time-out in seconds: close to the maximum of a timer, and longer than any task. */
 const NEVER = 2_000_000
 
 export function prepareStateMachine(definition: object): PreparedStateMachine {
@@ -49,7 +49,7 @@ export function prepareStateMachine(definition: object): PreparedStateMachine {
   return { definition: ofMachine(definition as Definition, false), tasks, waits }
 }
 
-/** Resolves after milliseconds. Rejects when the signal is aborted. */
+/** Resolves after `ms` milliseconds. Rejects when the signal is aborted. */
 export type Pause = (ms: number, signal: AbortSignal) => Promise<void>
 
 export const abortablePause: Pause = (ms, signal) => wait(ms, undefined, { signal })
@@ -73,7 +73,7 @@ export async function runWithRetries<Result>(
   }
 }
 
-/** Returns the pause before the next attempt, in milliseconds. */
+/** Returns the pause before the next attempt, in milliseconds. `before`: earlier attempts that failed by this rule. */
 function waitOf({ IntervalSeconds = 1, BackoffRate = 2, MaxDelaySeconds = NEVER, JitterStrategy }: Retrier, before: number): number {
   const seconds = Math.min(IntervalSeconds * BackoffRate ** before, MaxDelaySeconds)
   return seconds * 1_000 * (JitterStrategy === 'FULL' ? Math.random() : 1)

@@ -1,4 +1,4 @@
-/** Clock of the machine that never goes back within the process. */
+/** Clock of the machine. Within the process it never goes back, even if the machine's clock is set back. */
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../ports/execution/clock.ts'
 

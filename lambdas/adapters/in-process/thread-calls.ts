@@ -1,6 +1,6 @@
-/** Method calls between two threads by messages. Arguments and results are copied, so they must be plain data. */
+/** Calls methods of another thread by messages. Arguments and results are copied, so they must be plain data. */
 
-/** Methods by name. */
+/** Methods of one side, by name. */
 export type Methods = Readonly<Record<string, (...of: never[]) => unknown>>
 
 export type CallMessage =
@@ -22,7 +22,7 @@ export class ThreadCalls {
     this.#methods = methods
   }
 
-  /** Calls a method of the other side. Its errors arrive as errors with the same name and message. */
+  /** Calls a method of the other side. If it fails, the call rejects with an Error of the same name and message. */
   call<Result>(method: string, ...of: readonly unknown[]): Promise<Result> {
     const number = ++this.#number
     return new Promise((resolve, reject) => {
@@ -39,7 +39,7 @@ export class ThreadCalls {
     else waiting?.reject(Object.assign(new Error(message.message), { name: message.name }))
   }
 
-  /** Rejects all pending calls, because the other side has ended. */
+  /** Rejects all pending calls. Must be called when the other side has ended. */
   end(error: Error): void {
     for (const { reject } of this.#waiting.values()) reject(error)
     this.#waiting.clear()

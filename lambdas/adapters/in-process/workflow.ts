@@ -1,6 +1,6 @@
 /**
- * Workflow in this process: executions of the state machine that runs on AWS. Executions are not stored: the caller of `start` must start
- * them again after a restart. After a map has failed, its execution begins no further step of a map.
+ * Workflow in this process. It executes the same state machine as Step Functions on AWS. Executions are not stored: after a restart, the
+ * caller must start them again. After a step of a map has failed, its execution begins no further steps of maps.
  */
 import type { StateMachine } from 'aws-local-stepfunctions'
 import type { Workflow } from '../../ports/execution/workflow.ts'
@@ -18,21 +18,21 @@ import {
 export type InProcessWorkflowOptions = {
   /** State machine in Amazon States Language, with JSONPath. https://states-language.net/spec.html */
   readonly definition: object
-  /** Executes each task with its input. */
+  /** Executes one task with its input. */
   readonly step: (input: never) => Promise<unknown>
-  /** Maximum concurrent steps of maps, over all executions. */
+  /** Maximum concurrent steps of maps, in all executions together. */
   readonly writers: number
-  /** Receives the error of a failed execution. */
+  /** Receives the error of each execution that failed. */
   readonly report: (error: unknown) => void
-  /** Pause between attempts of a step. */
+  /** Waits between two attempts of a task. Default: `abortablePause`. */
   readonly pause?: Pause
-  /** Milliseconds that a Wait takes. Default: the value in the definition. */
+  /** Milliseconds that each Wait state takes. Default: the time in the definition. */
   readonly waits?: number
 }
 
 type Execution = { readonly name: string; readonly all: AbortController; readonly maps: AbortController }
 
-/** Maximum bytes of input and output. https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html */
+/** Maximum bytes of the input or output of a task, as on AWS. https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html */
 const MOST = 262_144
 
 export class InProcessWorkflow implements Workflow {
@@ -40,7 +40,7 @@ export class InProcessWorkflow implements Workflow {
   readonly #prepared: PreparedStateMachine
   readonly #turns: ConcurrencyLimit
   readonly #executions = new Map<string, Execution>()
-  /** Executions and steps in progress. A step may outlive an execution that was stopped. */
+  /** Executions and steps in progress. A running step continues after its execution is stopped. */
   readonly #underWay = new Set<Promise<unknown>>()
   #machine: Promise<StateMachine> | undefined
   #isClosed = false
@@ -79,7 +79,7 @@ export class InProcessWorkflow implements Workflow {
     return this.#executions.has(name)
   }
 
-  /** Resolves when no execution and no step is in progress. */
+  /** Resolves when no execution and no step is in progress. Does not stop them. */
   async idle(): Promise<void> {
     while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay)
   }
@@ -152,12 +152,15 @@ export class InProcessWorkflow implements Workflow {
   }
 }
 
-/** Reads all events, because the library retains unread ones. */
+/** Reads and discards all events, because the library retains unread ones in memory. */
 async function drained(events: AsyncIterable<unknown>): Promise<void> {
   for await (const _ of events);
 }
 
-/** Returns the value as the service would transmit it. A value that is too large ends the execution there, and no Catch applies. */
+/**
+ * Returns the value as Step Functions would pass it on: converted to JSON and back. A value above MOST bytes fails the execution, and no
+ * Catch applies.
+ */
 function carried(value: unknown): unknown {
   const text = JSON.stringify(value ?? null)
   if (Buffer.byteLength(text) <= MOST) return JSON.parse(text)
