@@ -1,14 +1,14 @@
 /**
- * Indices of a type and their aliases. The serving index answers searches. During a rebuild the next index exists beside it. The previous
- * index may be retained; it is neither searched nor written.
+ * Indices of a resource type and the aliases that select them. The serving index answers searches. During a rebuild the next index is
+ * filled beside it. The previous index may be retained; it is neither searched nor written.
  * `fhir-patient-ID` → `fhir-patient-v2-ID`, `fhir-patient-next-ID` → `fhir-patient-v3-ID`, `fhir-patient-kept-ID` → `fhir-patient-v1-ID`.
- * ID is an identity of ports/search/serving-indices.ts. An index of another identity belongs to another deployment or an earlier time.
- * It is never searched.
+ * ID is an identity of ports/search/serving-indices.ts. An index with another identity belongs to another deployment, or to the time before
+ * a restore. It is never searched.
  */
 import { type Cluster, OpenSearchError } from './cluster.ts'
 import { type IndexSettings, indexDefinition } from './index-definition.ts'
 
-/** Maximum polls for an index that another process creates. With the pauses between them they take some seconds. */
+/** Maximum polls for an index that another process is creating. With the pauses between them they take some seconds. */
 const LOOKS = 40
 
 type Name = string | undefined
@@ -22,7 +22,7 @@ export class Aliases {
   readonly #knownFor: number
   #building: { readonly names: Promise<Set<string>>; readonly until: number } | undefined
 
-  /** `knownFor`: how long the running rebuilds are cached, in milliseconds. */
+  /** `knownFor`: how long the list of running rebuilds is cached, in milliseconds. */
   constructor(cluster: Cluster, prefix: string, settings: IndexSettings, knownFor: number) {
     this.#cluster = cluster
     this.#prefix = prefix
@@ -34,12 +34,15 @@ export class Aliases {
     return `${this.#ofType(type)}-${identity}`
   }
 
-  /** Returns a pattern that matches the serving index if it exists. No other alias starts with its name. */
+  /**
+   * Returns a pattern that matches the alias of the serving index, and nothing if that does not exist. No other alias begins with this
+   * name.
+   */
   liveIfAny(type: string, identity: string): string {
     return `${this.live(type, identity)}*`
   }
 
-  /** Returns a pattern that matches no index. */
+  /** Returns a pattern that matches no index, for a search in no types. */
   get nothing(): string {
     return `${this.#prefix}-none-*`
   }
@@ -52,7 +55,7 @@ export class Aliases {
     return `${this.#ofType(type)}-kept-${identity}`
   }
 
-  /** Returns the aliases of the indices that are being rebuilt. */
+  /** Returns the aliases of all next indices, that is of the running rebuilds. The result is cached for `knownFor`. */
   async building(): Promise<ReadonlySet<string>> {
     if (this.#building === undefined || performance.now() >= this.#building.until) this.forgetBuilding()
     this.#building ??= { names: this.#aliasesLike(`${this.#prefix}-*-next-*`), until: performance.now() + this.#knownFor }
@@ -68,13 +71,15 @@ export class Aliases {
     this.#building = undefined
   }
 
-  /** Returns those of the given types and identities that have no serving index. */
+  /** Returns those entries (type → identity) for which no serving index exists. */
   async missing(types: Readonly<Record<string, string>>): Promise<Readonly<Record<string, string>>> {
     const there = await this.#aliasesLike(`${this.#prefix}-*`)
     return Object.fromEntries(Object.entries(types).filter(([type, identity]) => !there.has(this.live(type, identity))))
   }
 
-  /** Creates the serving index of a type. The alias is added last, because searches fail on an index while its shards start. */
+  /**
+   * Creates the serving index of a type. Its alias is added after the shards have started, because searches fail on an index before that.
+   */
   async createLive(type: string, identity: string): Promise<void> {
     const index = this.#named(type, 1, identity)
     const isMade = await this.#create(index, [])
@@ -82,17 +87,17 @@ export class Aliases {
     await this.#cluster.send({ method: 'PUT', path: `/${index}/_alias/${this.live(type, identity)}` })
   }
 
-  /** Returns the name of the next index and creates it unless it exists. */
+  /** Returns the name of the next index of a type. Creates the index if no rebuild is running. */
   async createNext(type: string, identity: string): Promise<string> {
     const { next, all } = await this.#state(type, identity)
-    // Version 1 is the index that the first write of the type creates.
+    // Version 1 is reserved for the index that the first write of the type creates.
     const name = next ?? this.#named(type, Math.max(1, ...all.map(versionOf)) + 1, identity)
     if (next === undefined) await this.#create(name, [this.next(type, identity)])
     this.forgetBuilding()
     return name
   }
 
-  /** Makes the previous index the next one, unchanged. Returns false if it no longer exists. */
+  /** Makes a previous index the next one, with its documents. Returns false if it no longer exists. */
   async takeBack(type: string, index: string): Promise<boolean> {
     const isThere = Object.hasOwn(await this.#indicesOf(type), index)
     if (isThere) await this.#change([{ add: { index, alias: this.next(type, identityIn(index)) } }])
@@ -100,13 +105,15 @@ export class Aliases {
     return isThere
   }
 
-  /** Whether the index is being built or serves. */
+  /** Whether the index is the next or the serving one of its type. */
   async isThere(type: string, index: string): Promise<boolean> {
     const { live, next } = await this.#state(type, identityIn(index))
     return index === live || index === next
   }
 
-  /** Removes the next and the previous index of a type under these identities. `but`: an index that remains, but is no longer built. */
+  /**
+   * Removes the next and the previous index of a type under these identities. `but`: index to retain; it then is no longer the next one.
+   */
   async abandon(type: string, identities: readonly string[], but?: string): Promise<void> {
     for (const [index, { aliases }] of Object.entries(await this.#indicesOf(type))) {
       if (!identities.includes(identityIn(index))) continue
@@ -119,8 +126,8 @@ export class Aliases {
   }
 
   /**
-   * Removes the previous indices of these identities. `but`: returns the names of those that remain. It is called after the indices are
-   * listed.
+   * Removes the previous indices of these identities. `but`: returns the names to retain. It is called after the indices are listed, so
+   * that no index retained meanwhile is removed.
    */
   async removeKept(identities: readonly string[], but: () => Promise<readonly string[]>): Promise<void> {
     const like = `${this.#prefix}-*-kept-*,${this.#prefix}-*-over-*`
@@ -130,7 +137,7 @@ export class Aliases {
     for (const [index, { aliases }] of found) if (!spared.includes(index)) await this.#removeOver(index, Object.keys(aliases))
   }
 
-  /** Removes a previous index in two steps. The first step fails if the index serves again, so that a serving index is never removed. */
+  /** Removes a previous index. First it exchanges the alias, which fails if the index serves again. So a serving index is never removed. */
   async #removeOver(index: string, aliases: readonly string[]): Promise<void> {
     const kept = aliases.find((alias) => alias.includes('-kept-'))
     const over = kept?.replace('-kept-', '-over-')
@@ -143,8 +150,8 @@ export class Aliases {
   }
 
   /**
-   * Makes the next index the serving one in one step, so every search sees one or the other. Then it removes all other indices of the type
-   * under these identities. `isKept`: retains the index that served before and returns its name.
+   * Makes the next index the serving one by one atomic change of aliases. Then removes all other indices of the type under its identity and
+   * `identities`. `isKept`: retains the index that served before and returns its name.
    */
   async swap(type: string, index: string, identities: readonly string[], isKept: boolean): Promise<Name> {
     const identity = identityIn(index)
@@ -203,7 +210,7 @@ export class Aliases {
     try {
       await this.#change(actions)
     } catch (error) {
-      // An attempt with a lost response may have succeeded.
+      // If the response was lost, the change may have succeeded nevertheless.
       if ((await this.#state(type, identity)).live !== index) throw error
     }
   }
@@ -212,7 +219,7 @@ export class Aliases {
     await this.#cluster.send({ method: 'POST', path: '/_aliases', body: { actions } })
   }
 
-  /** Waits for the process that is creating the index. Returns false if that process does not finish. */
+  /** Waits until the serving index exists, which another process may be creating. Returns false if it does not exist in time. */
   async #isSoonLive(type: string, identity: string): Promise<boolean> {
     for (let look = 0; look < LOOKS; look++) {
       if ((await this.#state(type, identity)).live !== undefined) return true
@@ -221,7 +228,10 @@ export class Aliases {
     return false
   }
 
-  /** Creates the index and resolves when its shards have started. Returns false if another process has created it or is doing so. */
+  /**
+   * Creates the index and resolves when its shards have started. Returns false if it existed already: another process, or an attempt with a
+   * lost response, created it.
+   */
   async #create(index: string, aliases: readonly string[]): Promise<boolean> {
     const body = { ...indexDefinition(this.#settings), aliases: Object.fromEntries(aliases.map((alias) => [alias, {}])) }
     const made = await this.#cluster.send({ method: 'PUT', path: `/${index}`, body }).catch(unless('resource_already_exists_exception'))
@@ -232,7 +242,7 @@ export class Aliases {
     return this.#cluster.send<Indices>({ method: 'GET', path: `/_alias/${alias}` })
   }
 
-  /** Finds the indices by name, including those without an alias. */
+  /** Returns the indices of a type with their aliases, including indices without an alias. */
   #indicesOf(type: string): Promise<Indices> {
     return this.#cluster.send<Indices>({ method: 'GET', path: `/${this.#ofType(type)}-*/_alias` })
   }

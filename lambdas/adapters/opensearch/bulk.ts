@@ -1,9 +1,9 @@
 /**
  * Writes documents in bulk. A document that fails does not affect the others.
- * - An existing equal or newer version is a success. Temporary failures are retried.
+ * - If the index has the same or a newer version, the write counts as a success. Temporary failures are retried.
  * - A document that is rejected for its content is replaced by a stub.
- * - An outdated index receives the properties that it knows, until its rebuild takes over.
- * - An index that also rejects the stub is full, and the document is not applied.
+ * - An index with an outdated mapping receives only the properties that it knows, until its rebuild replaces it.
+ * - If an index also rejects the stub, the document is reported as not applied.
  * https://docs.opensearch.org/latest/api-reference/document-apis/bulk/
  */
 import { notApplied } from '../../ports/faults.ts'
@@ -15,18 +15,18 @@ import { externalVersion } from './external-version.ts'
 
 export type BulkOptions = {
   readonly keepsBodies: boolean
-  /** Restore generation, see external-version.ts. */
+  /** Restore generation of the store (external-version.ts). */
   readonly epoch: number
   readonly refresh: 'wait' | 'none'
-  /** Maximum bytes of a request. A larger document is sent alone. */
+  /** Maximum bytes of a request. A larger document is sent in a request of its own. */
   readonly mostBytes: number
-  /** Receives each unindexable document, with the name that OpenSearch gives the reason. */
+  /** Receives each document that the index rejects, with the error type of OpenSearch as reason. */
   readonly onPoison: (document: IndexDocument, reason: string) => void | Promise<void>
 }
 
 /**
- * One document for one index. `ifMissing`: effect of a missing index. The document does not need it (`passed`), is not applied (`refused`),
- * or is not applied and the index is reported (`lost`). `isAgain`: also writes a version that the index already has.
+ * Write of one document to one index. `ifMissing`: effect if the index is missing. `passed`: none, the document is not needed there.
+ * `refused`: the document is not applied. `lost`: also, and the index is reported as lost. `isAgain`: overwrites the same version.
  */
 type Write = {
   readonly document: IndexDocument
@@ -35,34 +35,34 @@ type Write = {
   readonly ifMissing: 'passed' | 'refused' | 'lost'
   readonly isAgain?: boolean
   readonly isStub: boolean
-  /** Properties of the index, if it lacks some of the document. */
+  /** Properties that the index knows. Present after it rejected the document for one that it lacks. */
   readonly form?: IndexProperties
 }
 export type WriteTarget = Pick<Write, 'type' | 'alias' | 'ifMissing' | 'isAgain'>
 
 export type WriteTargets = {
   readonly of: (document: IndexDocument) => readonly WriteTarget[]
-  /** Called after writes to missing indices, with those of them to report as lost. */
+  /** Called if some indices were missing, with those writes whose `ifMissing` is `lost`. */
   readonly missing: (lost: readonly WriteTarget[]) => Promise<void>
 }
 
 type Prepared = Write & { readonly lines: string }
 /**
- * Remaining writes of a request. `again`: to repeat at once. `later`: to repeat after a pause. `refused`: rejected finally, whatever
- * happens to the others.
+ * Writes of a request that were not applied. `again`: to be repeated at once. `later`: to be repeated after a pause. `refused`: finally
+ * rejected.
  */
 type Rest = {
   readonly again: readonly Write[]
   readonly later: readonly Write[]
   readonly refused: readonly Refused[]
-  /** Reason for the pause. */
+  /** First error of the writes to be repeated later. */
   readonly cause?: unknown
 }
 type Refused = { readonly write: Write; readonly cause: unknown }
 
 const PARALLEL = 2
 const LONGEST_ID = 512
-/** Maximum requests of a batch, including those that send stubs. */
+/** Maximum requests to write a batch, including those with stubs. Writes left after that are not applied. */
 const MOST_ROUNDS = 50
 
 export class BulkWriter {
@@ -74,7 +74,7 @@ export class BulkWriter {
     this.#options = options
   }
 
-  /** Applies the documents. Throws the fault `not-applied` with those that failed; all others are applied. */
+  /** Writes the documents to their targets. Throws the fault `not-applied` with the documents that failed. All others are applied. */
   async apply(documents: readonly IndexDocument[], targets: WriteTargets): Promise<void> {
     const failed = new Set<string>()
     let cause: unknown
@@ -94,7 +94,9 @@ export class BulkWriter {
       )
   }
 
-  /** Reports and removes documents with too long ids. OpenSearch rejects a whole request for one such id. */
+  /**
+   * Removes documents whose ids are too long, and reports them to `onPoison`. OpenSearch would reject the whole request for one of them.
+   */
   async #addressable(documents: readonly IndexDocument[]): Promise<readonly IndexDocument[]> {
     const isLong = (document: IndexDocument) => Buffer.byteLength(idOf(document)) > LONGEST_ID
     for (const document of documents.filter(isLong)) await this.#options.onPoison(document, 'id_too_long')
@@ -133,7 +135,7 @@ export class BulkWriter {
     return { ...write, lines: `${JSON.stringify({ index })}\n${body}\n` }
   }
 
-  /** Sends the batch with retries and returns the writes that remain. */
+  /** Sends the batch with retries. Returns the writes that were not applied, in `later` and `refused`. */
   async #write(batch: readonly Prepared[], targets: WriteTargets): Promise<Rest> {
     let left = batch
     const refused: Refused[] = []
@@ -164,7 +166,10 @@ export class BulkWriter {
     }
   }
 
-  /** Splits a batch that OpenSearch rejected as a whole, for one of its documents or for its size. */
+  /**
+   * Sends the two halves of a batch that OpenSearch rejected as a whole, for one of its documents or for its size. A single document
+   * becomes a stub.
+   */
   async #halved(batch: readonly Prepared[], error: OpenSearchError, targets: WriteTargets): Promise<Rest> {
     if (batch.length === 1) {
       if (batch[0]!.isStub) return { again: [], later: [], refused: [{ write: batch[0]!, cause: error }] }
@@ -186,7 +191,7 @@ export class BulkWriter {
     let cause: unknown
     const forms = new Map<string, Promise<IndexProperties>>()
     for (const [i, write] of batch.entries()) {
-      // A response without an entry for a document says nothing about it.
+      // An incomplete response may lack the entry of a document. Its write is repeated later.
       const { status, error } = items[i]?.index ?? {}
       if (status === 200 || status === 201 || status === 409) continue
       if (status === 400 && !isIndexBlocked(error?.type)) {
@@ -219,7 +224,7 @@ export class BulkWriter {
   }
 }
 
-/** Error type of a document with a property that its index lacks. */
+/** Error type for a document with a property that the mapping of the index lacks. */
 const UNKNOWN = 'strict_dynamic_mapping_exception'
 
 type Mappings = Readonly<Record<string, { readonly mappings: { readonly properties?: Readonly<Record<string, unknown>> } }>>

@@ -1,9 +1,15 @@
-/** Sends requests to OpenSearch, repeats them while it is overloaded, unreachable or silent, and classifies failures. */
+/**
+ * Sends requests to OpenSearch and classifies failures. It repeats requests while OpenSearch is overloaded, unreachable or does not
+ * respond.
+ */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Client } from '@opensearch-project/opensearch'
 import { MachineFault } from '../../ports/faults.ts'
 
-/** Maximum attempts of a request, maximum duration of one attempt and first pause between two, both in milliseconds. */
+/**
+ * `attempts`: maximum attempts of a request. `patience`: maximum duration of one attempt. `pause`: first pause between two attempts. Both
+ * in milliseconds.
+ */
 export type CallLimits = { readonly attempts: number; readonly patience: number; readonly pause: number }
 
 /** `now`: milliseconds since any fixed instant. `wait`: resolves after the given milliseconds. */
@@ -11,7 +17,7 @@ export type Timer = { readonly now: () => number; readonly wait: (time: number) 
 
 const TIMER: Timer = { now: () => performance.now(), wait }
 
-/** Time that the client waits longer than the engine works, in milliseconds. So the engine can report that it stopped. */
+/** How long the client waits after the time limit of the engine, in milliseconds. So the engine can report that it stopped. */
 const ANSWER_TIME = 2_000
 
 export type ClusterRequest = {
@@ -19,21 +25,22 @@ export type ClusterRequest = {
   readonly path: string
   readonly querystring?: Readonly<Record<string, string | number | boolean>>
   readonly body?: Readonly<Record<string, unknown>>
-  /** Lines of JSON instead of a body. */
+  /** Lines of JSON to send instead of `body`, as bulk requests need them. */
   readonly lines?: string
-  /** Pattern in the text of errors that a repetition does not change. */
+  /** Matches errors that do not go away if the request is repeated. */
   readonly final?: RegExp
   /**
-   * Instant at which the time of all attempts ends. The engine stops then, and a request that timed out is not repeated. Searches use it.
+   * Instant of the timer at which the time of all attempts ends. The engine stops then, and a request that timed out is not repeated.
+   * Searches use it.
    */
   readonly until?: number
 }
 
 /** Failed request. The message contains neither the request nor the response, because both may contain resource data. */
 export class OpenSearchError extends MachineFault {
-  /** HTTP status. Undefined if OpenSearch did not respond, so that the request may or may not have been executed. */
+  /** HTTP status. Undefined if there was no usable response: the request may or may not have been executed. */
   readonly status: number | undefined
-  /** OpenSearch's name of the error. */
+  /** Error type of OpenSearch, or error name of the client. */
   readonly kind: string
   readonly #answer: string
 
@@ -49,21 +56,24 @@ export class OpenSearchError extends MachineFault {
     return pattern?.test(this.#answer) ?? false
   }
 
-  /** Whether the engine, or a gateway before it, did not respond in time. */
+  /** Whether the engine, or a gateway before it, exceeded a time limit. */
   get isTimeout(): boolean {
     return this.kind === 'TimeoutError' || this.status === 408 || this.status === 504
   }
 
-  /** Whether the same request may succeed later. */
+  /** Whether the failure is temporary, so that the same request may succeed later. */
   get passes(): boolean {
     return isTransient(this.status)
   }
 }
 
-/** Status codes of timeouts, of gateways without a backend, and of missing shards. */
+/** Status codes of timeouts, of gateways without a backend, and of failed shards. */
 const UNAVAILABLE = new Set([408, 502, 503, 504])
 
-/** Whether an operator closed the index or blocked reads or writes. That may be temporary and says nothing about the request. */
+/**
+ * Whether the error means that the index is closed, or blocked for reads or writes. Such an error says nothing about the request, and may
+ * be temporary.
+ */
 export const isIndexBlocked = (kind: string | undefined): boolean => kind === 'index_closed_exception' || kind === 'cluster_block_exception'
 
 export const isTransient = (status: number | undefined): boolean =>
@@ -85,8 +95,8 @@ export class Cluster {
   }
 
   /**
-   * Sends a request and retries temporary failures. Only for requests that may be repeated. Throws the fault `overloaded` if the last
-   * attempt was rejected (429), otherwise OpenSearchError.
+   * Sends a request and repeats it after temporary failures. It must have the same effect if executed twice. Throws the fault `overloaded`
+   * if the last attempt was rejected (429), otherwise the OpenSearchError.
    */
   async send<Answer>(request: ClusterRequest): Promise<Answer> {
     const { final, until = Number.POSITIVE_INFINITY } = request
@@ -131,7 +141,7 @@ export class Cluster {
     await this.#timer.wait(this.#pauseAfter(attempt))
   }
 
-  /** Returns the pause in milliseconds: longer after each attempt, at most five seconds, with a random part. */
+  /** Returns the pause after an attempt in milliseconds. It doubles with each attempt, up to five seconds, and has a random part. */
   #pauseAfter(attempt: number): number {
     return Math.min(this.limits.pause * 2 ** (attempt - 1), 5_000) * (0.25 + 0.75 * Math.random())
   }
@@ -140,8 +150,8 @@ export class Cluster {
 type Shards = { readonly _shards?: { readonly total: number; readonly successful: number; readonly failed: number } }
 
 /**
- * Whether all shards responded. OpenSearch answers 200 although copies of a shard failed. A failed copy counts in `failed`. A shard without
- * a primary counts nowhere, but every index has one shard, so `successful` is then 0.
+ * Whether no shard failed. OpenSearch answers 200 even if copies of a shard failed; those count in `failed`. A shard without a primary
+ * counts nowhere. Every index has one shard, so `successful` is then 0.
  * https://docs.opensearch.org/latest/api-reference/index-apis/refresh/
  */
 export function isComplete(answer: unknown): boolean {
@@ -149,17 +159,19 @@ export function isComplete(answer: unknown): boolean {
   return failed === 0 && (successful > 0 || total === 0)
 }
 
-/** Error kind of such a failure. */
+/** `kind` of the OpenSearchError for a response that is not complete. */
 export const SHARDS_FAILED = 'shards_failed'
 
 type Answered = { readonly statusCode?: number | null; readonly body?: { readonly error?: { readonly type?: string } } | null }
 
-/** Converts an error of the client. Errors that the client itself causes, such as an invalid request, remain as they are. */
+/**
+ * Converts failed and missing responses to OpenSearchError. Errors of the client itself, such as an invalid request, remain as they are.
+ */
 function failureOf(error: unknown): unknown {
   const { name, meta } = error as { readonly name?: string; readonly meta?: Answered }
   if (name === 'ResponseError') return new OpenSearchError(meta?.statusCode ?? undefined, meta?.body?.error?.type ?? 'unknown', meta?.body)
   return UNANSWERED.has(name ?? '') ? new OpenSearchError(undefined, name!) : error
 }
 
-/** Error names without a usable response. A truncated or garbled response is no response. */
+/** Error names of the client for a missing response. A truncated or garbled response counts as missing. */
 const UNANSWERED = new Set(['ConnectionError', 'TimeoutError', 'NoLivingConnectionsError', 'DeserializationError'])

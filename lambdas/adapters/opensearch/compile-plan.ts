@@ -1,13 +1,13 @@
-/** Compiles a predicate to a query. Conditions that a query cannot express exactly are resolved first (two-step-conditions.ts). */
+/** Compiles a predicate to a query. Conditions that a query cannot express exactly must be resolved before (two-step-conditions.ts). */
 import { conjunctsOf, isAlwaysFalse, isAlwaysTrue, type Matching, type Predicate, ruleOf } from '../../ports/search/plan.ts'
 import { MAX_TUPLE_RANGES, tupleRangeField } from './index-definition.ts'
 import { allOf, MATCH_NONE, noneOf, type Query, someOf, termsQuery } from './query.ts'
 import { rangeQuery } from './ranges.ts'
 
-/** Queries that were resolved for some of the predicates. */
+/** Queries by predicate, for the predicates that were resolved before compiling. */
 export type ResolvedQueries = ReadonlyMap<Predicate, Query>
 
-/** Returns the queries for the documents in scope: not deleted, of the tenant and the types. */
+/** Returns the queries that limit a search to documents of the tenant and the types that are not deleted. */
 export const scopeOf = ({ tenant, types }: Pick<Matching, 'tenant' | 'types'>): readonly Query[] => [
   termsQuery('tenant', [tenant]),
   termsQuery('type', types),
@@ -21,7 +21,7 @@ export const matchingQuery = (matching: Matching, resolved: ResolvedQueries): Qu
     ...accessQueries(matching, (rule) => queryOf(rule, resolved)),
   ])
 
-/** Returns the access queries. Types with the same rule share a query. */
+/** Returns the queries that limit a search to what the caller may access. Types with the same rule share one query. */
 function accessQueries({ types, access }: Matching, query: (rule: Predicate) => Query): readonly Query[] {
   if (access === 'everything') return []
   const parts = [...Map.groupBy(types, (type) => ruleOf(access, type))].flatMap(([rule, alike]) =>

@@ -1,4 +1,4 @@
-/** Reads the distinct keys of a field among the matches. https://docs.opensearch.org/latest/aggregations/bucket/composite/ */
+/** Reads the distinct keys of a field among the matches of a query. https://docs.opensearch.org/latest/aggregations/bucket/composite/ */
 import type { Query } from './query.ts'
 import type { SearchSession } from './search-requests.ts'
 
@@ -9,7 +9,7 @@ export type Bucket = { readonly doc_count: number }
 
 const PAGE = 10_000
 
-/** Returns at most `limit` distinct keys. `field`: the full field name. */
+/** Returns at most `limit` distinct keys, in ascending order. `field`: full name of the field. */
 export async function readDistinctKeys(
   searching: SearchSession,
   types: readonly string[],
@@ -25,7 +25,7 @@ export async function readDistinctKeys(
   return keys
 }
 
-/** Yields one bucket for each key of the field, in the order of the keys, and reads them in pages. */
+/** Yields one bucket for each key of the field, in the order of the keys. Reads `size` buckets per request. */
 export async function* readBuckets<More extends Bucket>(
   searching: SearchSession,
   types: readonly string[],

@@ -1,18 +1,18 @@
-/** Converts an index document to the body that is sent to the index. */
+/** Converts an index document to the JSON that is stored in OpenSearch. */
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import type { IndexDocument, SortValues } from '../../ports/search/search-index.ts'
 import { boundsOf } from './ranges.ts'
 import { sortText } from './sort-values.ts'
 
-/** Returns the id of a document in its index. OpenSearch accepts at most 512 bytes. */
+/** Returns the id of a document in its index. OpenSearch accepts ids of at most 512 bytes. */
 export const idOf = ({ tenant, type, id }: Pick<IndexDocument, 'tenant' | 'type' | 'id'>): string => `${tenant}~${type}~${id}`
 
-/** Names of the top-level properties that an index knows. */
+/** Names of the top-level properties in the mapping of an index. */
 export type IndexProperties = ReadonlySet<string>
 
 /**
- * Returns the document as JSON. A deleted resource leaves a tombstone, so that an older version that arrives later is rejected. `form`:
- * properties of an index that may be outdated; all others are omitted.
+ * Returns the document as JSON. For a deleted resource this is a tombstone: it remains in the index, so that an older version that arrives
+ * later is rejected. `form`: properties that the index knows; all others are omitted.
  */
 export function bodyOf(document: IndexDocument, keepsBody: boolean, form?: IndexProperties): string {
   const content = contentOf(document, keepsBody)
@@ -48,7 +48,7 @@ function contentOf(document: IndexDocument, keepsBody: boolean): Readonly<Record
   }
 }
 
-/** Returns the replacement of a rejected document, which contains only the values needed to find it by id and time. */
+/** Returns the stub of a rejected document: the document with only the values by which its id and time can be searched. */
 export function stubOf(document: IndexDocument, keepsBody: boolean, form?: IndexProperties): string {
   const kept = <T>(record: Readonly<Record<string, T>>): Readonly<Record<string, T>> =>
     Object.fromEntries(Object.entries(record).filter(([field]) => ALWAYS.test(field)))

@@ -1,13 +1,16 @@
 /**
- * Version of a document in the engine: the resource version plus the restore generation above it. A restore of the store reuses version
- * numbers and raises the generation by one. So any document from before is older than all that follow.
+ * Version of a document in OpenSearch: the resource version, with the restore generation above it. After a restore the store uses version
+ * numbers again, in a generation that is higher by one. So every document from before the restore is older than all that follow.
  * https://docs.opensearch.org/latest/api-reference/document-apis/index-document/
  */
 
-/** Factor of the generation, above the number of versions of any resource. Two million generations remain exact integers. */
+/**
+ * Factor of the restore generation. It exceeds the number of versions of any resource. Up to two million generations the result is an exact
+ * integer.
+ */
 const OF_EPOCH = 2 ** 32
 
 export const externalVersion = (epoch: number, version: number): number => epoch * OF_EPOCH + version
 
-/** Returns the version number of the resource. */
+/** Returns the resource version in the version of a document. */
 export const resourceVersionOf = (external: number): number => external % OF_EPOCH

@@ -1,4 +1,7 @@
-/** Groups of matches. It reads all groups with sizes and first hits, sorts them here, and then reads the hits of the shown groups. */
+/**
+ * Reads the matches in groups. It reads all groups with their sizes and first hits, sorts them in this process, and then reads the hits of
+ * the groups on the page.
+ */
 import { MachineFault } from '../../ports/faults.ts'
 import { comparePositions, compareText, type GroupPlan, type GroupPosition, MAX_GROUPS, type SortKey } from '../../ports/search/plan.ts'
 import type { GroupPage, Hit, HitGroup } from '../../ports/search/search-index.ts'
@@ -7,13 +10,16 @@ import { allOf, type Query, termsQuery } from './query.ts'
 import { hitOf, type SearchResponse, type SearchSession, sortOf } from './search-requests.ts'
 
 const PAGE = 2_000
-/** Maximum searches in one request. */
+/** Maximum searches that are sent in one request. */
 const TOGETHER = 100
 
 type GroupStart = GroupPosition & { readonly size: number; readonly first: Hit }
 type FirstOf = Bucket & { readonly first: SearchResponse }
 
-/** Returns a page of groups. `source`: fields that are read of each hit. Throws the fault `too-many-groups` above MAX_GROUPS. */
+/**
+ * Returns a page of groups. `source`: fields to read of each hit. Throws the fault `too-many-groups` if there are more than MAX_GROUPS
+ * groups.
+ */
 export async function findGroups(
   searching: SearchSession,
   plan: GroupPlan,
@@ -69,7 +75,7 @@ async function withHits(
     )
     for (const [i, { key, size, first }] of some.entries()) {
       const members = found[i]!.hits.hits.map(hitOf)
-      // A counted group is shown even if its last member has left it since.
+      // The group may have lost its last member since it was counted. Then its first hit of that time is shown.
       groups.push({ key, size, hits: members.length === 0 ? [first] : members })
     }
   }

@@ -1,13 +1,14 @@
 /**
- * Heartbeat of an index: a document with the instant it was sent as its version. It belongs to no tenant, so no search finds it. A search
- * reads it from the same state of the index that it searches. https://docs.opensearch.org/latest/aggregations/bucket/global/
+ * Heartbeat of an index: a document whose version is the instant at which the heartbeat was sent. It belongs to no tenant, so no search
+ * finds it. A search reads it by an aggregation, from the same state of the index.
+ * https://docs.opensearch.org/latest/aggregations/bucket/global/
  */
 import { type Cluster, type ClusterRequest, OpenSearchError } from './cluster.ts'
 
-/** Id of the heartbeat. Ids of resource documents contain a separator, so none equals it. */
+/** Id of the heartbeat. Ids of resources' documents contain `~`, so none equals it. */
 const ID = 'pulse'
 
-/** Aggregation that reads the heartbeat together with a search. */
+/** Aggregation by which a search also reads the heartbeat. */
 export const HEARTBEAT_AGGREGATION = {
   pulse: { global: {}, aggs: { of: { filter: { ids: { values: [ID] } }, aggs: { sent: { min: { field: 'lastUpdated' } } } } } },
 }
@@ -16,7 +17,7 @@ export type HeartbeatAggregations = {
   readonly pulse?: { readonly of: { readonly doc_count: number; readonly sent: { readonly value: number | null } } }
 }
 
-/** Returns the oldest heartbeat of `count` indices, or undefined if one of them has none. */
+/** Returns the oldest heartbeat of the searched indices, or undefined if one has none. `count`: number of indices. */
 export function oldestHeartbeat(answer: HeartbeatAggregations | undefined, count: number): number | undefined {
   const { doc_count = 0, sent } = answer?.pulse?.of ?? {}
   return doc_count < count ? undefined : (sent?.value ?? undefined)
@@ -25,8 +26,8 @@ export function oldestHeartbeat(answer: HeartbeatAggregations | undefined, count
 type Found = { readonly docs: readonly { readonly _version?: number; readonly error?: unknown }[] }
 
 /**
- * Returns the heartbeats of the indices, named by alias, in their order, whether refreshed or not. 0: the index has none. undefined: the
- * index is missing.
+ * Returns the heartbeats of the indices in the order of their aliases, even if not yet visible to searches. 0: the index has none.
+ * undefined: the index is missing.
  */
 export async function readHeartbeats(cluster: Cluster, indices: readonly string[]): Promise<readonly (number | undefined)[]> {
   if (indices.length === 0) return []
@@ -39,8 +40,8 @@ export async function readHeartbeats(cluster: Cluster, indices: readonly string[
 }
 
 /**
- * Writes the heartbeat, and returns for each index whether it has this or a later one. It does not retry. An index that is restored during
- * a retry would get the heartbeat although it lacks versions from before.
+ * Writes the heartbeat. Returns for each index whether it has this or a later one. It does not retry: an index that is restored before a
+ * retry would get the heartbeat, although it lacks earlier versions.
  */
 export async function writeHeartbeat(cluster: Cluster, aliases: readonly string[], sent: number): Promise<readonly boolean[]> {
   if (aliases.length === 0) return []
@@ -48,7 +49,7 @@ export async function writeHeartbeat(cluster: Cluster, aliases: readonly string[
   return aliases.map((_, i) => HAS_IT.has(items[i]?.index?.status ?? 0))
 }
 
-/** Copies the heartbeat to the next index, which contains everything that the serving index contains. */
+/** Copies the heartbeat of the serving index to the next one. The next index must contain everything that the serving index contains. */
 export async function copyHeartbeat(cluster: Cluster, live: string, next: string): Promise<void> {
   const [sent = 0] = await readHeartbeats(cluster, [live])
   if (sent === 0) return
@@ -65,5 +66,5 @@ function bulkOf(indices: readonly string[], sent: number, more: object): Cluster
 
 type Written = { readonly items: readonly { readonly index?: { readonly status?: number } }[] }
 
-/** Status codes of indices that have the heartbeat. 409: the index has a later one. */
+/** Status codes by which an index has the heartbeat. 409: it has this or a later one. */
 const HAS_IT = new Set([200, 201, 409])

@@ -1,11 +1,11 @@
-/** Settings and mapping of every index. A new search parameter changes neither. https://docs.opensearch.org/latest/field-types/ */
+/** Settings and mapping of all indices. They do not depend on the search parameters. https://docs.opensearch.org/latest/field-types/ */
 const KEYWORD = { type: 'keyword' }
 const INTERVAL = { type: 'double_range' }
 
-/** Sort values are read by document and never searched. */
+/** Mapping of sort values. They are read by document and never searched, so they need no index. */
 const SORTED = { type: 'keyword', index: false }
 
-/** Mapping of the fields in each folder. */
+/** Mapping of the fields below each top-level property. */
 const FOLDERS = {
   keys: KEYWORD,
   groups: KEYWORD,
@@ -17,14 +17,14 @@ const FOLDERS = {
   high: SORTED,
 }
 
-/** Maximum intervals of a tuple. */
+/** Maximum intervals of a tuple, each in a field of its own. */
 export const MAX_TUPLE_RANGES = 4
 
 export const tupleRangeField = (i: number): string => `tuples.r${i}`
 
 const ranges = Object.fromEntries(Array.from({ length: MAX_TUPLE_RANGES }, (_, i) => [`r${i}`, INTERVAL]))
 
-/** Rejects a value that fits no template instead of guessing its type. */
+/** Rejects a document with a field that no template covers. OpenSearch would otherwise guess its type. */
 const DYNAMIC = 'strict_allow_templates'
 
 export type IndexSettings = Readonly<Record<string, string | number | boolean>>
@@ -35,8 +35,8 @@ export const indexDefinition = (settings: IndexSettings) => ({
     dynamic: DYNAMIC,
     date_detection: false,
     numeric_detection: false,
-    // OpenSearch also retains the whole source until a merge after all copies have it. Without that, documents of a copied shard would be
-    // empty.
+    // Only `body` is retained in `_source`. For recovery OpenSearch also retains the whole source until all copies of a shard have it.
+    // Without that, documents of a recovered copy would be empty.
     _source: { includes: ['body'] },
     dynamic_templates: Object.entries(FOLDERS).map(([folder, mapping]) => ({
       [folder]: { path_match: `${folder}.*`, match_mapping_type: mapping === INTERVAL ? 'object' : '*', mapping },
@@ -47,7 +47,7 @@ export const indexDefinition = (settings: IndexSettings) => ({
       id: KEYWORD,
       lastUpdated: { type: 'long' },
       deleted: { type: 'boolean' },
-      /** Whether the document is a stub with ids and times only, because the index rejected the rest. */
+      /** Whether the document is a stub with ids and times only, because the index rejected the complete one. */
       refused: { type: 'boolean' },
       registry: { type: 'long' },
       present: KEYWORD,

@@ -1,4 +1,4 @@
-/** Reads a page of hits. One request reads a window of 10,000 hits. Larger or deeper pages take several requests. */
+/** Reads a page of hits. OpenSearch returns at most 10,000 hits per request, so larger or deeper pages take several requests. */
 import type { Plan } from '../../ports/search/plan.ts'
 import type { Hit, HitPage } from '../../ports/search/search-index.ts'
 import { HEARTBEAT_AGGREGATION, type HeartbeatAggregations, oldestHeartbeat } from './heartbeats.ts'
@@ -6,12 +6,12 @@ import type { Query } from './query.ts'
 import { type FoundHit, hitOf, type SearchResponse, type SearchSession, searchAfter, sortOf } from './search-requests.ts'
 
 const WINDOW = 10_000
-/** Maximum matches of an estimated total. Above it the total is absent. */
+/** Maximum total that an estimate returns. With more matches the total is absent. */
 const COUNTED = 10_000
 
 const TRACKED = { none: false, estimate: COUNTED + 1, accurate: true } as const
 
-/** Returns the page. `source`: fields that are read of each hit. */
+/** Returns a page of hits. `source`: fields to read of each hit. */
 export async function findPage(searching: SearchSession, plan: Plan, query: Query, source: readonly string[] | false): Promise<HitPage> {
   const { types, order, limit } = plan
   const wanted = limit === 0 ? 0 : limit + 1
@@ -44,7 +44,7 @@ function pulseRead({ pulse, types }: Plan, { aggregations }: SearchResponse<Hear
   return read === undefined ? {} : { pulse: read }
 }
 
-/** Returns the request of the first page. */
+/** Returns the search body of a page without its position. `size`: maximum hits. */
 export const requestOf = ({ order, total, limit }: Plan, query: Query, size = limit + 1) => ({
   query,
   sort: sortOf(order),

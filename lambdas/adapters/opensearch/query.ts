@@ -1,4 +1,4 @@
-/** Queries of OpenSearch as data. https://docs.opensearch.org/latest/query-dsl/ */
+/** Types and constructors of OpenSearch queries. https://docs.opensearch.org/latest/query-dsl/ */
 export type Query = { readonly [name: string]: unknown }
 
 export const MATCH_NONE: Query = { match_none: {} }
@@ -12,7 +12,7 @@ export const someOf = (should: readonly Query[]): Query =>
 
 export const noneOf = (...must_not: readonly Query[]): Query => ({ bool: { must_not } })
 
-/** Maximum terms of one query. */
+/** Maximum values of one `terms` query: the default limit of OpenSearch. More values are split into several queries. */
 const MOST_TERMS = 65_536
 
 export function termsQuery(field: string, values: readonly string[]): Query {

@@ -22,27 +22,27 @@ import { refreshIndex, waitUntilVisible } from './visibility.ts'
 export type OpenSearchOptions = Partial<BulkOptions & CallLimits> & {
   /** Prefix of index names, in lower case. */
   readonly prefix: string
-  /** Returns the serving indices, which may be a few seconds old. */
+  /** Returns the register of the serving indices. It may be cached for a few seconds. */
   readonly live: () => Promise<ServingIndices>
-  /** Register of the serving indices. Only writers need it. */
+  /** Changes the register of the serving indices. Required by writers only. */
   readonly register?: IndexRegister
   /** Settings of new indices beside the mapping: number_of_replicas, refresh_interval … */
   readonly settings?: IndexSettings
-  /** Maximum duration of a search, in milliseconds. */
+  /** Maximum duration of a search in milliseconds. A search that exceeds it throws the fault `too-costly`. */
   readonly budget?: number
   readonly timer?: Timer
-  /** How long the rebuilds of other processes are cached, in milliseconds. */
+  /** How long the list of rebuilds that other processes run is cached, in milliseconds. */
   readonly knownFor?: number
 }
 
-/** Next index of a type. It is filled beside the serving index, which continues to answer searches. */
+/** Running rebuild of a type. It fills the next index, while the serving index continues to answer searches. */
 export type IndexRebuild = {
-  /** Name by which another process can continue the rebuild. */
+  /** Name of the index. Another process can continue the rebuild by it. */
   readonly name: string
   readonly identity: string
-  /** Applies documents like `apply`, or `applyAgain`, of the index, but to the next index alone. */
+  /** Applies documents to the next index alone, like `apply` of the index. `isAgain`: like `applyAgain`. */
   readonly apply: (documents: readonly IndexDocument[], isAgain?: boolean) => Promise<void>
-  /** Lets the next index answer searches. Removes the previous one, or retains it and returns its name. */
+  /** Makes the next index the serving one. Removes the previous index, or retains it (`isKept`) and returns its name. */
   readonly swap: (isKept?: boolean) => Promise<string | undefined>
 }
 
@@ -70,17 +70,17 @@ export class OpenSearchIndex implements SearchIndex {
     this.#source = keepsBodies ? ['body'] : false
   }
 
-  /** Applies the documents. Throws the fault `not-applied` with those that failed; all others are applied. */
+  /** Applies the documents. Throws the fault `not-applied` with the documents that failed. All others are applied. */
   async apply(documents: readonly IndexDocument[]): Promise<void> {
     await this.#applyTo(documents)
   }
 
-  /** Applies the documents, even those with a version that the index already has. */
+  /** Applies the documents, and overwrites those of the same version. */
   async applyAgain(documents: readonly IndexDocument[]): Promise<void> {
     await this.#applyTo(documents, { isAgain: true })
   }
 
-  /** Makes all documents applied to the serving index of the type visible to searches. */
+  /** Makes all applied documents of the type visible to searches. */
   async show(type: string): Promise<void> {
     await refreshIndex(this.#cluster, await this.#nameOf(type))
   }
@@ -94,7 +94,7 @@ export class OpenSearchIndex implements SearchIndex {
       const identity = identityOf(live, type)
       const next = { type, alias: this.#aliases.next(type, identity), ...how }
       const isBuilding = building.has(next.alias)
-      // A lost index without a rebuild needs no document: its rebuild will read all of them from the store.
+      // A lost index without a running rebuild needs no document: the rebuild that follows will read all of them from the store.
       if (!isServing(live.types[type])) return isBuilding ? [{ ...next, ifMissing: 'refused' }] : []
       const own = { type, alias: this.#aliases.live(type, identity), ifMissing: 'lost', ...how } as const
       return isBuilding ? [own, { ...next, ifMissing: 'passed' }] : [own]
@@ -108,13 +108,16 @@ export class OpenSearchIndex implements SearchIndex {
     })
   }
 
-  /** Reads the rebuilds before the serving indices. An index that takes over in between is then among the serving indices. */
+  /**
+   * Reads the running rebuilds before the serving indices. If a next index becomes the serving one in between, the document is still
+   * written to it.
+   */
   async #lookBefore(documents: readonly IndexDocument[]) {
     const building = await this.#aliases.building()
     return { building, live: await this.#withIndices(documents) }
   }
 
-  /** Creates the indices of types that never had one, and returns the serving indices. */
+  /** Creates and registers the indices of types that never had one. Returns the serving indices. */
   async #withIndices(documents: readonly IndexDocument[]): Promise<ServingIndices> {
     const live = await this.#live()
     const fresh = [...new Set(documents.map(({ type }) => type))].filter((type) => live.types[type]?.identity === undefined)
@@ -124,8 +127,8 @@ export class OpenSearchIndex implements SearchIndex {
   }
 
   /**
-   * Registers the types with a missing or restored index as lost, so that they are rebuilt. Returns all lost types, including those already
-   * registered.
+   * Registers the types whose serving index is missing or was restored as lost, so that they are rebuilt. Returns all lost types. `held`:
+   * last heartbeat of each index.
    */
   async tend(held: IndexHeartbeats = {}): Promise<readonly string[]> {
     const live = await this.#live()
@@ -135,8 +138,8 @@ export class OpenSearchIndex implements SearchIndex {
   }
 
   /**
-   * Writes a heartbeat to every index that was not restored: all versions acknowledged before `sent` are applied. Returns the serving
-   * indices that hold it.
+   * Writes a heartbeat to every serving and next index. All versions acknowledged before `sent` must have been applied. Indices that were
+   * restored are registered as lost and get none. Returns the serving indices that have the heartbeat.
    */
   async pulse(sent: number, held: IndexHeartbeats): Promise<IndexHeartbeats> {
     const { building, live } = await this.#lookBefore([])
@@ -149,7 +152,7 @@ export class OpenSearchIndex implements SearchIndex {
     return Object.fromEntries(told.flatMap(([type, identity], i) => (isHeld[i] ? [[type, { identity, sent }]] : [])))
   }
 
-  /** Returns type → identity of the existing indices with an older heartbeat than before, because they were restored. */
+  /** Returns type → identity of the existing indices whose heartbeat is older than the one in `held`: they were restored. */
   async #setBack(live: ServingIndices, held: IndexHeartbeats): Promise<Readonly<Record<string, string>>> {
     const serving = servingIdentitiesOf(live)
     const had = Object.entries(held).filter(([type, { identity }]) => serving[type] === identity)
@@ -182,39 +185,40 @@ export class OpenSearchIndex implements SearchIndex {
     return findGroups(searching, plan, await this.#queryOf(searching, plan), this.#source)
   }
 
-  /** Waits until the versions named by `tokens` are visible. `tokens`: results of tokenOf. */
+  /**
+   * Waits up to `patience` milliseconds until the versions of the tokens are indexed, then makes them visible. Returns false if the time
+   * was too short. `tokens`: results of tokenOf.
+   */
   caughtUp(tokens: readonly string[], patience: number): Promise<boolean> {
     return waitUntilVisible({ cluster: this.#cluster, nameOf: (type) => this.#nameOf(type), epoch: this.#epoch }, tokens, patience)
   }
 
   /**
-   * Starts the rebuild of a type, or continues its next index, or the index `name` of another process. Every `apply` writes to both
-   * indices. Other processes do so only after `knownFor` ms, so a store read before then may miss their writes.
+   * Starts the rebuild of a type, continues its running one, or continues the index `name` of another process. From then on `apply` of this
+   * SearchIndex writes to both indices. Other processes do so only after `knownFor`, so their writes may be missing in a read of the store
+   * before that.
    */
   async rebuild(type: string, name?: string): Promise<IndexRebuild> {
     return this.#rebuildOf(type, name ?? (await this.#aliases.createNext(type, identityOf(await this.#live(), type))))
   }
 
-  /** Whether an index of the type is being built or serves. */
+  /** Whether the index is the next or the serving one of the type. */
   isThere(type: string, index: string): Promise<boolean> {
     return this.#aliases.isThere(type, index)
   }
 
-  /**
-   * Continues the previous index of a type as its next one, even with versions that it already has. Returns undefined if it no longer
-   * exists.
-   */
+  /** Makes a previous index of the type the next one, to bring it up to date. Returns undefined if it no longer exists. */
   async takeBack(type: string, index: string): Promise<IndexRebuild | undefined> {
     return (await this.#aliases.takeBack(type, index)) ? this.#rebuildOf(type, index) : undefined
   }
 
-  /** Removes the next and the previous index of the type. `but`: an index that remains, but is no longer built. */
+  /** Removes the next and the previous index of the type. `but`: index to retain; it then is no longer the next one. */
   async abandon(type: string, but?: string): Promise<void> {
     const live = await this.#live()
     await this.#aliases.abandon(type, [identityOf(live, type), ...live.former], but)
   }
 
-  /** Removes previous indices. `but`: returns the names of those that remain. It is called after the indices are listed. */
+  /** Removes the previous indices. `but`: returns the names to retain. It is called after the indices are listed. */
   async removeKept(but: () => Promise<readonly string[]>): Promise<void> {
     const { identity, types, former } = await this.#live()
     const identities = Object.values(types).flatMap((index) => index.identity ?? [])
@@ -244,8 +248,8 @@ export class OpenSearchIndex implements SearchIndex {
   }
 
   /**
-   * Returns the names of the indices to search. A type without an index gets the name it will have, which may exist already. Throws
-   * the fault `unavailable` while an index is lost or unreconciled.
+   * Returns the names of the indices to search. A type without an index gets a pattern that matches the index it will have. Throws the
+   * fault `unavailable` if an index is lost, unreconciled, or of another restore generation.
    */
   async #namesOf(types: readonly string[]): Promise<readonly string[]> {
     const live = await this.#live()

@@ -1,4 +1,6 @@
-/** Sends searches, and converts failures to errors of the port. https://docs.opensearch.org/latest/api-reference/search-apis/search/ */
+/**
+ * Sends searches, and converts failures to faults of the search port. https://docs.opensearch.org/latest/api-reference/search-apis/search/
+ */
 import { MachineFault } from '../../ports/faults.ts'
 import type { HitPosition, SortKey } from '../../ports/search/plan.ts'
 import type { Hit } from '../../ports/search/search-index.ts'
@@ -20,35 +22,35 @@ export type SearchResponse<Aggregations = unknown> = {
     readonly hits: readonly FoundHit[]
   }
   readonly aggregations?: Aggregations
-  /** Error of one search among several. */
+  /** Error of this search, if it is one of several in a request. */
   readonly error?: { readonly type?: string }
   readonly status?: number
 }
 
 type Body = Readonly<Record<string, unknown>>
 
-/** Pattern in errors of a query that is too large for the engine. */
+/** Matches errors of a query that is too large for the engine. */
 const LARGE = /too_many_(?:nested_)?clauses|max_?[cC]lause_?[cC]ount|Determinizing/
-/** Pattern in errors of a search that the engine stopped. */
+/** Matches errors of a search that the engine stopped. */
 const STOPPED = /time_exceeded_exception|task_cancelled_exception/
 const COSTLY = new RegExp(`${LARGE.source}|${STOPPED.source}`)
 
-/** Rejects partial results: a missing index or a silent shard may contain matches. */
+/** Rejects partial results. A missing index or a shard without response may contain matches. */
 const STRICT = { ignore_unavailable: false, allow_partial_search_results: false } as const
 
-/** Maximum index names in a path. More names exceed the length of a request line. */
+/** Maximum index names in a URL path. More of them may exceed the maximum length of a request line, so they are sent in the body. */
 const MOST_IN_PATH = 30
 
-/** Returns the names of the indices of types. Throws the fault `unavailable` while one of them is being rebuilt. */
+/** Returns the names of the indices of types. Throws the fault `unavailable` if one of them is lost or unreconciled. */
 export type IndexNamesLookup = (types: readonly string[]) => Promise<readonly string[]>
 
-/** One search, which may take several requests. All requests and retries share one time budget. */
+/** One search, which may need several requests. All of them and their retries share one time limit. */
 export class SearchSession {
   readonly #cluster: Cluster
   readonly #namesOf: IndexNamesLookup
   readonly #until: number
 
-  /** `budget`: milliseconds from now. */
+  /** `budget`: time limit of the search, in milliseconds from now. */
   constructor(cluster: Cluster, namesOf: IndexNamesLookup, budget: number) {
     this.#cluster = cluster
     this.#namesOf = namesOf
@@ -64,7 +66,7 @@ export class SearchSession {
     return found
   }
 
-  /** Sends several searches of the same types in one request. Returns the responses in their order. */
+  /** Sends several searches of the same types in one request. Returns the responses in the order of the bodies. */
   async searchAll(types: readonly string[], bodies: readonly Body[]): Promise<readonly SearchResponse[]> {
     return bodies.length === 0 ? [] : this.#searchAll(await this.#namesOf(types), bodies)
   }
@@ -102,7 +104,7 @@ function explained(error: unknown): never {
   throw error.says(LARGE) ? new MachineFault('too-costly', 'the search is too large', { cause: error }) : error
 }
 
-/** Returns the sort clause: missing values last in both directions, ties by type, then id. */
+/** Returns the sort clause. Documents without a value come last in both directions. Equal values are sorted by type, then by id. */
 export const sortOf = (order: readonly SortKey[]): readonly Body[] => [
   ...order.map(({ field, descending }) => ({
     [`${descending ? 'high' : 'low'}.${field}`]: { order: descending ? 'desc' : 'asc', missing: '_last', unmapped_type: 'keyword' },

@@ -1,6 +1,6 @@
 /**
- * Sort values as keywords. One field holds texts and numbers, numbers sort by value, and infinities are included. OpenSearch compares
- * keywords by code point.
+ * Encodes sort values as keywords. So one field holds texts and numbers, numbers sort by value, and infinite values are possible.
+ * OpenSearch sorts keywords by code point.
  */
 import { decodeDouble, encodeDouble } from '../../ports/search/doubles.ts'
 

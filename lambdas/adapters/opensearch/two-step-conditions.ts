@@ -1,6 +1,6 @@
 /**
  * Resolves conditions that a query cannot express exactly, in two steps. A wider query finds candidates. Their distinct values are
- * evaluated here, and those that match become a list of keys. So pages and counts are exact, anywhere in a predicate.
+ * evaluated in this process. The query for the values that match replaces the condition, so pages and counts are exact.
  */
 import { MachineFault } from '../../ports/faults.ts'
 import { type Matching, metresBetween, type Predicate, rulesOf } from '../../ports/search/plan.ts'
@@ -12,7 +12,7 @@ import type { SearchSession } from './search-requests.ts'
 type Near = Extract<Predicate, { kind: 'near' }>
 type Contains = Extract<Predicate, { kind: 'contains' }>
 
-/** Maximum characters of a wildcard. The automaton of a longer text with repetitions may be too large for the engine. */
+/** Maximum characters of a wildcard query. The automaton of a longer text with repetitions may be too large for the engine. */
 const LONGEST_WILDCARD = 200
 const MOST_CANDIDATES = 65_535
 
@@ -36,8 +36,8 @@ function* leavesOf(p: Predicate): Generator<Predicate> {
 const FARTHEST = 20_016_000
 
 /**
- * Returns the query for points in a circle. The engine rounds points to centimetres and uses another sphere. So points close to the edge of
- * the circle are evaluated here.
+ * Returns the query for points in a circle. The engine rounds points to centimetres and uses another model of the Earth. So points close to
+ * the edge of the circle are evaluated in this process.
  */
 async function nearQuery(searching: SearchSession, matching: Matching, { field, latitude, longitude, metres }: Near): Promise<Query> {
   const points = `points.${field}`

@@ -1,4 +1,7 @@
-/** Waits until versions are visible to searches. It reads them by id, which needs no refresh, and then refreshes the index. */
+/**
+ * Waits until versions are visible to searches. It reads documents by id, which needs no refresh, until all are indexed. Then it refreshes
+ * the indices.
+ */
 import { setTimeout as wait } from 'node:timers/promises'
 import { forEachInParallel } from '../../ports/execution/parallel.ts'
 import type { IndexDocument } from '../../ports/search/search-index.ts'
@@ -6,11 +9,11 @@ import type { Cluster } from './cluster.ts'
 import { idOf } from './document-body.ts'
 import { externalVersion } from './external-version.ts'
 
-/** Returns the token of a version that will be indexed. */
+/** Returns the token of a version that will be indexed, for `waitUntilVisible`. */
 export const tokenOf = (document: Pick<IndexDocument, 'tenant' | 'type' | 'id' | 'version'>): string =>
   `${idOf(document)}~${document.version}`
 
-/** Returns the name of the serving index of a type, whether it exists or not. */
+/** Returns the name of the serving index of a type, even if that index does not exist. */
 export type IndexNameLookup = (type: string) => Promise<string>
 
 type Version = { readonly type: string; readonly id: string; readonly version: number }
@@ -19,10 +22,12 @@ type Answer = { readonly docs: readonly { readonly _version?: number }[] }
 const BETWEEN = 50
 const AT_ONCE = 8
 
-/** `epoch`: restore generation, see external-version.ts. */
+/** `epoch`: restore generation of the store (external-version.ts). */
 export type VisibilityParts = { readonly cluster: Cluster; readonly nameOf: IndexNameLookup; readonly epoch: number }
 
-/** Waits at most `patience` milliseconds, and returns whether all versions are visible. */
+/**
+ * Waits at most `patience` milliseconds until all versions are indexed, then makes them visible. Returns false if the time was too short.
+ */
 export async function waitUntilVisible(
   { cluster, nameOf, epoch }: VisibilityParts,
   tokens: readonly string[],
@@ -45,8 +50,8 @@ export async function waitUntilVisible(
 }
 
 /**
- * Makes the documents of one index visible, or does nothing if it is missing. The failure of a refresh of several indices would not
- * identify the index.
+ * Makes the documents of one index visible to searches, or does nothing if the index is missing. Each index has a request of its own, so
+ * that a failure identifies it.
  */
 export async function refreshIndex(cluster: Cluster, name: string): Promise<void> {
   await cluster.send({ method: 'POST', path: `/${name}/_refresh`, querystring: { ignore_unavailable: true } })
@@ -59,7 +64,7 @@ async function missingOf(cluster: Cluster, nameOf: IndexNameLookup, versions: re
   return versions.filter(({ version }, i) => (answer.docs[i]?._version ?? 0) < version)
 }
 
-/** Parses a token from its end: a tenant may contain the separator, types and ids do not. */
+/** Parses a token. It starts at the end, because the tenant may contain the separator, and type and id do not. */
 function versionOf(token: string): Version {
   const [type, , version] = token.split('~').slice(-3)
   if (type === undefined || version === undefined) throw new RangeError('a token of another kind')
