@@ -1,34 +1,36 @@
-/** Packs bytes with a dictionary (format.ts). At each offset it takes the longest match that three hash tables offer. */
+/**
+ * Packs bytes with a dictionary (format.ts). At each tested offset it takes the longest match among the candidates of three hash tables.
+ */
 import { DASH, isDashAt, LENGTH_ESCAPE, MAX_UNPACKED_BYTES, MIN_MATCH_BYTES, UUID_LENGTH, UUID_MARKER } from './format.ts'
 
-/** Number of positions that two bytes can address. */
+/** Number of positions that the two bytes of a step can address. Matches beyond it are not used. */
 const POSITIONS = 0x1_0000
 /**
- * Bytes of the long hash. The tables of a dictionary have the last offset of each sequence of MIN_MATCH_BYTES and of LONG bytes; the latter
- * yield longer matches.
+ * Bytes that the long hash covers. For each hash of MIN_MATCH_BYTES and of LONG bytes, the tables of a dictionary hold the last offset.
+ * Candidates of the long hash yield longer matches.
  */
 const LONG = 12
 const DICTIONARY_BITS = 14
 const OWN_BITS = 12
-/** Minimum saving as a fraction of the length. With less, the bytes stay unpacked. */
+/** Minimum saving, as a fraction of the unpacked length, for which `pack` returns packed bytes. */
 const GAIN = 1 / 8
 
 const first = (bytes: Uint8Array, at: number): number =>
   bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24)
-/** Returns the hash of MIN_MATCH_BYTES bytes. */
+/** Returns the hash of the MIN_MATCH_BYTES bytes at the offset. */
 const shortHash = (bytes: Uint8Array, at: number): number =>
   (Math.imul(first(bytes, at), 0x9e3779b1) ^ Math.imul(bytes[at + 4]!, 0x85ebca6b)) >>> (32 - DICTIONARY_BITS)
 const longHash = (bytes: Uint8Array, at: number): number =>
   (Math.imul(first(bytes, at), 0x9e3779b1) ^ Math.imul(first(bytes, at + 4), 0x85ebca6b) ^ Math.imul(first(bytes, at + 8), 0xc2b2ae35)) >>>
   (32 - DICTIONARY_BITS)
 
-/** Values of the digits of UUIDs; −1 for other bytes. */
+/** Value of each lower-case hexadecimal digit, by character code; −1 for other bytes. */
 const DIGITS = new Int8Array(256).fill(-1)
 for (let value = 0; value < 16; value++) DIGITS[value.toString(16).charCodeAt(0)] = value
 
 /**
  * Offsets in the bytes to pack, by the hash of the bytes there. All packers of this thread share it, because they run one after the other.
- * Offsets inside a match are left out: the same bytes are found at the source of the match.
+ * Offsets inside a match are left out: the source of the match offers the same bytes.
  */
 const own = new Int32Array(1 << OWN_BITS)
 
@@ -36,11 +38,11 @@ export class Packer {
   readonly dictionary: Uint8Array
   readonly #short = new Int16Array(1 << DICTIONARY_BITS).fill(-1)
   readonly #long = new Int16Array(1 << DICTIONARY_BITS).fill(-1)
-  /** Last match found. */
+  /** Length and position of the match that `#find` found. A length of 0 means none. */
   #length = 0
   #position = 0
 
-  /** `dictionary`: at most 32,767 bytes. */
+  /** `dictionary`: at most 32,767 bytes, because the tables hold 16-bit offsets. */
   constructor(dictionary: Uint8Array) {
     this.dictionary = dictionary
     for (let at = 0; at + LONG <= dictionary.length; at++) {
@@ -49,7 +51,7 @@ export class Packer {
     }
   }
 
-  /** Returns undefined if packing saves too little. */
+  /** Returns the packed bytes. Returns undefined for more than MAX_UNPACKED_BYTES, and if packing saves less than GAIN. */
   pack(bytes: Uint8Array): Uint8Array | undefined {
     if (bytes.length > MAX_UNPACKED_BYTES) return undefined
     own.fill(-1)
@@ -62,13 +64,13 @@ export class Packer {
       } else if (isUuidAt(bytes, at)) {
         steps.uuid(at)
         at += UUID_LENGTH
-        // The longer no match was found, the fewer offsets are tested.
+        // Tests fewer offsets the longer no match was found, because such bytes hardly compress.
       } else at += 1 + ((at - steps.told) >>> 7)
     }
     return steps.end(bytes.length - bytes.length * GAIN)
   }
 
-  /** Finds the longest match at `at`, in the dictionary or in the bytes before. */
+  /** Finds the longest match for the bytes at `at`, in the dictionary or in earlier bytes, and stores it in `#length` and `#position`. */
   #find(bytes: Uint8Array, at: number): void {
     const { dictionary } = this
     this.#length = 0
@@ -80,10 +82,10 @@ export class Packer {
     own[place] = at
   }
 
-  /** Takes the match at `place` in `from` if it is longer than the current one. `base`: position of the first byte of `from`. */
+  /** Stores the match at `place` in `from` if it is longer than the stored one. `base`: position of the first byte of `from`. */
   #take(bytes: Uint8Array, at: number, from: Uint8Array, place: number, base: number): void {
     if (place < 0 || base + place >= POSITIONS) return
-    // A longer match must also cover the byte after the current one.
+    // Cheap test first: a longer match must also cover the byte after the stored one.
     if (from[place + this.#length] !== bytes[at + this.#length]) return
     const most = Math.min(bytes.length - at, from.length - place)
     let length = 0
@@ -101,18 +103,18 @@ function isUuidAt(bytes: Uint8Array, at: number): boolean {
   return true
 }
 
-/** Shared buffer that grows with the longest packed bytes. */
+/** Output buffer that all packers of this thread share. It grows with the longest input. */
 let scratch = new Uint8Array(16_000)
 
 class Steps {
-  /** Offset up to which the bytes are covered by steps. */
+  /** Offset in the bytes to pack: all bytes before it are covered by steps. */
   told = 0
   readonly #bytes: Uint8Array
   #end = 0
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes
-    // Worst case: a step with a single literal takes two bytes. Matches and UUIDs take less than they cover.
+    // Worst case: a step with a single literal takes two bytes. Matches and UUIDs take fewer bytes than they cover.
     if (scratch.length < bytes.length * 2 + 16) scratch = new Uint8Array(bytes.length * 4)
     this.#varint(bytes.length)
   }
@@ -136,13 +138,13 @@ class Steps {
     this.told = at + UUID_LENGTH
   }
 
-  /** Returns undefined unless the result is shorter than `least` bytes. */
+  /** Ends the output. Returns undefined if it has `least` or more bytes. */
   end(least: number): Uint8Array | undefined {
     if (this.told < this.#bytes.length) this.#literals(this.#bytes.length, UUID_MARKER)
     return this.#end < least ? scratch.slice(0, this.#end) : undefined
   }
 
-  /** Writes the literals up to `at`, and the lower half for the content after them. */
+  /** Writes a step: the literals from the last covered offset up to `at`, and `next` as lower half of its first byte. */
   #literals(at: number, next: number): void {
     const length = at - this.told
     scratch[this.#end++] = (Math.min(length, LENGTH_ESCAPE) << 4) | next

@@ -1,4 +1,4 @@
-/** Unpacks bytes (format.ts). */
+/** Unpacks bytes that packer.ts packed (format.ts). */
 import { DASH, isDashAt, LENGTH_ESCAPE, MAX_UNPACKED_BYTES, MIN_MATCH_BYTES, UUID_LENGTH, UUID_MARKER } from './format.ts'
 
 /** Packed bytes are invalid, or were packed with another dictionary. */
@@ -6,7 +6,9 @@ export class UnpackError extends Error {}
 
 const DIGITS = Uint8Array.from('0123456789abcdef', (digit) => digit.charCodeAt(0))
 
-/** Throws UnpackError if damage is detectable. Other damage requires a checksum. */
+/**
+ * Returns the unpacked bytes. Throws UnpackError if the steps are invalid. Detecting any other damage requires a checksum of the caller.
+ */
 export function unpack(packed: Uint8Array, dictionary: Uint8Array): Uint8Array {
   const steps = new Steps(packed)
   const length = steps.varint()
@@ -30,7 +32,10 @@ export function unpack(packed: Uint8Array, dictionary: Uint8Array): Uint8Array {
 const lengthOf = (half: number, least: number, steps: Steps): number =>
   least + (half === LENGTH_ESCAPE ? LENGTH_ESCAPE + steps.varint() : half)
 
-/** Returns the offset after the match. A match may overlap the bytes that it produces. */
+/**
+ * Copies a match to `at` and returns the offset after it. The source of a match may overlap the bytes that it produces, so bytes are copied
+ * one by one.
+ */
 function copyMatch(bytes: Uint8Array, at: number, length: number, position: number, dictionary: Uint8Array): number {
   const isInDictionary = position < dictionary.length
   const from = isInDictionary ? dictionary : bytes

@@ -1,6 +1,6 @@
 /**
- * Fetches documents of other servers with node:https. It checks the address when it connects, because a name may resolve to another address
- * by then.
+ * Fetches documents of other servers over HTTPS. It checks the address at the moment of connecting: an earlier DNS lookup may have returned
+ * another address.
  */
 import { lookup } from 'node:dns'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
@@ -10,14 +10,14 @@ import { type FetchDocument, type FetchedDocument, NotFetched } from '../../port
 import { type AddressFilter, addressFilterOf, privateAddressMessage } from './private-hosts.ts'
 
 /**
- * `mayReach`: accepted addresses. Default: public ones. For tests: `ca`, the issuer of the server's certificate, and `patience`, the
- * timeout in milliseconds.
+ * `mayReach`: filter of accepted addresses. Default: public addresses only. For tests: `ca`, the certificate of the issuer, and `patience`,
+ * the timeout in milliseconds.
  */
 export type FetchOptions = { readonly mayReach?: AddressFilter; readonly ca?: string; readonly patience?: number }
 
-/** Timeout of a request, in milliseconds. */
+/** Timeout of a request until its response is complete, in milliseconds. */
 const PATIENCE = 2_000
-/** Maximum bytes of a document. A larger one is rejected. */
+/** Maximum bytes of a document. Fetching a larger one fails. */
 const LONGEST = 256 * 1024
 
 export const fetchDocument =
@@ -36,7 +36,7 @@ async function fetched(url: URL, { mayReach = addressFilterOf([]), ca, patience 
   const literal = hostname.replace(/^\[|\]$/g, '')
   // guard: fetch-rejects-private-address
   if (isIP(literal) !== 0 && !mayReach(literal, literal)) throw new Error(privateAddressMessage(literal, literal))
-  // Without a shared agent, no connection of another request is reused, and no proxy of the environment applies.
+  // `agent: false` opens a new connection, so its address is checked. It also ignores the proxy settings of the environment.
   const signal = AbortSignal.timeout(patience)
   const options = { lookup: guardedLookup(mayReach), agent: false, signal, headers: HEADERS, ...(ca === undefined ? {} : { ca }) } as const
   const incoming = await new Promise<IncomingMessage>((resolve, reject) => request(url, options, resolve).on('error', reject).end())
@@ -50,7 +50,7 @@ async function fetched(url: URL, { mayReach = addressFilterOf([]), ca, patience 
 
 const HEADERS = { accept: 'application/json', 'accept-encoding': 'identity', connection: 'close' }
 
-/** Returns a DNS lookup that fails if any address of the name is not accepted. */
+/** Returns a DNS lookup that fails if the filter rejects any address of the name. */
 export const guardedLookup =
   (mayReach: AddressFilter): LookupFunction =>
   (hostname, options, callback) =>
@@ -65,7 +65,7 @@ export const guardedLookup =
     })
 
 /**
- * Returns how long the response may be cached, in milliseconds, or undefined if the headers do not say it.
+ * Returns how long the response may be cached, in milliseconds. 0: not at all. undefined: the headers do not limit it.
  * https://www.rfc-editor.org/rfc/rfc9111#section-5.2.2
  */
 function maxAgeOf({ 'cache-control': control = '', age = '0' }: IncomingHttpHeaders): number | undefined {

@@ -11,15 +11,15 @@ import { guardedLookup } from './fetch-document.ts'
 import { type AddressFilter, privateAddressMessage } from './private-hosts.ts'
 
 export type RegistryOptions = {
-  /** URL without a slash at the end: https, or a loopback address. A loopback registry may refer to other loopback addresses. */
+  /** URL without a slash at the end: https, or http with a loopback address. Only a loopback registry may refer to loopback addresses. */
   readonly registry: string
   readonly mayReach: AddressFilter
 }
 
-/** Timeout in milliseconds until a response is complete. */
+/** Timeout in milliseconds until a response is complete, including redirects. */
 const PATIENCE = 120_000
 const REDIRECTS = 5
-/** Maximum bytes of a response. A larger one is rejected. */
+/** Maximum bytes of a response: of a list of versions, and of an archive. Fetching a larger one fails. */
 const LONGEST = { listing: 32 * 1024 ** 2, archive: 256 * 1024 ** 2 }
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 
@@ -32,8 +32,8 @@ type Listing = {
 export type FetchedArchive = { readonly archive: Uint8Array; readonly version: string }
 
 /**
- * Returns the archive if it matches the listed hash. `asked`: a version, `1.0.x`, or `latest`. Throws an Error with the available versions
- * if there is no such version.
+ * Returns the archive of a package version. `asked`: a version, `1.0.x`, or `latest`. Throws an Error with the available versions if there
+ * is no such version, and an Error if the archive does not match the listed hash.
  */
 export async function fetchArchive(name: string, asked: string, options: RegistryOptions): Promise<FetchedArchive> {
   const { registry } = options
@@ -49,10 +49,13 @@ export async function fetchArchive(name: string, asked: string, options: Registr
   return { archive, version }
 }
 
-/** Names of continuous builds, which only https://build.fhir.org publishes, not a registry. */
+/** Version names of continuous builds. Only https://build.fhir.org publishes them; registries do not. */
 const UNPUBLISHED: ReadonlySet<string> = new Set(['current', 'dev'])
 
-/** Returns the requested version. `1.0.x` is its newest release, or its newest pre-release if it has no release. */
+/**
+ * Returns the version that `asked` selects. `1.0.x` and a missing tag `latest` select the newest release, or the newest pre-release if
+ * there is no release.
+ */
 function versionOf(asked: string, name: string, { versions = {}, 'dist-tags': tags = {} }: Listing): string {
   const all = Object.keys(versions).toSorted(compareVersions)
   if (UNPUBLISHED.has(asked)) throw new Error(`${name}@${asked} is not published, but made anew again and again: ${known(all)}`)
@@ -74,7 +77,10 @@ function parsed(bytes: Uint8Array, registry: string): Listing {
   }
 }
 
-/** Throws if the archive does not match its hashes: https://www.w3.org/TR/SRI/, otherwise SHA-1. Without any hash it is accepted. */
+/**
+ * Throws if the archive does not match its listed hashes: `integrity` (https://www.w3.org/TR/SRI/), otherwise SHA-1. An archive without a
+ * listed hash is accepted.
+ */
 function checkHash(archive: Uint8Array, { integrity, shasum }: Dist, what: string): void {
   const hashes = typeof integrity === 'string' ? [...integrity.matchAll(/(sha(?:256|384|512))-([A-Za-z0-9+/=]+)/g)] : []
   const hash = (algorithm: string, encoding: 'base64' | 'hex') => createHash(algorithm).update(archive).digest(encoding)
@@ -107,7 +113,7 @@ function urlOf(text: string, base?: URL): URL {
   return url
 }
 
-/** Sends the request and checks the address when it connects. Only a loopback registry may refer to loopback addresses. */
+/** Sends a request. Checks the address at the moment of connecting. Only a loopback registry may refer to loopback addresses. */
 function answered(url: URL, signal: AbortSignal, { registry, mayReach }: RegistryOptions): Promise<IncomingMessage> {
   const isLocal = LOOPBACK.test(new URL(registry).hostname) && LOOPBACK.test(url.hostname)
   if (url.username !== '' || url.password !== '') throw new Error(`${url.host} is asked without a name and password only`)

@@ -1,10 +1,13 @@
-/** Private hosts that may be contacted. The operator lists them by name or by network, such as `10.1.0.0/16`. */
+/**
+ * Filter of the addresses that the server may connect to: public ones, and private hosts that the operator lists by name or by network,
+ * such as `10.1.0.0/16`.
+ */
 import { lookup } from 'node:dns/promises'
 import { BlockList, isIPv6 } from 'node:net'
 import { networkOf } from '../../ports/security/private-hosts.ts'
 import { isPublic } from './public-address.ts'
 
-/** `host`: host as written in the URL. */
+/** Whether the server may connect to the address. `host`: host in the URL. */
 export type AddressFilter = (address: string, host: string) => boolean
 
 export function addressFilterOf(written: readonly string[]): AddressFilter {
@@ -19,8 +22,8 @@ export function addressFilterOf(written: readonly string[]): AddressFilter {
 }
 
 /**
- * Returns the reason why the URL is not fetched: an address of its host is private. Returns undefined if none is, or if DNS does not know
- * the name.
+ * Returns the reason why the URL must not be fetched: the filter rejects an address of its host. Returns undefined if it rejects none, or
+ * if the DNS lookup fails.
  */
 export async function fetchBlockReason(url: string, mayReach: AddressFilter): Promise<string | undefined> {
   const host = new URL(url).hostname.replace(/^\[|\]$/g, '')
