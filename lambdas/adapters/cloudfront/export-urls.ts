@@ -1,19 +1,20 @@
 /**
- * Links to export files as signed CloudFront URLs. CloudFront rejects requests without a signature. KMS signs, so the private key never
- * leaves it. https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/private-content-creating-signed-url-canned-policy.html
+ * Creates links to export files as signed CloudFront URLs. CloudFront rejects requests without a valid signature. KMS signs, so the private
+ * key never leaves KMS.
+ * https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/private-content-creating-signed-url-canned-policy.html
  */
 import { createHash } from 'node:crypto'
 import { KMSClient, SignCommand } from '@aws-sdk/client-kms'
 import type { ExportFile, ExportUrlSigner } from '../../ports/blobs/file-links.ts'
 
 export type CloudFrontLinkOptions = {
-  /** Origin of the distribution, without a slash at the end. */
+  /** Scheme and host of the CloudFront distribution, without a slash at the end. */
   readonly origin: string
-  /** Returns the path of a file, with a slash at the start. CloudFront requests this path from the bucket. */
+  /** Returns the URL path of a file, with a slash at the start. CloudFront requests the same path from the bucket. */
   readonly pathOf: (file: ExportFile) => string
-  /** Id of the key in KMS. */
+  /** Id of the signing key in KMS. */
   readonly keyId: string
-  /** Id of its public half in CloudFront. */
+  /** Id of the public key of that key pair in CloudFront. */
   readonly keyPairId: string
   readonly client?: KMSClient
 }
@@ -39,7 +40,10 @@ export class CloudFrontExportUrls implements ExportUrlSigner {
   }
 }
 
-/** Returns the policy to sign. CloudFront builds the identical text from a request, so every character matters. */
+/**
+ * Returns the policy to sign. CloudFront builds the same text from a request and verifies the signature against it, so every character
+ * matters.
+ */
 const cannedPolicy = (url: string, seconds: number): string =>
   JSON.stringify({ Statement: [{ Resource: url, Condition: { DateLessThan: { 'AWS:EpochTime': seconds } } }] })
 

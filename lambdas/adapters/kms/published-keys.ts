@@ -1,11 +1,11 @@
-/** List of the server's keys in KMS. A verifier needs no access to KMS. */
+/** List of the server's signing keys, stored outside KMS. So verifying a token needs no access to KMS. */
 import type { SharedState } from '../../ports/rows/shared-state.ts'
 import { compareKeyAges, type PublishedKeys, type SigningKey } from '../../ports/security/signing-keys.ts'
 
 /** `id`: key id in KMS. */
 export type KmsKey = SigningKey & { readonly id: string }
 
-/** Name of the list among the shared states of the functions. STAGE_TAG: tag by which permissions identify the keys of a stage. */
+/** KEY_LIST: name of the list among the shared states of the functions. STAGE_TAG: tag by which permissions select the keys of a stage. */
 export const KEY_LIST = 'SIGNING_KEYS'
 export const STAGE_TAG = 'fhir-stage'
 

@@ -1,5 +1,5 @@
 /**
- * SigningKeys in KMS, which never reveals the secret half. The list of keys is stored beside it, so that verifiers do not call KMS.
+ * SigningKeys in KMS, which never reveals a private key. The list of keys is stored outside KMS, so that verifiers do not call KMS.
  * https://docs.aws.amazon.com/kms/latest/developerguide/symm-asymm-choose-key-spec.html
  */
 import { createHash, createPublicKey } from 'node:crypto'
@@ -20,20 +20,20 @@ import {
 import type { PublicKey, SigningKey, SigningKeys } from '../../ports/security/signing-keys.ts'
 import { type KmsKey, type KmsKeyList, publishedKeys } from './published-keys.ts'
 
-/** Days after which KMS deletes a key: the minimum that it accepts. */
+/** Days until KMS deletes a key whose deletion is scheduled: the minimum that KMS accepts. */
 const PENDING_DAYS = 7
 /**
- * Maximum attempts to read a new key, which is visible everywhere within seconds.
+ * Maximum attempts to read the public half of a new key. A new key may be invisible for some seconds.
  * https://docs.aws.amazon.com/kms/latest/developerguide/accessing-kms.html#programming-eventual-consistency
  */
 const ATTEMPTS = 8
 const PAUSE = 100
-/** Time in milliseconds after which a new key that is not in the list never will be. */
+/** Age in milliseconds from which an unlisted key is abandoned. `make` lists a key within a minute after its creation. */
 const LISTED_WITHIN = 60 * 60 * 1_000
 
 export type KmsSigningKeysParts = {
   readonly kept: KmsKeyList
-  /** Tags by which permissions and operators identify the server's keys, for instance `fhir-stage`. */
+  /** Tags of the server's keys, for instance `fhir-stage`. Permissions and `removeLost` identify the keys by them. */
   readonly tags: Readonly<Record<string, string>>
   readonly client?: KMSClient
   /** AWS region. Default: the region of the environment. */
@@ -53,7 +53,7 @@ export class KmsSigningKeys implements SigningKeys {
     this.list = publishedKeys(kept).list
   }
 
-  /** Signs the digest of the data, because KMS accepts messages of at most 4,096 bytes. */
+  /** Signs the SHA-256 digest of the data, because KMS accepts messages of at most 4,096 bytes. */
   async sign(kid: string, data: Uint8Array): Promise<Uint8Array> {
     const id = await this.#idOf(kid)
     if (id === undefined) throw new Error('there is no such key to sign with')
@@ -78,7 +78,7 @@ export class KmsSigningKeys implements SigningKeys {
     await this.#kept.change((keys) => (keys.some(({ key }) => key.kid === kid) ? keys.map(retired) : keys))
   }
 
-  /** Schedules the deletion in KMS before the key leaves the list. A call that was interrupted in between can be repeated. */
+  /** Schedules the deletion in KMS before it removes the key from the list. So an interrupted call can be repeated. */
   async remove(kid: string): Promise<void> {
     const id = await this.#idOf(kid)
     if (id === undefined) return
@@ -86,7 +86,10 @@ export class KmsSigningKeys implements SigningKeys {
     await this.#kept.change((keys) => (keys.some((key) => key.id === id) ? keys.filter((key) => key.id !== id) : keys))
   }
 
-  /** Deletes keys with the server's tags that are not in the list. Their creator was interrupted before it listed them. */
+  /**
+   * Schedules the deletion of keys with the server's tags that are older than LISTED_WITHIN and not in the list. A call of `make` was
+   * interrupted before it listed them.
+   */
   async removeLost(now: number): Promise<void> {
     const known = new Set((await this.#kept.read()).value.map(({ id }) => id))
     // guard: kms-foreign-key-is-ignored
@@ -95,7 +98,7 @@ export class KmsSigningKeys implements SigningKeys {
         if (!known.has(KeyId) && (await this.#isOurs(KeyId)) && (await this.#isLeft(KeyId, now))) await this.#forget(KeyId)
   }
 
-  /** Whether the key has the server's tags. AWS denies a function access to other keys. */
+  /** Whether the key has the server's tags. A key of which AWS denies access belongs to another owner. */
   async #isOurs(KeyId: string): Promise<boolean> {
     try {
       const { Tags = [] } = await this.#client.send(new ListResourceTagsCommand({ KeyId }))
@@ -135,7 +138,7 @@ export class KmsSigningKeys implements SigningKeys {
   }
 }
 
-/** Converts the DER encoding of KMS. The kid is the thumbprint of the key: https://www.rfc-editor.org/rfc/rfc7638#section-3 */
+/** Converts the DER encoding of KMS to a JWK. Its kid is the thumbprint. https://www.rfc-editor.org/rfc/rfc7638#section-3 */
 function publicKeyOf(der: Uint8Array): PublicKey {
   const { n = '', e = '' } = createPublicKey({ key: Buffer.from(der), format: 'der', type: 'spki' }).export({ format: 'jwk' })
   const kid = createHash('sha256')

@@ -1,4 +1,4 @@
-/** BlobCopier from an S3 bucket. https://docs.aws.amazon.com/AmazonS3/latest/userguide/CopyingObjectsMPUapi.html */
+/** Copies blobs from an S3 bucket to buckets of others. https://docs.aws.amazon.com/AmazonS3/latest/userguide/CopyingObjectsMPUapi.html */
 import {
   AbortMultipartUploadCommand,
   CompleteMultipartUploadCommand,
@@ -14,8 +14,8 @@ import { checkBlobKey } from '../../ports/blobs/blob-key.ts'
 import type { Blob } from '../../ports/blobs/blob-store.ts'
 
 /**
- * Maximum bytes that one call copies. S3 accepts five times as many, but such a call takes minutes. 10,000 parts of this size exceed the
- * maximum size of a blob.
+ * Maximum bytes that one request copies. S3 accepts five times as many, but such a request takes minutes. A larger blob is copied in parts,
+ * of which S3 accepts 10,000. So many parts of this size exceed the largest blob.
  */
 const LARGEST = 1024 ** 3
 
@@ -24,7 +24,7 @@ export class S3BlobCopier implements BlobCopier {
   readonly #from: string
   readonly #largest: number
 
-  /** `from`: bucket of the blobs. `largest`: maximum bytes that one call copies, at least 5 MiB. */
+  /** `from`: bucket of the blobs. `largest`: maximum bytes that one request copies, at least 5 MiB. */
   constructor(client: S3Client, from: string, largest = LARGEST) {
     this.#client = client
     this.#from = from
@@ -77,7 +77,7 @@ export class S3BlobCopier implements BlobCopier {
     return { upload, each, tags: [...tags, CopyPartResult!.ETag!] }
   }
 
-  /** Returns the header value of the source. Keys contain no character that a header would have to escape. */
+  /** Returns the value of the header that names the source. Keys of blobs contain no character that must be escaped. */
   #source(key: string): string {
     return `${this.#from}/${key}`
   }

@@ -37,7 +37,7 @@ export class S3BlobStore implements BlobStore {
 
   async get(key: string, range?: readonly [from: number, to: number]): Promise<Blob | undefined> {
     checkBlobKey(key)
-    // An empty range cannot be written: S3 would return the whole object for `bytes=4-3`.
+    // An empty range cannot be requested: S3 ignores `bytes=4-3` and returns the whole object.
     if (range !== undefined && range[0] >= range[1]) return this.#nothingOf(key)
     const Range = range === undefined ? {} : { Range: `bytes=${range[0]}-${range[1] - 1}` }
     try {
@@ -83,7 +83,7 @@ export class S3BlobStore implements BlobStore {
     for await (const upload of this.#uploads(prefix)) await partsOf(this.#client, upload).abort()
   }
 
-  /** Yields the multipart uploads in the order of their keys. */
+  /** Yields the unfinished multipart uploads in the order of their keys. */
   async *#uploads(prefix: string): AsyncGenerator<Upload> {
     let after: { readonly KeyMarker?: string; readonly UploadIdMarker?: string } | undefined = {}
     while (after !== undefined) {
@@ -110,7 +110,10 @@ export class S3BlobStore implements BlobStore {
   }
 }
 
-/** Returns the headers of a download by link. The file name is the last segment of the key. https://www.rfc-editor.org/rfc/rfc6266 */
+/**
+ * Returns the headers that S3 sends with a download by link. The file name is the last segment of the key.
+ * https://www.rfc-editor.org/rfc/rfc6266
+ */
 const headersOf = (key: string, contentType: string) => ({
   ContentType: contentType,
   ContentDisposition: `attachment; filename="${key.slice(key.lastIndexOf('/') + 1)}"`,

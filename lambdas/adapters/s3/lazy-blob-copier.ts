@@ -1,4 +1,4 @@
-/** BlobCopier from an S3 bucket that loads its client on first use: few exports go to foreign buckets. */
+/** BlobCopier from an S3 bucket that loads the S3 client on first use, because few exports are copied to other buckets. */
 import type { BlobCopier } from '../../ports/blobs/blob-copier.ts'
 
 export function lazyS3BlobCopier(from: string): BlobCopier {

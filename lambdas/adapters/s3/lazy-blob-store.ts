@@ -1,4 +1,4 @@
-/** BlobStore in an S3 bucket that loads its client on first use: few versions are large enough to need it. */
+/** BlobStore in an S3 bucket that loads the S3 client on first use, because few versions are large enough to need it. */
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 
 export function lazyS3BlobStore(bucket: string): BlobStore {

@@ -1,4 +1,4 @@
-/** Packages in an S3 bucket. The client is loaded on first use. */
+/** Packages in an S3 bucket. The S3 client is loaded on first use. */
 import type { AddedPackages } from '../../ports/definitions/package-store.ts'
 
 export function lazyS3Packages(bucket: string, now: () => number, warn: (line: string) => void): AddedPackages {

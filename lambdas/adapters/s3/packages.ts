@@ -1,6 +1,6 @@
 /**
- * Packages in a bucket. The files of each package are below a key that is used once. One index object names the packages. It is replaced
- * only if it is unchanged since it was read, so that no process undoes the change of another.
+ * Packages in a bucket. The files of each added package have a key prefix that is used only once. One index object lists the packages. It
+ * is replaced only if it is unchanged since it was read, so that no process undoes the change of another.
  * https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html
  */
 import { randomUUID } from 'node:crypto'
@@ -26,7 +26,7 @@ import { isFault, MachineFault } from '../../ports/faults.ts'
 
 /** `at`: key prefix of the package's files. */
 type Named = PackageLabel & { readonly at: string }
-/** `change`: random id of the change, so that no index equals an earlier one. */
+/** `change`: random id of the change that wrote the index. So no two versions of the index are equal. */
 type Index = { readonly change: string; readonly packages: readonly Named[] }
 type Found = { readonly tag: string | undefined; readonly index: Index }
 
@@ -35,7 +35,9 @@ export type S3PackagesOptions = {
   readonly bucket: string
   /** Returns the current time in milliseconds since 1970. */
   readonly now: () => number
-  /** Receives one line when the bucket becomes unreachable, and one when it is readable again. */
+  /**
+   * Receives one line for the operator when the bucket becomes unreachable and the cached index is used, and one when it is readable again.
+   */
   readonly warn?: (line: string) => void
 }
 
@@ -43,23 +45,23 @@ const PREFIX = 'packages/'
 const INDEX = `${PREFIX}index.json`
 const NONE: Found = { tag: undefined, index: { change: '', packages: [] } }
 
-/** How long the index is cached, in milliseconds. */
+/** How long the index object is cached, in milliseconds. Changes of other processes are visible after that. */
 const KNOWN_FOR = 10_000
-/** How long the cached index stays valid while the bucket is unreachable, in milliseconds. */
+/** How long the cached index is used while the bucket is unreachable, in milliseconds. After that reads throw the fault `unavailable`. */
 const LASTS = 60 * 60 * 1000
-/** Age in milliseconds from which files without an index entry are abandoned. No process is still adding them. */
+/** Age in milliseconds from which files of a package that the index does not list are removed. No process is still adding them. */
 const ABANDONED = 24 * 60 * 60 * 1000
-/** Maximum time in milliseconds until the bucket starts to respond. */
+/** Maximum time in milliseconds until the bucket begins to respond to a read. */
 const PATIENCE = 10_000
-/** Maximum parallel requests. */
+/** Maximum parallel requests to S3. */
 const PARALLEL = 16
-/** Maximum attempts of a change. Another process may have been faster each time. */
+/** Maximum attempts of a change. An attempt fails if another process changed the index meanwhile. */
 const ATTEMPTS = 20
 
 export class S3Packages implements PackageStore {
   readonly #options: S3PackagesOptions
   #known: (Found & { readonly at: number; readonly now: PackageListing }) | undefined
-  /** When a read of the index failed and the cached index remained in use. */
+  /** Time of the last failed read of the index, while the cached index is in use. */
   #triedAt: number | undefined
   #asking: Promise<PackageListing> | undefined
 
@@ -127,7 +129,7 @@ export class S3Packages implements PackageStore {
     }
   }
 
-  /** `known`: cached index, which S3 does not send again if it is unchanged. */
+  /** Reads the index. `known`: cached index, which is returned without a transfer if it is unchanged. */
   async #find(known?: Found): Promise<Found> {
     const answer = await this.#get(INDEX, known?.tag)
     if (answer === 'unchanged') return known!
@@ -135,13 +137,16 @@ export class S3Packages implements PackageStore {
     return { tag: answer.ETag, index: indexIn(await answer.Body!.transformToString()) }
   }
 
-  /** Replaces the packages by the result of `next`. If that is undefined, it changes nothing and returns false. */
+  /**
+   * Replaces the listed packages by the result of `next` and returns true. If the result is undefined, it changes nothing and returns
+   * false.
+   */
   async #change(next: (index: Index) => readonly Named[] | undefined): Promise<boolean> {
     this.#known = undefined
     const change = randomUUID()
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const { tag, index } = await this.#find()
-      // A retry of this change reported a conflict, but the first request had succeeded.
+      // The client repeated the previous write, and the repetition failed on the condition because the first one had succeeded.
       if (index.change === change) return true
       const packages = next(index)
       if (packages === undefined) return false
@@ -151,14 +156,14 @@ export class S3Packages implements PackageStore {
     throw new Error('Others add and remove packages all the time: try again')
   }
 
-  /** Returns false if the condition does not hold. */
+  /** Writes an object. Returns false if the condition does not hold. */
   async #put(key: string, text: string, condition: { readonly IfNoneMatch?: string; readonly IfMatch?: string } = {}): Promise<boolean> {
     const { client, bucket } = this.#options
     try {
       await client.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: text, ContentType: 'application/json', ...condition }))
       return true
     } catch (error) {
-      // 404: the object to replace no longer exists.
+      // With `IfMatch`, 404 means that the object to replace no longer exists.
       if (condition.IfMatch !== undefined && statusOf(error) === 404) return false
       if (statusOf(error) === 412 || statusOf(error) === 409) return false
       throw error
@@ -179,12 +184,12 @@ export class S3Packages implements PackageStore {
     }
   }
 
-  /** Removes unused files. If that fails, a change after a day removes them. */
+  /** Removes unused files. A failure is ignored: a later change removes the files when they are a day old. */
   #tidyUp(at: string | undefined): Promise<void> {
     return this.#clear(at).catch(() => undefined)
   }
 
-  /** Removes the files below `at` of a package without an index entry, and the files of all abandoned additions. */
+  /** Removes the files below `at` if the index does not list that package, and all unlisted files that are older than ABANDONED. */
   async #clear(at: string | undefined): Promise<void> {
     const { client, bucket, now } = this.#options
     const there = (await this.#find()).index.packages
@@ -208,7 +213,7 @@ function indexIn(text: string): Index {
     const { change, packages } = JSON.parse(text)
     if (typeof change === 'string' && Array.isArray(packages) && packages.every(isNamed)) return { change, packages }
   } catch {
-    // Handle invalid JSON like any other invalid index.
+    // Invalid JSON is reported below, like any other invalid index.
   }
   throw new MachineFault('unavailable', `${INDEX} of the bucket is damaged: put its last version back`)
 }

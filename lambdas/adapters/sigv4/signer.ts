@@ -1,25 +1,25 @@
 /**
- * Signs requests with AWS credentials (Signature Version 4), as API Gateway requires for stages with IAM authorization.
+ * Signs requests with AWS credentials (Signature Version 4). API Gateway requires that for stages with IAM authorization.
  * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html
  */
 import { createHash, createHmac } from 'node:crypto'
 import { defaultProvider } from '@aws-sdk/credential-provider-node'
 import { SignatureV4 } from '@smithy/signature-v4'
 
-/** `url`: complete URL, exactly as it is sent. */
+/** `url`: complete URL, exactly as it will be sent. */
 export type SignableRequest = { readonly method: string; readonly url: string; readonly body?: Uint8Array }
 export type Credentials = { readonly accessKeyId: string; readonly secretAccessKey: string; readonly sessionToken?: string }
 
 export type SignerOptions = {
   readonly region: string
-  /** Service name in the signature, for instance `execute-api`. */
+  /** Name of the AWS service that receives the requests, for instance `execute-api`. */
   readonly service: string
-  /** Credentials. Default: those of the environment, a profile, a role … */
+  /** Returns the credentials. Default: from the environment, a profile, a role, … */
   readonly credentials?: () => Promise<Credentials>
 }
 
 /**
- * Returns a function that returns the headers to add to a request, which are valid for five minutes. The function rejects if there are no
+ * Creates a function that returns the headers to add to a request. AWS accepts them for five minutes. The function rejects if there are no
  * credentials.
  */
 export function signer({ region, service, credentials = defaultProvider() }: SignerOptions) {
@@ -33,7 +33,7 @@ export function signer({ region, service, credentials = defaultProvider() }: Sig
   }
 }
 
-/** Hash implementation in the interface of the signer. */
+/** SHA-256 in the interface that the AWS signer expects. */
 class Sha256 {
   readonly #hash
 
@@ -49,7 +49,7 @@ class Sha256 {
     return this.#hash.digest()
   }
 
-  /** Never called: the signer creates a hash for each text. */
+  /** Part of the interface, but never called: the signer creates a new hash for each text. */
   reset(): void {
     throw new Error('a hash is used once')
   }

@@ -1,4 +1,4 @@
-/** Workflow as executions of a state machine. https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html */
+/** Workflow on AWS Step Functions. https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html */
 import {
   DescribeExecutionCommand,
   ExecutionAlreadyExists,
@@ -40,7 +40,7 @@ export class StepFunctionsWorkflow implements Workflow {
     return known?.status === 'RUNNING'
   }
 
-  /** Returns undefined if the execution does not exist. */
+  /** Calls `ask`. Returns undefined if the execution does not exist. */
   async #ofExecution<Answer>(ask: () => Promise<Answer>): Promise<Answer | undefined> {
     try {
       return await ask()
@@ -50,7 +50,10 @@ export class StepFunctionsWorkflow implements Workflow {
     }
   }
 
-  /** Returns the ARN of the execution. https://docs.aws.amazon.com/step-functions/latest/dg/concepts-state-machine-executions.html */
+  /**
+   * Returns the ARN of the execution with this name.
+   * https://docs.aws.amazon.com/step-functions/latest/dg/concepts-state-machine-executions.html
+   */
   #execution(name: string): string {
     checkWorkflowName(name)
     return `${this.#stateMachine.replace(':stateMachine:', ':execution:')}:${name}`
