@@ -1,22 +1,22 @@
 /**
- * Opens a small SQLite file beside the store. Only its owner has access, and an application id marks it. Several processes or threads may
- * write it. Each commit is on disk when it returns.
+ * Opens a small SQLite file beside the store. Only its owner has access. An application id identifies it as a file of this server. Several
+ * processes and threads may write it. Each commit is on disk when it returns.
  */
 import { closeSync, fchownSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { isDamageError } from './sqlite-errors.ts'
 
-/** `applicationId`: marks the file as one of this server. https://www.sqlite.org/pragma.html#pragma_application_id */
+/** `applicationId`: id in the file header that identifies files of this server. https://www.sqlite.org/pragma.html#pragma_application_id */
 export type FileFormat = { readonly applicationId: number; readonly schemaVersion: number; readonly schema: string }
 
-/** File that is foreign, from a newer version, or damaged. It stays unchanged. The message contains its path. */
+/** File that belongs to another program or a newer version, or is damaged. It is not changed. The message contains its path. */
 export class UnusableFileError extends Error {}
 
-/** Maximum wait for the lock of another process, in milliseconds. */
+/** Maximum wait for the lock of another connection, in milliseconds. */
 const PATIENCE = 5_000
 
-/** Opens the file; creates it if missing. Throws UnusableFileError if the file cannot be used. */
+/** Opens the file, or creates it. Throws UnusableFileError if it belongs to another program or a newer version, or is damaged. */
 export function openSqliteFile(file: string, format: FileFormat): DatabaseSync {
   makePrivate(file)
   const db = new DatabaseSync(file, { timeout: PATIENCE })
@@ -32,7 +32,7 @@ export function openSqliteFile(file: string, format: FileFormat): DatabaseSync {
   }
 }
 
-/** Creates the schema. Only one of several processes that open the file at once does so. */
+/** Creates the schema, unless another process that opened the file at the same time has created it. */
 function make(db: DatabaseSync, { applicationId, schemaVersion, schema }: FileFormat): void {
   db.exec('BEGIN IMMEDIATE')
   try {
@@ -55,8 +55,8 @@ function check(db: DatabaseSync, file: string, { applicationId, schemaVersion }:
 const pragma = (db: DatabaseSync, name: string): unknown => Object.values(db.prepare(`PRAGMA ${name}`).get()!)[0]
 
 /**
- * Creates the file for its owner alone, because SQLite has no setting for the mode. The logs of the file inherit it. A file that root
- * creates gets the owner of the folder, because the server may run as that user.
+ * Creates the file for its owner alone, because SQLite cannot set the mode. SQLite gives its WAL files the same mode. If root creates the
+ * file, the owner of the folder becomes its owner, because the server may run as that user.
  */
 function makePrivate(file: string): void {
   try {

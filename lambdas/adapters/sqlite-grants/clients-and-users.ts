@@ -6,7 +6,9 @@ import { isUserName, type User, type Users } from '../../ports/rows/users.ts'
 import { runRead } from './read-retry.ts'
 import type { GrantsWriter } from './writer.ts'
 
-/** Maximum attempts of a change. An attempt fails only because another change succeeded. */
+/**
+ * Maximum attempts of a change. An attempt fails only if another change of the same entry succeeded, so this limit is hardly ever reached.
+ */
 const ATTEMPTS = 1_000
 
 type Row = { readonly number: number; readonly json: string }
@@ -61,7 +63,9 @@ class SqliteRegistered<Entry> {
     })
   }
 
-  /** `number`: that of the stored entry; undefined: there is none. */
+  /**
+   * Replaces or removes an entry. `number`: its number when it was read, undefined if it was absent. Returns false if it has changed since.
+   */
   #replace(name: string, number: number | undefined, entry: Entry | undefined): Promise<boolean> {
     const { kind } = this.#parts
     if (number === undefined)

@@ -1,7 +1,7 @@
-/** Changes of the grants file. A transaction applies several of them in order. */
+/** Applies changes to the grants file, several in one transaction. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 
-/** Statement with its named parameters. `:next` in it becomes a new number of the file. */
+/** SQL statement with its named parameters. `:next` stands for a new number that is unique in the file. */
 export type GrantChange = { readonly sql: string; readonly values: GrantValues }
 
 export type GrantValues = Readonly<Record<string, string | number | null>>
@@ -16,7 +16,10 @@ export class GrantChanges {
     this.#db = db
   }
 
-  /** Applies the changes in one transaction with one flush. Returns for each whether it had an effect. If it throws, none had. */
+  /**
+   * Applies the changes in order, in one transaction with one flush. Returns for each whether it changed a row. If it throws, no change was
+   * applied.
+   */
   commit(changes: readonly GrantChange[]): readonly boolean[] {
     this.#db.exec('BEGIN IMMEDIATE')
     try {

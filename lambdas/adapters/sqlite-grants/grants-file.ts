@@ -1,15 +1,15 @@
 /**
- * File with the data of the authorization server: clients, users, grants and revocations. Commands in other processes write it while a
+ * File with the data of the authorization server: clients, users, grants and revocations. Commands in other processes may write it while a
  * server runs.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { openSqliteFile } from '../sqlite-file/open-file.ts'
 import { toFileFault as reasonIn } from '../sqlite-file/sqlite-errors.ts'
 
-/** `FHIG` */
+/** Application id: the characters `FHIG`. */
 const APPLICATION_ID = 0x46484947
 
-/** `number`: unique number of the change that wrote the entry, from the table `change`. `expires`: null if the entry does not expire. */
+/** `number`: unique number of the change that wrote the row, from the table `change`. `expires`: null if the row does not expire. */
 const SCHEMA = `
   CREATE TABLE client (name TEXT PRIMARY KEY, number INTEGER NOT NULL, json TEXT NOT NULL) WITHOUT ROWID;
   CREATE TABLE user (name TEXT PRIMARY KEY, number INTEGER NOT NULL, json TEXT NOT NULL) WITHOUT ROWID;
@@ -25,8 +25,11 @@ const SCHEMA = `
 
 const FORMAT = { applicationId: APPLICATION_ID, schemaVersion: 1, schema: SCHEMA }
 
-/** Opens the file; creates it for its owner alone if missing. Throws UnusableFileError if the file cannot be used. */
+/**
+ * Opens the file, or creates it for its owner alone. Throws UnusableFileError if it belongs to another program or a newer version, or is
+ * damaged.
+ */
 export const openGrantsFile = (file: string): DatabaseSync => openSqliteFile(file, FORMAT)
 
-/** Returns the machine fault that the error stands for, otherwise the error itself. */
+/** Converts an error of SQLite to a fault. Returns any other error unchanged. */
 export const toGrantsFault = (error: unknown, file: string): unknown => reasonIn(error, { file, kept: 'grants' })

@@ -1,10 +1,10 @@
-/** Grants in an SQLite file. */
+/** Grants in the grants file. Expired grants count as absent. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Grant, GrantKind, GrantRow, Grants } from '../../ports/rows/grants.ts'
 import { runRead } from './read-retry.ts'
 import type { GrantsWriter } from './writer.ts'
 
-/** Grants per page of a list. */
+/** Default maximum of grants per page of `listOf`. */
 export const PAGE_SIZE = 1_000
 
 const LIVES = '(expires IS NULL OR expires > :now)'
@@ -15,7 +15,7 @@ const ADD = `
 const REPLACE = `
   UPDATE grant SET number = :next, owner = :owner, expires = :expires, json = :json
   WHERE kind = :kind AND key = :key AND number = :number AND ${LIVES}`
-/** A null number stands for any. */
+/** Removes a grant. `:number` null: regardless of its number. */
 const REMOVE = `DELETE FROM grant WHERE kind = :kind AND key = :key AND number = coalesce(:number, number) AND ${LIVES}`
 const SWEEP = 'DELETE FROM grant WHERE expires <= :now'
 

@@ -1,4 +1,4 @@
-/** Opens the data of the authorization server, in one file that other processes also write. */
+/** Opens the data of the authorization server. Other processes may write the same file. */
 import type { Clients } from '../../ports/rows/clients.ts'
 import type { Grants } from '../../ports/rows/grants.ts'
 import type { Revocations } from '../../ports/rows/revocations.ts'
@@ -14,17 +14,17 @@ export type OpenedGrants = {
   readonly users: Users
   readonly grants: Grants
   readonly revocations: Revocations
-  /** Completes pending changes, then closes the file. */
+  /** Waits for pending changes, then closes the file. */
   readonly close: () => Promise<void>
 }
 
 /**
- * Opens the file; creates it if missing. `now`: clock in milliseconds since 1970. `page`: grants per page of a list. Throws
- * UnusableFileError if the file cannot be used.
+ * Opens the file, or creates it. `now`: clock in milliseconds since 1970. `page`: maximum grants per page of a list. Throws
+ * UnusableFileError if the file belongs to another program or a newer version, or is damaged.
  */
 export function openGrants(file: string, now: () => number, page: number = PAGE_SIZE): OpenedGrants {
   const db = openGrantsFile(file)
-  // Writes wait for the disk, so only the writer thread executes them.
+  // This connection must only read: writes wait for the disk and would block this thread. The writer thread executes them.
   db.exec('PRAGMA query_only = ON')
   const writer = new GrantsWriter(file)
   return {

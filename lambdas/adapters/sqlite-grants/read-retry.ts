@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { toGrantsFault } from './grants-file.ts'
 
-/** Runs a read and converts its errors to machine faults. */
+/** Executes a read and converts errors of SQLite to faults. */
 export function runRead<T>(db: DatabaseSync, read: () => T): T {
   try {
     return read()

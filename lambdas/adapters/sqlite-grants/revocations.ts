@@ -1,4 +1,4 @@
-/** Revocations in an SQLite file. */
+/** Revocations in the grants file. A repeated revocation of a key can only extend it. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Revocation, RevocationKey, Revocations } from '../../ports/rows/revocations.ts'
 import { runRead } from './read-retry.ts'

@@ -1,6 +1,6 @@
 /**
- * Thread that writes the grants file. SQLite blocks its thread while the disk flushes or another process writes, so no other work runs
- * here. All changes that have arrived share a transaction.
+ * Thread that writes the grants file. SQLite blocks it while the disk flushes or another process writes, so this thread does nothing else.
+ * All changes that have arrived share one transaction.
  */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { isFault } from '../../ports/faults.ts'
@@ -9,15 +9,15 @@ import { openGrantsFile, toGrantsFault } from './grants-file.ts'
 
 export type GrantsWriterRequest = { readonly number: number; readonly change: GrantChange } | 'close'
 
-/** Kind of the fault, because messages between threads do not preserve error classes. */
+/** Kind of a fault. It is sent instead of the error, because messages between threads do not preserve error classes. */
 export type GrantsWriterFault = 'busy' | 'full' | 'damaged' | 'other'
 
-/** `done`: whether each change had an effect, by its number. */
+/** `done`: number of each change → whether it changed a row. */
 export type GrantsWriterReply =
   | { readonly done: ReadonlyMap<number, boolean> }
   | { readonly failed: readonly number[]; readonly fault: GrantsWriterFault; readonly text: string }
 
-/** Maximum changes per transaction and flush. If it fails, all of them fail. */
+/** Maximum changes per transaction. If the transaction fails, all its changes fail. */
 const MOST_AT_ONCE = 500
 
 const port = parentPort!

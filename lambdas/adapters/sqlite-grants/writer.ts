@@ -1,12 +1,12 @@
-/** Sends changes to the writer thread. The first change starts the thread, so a process that only reads has none. */
+/** Sends changes to the thread that writes the grants file. The first change starts the thread, so a process that only reads has none. */
 import { Worker } from 'node:worker_threads'
 import { MachineFault } from '../../ports/faults.ts'
 import type { GrantValues } from './grant-changes.ts'
 import type { GrantsWriterReply, GrantsWriterRequest } from './writer-thread.ts'
 
-/** Maximum pending changes. Further ones are rejected with `overloaded`. */
+/** Maximum pending changes. A further change throws the fault `overloaded`. */
 const MOST_WAITING = 5_000
-/** Size of the young generation in megabytes. */
+/** Maximum size of the thread's young generation, in megabytes. It limits the memory of the thread. */
 const YOUNG_GENERATION = 2
 
 type Waiting = { readonly resolve: (done: boolean) => void; readonly reject: (error: unknown) => void }
@@ -22,7 +22,10 @@ export class GrantsWriter {
     this.#file = file
   }
 
-  /** Returns whether the change had an effect, once it is on disk. `overloaded` and `disk-full`: it had none, and can be tried again. */
+  /**
+   * Executes a change. Resolves when it is on disk, to whether it changed a row. After the faults `overloaded` and `disk-full` nothing was
+   * changed, and the change can be tried again.
+   */
   make(sql: string, values: GrantValues): Promise<boolean> {
     if (this.#closed) return Promise.reject(new Error('the grants are closed'))
     if (this.#waiting.size >= MOST_WAITING)
@@ -36,7 +39,7 @@ export class GrantsWriter {
     })
   }
 
-  /** Completes pending changes, then ends the thread. */
+  /** Waits for pending changes, then ends the thread. */
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
@@ -73,7 +76,7 @@ export class GrantsWriter {
     return waiting
   }
 
-  /** Rejects pending changes: each may be stored or not. The next change starts a new thread. */
+  /** Rejects the pending changes of a thread that ended. Each may be stored or not. The next change starts a new thread. */
   #broken(worker: Worker, error: unknown): void {
     if (this.#worker !== worker) return
     this.#worker = undefined

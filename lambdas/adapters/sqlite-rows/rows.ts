@@ -1,6 +1,6 @@
 /**
- * Rows in one small file, which the serving thread and the export thread open at the same time. Values are small and changes are rare, so
- * the calling thread writes them. It blocks for the disk, but only briefly for the other thread.
+ * Rows in a small SQLite file that the serving thread and the export thread open at the same time. Values are small and changes are rare,
+ * so each thread writes its own. It blocks during a flush, and at most BLOCKED milliseconds for the other thread.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -11,7 +11,7 @@ import type { Rows } from '../../ports/rows/rows.ts'
 import { openSqliteFile } from '../sqlite-file/open-file.ts'
 import { isBusy, toFileFault } from '../sqlite-file/sqlite-errors.ts'
 
-/** `FHIX` */
+/** Application id: the characters `FHIX`. */
 const APPLICATION_ID = 0x46484958
 const SCHEMA = 'CREATE TABLE row (shelf TEXT NOT NULL, name TEXT NOT NULL, json TEXT NOT NULL, PRIMARY KEY (shelf, name))'
 const FORMAT = { applicationId: APPLICATION_ID, schemaVersion: 1, schema: SCHEMA }
@@ -19,14 +19,17 @@ const FORMAT = { applicationId: APPLICATION_ID, schemaVersion: 1, schema: SCHEMA
 const READ = 'SELECT json FROM row WHERE shelf = ? AND name = ?'
 const LIST = 'SELECT name, json FROM row WHERE shelf = ? AND name > ? ORDER BY name LIMIT ?'
 const ADD = 'INSERT INTO row (shelf, name, json) VALUES (?, ?, ?) ON CONFLICT DO NOTHING'
-/** Compares the text that was read. An equal text means an equal row, regardless of changes in between. */
+/** Replaces a row if its text equals the text that was read, even if the row has changed back and forth in between. */
 const REPLACE = 'UPDATE row SET json = ? WHERE shelf = ? AND name = ? AND json = ?'
 const REMOVE = 'DELETE FROM row WHERE shelf = ? AND name = ?'
 const REMOVE_SOME = 'DELETE FROM row WHERE rowid IN (SELECT rowid FROM row WHERE shelf = ? LIMIT ?)'
 
-/** Maximum rows that are read or removed at once, because the thread has other work. */
+/** Maximum rows that are read or removed in one statement, because the thread must not be blocked for long. */
 const SOME = 100
-/** Milliseconds: blocking wait for another writer, maximum pause between two attempts, and maximum total wait. */
+/**
+ * Milliseconds. BLOCKED: wait for another writer that blocks the thread. PAUSE: maximum pause between two attempts. PATIENCE: time after
+ * which a write or read fails.
+ */
 const [BLOCKED, PAUSE, PATIENCE] = [5, 5, 10_000]
 
 type Row = { readonly name: string; readonly json: string }
@@ -36,7 +39,7 @@ export class SqliteRows implements Rows {
   readonly #db: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
 
-  /** `file`: created if missing. Throws UnusableFileError if the file cannot be used. */
+  /** `file`: created if missing. Throws UnusableFileError if it belongs to another program or a newer version, or is damaged. */
   constructor(file: string) {
     this.#file = file
     this.#db = openSqliteFile(file, FORMAT)
@@ -64,7 +67,7 @@ export class SqliteRows implements Rows {
         const written = text === undefined ? this.#write(ADD, shelf, name, after) : this.#write(REPLACE, after, shelf, name, text)
         return (await written) > 0
       },
-      // Another change has succeeded meanwhile.
+      // No pause: an attempt fails only if another change has succeeded.
       pause: async () => undefined,
     }
     return changeValue(row, (value) => {
@@ -96,12 +99,12 @@ export class SqliteRows implements Rows {
     return (await this.#asked(() => this.#statement(READ).get(shelf, name) as Row | undefined))?.json
   }
 
-  /** Returns the number of affected rows. */
+  /** Executes a statement and returns the number of changed rows. */
   #write(sql: string, ...values: readonly (string | number)[]): Promise<number> {
     return this.#asked(() => Number(this.#statement(sql).run(...values).changes))
   }
 
-  /** Retries while another thread writes. Throws the fault `overloaded` if that does not end. */
+  /** Executes a statement, and repeats it while another thread writes. Throws the fault `overloaded` after PATIENCE. */
   async #asked<Answer>(ask: () => Answer): Promise<Answer> {
     for (const began = performance.now(); ; await wait(PAUSE * Math.random())) {
       try {
