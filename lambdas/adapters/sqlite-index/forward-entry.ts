@@ -1,35 +1,41 @@
 /**
- * Forward entry of a document, stored in column `held` of its row. It lists the index rows of the document, so that an update can remove
- * them, and its explicit groups.
+ * Forward entry of a document: its index rows, so that an update can remove them, and the groups that do not follow from its keys. It is
+ * stored as JSON in column `held` of table `document`.
  */
 import type { IndexDocument } from '../../ports/search/search-index.ts'
 
 export type GeoPoint = readonly [field: number, latitude: number, longitude: number, doc: number]
 
-/** Flat lists of rows, without the document number. */
+/**
+ * Forward entry of one document. Each of `postings`, `intervals` and `points` holds the columns of one row after another, without the
+ * document number.
+ */
 export type ForwardEntry = readonly [
-  /** Pairs of combination and value. */
+  /** Pairs of combination number and value: the terms whose lists contain the document. */
   postings: readonly (number | string)[],
-  /** Fields, and negated tuple lists, in which the document has intervals. */
+  /** Numbers under which the document has intervals: field numbers, and negated numbers of tuple lists (tuple-lists.ts). */
   intervals: readonly number[],
-  /** Triples of field, latitude and longitude. */
+  /** Triples of field number, latitude and longitude in degrees. */
   points: readonly number[],
   groups: ExplicitGroups,
 ]
 
-/** Group keys of a field, stored only if the postings do not imply them. */
+/** Group keys by field number, only for fields whose groups do not follow from the keys of the document. */
 export type ExplicitGroups = readonly (readonly [field: number, keys: readonly string[]])[]
 
 export const EMPTY_ENTRY: ForwardEntry = [[], [], [], []]
 
 export const readEntry = (text: string): ForwardEntry => (text === '' ? EMPTY_ENTRY : (JSON.parse(text) as ForwardEntry))
 
-/** Yields the rows of a flat list, each with this number of columns. */
+/** Splits a flat list into rows of `columns` values each. */
 export function* toRows<Row>(flat: readonly unknown[], columns: number): Generator<Row> {
   for (let i = 0; i < flat.length; i += columns) yield flat.slice(i, i + columns) as Row
 }
 
-/** Returns the key fields that usually equal the groups of a field. The first one in which a document has keys applies. */
+/**
+ * Returns the names of the key fields from which the groups of a field follow, in order of precedence. The first field in which a document
+ * has keys supplies its groups, unless explicit groups are stored.
+ */
 export const keyFieldsOf = remembered((field) => {
   const parameter = field.slice(0, field.lastIndexOf(':'))
   return [...(field.endsWith(':code') ? [field] : []), `${parameter}:exact`, parameter, `${parameter}:code`]
@@ -37,7 +43,10 @@ export const keyFieldsOf = remembered((field) => {
 
 const groupFieldsOf = remembered((parameter) => [`${parameter}:code`, `${parameter}:system`])
 
-/** Returns the groups that the key fields do not imply, and that must therefore be stored. */
+/**
+ * Returns the groups of each field whose groups do not follow from its key fields. Only these are stored. A field without groups gets an
+ * empty list if its key fields would imply some.
+ */
 export function explicitGroupsOf({ keys, groups, present }: IndexDocument, fieldOf: (name: string) => number): ExplicitGroups {
   const own: [number, readonly string[]][] = []
   const compare = (field: string, kept: readonly string[]): void => {
@@ -51,7 +60,7 @@ export function explicitGroupsOf({ keys, groups, present }: IndexDocument, field
 
 const MOST_REMEMBERED = 10_000
 
-/** Caches names derived from a name, because every document needs them. */
+/** Returns `make` with a cache, because the names are derived again for every document. A full cache takes no further names. */
 function remembered(make: (name: string) => readonly string[]): (name: string) => readonly string[] {
   const known = new Map<string, readonly string[]>()
   return (name) => {

@@ -1,7 +1,7 @@
-/** Reads keys from a forward entry without parsing all of it, because grouping does so for every match. */
+/** Reads keys from the JSON of a forward entry without parsing all of it, because grouping reads the entry of every match. */
 import { readEntry } from './forward-entry.ts'
 
-/** Returns the keys of the document in the given combinations. */
+/** Returns the values of the document's postings in the given combinations. `entry`: JSON of its forward entry. */
 export function keysIn(entry: string, combinations: readonly number[]): readonly string[] {
   const keys: string[] = []
   for (let at = FIRST, more = entry.charCodeAt(FIRST) !== CLOSING; more; ) {
@@ -14,7 +14,7 @@ export function keysIn(entry: string, combinations: readonly number[]): readonly
   return keys
 }
 
-/** Returns the explicit groups of a field, or undefined if the keys imply them. */
+/** Returns the groups that are stored for a field, or undefined if its groups follow from the keys (`keyFieldsOf`). */
 export const explicitGroupKeys = (entry: string, field: number | undefined): readonly string[] | undefined =>
   entry.includes(`[${field},[`) ? readEntry(entry)[3].find(([own]) => own === field)?.[1] : undefined
 
@@ -28,7 +28,7 @@ function numberIn(text: string, from: number, to: number): number {
   return number
 }
 
-/** Returns the offset after the JSON string that begins at `start`. */
+/** Returns the offset after the closing quote of the JSON string that begins at `start`. */
 function endOf(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); ; end = text.indexOf('"', end + 1)) {
     let before = end - 1

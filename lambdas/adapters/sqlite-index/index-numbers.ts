@@ -1,21 +1,24 @@
-/** Numbers for kinds, fields and combinations of fields. They are created on first use and then cached. */
+/**
+ * Assigns numbers to kinds (resource types of a tenant), to fields, and to combinations of fields. A number is stored on first use, then
+ * cached.
+ */
 import type { DatabaseSync, StatementResultingChanges } from 'node:sqlite'
 
 /**
- * Maximum combinations of several fields per kind. Beyond it, a value gets one posting per field, because a search of a field reads all its
- * combinations.
+ * Maximum combinations of several fields per kind. A search of one field reads all combinations that contain it, so their number is
+ * limited. Once it is reached, a value in another set of fields gets one posting per field instead.
  */
 const MOST_COMBINATIONS = 200
-/** Maximum cached field sets. A kind with similar documents needs a few hundred. */
+/** Maximum cached field sets of all kinds. One more clears them all. A kind with similar documents needs a few hundred. */
 const MOST_SETS = 50_000
 
-/** Returns the number of a field of a kind by name. */
+/** Returns the number of a field of one kind by the field's name. Creates the number if the field has none. */
 export type FieldNumbers = (name: string) => number
 
-/** Fields that contain a value, in the order in which the writer adds them. */
+/** Numbers of the fields of a document that contain the same value, in the order in which the writer finds them. */
 export type FieldSet = {
   readonly fields: readonly number[]
-  /** Sets with one more field, by that field. */
+  /** Cached larger sets, each with the fields of this set and one more. Key: the number of that field. */
   readonly wider: Map<number, FieldSet>
   combinations: readonly number[] | undefined
 }
@@ -42,12 +45,12 @@ export class IndexNumbers {
     }
   }
 
-  /** Counter that changes when a number is created or rolled back. */
+  /** Counter that changes when a number is created, and when `reset` is called. */
   get changes(): number {
     return this.#changes
   }
 
-  /** Clears all caches after a rollback. */
+  /** Clears all caches. Must be called after a rollback, because they may contain numbers that were rolled back. */
   reset(): void {
     this.#changes++
     for (const known of [this.#kinds, this.#fields, this.#sizes]) known.clear()
@@ -75,7 +78,10 @@ export class IndexNumbers {
     return fields
   }
 
-  /** Returns the set with one more field. `before` undefined: the set of that field alone. */
+  /**
+   * Returns the cached set with the fields of `before` and `field`. Without `before` it has `field` only. A repetition of the last field is
+   * ignored.
+   */
   together(before: FieldSet | undefined, field: number): FieldSet {
     const set = before ?? this.#noFields
     if (set.fields.at(-1) === field) return set
@@ -88,7 +94,7 @@ export class IndexNumbers {
     return wider
   }
 
-  /** Returns one combination of all fields, or one per field if the limit of combinations is reached. */
+  /** Returns the number of the combination of all fields, or, if MOST_COMBINATIONS is reached, one number for each single field. */
   combinationsOf(kind: number, set: FieldSet): readonly number[] {
     if (set.combinations === undefined) {
       const one = this.#combinationOf(kind, set.fields)

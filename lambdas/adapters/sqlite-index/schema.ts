@@ -1,17 +1,23 @@
 /**
  * Schema of the index file: packed lists of documents by value (postings.ts, intervals.ts, tuple-lists.ts). A value may be in several
  * fields of a document, such as a reference in subject, patient and the compartment. It is listed once, under the number of that
- * combination of fields. The file can be rebuilt from the store at any time, so no transaction flushes it to disk. Each transaction
- * includes the position up to which the index follows the store.
+ * combination of fields. The file can be rebuilt from the store at any time, so commits do not wait for the disk. The indexer stores its
+ * position in the change feed in the same transactions (`setNote`).
  */
 import { DatabaseSync } from 'node:sqlite'
 import { metresBetween } from '../../ports/search/plan.ts'
 
-/** Field that has the compartments of a document. */
+/** Name of the field whose keys are the compartments of a document. */
 export const COMPARTMENT_FIELD = '#compartment'
-/** Field with the document's id as its only key. It has no postings of its own. Every document has a value in it. */
+/**
+ * Name of the field whose only key is the id of a document. Its keys are read from table `place`, not from postings. Every document that is
+ * not deleted has it.
+ */
 export const ID_FIELD = '_id:code'
-/** Key of all documents that have values in the same fields. */
+/**
+ * Value of the posting that records in which fields a document has values. It is listed under the combination of the negated numbers of
+ * these fields.
+ */
 export const PRESENCE_KEY = ''
 
 export const SCHEMA = `
@@ -28,8 +34,8 @@ export const SCHEMA = `
   CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;`
 
 /**
- * Opens the file with a write-ahead log that commits do not flush. A killed process loses nothing that it passed to SQLite. After a power
- * failure the file may be at an earlier commit, and the index continues from the position stored in it.
+ * Opens the file with a write-ahead log that commits do not flush. If the process is killed, no committed transaction is lost. After a
+ * power failure the file may be at an earlier commit, and the indexer continues from the position stored in it.
  */
 export function openIndex(file: string): DatabaseSync {
   const db = new DatabaseSync(file)

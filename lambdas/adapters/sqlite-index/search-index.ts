@@ -1,4 +1,7 @@
-/** SearchIndex on SQLite, for one thread. Its transaction stays open over many documents. Searches use the same connection and see them. */
+/**
+ * SearchIndex on SQLite, for one thread. Its transaction stays open over many documents. Searches use the same connection, so they also
+ * find documents that are not committed.
+ */
 import type { DatabaseSync } from 'node:sqlite'
 import { runToEnd } from '../../ports/execution/generator-driver.ts'
 import type { GroupPlan, Matching, Plan } from '../../ports/search/plan.ts'
@@ -16,20 +19,23 @@ import { Statements } from './statements.ts'
 import { IndexWriter } from './writing/index-writer.ts'
 
 export type IndexOptions = {
-  /** Maximum matches that are sorted for a page. */
+  /** Maximum matches per type that are sorted at once. More are read in the requested order, until the page is full. */
   readonly gathered?: number
-  /** Maximum milliseconds of a search. */
+  /** Maximum milliseconds of a search. A longer one throws the fault `too-costly`. Default: no limit. */
   readonly budget?: number
-  /** If it returns true, the search throws SearchPreempted. */
+  /** Called at intervals while a search runs. If it returns true, the search throws SearchPreempted. */
   readonly givesWay?: YieldCheck
-  /** Documents of terms in memory above which `isFull` is true. */
+  /** Number of unwritten documents, summed over the terms, above which `isFull` is true. Default: MOST_PENDING. */
   readonly pending?: number
-  /** Maximum bytes of cached sort values. */
+  /** Maximum bytes of cached sort values (page-candidates.ts). */
   readonly leading?: number
 }
 
 const MOST_PENDING = 1_000_000
-/** Multiple of the pending limit at which everything is written at once, because the caller took no steps. */
+/**
+ * Multiple of the limit `pending`. Above it, everything in memory is written at once, because the caller did not call `prepareCommit` in
+ * time.
+ */
 const TOO_MANY = 4
 
 export class SqliteSearchIndex implements SearchIndex {
@@ -41,9 +47,9 @@ export class SqliteSearchIndex implements SearchIndex {
   readonly #mostPending: number
   readonly #reader: IndexReader
   readonly #writer: IndexWriter
-  /** Write of the entries in memory that is in progress. */
+  /** Steps of the write in progress, from memory to the file. undefined: no write is in progress. */
   #writing: Generator<undefined> | undefined
-  /** Whether only some values of a document are in the index. */
+  /** Whether `applying` has begun and not ended. A document may then be only partly in the index. */
   #isApplying = false
   readonly #about
   readonly #setAbout
@@ -74,7 +80,7 @@ export class SqliteSearchIndex implements SearchIndex {
 
   /**
    * Applies documents. Searches see them at once, and the next `commit` stores them. An error discards all documents since the last commit.
-   * `again`: also replaces documents of the same version.
+   * `again`: also replaces documents of the same version, not only of older ones.
    */
   applyNow(documents: readonly IndexDocument[], options?: { readonly again: boolean }): void {
     runToEnd(this.applying(documents, options))
@@ -92,7 +98,7 @@ export class SqliteSearchIndex implements SearchIndex {
     this.#isApplying = false
   }
 
-  /** Applies the next piece. Returns false after the last one. */
+  /** Applies the next piece. Returns false if it was the last one. If it throws, everything since the last commit is rolled back. */
   #applied(pieces: Generator<undefined>): boolean {
     this.#reader.onChange()
     try {
@@ -116,12 +122,15 @@ export class SqliteSearchIndex implements SearchIndex {
     this.#writer.reset()
   }
 
-  /** Whether so much is in memory that steps towards a commit should precede further documents. */
+  /** Whether so many documents of terms are in memory that the caller should call `prepareCommit` before it applies more. */
   get isFull(): boolean {
     return this.#postings.size > this.#mostPending
   }
 
-  /** Runs a step that shortens the next commit. Returns true when everything is written and a commit is worthwhile. */
+  /**
+   * Writes some of the entries in memory to the file, so that the next commit takes less time. Returns true at the end of a pass over all
+   * entries.
+   */
   prepareCommit(): boolean {
     this.#writing ??= this.#write()
     if (this.#writing.next().done !== true) return false
@@ -129,7 +138,7 @@ export class SqliteSearchIndex implements SearchIndex {
     return true
   }
 
-  /** Stores the applied documents. Throws TypeError between two pieces of a document. */
+  /** Writes all entries in memory and commits the applied documents. Throws TypeError between two pieces of a document. */
   commit(): void {
     if (this.#isApplying) throw new TypeError('a document is half in the index')
     if (!this.#db.isTransaction) return
@@ -173,14 +182,19 @@ export class SqliteSearchIndex implements SearchIndex {
     return true
   }
 
-  /** Returns the types with documents that have a key ≥ `from` and < `to` in any field. */
+  /**
+   * Returns the types, of all tenants, with documents that have a key ≥ `from` and < `to` in any field. Ignores keys that are only in
+   * memory.
+   */
   typesWithKeys(from: string, to: string): readonly { readonly tenant: string; readonly type: string }[] {
     const found = this.#db.prepare(`SELECT DISTINCT tenant, type FROM combination JOIN kind USING (kind) WHERE EXISTS
       (SELECT 1 FROM posting WHERE posting.combination = combination.combination AND value >= ? AND value < ?)`)
     return found.all(from, to) as { tenant: string; type: string }[]
   }
 
-  /** Returns a note of the index about itself. Notes are part of its transaction. */
+  /**
+   * Returns a value that `setNote` stored in the index, such as its position in the change feed. Notes are part of the index's transaction.
+   */
   note(name: string): string | number | undefined {
     return (this.#about.get(name) as { readonly value: string | number } | undefined)?.value
   }
@@ -190,7 +204,7 @@ export class SqliteSearchIndex implements SearchIndex {
     this.#setAbout.run(name, value)
   }
 
-  /** Commits and closes the file. If a document is half applied, rolls back to the last commit instead. */
+  /** Commits and closes the file. If `applying` has not ended, rolls back to the last commit instead. */
   close(): void {
     // guard: failed-index-write-rolls-back
     if (this.#isApplying) this.#rollBack()
@@ -200,7 +214,7 @@ export class SqliteSearchIndex implements SearchIndex {
 
   #writeAll(): void {
     while (!this.prepareCommit());
-    // Entries that arrived between the steps.
+    // The first pass may complete a write that began before the latest entries arrived. The second one writes those.
     while (!this.prepareCommit());
   }
 

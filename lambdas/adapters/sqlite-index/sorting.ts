@@ -1,10 +1,10 @@
 /**
- * Sort values of a document, stored as JSON in its row. Each has the number of the parameter's field: `l` is the low value, `h` the high
- * one if it differs.
+ * Sort values of a document, stored as JSON in its row. A property is `l` or `h`, followed by the number of the parameter's field. `l` is
+ * the low value, null if there is none. `h` is the high value, present only if it differs.
  */
 import type { SortValues } from '../../ports/search/search-index.ts'
 
-/** Returns the JSON for the fields with values. `keys`: sort values by parameter. */
+/** Returns the JSON for the parameters in `present`, which are those with values in the document. `keys`: sort values by parameter. */
 export function serializeSorting(
   present: readonly string[],
   keys: Readonly<Record<string, SortValues>>,
@@ -31,6 +31,9 @@ function scalar(value: string | number): string {
   return Number.isSafeInteger(value) ? String(value) : value.toExponential()
 }
 
-/** Returns SQL for the value by which a row of the table `document` is sorted. `document`: alias with a dot, or empty. */
+/**
+ * Returns SQL for the value by which a row of the table `document` is sorted: the low value ascending, the high one descending. `document`:
+ * alias with a dot, or empty.
+ */
 export const sortValueSql = (document: string, field: number, descending: boolean): string =>
   descending ? `coalesce(${document}sorting ->> 'h${field}', ${document}sorting ->> 'l${field}')` : `${document}sorting ->> 'l${field}'`

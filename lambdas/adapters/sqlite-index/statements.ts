@@ -1,4 +1,4 @@
-/** Cache of the prepared statements of a connection. */
+/** Cache of the prepared statements of a connection. A full cache is cleared. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 
 const MOST_KEPT = 500
@@ -21,14 +21,14 @@ export class Statements {
     return statement
   }
 
-  /** Returns a statement that yields rows as arrays, which take less time to create. */
+  /** Returns a statement that yields rows as arrays, which SQLite creates faster than objects. */
   lists(text: string): StatementSync {
     const statement = this.prepare(text)
     statement.setReturnArrays(true)
     return statement
   }
 
-  /** Yields rows as arrays, one by one. A statement that failed is discarded, because SQLite would report its error again. */
+  /** Yields rows as arrays, one by one. A statement that failed is removed from the cache, because it would report its error again. */
   *each(text: string, ...values: readonly SQLInputValue[]): Generator<unknown, undefined> {
     try {
       yield* this.lists(text).iterate(...values)

@@ -1,4 +1,7 @@
-/** Blocks of intervals on disk, with their lowest and highest bounds. Recently read blocks stay decoded in memory. */
+/**
+ * Blocks of intervals on disk. Each row has the lowest and the highest bound of its block, so that searches skip blocks. Recently read
+ * blocks stay decoded in memory.
+ */
 import type { DatabaseSync } from 'node:sqlite'
 import { type Block, type BlockList, BlockLists, blocksAmong } from '../lists/block-lists.ts'
 import { DOC_NUMBER_END, type DocSet, firstOf, lastOf } from '../lists/document-sets.ts'
@@ -8,11 +11,14 @@ import { Statements } from '../statements.ts'
 import { highestOf, INTERVAL_BYTES, type IntervalEntries, lowestOf, type SummarizedEntries, summarizeEntries } from './interval-scan.ts'
 import { extremesOf, type IntervalTest } from './interval-test.ts'
 
-/** Maximum bytes of decoded blocks. */
+/** Approximate maximum bytes of all cached block lists. Above it, lists that were not used recently are dropped. */
 const MOST_KEPT = 18_000_000
 
 type IntervalBlock = Block<SummarizedEntries> & { readonly lowest: number; readonly highest: number }
-/** Row of a block. `bounds`: all lower bounds, then all upper bounds, 8 bytes each. */
+/**
+ * Row of a block. `n`: number of intervals. `docs`: packed document numbers (packing.ts). `bounds`: all lower bounds, then all upper
+ * bounds, as doubles of 8 bytes.
+ */
 type BlockRow = [first: number, n: number, docs: Uint8Array, bounds: Uint8Array, field: number]
 
 type FieldBlocks = readonly [field: number, blocks: readonly SummarizedEntries[]]
@@ -39,14 +45,14 @@ export class IntervalBlocks {
     }
   }
 
-  /** Returns an upper bound for the number of intervals that pass. */
+  /** Returns an upper bound for the number of intervals that pass the test: all intervals of each block that may contain a passing one. */
   estimate(field: number, test: IntervalTest): number {
     return this.#listOf(field)
       .blocks.filter(touching(test))
       .reduce((sum, { n }) => sum + n, 0)
   }
 
-  /** Returns for each field at least the blocks that may have passing intervals of these documents. */
+  /** Returns for each field the blocks that may contain a passing interval of one of the documents. `docs` undefined: of any document. */
   among(fields: readonly number[], test: IntervalTest, docs: DocSet | undefined): readonly FieldBlocks[] {
     return fields.map((field) => {
       const list = this.#listOf(field)
@@ -55,7 +61,10 @@ export class IntervalBlocks {
     })
   }
 
-  /** Works like `among`, but block by block, for so many fields that their blocks are not cached. */
+  /**
+   * Yields the blocks that `among` returns, without the cache, so that a search of many fields does not displace the cached blocks. A block
+   * may occur several times.
+   */
   *amongMany(
     fields: readonly number[],
     { anyOf }: IntervalTest,
@@ -72,7 +81,10 @@ export class IntervalBlocks {
     return this.#statements.any.get(field) === undefined
   }
 
-  /** Returns the block that contains the document number, or the one before it. */
+  /**
+   * Returns the last block whose first document number is at most `doc`. The document is in it or belongs into it. undefined: there is no
+   * such block.
+   */
   holding(field: number, doc: number): { readonly first: number; readonly entries: IntervalEntries } | undefined {
     const row = this.#statements.holding.get(field, doc) as unknown as BlockRow | undefined
     return row === undefined ? undefined : { first: row[0], entries: decoded(row) }
@@ -95,7 +107,7 @@ export class IntervalBlocks {
     this.#lists.drop(field, first)
   }
 
-  /** Clears the cache. */
+  /** Clears the cache. The blocks on disk remain. */
   clear(): void {
     this.#lists.clear()
   }
@@ -119,13 +131,13 @@ export class IntervalBlocks {
   }
 }
 
-/** Returns a function that checks whether some intervals of a block may pass. */
+/** Returns a check of the lowest and highest bound of a block. It returns false only if no interval of the block passes. */
 function touching({ anyOf }: IntervalTest): (block: IntervalBlock) => boolean {
   const extremes = anyOf.map(extremesOf)
   return ({ lowest, highest }) => extremes.some(({ least, most }) => lowest <= most && highest >= least)
 }
 
-/** Includes the overhead of the objects of a block. */
+/** Returns the approximate bytes of a decoded block, including the overhead of its objects; 0 if it is not decoded. */
 const bytesOf = (block: SummarizedEntries | undefined): number =>
   block === undefined ? 0 : 400 + INTERVAL_BYTES * block.entries.docs.length
 

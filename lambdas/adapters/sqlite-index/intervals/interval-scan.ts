@@ -1,4 +1,4 @@
-/** Finds the documents in blocks of intervals that pass a test. */
+/** Finds the documents that have at least one interval that passes a test. */
 import {
   compact,
   type DocBits,
@@ -13,13 +13,14 @@ import {
 } from '../lists/document-sets.ts'
 import { extremesOf, type IntervalBounds, type IntervalTest, isWithinBounds } from './interval-test.ts'
 
-/** Intervals with their documents. The intervals of one document are adjacent. */
+/** Intervals as columns: index i of each column belongs to the same interval. The intervals of one document are adjacent. */
 export type IntervalColumns = { readonly docs: ArrayLike<number>; readonly lows: ArrayLike<number>; readonly highs: ArrayLike<number> }
-/** Intervals by ascending document number. */
+/** Interval columns by ascending document number. A document with several intervals occurs several times. */
 export type IntervalEntries = { readonly docs: DocList; readonly lows: Float64Array; readonly highs: Float64Array }
 /**
- * Entries with the lowest and highest bounds of each part. Neighbours are often close to each other, so few intervals need a test of their
- * own. `bits`: documents as bits, if they are dense.
+ * Intervals with the lowest lower bound and the highest upper bound of each part of PART intervals. Intervals of neighbouring documents are
+ * often close to each other, so most parts pass or fail as a whole. `bits`: document numbers as bits; undefined if they are too sparse for
+ * that.
  */
 export type SummarizedEntries = {
   readonly entries: IntervalEntries
@@ -28,9 +29,9 @@ export type SummarizedEntries = {
   readonly bits: DocBits | undefined
 }
 
-/** Intervals per part. */
+/** Number of intervals that share one entry of `lowest` and `highest`. */
 const PART = 32
-/** Approximate bytes of an interval, including its share of the part. */
+/** Approximate bytes of one interval in memory, including its share of `lowest`, `highest` and `bits`. */
 export const INTERVAL_BYTES = 25
 
 export function summarizeEntries(entries: IntervalEntries): SummarizedEntries {
@@ -48,7 +49,7 @@ export function summarizeEntries(entries: IntervalEntries): SummarizedEntries {
 export const lowestOf = (numbers: Float64Array): number => numbers.reduce((a, b) => Math.min(a, b))
 export const highestOf = (numbers: Float64Array): number => numbers.reduce((a, b) => Math.max(a, b))
 
-/** Returns the documents with a passing interval. `blocks`: those of one field, in ascending order. */
+/** Returns the documents with a passing interval. `blocks`: blocks of one field, by ascending document number. */
 export function findPassingDocs(blocks: readonly SummarizedEntries[], test: IntervalTest): DocSet {
   const [first, last] = [blocks[0]?.entries.docs[0], blocks.at(-1)?.entries.docs.at(-1)]
   if (first === undefined || last === undefined) return NO_DOCS

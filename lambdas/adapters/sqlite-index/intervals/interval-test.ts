@@ -2,19 +2,27 @@
 import { nextDoubleAbove } from '../../../ports/search/doubles.ts'
 import type { Predicate, RangeTest } from '../../../ports/search/plan.ts'
 
-/** Inclusive limits for both ends of an interval. NaN: no interval passes. */
+/**
+ * Inclusive limits for the lower bound (`lowFrom` to `lowTo`) and the upper bound (`highFrom` to `highTo`) of an interval. If a limit is
+ * NaN, no interval passes.
+ */
 export type IntervalBounds = { readonly lowFrom: number; readonly lowTo: number; readonly highFrom: number; readonly highTo: number }
 
 export type IntervalTest = {
   readonly anyOf: readonly IntervalBounds[]
-  /** Number of intervals per entry. `anyOf` tests the first interval, `others` the following ones. */
+  /**
+   * Number of consecutive intervals that are tested together. The first must pass one of `anyOf`, each further one the test at its index in
+   * `others`.
+   */
   readonly width: number
   readonly others: readonly IntervalBounds[]
 }
 
 type FieldTest = IntervalTest & { readonly field: string }
 
-/** Returns undefined for other predicates, and for predicates on several fields. */
+/**
+ * Returns the test for a predicate `span` or `number`, or for `some` of them on the same field. Returns undefined for all other predicates.
+ */
 export function intervalTestOf(p: Predicate): FieldTest | undefined {
   if (p.kind === 'span' || p.kind === 'number') return { field: p.field, ...rangesTestOf([p], 1) }
   if (p.kind !== 'some' || p.of.length === 0) return undefined
@@ -25,8 +33,8 @@ export function intervalTestOf(p: Predicate): FieldTest | undefined {
 }
 
 /**
- * Returns the test for tuples with `ranges` ranges. Each test applies to the range at its index. A tuple without ranges has one interval
- * that passes.
+ * Returns the test for tuples with `ranges` ranges. Each range must pass the test at its index; a range without a test passes. A tuple
+ * without ranges is stored as one interval, which passes.
  */
 export function rangesTestOf([first = ANY, ...others]: readonly RangeTest[], ranges: number): IntervalTest {
   return { anyOf: [boundsOf(first)], width: Math.max(1, ranges), others: others.map(boundsOf) }
@@ -36,8 +44,8 @@ export const isWithinBounds = (low: number, high: number, { lowFrom, lowTo, high
   low >= lowFrom && low <= lowTo && high >= highFrom && high <= highTo
 
 /**
- * Returns the bounds that decide for several intervals between two numbers. Some may pass if the lower number is at most `most` and the
- * upper one at least `least`. All pass if the lower number is at least `least` and the upper one at most `most`.
+ * Returns limits that decide for a group of intervals, given their lowest lower bound and their highest upper bound. None passes if the
+ * lowest exceeds `most`, or the highest is less than `least`. All pass if the lowest is at least `least` and the highest at most `most`.
  */
 export const extremesOf = ({ lowFrom, lowTo, highFrom, highTo }: IntervalBounds): { readonly least: number; readonly most: number } => ({
   least: Math.max(lowFrom, highFrom),
@@ -48,13 +56,15 @@ const NEVER = Number.NEGATIVE_INFINITY
 const EVER = Number.POSITIVE_INFINITY
 const ANY: RangeTest = { kind: 'number', relation: 'intersects', low: NEVER, high: EVER }
 
-/** Infinity is part of an interval of numbers that is unbounded on that side. */
+/**
+ * Returns the limits of a range test. Ranges and time spans exclude their upper end, intervals of numbers include theirs.
+ */
 function boundsOf({ kind, relation, low, high }: RangeTest): IntervalBounds {
   const end = kind === 'number' && high === EVER ? EVER : before(high)
   if (relation === 'intersects') return { lowFrom: NEVER, lowTo: end, highFrom: kind === 'number' ? low : after(low), highTo: EVER }
   return { lowFrom: low, lowTo: EVER, highFrom: NEVER, highTo: kind === 'number' ? end : high }
 }
 
-/** Returns the next double above. NaN: there is none, and no interval passes. */
+/** Returns the least double that is greater than the value. Returns NaN for Infinity, so that no interval passes. */
 const after = (value: number): number => (value === EVER ? Number.NaN : value === NEVER ? -Number.MAX_VALUE : nextDoubleAbove(value))
 const before = (value: number): number => -after(-value)

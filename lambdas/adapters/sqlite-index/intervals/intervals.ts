@@ -1,6 +1,7 @@
 /**
- * Intervals of each field, by ascending document number. Those since the last commit are in memory, the others in blocks on disk
- * (interval-blocks.ts). All intervals of a document in a field are together. A negative field number stands for a tuple list.
+ * Intervals of each field, by ascending document number. Added intervals are in memory until `writing` stores them in blocks on disk
+ * (interval-blocks.ts). All intervals of a document in a field are in the same block. A negative field number stands for a tuple list
+ * (tuple-lists.ts).
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { DOC_NUMBER_END, type DocSet, difference, docListOf, lastOf, union } from '../lists/document-sets.ts'
@@ -11,16 +12,23 @@ import type { IntervalTest } from './interval-test.ts'
 
 export type Interval = readonly [low: number, high: number]
 
-/** Intervals per block. */
+/** Intervals per block. A block has more only if they belong to its last document. */
 const BLOCK = 512
-/** Documents written per step, which takes a few milliseconds. */
+/**
+ * Number of changed documents after which `writing` yields, usually a few milliseconds. A field is written as a whole, so a step may take
+ * longer.
+ */
 const STEP = 250
-/** Maximum fields of a search whose blocks are looked up and cached one by one. */
+/**
+ * Maximum fields of a search that are read one by one through the cache. For more fields, one statement reads the blocks, and `estimate`
+ * returns Infinity.
+ */
 const MOST_SINGLE = 100
 
 /**
- * Unwritten intervals in order of arrival. `touched`: documents whose intervals on disk are no longer valid. It is undefined until the
- * first removal, because new documents have none on disk. `least`: lowest document number.
+ * Unwritten changes of a field. `docs`, `lows` and `highs`: added intervals in order of arrival. `touched`: all changed documents, whose
+ * intervals on disk are no longer valid. It is undefined until the first removal, because added documents have no intervals on disk.
+ * `least`: lowest number of a changed document.
  */
 type Pending = {
   readonly docs: number[]
@@ -35,13 +43,13 @@ export class Intervals {
   readonly #onEmpty: (field: number) => void
   readonly #pending = new Map<number, Pending>()
 
-  /** `onEmpty`: called when a field is written and has no intervals left. */
+  /** `onEmpty`: called after the last interval of a field was removed from disk. */
   constructor(db: DatabaseSync, budget: SearchBudget, onEmpty: (field: number) => void = () => undefined) {
     this.#blocks = new IntervalBlocks(db, budget)
     this.#onEmpty = onEmpty
   }
 
-  /** Adds the intervals of a document that has none in the field. */
+  /** Adds intervals of a document. Precondition: intervals of the document that are on disk in this field were removed with `remove`. */
   add(field: number, doc: number, intervals: readonly Interval[]): void {
     const pending = this.#pending.get(field)
     if (pending === undefined) return void this.#pending.set(field, begunWith(doc, intervals))
@@ -53,7 +61,7 @@ export class Intervals {
     }
   }
 
-  /** Removes all intervals of a document from the field. */
+  /** Removes all intervals of a document from the field, in memory and, at the next write, on disk. */
   remove(field: number, doc: number): void {
     const pending = this.#pendingOf(field)
     pending.touched ??= new Set(pending.docs)
@@ -61,13 +69,13 @@ export class Intervals {
     else touch(pending, doc)
   }
 
-  /** Discards unwritten intervals and the cache, which may contain blocks that were rolled back. */
+  /** Discards unwritten changes and the cache. Must be called after a rollback, because cached blocks may have been rolled back. */
   clear(): void {
     this.#pending.clear()
     this.#blocks.clear()
   }
 
-  /** Writes the intervals in memory. Yields after the fields of about STEP documents. */
+  /** Writes the changes in memory to disk, field by field. Yields after the field with which STEP changed documents are reached. */
   *writing(): Generator<undefined, undefined> {
     let docs = 0
     for (const [field, pending] of this.#pending) {
@@ -80,7 +88,10 @@ export class Intervals {
     }
   }
 
-  /** Returns at least those of `docs` that have a passing entry in one of the fields. `docs` undefined: all documents. */
+  /**
+   * Returns all documents of `docs` with a passing interval or tuple in one of the fields, and possibly others. `docs` undefined: all
+   * documents.
+   */
   read(fields: readonly number[], test: IntervalTest, docs: DocSet | undefined): DocSet {
     const written =
       fields.length > MOST_SINGLE
@@ -90,13 +101,13 @@ export class Intervals {
     return union([...written, ...pending])
   }
 
-  /** Returns an upper bound for the number of documents with a passing entry, or Infinity if counting takes too long. */
+  /** Returns an upper bound for the number of documents with a passing interval or tuple, or Infinity for more than MOST_SINGLE fields. */
   estimate(fields: readonly number[], test: IntervalTest): number {
     if (fields.length > MOST_SINGLE) return Number.POSITIVE_INFINITY
     return fields.reduce((sum, field) => sum + this.#blocks.estimate(field, test) + (this.#pending.get(field)?.docs.length ?? 0), 0)
   }
 
-  /** Removes documents whose intervals on disk are no longer valid. */
+  /** Returns `docs` without the documents that have unwritten changes, because their intervals on disk are no longer valid. */
   #untouched(field: number, docs: DocSet): DocSet {
     const pending = this.#pending.get(field)
     if (pending?.touched === undefined || pending.least > lastOf(docs)) return docs
@@ -112,7 +123,10 @@ export class Intervals {
     return pending
   }
 
-  /** Adds each document to the block that contains its number, or to the block before it. */
+  /**
+   * Writes the changes of a field, from the last block to the first. A document goes into the last block whose first document number is at
+   * most its own. Documents before the first block form new blocks.
+   */
   #write(field: number, pending: Pending): void {
     const added = inOrder(pending)
     const touched = pending.touched === undefined ? added.docs : Uint32Array.from(pending.touched).sort()
@@ -141,7 +155,10 @@ export class Intervals {
   }
 }
 
-/** Creates arrays of exact size, because most tuple lists get no further entries. */
+/**
+ * Creates the changes of a field from its first added document. The arrays have the exact size, because most tuple lists get no further
+ * intervals.
+ */
 const begunWith = (doc: number, intervals: readonly Interval[]): Pending => ({
   docs: intervals.map(() => doc),
   lows: intervals.map(([low]) => low),
@@ -170,7 +187,7 @@ function without(entries: IntervalEntries, gone: ReadonlySet<number> | undefined
   return { docs: docs.filter(isLeft), lows: lows.filter(isLeft), highs: highs.filter(isLeft) }
 }
 
-/** Merges two sorted lists that have no document in common. */
+/** Merges two lists that are sorted by document number and have no document in common. */
 function merged(a: IntervalEntries, b: IntervalEntries): IntervalEntries {
   if (a.docs.length === 0) return b
   const size = a.docs.length + b.docs.length

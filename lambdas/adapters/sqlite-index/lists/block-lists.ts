@@ -1,29 +1,31 @@
 /**
- * Cache of block lists in bounded memory: the boundaries of each block, and decoded entries. Recently used lists stay. Writers report every
- * block that they write or remove, so the cache equals the disk.
+ * Cache of block lists in bounded memory: the range of documents of each block, and decoded entries. Lists that were not used recently are
+ * dropped. Writers must report every block that they write or remove, so that the cache equals the disk.
  */
 import { type DocSet, firstOf, isList, lastOf, lowerBoundIndex } from './document-sets.ts'
 
 /** Block with `n` entries of the documents from `first` to `last`. `entries`: undefined until they are decoded. */
 export type Block<Entries> = { readonly first: number; readonly last: number; readonly n: number; entries: Entries | undefined }
 
-/** Blocks in ascending order. `n`: entries of all blocks. */
+/** All blocks of one key in ascending order of documents. `n`: number of entries of all blocks. `bytes`: approximate size in memory. */
 export type BlockList<B extends Block<unknown>> = { readonly blocks: B[]; n: number; bytes: number }
 
-/** Approximate bytes of a list, and of a block without its entries. */
+/** Approximate bytes of a list without its blocks. */
 const LIST = 300
+/** Approximate bytes of a block without its entries. */
 const BLOCK = 200
 
 export class BlockLists<Key, B extends Block<unknown>> {
   readonly #half: number
   readonly #bytesOf: (entries: B['entries']) => number
-  /** Two generations, each limited to half of the memory. A full young generation replaces the old one. */
+  /** Recently used lists. When they exceed half of the memory, they become `#old`, and the previous `#old` lists are dropped. */
   #young = new Map<Key, BlockList<B>>()
+  /** Lists that were not used since the last such change. A list that is used moves to `#young`. */
   #old = new Map<Key, BlockList<B>>()
-  /** Bytes of the young generation. */
+  /** Approximate bytes of the lists in `#young`. */
   #bytes = 0
 
-  /** `most`: maximum bytes of all lists. `bytesOf`: bytes of the decoded entries of a block. */
+  /** `most`: approximate maximum bytes of all lists. `bytesOf`: returns the bytes of the decoded entries of a block. */
   constructor(most: number, bytesOf: (entries: B['entries']) => number) {
     this.#half = most / 2
     this.#bytesOf = bytesOf
@@ -44,7 +46,7 @@ export class BlockLists<Key, B extends Block<unknown>> {
     return list
   }
 
-  /** Adds a list with all its blocks, decoded or not. */
+  /** Returns a list of all blocks of a key, decoded or not. Caches it unless it takes more than half of the memory. */
   add(key: Key, blocks: B[]): BlockList<B> {
     const list: BlockList<B> = { blocks, n: 0, bytes: LIST }
     for (const block of blocks) this.#count(key, list, block, 1)
@@ -52,7 +54,7 @@ export class BlockLists<Key, B extends Block<unknown>> {
     return list
   }
 
-  /** Caches the entries of a block, unless the list would become too large. */
+  /** Caches the decoded entries of a block, unless the list would then take more than half of the memory. */
   keep(key: Key, list: BlockList<B>, block: B, entries: B['entries']): void {
     const bytes = this.#bytesOf(entries)
     if (list.bytes + bytes > this.#half) return
@@ -61,7 +63,7 @@ export class BlockLists<Key, B extends Block<unknown>> {
     this.#use(key, list)
   }
 
-  /** Records a written block. It may replace the block with the same first document. */
+  /** Adds a block that was written to disk to the cached list. Replaces the block with the same first document. */
   put(key: Key, block: B): void {
     const list = this.#known(key)
     if (list === undefined) return
@@ -70,7 +72,7 @@ export class BlockLists<Key, B extends Block<unknown>> {
     this.#count(key, list, block, 1)
   }
 
-  /** Records that the block with this first document was removed. */
+  /** Removes the block with this first document from the cached list, because it was removed from disk. */
   drop(key: Key, first: number): void {
     const list = this.#known(key)
     if (list === undefined) return
@@ -119,7 +121,10 @@ export class BlockLists<Key, B extends Block<unknown>> {
   }
 }
 
-/** Returns at least the blocks that may have some of the documents. `docs` undefined: all blocks. */
+/**
+ * Returns the blocks whose range contains one of the documents. For documents as bits, returns all blocks from the first to the last
+ * document. `docs` undefined: all blocks.
+ */
 export function blocksAmong<B extends Block<unknown>>({ blocks }: BlockList<B>, docs: DocSet | undefined): readonly B[] {
   if (docs === undefined) return blocks
   if (!isList(docs)) return blocks.slice(blockFrom(blocks, firstOf(docs), 0), blockFrom(blocks, lastOf(docs), 0) + 1)
@@ -135,7 +140,7 @@ export function blocksAmong<B extends Block<unknown>>({ blocks }: BlockList<B>, 
   return found
 }
 
-/** Returns the index of the first block, at or after `from`, that ends at or after the document. */
+/** Returns the index of the first block, at or after `from`, whose last document number is at least `doc`. */
 function blockFrom(blocks: readonly Block<unknown>[], doc: number, from: number): number {
   let [low, high] = [from, blocks.length]
   while (low < high) {

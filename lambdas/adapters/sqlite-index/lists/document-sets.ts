@@ -2,7 +2,7 @@
 
 /** Document numbers in ascending order, without duplicates. */
 export type DocList = Uint32Array
-/** One bit per number, 32 per word, lowest first. `base`: index of the first word. `length`: number of documents. */
+/** Document numbers as bits. Bit b of word i stands for the number 32 × (`base` + i) + b. `length`: number of documents in the set. */
 export type DocBits = { readonly words: Uint32Array; readonly base: number; readonly length: number }
 export type DocSet = DocList | DocBits
 
@@ -38,10 +38,10 @@ export const isDense = (length: number, range: number): boolean => length > rang
 
 export const hasDoc = ({ words, base }: DocBits, doc: number): boolean => ((words[(doc >>> 5) - base] ?? 0) & (1 << (doc & 31))) !== 0
 
-/** Returns a lower bound for the document numbers. */
+/** Returns a lower bound for the numbers of the set. For a list, it is the first number. */
 export const firstOf = (set: DocSet): number => (isList(set) ? (set[0] ?? 0) : set.base << 5)
 
-/** Returns an upper bound for the document numbers. */
+/** Returns an upper bound for the numbers of the set. For a list, it is the last number. */
 export const lastOf = (set: DocSet): number => (isList(set) ? (set.at(-1) ?? 0) : ((set.base + set.words.length) << 5) - 1)
 
 export function union(sets: readonly DocSet[]): DocSet {
@@ -73,7 +73,7 @@ export function intersects(a: DocBits, b: DocSet): boolean {
   return false
 }
 
-/** Returns the index of the first number ≥ `least`, at or after `from`. */
+/** Returns the index of the first number ≥ `least`, at or after the index `from`, or the length of the list if there is none. */
 export function lowerBoundIndex(docs: DocList, least: number, from: number): number {
   let [low, high] = [from, docs.length]
   while (low < high) {
@@ -84,10 +84,10 @@ export function lowerBoundIndex(docs: DocList, least: number, from: number): num
   return low
 }
 
-/** Exclusive upper bound for document numbers. */
+/** Exclusive upper bound for document numbers, because lists store 32 bits per number. */
 export const DOC_NUMBER_END = 2 ** 32
 
-/** `length` of the result is correct only if `numbers` has no duplicates. */
+/** Returns numbers in any order as bits. All must be from `least` to `highest`. Duplicates make `length` of the result too large. */
 function bitsOf(numbers: Uint32Array, least: number, highest: number): DocBits {
   const base = least >>> 5
   const words = new Uint32Array((highest >>> 5) - base + 1)
@@ -97,18 +97,18 @@ function bitsOf(numbers: Uint32Array, least: number, highest: number): DocBits {
 
 export function docBitsOf(words: Uint32Array, base: number): DocBits {
   let length = 0
-  // `| 0` makes it a small integer: larger ones are slow.
+  // `| 0` makes the word a signed integer of 32 bits. JavaScript engines process larger numbers more slowly.
   for (let i = 0; i < words.length; i++) length += ones(words[i]! | 0)
   return { words, base, length }
 }
 
-/** Sets the bits of the documents. `words` must cover all of them. */
+/** Sets the bits of the documents. `words` must cover all of them. `base`: index of its first word, as in DocBits. */
 function mark(words: Uint32Array, base: number, set: DocSet): void {
   if (isList(set)) for (const doc of set) words[(doc >>> 5) - base]! |= 1 << (doc & 31)
   else for (let i = 0, at = set.base - base; i < set.words.length; i++, at++) words[at]! |= set.words[i]!
 }
 
-/** Sets the bits of the documents of `set` from `first` to `last`. */
+/** Sets in `words` the bits of those documents of `set` that are from `first` to `last`, both included. `words` must cover them. */
 export function markBetween(words: Uint32Array, base: number, set: DocBits, first: number, last: number): void {
   const [start, end] = [first >>> 5, last >>> 5]
   const [from, to] = [-1 << (first & 31), -1 >>> (31 - (last & 31))]
@@ -118,7 +118,7 @@ export function markBetween(words: Uint32Array, base: number, set: DocBits, firs
   }
 }
 
-/** Returns the number of bits that are set. */
+/** Returns the number of bits that are set in a word of 32 bits. */
 function ones(word: number): number {
   const pairs = (word - ((word >>> 1) & 0x55555555)) | 0
   const fours = (pairs & 0x33333333) + ((pairs >>> 2) & 0x33333333)
@@ -159,7 +159,7 @@ function unionInList(sets: readonly DocSet[], length: number): DocList {
 const within = (list: DocList, set: DocSet): DocList =>
   list.subarray(lowerBoundIndex(list, firstOf(set), 0), lowerBoundIndex(list, lastOf(set) + 1, 0))
 
-/** Returns the documents of the list that are in the set (`wanted`), or those that are not. */
+/** Returns the documents of the list that are in the set if `wanted` is true, otherwise those that are not. */
 function filtered(list: DocList, set: DocSet, wanted: boolean): DocList {
   const into = new Uint32Array(list.length)
   const bits = isList(set) && (isSparse(set) || list.length < set.length >>> 5) ? undefined : toBits(set)
@@ -173,7 +173,7 @@ function filtered(list: DocList, set: DocSet, wanted: boolean): DocList {
   return into.subarray(0, n)
 }
 
-/** Whether the numbers are so far apart that searching costs less than a bit for each number in the range. */
+/** Whether the list is so sparse that a binary search for each document costs less than converting the list to bits. */
 const isSparse = (docs: DocList): boolean => docs.length <= (docs.at(-1)! - docs[0]!) >>> 8
 
 function inBoth(a: DocBits, b: DocBits): DocBits {

@@ -1,6 +1,6 @@
-/** Packs document numbers. Each is stored as the distance from the previous one, with seven bits per byte, lowest first. */
+/** Packs document numbers. Each is stored as its distance from the previous one, with seven bits per byte, lowest bits first. */
 
-/** Packs ascending numbers. `before`: number that precedes the first one. */
+/** Packs ascending numbers from the index `start` up to, and without, `end`. `before`: number from which the first distance is measured. */
 export function packNumbers(numbers: ArrayLike<number>, start: number, end: number, before: number): Uint8Array {
   if (scratch.length < (end - start) * 5) scratch = new Uint8Array((end - start) * 10)
   let [size, last] = [0, before]
@@ -13,7 +13,7 @@ export function packNumbers(numbers: ArrayLike<number>, start: number, end: numb
   return scratch.slice(0, size)
 }
 
-/** Writes the numbers into `into` at `at`. Returns the index after them. */
+/** Unpacks the numbers into `into`, from the index `at` on. Returns the index after them. `before`: same number as for packing. */
 export function unpackNumbers(bytes: Uint8Array, before: number, into: Uint32Array, at: number): number {
   let last = before
   let end = at
@@ -30,5 +30,5 @@ export function unpackNumbers(bytes: Uint8Array, before: number, into: Uint32Arr
   return end
 }
 
-/** Shared buffer that grows with the longest list. Calls never overlap. */
+/** Output buffer of all calls, which never overlap. It grows with the longest list. */
 let scratch = new Uint8Array(5_000)

@@ -1,6 +1,6 @@
 /**
- * Documents of each term, which is a value in a combination of fields. Those since the last commit are in memory, so that a frequent term
- * is written once for all of them. The others are in blocks on disk. A document is in memory or in exactly one block.
+ * Documents of each term. A term is a value in a combination of fields. Added documents are in memory until `writing` stores them in blocks
+ * on disk, so that a frequent term is written once for many of them. A document of a term is in memory or in exactly one block.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { SearchBudget } from '../reading/budget.ts'
@@ -11,14 +11,14 @@ import { sortInPieces } from './sorted.ts'
 import { TermLists, type TermQuery } from './term-lists.ts'
 import { ValueLists } from './value-lists.ts'
 
-/** Terms written per step, which takes a few milliseconds. */
+/** Number of terms after which `writing` yields. Writing them takes a few milliseconds. */
 const STEP = 1_000
 
 export class Postings {
   readonly #budget: SearchBudget
   readonly #written: TermLists
   readonly #values: ValueLists
-  /** Unwritten documents by combination and value. A single one is stored as a number, because most values have one document. */
+  /** Unwritten documents by combination number and value. A single one is stored as a number, because most values have one document. */
   readonly #pending = new Map<number, Map<string, number | number[]>>()
   #size = 0
 
@@ -56,7 +56,7 @@ export class Postings {
     this.#size--
   }
 
-  /** Discards unwritten documents and the caches, which may contain blocks that were rolled back. */
+  /** Discards unwritten documents and the caches. Must be called after a rollback, because cached blocks may have been rolled back. */
   clear(): void {
     this.#written.clear()
     this.#values.clear()
@@ -64,7 +64,10 @@ export class Postings {
     this.#size = 0
   }
 
-  /** Writes the documents in memory in the order of the file. Yields after STEP terms. */
+  /**
+   * Writes the documents in memory, sorted by combination and value like the rows on disk. Yields after STEP terms, and while it sorts
+   * many.
+   */
   *writing(): Generator<undefined, undefined> {
     let terms = 0
     for (const combination of [...this.#pending.keys()].sort((a, b) => a - b)) {
@@ -84,18 +87,18 @@ export class Postings {
     this.#written.flush()
   }
 
-  /** Returns at least those of `docs` that are in one of the terms. `docs` undefined: all documents. */
+  /** Returns all documents of `docs` that have one of the terms, and possibly others. `docs` undefined: all documents. */
   read(terms: TermQuery, docs: DocSet | undefined): DocSet {
     const pending = this.#pendingOf(terms).map((list) => docListOf(Uint32Array.from(list)))
     return union([...this.#written.among(terms, docs), ...pending])
   }
 
-  /** Returns an upper bound for the number of documents in the terms, or Infinity if counting takes too long. */
+  /** Returns an upper bound for the number of documents with one of the terms, or Infinity if counting takes too long. */
   estimate(terms: TermQuery): number {
     return this.#pendingOf(terms).reduce((sum, { length }) => sum + length, this.#written.estimate(terms))
   }
 
-  /** Yields each value of the combinations that some of the documents have, possibly several times. */
+  /** Yields each value that at least one of the documents has in the combinations, possibly several times. */
   *valuesAmong(combinations: readonly number[], docs: DocSet): Generator<string> {
     yield* this.#values.among(combinations, docs)
     const bits = toBits(docs)
@@ -103,7 +106,7 @@ export class Postings {
       for (const [value, pending] of this.#pending.get(combination) ?? []) if (listed(pending).some((doc) => hasDoc(bits, doc))) yield value
   }
 
-  /** Whether listing the values of the combinations costs less than reading each document. `docs`: number of documents. */
+  /** Whether `valuesAmong` costs less than reading the forward entries of `docs` documents. */
   isSmall(combinations: readonly number[], docs: number): boolean {
     return this.#values.isSmall(combinations, docs)
   }
@@ -137,7 +140,7 @@ export class Postings {
     this.#insert(combination, value, docs)
   }
 
-  /** Fills the last block, then creates further ones. */
+  /** Fills the last block of a term, then creates further ones. Precondition: the documents have higher numbers than that block. */
   #append(combination: number, value: string, [first, last, n, before]: PackedBlock, docs: readonly number[]): void {
     const fitting = Math.min(docs.length, BLOCK_SIZE - n)
     const more = packNumbers(docs, 0, fitting, last)
@@ -146,7 +149,9 @@ export class Postings {
     if (fitting < docs.length) this.#putAll(combination, value, docs, fitting)
   }
 
-  /** Adds each document to the block that contains its number, or to the block before it. */
+  /**
+   * Adds each document to the last block whose first document number is at most its own. Documents before the first block form new blocks.
+   */
   #insert(combination: number, value: string, docs: readonly number[]): void {
     for (let end = docs.length; end > 0; ) {
       const block = this.#written.holding(combination, value, docs[end - 1]!)

@@ -1,4 +1,7 @@
-/** Document lists of terms on disk, in blocks. Recently read terms stay decoded if the search has their exact values. */
+/**
+ * Document lists of terms on disk, in blocks. Lists of terms that searches request by their exact values stay in memory while they are
+ * used.
+ */
 import type { DatabaseSync } from 'node:sqlite'
 import { BUDGET_CONDITION, type SearchBudget } from '../reading/budget.ts'
 import type { Sql } from '../reading/sql.ts'
@@ -10,21 +13,24 @@ import { BLOCK_SIZE, bytesOf, docsOfBlock, docsOfBlocks, type PackedBlock } from
 /** Terms to read: all pairs of a combination and a matching value. */
 export type TermQuery = {
   readonly combinations: readonly number[]
-  /** SQL condition on the column `value`. */
+  /** SQL condition on the column `value`. It must select the same values as `values`. */
   readonly condition: Sql
-  /** Exact values, or a test for values. */
+  /** Exact values, or a function that tests a value. */
   readonly values: readonly string[] | ((value: string) => boolean)
 }
 
-/** Maximum blocks that an estimate counts. */
+/** Number of blocks from which an estimate is Infinity, because counting more of them takes too long. */
 const MOST_ESTIMATED = 1_000
-/** Maximum terms of one search that are cached. */
+/** Maximum terms, by exact value, that one condition reads through the cache. For more terms, one statement reads the blocks. */
 const MOST_SINGLE = 500
-/** Maximum bytes of decoded blocks. */
+/** Approximate maximum bytes of all cached lists. Above it, lists that were not used recently are dropped. */
 const MOST_KEPT = 7_000_000
 /** New terms, each with one document, that one statement inserts. */
 const TOGETHER = 16
-/** If the sets are this many times as large as `docs`, each is intersected with it before the union. */
+/**
+ * If the sets together have at least this many times the documents of `docs`, each is intersected with `docs`, so that their union takes
+ * less time.
+ */
 const MUCH_LARGER = 8
 
 type TermRow = [...PackedBlock, combination: number, value: string]
@@ -51,19 +57,19 @@ export class TermLists {
     const ofTerm = 'SELECT first, last, n, docs FROM posting WHERE combination = ? AND value = ?'
     const inLists = 'combination IN (SELECT value FROM json_each(?)) AND value IN (SELECT value FROM json_each(?))'
     this.#put = db.prepare('INSERT OR REPLACE INTO posting VALUES (?, ?, ?, ?, ?, ?)')
-    // IGNORE: see IndexWriter.
+    // IGNORE: SQLite copies every page that a statement changes if one of several rows may abort it. New terms never do.
     this.#begin = db.prepare(`INSERT OR IGNORE INTO posting VALUES ${Array(TOGETHER).fill('(?, ?, ?, ?, 1, NULL)').join(', ')}`)
     this.#drop = db.prepare('DELETE FROM posting WHERE combination = ? AND value = ? AND first = ?')
     this.#last = this.#statements.lists(`${ofTerm} ORDER BY first DESC LIMIT 1`)
     this.#holding = this.#statements.lists(`${ofTerm} AND first <= ? ORDER BY first DESC LIMIT 1`)
     this.#block = this.#statements.lists(`${ofTerm} AND first = ?`)
-    // Blocks that are not full are read with their documents.
+    // Full blocks come without their documents, which are read on first use.
     this.#all = this.#statements.lists(
       `SELECT first, last, n, iif(n < ${BLOCK_SIZE}, docs, NULL), combination, value FROM posting WHERE ${inLists} ORDER BY first`,
     )
   }
 
-  /** Returns sets that together have at least those of `docs` that are in one of the terms. `docs` undefined: all documents. */
+  /** Returns sets whose union has all documents of `docs` with one of the terms, and possibly others. `docs` undefined: all documents. */
   among(terms: TermQuery, docs: DocSet | undefined): readonly DocSet[] {
     const lists = this.#listsOf(terms)
     const sets = lists === undefined ? [docsOfBlocks(this.#blocks(terms, docs))] : lists.flatMap((each) => this.#docsOf(each, docs))
@@ -71,7 +77,10 @@ export class TermLists {
     return sets.map((set) => intersection(docs, set))
   }
 
-  /** Returns an upper bound for the number of documents in the terms, or Infinity if counting takes too long. */
+  /**
+   * Returns an upper bound for the number of documents with one of the terms. Returns Infinity for uncached terms with MOST_ESTIMATED or
+   * more blocks.
+   */
   estimate(terms: TermQuery): number {
     const lists = this.#listsOf(terms)
     if (lists !== undefined) return lists.reduce((sum, { list }) => sum + list.n, 0)
@@ -82,7 +91,10 @@ export class TermLists {
     return rows === MOST_ESTIMATED ? Number.POSITIVE_INFINITY : n
   }
 
-  /** Adds a new term with one document. It is written together with others, at the latest by `flush`. */
+  /**
+   * Adds a document to a term that has none on disk. Rows of several new terms are inserted together, at the latest by `flush`. Until then,
+   * reads and removals do not find them.
+   */
   begin(combination: number, value: string, doc: number): void {
     this.#begun.push(combination, value, doc, doc)
     if (!this.#lists.isEmpty) this.#lists.put(keyOf(combination, value), { first: doc, last: doc, n: 1, entries: undefined })
@@ -103,7 +115,7 @@ export class TermLists {
     return this.#last.get(combination, value) as unknown as PackedBlock | undefined
   }
 
-  /** Returns the block that contains the document number, or the one before it. */
+  /** Returns the last block of the term whose first document number is at most `doc`. The document is in it or belongs into it. */
   holding(combination: number, value: string, doc: number): PackedBlock | undefined {
     return this.#holding.get(combination, value, doc) as unknown as PackedBlock | undefined
   }
@@ -124,7 +136,10 @@ export class TermLists {
     this.#lists.clear()
   }
 
-  /** Returns undefined if the query has too many terms to cache. */
+  /**
+   * Returns the list of each term through the cache. Returns undefined if the values are given by a test, or for more than MOST_SINGLE
+   * terms.
+   */
   #listsOf({ combinations, values }: TermQuery): readonly TermList[] | undefined {
     if (typeof values === 'function' || combinations.length * values.length > MOST_SINGLE) return undefined
     const terms = combinations.flatMap((combination) => values.map((value) => ({ combination, value, key: keyOf(combination, value) })))

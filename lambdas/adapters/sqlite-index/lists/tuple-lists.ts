@@ -1,6 +1,7 @@
 /**
- * Lists of tuples. Tuples of a combination that differ only in their ranges share a list. Their ranges are stored as intervals
- * (intervals.ts) under the negated list number, one tuple after another. Real documents need few lists, each with many tuples.
+ * Assigns tuples to lists. Tuples share a list if they have the same combination, key, labels and number of ranges. Their ranges are stored
+ * as intervals (intervals.ts) under the negated list number, one tuple after another. Typical documents need few lists, each with many
+ * tuples.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { LabelTest, Predicate } from '../../../ports/search/plan.ts'
@@ -9,12 +10,12 @@ import { BUDGET_CONDITION } from '../reading/budget.ts'
 import { joinSql, type Sql, sql } from '../reading/sql.ts'
 import { Statements } from '../statements.ts'
 
-/** Lists of tuples with this number of ranges. */
+/** Numbers of lists whose tuples all have `ranges` ranges. */
 export type TupleListGroup = { readonly ranges: number; readonly lists: readonly number[] }
 
 type TupleTest = Extract<Predicate, { kind: 'tuple' }>
 
-/** Maximum cached list numbers. */
+/** Maximum cached list numbers. One more clears the cache. */
 const MOST_KNOWN = 10_000
 
 export class TupleLists {
@@ -45,18 +46,21 @@ export class TupleLists {
     return list
   }
 
-  /** Deletes a list that has no tuples left. */
+  /** Deletes a list. Precondition: it has no tuples left. */
   drop(list: number): void {
     this.#known.clear()
     this.#drop.run(list)
   }
 
-  /** Clears the cache after a rollback. */
+  /** Clears the cache. Must be called after a rollback, because cached lists may have been rolled back. */
   clear(): void {
     this.#known.clear()
   }
 
-  /** Returns the lists with a matching key and matching labels. Their tuples pass if their ranges do. */
+  /**
+   * Returns the lists with a matching key, matching labels and enough ranges, by number of ranges. A tuple in them matches if its ranges
+   * pass.
+   */
   passing({ key, labels, ranges }: TupleTest, combinations: readonly number[]): readonly TupleListGroup[] {
     if (combinations.length === 0) return []
     const ofKey = key === undefined ? [] : [sql('key = ?', key)]
@@ -67,7 +71,7 @@ export class TupleLists {
   }
 }
 
-/** Puts each label on its own line, so that it can be matched whole or by prefix. */
+/** Puts each label on its own line, so that SQL can match a whole label or its beginning. */
 const linesOf = (labels: readonly string[]): string => (labels.length === 0 ? '' : `\n${labels.join('\n')}\n`)
 
 const labelled = ({ text, whole }: LabelTest): Sql => sql('instr(labels, ?) > 0', `\n${text}${whole ? '\n' : ''}`)

@@ -1,5 +1,5 @@
 /**
- * Finds the values of a combination that some documents have. A combination with few values stays decoded until one of its lists is
+ * Finds the values that given documents have in a combination. A combination with few blocks stays in memory until one of its lists is
  * written.
  */
 import type { DatabaseSync } from 'node:sqlite'
@@ -9,12 +9,13 @@ import { type Block, type BlockList, BlockLists } from './block-lists.ts'
 import { compact, type DocBits, type DocSet, hasDoc, intersects, toBits } from './document-sets.ts'
 import { BLOCK_SIZE, bytesOf, docsOfBlock, type PackedBlock, unpackBlock } from './packed-blocks.ts'
 
-/** Maximum bytes of decoded blocks. */
+/** Approximate maximum bytes of all cached combinations. Above it, combinations that were not used recently are dropped. */
 const MOST_KEPT = 5_000_000
-/** Maximum blocks of a cached combination. */
+/** Maximum blocks of a cached combination. The blocks of a larger one are read from disk each time. */
 const MOST_BLOCKS = 5_000
-/** Blocks that are read from disk, or tested in memory, in the time of reading the forward entry of one document. */
+/** Number of blocks that are read from disk in the time of reading one forward entry. */
 const READ = 4
+/** Number of cached blocks that are tested in the time of reading one forward entry. */
 const LOOKED_AT = 100
 
 type ValueBlock = Block<DocSet> & { readonly value: string }
@@ -33,7 +34,7 @@ export class ValueLists {
     this.#blocks = statements.lists(`SELECT first, last, n, docs, value FROM posting WHERE combination = ? AND ${BUDGET_CONDITION.text}`)
   }
 
-  /** Whether listing the values costs less than reading each document. `docs`: number of documents. */
+  /** Whether `among` costs less than reading the forward entries of `docs` documents. */
   isSmall(combinations: readonly number[], docs: number): boolean {
     let cost = 0
     for (const combination of combinations) {
@@ -43,7 +44,7 @@ export class ValueLists {
     return cost < docs
   }
 
-  /** Yields a value once for each of its blocks that has some of the documents. */
+  /** Yields the values that some of the documents have, each once per block with such a document. */
   *among(combinations: readonly number[], docs: DocSet): Generator<string> {
     const bits = toBits(docs)
     for (const combination of combinations) {
@@ -57,7 +58,7 @@ export class ValueLists {
     }
   }
 
-  /** Drops the cached combination, because one of its lists is about to be written. */
+  /** Removes the combination from the cache. Must be called before one of its lists is written. */
   forget(combination: number): void {
     if (!this.#lists.isEmpty) this.#lists.forget(combination)
   }
@@ -71,7 +72,7 @@ export class ValueLists {
     return n
   }
 
-  /** Returns undefined for a combination with too many blocks to cache. */
+  /** Reads and caches all blocks of a combination. Returns undefined if it has more than MOST_BLOCKS. */
   #read(combination: number): BlockList<ValueBlock> | undefined {
     if (this.#sizeOf(combination, MOST_BLOCKS + 1) > MOST_BLOCKS) return undefined
     const rows = this.#blocks.all(combination) as unknown as readonly ValueRow[]

@@ -10,14 +10,17 @@ import { COMPARTMENT_FIELD, ID_FIELD, PRESENCE_KEY } from '../schema.ts'
 import { BUDGET_CONDITION } from './budget.ts'
 import { oneOfCondition, type Sql, sql } from './sql.ts'
 
-/** Kind (a type of a tenant) that is searched, with the numbers of its fields. */
+/** Number of a kind (a resource type of a tenant), with the numbers of its fields. */
 export type KindNumbers = {
   readonly kind: number
-  /** Returns undefined if no document has the field. */
+  /** Returns the number of a field by name, or undefined if no document ever had the field. */
   readonly field: (name: string) => number | undefined
-  /** Returns the combinations that contain the field. Its keys are stored under them. */
+  /** Returns the numbers of the combinations that contain the field. The keys of the field are listed under them. */
   readonly combinations: (name: string) => readonly number[]
-  /** Returns the combinations of fields with values that contain this field. */
+  /**
+   * Returns the numbers of the presence combinations that contain the field. Each lists the documents that have values in exactly its
+   * fields.
+   */
   readonly presence: (name: string) => readonly number[]
 }
 
@@ -26,19 +29,19 @@ export type IndexSources = {
   readonly postings: Postings
   readonly intervals: Intervals
   readonly tuples: TupleLists
-  /** Returns the documents that an SQL query selects. */
+  /** Runs an SQL query for document numbers, and returns these. */
   readonly rows: (query: Sql) => DocList
 }
 
 /**
- * `estimate`: upper bound for the number of documents; Infinity if only reading can determine it. `read`: returns at least the matching
- * ones of the given documents; undefined: of all.
+ * Reads one condition. `estimate`: returns an upper bound for the number of documents, or Infinity if only reading can determine it.
+ * `read`: returns all documents of `among` that meet the condition, and possibly others. `among` undefined: all documents of the kind.
  */
 export type AccessPath = { readonly estimate: () => number; readonly read: (among: DocSet | undefined) => DocSet }
 
 export type LeafPredicate = Exclude<Predicate, { kind: 'all' | 'some' | 'not' }>
 
-/** Returns undefined if no document meets the condition. */
+/** Returns the access path of a condition, or undefined if the kind has nothing indexed for it, so that no document meets it. */
 export function accessPathOf(p: LeafPredicate, sources: IndexSources): AccessPath | undefined {
   const { numbers } = sources
   switch (p.kind) {
@@ -61,7 +64,10 @@ export function accessPathOf(p: LeafPredicate, sources: IndexSources): AccessPat
   }
 }
 
-/** Returns undefined unless the condition is about single intervals of one field that documents have. */
+/**
+ * Returns the access path of a condition on the intervals of one field. Returns undefined for other conditions, and if no document ever had
+ * the field.
+ */
 export function intervalPathOf(p: Predicate, { numbers, intervals }: IndexSources): AccessPath | undefined {
   const test = intervalTestOf(p)
   const field = test === undefined ? undefined : numbers.field(test.field)
@@ -89,7 +95,7 @@ type OfKeys = Extract<LeafPredicate, { kind: 'key' | 'keyRange' | 'contains' | '
 function ofTerms(combinations: readonly number[], p: OfKeys, { postings }: IndexSources): AccessPath | undefined {
   if (combinations.length === 0) return undefined
   const terms: TermQuery = { combinations, condition: keyCondition('value', p), values: 'oneOf' in p ? p.oneOf : keyTest(p) }
-  // The condition must test every key, so it is read last.
+  // `contains` must test every key of the field. Infinity makes it one of the last conditions that are read.
   const estimate = p.kind === 'contains' ? () => Number.POSITIVE_INFINITY : () => postings.estimate(terms)
   return { estimate, read: (among) => postings.read(terms, among) }
 }
@@ -119,10 +125,13 @@ function idQuery(p: OfKeys, { kind }: KindNumbers): Sql {
   return { text: `SELECT doc FROM place WHERE kind = ${kind} AND deleted = 0 AND ${text}`, values }
 }
 
-/** Lower bound for the metres in a degree of latitude. */
+/** Metres in a degree of latitude, rounded down, so that the range of latitudes includes all points within the distance. */
 const DEGREE = 111_000
 
-/** Limits the latitude first, so that SQLite uses the index. The distance is then tested exactly. */
+/**
+ * Returns the SQL for documents with a point within the distance, or undefined without a field. The range of latitudes lets SQLite use its
+ * index. Only points in that range need the exact test of the distance.
+ */
 const nearQuery = (
   { latitude, longitude, metres }: Extract<LeafPredicate, { kind: 'near' }>,
   field: number | undefined,

@@ -1,4 +1,4 @@
-/** Groups and distinct keys, determined from the forward entry of each match. */
+/** Groups matches by their keys, which are read from the forward entry of each match. */
 import { MachineFault } from '../../../ports/faults.ts'
 import { comparePositions, compareText, type GroupPlan, type GroupPosition, MAX_GROUPS, type SortKey } from '../../../ports/search/plan.ts'
 import type { GroupPage, Hit, HitGroup } from '../../../ports/search/search-index.ts'
@@ -7,7 +7,7 @@ import { explicitGroupKeys, keysIn } from '../forward-keys.ts'
 import { ID_FIELD } from '../schema.ts'
 import type { KindNumbers } from './compile-plan.ts'
 
-/** `numbers`: field numbers of the match's kind. */
+/** Matching document. `entry`: JSON of its forward entry. `numbers`: field numbers of its kind. */
 export type Match = { readonly hit: Hit; readonly entry: string; readonly numbers: KindNumbers }
 
 type Growing = { readonly key: string; size: number; hits: Hit[] }

@@ -1,4 +1,4 @@
-/** Executes plans on one index: finds the matching documents, then reads their hits. */
+/** Executes plans on one index: finds the documents that match, then reads the hits of the page. */
 import type { DatabaseSync } from 'node:sqlite'
 import { comparePositions, type Matching, type Plan, predicateOf, type SortKey } from '../../../ports/search/plan.ts'
 import type { Hit, HitPage } from '../../../ports/search/search-index.ts'
@@ -20,11 +20,14 @@ import type { PageCandidates } from './page-candidates.ts'
 import { afterPositionCondition, sortColumn } from './sort-columns.ts'
 import { joinSql, type Sql, sql } from './sql.ts'
 
-/** Maximum matches of an estimated total. Above it, the total is absent. */
+/** Maximum total that a plan with `total: 'estimate'` reports. With more matches, the page has no total. */
 const COUNTED = 10_000
-/** Maximum types that `explain` describes. */
+/** Maximum types that `explain` describes. Further types are omitted. */
 const MOST_EXPLAINED = 5
-/** Maximum matches that are sorted for a page. More are walked in the requested order. */
+/**
+ * Maximum matches per type that are sorted at once. More are read in the requested order, until the page is full. If too few of them have a
+ * sort value, they are sorted nevertheless.
+ */
 const GATHERED = 2_000
 
 export type IndexReaderParts = {
@@ -33,15 +36,15 @@ export type IndexReaderParts = {
   readonly postings: Postings
   readonly intervals: Intervals
   readonly tuples: TupleLists
-  /** Document numbers that searches exclude although they are in the lists. */
+  /** Numbers of documents that are only partly in the lists. Searches must exclude them. */
   readonly hidden: ReadonlySet<number>
   readonly budget: SearchBudget
   readonly leading: PageCandidates
-  /** Maximum matches that are sorted for a page. */
+  /** Maximum matches per type that are sorted at once. Default: GATHERED. */
   readonly gathered?: number
 }
 
-/** Row of a hit, with its sort values and further columns. */
+/** Row of a hit: id, version and sort values of the document, then further columns of the query. */
 type HitRow = readonly [id: string, version: number, ...values: (string | number | null)[]]
 type KindMatches = Kind & { readonly docs: DocSet; readonly sources: IndexSources }
 
@@ -51,7 +54,7 @@ export class IndexReader {
   readonly #statements: Statements
   readonly #numbers: KindNumbersCache
   readonly #latest = new LatestMatches<readonly KindMatches[]>()
-  /** Documents that the SQL function `is_match` accepts. */
+  /** Documents for which the SQL function `is_match` returns 1. */
   #matching: DocBits = toBits(NO_DOCS)
 
   constructor(parts: IndexReaderParts) {
@@ -65,12 +68,12 @@ export class IndexReader {
     })
   }
 
-  /** Must be called before every change of the index. */
+  /** Clears the cached matches. Must be called before every change of the index. */
   onChange(): void {
     this.#latest.clear()
   }
 
-  /** Throws the fault `too-costly` when the budget is used up. */
+  /** Returns a page of hits. Throws the fault `too-costly` if its time budget is used up, or SearchPreempted if it must yield. */
   find(plan: Plan): HitPage {
     const found = this.#found(plan)
     const matches = found.reduce((sum, { docs }) => sum + docs.length, 0)
@@ -87,12 +90,12 @@ export class IndexReader {
     return { hits: hits.slice(skip, wanted - 1), more: hits.length >= wanted, ...shown }
   }
 
-  /** Yields all matches, unordered. Throws the fault `too-costly` when the budget is used up. */
+  /** Yields all matches, unordered, with the sort values of `order`. Throws `too-costly` or SearchPreempted as `find` does. */
   *matches(matching: Matching, order: readonly SortKey[]): Generator<Match> {
     for (const each of this.#found(matching)) yield* this.#shown(each, order)
   }
 
-  /** Returns the keys of a field among the matches, at most `limit`. Throws the fault `too-costly` when the budget is used up. */
+  /** Returns different keys of a field among the matches, at most `limit`. Throws `too-costly` or SearchPreempted as `find` does. */
   distinct(matching: Matching, field: string, limit: number): readonly string[] {
     const keys = new Set<string>()
     for (const each of this.#found(matching))
@@ -104,8 +107,8 @@ export class IndexReader {
   }
 
   /**
-   * Returns for each type the conditions in reading order, with the number of documents they leave. The SQL that sorts the first page
-   * follows.
+   * Returns for each type the conditions in reading order, with the number of documents left after each, then the SQL that sorts the first
+   * page.
    */
   explain(plan: Plan): readonly string[] {
     this.#parts.budget.begin()
@@ -163,7 +166,10 @@ export class IndexReader {
       }
   }
 
-  /** Reads the lists of the field's keys if they are few, otherwise the forward entry of each match. */
+  /**
+   * Yields the keys of a field among the matches, possibly several times. Reads the lists of the keys or the forward entries, whichever
+   * costs less.
+   */
   *#keysAmong(found: KindMatches, field: string): Generator<string> {
     const { docs, sources } = found
     const { postings } = this.#parts
@@ -181,7 +187,7 @@ export class IndexReader {
     return inOrder.length < wanted ? this.#sorted(found, plan, wanted) : inOrder
   }
 
-  /** Sorts the matches that can be on the page. */
+  /** Returns the first `wanted` hits after the position of the plan. Sorts only the matches that can be among them. */
   #sorted(found: KindMatches, plan: Plan, wanted: number): readonly Hit[] {
     const { text, values } = this.#sorting({ ...found, docs: this.#leading(found, plan, wanted) }, plan)
     const rows = this.#statements.lists(text).all(...values, wanted)
@@ -198,14 +204,14 @@ export class IndexReader {
     return this.#parts.leading.of(docs, after === undefined ? by : { ...by, after: after.values[0] ?? null }, wanted)
   }
 
-  /** Returns SQL. Its last parameter, the maximum number of hits, is left to the caller. */
+  /** Returns the SQL that sorts the matches. The caller must add the value of its last parameter, the maximum number of hits. */
   #sorting(found: KindMatches, plan: Plan): Sql {
     const { text, values } = this.#query(found, plan, GIVEN, [sql('d.doc = c.value'), BUDGET_CONDITION])
     const keys = plan.order.map(({ descending }, i) => `k${i} ${descending ? 'DESC' : 'ASC'} NULLS LAST`)
     return { text: `${text} ORDER BY ${[...keys, 'd.id'].join(', ')} LIMIT ?`, values: [jsonOf(found.docs), ...values] }
   }
 
-  /** Walks the documents in the order of their ids until the page is full. */
+  /** Returns the first `wanted` hits after the position of the plan. Reads the documents by ascending id until it has enough. */
   #walkedById(found: KindMatches, { after }: Plan, wanted: number): readonly Hit[] {
     this.#matching = toBits(found.docs)
     const from = after?.type === found.type ? after.id : ''
@@ -216,7 +222,8 @@ export class IndexReader {
   }
 
   /**
-   * Walks the documents in the order of the first sort key until the page is full and that value ends. Excludes documents without a value.
+   * Returns the first `wanted` hits after the position of the plan, or fewer if too few have a sort value. Reads the documents in the order
+   * of the first sort key, until it has enough and the value of that key changes.
    */
   #walkedInOrder(found: KindMatches, plan: Plan, wanted: number): readonly Hit[] {
     const { field: name, descending } = plan.order[0]!
@@ -251,7 +258,7 @@ export class IndexReader {
     return { text: `SELECT ${['d.id', 'd.version', ...keys, ...more].join(', ')} FROM ${from} WHERE ${where.text}`, values: where.values }
   }
 
-  /** Creates the SQLite index when a large result is first sorted by the parameter. SQLite keeps it up to date from then on. */
+  /** Returns the name of the SQLite index on a sort value. Creates it on first use; SQLite then keeps it up to date. */
   #orderIndex(field: number, descending: boolean): string {
     const name = `sorting_${descending ? 'high' : 'low'}_${field}`
     if (this.#statements.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = ?").get(name) === undefined)
@@ -262,14 +269,14 @@ export class IndexReader {
   }
 }
 
-/** Documents of a JSON list, which is the first parameter. */
+/** FROM clause for the documents of a JSON list, which is the first parameter of the statement. */
 const GIVEN = 'json_each(?) c CROSS JOIN document d'
 
 const jsonOf = (docs: DocSet): string => `[${listOf(docs).join(',')}]`
 
 const MOST_SHOWN = 500
 
-/** Formats a condition for people. */
+/** Returns the text of a condition for `explain`, cut after MOST_SHOWN characters. */
 const textOf = ({ kind, ...rest }: Plan['where']): string =>
   `${kind} ${JSON.stringify(rest, (_, value) => (Math.abs(value) === Number.POSITIVE_INFINITY ? String(value) : value))}`.slice(
     0,

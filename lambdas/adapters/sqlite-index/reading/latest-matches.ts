@@ -1,12 +1,13 @@
-/** Cache of the matches of the latest searches, so that further pages need not find them again. It is cleared when the index changes. */
+/** Cache of the matches of the latest searches, so that further pages need not find them again. */
 import { isDeepStrictEqual } from 'node:util'
 import { type Matching, matchingOf, type Predicate } from '../../../ports/search/plan.ts'
 import { type DocSet, isList } from '../lists/document-sets.ts'
 
-/** Maximum cached searches. */
+/** Maximum cached searches. One more replaces the oldest. */
 const MOST = 8
-/** Limits per search: one with more keys, or with more bytes of matches, is not cached. */
+/** Maximum keys and conditions of a cached search. A search with more is not cached, because comparing it takes too long. */
 const MOST_KEYS = 500
+/** Maximum bytes of the matches of a cached search. A search with more is not cached. */
 const MOST_BYTES = 250_000
 
 type Matches = readonly { readonly docs: DocSet }[]
@@ -25,13 +26,13 @@ export class LatestMatches<Found extends Matches> {
     return found
   }
 
-  /** Must be called when the index changes. */
+  /** Removes all cached searches. Must be called when the index changes. */
   clear(): void {
     this.#latest.length = 0
   }
 }
 
-/** Returns the bytes of the whole buffer of the set, which may be larger than the set. */
+/** Returns the bytes of the buffer that the set keeps in memory. It may be larger than the set. */
 const bytesOf = (docs: DocSet): number => (isList(docs) ? docs : docs.words).buffer.byteLength
 
 const sizeOf = ({ where, access }: Matching): number =>

@@ -1,16 +1,22 @@
-/** Finds the documents of one kind that match a predicate. It reads the smallest set first, then narrows it by each further condition. */
+/**
+ * Finds the documents of one kind that match a predicate. It reads the condition with the lowest estimate first, then narrows the result by
+ * each further condition.
+ */
 import { conjunctsOf, type Predicate } from '../../../ports/search/plan.ts'
 import { type DocSet, difference, intersection, NO_DOCS, union } from '../lists/document-sets.ts'
 import { ID_FIELD } from '../schema.ts'
 import { type AccessPath, accessPathOf, type IndexSources, intervalPathOf, type LeafPredicate, presencePathOf } from './compile-plan.ts'
 
 /**
- * One of several conditions that must all hold. `most`: upper bound for the documents that meet it. `left`: documents that meet it and the
- * conditions before it.
+ * One of several conditions that must all hold. `most`: upper bound for the number of documents that meet it. `left`: number of documents
+ * that meet it and the conditions before it.
  */
 export type ConditionStep = { readonly condition: Predicate; readonly most: number; readonly left: number }
 
-/** `onStep`: called for each condition, in reading order. */
+/**
+ * Returns the matching documents. `onStep`: called after each condition that was read. Once no document is left, further conditions are not
+ * read.
+ */
 export function matchesOf(where: Predicate, sources: IndexSources, onStep?: (step: ConditionStep) => void): DocSet {
   return all(conjunctsOf(where), undefined, sources, onStep)
 }
@@ -33,10 +39,10 @@ function all(
   return left ?? presencePathOf(ID_FIELD, sources)?.read(undefined) ?? NO_DOCS
 }
 
-/** Compares estimates. Infinity minus Infinity would be NaN. */
+/** Compares two estimates. It avoids Infinity minus Infinity, which is NaN. */
 const order = (a: number, b: number): number => (a === b ? 0 : a - b)
 
-/** Returns those of the documents that meet the condition. */
+/** Returns the documents that meet the condition. `docs`: documents to consider; undefined: all of the kind. */
 function meeting(p: Predicate, docs: DocSet | undefined, sources: IndexSources): DocSet {
   if (docs?.length === 0) return NO_DOCS
   const intervals = intervalPathOf(p, sources)

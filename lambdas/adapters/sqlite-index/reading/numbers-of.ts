@@ -1,11 +1,11 @@
-/** Cache of the numbers of kinds and fields for searches. It is cleared when numbers change. */
+/** Cache of the numbers of kinds and fields for searches. It is cleared when the index creates a number or rolls one back. */
 import type { Statements } from '../statements.ts'
 import type { KindNumbers } from './compile-plan.ts'
 
-/** Type of a tenant. */
+/** Resource type of a tenant. `kind`: its number in the index. */
 export type Kind = { readonly kind: number; readonly type: string }
 
-/** Maximum cached tenants, and maximum cached kinds. */
+/** Maximum tenants, and maximum kinds, in the cache. One more clears it. */
 const MOST_KNOWN = 1_000
 
 export class KindNumbersCache {
@@ -15,7 +15,7 @@ export class KindNumbersCache {
   readonly #numbers = new Map<number, KindNumbers>()
   #known = 0
 
-  /** `changes`: returns another value after numbers were created or rolled back. */
+  /** `changes`: must return another value after numbers were created or rolled back. */
   constructor(statements: Statements, changes: () => number) {
     this.#statements = statements
     this.#changes = changes
@@ -59,7 +59,7 @@ function numbersOf(kind: number, statements: Statements): KindNumbers {
   }
 }
 
-/** Calls `ask` once per key and caches the result. */
+/** Returns the cached value of the key. Calls `ask` and caches its result if there is none. */
 function once<Key, Value>(known: Map<Key, Value>, key: Key, ask: () => Value): Value {
   if (!known.has(key)) known.set(key, ask())
   return known.get(key)!

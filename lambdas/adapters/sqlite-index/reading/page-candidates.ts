@@ -1,6 +1,7 @@
 /**
- * Selects the documents that can be on a page, before SQLite reads and sorts them. Each sort value is cached as a number that never exceeds
- * the number of a later value. Documents with the same number all remain.
+ * Selects the documents that can be on a page, so that SQLite reads and sorts only these. Each sort value is cached as a number. The
+ * numbers have the same order as the values, but different values may share a number. All documents with the same number are therefore kept
+ * or dropped together.
  */
 import { type DocList, type DocSet, lastOf, listOf } from '../lists/document-sets.ts'
 import type { Statements } from '../statements.ts'
@@ -9,20 +10,20 @@ import { BUDGET_CONDITION } from './budget.ts'
 type Value = string | number | null
 
 /**
- * `column`: SQL of the sort value of document `d`. `after`: sort value of the last document before the page; documents on the page may have
- * the same value. Missing values sort last.
+ * `column`: SQL of the sort value of document `d`. `after`: sort value of the last document before the page. Documents on the page may have
+ * the same value. Documents without a value come last.
  */
 export type CandidateOrder = { readonly column: string; readonly descending: boolean; readonly after?: Value }
 
-/** Maximum bytes of all cached columns. */
+/** Maximum bytes of all cached columns. Above it, the columns that were not used for the longest time are dropped. */
 const ROOM = 32_000_000
-/** Marks a number that is not cached yet. */
+/** Number of a document whose sort value is not cached. */
 const UNKNOWN = Number.NaN
 
 export class PageCandidates {
   readonly #statements: Statements
   readonly #room: number
-  /** Numbers by document for each column. The most recently used column is last. */
+  /** Cached numbers by column, then by document number. The most recently used column is last. */
   readonly #columns = new Map<string, Float64Array>()
 
   /** `room`: maximum bytes of all cached columns. */
@@ -31,7 +32,7 @@ export class PageCandidates {
     this.#room = room
   }
 
-  /** Returns at least the first `wanted` documents of the page. */
+  /** Returns the documents that can be among the first `wanted` of the page. Returns all `docs` if the column is too large to cache. */
   of(docs: DocSet, { column, descending, after }: CandidateOrder, wanted: number): DocSet {
     if (docs.length <= wanted) return docs
     const numbers = this.#columnUpTo(lastOf(docs), column)
@@ -47,7 +48,7 @@ export class PageCandidates {
     return between(list, keys, from, nthAbove(keys, from, wanted))
   }
 
-  /** Must be called when the sort values of the document change. */
+  /** Removes the cached numbers of a document. Must be called when its sort values change. */
   forget(doc: number): void {
     for (const numbers of this.#columns.values()) if (doc < numbers.length) numbers[doc] = UNKNOWN
   }
@@ -56,7 +57,7 @@ export class PageCandidates {
     this.#columns.clear()
   }
 
-  /** Returns undefined if the column is too large to cache. */
+  /** Returns the cached column, enlarged up to document `last`. Returns undefined if it would take more than `#room` bytes. */
   #columnUpTo(last: number, column: string): Float64Array | undefined {
     const known = this.#columns.get(column)
     this.#columns.delete(column)
@@ -82,14 +83,14 @@ export class PageCandidates {
   }
 }
 
-/** Enlarges the column, with spare capacity for further documents. */
+/** Returns a copy of the column that includes document `last` and has room for a quarter more documents. */
 function grown(known: Float64Array = new Float64Array(0), last: number): Float64Array {
   const numbers = new Float64Array(Math.ceil((last + 1) * 1.25)).fill(UNKNOWN, known.length)
   numbers.set(known)
   return numbers
 }
 
-/** Returns keys that sort ascending, or undefined if a number is not cached. */
+/** Returns one key per document, so that ascending keys are the requested order. Returns undefined if a number is not cached. */
 function keysOf(list: DocList, numbers: Float64Array, descending: boolean): Float64Array | undefined {
   const keys = new Float64Array(list.length)
   for (let i = 0; i < list.length; i++) {
@@ -102,7 +103,7 @@ function keysOf(list: DocList, numbers: Float64Array, descending: boolean): Floa
 
 const keyOf = (number: number, descending: boolean): number => (descending && number !== MISSING ? -number : number)
 
-/** Returns the documents with keys from `from` to `to`, both included. */
+/** Returns the documents of `list` whose keys are from `from` to `to`, both included. `keys`: by index in `list`. */
 function between(list: DocList, keys: Float64Array, from: number, to: number): DocList {
   const into = new Uint32Array(list.length)
   let n = 0
@@ -118,7 +119,10 @@ function nthAbove(keys: Float64Array, from: number, nth: number): number {
   return n < nth ? MISSING : selected(above.subarray(0, n), nth - 1)
 }
 
-/** Returns the value that sorting would put at the index `place`. Reorders `values`. https://doi.org/10.1145/366622.366647 */
+/**
+ * Returns the value that would be at the index `place` if `values` were sorted (quickselect). Reorders `values`.
+ * https://doi.org/10.1145/366622.366647
+ */
 function selected(values: Float64Array, place: number): number {
   let [low, high] = [0, values.length - 1]
   while (low < high) {
@@ -140,23 +144,27 @@ function selected(values: Float64Array, place: number): number {
 }
 
 const MISSING = Number.POSITIVE_INFINITY
-/** Start of the numbers of texts, which sort after all numbers. */
+/** Lowest number that `numberOf` returns for a text. SQLite sorts texts after all numeric values. */
 const TEXT = 2 ** 1023
 const LARGEST_NUMBER = TEXT * (1 - Number.EPSILON / 2)
-/** Number of leading bytes that determine the number of a text, and how many such numbers exist. */
+/** Number of leading bytes of a text, in UTF-8, that determine its number. Texts with the same leading bytes share a number. */
 const LEADING_BYTES = 6
+/** Number of different sequences of leading bytes. */
 const TEXTS = 2 ** (8 * LEADING_BYTES)
 
 const encoder = new TextEncoder()
-/** A UTF-16 code unit takes at most three bytes. */
+/** Buffer for the leading bytes of a text. UTF-8 needs at most three bytes for a UTF-16 code unit. */
 const encoded = new Uint8Array(3 * LEADING_BYTES)
 
-/** Returns a number for a value, in the order in which SQLite compares values. */
+/**
+ * Returns a number for a sort value. It never exceeds the number of a value that SQLite sorts later. Missing values get the highest number.
+ */
 function numberOf(value: Value): number {
   if (value === null) return MISSING
   if (typeof value === 'number') return Math.min(value, LARGEST_NUMBER)
   encoded.fill(0, 0, LEADING_BYTES)
-  // A surrogate pair that is cut in half leaves at most the byte EF. A whole one starts with F0 or more, so the order is preserved.
+  // The cut may split a surrogate pair. Of the half, at most the byte EF counts. A whole pair starts with F0 or more, so the order is
+  // preserved.
   encoder.encodeInto(value.slice(0, LEADING_BYTES), encoded)
   let number = 0
   for (let i = 0; i < LEADING_BYTES; i++) number = number * 256 + encoded[i]!

@@ -4,14 +4,15 @@ import { sortValueSql } from '../sorting.ts'
 import type { KindNumbers } from './compile-plan.ts'
 import { joinSql, type Sql, sql } from './sql.ts'
 
-/** Returns SQL for the sort value of document `d`. */
+/** Returns SQL for the sort value of document `d`, which is NULL if no document ever had the field. */
 export function sortColumn({ field, descending }: SortKey, numberOf: KindNumbers['field']): string {
   const number = numberOf(field)
   return number === undefined ? 'NULL' : sortValueSql('d.', number, descending)
 }
 
 /**
- * Returns the condition for documents of type `here` strictly after a position: equal in the first sort keys and beyond in the next one.
+ * Returns the SQL condition for documents of type `here` after a position in the sort order. They are equal to it in some of the first sort
+ * keys and later in the next key. If all sort keys are equal, the type, then the id decides.
  */
 export function afterPositionCondition(
   { values, type, id }: HitPosition,

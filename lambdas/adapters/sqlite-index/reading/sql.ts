@@ -10,7 +10,10 @@ export const joinSql = (parts: readonly Sql[], separator: string, whenEmpty = ''
     ? sql(whenEmpty)
     : { text: parts.map(({ text }) => text).join(separator), values: parts.flatMap(({ values }): readonly SqlValue[] => values) }
 
-/** Maximum values that become parameters. A longer list is one JSON text, because SQLite accepts 32,766 parameters. */
+/**
+ * Maximum values of a list that become one parameter each. A longer list is one JSON text, because SQLite accepts at most 32,766
+ * parameters.
+ */
 const LONGEST_LIST = 200
 
 export function oneOfCondition(column: string, values: readonly string[]): Sql {

@@ -1,14 +1,14 @@
 /** Compares the postings of a document before and after an update, so that only changed ones are written. */
 import type { ForwardEntry } from '../forward-entry.ts'
 
-/** Pairs of combination and value, as a flat list. */
+/** Pairs of combination number and value, one after another in a flat list. */
 export type PostingRows = ForwardEntry[0]
 export type PostingChanges = { readonly added: PostingRows; readonly removed: PostingRows }
 
-/** Values that are compared or added per piece, which takes a few milliseconds. */
+/** Number of values that are compared, added or removed between two yields, in a few milliseconds. */
 export const MAX_PIECE_VALUES = 5_000
 
-/** Returns the rows to add and to remove. Yields after each piece of many rows. */
+/** Returns the rows to add and to remove. Yields after each MAX_PIECE_VALUES compared rows. */
 export function* postingChangesOf(before: PostingRows, now: PostingRows): Generator<undefined, PostingChanges> {
   if (before.length === 0 || now.length === 0) return { added: now, removed: before }
   const [from, ends] = alike(before, now)
@@ -27,10 +27,13 @@ export function* postingChangesOf(before: PostingRows, now: PostingRows): Genera
   return { added, removed }
 }
 
-/** Whether a piece ends before the row at this distance from the first one. */
+/** Whether to yield before the pair at index `at` of a flat list: true after every MAX_PIECE_VALUES pairs. */
 export const isPieceEnd = (at: number): boolean => at > 0 && at % (2 * MAX_PIECE_VALUES) === 0
 
-/** Returns the lengths of the equal beginning and end. An update changes little, and the rest keeps its order. */
+/**
+ * Returns the number of equal list elements at the beginning and at the end, so that only the rest is compared. An update usually changes
+ * few rows.
+ */
 function alike(before: PostingRows, now: PostingRows): readonly [beginning: number, end: number] {
   const shorter = Math.min(before.length, now.length)
   let [from, ends] = [0, 0]

@@ -1,4 +1,4 @@
-/** Adds documents to the index and removes previous ones. Rows of a batch are sorted, so that neighbours share a page. */
+/** Adds documents to the index and removes previous ones. Rows of `place` are sorted in each batch, so that neighbours share a page. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { IndexDocument, Tuple } from '../../../ports/search/search-index.ts'
 import { newestVersionsOf } from '../../../ports/store/newest-versions.ts'
@@ -24,7 +24,9 @@ type Lists = {
 
 type KnownDocument = { readonly doc: number; readonly version: number; readonly held: string }
 type NewDocument = [doc: number, kind: number, id: string, version: number, sorting: string, entry: string]
-/** Document to add, with its stored state and the changes to it. */
+/**
+ * Document to add. `known`: its row, if it is in the index. `before`: its forward entry there. `exchange`: postings to add and to remove.
+ */
 type Put = {
   readonly document: IndexDocument
   readonly kind: number
@@ -38,7 +40,7 @@ type Placed = { readonly tuple: Tuple; fields: FieldSet }
 type IdRow = [kind: number, id: string, doc: number, deleted: number]
 
 const ROWS_AT_ONCE = 16
-/** Maximum tuples, or lists of them, that are checked for duplicates per document. Beyond it, the same may be stored twice. */
+/** Maximum tuples, and maximum interval fields, per document that are checked for duplicates. Further ones may be stored twice. */
 const MOST_COMPARED = 100
 
 export class IndexWriter {
@@ -87,7 +89,7 @@ export class IndexWriter {
     this.#insertRows()
   }
 
-  /** Clears the caches and pending rows after a rollback. */
+  /** Clears the caches and the pending rows. Must be called after a rollback. */
   reset(): void {
     this.#numbers.reset()
     for (const rows of [this.#documents, this.#places, this.#points]) rows.length = 0
@@ -113,7 +115,7 @@ export class IndexWriter {
     this.#place(doc, put, entry)
   }
 
-  /** Adds the document under a new number, which is hidden until it is complete. Then hides and removes the previous number. */
+  /** Adds the document under a new number, which is hidden until it is complete. Then hides the previous number and removes it. */
   *#putLarge(put: Put): Generator<undefined, void> {
     const { known, before, postings } = put
     const doc = this.#nextDoc++
@@ -157,7 +159,7 @@ export class IndexWriter {
     ]
   }
 
-  /** Returns each value under the combination of the fields that contain it. Negated field numbers record which fields have values. */
+  /** Returns the postings: each value under the combination of its fields, and one under the negated numbers of all fields with values. */
   *#postingsOf(kind: number, { keys, compartments, present }: IndexDocument): Generator<undefined, PostingRows> {
     const fieldOf = this.#numbers.fieldsOf(kind)
     const fieldsOf = new Map<string, FieldSet>()
@@ -199,7 +201,7 @@ export class IndexWriter {
     return listed
   }
 
-  /** Returns each tuple once, with the fields that contain it. */
+  /** Returns the tuples with the fields that contain them. Up to MOST_COMPARED different tuples, each occurs only once. */
   #tuplesOf(tuples: IndexDocument['tuples'], fieldOf: FieldNumbers): readonly Placed[] {
     const found: Placed[] = []
     for (const name in tuples) {
@@ -250,7 +252,7 @@ export class IndexWriter {
     this.#insert('point', 4, this.#points)
   }
 
-  /** Inserts the rows and empties the list. */
+  /** Inserts the rows, many per statement, and empties the list. */
   #insert(table: 'document' | 'place' | 'point', columns: number, rows: (readonly SQLInputValue[])[]): void {
     const whole = rows.length - (rows.length % ROWS_AT_ONCE)
     const values: SQLInputValue[] = Array(columns * ROWS_AT_ONCE).fill(null)
@@ -268,7 +270,7 @@ export class IndexWriter {
     let statement = this.#insertions.get(name)
     if (statement === undefined) {
       const row = `(${Array(columns).fill('?').join(', ')})`
-      // IGNORE: if a row could fail the statement, SQLite would copy every page it changes. A point may also exist already.
+      // IGNORE: SQLite copies every page that a statement changes if one of several rows may abort it. A point may also exist already.
       statement = this.#db.prepare(`INSERT OR IGNORE INTO ${table} VALUES ${Array(rows).fill(row).join(', ')}`)
       this.#insertions.set(name, statement)
     }
@@ -279,7 +281,7 @@ export class IndexWriter {
 const nextDocOf = (db: DatabaseSync): number =>
   ((db.prepare('SELECT max(doc) AS doc FROM document').get() as { readonly doc: number | null }).doc ?? 0) + 1
 
-/** The interval of a tuple without ranges. */
+/** Interval that is stored for a tuple without ranges, so that its list contains the document. */
 const NO_RANGES: Tuple['ranges'] = [[0, 0]]
 
 const isSameTuple = (a: Tuple, b: Tuple): boolean =>
