@@ -8,12 +8,12 @@ import { RecentKeys } from './keys/recent-keys.ts'
 import { committedCondition, VERSION_COLUMNS, type VersionRow, versionOf } from './rows.ts'
 import { columnsIn, isReadable, mayHavePackedVersions, openForReading, StoreFileError, toStoreFileError } from './schema.ts'
 
-/** More pages than any file has. The backup is then a single step on one snapshot of the store, despite concurrent writes. */
+/** Pages per backup step: more than any file has. The backup is then one step on one snapshot of the store, despite concurrent writes. */
 const ALL_PAGES = 0x7fff_ffff
 
 /**
  * Creates a consistent copy of a store that this or another process may be writing. `to` appears only when the copy is complete and was
- * verified from beginning to end. Throws StoreFileError if the store is damaged.
+ * verified from beginning to end. Throws StoreFileError if the store is damaged, and Error if `to` cannot be written.
  */
 export async function backupStoreFile(file: string, to: string): Promise<void> {
   const db = openForReading(file)
@@ -33,12 +33,13 @@ export async function backupStoreFile(file: string, to: string): Promise<void> {
   }
 }
 
-/** https://www.sqlite.org/rescode.html#cantopen */
+/** SQLITE_CANTOPEN: the file of the copy cannot be created. https://www.sqlite.org/rescode.html#cantopen */
 const CANNOT_OPEN = 14
+/** SQLITE_FULL: the disk of the copy is full. */
 const FULL = 13
 const isUnwritten = (error: unknown): boolean => [CANNOT_OPEN, FULL].includes((error as { readonly errcode?: number }).errcode ?? 0)
 
-/** Throws StoreFileError if the file does not exist, or if its log holds versions that are not yet in the file. */
+/** Throws StoreFileError if the file does not exist, or if a log beside it is not empty and so may hold versions that the file lacks. */
 export function checkIsComplete(file: string): void {
   if (statSync(file, { throwIfNoEntry: false }) === undefined) throw new StoreFileError(`${file} does not exist`)
   if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0)
@@ -55,7 +56,7 @@ export function checkIsStore(file: string): void {
 
 /**
  * Reads the whole file, which takes seconds for a large one. Writes nothing, neither in the file nor beside it. Throws StoreFileError if
- * the store is incomplete, damaged or from a newer version. Messages use the second parameter as the name of the file.
+ * the store is incomplete, damaged or from a newer version. `told`: name of the file in messages, except those of `checkIsComplete`.
  */
 export function checkStoreFile(file: string, told = file): void {
   checkIsComplete(file)
@@ -73,7 +74,7 @@ export function checkStoreFile(file: string, told = file): void {
   }
 }
 
-/** Verifies the checksum of each version, and that its key points to it. */
+/** Verifies the checksum of each version that has one, and that its key points to it. Throws the fault `store-damaged` otherwise. */
 function checkVersions(db: DatabaseSync): void {
   const contents = new ContentReader(db)
   const recent = new RecentKeys(db)

@@ -1,4 +1,4 @@
-/** The version log as a change feed. It has its own connection, so any thread can use it. */
+/** The version log as a change feed. Each instance has its own connection, so every thread can create one. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Change, ChangeFeed, FeedPart, FeedTenants } from '../../ports/store/change-feed.ts'
 import type { ResourceVersion, VersionKey } from '../../ports/store/resource-store.ts'
@@ -12,12 +12,12 @@ import { openForReading } from './schema.ts'
 const HEAVIEST = 64_000
 /** Page cache in kB. It is small, because the log is read once from beginning to end. */
 const CACHE = 2_000
-/** Maximum positions that one call of `changesOf` examines. They take about 10 ms, in which the calling thread does nothing else. */
+/** Maximum positions that one call of `changesOf` examines. They take about 10 ms, during which the calling thread is blocked. */
 const WINDOW = 10_000
 
 const CHANGES = `SELECT ${RANGE_CHECKED_COLUMNS} FROM version v JOIN kind t ON t.kind = v.kind WHERE v.seq > :after AND ${committedCondition('v')}`
 /**
- * The plus sign stops SQLite from using an index by kind, which would sort all versions of the tenant.
+ * Conditions on the tenant. The plus sign stops SQLite from using an index by kind: it would then sort all versions of the tenant.
  * https://www.sqlite.org/optoverview.html
  */
 const KINDS = {
@@ -65,7 +65,10 @@ export class SqliteChangeFeed implements ChangeFeed {
     )
   }
 
-  /** Whether the store has ever held a version of another tenant. Throws the fault `store-damaged` if the store cannot be read. */
+  /**
+   * Whether the store has a kind of another tenant. That is so if another tenant ever had a version, or if its first commit was rejected.
+   * Throws the fault `store-damaged` if the store cannot be read.
+   */
   hasOthersThan(tenant: string): boolean {
     return runRead(() => this.#others.get({ tenant }) !== undefined)
   }
@@ -100,7 +103,10 @@ export class SqliteChangeFeed implements ChangeFeed {
     return { changes, upTo: isCut ? changes.at(-1)!.position : end }
   }
 
-  /** Takes rows up to the limits of one call. `isCut`: a limit was reached, so more rows may follow. */
+  /**
+   * Converts rows until there are `limit` of them, or until their bodies exceed HEAVIEST bytes × `limit`. `isCut`: one of these limits was
+   * reached, so more rows may follow.
+   */
   #taken(rows: Iterable<unknown>, limit: number): { readonly changes: readonly Change[]; readonly isCut: boolean } {
     const changes: Change[] = []
     let weight = 0

@@ -2,22 +2,25 @@
 import { crc32 } from 'node:zlib'
 import { MachineFault } from '../../ports/faults.ts'
 
-/** The disk failed to read (SQLITE_IOERR_READ). The code does not show whether the failure is temporary. */
+/** SQLITE_IOERR_READ: the disk failed to read. The code does not show whether the failure is temporary. */
 const UNREAD = 266
 
-/** SQLite codes of a damaged file. https://www.sqlite.org/rescode.html. A failed write is not damage: the log does not contain it. */
+/**
+ * Reasons by SQLite code of a damaged file. https://www.sqlite.org/rescode.html. Codes of failed writes are absent, because SQLite rolls
+ * such a write back.
+ */
 const CODES: Readonly<Record<number, string>> = {
   522: 'the disk reads less than was written',
   11: 'it is malformed',
   26: 'it is not a database any more',
 }
 
-/** Error of node:sqlite for an integer outside JavaScript's safe range. This server never writes one. */
+/** Whether node:sqlite read an integer outside JavaScript's safe range. The server never writes one, so the file is damaged. */
 const isTooLarge = (error: unknown): boolean => (error as { readonly code?: string }).code === 'ERR_OUT_OF_RANGE'
 
 const codeOf = (error: unknown): number => (error as { readonly errcode?: number }).errcode ?? 0
 
-/** Returns the reason if the error means that SQLite cannot interpret the file, otherwise undefined. */
+/** Returns the reason if the error means that the file is damaged, otherwise undefined. */
 function reasonOf(error: unknown): string | undefined {
   if (isTooLarge(error)) return 'a number in it is too large'
   const errcode = codeOf(error)
@@ -25,10 +28,16 @@ function reasonOf(error: unknown): string | undefined {
   return CODES[errcode] ?? CODES[errcode & 0xff]
 }
 
-/** Whether a file that can be rebuilt must be discarded after the error. That includes a file that the disk does not read. */
+/**
+ * Whether an error means that a file must be discarded and rebuilt, such as the file of an index. True for damage, and if the disk fails to
+ * read.
+ */
 export const isDamageError = (error: unknown): boolean => codeOf(error) === UNREAD || reasonOf(error) !== undefined
 
-/** Returns `store-damaged` for such an error of the store's file, `unavailable` if the disk did not read it, otherwise the error itself. */
+/**
+ * Returns the fault `store-damaged` if the error means that the store's file is damaged, the fault `unavailable` if the disk failed to read
+ * it, otherwise the error itself.
+ */
 export function toStoreFault(error: unknown): unknown {
   if (codeOf(error) === UNREAD) return new MachineFault('unavailable', 'the disk does not read the store', { cause: error })
   const reason = reasonOf(error)
@@ -38,7 +47,7 @@ export function toStoreFault(error: unknown): unknown {
 export const damagedError = (reason: string, cause?: unknown): MachineFault =>
   new MachineFault('store-damaged', `the store is damaged: ${reason}`, { cause })
 
-/** Runs a read. Converts errors to `store-damaged` or `unavailable` where they apply. */
+/** Runs a read of the store. Throws its errors as `toStoreFault` converts them. */
 export function runRead<T>(read: () => T): T {
   try {
     return read()
@@ -47,13 +56,13 @@ export function runRead<T>(read: () => T): T {
   }
 }
 
-/** Returns a row that another row refers to. Throws the fault `store-damaged` if it is missing. */
+/** Returns a row to which another row refers. Throws the fault `store-damaged` if it is missing. */
 export function requireRow<Row>(row: Row | undefined): Row {
   if (row === undefined) throw damagedError('a version is missing')
   return row
 }
 
-/** Values of a version that its checksum covers. `compartments`: as stored. */
+/** Values of a version that its checksum covers. `compartments`: separated by spaces. */
 export type ChecksumInput = {
   readonly type: string
   readonly id: string
@@ -65,6 +74,6 @@ export type ChecksumInput = {
   readonly body: Uint8Array
 }
 
-/** Returns the CRC-32 of the version's metadata and body. Signed, so that SQLite stores it in four bytes. */
+/** Returns the CRC-32 of the version's metadata and unpacked content. It is signed, so that SQLite stores it in at most four bytes. */
 export const checksumOf = ({ type, id, versionId, lastUpdated, deleted, made, compartments, body }: ChecksumInput): number =>
   crc32(body, crc32(`${type}/${id}/${versionId} ${lastUpdated} ${deleted}${made === null ? '' : `+${made}`} ${compartments}`)) | 0

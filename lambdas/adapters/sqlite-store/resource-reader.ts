@@ -1,4 +1,4 @@
-/** ResourceReader on SQLite. It has its own connection, so any thread can use it while another one writes. */
+/** ResourceReader on SQLite. Each instance has its own connection, so any thread can create one while another thread writes. */
 import type { DatabaseSync } from 'node:sqlite'
 import type {
   DamagedVersion,
@@ -39,10 +39,13 @@ export class SqliteResourceReader implements ResourceReader, StoredTenants {
   readonly #versions: VersionReader
   readonly #recent: RecentKeys
   readonly #after
-  /** Whether a failed commit may nevertheless be stored. The writer may have ended before it could reply. */
+  /**
+   * Whether the acknowledged position may be too low, because a commit failed or was rejected. Even a failed commit may be stored if the
+   * writer ended before its reply.
+   */
   #isUnsure = false
 
-  /** `file`: must exist, with its log recovered. */
+  /** Opens the file, which must exist. A writer must have recovered its log before. */
   constructor(file: string, { acknowledged, old }: ResourceReaderOptions = {}) {
     this.#acknowledged = acknowledged
     this.#db = openForReading(file)
@@ -97,7 +100,7 @@ export class SqliteResourceReader implements ResourceReader, StoredTenants {
     return runRead(() => (this.#after.get(position, most, tenant) as { readonly count: number }).count)
   }
 
-  /** Returns the newest lastUpdated of all versions, or 0 if there are none. */
+  /** Returns the newest valid lastUpdated of all versions, or 0 if there are none. */
   newest(): number {
     return this.#history.newest()
   }
@@ -108,12 +111,15 @@ export class SqliteResourceReader implements ResourceReader, StoredTenants {
     return seq ?? 0
   }
 
-  /** Reports a commit without acknowledgement. The next read uses a snapshot, because the known position may be outdated. */
+  /**
+   * Must be called after a commit that failed or was rejected. The next read then uses a snapshot, because the acknowledged position may be
+   * too low.
+   */
   doubt(): void {
     this.#isUnsure = true
   }
 
-  /** Refreshes recent keys if more than `most` positions are unread, so that no later read has to load many. */
+  /** Loads recent keys if more than `most` positions are not loaded, so that no later read has to load many. */
   lookAhead(most: number): void {
     const position = this.#acknowledged?.() ?? 0
     if (position - this.#recent.upTo <= most) return
@@ -129,8 +135,8 @@ export class SqliteResourceReader implements ResourceReader, StoredTenants {
   }
 
   /**
-   * A single key that is found needs no snapshot if all acknowledged positions are known. A reader without `acknowledged` always uses one:
-   * its callers may know of versions that are committed but not yet acknowledged.
+   * Reads a single key without a snapshot if all acknowledged positions are loaded. If it is not found, reads again in a snapshot. A reader
+   * without `acknowledged` always uses a snapshot: its callers may know of versions that are committed but not yet acknowledged.
    */
   #each<Key, Found extends ResourceVersion | DamagedVersion>(
     keys: readonly Key[],
@@ -153,7 +159,10 @@ export class SqliteResourceReader implements ResourceReader, StoredTenants {
   }
 }
 
-/** Reads one key after another. Ends with the body that uses up `room`, in bytes. */
+/**
+ * Returns the versions of the keys, in their order. Stops after the body with which `room` bytes are reached, so the list may be shorter
+ * than `keys`.
+ */
 function readWithin<Key, Found extends ResourceVersion | DamagedVersion>(
   room: number,
   keys: readonly Key[],

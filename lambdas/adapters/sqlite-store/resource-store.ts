@@ -28,11 +28,11 @@ import { OpenStamps } from './writing/stamps.ts'
 import { CommitWriter } from './writing/writer.ts'
 import type { WriterData } from './writing/writer-thread.ts'
 
-/** Unread positions above which a commit refreshes recent keys, so that no later read has to load many. */
+/** Number of positions that are not loaded, above which a commit loads recent keys, so that no later read has to load many. */
 const MOST_UNKNOWN = 2_000
 
 export type SqliteStoreOptions = WriterData & {
-  /** Clock for the age of guards, in milliseconds since 1970. Default: the newest lastUpdated of each commit. */
+  /** Clock for the age of uniqueness guards, in milliseconds since 1970. Default: the newest lastUpdated of each commit. */
   readonly now?: () => number
   /** Called after each batch of commits, when the change feed may have new versions. */
   readonly onCommit?: () => void
@@ -42,8 +42,9 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter, Sett
   readonly #file: string
   readonly #reader: SqliteResourceReader
   readonly #writer: CommitWriter
-  /** `#first`: last position when the store was opened. `#lastOf`: by tenant, a position at or after its last commit since then. */
+  /** Last position when the store was opened. */
   readonly #first: number
+  /** Position at or after the last version of each tenant that committed since the store was opened. */
   readonly #lastOf = new Map<string, number>()
   readonly #stamps = new OpenStamps()
 
@@ -63,7 +64,7 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter, Sett
     }
   }
 
-  /** Opens the store; `file` is created if missing. Throws StoreFileError if the file is not a store of this server. */
+  /** Opens the store; `file` is created if missing. Throws StoreFileError if the file cannot be used as a store. */
   static async open(options: SqliteStoreOptions): Promise<SqliteResourceStore> {
     try {
       return new SqliteResourceStore(options)
@@ -110,12 +111,18 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter, Sett
     return result
   }
 
-  /** Settles all tenants at once, so the tenant is ignored. */
+  /**
+   * Rejects later commits with stamps up to the instant, for all tenants, so the tenant is ignored. Returns true if no commit in progress
+   * has one.
+   */
   async settled(_: string, instant: number): Promise<boolean> {
     return this.#stamps.settled(instant)
   }
 
-  /** Returns the position of the last acknowledged version. `tenant`: returns a position at or after the tenant's last version instead. */
+  /**
+   * Returns the position of the last acknowledged version. With `tenant`, returns a position at or after the tenant's last acknowledged
+   * version.
+   */
   lastPosition(tenant?: string): number {
     return tenant === undefined ? this.#writer.position : (this.#lastOf.get(tenant) ?? this.#first)
   }
@@ -125,12 +132,12 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter, Sett
     return this.#reader.countAfter(position, tenant, most)
   }
 
-  /** Returns the newest lastUpdated of all versions, or 0 if there are none. */
+  /** Returns the newest valid lastUpdated of all versions, or 0 if there are none. */
   newest(): number {
     return this.#reader.newest()
   }
 
-  /** Creates a consistent copy while reads and writes continue. */
+  /** Creates a consistent copy of the store at the path `file`. Reads and writes continue meanwhile. */
   async backup(file: string): Promise<void> {
     await backupStoreFile(this.#file, file)
   }
@@ -152,7 +159,7 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter, Sett
   }
 }
 
-/** Adds the file name to an SQLite error. */
+/** Returns a StoreFileError with the file name for an error of SQLite, otherwise the error itself. */
 function named(error: unknown, file: string): unknown {
   const { errcode, message } = error as { readonly errcode?: number; readonly message?: string }
   return errcode === undefined ? error : new StoreFileError(`${file} cannot be opened: ${message}`, { cause: error })

@@ -5,7 +5,7 @@ import { type DamagedVersion, type ResourceKey, type ResourceVersion, WRITE_KIND
 import type { ContentReader, VersionContent } from './bodies/contents.ts'
 import { checksumOf, damagedError } from './damage.ts'
 
-/** Content columns of a version with a known key. */
+/** Columns of a version without its position and key. */
 export type ContentRow = readonly [
   vid: number,
   lastUpdated: number,
@@ -17,10 +17,10 @@ export type ContentRow = readonly [
   dictionary: number | null,
 ]
 
-/** Row of VERSION_COLUMNS. Array rows take two thirds of the time of objects, so statements use `setReturnArrays`. */
+/** Row with VERSION_COLUMNS. Array rows take two thirds of the time of objects, so statements use `setReturnArrays`. */
 export type VersionRow = readonly [seq: number, tenant: string, type: string, id: string, ...content: ContentRow]
 
-/** Returns an SQL condition that excludes versions of a commit that is still being written. */
+/** Returns an SQL condition that excludes versions of a commit that staging.ts has not completed. */
 export const committedCondition = (alias: string): string => `${alias}.seq < ifnull((SELECT first FROM staged), ${Number.MAX_SAFE_INTEGER})`
 
 /** Columns of a VersionRow from `version v JOIN kind t`. */
@@ -28,8 +28,8 @@ export const VERSION_COLUMNS =
   'v.seq, t.tenant, t.type, v.id, v.vid, v.lastUpdated, v.deleted, v.compartments, v.body, v.sum, v.made, v.dictionary'
 
 /**
- * Returns SQL that replaces integers outside JavaScript's safe range by −1, which is never written. One such value would end a read of many
- * rows.
+ * Returns SQL that replaces integers outside JavaScript's safe range by −1, which the server never writes. One such integer would make a
+ * read of many rows fail.
  */
 const within = (column: string): string =>
   `iif(${column} IS NULL OR ${column} BETWEEN ${-Number.MAX_SAFE_INTEGER} AND ${Number.MAX_SAFE_INTEGER}, ${column}, -1)`
@@ -37,7 +37,7 @@ const within = (column: string): string =>
 /** VERSION_COLUMNS with integers outside the safe range replaced. */
 export const RANGE_CHECKED_COLUMNS = VERSION_COLUMNS.replaceAll(/v\.(?:vid|lastUpdated|deleted|sum|made|dictionary)/g, within)
 
-/** Converts a row. Throws the fault `store-damaged` if the content cannot be unpacked or the checksum does not match. */
+/** Converts a row. Throws the fault `store-damaged` if the content cannot be unpacked or does not match its checksum. */
 export function verifiedVersion(key: ResourceKey, row: ContentRow, contents: ContentReader): ResourceVersion {
   const [versionId, lastUpdated, deleted, compartments, body, sum, made, dictionary] = row
   const content = contents.of({ compartments, body, dictionary })
@@ -48,7 +48,7 @@ export function verifiedVersion(key: ResourceKey, row: ContentRow, contents: Con
   return unchecked(key, row, content)
 }
 
-/** Converts a row, and returns the damage instead of throwing it. `deleted` is then false, because the row cannot be trusted. */
+/** Converts a row. Returns damage instead of throwing it. `deleted` is then false, because the row cannot be trusted. */
 export function versionOrDamage(key: ResourceKey, row: ContentRow, contents: ContentReader): ResourceVersion | DamagedVersion {
   try {
     return verifiedVersion(key, row, contents)
@@ -85,23 +85,23 @@ const unchecked = (
   }
 }
 
-/** VERSION_COLUMNS without content and checksum. */
+/** Columns of a VersionRow with empty content, and without checksum, write kind and dictionary. */
 export const COLUMNS_WITHOUT_CONTENT = "v.seq, t.tenant, t.type, v.id, v.vid, v.lastUpdated, v.deleted, '', x'', NULL, NULL, NULL"
 
-/** Converts a row with its key. `as`: decides how damage is handled. */
+/** Converts a row that includes its key. `as`: decides how damage is handled. */
 export const versionOf = (
   [, tenant, type, id, ...content]: VersionRow,
   contents: ContentReader,
   as: typeof verifiedVersion = verifiedVersion,
 ): ResourceVersion => as({ tenant, type, id }, content, contents)
 
-/** Runs several reads on one snapshot of the store: commits that end meanwhile are not visible. */
+/** Runs `read` on one snapshot of the store. Commits that complete meanwhile are not visible to it. */
 export function runInSnapshot<T>(db: DatabaseSync, read: () => T): T {
   db.exec('BEGIN')
   try {
     return read()
   } finally {
-    // Some errors end the transaction.
+    // After some errors, SQLite has already ended the transaction.
     if (db.isTransaction) db.exec('COMMIT')
   }
 }

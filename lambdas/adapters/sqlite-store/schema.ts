@@ -36,7 +36,7 @@ const LATER = `
   CREATE TABLE IF NOT EXISTS dictionary_copy (dictionary INTEGER PRIMARY KEY, type TEXT NOT NULL, bytes BLOB NOT NULL, sum INTEGER NOT NULL);
   PRAGMA user_version = ${SCHEMA_VERSION};`
 
-/** Columns of `version` added after schema version 1. */
+/** Columns that a schema version later than 1 added to the table `version`. */
 const ADDED = [
   { since: 4, column: 'sum INTEGER' },
   { since: 5, column: 'made INTEGER' },
@@ -46,18 +46,20 @@ const ADDED = [
 const addedSince = (version: number): string =>
   ADDED.flatMap(({ since, column }) => (version < since ? `ALTER TABLE version ADD COLUMN ${column};` : [])).join(' ')
 
-/** Removes the rest of an interrupted staged commit. Up to schema version 2, staging also wrote keys. */
+/** Removes the versions of a staged commit that was interrupted. Up to schema version 2, staging also wrote keys. */
 const UNSTAGE = `
   DELETE FROM key WHERE (kind, id, vid) IN (SELECT kind, id, vid FROM version WHERE seq >= (SELECT first FROM staged));
   DELETE FROM version WHERE seq >= (SELECT first FROM staged);
   DELETE FROM staged;`
 
-/** File that is not a store of this server, is from a newer version, or is damaged. */
+/**
+ * Thrown if a file cannot be used as a store, such as a file that is missing, damaged, from a newer version, or not a store of this server.
+ */
 export class StoreFileError extends Error {}
 
 /**
- * Opens the file for writing. Creates the tables of a new file, upgrades an older schema and removes the rest of an interrupted commit. No
- * other process or thread may be writing. Every commit is on disk when it returns.
+ * Opens the file for writing. Creates the tables of a new file, upgrades an older schema and removes the versions of an interrupted commit.
+ * Precondition: no other process or thread is writing. A commit returns only when it is on disk.
  */
 export function openForWriting(file: string): DatabaseSync {
   checkHeader(file)
@@ -79,10 +81,13 @@ export function openForWriting(file: string): DatabaseSync {
   }
 }
 
-/** https://www.sqlite.org/fileformat.html#magic_header_string */
+/** First bytes of every SQLite file. https://www.sqlite.org/fileformat.html#magic_header_string */
 const HEADER = Buffer.from('SQLite format 3\0')
 
-/** Rejects other files before SQLite opens them. SQLite would recover a log beside such a file, and write it into the file on close. */
+/**
+ * Throws StoreFileError if the file is not empty and not an SQLite file. Must run before SQLite opens it: SQLite would recover a log beside
+ * such a file, and write it into the file on close.
+ */
 function checkHeader(file: string): void {
   if (!existsSync(file)) return
   const opened = openSync(file, 'r')
@@ -96,7 +101,7 @@ function checkHeader(file: string): void {
 }
 
 /**
- * Opens the file read-only. Options may give the name for messages. `cache`: page cache in kB. `isImmutable`: the file has no log and no
+ * Opens the file read-only. `cache`: page cache in kB. `told`: name of the file in messages. `isImmutable`: the file has no log and no
  * writer. https://www.sqlite.org/uri.html
  */
 export function openForReading(file: string, { cache = 8_000, told = file, isImmutable = false } = {}): DatabaseSync {
@@ -118,7 +123,7 @@ const PACKED = 6
 export const mayHavePackedVersions = (db: DatabaseSync): boolean => Number(pragma(db, 'user_version')) >= PACKED
 export const isReadable = (db: DatabaseSync): boolean => Number(pragma(db, 'user_version')) >= READABLE
 
-/** Returns columns of `version v`, with NULL for those that an older schema lacks. */
+/** Returns the columns, with NULL in place of those that the file's older schema lacks. `columns`: columns of `version v`. */
 export function columnsIn(db: DatabaseSync, columns: string): string {
   const version = Number(pragma(db, 'user_version'))
   const missing = ADDED.filter(({ since }) => version < since).map(({ column }) => column.split(' ')[0])
@@ -131,8 +136,9 @@ function checked(db: DatabaseSync, file: string): DatabaseSync {
   return db
 }
 
-/** SQLite codes of files that are not a valid database. https://www.sqlite.org/rescode.html */
+/** SQLITE_NOTADB: the file is not an SQLite database. https://www.sqlite.org/rescode.html */
 const NOT_A_DATABASE = 26
+/** SQLITE_CORRUPT: the file is damaged. */
 const CORRUPT = 11
 
 /** Returns StoreFileError if the file is damaged or not a database, otherwise the error itself. */

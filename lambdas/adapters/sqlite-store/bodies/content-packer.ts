@@ -1,6 +1,6 @@
 /**
- * Packs new versions with a dictionary per type, for all tenants. The first dictionary of a type holds its first versions. Later versions
- * may differ, so a new dictionary is built from them up to two times. Versions already packed stay unchanged.
+ * Packs new versions with a dictionary per type, for all tenants. The first dictionary of a type consists of its first versions. Later
+ * versions may differ, so a new dictionary is built from them up to two times. Versions that are already stored do not change.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { MAX_UNPACKED_BYTES } from '../../dictionary-codec/format.ts'
@@ -8,20 +8,20 @@ import { Packer } from '../../dictionary-codec/packer.ts'
 import { joinContent, type StoredContent, type VersionContent } from './contents.ts'
 import { addDictionary, Dictionaries } from './dictionaries.ts'
 
-/** Size of a dictionary in bytes. */
+/** Default size of a dictionary in bytes. */
 const SIZE = 16_000
 /**
- * When sampling for each successive dictionary of a type begins: bytes written since the writer started, as a multiple of the dictionary
- * size.
+ * Bytes of a type after which the sample for its first, second and third dictionary begins, in multiples of the dictionary size. They are
+ * counted from the start of the writer, and again from 0 after a rollback.
  */
 const BEGINNINGS = [0, 64, 2_048]
-/** Maximum share of a dictionary that one version may fill. */
+/** Share of a dictionary that one version may fill. Of a longer version, only the beginning is used. */
 const MOST_OF_ONE = 1 / 2
 
 type Packing = { readonly dictionary: number; readonly packer: Packer }
 
 class TypeState {
-  /** Number of dictionaries that the type has. */
+  /** Number of intact dictionaries of the type. */
   made: number
   packing: Packing | undefined
   #written = 0
@@ -35,7 +35,10 @@ class TypeState {
     this.packing = packing
   }
 
-  /** Counts the bytes written. Returns the next dictionary when its sample is complete, otherwise undefined. */
+  /**
+   * Counts the bytes of a version and may add it to the sample. Returns the next dictionary when its sample is complete, otherwise
+   * undefined.
+   */
   see(bytes: Uint8Array): Uint8Array | undefined {
     const beginning = BEGINNINGS[this.made]
     if (beginning === undefined) return undefined
@@ -60,13 +63,16 @@ export class ContentPacker {
   readonly #size: number
   readonly #types = new Map<string, TypeState>()
 
-  /** `size`: bytes of a dictionary. */
+  /** `size`: size of new dictionaries in bytes. */
   constructor(db: DatabaseSync, size = SIZE) {
     this.#db = db
     this.#size = size
   }
 
-  /** Packs the content if that makes it smaller. Requires an open transaction, because it may add a dictionary. */
+  /**
+   * Packs the content, unless its type has no dictionary yet, packing saves too little, or the body exceeds MAX_UNPACKED_BYTES. Requires an
+   * open transaction, because it may add a dictionary for later versions.
+   */
   pack(type: string, content: VersionContent): StoredContent {
     if (content.body.length > MAX_UNPACKED_BYTES) return { ...content, dictionary: null }
     const bytes = joinContent(content)
@@ -78,7 +84,7 @@ export class ContentPacker {
     return stored
   }
 
-  /** Clears the cache after a rollback, which also removed the dictionaries of that transaction. */
+  /** Clears the cache. Must be called after a rollback, which also removed the dictionaries of that transaction. */
   forget(): void {
     this.#types.clear()
   }
@@ -92,7 +98,7 @@ export class ContentPacker {
     return state
   }
 
-  /** Skips damaged dictionaries. New ones replace them. */
+  /** Returns the intact dictionaries of a type, the oldest first. Damaged ones do not count, so new ones are built in their place. */
   #packingsOf(type: string): readonly Packing[] {
     const dictionaries = new Dictionaries(this.#db)
     return dictionaries.soundOf(type).map(([dictionary, bytes]) => ({ dictionary, packer: new Packer(bytes) }))

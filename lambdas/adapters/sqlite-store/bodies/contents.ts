@@ -1,6 +1,6 @@
 /**
- * Compartments and body of a version. Both have their own column, or are packed together in the body column with the dictionary that the
- * row names.
+ * Compartments and body of a version. Each is in its own column, or both are packed together in the column `body`. The row then names the
+ * dictionary.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { UnpackError, unpack } from '../../dictionary-codec/unpack.ts'
@@ -31,8 +31,8 @@ export class ContentReader {
   }
 
   /**
-   * Returns the unpacked content. Throws the fault `store-damaged` if it cannot be unpacked. Only the checksum shows whether the result is
-   * correct.
+   * Returns the content, unpacked if necessary. Throws the fault `store-damaged` if it cannot be unpacked. Wrong content is found only by
+   * the checksum, which the caller must verify.
    */
   of(stored: StoredContent): VersionContent {
     if (stored.dictionary === null) return stored

@@ -1,6 +1,6 @@
 /**
- * Dictionaries that pack versions, as cached by one connection. They never change and are never removed. Each is stored in two tables, and
- * so in two places of the file: without it many versions cannot be read.
+ * Dictionaries for packed versions, as cached by one connection. They never change and are never removed. Each is stored in two tables, and
+ * so in two parts of the file, because many versions cannot be read without it.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { crc32 } from 'node:zlib'
@@ -11,7 +11,7 @@ const TABLES = ['dictionary', 'dictionary_copy'] as const
 
 type Row = { readonly bytes: Uint8Array; readonly sum: number }
 
-/** Signed, so that SQLite stores it in four bytes. */
+/** Returns the CRC-32 of a dictionary. It is signed, so that SQLite stores it in at most four bytes. */
 const sumOf = (bytes: Uint8Array): number => crc32(bytes) | 0
 
 export class Dictionaries {
@@ -63,7 +63,7 @@ export class Dictionaries {
   }
 }
 
-/** Returns the result of the read, or undefined if the table is damaged. The other table may be intact. */
+/** Returns the result of the read, or undefined if it fails because the table is damaged. */
 function unlessDamaged<T>(read: () => T): T | undefined {
   try {
     return read()

@@ -1,24 +1,24 @@
 /**
- * Filter of the keys that the key table may have, in memory that threads share. Reads and writes of a new resource then read no page of
- * that table. It is a Bloom filter with two hash functions (https://doi.org/10.1145/362686.362692). Its false positive rate for new keys is
- * about 1 % with 1.7 million stored keys, and about 20 % with 10 million. The writer thread adds each key before the transaction that
- * inserts it into the table becomes visible.
+ * Filter of the resources that the key table may have, in memory that threads share. Reads and writes of a new resource then read no page
+ * of that table. It is a Bloom filter with two hash functions (https://doi.org/10.1145/362686.362692). Its false positive rate for new
+ * resources is about 1 % with 1.7 million resources in the table, and about 20 % with 10 million. The writer thread adds each resource
+ * before the transaction that inserts its key into the table becomes visible.
  */
 import type { DatabaseSync } from 'node:sqlite'
 
 const BITS = 25
 const BYTES = 2 ** BITS / 8
 const UNUSED = 32 - BITS
-/** Keys read at once, which takes about 10 ms. */
+/** Number of keys that one step of `fill` reads, in about 10 ms. */
 const SLICE = 10_000
 
 export class KeyFilter {
   readonly shared: SharedArrayBuffer
   readonly #words: Int32Array
-  /** One word: 1 once the filter has all keys that the table had at the start. */
+  /** One word: 1 once the filter has all resources that the table had at the start. Before that, `mayHave` is always true. */
   readonly #whole: Int32Array
 
-  /** `shared`: buffer of another thread's filter. */
+  /** `shared`: buffer of another thread's filter. Default: a new, empty filter. */
   constructor(shared = new SharedArrayBuffer(BYTES + 4)) {
     this.shared = shared
     this.#words = new Int32Array(shared, 0, BYTES / 4)
@@ -31,14 +31,14 @@ export class KeyFilter {
     this.#set(second)
   }
 
-  /** Whether the table may have a version of the resource. False is certain. */
+  /** Whether the table may have a version of the resource. If false, it certainly has none. */
   mayHave(kind: number, id: string): boolean {
     if (!this.#isWhole()) return true
     const [first, second] = placesOf(kind, id)
     return this.#has(first) && this.#has(second)
   }
 
-  /** Adds the keys of the table, one slice per step. */
+  /** Adds the resources of the table, one slice per step. The filter takes effect with the last step. */
   *fill(db: DatabaseSync): Generator<void> {
     if (this.#isWhole()) return
     const after = db.prepare('SELECT kind, id FROM key WHERE (kind, id) > (?, ?) ORDER BY kind, id LIMIT ?')
@@ -65,12 +65,15 @@ export class KeyFilter {
   }
 }
 
-/** Read once: in a sandbox, as in tests, access to a global costs more than the rest of the loop. */
+/** Local copy: in a sandbox, as in tests, access to a global costs more than the rest of the loop. */
 const { imul } = Math
 
 type Key = { readonly kind: number; readonly id: string }
 
-/** Returns two hashes: FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/), and the same with another factor. */
+/**
+ * Returns two bit positions of a resource, from two hashes: FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/), and a variant with another
+ * start value and factor.
+ */
 function placesOf(kind: number, id: string): readonly [number, number] {
   let first = imul(kind, 0x9e3779b1) ^ 0x811c9dc5
   let second = imul(kind, 0x85ebca6b)

@@ -1,7 +1,7 @@
 /**
- * Keys of the newest versions. Ids are random, so nearly every insert into the key table would change another page. A commit therefore
- * writes its keys in one row of `recent`, and every reading thread caches these rows. key-merge.ts moves many keys to the table at once, so
- * that one write of a page serves several keys.
+ * Keys of the newest versions. Ids are random, so nearly every insert into the key table would change another page. A transaction therefore
+ * writes all its keys in one row of `recent`, and every reading thread caches these rows. key-merge.ts moves many keys to the table at
+ * once, so that one write of a page serves several keys.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { damagedError } from '../damage.ts'
@@ -9,7 +9,7 @@ import { damagedError } from '../damage.ts'
 export type RecentPositions = {
   readonly vid: number
   readonly seq: number
-  /** Positions of the earlier versions that are still recent, in ascending order. */
+  /** Positions of the earlier versions whose keys are still recent, in ascending order. */
   readonly earlier: number[]
 }
 
@@ -21,15 +21,21 @@ export type KeyTableRow = readonly [kind: number, id: string, vid: number, seq: 
  */
 export type RecentKeyList = (number | string)[]
 
-/** Returns SQL for the position of the next version, if the key table has it. */
+/**
+ * Returns SQL for the position of the next version of the same resource, or NULL if the key table does not have it. `alias`: alias of a row
+ * of `version`.
+ */
 export const storedNextPositionSql = (alias: string): string =>
   `(SELECT n.seq FROM key n WHERE n.kind = ${alias}.kind AND n.id = ${alias}.id AND n.vid = ${alias}.vid + 1)`
 
-/** Returns SQL for the position of the next version. Requires a connection with `registerRecentKeys`. */
+/**
+ * Returns SQL for the position of the next version of the same resource, from the recent keys or the key table; NULL if there is none.
+ * Requires a connection with `registerRecentKeys`.
+ */
 export const nextPositionSql = (alias: string): string =>
   `ifnull(recent_seq(${alias}.kind, ${alias}.id, ${alias}.vid + 1), ${storedNextPositionSql(alias)})`
 
-/** Creates recent keys and makes them available to SQL on the connection. */
+/** Loads the recent keys of a connection and registers the SQL function `recent_seq`, which looks up positions in them. */
 export function registerRecentKeys(db: DatabaseSync): RecentKeys {
   const recent = new RecentKeys(db)
   recent.refresh()
@@ -49,7 +55,10 @@ const NONE: number[] = []
 
 /** Cache of the recent keys. Empty before the first refresh. */
 export class RecentKeys {
-  /** Position up to which all keys are known. It may exceed all rows, because of merges or gaps that staging left. */
+  /**
+   * Position up to which all keys are in this cache or in the key table. It may exceed all rows of `recent`, because of merges or gaps that
+   * staging left.
+   */
   upTo = 0
   /** Number of versions in the cache. */
   size = 0
@@ -62,7 +71,10 @@ export class RecentKeys {
     this.#news.setReturnArrays(true)
   }
 
-  /** Adds the keys committed since the last refresh. `acknowledged`: position up to which all versions are committed. */
+  /**
+   * Adds the keys that were committed since the last refresh, and drops merged ones. `acknowledged`: position up to which all versions are
+   * committed.
+   */
   refresh(acknowledged = 0): void {
     for (const [first, keys] of this.#news.all(this.upTo) as unknown as [number, string][]) {
       if (first === 0) this.#forgetUpTo(Number(keys))
@@ -75,7 +87,10 @@ export class RecentKeys {
     for (let i = 0; i < keys.length; i += 3) this.add(keys[i] as number, keys[i + 1] as string, keys[i + 2] as number, first + i / 3)
   }
 
-  /** Forgets keys up to a merged position. This thread may have missed rows that the merge deleted, so its keys may be outdated. */
+  /**
+   * Drops keys up to a merged position. This thread may have missed rows that the merge deleted, so cached keys of earlier versions may be
+   * incomplete.
+   */
   #forgetUpTo(taken: number): void {
     if (taken > this.#taken) this.forget(taken)
     this.#taken = taken
@@ -90,7 +105,7 @@ export class RecentKeys {
     this.upTo = Math.max(this.upTo, seq)
   }
 
-  /** Removes the version of the resource that was added last. */
+  /** Removes the latest version of the resource from the cache, because its transaction was rolled back. */
   takeBack(kind: number, id: string): void {
     const ids = this.#kinds.get(kind)!
     const { vid, earlier } = ids.get(id)!
@@ -100,7 +115,7 @@ export class RecentKeys {
     this.size -= 1
   }
 
-  /** Returns the current version of a resource if it is recent, otherwise undefined. */
+  /** Returns the positions of the current and earlier versions of a resource, or undefined if the current one is not recent. */
   head(kind: number, id: string): RecentPositions | undefined {
     return this.#kinds.get(kind)?.get(id)
   }
@@ -112,7 +127,7 @@ export class RecentKeys {
     return vid === head.vid ? head.seq : head.earlier.at(vid - head.vid)
   }
 
-  /** Yields all keys in approximately the order of the key table. Keys added meanwhile may be included. */
+  /** Yields all recent keys, approximately in the order of the key table. Keys that are added meanwhile may be included. */
   *inOrder(): Generator<KeyTableRow, undefined> {
     for (const [kind, ids] of this.#kinds)
       for (const id of sorted(ids.keys())) {
@@ -122,7 +137,10 @@ export class RecentKeys {
       }
   }
 
-  /** Forgets versions up to a position, which the key table has. Builds new maps, because removing entries one by one takes longer. */
+  /**
+   * Drops the versions up to a position from the cache. Precondition: the key table has them. Builds new maps, because removing entries one
+   * by one takes longer.
+   */
   forget(upTo: number): void {
     this.size = 0
     for (const [kind, ids] of this.#kinds) this.#kinds.set(kind, this.#newerOf(ids, upTo))
@@ -140,14 +158,14 @@ export class RecentKeys {
   }
 }
 
-/** Resources with one version, the common case, share an empty list. */
+/** Returns the list with one more position. Resources with one recent version, the common case, share the empty list NONE. */
 function appended(earlier: number[], seq: number): number[] {
   if (earlier === NONE) return [seq]
   earlier.push(seq)
   return earlier
 }
 
-/** Sorts lazily by first character, so that no single step takes long. */
+/** Yields the ids in order. Sorts one first character after another, so that no single step takes long. */
 function* sorted(ids: Iterable<string>): Generator<string> {
   const byFirst = Map.groupBy(ids, (id) => id[0] ?? '')
   for (const first of [...byFirst.keys()].sort()) yield* byFirst.get(first)!.sort()

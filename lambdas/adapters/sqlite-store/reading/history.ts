@@ -1,4 +1,7 @@
-/** History pages from the version log. The history of a resource is read by key; that of types is merged from the index on lastUpdated. */
+/**
+ * History pages from the version log. The history of one resource is read by key. The history of types is merged by lastUpdated from one
+ * index range per type.
+ */
 import type { DatabaseSync } from 'node:sqlite'
 import type {
   HistoryPage,
@@ -14,12 +17,15 @@ import type { RecentKeys } from '../keys/recent-keys.ts'
 import { COLUMNS_WITHOUT_CONTENT, VERSION_COLUMNS, type VersionRow, versionOf } from '../rows.ts'
 import { type HistoryIndexEntry, HistoryIndexReader, resumeKeyOf } from './places.ts'
 
-/** Bytes of bodies above which a page ends early. */
+/** Bytes of bodies above which a page ends, although it has fewer versions than requested. */
 export const MAX_PAGE_BYTES = 16_000_000
-/** Index entries that the first read of a type fetches. It is small, because a system history may cover 150 types. */
+/** Number of index entries in the first read of each of several types. It is small, because a system history may cover 150 types. */
 const STEP = 16
 
-/** Latest valid time value in milliseconds. https://tc39.es/ecma262/#sec-time-values-and-time-range */
+/**
+ * Latest valid time value in milliseconds. A later lastUpdated is damaged and ignored.
+ * https://tc39.es/ecma262/#sec-time-values-and-time-range
+ */
 const LATEST = 8_640_000_000_000_000
 
 type Kind = { readonly kind: number; readonly type: string }
@@ -53,7 +59,7 @@ export class HistoryReader {
     for (const statement of [this.#bySeq, this.#placeBySeq]) statement.setReturnArrays(true)
   }
 
-  /** Returns the newest lastUpdated of all versions, or 0 if there are none. */
+  /** Returns the newest valid lastUpdated of all versions, or 0 if there are none. */
   newest(): number {
     return (this.#newest.get() as { readonly newest: number | null }).newest ?? 0
   }
@@ -67,7 +73,10 @@ export class HistoryReader {
     )
   }
 
-  /** Yields versions of one resource. lastUpdated rises with the version number, so a window is a range of version numbers. */
+  /**
+   * Yields the versions of one resource in the window, newest first. lastUpdated never falls with the version number, so the window is a
+   * range of version numbers.
+   */
   *#ofResource(kinds: readonly Kind[], { id }: ResourceKey, window: HistoryWindow, after?: HistoryPosition): Generator<VersionRow> {
     const kind = kinds[0]?.kind
     if (kind === undefined) return
@@ -88,7 +97,10 @@ export class HistoryReader {
     return requireRow(statement.get(seq) as unknown as VersionRow | undefined)
   }
 
-  /** Returns the lowest version stamped at or after an instant, or the current version plus one if there is none. */
+  /**
+   * Returns the number of the first version with lastUpdated ≥ `instant`, or `head` + 1 if there is none. `head`: number of the current
+   * version.
+   */
   #firstFrom(kind: number, id: string, head: number, instant: number): number {
     let [low, high] = [1, head + 1]
     while (low < high) {
@@ -119,7 +131,7 @@ export class HistoryReader {
   }
 }
 
-/** Whether an entry precedes the best one so far. At the same instant the earlier type wins, because sources are ordered by type. */
+/** Whether an entry precedes the best one so far. At the same instant the earlier type comes first, because sources are ordered by type. */
 const isBefore = (place: HistoryIndexEntry, best: HistoryIndexEntry | undefined): boolean =>
   best === undefined || place.lastUpdated > best.lastUpdated
 

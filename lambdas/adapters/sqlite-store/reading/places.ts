@@ -1,4 +1,4 @@
-/** Positions of versions in the order of histories, newest first. They are read from the index alone. */
+/** Entries of the index `history`, newest first. They are read without the contents of the versions. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { HistoryPosition, HistoryWindow } from '../../../ports/store/resource-store.ts'
 import { nextPositionSql } from '../keys/recent-keys.ts'
@@ -9,7 +9,10 @@ export type HistoryIndexEntry = { readonly lastUpdated: number; readonly id: str
 const FOREVER = Number.MAX_SAFE_INTEGER
 const AFTER_ALL_IDS = '\u{10ffff}'
 
-/** Holds if no later version was stamped at or before the instant ?1. A negative instant disables the condition. */
+/**
+ * SQL condition: no next version has lastUpdated ≤ ?1, so the version was current at the instant ?1 or appeared later. A negative ?1
+ * disables the condition.
+ */
 const NOT_SUPERSEDED = `(?1 < 0 OR NOT EXISTS (SELECT 1 FROM version w WHERE w.seq = ${nextPositionSql('v')} AND w.lastUpdated <= ?1))`
 
 const placesWhere = (condition: string): string =>
@@ -25,7 +28,10 @@ export class HistoryIndexReader {
     this.#upTo = db.prepare(placesWhere('v.lastUpdated >= ?4 AND v.lastUpdated <= ?5'))
   }
 
-  /** Yields the versions of a kind after a position. Reads `step` entries first, then doubles the number with each read. */
+  /**
+   * Yields the entries of a kind in the window that follow the position `after`. Reads `step` entries first, then doubles the number with
+   * each read.
+   */
   *after(
     kind: number,
     window: HistoryWindow,
@@ -54,7 +60,8 @@ export class HistoryIndexReader {
 }
 
 /**
- * Returns the position after which a type continues. At the instant of `after`, earlier types are complete and later types have not begun.
+ * Returns the position after which the entries of a type continue, when a merged history continues after `after`. At that instant, types
+ * before `after.type` are complete and types after it have not begun.
  */
 export function resumeKeyOf(type: string, after: HistoryPosition): Omit<HistoryIndexEntry, 'seq'> {
   const { lastUpdated, id, versionId } = after

@@ -8,16 +8,21 @@ import { committedCondition, versionOrDamage } from '../rows.ts'
 import { MAX_PAGE_BYTES } from './history.ts'
 import type { HistoryIndexEntry } from './places.ts'
 
-/** Maximum index entries examined per page, so that many versions of one resource do not block the thread. */
+/**
+ * Maximum index entries examined per page. Many versions of one resource then do not block the thread, but a page may have fewer versions
+ * than requested.
+ */
 const PLACES = 4_000
 
-/**
- * Position after which a scan continues. The cursor also has the end of the log when the scan began, because later versions are excluded.
- */
+/** Position after which a scan continues. */
 type Place = Omit<HistoryIndexEntry, 'seq'>
+/** Position as JSON. `end`: last position of the log when the scan began. Later versions are excluded. */
 type Cursor = readonly [end: number, lastUpdated: number, id: string, vid: number]
 
-/** History entry of a kind. `body`: null if the key table shows that the version was not current at the instant. */
+/**
+ * Entry of the index `history` with its content. `body`: null if the version was written after the scan began, or if the key table shows
+ * that it was superseded at the instant.
+ */
 type PlaceRow = readonly [
   ...place: readonly [lastUpdated: number, id: string, vid: number],
   ...content: readonly [deleted: number, compartments: string, body: Uint8Array | null, sum: number | null, made: number | null],
@@ -25,8 +30,8 @@ type PlaceRow = readonly [
 ]
 
 /**
- * Reads in index order, so that each entry is read once together with its content. Recent keys are checked afterwards, because SQL would
- * call back for every row.
+ * Returns SQL that reads each entry once together with its content, in index order. It knows only the key table. Recent keys are checked
+ * afterwards, because SQL would call a function for every row.
  */
 const rowsWhere = (condition: string): string =>
   `SELECT v.lastUpdated, v.id, v.vid, v.deleted, v.compartments, CASE WHEN v.seq <= ?2
@@ -86,7 +91,7 @@ export class ScanReader {
     return found()
   }
 
-  /** Whether recent keys have the next version, and it existed at the instant. */
+  /** Whether the recent keys have a next version that was written before the scan began and existed at the instant. */
   #isSuperseded(kind: number, id: string, vid: number, end: number, asOf: number): boolean {
     const next = this.#recent.seqOf(kind, id, vid + 1)
     if (next === undefined || next > end) return false
@@ -115,7 +120,7 @@ export class ScanReader {
     for (let after = since; ; ) {
       const next = this.#instant.get(kind, after, window[1], every) as { readonly lastUpdated: number } | undefined
       if (next === undefined) return { entries, cuts }
-      // Versions of one instant stay in one part.
+      // All versions of one instant stay in one part.
       after = Math.max(next.lastUpdated - 1, after + 1)
       if (after < window[1]) cuts.push(after)
     }

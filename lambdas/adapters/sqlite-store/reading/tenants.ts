@@ -1,10 +1,10 @@
-/** Tenants of the file, read from the index on kinds. It takes one lookup per tenant, regardless of the number of versions. */
+/** Tenants of the file, read from the index by tenant and type. It takes one lookup per tenant, regardless of the number of versions. */
 import type { DatabaseSync } from 'node:sqlite'
 import { DEFAULT_TENANT } from '../../../ports/store/tenants.ts'
 
 const NEXT = 'SELECT min(tenant) AS tenant FROM kind WHERE tenant > ?'
 
-/** Yields the tenants. The default tenant always exists and comes first. */
+/** Yields the tenants. The default tenant comes first, even if it has no versions. */
 export function* tenantsOf(db: DatabaseSync): Generator<string> {
   yield DEFAULT_TENANT
   const next = db.prepare(NEXT)

@@ -22,7 +22,9 @@ export class VersionReader {
   readonly #bySeq
   readonly #kinds = new Map<string, Map<string, number>>()
 
-  /** Searches `recent`, then the key table. `old`: filter of the key table. `as`: converts a row and decides how damage is handled. */
+  /**
+   * Searches the recent keys, then the key table. `old`: filter of the key table. `as`: converts a row and decides how damage is handled.
+   */
   constructor(db: DatabaseSync, recent: RecentKeys, { old, as = verifiedVersion }: VersionReaderOptions = {}) {
     this.#recent = recent
     this.#old = old
@@ -68,7 +70,9 @@ export class VersionReader {
     return row && this.#versionOf(key, row)
   }
 
-  /** Returns the number of the current version. Keys are stored apart from versions, so a damaged version still has one. */
+  /**
+   * Returns the version number of the current version. Keys are stored apart from versions, so it is known even if the version is damaged.
+   */
   #numberOf(key: ResourceKey): number {
     const kind = requireRow(this.#kindOf(key))
     const { vid } = this.#recent.head(kind, key.id) ?? (this.#number.get(kind, key.id) as { readonly vid: number | null })
@@ -79,7 +83,10 @@ export class VersionReader {
     return this.#old?.mayHave(kind, id) !== false
   }
 
-  /** Returns the number of a kind. Kinds are never removed, so only missing ones are looked up again. */
+  /**
+   * Returns the number of a kind, or undefined if it does not exist yet. Kinds are never removed, so the cache of existing ones stays
+   * valid.
+   */
   #kindOf({ tenant, type }: ResourceKey): number | undefined {
     const known = this.#kinds.get(tenant)?.get(type)
     if (known !== undefined) return known
@@ -90,7 +97,7 @@ export class VersionReader {
     return kind
   }
 
-  /** Converts a row. Its columns are null if the key refers to a missing version. */
+  /** Converts a row. Throws the fault `store-damaged` if its columns are null, because the key then refers to a missing version. */
   #versionOf(key: ResourceKey, row: unknown): ResourceVersion {
     const content = row as ContentRow
     requireRow(content[0] ?? undefined)

@@ -1,4 +1,4 @@
-/** Message with a commit for the writer thread: one text and one buffer, which cost a fraction of a structured clone. */
+/** Message with a commit for the writer thread: one text and one buffer, which take a fraction of the time of a structured clone. */
 import { type UniquenessGuard, WRITE_KINDS, type Write } from '../../../ports/store/resource-store.ts'
 
 export type PackedWrite = {
@@ -7,7 +7,7 @@ export type PackedWrite = {
   readonly expected: number
   readonly lastUpdated: number
   readonly deleted: boolean
-  /** Index into WRITE_KINDS. */
+  /** Index into WRITE_KINDS, or null if the write kind is unknown. */
   readonly made: number | null
   readonly compartments: string
   readonly body: Uint8Array
@@ -17,25 +17,28 @@ export type PackedGuard = Omit<UniquenessGuard, 'tenant'>
 
 export type CommitMessage = { readonly number: number; readonly header: string; readonly bodies: ArrayBuffer }
 
-/** Commit unpacked from a message. `bytes`: size of all bodies. */
+/** Commit that was unpacked from a message. `bytes`: total size of its bodies. */
 export type Commit = {
   readonly number: number
   readonly tenant: string
-  /** Milliseconds since 1970: time of the commit, by which guards age. */
+  /** Time of the commit in milliseconds since 1970. The age of uniqueness guards is measured by it. */
   readonly at: number
   readonly writes: readonly PackedWrite[]
   readonly guards: readonly PackedGuard[]
   readonly bytes: number
 }
 
-/** Result of a commit. Without `write`, `guard` and `failed`: committed. `failed`: a machine fault; nothing of the commit was written. */
+/**
+ * Result of a commit: committed, unless `write`, `guard` or `failed` is present. `write`: index of the write that expects another version.
+ * `guard`: index of the guard that `holder` has. `failed`: reason of a machine fault. Only a committed one wrote anything.
+ */
 export type CommitReply = {
   readonly number: number
   readonly write?: number
   readonly guard?: number
   readonly holder?: UniquenessGuard['holder']
   readonly failed?: string
-  /** Cause of the failure, if it is one of these. */
+  /** Cause of `failed`: a damaged store or a full disk. undefined: another cause. */
   readonly fault?: 'damaged' | 'full'
 }
 

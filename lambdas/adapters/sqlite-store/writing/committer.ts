@@ -6,8 +6,8 @@ import type { Commit, CommitReply, PackedGuard } from './commit-message.ts'
 import type { CommitConflict, LogWriter } from './log-writer.ts'
 
 /**
- * Applies all commits in one transaction. Each of them succeeds or reports its conflict. If the transaction fails, each is tried in its
- * own.
+ * Applies all commits in one transaction. Each of them succeeds, or changes nothing and reports its conflict. If the transaction fails,
+ * each commit is tried in its own transaction.
  */
 export function commitAll(log: LogWriter, commits: readonly Commit[]): readonly CommitReply[] {
   const before = log.position

@@ -1,16 +1,18 @@
-/** Moves the recent keys to the key table, in short transactions (recent-keys.ts). A merge that a crash interrupts starts again. */
+/**
+ * Moves the recent keys to the key table in short transactions (recent-keys.ts). After a crash, a merge starts again from the first key.
+ */
 import type { KeyTableRow } from '../keys/recent-keys.ts'
 import type { LogWriter } from './log-writer.ts'
 
 /**
- * `least`: minimum keys per transaction. `parts`: number of transactions for the keys present at the start. A fixed number bounds how many
- * keys arrive during a merge.
+ * `least`: minimum keys per transaction. `parts`: maximum transactions for the keys present at the start. The limit bounds how many keys
+ * arrive during a merge.
  */
 const SLICE = { least: 1_000, parts: 20 }
 
 export class KeyMerge {
   readonly #log: LogWriter
-  /** Position of the log when the merge started. The merge covers the keys up to it. */
+  /** Position of the log when the merge started. The merge moves all keys up to it. */
   readonly #end: number
   readonly #steps: Iterator<void>
 
@@ -20,7 +22,7 @@ export class KeyMerge {
     this.#steps = this.#merge()
   }
 
-  /** Runs the next transaction. Returns true after the last one. After an error no key is lost, but the merge must start again. */
+  /** Runs the next transaction. Returns true after the last one. After an error no key is lost, but a new merge must be started. */
   step(): boolean {
     return this.#steps.next().done === true
   }

@@ -10,16 +10,19 @@ import type { PackedGuard, PackedWrite } from './commit-message.ts'
 const MINUTE = 60 * 1000
 const HOUR = 60 * MINUTE
 
-/** Reason why a commit is rejected: a write expects another current version, or another resource holds a guard. */
+/**
+ * Reason why a commit is rejected. `write`: index of the write that expects another current version. `guard`: index of the guard that
+ * `holder` has.
+ */
 export type CommitConflict = { readonly write: number } | { readonly guard: number; readonly holder: UniquenessGuard['holder'] }
 
 /** New version with its position in the log. */
 export type LogRow = { readonly seq: number; readonly kind: number; readonly write: PackedWrite }
 
 export class LogWriter {
-  /** Position of the last version that readers see, or will see once the open transaction commits. */
+  /** Position of the last version that is committed, or that the open transaction will commit. Staged versions do not count. */
   position: number
-  /** Counters since the last checkpoint: keys merged into the key table, and bytes of bodies. */
+  /** Work since the last checkpoint: number of keys merged into the key table, and stored bytes of bodies. */
   written = { keys: 0, bytes: 0 }
   readonly recent: RecentKeys
   readonly #db: DatabaseSync
@@ -27,14 +30,15 @@ export class LogWriter {
   readonly #statements
   readonly #packer: ContentPacker
   readonly #kinds = new Map<string, number>()
-  /** Keys of the open transaction, and the position of the first of them. */
+  /** Keys of the open transaction that are not yet in a row of `recent`. */
   #keys: RecentKeyList = []
+  /** Position of the first of `#keys`. */
   #first = 0
   /** Time of the last commit, in milliseconds since 1970. */
   #at = 0
   #forgotten = 0
 
-  /** `old`: filter of the key table, updated by `takeOver`. `dictionarySize`: bytes, see content-packer.ts. */
+  /** `old`: filter of the key table, updated by `takeOver`. `dictionarySize`: bytes of a dictionary (content-packer.ts). */
   constructor(db: DatabaseSync, old: KeyFilter, dictionarySize?: number) {
     this.#db = db
     this.#packer = new ContentPacker(db, dictionarySize)
@@ -104,18 +108,20 @@ export class LogWriter {
     return kind
   }
 
-  /** Whether the write expects the current version of its resource. */
+  /** Whether the version that the write expects is the current one of its resource. */
   isNext({ kind, write: { id, expected } }: LogRow): boolean {
     return (this.recent.head(kind, id)?.vid ?? this.#oldHead(kind, id)) === expected
   }
 
-  /** Returns the newest version number in the key table, or 0. */
+  /** Returns the highest version number of the resource in the key table, or 0 if there is none. */
   #oldHead(kind: number, id: string): number {
     if (!this.#old.mayHave(kind, id)) return 0
     return (this.#statements.head.get(kind, id) as { readonly vid: number } | undefined)?.vid ?? 0
   }
 
-  /** Returns the resource that blocks the guard, or undefined if the guard can be bound. */
+  /**
+   * Returns the resource that has the guard, or undefined if the guard is free, or its own holder or the resource that it replaces has it.
+   */
   holderInTheWay(tenant: string, { guard, holder, replaces }: PackedGuard): UniquenessGuard['holder'] | undefined {
     const row = this.#statements.guard.get(tenant, guard) as { readonly type: string; readonly id: string } | undefined
     const isFree = row === undefined || [holder, replaces].some((mine) => mine?.type === row.type && mine.id === row.id)
@@ -133,21 +139,24 @@ export class LogWriter {
     this.#statements.version.run(seq, kind, id, versionId, lastUpdated, deleted, ...kept)
   }
 
-  /** Adds the key of a version. The versions of one transaction must have consecutive positions. */
+  /**
+   * Adds the key of a version. The versions of one transaction must have consecutive positions, because their row in `recent` has only the
+   * first.
+   */
   addKey({ seq, kind, write: { id, expected } }: LogRow): void {
     if (this.#keys.length === 0) this.#first = seq
     this.#keys.push(kind, id, expected + 1)
     this.recent.add(kind, id, expected + 1, seq)
   }
 
-  /** Inserts a recent key into the key table, which may already have it. */
+  /** Inserts a recent key into the key table, unless an interrupted merge already did. */
   takeOver(key: KeyTableRow): void {
     this.written.keys += 1
     this.#old.add(key[0], key[1])
     this.#statements.key.run(...key)
   }
 
-  /** Records that the key table has all keys up to a position. */
+  /** Deletes the recent keys up to a position, and records that the key table has them. */
   haveTakenOver(position: number): void {
     this.#statements.taken.run(position)
     this.#statements.upTo.run(String(position))
@@ -159,14 +168,16 @@ export class LogWriter {
     for (const { guard, holder } of guards) this.#statements.bind.run(tenant, guard, holder.type, holder.id, at)
   }
 
-  /** Deletes guards bound more than an hour before the last commit. Runs at most once per minute. */
+  /**
+   * Deletes guards that were bound more than an hour before the last commit. Runs at most once per minute of commit times.
+   */
   forgetGuards(): void {
     if (Math.abs(this.#at - this.#forgotten) < MINUTE) return
     this.#forgotten = this.#at
     this.#statements.forget.run(this.#at - HOUR)
   }
 
-  /** Hides the versions from this position on, until `showAll`. See staging.ts. */
+  /** Hides the versions from this position on, until `showAll`. If versions are already hidden, nothing changes. See staging.ts. */
   hideFrom(seq: number): void {
     this.#statements.stage.run(seq)
   }

@@ -1,15 +1,16 @@
 /**
  * Writes a large commit in short transactions, so that other commits need not wait for all of it. Its positions start after a gap for
  * commits that arrive meanwhile. A row in `staged` hides all versions from its first position on. The last transaction adds the keys and
- * deletes that row, so all versions become visible at once. Opening the file removes versions that a crash left.
+ * guards and deletes that row, so all versions become visible at once. After a crash, opening the file removes the hidden versions.
  */
 import type { Commit, CommitReply, PackedWrite } from './commit-message.ts'
 import type { CommitConflict, LogRow, LogWriter } from './log-writer.ts'
 
-/** Positions reserved for commits that arrive during staging. */
+/** Number of positions reserved for commits that arrive during staging. A commit that does not fit waits until staging ends. */
 const ROOM = 5_000
-/** Maximum rows of a slice, and approximate maximum bytes of its bodies. */
+/** Maximum rows of a slice. */
 const ROWS = 1_000
+/** Bytes of bodies with which a slice ends, even if it has fewer rows. */
 const BYTES = 1_500_000
 
 export class Staging {
@@ -28,8 +29,8 @@ export class Staging {
   }
 
   /**
-   * Writes the next slice. Returns the reply after the last one. After an error the connection must be closed, because staged versions
-   * remain.
+   * Runs the next step: checks or writes a slice. Returns the reply after the last one. After an error the connection must be closed,
+   * because staged versions remain.
    */
   step(): CommitReply | undefined {
     const { done, value } = this.#slices.next()
@@ -37,8 +38,8 @@ export class Staging {
   }
 
   /**
-   * Whether a commit must wait for this one: it would exceed the reserved positions, or change a resource or guard that this one checked.
-   * `position`: end of the commits before it.
+   * Whether another commit must wait for the staged one, because it exceeds the reserved positions or has a resource or guard of the staged
+   * one. `position`: last position before that commit.
    */
   holdsUp(commit: Commit, position: number): boolean {
     return position + commit.writes.length >= this.#first || touchedBy(commit).some((name) => this.#touched.has(name))

@@ -1,6 +1,6 @@
 /**
- * Thread that owns the writing connection. SQLite blocks its thread while the disk flushes, so no other work runs here. All commits that
- * have arrived share one transaction and one flush. Large commits are written in slices, with other commits in between.
+ * Thread that owns the writing connection. SQLite blocks its thread while the disk flushes, so no other work runs here. Commits that wait
+ * share a transaction and its flush, up to LARGEST_BATCH. Large commits are written in slices, with other commits in between.
  */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { KeyFilter } from '../keys/key-filter.ts'
@@ -12,34 +12,34 @@ import { LogWriter } from './log-writer.ts'
 import { Staging } from './staging.ts'
 
 /**
- * `mostRecent`: recent keys above which a merge into the key table starts (recent-keys.ts). `dictionarySize`: bytes of a dictionary
+ * `mostRecent`: number of recent keys at which a merge into the key table starts (recent-keys.ts). `dictionarySize`: bytes of a dictionary
  * (content-packer.ts).
  */
 export type WriterData = { readonly file: string; readonly mostRecent?: number; readonly dictionarySize?: number }
-/** `keys`: shared buffer of a KeyFilter. */
+/** `keys`: shared buffer of the KeyFilter. */
 export type ThreadData = WriterData & { readonly keys: SharedArrayBuffer }
 export type WriterMessage = CommitMessage | 'close'
 
-/** Maximum weight of a batch, in bytes. A commit of several writes above it is written in slices. */
+/** Maximum weight of a batch: bytes of bodies, plus ROW per write. A heavier commit is written in slices, unless it has only one write. */
 const LARGEST_BATCH = 6_000_000
-/** Weight of a row in bytes: writing a row takes as long as writing this many bytes. */
+/** Weight of a row in bytes, in addition to its body: writing a row takes as long as writing this many bytes. */
 const ROW = 4_000
-/**
- * COMPANY: recent batch size from which the thread waits for further commits. PATIENCE: maximum milliseconds between two arrivals, and in
- * total.
- */
+/** Size of recent batches, in commits, from which the thread waits for further commits. */
 const COMPANY = 5
+/** Maximum milliseconds of that wait: `each` after the latest arrival, `all` in total. */
 const PATIENCE = { each: 2, all: 8 }
-/** Weight of a batch in bytes from which no further commits are awaited. */
+/** Weight of the waiting commits, in bytes, from which the thread does not wait for further ones. */
 const WORTH_A_FLUSH = 500_000
 /**
- * Work after which a checkpoint is due, so that none takes long: bytes of bodies, or merged keys, each of which may change its own page.
+ * Work after which a checkpoint is due, so that no checkpoint takes long. `bytes`: stored bytes of bodies. `keys`: merged keys, each of
+ * which may change its own page.
  */
 const CHECKPOINT_AT = { bytes: 2_500_000, keys: 1_000 }
+/** Milliseconds without a commit after which remaining work begins. */
 const IDLE = 200
 /**
- * Recent keys above which a merge starts; some more arrive during it. They cost megabytes in each reading thread, and milliseconds when a
- * store is opened.
+ * Number of recent keys at which a merge starts. Some more arrive during it. Recent keys take megabytes in each reading thread, and
+ * milliseconds when a store is opened.
  */
 const MOST_RECENT = 20_000
 
@@ -51,8 +51,9 @@ const log = new LogWriter(db, old, dictionarySize)
 const passive = db.prepare('PRAGMA wal_checkpoint(PASSIVE)')
 const nap = new Int32Array(new SharedArrayBuffer(4))
 
-/** Commits that have arrived and wait. */
+/** Commits that wait for the next batches. */
 let small: Commit[] = []
+/** Commits that wait to be written in slices. */
 const large: Commit[] = []
 let staging: Staging | undefined
 let merge: KeyMerge | undefined
@@ -76,7 +77,7 @@ port.on('message', (message: WriterMessage) => {
   while (small.length > 0 || large.length > 0 || staging !== undefined) {
     while (receive());
     commitSmall()
-    // One chore between two batches, so that no commit waits for more than one.
+    // Only one chore runs between two batches, so that a batch is delayed by at most one.
     doNextChore()
   }
   if (isClosing) return close()
@@ -92,7 +93,7 @@ function doNextChore(): boolean {
   return true
 }
 
-/** Does remaining work while no commits arrive. */
+/** Runs a checkpoint and one chore while no commits arrive. Repeats this until no chore is due. */
 function rest(): void {
   checkpoint()
   if (doNextChore()) idle = setTimeout(rest, 0)
@@ -123,8 +124,8 @@ function commitSmall(): void {
 }
 
 /**
- * Accepts further commits as long as they keep arriving, if recent batches were large. In small batches, the wait costs more than the
- * shared flush saves.
+ * Waits for further commits as long as they keep arriving and the batch is not large enough. Does so only if recent batches were large: for
+ * small ones, the wait costs more than the shared flush saves.
  */
 function waitForCompany(): void {
   const began = performance.now()
@@ -137,7 +138,10 @@ function waitForCompany(): void {
   }
 }
 
-/** Takes as many waiting commits as fit into a batch. Commits that conflict with the staged commit stay. */
+/**
+ * Returns the commits of the next batch and removes them from the waiting ones. Commits that do not fit, or must wait for the staged
+ * commit, remain.
+ */
 function takeSmall(): readonly Commit[] {
   const batch: Commit[] = []
   let [bytes, position] = [0, log.position]
@@ -160,7 +164,7 @@ function stageLarge(): void {
     staging = undefined
     reply([done])
   } catch (error) {
-    // Opening the file again removes the staged versions. The thread that the next commit starts does so.
+    // The next commit starts a new thread. It opens the file again, which removes the staged versions.
     db.close()
     throw error
   }
@@ -182,7 +186,8 @@ function fillFilter(): void {
   try {
     if (filling?.next().done === false) return
   } catch {
-    // A later read reports the cause, such as a damaged file. Without the filter, every lookup reads the key table.
+    // A later read reports the cause, such as a damaged file. Until the filter is complete, every lookup that misses the recent keys reads
+    // the key table.
   }
   filling = undefined
 }
@@ -197,7 +202,7 @@ const isMergeDue = (): boolean => log.recent.size >= mergeAt && !isClosing
 
 const isCheckpointDue = (): boolean => log.written.keys >= CHECKPOINT_AT.keys || log.written.bytes >= CHECKPOINT_AT.bytes
 
-/** Moves the SQLite log into the file. A failure loses nothing, because the log remains. */
+/** Moves the SQLite log into the file as far as readers allow, and deletes old guards. A failure loses nothing, because the log remains. */
 function checkpoint(): void {
   log.written = { keys: 0, bytes: 0 }
   try {

@@ -9,7 +9,10 @@ import type { ThreadData, WriterData, WriterMessage } from './writer-thread.ts'
 
 const MOST_WRITES = 20_000
 const MOST_BYTES = 256_000_000
-/** Size of the young generation in megabytes. Objects of one commit are garbage when the next one arrives. */
+/**
+ * Maximum size of the thread's young generation (V8 heap) in megabytes. A small one suffices: objects of one commit are garbage when the
+ * next one arrives.
+ */
 const YOUNG_GENERATION = 6
 
 type Waiting = {
@@ -22,9 +25,9 @@ type Waiting = {
 export type CommitWriterParts = {
   readonly data: WriterData
   readonly position: number
-  /** Filter of the key table, which the thread keeps up to date. */
+  /** Filter of the key table. The writer thread adds keys to it. */
   readonly old: KeyFilter
-  /** Clock for the age of guards. Default: the newest lastUpdated of each commit. */
+  /** Clock for the age of uniqueness guards, in milliseconds since 1970. Default: the newest lastUpdated of each commit. */
   readonly now?: (() => number) | undefined
   readonly onCommit?: (() => void) | undefined
 }
@@ -49,7 +52,7 @@ export class CommitWriter {
     this.#worker = this.#start()
   }
 
-  /** Position up to which commits are acknowledged. */
+  /** Position of the last acknowledged version. */
   get position(): number {
     return this.#position
   }
@@ -70,7 +73,7 @@ export class CommitWriter {
     })
   }
 
-  /** Completes pending commits, then ends the thread. */
+  /** Rejects further commits, completes pending ones, then ends the thread. */
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
@@ -116,7 +119,7 @@ export class CommitWriter {
     return waiting
   }
 
-  /** Rejects pending commits: each may be stored or not. The next commit starts a new thread. */
+  /** Rejects pending commits after the thread ended. Each may be stored or not. The next commit starts a new thread. */
   #broken(worker: Worker, error: Error): void {
     if (this.#worker !== worker) return
     this.#worker = undefined
