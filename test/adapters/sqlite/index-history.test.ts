@@ -211,6 +211,44 @@ describe('an index of many versions', () => {
   })
 })
 
+describe('an index between two steps of a write', () => {
+  const few = ['0', '1', '2', '3', '4']
+  /** More values than the write sorts in one step. It writes the few keys of field `c` first, because that field is older. */
+  const many = Array.from({ length: 6_000 }, (_, i) => document({ id: `many${i}`, keys: { d: [`${i}`] } }))
+  const keyed = (id: string, version = 1, key = id) => document({ id, version, keys: { c: [key] } })
+  const matching = { tenant: 'one', types: ['Observation'], access: 'everything' } as const
+  function find(index: SqliteSearchIndex, key: string): readonly string[] {
+    const where = { kind: 'key', field: 'c', oneOf: [key] } as const
+    return index.findNow({ ...matching, where, order: [], limit: 10, total: 'none' }).hits.map(({ id }) => id)
+  }
+  const findEach = (index: SqliteSearchIndex): readonly string[] => few.flatMap((key) => find(index, key))
+  const keysOf = (index: SqliteSearchIndex): readonly string[] => index.distinctNow({ ...matching, where: and() }, 'c', 1_000).toSorted()
+
+  it.each([false, true])('finds each document and key (lists cached before: %s)', (isCached) => {
+    const index = new SqliteSearchIndex(':memory:')
+    index.applyNow(few.map((id) => keyed(id)))
+    if (isCached) expect([findEach(index), keysOf(index)]).toEqual([few, few])
+    index.applyNow(many)
+    let steps = 0
+    for (; !index.prepareCommit(); steps++) expect([findEach(index), keysOf(index)]).toEqual([few, few])
+    expect(steps).toBeGreaterThan(6)
+    expect([findEach(index), keysOf(index)]).toEqual([few, few])
+    index.close()
+  })
+
+  it('removes a document from the lists that are written', () => {
+    const file = join(folder, 'between.db')
+    const index = new SqliteSearchIndex(file)
+    index.applyNow([...few.map((id) => keyed(id)), ...many])
+    expect(index.prepareCommit()).toBe(false)
+    index.applyNow([keyed('3', 2, 'other')])
+    index.commit()
+    expect([find(index, '3'), find(index, 'other')]).toEqual([[], ['3']])
+    isWhole(file, 0)
+    index.close()
+  })
+})
+
 it('The keys of documents are current before and after a write, and after an error', () => {
   const index = new SqliteSearchIndex(':memory:')
   const put = (version: number, id: string, key: string): void => index.applyNow([document({ id, version, keys: { c: [key] } })])

@@ -69,20 +69,10 @@ export class Postings {
    * many.
    */
   *writing(): Generator<undefined, undefined> {
-    let terms = 0
-    for (const combination of [...this.#pending.keys()].sort((a, b) => a - b)) {
-      const values = this.#pending.get(combination)!
-      for (const value of yield* sortInPieces([...values.keys()])) {
-        const docs = listed(values.get(value))
-        if (docs.length === 0) continue
-        this.#write(combination, value, docs)
-        values.delete(value)
-        this.#size -= docs.length
-        if (++terms % STEP > 0) continue
-        this.#written.flush()
-        yield
-      }
-      if (values.size === 0) this.#pending.delete(combination)
+    for (const _ of this.#writeTerms()) {
+      // Between two steps, reads and removals must find every written term on disk.
+      this.#written.flush()
+      yield
     }
     this.#written.flush()
   }
@@ -128,6 +118,23 @@ export class Postings {
         }
     }
     return found
+  }
+
+  /** Writes the terms in the steps of `writing`. The last ones may remain unflushed at a yield. */
+  *#writeTerms(): Generator<undefined, undefined> {
+    let terms = 0
+    for (const combination of [...this.#pending.keys()].sort((a, b) => a - b)) {
+      const values = this.#pending.get(combination)!
+      for (const value of yield* sortInPieces([...values.keys()])) {
+        const docs = listed(values.get(value))
+        if (docs.length === 0) continue
+        this.#write(combination, value, docs)
+        values.delete(value)
+        this.#size -= docs.length
+        if (++terms % STEP === 0) yield
+      }
+      if (values.size === 0) this.#pending.delete(combination)
+    }
   }
 
   #write(combination: number, value: string, added: number[]): void {
