@@ -10,7 +10,7 @@ import { patchedSizeOf } from './patched-bytes.ts'
 
 /**
  * Entries of one Bundle. `failures`: failures since the previous chunk. `present`: number of entries since then that are not loaded,
- * because their ifNoneExist matched another resource.
+ * because their ifNoneExist matches a resource on the server or equals that of an earlier entry.
  */
 export type Chunk = { readonly entries: readonly LoadEntry[]; readonly failures: readonly LoadFailure[]; readonly present: number }
 

@@ -82,7 +82,7 @@ export const CONTEXTS_NARROWEST_FIRST: readonly ScopeContext[] = ['patient', 'us
 
 /**
  * Returns the parts of the `requested` scopes that `allowed` covers, in the order and with the contexts of `requested`. A scope that is
- * covered as a whole keeps its text. Unknown scopes and duplicates are dropped.
+ * covered as a whole keeps its text. Unknown scopes and duplicates are dropped. Named scopes are limited only with `same`.
  */
 export function narrowScopes(requested: readonly string[], allowed: readonly string[], contexts: ContextRule = 'same'): readonly string[] {
   const bounds = allowed.map(parseScope).filter((scope): scope is ResourceScope => scope?.kind === 'resource')

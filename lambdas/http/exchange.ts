@@ -78,7 +78,10 @@ export type Exchange = {
   noted: AuditFacts
   /** Versions that the request created, for the audit record. */
   written: readonly WrittenVersion[]
-  /** Compartments of the resources in the response, for the audit record. */
+  /**
+   * Compartments of the resources in the response, for the audit record. Includes the patient of a Device and, in reads, the owners of a
+   * Binary's security context.
+   */
   about: readonly string[]
   /** Names in the requests of the entries of a Bundle, for the audit record. */
   named: readonly RequestNames[]

@@ -15,7 +15,10 @@ export const MIN_GZIP_BYTES = 1_400
 /** Whether the client accepts gzip. https://www.rfc-editor.org/rfc/rfc9110#field.accept-encoding */
 export const acceptsGzip = (acceptEncoding = ''): boolean => /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:,|$))/.test(acceptEncoding)
 
-/** Compresses bodies in bounded memory. zlib compresses four at a time, and each further body waits whole, at its full size. */
+/**
+ * Compresses bodies in bounded memory. If the limit is reached, further bodies are sent uncompressed. Bodies count at full size, because
+ * zlib compresses four at a time and holds the others whole.
+ */
 export class Compressor {
   readonly #most: number
   #held = 0

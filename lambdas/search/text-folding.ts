@@ -14,8 +14,8 @@ const PLAIN = /^[!-~]+(?: [!-~]+)*$/
 const ASCII = /^[\u0000-\u007f]*$/
 
 /**
- * Folds letters beyond ASCII. The conversion to upper case turns ß into SS, which lower case alone does not:
- * https://www.unicode.org/reports/tr44/#SpecialCasing.txt
+ * Returns the text in lower case, without diacritics, and with variants of a letter replaced: ø by o, æ by ae. The conversion to upper case
+ * turns ß into SS, which lower case alone does not: https://www.unicode.org/reports/tr44/#SpecialCasing.txt
  */
 const foldLetters = (text: string): string =>
   withoutDiacritics(withoutDiacritics(text).toLowerCase().toUpperCase())

@@ -37,8 +37,8 @@ export function currentTablesOf(
 }
 
 /**
- * Adopts the restored tables when the deployment first names them. The attribute `StreamArn` of the result is the stream that functions
- * follow.
+ * Adopts the restored tables when the deployment first names them, and again when a property changes, such as the capacity. The attribute
+ * `StreamArn` of the result is the stream that functions follow.
  */
 export function adoptTables(
   scope: Construct,

@@ -16,7 +16,10 @@ export function bearerTokenOf(authorization: string): string {
   return authorization.slice(SCHEME.length).trim()
 }
 
-/** Unverified header fields and issuer of a token. They only select the key and the rules for verification. */
+/**
+ * Unverified header fields and issuer of a token. `algorithm`, `kid` and `issuer` only select the key and the rules for verification. `typ`
+ * is checked after verification, for external issuers only.
+ */
 export type UnverifiedToken = { readonly algorithm: string; readonly kid: string; readonly issuer: string; readonly typ: unknown }
 
 /**

@@ -20,7 +20,7 @@ export type KeySource = {
 
 /** Minimum milliseconds from the start of a read to the next one. It limits the reads that tokens with unknown keys cause. */
 const PAUSE = 10_000
-/** Minimum milliseconds from the start of a failed read to the next one. */
+/** Minimum milliseconds from the start of a failed read of the keys to the next read. */
 const PAUSE_AFTER_FAILURE = 1_000
 const MAX_KEYS = 100
 

@@ -10,8 +10,8 @@ import type { Claims } from './trusted-issuer.ts'
 import type { VerifiedToken } from './verified-token.ts'
 
 /**
- * Content of a token before a tenant is selected. `issuedAt`: milliseconds since 1970. `revocationKeys`: the token is revoked if one of
- * these keys is.
+ * Content of a token before a tenant is selected. `issuedAt`: milliseconds since 1970. `revocationKeys`: a revocation of one of
+ * these keys covers the token if the token was issued at or before the time of the revocation.
  */
 export type ParsedToken = {
   readonly facts: Omit<VerifiedToken, 'tenant'>

@@ -9,7 +9,10 @@ import type { ExportParts } from '../step-types.ts'
 
 export type ExportTypes = {
   readonly types: readonly string[]
-  /** Types that an export of this level may hold, whether the request names them or not. */
+  /**
+   * Types of the level, regardless of `_type` and access. Excludes types that are exported only by reference and, in exports of a Group or
+   * of named patients, the type Group.
+   */
   readonly levelTypes: readonly string[]
   /** Types of the Patient compartment that a setting keeps out of this export; empty if the request names its types. */
   readonly omittedTypes: readonly string[]
@@ -23,7 +26,7 @@ type TypedJob = Pick<Job, 'level' | 'asked' | 'access' | 'patients'>
 
 export function exportTypesOf({ level, asked, access, patients = asked.patients.length }: TypedJob, settings: TypeSettings): ExportTypes {
   const hasPatients = level === 'group' || patients > 0
-  // A Group is in the compartment of each of its members, but it also names other patients.
+  // Exports of a Group or of named patients exclude the type Group: a Group is in the compartment of each member, but it also names others.
   // guard: group-left-out-of-single-patients
   const levelTypes = levelTypesOf(level, settings).filter((type) => !(hasPatients && type === 'Group'))
   const possible = possibleTypesOf(level, settings)

@@ -185,7 +185,7 @@ function covers(period: unknown, instant: number, timeZone: string | undefined):
   return (from === undefined || from <= instant) && (to === undefined || instant < to)
 }
 
-/** Returns the distinct texts, at most MAX_MESSAGES. If there are more, a last text gives their number. */
+/** Returns the distinct texts, at most MAX_MESSAGES. If there are more, a last text gives the number of omitted texts. */
 function bounded(texts: readonly string[]): readonly string[] {
   const distinct = [...new Set(texts)]
   const more = distinct.length - MAX_MESSAGES

@@ -12,7 +12,7 @@ import { isDamaged, type VersionAsOf } from '../versions/versions-as-of.ts'
 
 export type OwnershipContext = {
   readonly bases: BaseUrls
-  /** Types that an export of this level may hold. */
+  /** Types of the level, regardless of `_type` and access. */
   readonly levelTypes: ReadonlySet<string>
   /** Returns the version before a deletion, or undefined if there is none. */
   readonly before: (deletion: ResourceVersion) => Promise<ResourceVersion | undefined>

@@ -59,7 +59,7 @@ const PIECE = 2_000
 
 export const pieceLimitOf = ({ left }: WorkBudget): PieceLimit => ({ until: left - PIECE })
 
-/** Whether the current piece has ended. If so, starts the next one. */
+/** Whether the current piece has used its work units (PIECE). If so, starts the next piece. */
 export function isPieceOver({ work, piece }: Pick<CheckContext, 'work' | 'piece'>): boolean {
   if (work.left >= piece.until) return false
   piece.until = work.left - PIECE

@@ -4,7 +4,10 @@ import { limitBody } from '../steps/limit-body.ts'
 import { parseInput } from '../steps/parse-input.ts'
 import { readingSteps, type StepParts } from './reading.ts'
 
-/** `maxBody`: maximum bytes of a request body. A longer body is answered 413. */
+/**
+ * Creates the steps of operations on the resource or Parameters in the request. `maxBody`: maximum bytes of a request body. A longer body is
+ * answered 413.
+ */
 export const operatingSteps = (parts: StepParts & { readonly maxBody: number }): Steps => ({
   ...readingSteps(parts),
   limitBody: limitBody(parts.maxBody),

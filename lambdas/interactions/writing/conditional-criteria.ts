@@ -29,7 +29,10 @@ export type Criteria = {
 }
 export type Match = ResourceKey & { readonly versionId: number }
 
-/** Parses the criteria. Throws FhirError 400 for no criterion, result parameters only, an unknown or a malformed criterion. */
+/**
+ * Parses the criteria. Throws FhirError 400 for a result parameter such as `_count`, for no criterion, and for an unknown or malformed one.
+ * Ignores `_format` and `_pretty`.
+ */
 export function criteriaOf(request: Criteria['request'], type: string, pairs: ParameterPairs): Criteria {
   const { where, criteria } = parseSearch(type, pairs, { handling: 'strict', criteriaOnly: true, ...request.reading })
   if (criteria.length === 0)

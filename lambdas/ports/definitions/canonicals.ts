@@ -1,11 +1,11 @@
 /**
- * Definitions of a tenant by canonical URL, as the store holds them at the moment of a call.
+ * Definitions of a tenant by canonical URL. `carrying` reads the store at the call; `state` may be cached.
  *
  * Guarantees
  * - `carrying` yields every resource of a type whose current version has this url, if its commit resolved before the call. It may also
  *   yield other resources, and deleted ones. A page holds at most 100 keys.
  * - `state` returns '' for a tenant that never had a definition. Otherwise it returns a text that changes with each commit of a definition.
- *   No two tenants have the same text, except ''.
+ *   No two tenants have the same text, except ''. An adapter with a cache may return the previous text until the cache expires.
  */
 import type { ResourceKey } from '../store/resource-store.ts'
 

@@ -1,8 +1,9 @@
 /**
- * Long work in steps that survives the process that started it.
+ * Long work in steps. On AWS it survives the process that started it. In the embedded deployment it ends with that process, and the caller
+ * starts it again.
  *
- * Guarantees: a second `start` with the same name starts nothing. A name has 1 to 80 characters of `[A-Za-z0-9_-]`; others throw
- * RangeError. The input must be plain JSON without clinical content.
+ * Guarantees: while a workflow runs, a second `start` with its name starts nothing. Use a new name for each attempt. A name has 1 to 80
+ * characters of `[A-Za-z0-9_-]`; others throw RangeError. The input must be plain JSON without clinical content.
  */
 export interface Workflow {
   start(name: string, input: Readonly<Record<string, unknown>>): Promise<void>

@@ -144,8 +144,8 @@ export interface ResourceReader {
   /** Returns these versions in the order of the keys, undefined for one that does not exist. `room`: as for `current`. */
   versions(keys: readonly VersionKey[], room?: number): Promise<readonly (ResourceVersion | undefined)[]>
   /**
-   * Returns at most `limit` versions that come after `after` in the order of HistoryPosition. Throws the fault `writes-hidden` for a window
-   * with `since` if versions may be missing from it.
+   * Returns at most `limit` versions that come after `after` in the order of HistoryPosition. With `since`, late versions may be missing;
+   * `until` of the page then bounds it. Throws the fault `writes-hidden` with `since` if the lag is too large to determine `until`.
    */
   history(scope: HistoryScope, window: HistoryWindow, after: HistoryPosition | undefined, limit: number): Promise<HistoryPage>
   /**

@@ -17,7 +17,7 @@ import { type PersonParts, readCurrentResource, referencedTypeAndId } from './pe
 export type PatientFinderParts = Pick<PersonParts, 'resources'> & {
   readonly patientsOf: PersonReader
   readonly ports: SearchPorts
-  /** Tenants that have data, for users with access to all tenants. */
+  /** Tenants that have data: searched for users with access to all tenants, and checked for the tenant of a launch. */
   readonly knownTenants: StoredTenants
   readonly baseUrl: string
   readonly reading: SearchContextOf

@@ -35,7 +35,7 @@ const ending = (before: number): Deadline => ({
   now: () => Date.now(),
 })
 
-/** Deadline for the work of a request. After it no call to DynamoDB is sent. */
+/** Deadline for the work of a request. After it only the audit log sends calls to DynamoDB, until AUDIT_DEADLINE. */
 export const WORK_DEADLINE = ending(FOR_ANSWER)
 /** Deadline for attempts to write the audit record of a request. */
 export const AUDIT_DEADLINE = ending(FOR_LAST_TRY)

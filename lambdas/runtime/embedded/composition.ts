@@ -116,7 +116,10 @@ async function warnOfHidden(known: StoredTenants, warn: ServerCoreParts['warn'])
 
 const SHOWN = 3
 
-/** Parts that depend on the stores. `packages`: packages that operators added. Absent: there are none. */
+/**
+ * Parts that `openServerCore` creates with the stores, so a restore creates them again. `packages`: packages that operators added. Absent:
+ * there are none.
+ */
 type OnStores = { readonly bases: BaseUrls; readonly exports: Exports; readonly packages?: AddedPackages }
 
 /** Composes the server on open stores, without opening or closing anything. */

@@ -12,7 +12,7 @@ import { COMPARTMENT_FIELD, ID_FIELD, PRESENCE_KEY } from '../schema.ts'
 import { NO_SORTING, serializeSorting } from '../sorting.ts'
 import { isPieceEnd, MAX_PIECE_VALUES, type PostingChanges, type PostingRows, postingChangesOf } from './exchange.ts'
 
-/** `hidden`: document numbers that searches exclude. */
+/** `hidden`: document numbers that searches exclude, because a large document is being added or removed. */
 type Lists = {
   readonly numbers: IndexNumbers
   readonly postings: Postings

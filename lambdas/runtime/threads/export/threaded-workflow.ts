@@ -25,7 +25,7 @@ export type ExportThreadData = {
   readonly requests: Int32Array<SharedArrayBuffer>
 }
 
-/** Methods of the server that the thread calls by message. */
+/** Methods of the server that the export thread calls by message. */
 export type ServerMethods = {
   readonly settled: SettledVersions['settled']
   readonly find: Searches['find']
