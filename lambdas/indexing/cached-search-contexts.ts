@@ -1,4 +1,4 @@
-/** Search contexts and serving indices from a cached copy of the shared state. Each process reads that state again after some seconds. */
+/** Search contexts and serving indices from a cached copy of the index state. Each process caches its own copy for ten seconds. */
 import type { ServingIndices } from '../ports/search/serving-indices.ts'
 import type { FormatChanges } from '../search/documents/changed-keys.ts'
 import type { SearchContext } from '../search/search-context.ts'
@@ -8,7 +8,7 @@ import type { IndexState, SharedIndexState } from './lifecycle/state.ts'
 import { NO_STATE } from './lifecycle/stored-state.ts'
 import { TenantSearchContexts } from './tenant-search-contexts.ts'
 
-/** How long the cached state is used, in milliseconds. */
+/** How long the cached copy of the index state is used, in milliseconds. The next call after that reads the state again. */
 const KNOWN_FOR = 10_000
 
 export class CachedSearchContexts {
@@ -25,7 +25,9 @@ export class CachedSearchContexts {
     this.#extraction = documentFormatOf(reading)
   }
 
-  /** Reads the state again if the cached copy is too old. Concurrent calls share one read. `at`: now, in ms since 1970. */
+  /**
+   * Reads the index state again if the cached copy is older than KNOWN_FOR. Concurrent calls share one read. `at`: now, in ms since 1970.
+   */
   async refresh(at: number): Promise<void> {
     if (at < this.#until) return
     this.#looking ??= this.#look(at).finally(() => {
@@ -39,13 +41,16 @@ export class CachedSearchContexts {
     this.#until = at + KNOWN_FOR
   }
 
-  /** Returns the serving indices. `at`: now, in ms since 1970. */
+  /** Returns the serving indices, at most KNOWN_FOR old. `at`: now, in ms since 1970. */
   async live(at: number): Promise<ServingIndices> {
     await this.refresh(at)
     return this.#known
   }
 
-  /** Returns a function from a type to how its documents may differ from this code's document format. `at`: now, in ms since 1970. */
+  /**
+   * Returns a function that takes a type. It returns how documents of the type may differ from the document format of this code, or
+   * undefined if they do not. `at`: now, in ms since 1970.
+   */
   async changes(at: number): Promise<(type: string) => FormatChanges | undefined> {
     await this.refresh(at)
     return (type) => formatChangesOf(this.#known, type, this.#extraction)

@@ -1,4 +1,6 @@
-/** Custom parameters of tenants, those being built and those in use. Plain data, so that an index can store it with its documents. */
+/**
+ * Custom parameters of tenants, pending rebuilds and unindexable versions. Plain data, so that an index can store it with its documents.
+ */
 import { parseJsonBytes } from '../fhir/json.ts'
 import type { Resource } from '../fhir/resource.ts'
 import { failedParameterOf } from '../ports/search/index-status.ts'
@@ -7,7 +9,7 @@ import { isWithinTenantQuota, isWithinTotalCapacity } from '../search/custom/cus
 import { customMappingsOf } from '../search/custom/custom-parameters.ts'
 import type { CustomMapping } from '../search/custom-mapping.ts'
 
-/** A custom parameter on one resource type. `id`: id of the SearchParameter resource. */
+/** A custom parameter on one resource type. `id`: id of the SearchParameter resource. Searches can use it once its `state` is `active`. */
 export type CustomParameter = {
   readonly tenant: string
   readonly id: string
@@ -16,8 +18,9 @@ export type CustomParameter = {
 }
 
 /**
- * A type whose documents are created again. `tenant`: empty for the documents of all tenants. `total`: the tenant's documents when the
- * rebuild began, −1 before they are counted. `inPlace`: updates the serving index, even where a rebuild otherwise fills a new index.
+ * Rebuild of the documents of one type. `tenant`: empty for the documents of all tenants. `done`: documents rebuilt so far. `total`:
+ * documents when the rebuild began, −1 until they are counted. `inPlace`: updates the serving index; otherwise a rebuild on AWS may fill a
+ * new index.
  */
 export type Rebuild = {
   readonly tenant: string
@@ -25,20 +28,23 @@ export type Rebuild = {
   readonly done: number
   readonly total: number
   readonly inPlace?: true
-  /** Limits the rebuild to documents with references below one of these base URLs. */
+  /** Base URLs. If present, only documents with a reference below one of them are rebuilt. */
   readonly under?: readonly string[]
 }
 
 /**
- * A version, or a parameter of it, that extraction failed on. Searches find it by its id only, or by every parameter except the failed one.
- * Each reason has its own entry.
+ * A version that extraction failed on, completely or for one custom parameter. After a complete failure, searches find the version only by
+ * its id. Otherwise they find it by every parameter except the failed one. A version has one entry for each reason.
  */
 export type UnindexableVersion = {
   readonly tenant: string
   readonly type: string
   readonly id: string
   readonly versionId: number
-  /** Kind of error. Its message is not stored, because it might contain resource content. */
+  /**
+   * Kind of error, preceded by the code of the failed parameter if there is one. The error message is not stored, because it might contain
+   * resource content.
+   */
   readonly reason: string
 }
 
@@ -53,8 +59,9 @@ export const NO_DEFINITIONS: Definitions = { definitions: [], rebuilds: [], pois
 const MOST_POISONED = 1_000
 
 /**
- * Adds an unindexable version. Replaces entries of the resource for other versions, and for the same reason. Above 1,000 entries, drops the
- * oldest entry of the tenant with the most entries. So many failures of one tenant do not displace the entries of others.
+ * Adds an entry for an unindexable version. Removes the entries of other versions of the resource, and the entry with the same reason.
+ * Above 1,000 entries, drops the oldest entry of the tenant with the most entries. So many failures of one tenant do not displace the
+ * entries of others.
  */
 export function withUnindexable(state: Definitions, { tenant, type, id, versionId }: VersionKey, reason: string): Definitions {
   const isBefore = (each: UnindexableVersion): boolean => each.versionId !== versionId || each.reason === reason
@@ -65,7 +72,10 @@ export function withUnindexable(state: Definitions, { tenant, type, id, versionI
   return { ...state, poisoned: poisoned.filter((each) => each !== most[0]) }
 }
 
-/** Removes the entries of the resource up to this version, which is tried next. A new failure adds a new entry. */
+/**
+ * Removes the entries of this version and of earlier versions of the resource, before the version is indexed. A new failure adds a new
+ * entry.
+ */
 export const withoutUnindexable = (state: Definitions, version: ResourceVersion): Definitions =>
   state.poisoned.some((each) => isSettledBy(each, version))
     ? { ...state, poisoned: state.poisoned.filter((each) => !isSettledBy(each, version)) }
@@ -89,9 +99,10 @@ const isRebuild =
     each.tenant === tenant && each.type === type
 
 /**
- * Applies a version of a SearchParameter. A rebuild builds its new mappings. Until that ends, searches use the previous mapping of the same
- * code. Mappings that the version no longer defines end at once, and so do all mappings of a deleted one. A version beyond a quota adds no
- * mapping and is recorded as unindexable. The write rejects such a version, but it misses concurrent writes.
+ * Applies a version of a SearchParameter to the definitions, and requests rebuilds that build its new mappings. Until a rebuild ends,
+ * searches use the previous mapping of the same code. Mappings that the version no longer defines end at once. A deletion ends all
+ * mappings. A version beyond a quota or the total capacity adds no mapping, and is recorded as unindexable. The write rejects a version
+ * beyond the tenant's quota, but it misses concurrent writes and does not check the total capacity.
  */
 export function withSearchParameter(state: Definitions, version: ResourceVersion): Definitions {
   const { tenant, id } = version
@@ -119,18 +130,24 @@ function isRoom(tenant: string, added: readonly CustomParameter[], all: readonly
   return isWithinTenantQuota(mappingsIn(added), mappingsIn(mine)) && isWithinTotalCapacity(mappingsIn(added), mappingsIn(all))
 }
 
-/** Returns the definitions for an index without documents. All are active at once, because every document will be extracted with them. */
+/**
+ * Returns the definitions for an index without documents. `current`: the current SearchParameters. All their mappings are active at once,
+ * because every document will be extracted with them.
+ */
 export const initialDefinitionsOf = (current: readonly ResourceVersion[]): Definitions => ({
   ...NO_DEFINITIONS,
   definitions: current.reduce(withSearchParameter, NO_DEFINITIONS).definitions.map((each) => ({ ...each, state: 'active' })),
 })
 
-/** Reason recorded for a SearchParameter beyond a quota, which defines nothing. */
+/** Reason recorded for a SearchParameter version whose new mappings exceed a quota, the total capacity or the size of the index state. */
 export const TOO_MANY_PARAMETERS = 'TooManyParameters'
 
 const mappingsIn = (definitions: readonly CustomParameter[]): readonly CustomMapping[] => definitions.map(({ mapping }) => mapping)
 
-/** Removes the failures of changed parameters. If a new definition fails too, the rebuild records that again. */
+/**
+ * Returns the unindexable versions without the failures of the changed parameters. If a new definition fails too, the rebuild records that
+ * again.
+ */
 function poisonedNow({ poisoned }: Definitions, tenant: string, changed: readonly CustomParameter[]): readonly UnindexableVersion[] {
   const isOver = (each: UnindexableVersion): boolean => {
     const code = each.tenant === tenant ? failedParameterOf(each.reason) : undefined
@@ -142,11 +159,14 @@ function poisonedNow({ poisoned }: Definitions, tenant: string, changed: readonl
 const replaced = ({ base, code }: CustomMapping, by: readonly CustomMapping[]): boolean =>
   by.some((each) => each.base === base && each.code === code)
 
-/** Returns the mappings that a composite may use as components. All were active when it was written, so their state is not checked. */
+/**
+ * Returns the mappings that a composite may use as components. All were active when the composite was written, so their state is not
+ * checked.
+ */
 const knownTo = ({ definitions }: Definitions, tenant: string): readonly CustomMapping[] =>
   definitions.filter((each) => each.tenant === tenant).map(({ mapping }) => mapping)
 
-/** Returns the mappings of a stored SearchParameter. The write validated it. If it is invalid nevertheless, it defines nothing. */
+/** Returns the mappings that a stored SearchParameter defines, or none if it is invalid. The write validates it, so that is rare. */
 function mappingsOf({ tenant, body }: ResourceVersion, known: readonly CustomMapping[]): readonly CustomMapping[] {
   try {
     return customMappingsOf(parseJsonBytes(body) as Resource, tenant, known)
@@ -155,7 +175,10 @@ function mappingsOf({ tenant, body }: ResourceVersion, known: readonly CustomMap
   }
 }
 
-/** Adds a rebuild of documents with references below a base URL, unless the whole type is rebuilt anyway. */
+/**
+ * Requests a rebuild of the tenant's documents of the type with references below the base URL. Does nothing if a rebuild of all these
+ * documents is pending. `base` joins the base URLs of a pending rebuild, which starts from the beginning.
+ */
 export function addReferenceRebuild(state: Definitions, tenant: string, type: string, base: string): Definitions {
   const known = state.rebuilds.find(isRebuild(tenant, type))
   if (known !== undefined && known.under === undefined) return state
@@ -163,7 +186,10 @@ export function addReferenceRebuild(state: Definitions, tenant: string, type: st
   return { ...state, rebuilds: inTurns([...state.rebuilds.filter((each) => each !== known), rebuild]) }
 }
 
-/** Requests a rebuild of the types, from the first document. `isInPlace`: ignored for a type with a pending rebuild not in place. */
+/**
+ * Requests a rebuild of the types, from the first document. `isInPlace`: rebuilds in the serving index. It is ignored for a type whose
+ * pending rebuild may fill a new index.
+ */
 export function addRebuild(state: Definitions, tenant: string, types: readonly string[], isInPlace = false): Definitions {
   const before = state.rebuilds.filter((each) => each.tenant === tenant && types.includes(each.type))
   const added = types.map((type): Rebuild => {
@@ -173,14 +199,17 @@ export function addRebuild(state: Definitions, tenant: string, types: readonly s
   return { ...state, rebuilds: inTurns([...state.rebuilds.filter((each) => !before.includes(each)), ...added]) }
 }
 
-/** Orders rebuilds so that tenants take turns. The first rebuild stays first, because it may be in progress. */
+/** Orders rebuilds so that tenants take turns. The order within a tenant stays, because the tenant's first rebuild may be in progress. */
 function inTurns(rebuilds: readonly Rebuild[]): readonly Rebuild[] {
   const byTenant = [...Map.groupBy(rebuilds, ({ tenant }) => tenant).values()]
   const rounds = Math.max(0, ...byTenant.map(({ length }) => length))
   return Array.from({ length: rounds }, (_, round) => byTenant.flatMap((mine) => mine[round] ?? [])).flat()
 }
 
-/** Ends a rebuild. Parameters that were being built become active, and replace the previous ones of the same resource and code. */
+/**
+ * Removes a finished rebuild. Its parameters that were being built become active, and replace the active ones of the same resource and
+ * code.
+ */
 export function finishRebuild(state: Definitions, { tenant, type }: Rebuild): Definitions {
   const isMine = (each: CustomParameter): boolean => each.tenant === tenant && each.mapping.base === type
   const fresh = state.definitions.filter((each) => isMine(each) && each.state === 'building')
@@ -189,7 +218,7 @@ export function finishRebuild(state: Definitions, { tenant, type }: Rebuild): De
   const activated = (each: CustomParameter): CustomParameter => (isMine(each) ? { ...each, state: 'active' } : each)
   return {
     ...state,
-    // Keeps the same list if nothing was built, so that caches that compare its identity stay valid.
+    // Keep the same list if nothing was built. Caches compare its identity and so stay valid.
     ...(fresh.length === 0 ? {} : { definitions: state.definitions.filter((each) => !isOld(each)).map(activated) }),
     rebuilds: state.rebuilds.filter((each) => !isRebuild(tenant, type)(each)),
   }

@@ -1,6 +1,6 @@
 /**
- * Evaluates costly custom parameters on many resources at once, before their documents are built. Costly parameters use the evaluation
- * budget or are evaluated in a separate process.
+ * Evaluates costly custom parameters on many resources at once, before their documents are built. A parameter is costly if one of its
+ * expressions may be slow or is interpreted, so that the evaluation budget limits it.
  */
 import { parseJsonBytes } from '../fhir/json.ts'
 import type { Resource } from '../fhir/resource.ts'
@@ -12,17 +12,20 @@ import type { SearchContext, SearchContextOf } from '../search/search-context.ts
 
 export type PrefetchedResources = ReadonlyMap<ResourceVersion, Resource>
 
-/** Maximum tenants evaluated at the same time. The versions of each are in memory, and the runner accepts few calls. */
+/**
+ * Maximum tenants whose next versions are evaluated, or wait evaluated, before they are indexed. The change feed and the rebuilds have this
+ * limit each. It bounds memory, because these versions are held in memory, and the calls that wait for the runner.
+ */
 export const MOST_AHEAD = 8
 
 export const NO_PREFETCHED_RESOURCES: PrefetchedResources = new Map()
 
-/** Whether the search context has costly parameters, which must be evaluated before documents are built. */
+/** Whether the search context has a costly parameter. Its values must be evaluated before documents are built. */
 export const isPrefetchNeeded = ({ custom = [] }: SearchContext): boolean => custom.some(usesEvaluationBudget)
 
 /**
- * Evaluates the costly parameters of the versions. Returns the parsed resources that have such parameters; their values are cached. Leaves
- * out resources that cannot be parsed.
+ * Evaluates the costly parameters on the versions. Returns the parsed resources of types that have such parameters. The values are bound to
+ * these objects, so the extraction must use them. Leaves out deletions and resources that cannot be parsed.
  */
 export async function prefetchResources(
   versions: readonly ResourceVersion[],
@@ -34,7 +37,7 @@ export async function prefetchResources(
   return read
 }
 
-/** Adds the evaluated resources of one tenant to `read`. */
+/** Evaluates the resources of one tenant and adds them to `read`. */
 async function readOf(
   versions: readonly ResourceVersion[],
   reading: SearchContext,
@@ -46,7 +49,7 @@ async function readOf(
   const [whose] = mine.map(({ tenant }) => tenant)
   if (whose === undefined) return
   for (const version of mine) readInto(read, version)
-  // A parameter that could not be evaluated has no values. That is reported when the document is built.
+  // Ignore a failed evaluation here. Its parameters have no values, and building the document reports that.
   await evaluateAhead(
     mine.flatMap((version) => read.get(version) ?? []),
     reading,
@@ -58,6 +61,6 @@ function readInto(read: Map<ResourceVersion, Resource>, version: ResourceVersion
   try {
     read.set(version, parseJsonBytes(version.body) as Resource)
   } catch {
-    // Building the document parses the resource again and reports the error.
+    // Report nothing here: building the document parses the resource again and reports the error.
   }
 }

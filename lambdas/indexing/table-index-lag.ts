@@ -1,25 +1,31 @@
-/** Measures how long the index of the table takes to show writes, with the beats of a heartbeat. Readers of that index wait accordingly. */
+/**
+ * Measures how long the global secondary index of the DynamoDB table takes to show writes. The beats of a heartbeat serve as test writes.
+ * Readers of that index wait according to the reported lag.
+ */
 import type { ShardHeartbeat } from '../ports/search/heartbeat.ts'
 
 export type TableIndexLagParts = {
-  /** Returns the beats, of those given, that the index of the table does not show yet. */
+  /** Returns those of the given beats that the secondary index holds, but does not show yet. It holds some of the beats only. */
   readonly hidden: (beats: readonly ShardHeartbeat[]) => Promise<readonly ShardHeartbeat[]>
-  /** Reports to readers the lag of writes at the instant `sent`. `sent`: ms since 1970; `lag`: ms. */
+  /** Reports the lag to readers. `sent`: instant of the measured writes, in ms since 1970. `lag`: in ms. */
   readonly note: (sent: number, lag: number) => Promise<unknown>
   readonly now: () => number
   readonly wait: (time: number) => Promise<unknown>
 }
 
-/** Minimum lag that is reported to readers, in ms; a shorter lag is usual. Then the growth factor that triggers the next report. */
+/**
+ * NOTED: minimum lag that is reported to readers, in ms; a shorter lag is usual. AGAIN: a lag that grew by this factor since the last
+ * report is reported again.
+ */
 const [NOTED, AGAIN] = [1_000, 1.5]
-/** Maximum duration of a measurement, in ms. Longer than any reader waits, and than the time until the next heartbeat. */
+/** Duration, in ms, after which a measurement gives up. It exceeds the wait of any reader and the minute between two heartbeats. */
 const LONGEST = 61_000
-/** Pause between two checks, in ms: the first pause, which doubles each time, and the maximum. */
+/** Pauses between two checks, in ms. The first pause is FIRST_PAUSE. Each next one is twice as long, up to LONGEST_PAUSE. */
 const [FIRST_PAUSE, LONGEST_PAUSE] = [25, 1_000]
 
 /**
- * Returns the time, in ms, from the sending of the beats until the index shows them all. If the measurement gives up, returns the time
- * until then. Reports a growing lag to readers, so that they do not continue meanwhile.
+ * Returns the time, in ms, from `sent` until the secondary index shows all its beats. If the measurement gives up, returns the time until
+ * then. Already reports a growing lag during the measurement, so that readers wait long enough meanwhile.
  */
 export async function measureTableIndexLag(
   { hidden, note, now, wait }: TableIndexLagParts,

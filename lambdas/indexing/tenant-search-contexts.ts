@@ -1,12 +1,12 @@
-/** Search contexts of tenants. Each has the custom parameters of its tenant, and of no other tenant. */
+/** Search contexts of tenants. Each holds the custom parameters of its tenant only. */
 import type { CustomMapping } from '../search/custom-mapping.ts'
 import type { SearchContext } from '../search/search-context.ts'
 import type { CustomParameter, Definitions } from './custom-definitions.ts'
 
 /**
- * Search contexts for `searches` have the active parameters. Those for `documents` also have the parameters being built. A tenant's context
- * stays the same object while its definitions mean the same, whatever other tenants define. So do its mappings. Caches by object identity
- * therefore stay valid.
+ * Builds the search context of each tenant. For `searches` it has the active parameters, for `documents` also those being built. A tenant's
+ * context stays the same object until one of its own definitions changes. An unchanged mapping stays the same object too. So caches by
+ * object identity stay valid when other tenants change definitions.
  */
 export class TenantSearchContexts {
   readonly #plain: SearchContext
@@ -41,5 +41,8 @@ export class TenantSearchContexts {
   }
 }
 
-/** Returns the key of a mapping. Its field name identifies the definition, and its values depend on the type. */
+/**
+ * Returns a key that is equal for mappings with the same meaning. The field name identifies the definition, and the same definition selects
+ * other values on another type.
+ */
 const meaningOf = ({ base, field }: CustomMapping): string => `${base} ${field}`

@@ -1,4 +1,6 @@
-/** An index that follows a store: its positions in the change feed, its custom parameters and its rebuilds. */
+/**
+ * Follows the change feed of a store and indexes its versions. Manages the index's positions in the feed, custom parameters and rebuilds.
+ */
 import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
 import type { IndexDocument } from '../../ports/search/search-index.ts'
 import type { ChangeFeed } from '../../ports/store/change-feed.ts'
@@ -24,7 +26,7 @@ import { FeedPartReader } from './parts.ts'
 import type { RebuiltIndex } from './rebuild-slice.ts'
 import { FeedRebuilds } from './rebuilds.ts'
 
-/** The change feed of a store, and reads of that store. `hasOthersThan`: whether another tenant has ever written. */
+/** The change feed of a store, and reads of that store. `hasOthersThan`: whether another tenant has ever written to the store. */
 export type FollowedFeed = ChangeFeed & {
   readonly version: (key: VersionKey) => ResourceVersion | undefined
   readonly hasOthersThan: (tenant: string) => boolean
@@ -35,19 +37,22 @@ export type FeedFollowerParts = {
   readonly index: FollowingIndex & RebuiltIndex
   /** Search context without custom parameters. */
   readonly reading: SearchContext
-  /** SearchParameters that were current when the follower started. An index without documents uses them from its first document on. */
+  /**
+   * SearchParameters that were current when the follower started. An index without documents uses their parameters from its first document
+   * on.
+   */
   readonly defining?: readonly ResourceVersion[]
   readonly expressions: ExpressionRunner
   readonly onPoison: UnindexableHandler
-  /** Number of versions after which the index commits. */
+  /** Number of versions from the feed after which `follow` commits the index. */
   readonly commitEvery: number
-  /** Receives the parts of the definitions that changed. */
+  /** Receives the parts of the definitions that changed, and the rebuilds whenever one progressed. */
   readonly onChange: (changed: Partial<Definitions>) => void
 }
 
 /**
- * Maximum backlog, in positions, that a search waits for in the shared line. Above it, the tenant gets its own line. Below it, the shared
- * line is fast enough.
+ * Maximum backlog, in positions, with which a search waits in the shared line, because the line indexes that many quickly. A tenant with a
+ * larger backlog gets its own line.
  */
 const FAR = 256
 
@@ -56,17 +61,17 @@ export class FeedFollower {
   readonly #lines: FeedLines
   #uncommitted = 0
   #definitions: Definitions
-  /** Version of each SearchParameter when the follower started. Earlier versions in the feed are ignored. */
+  /** Version number of each SearchParameter when the follower started. Earlier versions in the feed do not change the definitions. */
   readonly #newest: ReadonlyMap<string, number>
-  /** Definitions that the index has stored. */
+  /** Definitions as last stored in the index. */
   #kept: Definitions
   readonly #readings: TenantSearchContexts
   readonly #reading: SearchContextOf = (tenant) => this.#readings.of(this.#definitions, tenant)
   readonly #rebuilds: FeedRebuilds
   readonly #next: FeedPartReader
-  /** Positions that searches wait for, by tenant. */
+  /** Positions that searches wait for, by tenant, until the next `follow` passes them to the lines. */
   readonly #hastened = new Map<string, number>()
-  /** Work in progress that runs in pieces. Until it ends, no other work starts and nothing is committed. */
+  /** Work that runs in pieces and has begun. Until it ends, no other work starts and nothing is committed. */
   #begun: Generator<undefined, void> | undefined
 
   constructor(parts: FeedFollowerParts) {
@@ -83,7 +88,7 @@ export class FeedFollower {
     this.#separateCostly()
   }
 
-  /** The position up to which the versions of all tenants are indexed. */
+  /** Position up to which the versions of every tenant are indexed: the lowest of all lines. */
   get position(): number {
     return positionOf(this.#lines.positions)
   }
@@ -96,14 +101,14 @@ export class FeedFollower {
     return this.#definitions
   }
 
-  /** The rebuilds that are not done, with the progress of those under way. */
+  /** The pending rebuilds, with current progress. */
   get rebuilds(): readonly Rebuild[] {
     return this.#rebuilds.withProgress(this.#definitions.rebuilds)
   }
 
   /**
-   * Prepares the tenant's line for a search that waits for `position`. A tenant that would wait for a long backlog of others gets its own
-   * line at the next `follow`. A line that is already separate continues up to the position.
+   * Prepares the tenant's line for a search that waits for `position`. If the tenant is more than FAR positions behind, and other tenants
+   * have written, `follow` gives it its own line. A line that is already separate continues up to `position`.
    */
   hasten(tenant: string, position: number): void {
     const isApart = this.#lines.tenants.includes(tenant)
@@ -113,23 +118,24 @@ export class FeedFollower {
   }
 
   /**
-   * Starts to evaluate costly parameters for the next parts and slices of at most `limit` versions. Each promise is resolved when one more
-   * is ready, and none is rejected. Throws the fault `store-damaged` if the store cannot be read. `end`: as in `follow`.
+   * Starts to evaluate costly parameters on the next parts of the feed and the next slices of rebuilds, each of at most `limit` versions.
+   * Each promise is resolved when one of these is ready, and none is rejected. Throws the fault `store-damaged` if the store cannot be
+   * read. `end`: see `follow`.
    */
   evaluate(limit: number, end = Number.POSITIVE_INFINITY): readonly Promise<void>[] {
-    // Before a part or slice is complete, the next one is not known.
+    // Evaluate nothing while work is in progress, because it determines where the next part or slice starts.
     if (this.#begun !== undefined) return []
     return [...this.#next.evaluate(this.#lines.due(end), limit), ...this.#rebuilds.evaluate(limit)]
   }
 
-  /** Whether `follow` has work now. */
+  /** Whether `follow` has work now. `end`: see `follow`. */
   canFollow(end: number): boolean {
     return this.#begun !== undefined || this.#lines.due(end).some((line) => this.#next.isReady(line))
   }
 
   /**
-   * Does one piece of work: of indexing up to `limit` versions of one line (see lines.ts), or of a commit. Returns false if there was
-   * nothing to do. `end`: position that the shared line is to reach.
+   * Does one piece of work: indexes up to `limit` versions of one line (see lines.ts), or takes one step of a commit. Returns false if no
+   * work is ready. `end`: position that the shared line is to reach.
    */
   follow(limit: number, end = Number.POSITIVE_INFINITY): boolean {
     if (this.#goesOn()) return true
@@ -161,7 +167,7 @@ export class FeedFollower {
     this.#keep()
   }
 
-  /** Gives each tenant with costly parameters its own line. */
+  /** Gives each tenant with costly parameters its own line, so that the shared line does not wait for their evaluation. */
   #separateCostly(): void {
     const tenants = new Set(this.#definitions.definitions.map(({ tenant }) => tenant))
     for (const tenant of tenants) if (this.#next.isCostly(tenant)) this.#lines.separate(tenant)
@@ -173,7 +179,10 @@ export class FeedFollower {
     writePositions(this.#parts.index, this.#lines.positions)
   }
 
-  /** Continues the work in progress by one piece, or first writes out a full index. Returns false if no work is in progress. */
+  /**
+   * Continues the work in progress by one piece. If the memory of the index is full, takes one step towards a commit instead. Returns false
+   * if no work is in progress.
+   */
   #goesOn(): boolean {
     const begun = this.#begun
     if (begun === undefined) return false
@@ -191,7 +200,7 @@ export class FeedFollower {
     return this.#begun !== undefined || this.#rebuilds.ready() !== undefined
   }
 
-  /** Indexes up to `limit` documents again, or does one step of that. */
+  /** Continues the work in progress by one piece. Without such work, starts to rebuild the next slice of up to `limit` documents. */
   rebuild(limit: number): void {
     const tenant = this.#rebuilds.ready()
     if (this.#goesOn() || tenant === undefined) return
@@ -209,7 +218,7 @@ export class FeedFollower {
       documents.push(yield* buildDocumentInPieces(version, reading, (each, error) => this.#poisoned(each, error), read.get(version)))
     }
     yield* index.applying(documents, { again: true })
-    // If the rebuild was requested again meanwhile, it starts from the beginning.
+    // If the rebuild was requested again meanwhile, it starts from the beginning, so ignore this progress.
     // guard: follower-notices-new-rebuild
     if (!this.#rebuilds.isCurrent(rebuild)) return
     this.#rebuilds.advance(rebuild, progress)
@@ -223,13 +232,13 @@ export class FeedFollower {
     else onChange({ rebuilds: this.rebuilds })
   }
 
-  /** Requests a rebuild of the types, from the first document. */
+  /** Requests a rebuild of the tenant's documents of these types, from the first document. */
   requestRebuild(tenant: string, types: readonly string[]): void {
     this.#become(addRebuild(this.#definitions, tenant, types))
     this.#keep()
   }
 
-  /** Requests a rebuild of the type's documents with references below the base URL. */
+  /** Requests a rebuild of the tenant's documents of the type with references below the base URL. */
   requestRebuildUnder(tenant: string, type: string, base: string): void {
     this.#become(addReferenceRebuild(this.#definitions, tenant, type, base))
     this.#keep()
@@ -240,7 +249,9 @@ export class FeedFollower {
     this.#uncommitted = 0
   }
 
-  /** Takes one step towards a commit. Returns true after the commit, or if work in progress has to end first. */
+  /**
+   * Takes one step towards a commit. Returns true after the commit. Also returns true without a step if work in progress must end first.
+   */
   commitStep(): boolean {
     if (this.#begun !== undefined) return true
     if (!this.#parts.index.prepareCommit()) return false
@@ -267,7 +278,7 @@ export class FeedFollower {
     if (next.rebuilds !== before.rebuilds) this.#rebuilds.update(next.rebuilds)
   }
 
-  /** Stores the definitions in the index, in one transaction with its documents. Writes and reports only the parts that changed. */
+  /** Writes the changed parts of the definitions to the index, in the transaction of its documents, and reports them. */
   #keep(): void {
     const [now, before] = [this.#definitions, this.#kept]
     if (now === before) return
@@ -281,6 +292,6 @@ export class FeedFollower {
 
 const PARTS = ['definitions', 'rebuilds', 'poisoned'] as const
 
-/** Returns the definitions that the index has stored. An earlier version of the server stored all parts in the first note. */
+/** Returns the definitions that the index has stored. An earlier version of the server stored all parts in the note of the first one. */
 const keptIn = (index: FollowingIndex): Definitions =>
   Object.assign({}, NO_DEFINITIONS, ...PARTS.map((part) => JSON.parse(String(index.note(part) ?? '{}')))) as Definitions

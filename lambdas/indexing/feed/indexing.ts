@@ -10,23 +10,31 @@ import { extract, extractInPieces } from '../../search/documents/extract.ts'
 import type { SearchContext, SearchContextOf } from '../../search/search-context.ts'
 import { isPrefetchNeeded, type PrefetchedResources } from '../parameter-prefetch.ts'
 
-/** An index that stores its positions in the feed in one transaction with its documents. */
+/** An index that stores its positions in the feed in the same transaction as its documents. */
 export type FollowingIndex = {
-  /** Applies documents in pieces, between which searches may run but no commit. `again`: also replaces a document of the same version. */
+  /**
+   * Applies documents in pieces. Searches may run between two pieces, but the caller must not commit there. `again`: also replaces a
+   * document of the same version.
+   */
   readonly applying: (documents: readonly IndexDocument[], options?: { readonly again: boolean }) => Generator<undefined, void>
-  /** Whether the memory of the index is full. Steps towards a commit must then come before more documents. */
+  /** Whether the memory of the index is full. The caller must then take steps towards a commit before it applies more documents. */
   readonly isFull: boolean
-  /** Takes one short step towards a commit. Returns true after the last step. */
+  /** Takes one short step towards a commit. Returns true if no step is left before `commit`. */
   readonly prepareCommit: () => boolean
   readonly commit: () => void
   readonly note: (name: string) => string | number | undefined
   readonly setNote: (name: string, value: string | number) => void
 }
 
-/** Receives a version that could not be extracted. It is indexed by its id only or, after UnevaluatedParameter, without that parameter. */
+/**
+ * Receives a version that could not be extracted. After an UnevaluatedParameter, the version is indexed without that parameter. After any
+ * other error, it is indexed by its id only.
+ */
 export type UnindexableHandler = (version: ResourceVersion, error: unknown) => void
 
-/** Error for a custom parameter that has no values for a version, because its expression failed. */
+/**
+ * Error for a version on which the expression of a custom parameter failed. Its name holds the code of the parameter and the kind of error.
+ */
 export class UnevaluatedParameter extends Error {
   override readonly name: string
 
@@ -43,21 +51,21 @@ export type IndexingParts = {
   readonly reading: SearchContextOf
   readonly onPoison: UnindexableHandler
   /**
-   * Receives each version before its extraction. A change that this makes to `reading` applies to the version itself, unless parameters
-   * must be evaluated first.
+   * Receives each version before its extraction, and may change the contexts that `reading` returns. The version is extracted with the
+   * changed context. Exception: if that has costly parameters, only the next versions are, because their values must be evaluated first.
    */
   readonly onVersion?: (version: ResourceVersion) => void
 }
 
-/** Number of documents applied together. Few, so that the garbage collector seldom has to copy them. */
+/** Maximum documents applied together. The number is small, so that most documents are freed before the garbage collector copies them. */
 const AT_ONCE = 16
-/** Approximate bytes of resources whose documents are in memory at once. A document may be ten times as large as its resource. */
+/** Bytes of resources above which a batch ends. It bounds the memory for documents: one may be ten times as large as its resource. */
 const HEAVY = 1_000_000
 
-/** Whether resources of this many bytes are enough for one batch. */
+/** Whether resources of this many bytes fill a batch. */
 export const isHeavy = (bytes: number): boolean => bytes > HEAVY
 
-/** Splits versions into batches, in order. A batch ends with the version that makes it heavy. */
+/** Splits versions into batches, in order. A batch ends with the version that takes its bodies above HEAVY bytes. */
 export function* splitByWeight(versions: readonly ResourceVersion[]): Generator<readonly ResourceVersion[]> {
   let from = 0
   let weight = 0
@@ -73,8 +81,8 @@ export function* splitByWeight(versions: readonly ResourceVersion[]): Generator<
 
 /**
  * Indexes versions of the part and returns the position that it reached. Stops early when the memory of the index is full. Also stops after
- * a version that defines parameters that must be evaluated before the next version. Indexes a heavy version alone: the part ends before it
- * and after it.
+ * a version that changes the search context of a tenant with costly parameters. Values for the next version must then be evaluated first. A
+ * version above HEAVY bytes is indexed alone: the function stops before it and after it.
  */
 export function* indexChanges(
   index: FollowingIndex,
@@ -105,7 +113,7 @@ export function* indexChanges(
   return taken === changes.length ? upTo : changes[taken - 1]!.position
 }
 
-/** Returns the documents of the versions. `read`: resources that are already parsed. */
+/** Returns the documents of the versions. `read`: resources that are already parsed, with the values of their costly parameters. */
 export const documentsOf = (
   versions: readonly ResourceVersion[],
   reading: SearchContextOf,
@@ -113,7 +121,10 @@ export const documentsOf = (
   read: PrefetchedResources,
 ): readonly IndexDocument[] => versions.map((version) => documentOf(version, reading(version.tenant), onPoison, read.get(version)))
 
-/** Returns the document of a version, even if its extraction fails. `read`: the resource, if it is already parsed. */
+/**
+ * Returns the document of a version. If its extraction fails, `onPoison` receives the error. The document then has no values of search
+ * parameters, and searches find it by its id only. `read`: the resource, if it is already parsed.
+ */
 export const documentOf = (
   version: ResourceVersion,
   reading: SearchContext,
@@ -121,7 +132,7 @@ export const documentOf = (
   read?: Resource,
 ): IndexDocument => runToEnd(buildDocumentInPieces(version, reading, onPoison, read))
 
-/** Builds a document like `documentOf`, in pieces if the resource has many values. */
+/** Builds the same document as `documentOf`. Yields between pieces if the resource has many values, so that other work can run. */
 export function* buildDocumentInPieces(
   version: ResourceVersion,
   reading: SearchContext,

@@ -1,6 +1,7 @@
 /**
- * Lines in which an index follows a feed. Each line has a position. Most tenants share one line. A tenant with costly parameters has its
- * own line, so that others do not wait for it. A tenant with a waiting search may have one too, so that it does not wait for others.
+ * Lines in which an index follows the change feed. Each line has its own position in the feed. Most tenants share one line. A tenant with
+ * costly parameters has its own line, so that others do not wait for it. A tenant with a waiting search may have its own line too, so that
+ * it does not wait for others.
  */
 import type { FollowingIndex } from './indexing.ts'
 
@@ -11,17 +12,23 @@ const NO_LINES: FeedPositions['apart'] = new Map()
 
 export const FEED_START: FeedPositions = { all: 0, apart: NO_LINES }
 
-/** Returns the position up to which the versions of a tenant are indexed. Without a tenant, returns the position for all tenants. */
+/**
+ * Returns the position up to which the versions of a tenant are indexed. Without a tenant, returns the lowest position of all lines, up to
+ * which every version is indexed.
+ */
 export const positionOf = ({ all, apart }: FeedPositions, tenant?: string): number =>
   tenant === undefined ? Math.min(all, ...apart.values()) : (apart.get(tenant) ?? all)
 
-/** Returns the position after which no version of any tenant is indexed. */
+/** Returns the highest position of all lines. No version after it is indexed. */
 export const furthestOf = ({ all, apart }: FeedPositions): number => Math.max(all, ...apart.values())
 
-/** Tenant of a separate line, or undefined for the shared line. */
+/** Names a line: the tenant of a separate line, or undefined for the shared line. */
 export type FeedLine = string | undefined
 
-/** A separate line. `wanted`: last position that a search waits for. `turn`: number of its last turn, 0 before the first. */
+/**
+ * A separate line. `wanted`: highest position that a search waits for. `turn`: number of its last turn, 0 before the first. Turns of all
+ * lines are numbered together.
+ */
 type OwnLine = { position: number; wanted: number; turn: number }
 
 export class FeedLines {
@@ -49,7 +56,10 @@ export class FeedLines {
     return (line === undefined ? undefined : this.#apart.get(line)?.position) ?? this.#all
   }
 
-  /** Gives a tenant its own line, which starts where the shared line is. An existing line keeps its position. */
+  /**
+   * Gives a tenant its own line, which starts at the position of the shared line. An existing line keeps its position. `wanted`: position
+   * that a search waits for.
+   */
   separate(tenant: string, wanted = 0): void {
     const line = this.#apart.get(tenant) ?? { position: this.#all, wanted, turn: 0 }
     line.wanted = Math.max(line.wanted, wanted)
@@ -64,8 +74,8 @@ export class FeedLines {
   }
 
   /**
-   * Moves separate lines along with the shared line if their tenants have no versions between the two positions. `tenants`: tenants that
-   * have versions there.
+   * Moves separate lines from positions between `from` and `to` to `to`. Leaves lines of `tenants`, because these have versions there. The
+   * shared line has advanced from `from` to `to`.
    */
   carry(from: number, to: number, tenants: readonly string[]): void {
     const stay = new Set(tenants)
@@ -78,15 +88,15 @@ export class FeedLines {
   }
 
   /**
-   * Ends separate lines that have reached the position of the shared line. Keeps those of tenants that `isKept` accepts and those that a
-   * search waits for.
+   * Ends separate lines that are at the position of the shared line. Keeps the lines of tenants that `isKept` accepts, and lines that have
+   * not reached the position that a search waits for.
    */
   join(isKept: (tenant: string) => boolean): void {
     for (const [tenant, { position, wanted }] of this.#apart)
       if (position === this.#all && position >= wanted && !isKept(tenant)) this.#apart.delete(tenant)
   }
 
-  /** Returns the lines that have work, the line with the oldest turn first. `end`: the position that the shared line is to reach. */
+  /** Returns the lines that have work. The line whose last turn is oldest comes first. `end`: position that the shared line is to reach. */
   due(end: number): readonly FeedLine[] {
     const due: { readonly line: FeedLine; readonly turn: number }[] = []
     if (this.#all < end) due.push({ line: undefined, turn: this.#turnOfAll })
@@ -96,28 +106,27 @@ export class FeedLines {
 }
 
 /**
- * Name of the note with the lowest position. An earlier version of the server reads only this note, so it continues where no version is
- * missing.
+ * Name of the note with the lowest position of all lines. An earlier version of the server reads only this note, and so misses no version.
  */
 const SHARED = 'position'
-/** Name of the note with the positions of all lines. */
+/** Name of the note with the position of each line. */
 const APART = 'apart'
 const NONE = JSON.stringify({ all: 0, apart: [] })
 /**
- * Lowest position noted for an index with documents. An earlier version of the server treats 0 as an index without documents. No version
- * has a position between 0 and 1.
+ * Lowest position that is noted for an index with documents. An earlier version of the server treats 0 as an index without documents. No
+ * version has a position between 0 and 1, so the reader rounds it down.
  */
 const BEFORE_FIRST = 0.5
 
-/** Returns the positions that the index has noted. */
+/** Returns the positions that the index has stored in its notes. */
 export function readPositions(index: Pick<FollowingIndex, 'note'>): FeedPositions {
   const position = Math.floor(Number(index.note(SHARED) ?? 0))
   const { all, apart } = JSON.parse(String(index.note(APART) ?? NONE)) as { all: number; apart: [string, number][] }
-  // An earlier version of the server may have followed the feed further since then.
+  // An earlier version of the server advances only the note SHARED, so take the higher position.
   return { all: Math.max(position, all), apart: new Map(apart.map(([tenant, at]) => [tenant, Math.max(position, at)])) }
 }
 
-/** Notes the positions of the index, as part of its transaction. */
+/** Stores the positions in notes of the index, in the transaction of its documents. */
 export function writePositions(index: Pick<FollowingIndex, 'note' | 'setNote'>, positions: FeedPositions): void {
   index.setNote(SHARED, Math.max(positionOf(positions), Math.min(furthestOf(positions), BEFORE_FIRST)))
   const { all, apart } = positions

@@ -1,4 +1,4 @@
-/** Reads the parts of a feed that an index takes next. Costly parameters of a tenant are evaluated before its part is taken. */
+/** Reads the next part of the feed for each line. Before the part of a tenant with costly parameters is taken, these are evaluated. */
 import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
 import type { ChangeFeed, FeedPart } from '../../ports/store/change-feed.ts'
 import type { SearchContext, SearchContextOf } from '../../search/search-context.ts'
@@ -19,7 +19,10 @@ export type FeedPartReaderParts = {
   readonly expressions: ExpressionRunner
 }
 
-/** A part that begins after a position, and the search context that evaluates it. `read`: absent until the evaluation has ended. */
+/**
+ * A part whose costly parameters are evaluated in advance. It begins after `position`. `by`: search context of the evaluation. `read`:
+ * absent until the evaluation has ended.
+ */
 type Ahead = { readonly part: FeedPart; readonly position: number; readonly by: SearchContext; read?: PrefetchedResources }
 
 export class FeedPartReader {
@@ -31,8 +34,8 @@ export class FeedPartReader {
   }
 
   /**
-   * Starts to evaluate the next parts of these lines, of at most `limit` versions each. Each promise is resolved when one more part is
-   * ready, and none is rejected. Throws the fault `store-damaged` if the feed cannot be read.
+   * Starts to evaluate the next part of these lines, if their tenants have costly parameters. A part has at most `limit` versions. Each
+   * promise is resolved when one more part is ready, and none is rejected. Throws the fault `store-damaged` if the feed cannot be read.
    */
   evaluate(due: readonly FeedLine[], limit: number): readonly Promise<void>[] {
     for (const tenant of this.#ahead.keys()) if (this.#aheadOf(tenant) === undefined) this.#ahead.delete(tenant)
@@ -56,12 +59,15 @@ export class FeedPartReader {
     return isPrefetchNeeded(this.#parts.reading(tenant))
   }
 
-  /** Whether the next part of the line can be taken now. */
+  /** Whether the next part of the line can be taken now. False until the costly parameters on it are evaluated. */
   isReady(line: FeedLine): boolean {
     return line === undefined || !this.isCostly(line) || this.#aheadOf(line)?.read !== undefined
   }
 
-  /** Takes the next part of a line that is ready. */
+  /**
+   * Takes the next part of a line. `isReady` must be true for the line. `limit`: maximum versions of a part that was not evaluated in
+   * advance.
+   */
   take(line: FeedLine, limit: number): PrefetchedPart {
     const ahead = line === undefined ? undefined : this.#aheadOf(line)
     if (ahead?.read === undefined) return { ...this.#next(line, limit), read: NO_PREFETCHED_RESOURCES }
@@ -69,7 +75,10 @@ export class FeedPartReader {
     return { ...ahead.part, read: ahead.read }
   }
 
-  /** Records that the line has indexed up to the position. Separate lines without versions there advance with the shared line. */
+  /**
+   * Records that the line has indexed the feed up to the position. If it is the shared line, separate lines without versions in the same
+   * span advance too.
+   */
   advance(line: FeedLine, position: number): void {
     const { feed, lines } = this.#parts
     if (line !== undefined || lines.tenants.length === 0) return lines.advance(line, position)
@@ -88,7 +97,10 @@ export class FeedPartReader {
     return { changes, upTo: changes.at(-1)?.position ?? position }
   }
 
-  /** Returns the part evaluated ahead, or undefined if it belongs to another position or to earlier definitions of the parameters. */
+  /**
+   * Returns the part evaluated in advance. Returns undefined if there is none, if the line has another position, or if the search context
+   * has changed since.
+   */
   #aheadOf(tenant: string): Ahead | undefined {
     const ahead = this.#ahead.get(tenant)
     const { lines, reading } = this.#parts

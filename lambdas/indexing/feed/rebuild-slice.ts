@@ -1,4 +1,4 @@
-/** Rebuilds the documents of a type in slices, while the index answers searches and follows its store. */
+/** Reads the slices in which the documents of a type are rebuilt, while the index answers searches and follows its store. */
 import { and, type HitPosition, type Plan, type Predicate } from '../../ports/search/plan.ts'
 import type { HitPage } from '../../ports/search/search-index.ts'
 import type { ResourceVersion, VersionKey } from '../../ports/store/resource-store.ts'
@@ -7,13 +7,16 @@ import { isHeavy } from './indexing.ts'
 
 export type RebuiltIndex = { readonly findNow: (plan: Plan) => HitPage }
 
-/** Progress of a rebuild. `after`: position at which it continues. Absent at the start, and in the progress after the last slice. */
+/** Progress of a rebuild. `after`: position after which it continues. Absent at the start, and in the progress after the last slice. */
 export type RebuildProgress = { readonly rebuild: Rebuild; readonly after?: HitPosition }
 
-/** Versions to index again. `progress`: progress of the rebuild after them. */
+/** Versions to index again. `progress`: progress of the rebuild after these versions. */
 export type RebuildSlice = { readonly versions: readonly ResourceVersion[]; readonly progress: RebuildProgress }
 
-/** Reads the next slice: at most `limit` versions, fewer if they are heavy. `where`: limits the rebuild to matching documents. */
+/**
+ * Reads the next slice of at most `limit` versions. A slice ends earlier once its resources exceed the bytes of a batch. `where`: limits
+ * the rebuild to matching documents.
+ */
 export function readRebuildSlice(
   index: RebuiltIndex,
   { rebuild, after }: RebuildProgress,

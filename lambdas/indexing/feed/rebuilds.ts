@@ -22,15 +22,18 @@ export type FeedRebuildsParts = {
 }
 
 /**
- * A slice with parameters evaluated ahead. `read`: absent until the evaluation has ended. `overtaken`: resources that the feed indexed
- * since then.
+ * A slice whose costly parameters are evaluated in advance. `by`: search context of the evaluation. `read`: absent until the evaluation has
+ * ended. `overtaken`: resources of which the feed has indexed a version since the slice was read.
  */
 type Ahead = { readonly slice: RebuildSlice; readonly by: SearchContext; read?: PrefetchedResources; readonly overtaken: Set<string> }
 
-/** The current rebuild of a tenant. `turn`: number of its last turn, 0 before the first. */
+/** The current rebuild of a tenant. `turn`: number of its last turn, 0 before the first. Turns of all tenants are numbered together. */
 type Work = { readonly rebuild: Rebuild; progress: RebuildProgress; turn: number; ahead?: Ahead | undefined }
 
-/** Versions to index again. `progress`: progress of the rebuild after them. `read`: their resources with parameters evaluated ahead. */
+/**
+ * Versions to index again. `progress`: progress of the rebuild after these versions. `read`: their resources whose costly parameters are
+ * already evaluated.
+ */
 export type PrefetchedSlice = {
   readonly rebuild: Rebuild
   readonly versions: readonly ResourceVersion[]
@@ -47,7 +50,10 @@ export class FeedRebuilds {
     this.#parts = parts
   }
 
-  /** Sets the current list of rebuilds. Each tenant works on its first one. If that has changed, the work starts from the beginning. */
+  /**
+   * Sets the pending rebuilds. Each tenant performs its first one. If that is another object than before, the tenant starts with its first
+   * document.
+   */
   update(rebuilds: readonly Rebuild[]): void {
     const firsts = new Map<string, Rebuild>()
     for (const rebuild of rebuilds) if (!firsts.has(rebuild.tenant)) firsts.set(rebuild.tenant, rebuild)
@@ -58,7 +64,7 @@ export class FeedRebuilds {
     }
   }
 
-  /** Returns the list with the progress of the rebuilds under way. */
+  /** Returns the list with the progress of the rebuilds that have begun. */
   withProgress(rebuilds: readonly Rebuild[]): readonly Rebuild[] {
     return rebuilds.map((each) => {
       const work = this.#works.get(each.tenant)
@@ -67,8 +73,8 @@ export class FeedRebuilds {
   }
 
   /**
-   * Starts to evaluate slices of at most `limit` versions. Each promise is resolved when one more slice is ready, and none is rejected.
-   * Throws the fault `store-damaged` if the store cannot be read.
+   * Starts to evaluate costly parameters on the next slices, each of at most `limit` versions. Each promise is resolved when one more slice
+   * is ready, and none is rejected. Throws the fault `store-damaged` if the store cannot be read.
    */
   evaluate(limit: number): readonly Promise<void>[] {
     const costly = [...this.#works.values()].filter(this.#needsAhead)
@@ -86,7 +92,9 @@ export class FeedRebuilds {
     })
   }
 
-  /** Returns the tenant with the oldest turn that has a slice to take. Returns undefined if every rebuild waits for an evaluation. */
+  /**
+   * Returns the tenant to rebuild next: of those whose slice is ready, the one with the oldest turn. Returns undefined if none is ready.
+   */
   ready(): string | undefined {
     const isReady = (work: Work): boolean => !this.#needsAhead(work) || this.#aheadOf(work)?.read !== undefined
     const ready = [...this.#works].filter(([, work]) => isReady(work))
@@ -94,7 +102,7 @@ export class FeedRebuilds {
   }
 
   /**
-   * Takes the next slice of the tenant's rebuild. `tenant`: the tenant that `ready` returned. Omits versions that the feed has overtaken
+   * Takes the next slice of the tenant's rebuild. `tenant`: result of `ready`. Omits resources of which the feed has indexed a version
    * since the slice was read.
    */
   take(tenant: string, limit: number): PrefetchedSlice {
@@ -107,7 +115,7 @@ export class FeedRebuilds {
     return { rebuild: work.rebuild, versions: remaining, progress, read: ahead?.read ?? NO_PREFETCHED_RESOURCES }
   }
 
-  /** Whether the rebuild is still the current one of its tenant. */
+  /** Whether this rebuild is still the current one of its tenant. False after a new request for its type. */
   isCurrent(rebuild: Rebuild): boolean {
     return this.#works.get(rebuild.tenant)?.rebuild === rebuild
   }
@@ -116,7 +124,10 @@ export class FeedRebuilds {
     this.#works.get(rebuild.tenant)!.progress = progress
   }
 
-  /** Records that the feed indexes this version. A slice that was read before must not replace its document. */
+  /**
+   * Records that the feed indexes this version. A slice that was read earlier then omits the resource, so that it does not replace the
+   * newer document.
+   */
   overtake(version: ResourceVersion): void {
     this.#works.get(version.tenant)?.ahead?.overtaken.add(nameOf(version))
   }

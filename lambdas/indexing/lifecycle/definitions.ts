@@ -1,18 +1,21 @@
-/** Definitions and unindexable versions in the state that all processes share. Changes are pure. */
+/** Changes the custom parameters and unindexable versions in the index state that all processes share. Changes are pure functions. */
 import { nameOf } from '../../ports/store/newest-versions.ts'
 import type { ResourceVersion, VersionKey } from '../../ports/store/resource-store.ts'
 import { TOO_MANY_PARAMETERS, withoutUnindexable, withSearchParameter, withUnindexable } from '../custom-definitions.ts'
 import { type IndexState, withDefinitions } from './state.ts'
 import { encode, isRoomFor } from './stored-state.ts'
 
-/** Maximum size of the definitions of one tenant, in compressed bytes, so that no tenant fills the state alone. */
+/**
+ * Maximum size of the custom parameters of one tenant, in compressed bytes, so that no tenant fills the index state alone. A
+ * SearchParameter that exceeds it changes nothing.
+ */
 const MOST_OF_TENANT = 150_000
 
 const ofTenant = ({ definitions }: IndexState, tenant: string) => definitions.filter((each) => each.tenant === tenant)
 
 /**
- * Applies a version of a SearchParameter. If the state or the tenant's part of it would exceed its maximum size, the version defines
- * nothing. It is then recorded as unindexable.
+ * Applies a version of a SearchParameter. If the stored state would grow, and it or the tenant's part would exceed its maximum size, all
+ * definitions stay as before. The version is then recorded as unindexable.
  */
 export function applySearchParameter(state: IndexState, version: ResourceVersion): IndexState {
   const after = withDefinitions(state, (each) => withSearchParameter(each, version))
@@ -28,7 +31,7 @@ export const recordUnindexable = (state: IndexState, version: VersionKey, reason
 export const clearUnindexable = (state: IndexState, version: ResourceVersion): IndexState =>
   withDefinitions(state, (each) => withoutUnindexable(each, version))
 
-/** Removes all entries of these resources, whatever their versions. */
+/** Removes all entries for unindexable versions of these resources. `names`: results of nameOf. */
 export function forgetUnindexable(state: IndexState, names: ReadonlySet<string>): IndexState {
   const poisoned = state.poisoned.filter((each) => !names.has(nameOf(each)))
   return poisoned.length === state.poisoned.length ? state : { ...state, poisoned }

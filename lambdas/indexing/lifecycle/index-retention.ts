@@ -1,6 +1,7 @@
 /**
- * Document format of each type's index, and the previous index that it replaced. A previous index lacks only the versions since then, so a
- * rollback to earlier code is fast. Part of the state that all processes share. Changes are pure.
+ * Document format of each type's serving index, and the previous index that it replaced. After a rollback to earlier code, a previous index
+ * of its format serves again. Only versions from `since` on are indexed in it again, so that is fast. The records are part of the state
+ * that all processes share. Changes are pure functions.
  */
 import { resourceTypes } from '../../fhir/resource-types.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
@@ -19,12 +20,16 @@ import {
   withReplacement,
 } from './type-index.ts'
 
-/** Returns the document format of the type's serving index, or undefined if it is unknown. */
+/**
+ * Returns the document format of the type's serving index, or of its oldest documents if it is outdated. Returns undefined if the format is
+ * unknown.
+ */
 const madeWith = ({ types, extraction }: IndexState, type: string): string | undefined => types[type]?.outdated?.extraction ?? extraction
 
 /**
- * Returns how documents of the type may differ from this document format, or undefined if none differs. An index of this format that also
- * holds other documents, or lacks versions, is `all`: the documents concerned are unknown.
+ * Returns how documents of the type may differ from the document format `extraction`. Returns undefined if none differs or their format is
+ * unknown. Returns `all` if the oldest documents have this format, but others have another one or are missing. Then it is not recorded
+ * which documents these are.
  */
 export function formatChangesOf(state: IndexState, type: string, extraction: string): FormatChanges | undefined {
   const made = madeWith(state, type)
@@ -35,8 +40,8 @@ export function formatChangesOf(state: IndexState, type: string, extraction: str
 export const isOutdated = ({ types }: IndexState, type: string): boolean => types[type]?.outdated !== undefined
 
 /**
- * Sets the document format of new documents. Indices of another format are rebuilt, or replaced by a previous index of this format. `now`:
- * ms since 1970.
+ * Sets the document format of new documents. Marks the serving indices as outdated and requests a new index for every type. A rebuild may
+ * use a previous index of that format. Before the first deployment it only sets the format. `now`: ms since 1970.
  */
 export function changeFormat(state: IndexState, extraction: string, now: number): IndexState {
   const { extraction: before, identity, types } = state
@@ -46,7 +51,10 @@ export function changeFormat(state: IndexState, extraction: string, now: number)
   return { ...requestNewIndices(after, resourceTypes), extraction }
 }
 
-/** Records that documents of these versions, in this document format, are about to be written to the serving indices. */
+/**
+ * Records that documents of these versions are about to be written to the serving indices in the document format `extraction`. If that is
+ * not the format of an index, the index becomes outdated.
+ */
 export function recordFollowedVersions(state: IndexState, versions: readonly ResourceVersion[], extraction: string): IndexState {
   const oldest = new Map<string, number>()
   for (const { type, lastUpdated } of versions) oldest.set(type, Math.min(lastUpdated, oldest.get(type) ?? lastUpdated))
@@ -54,8 +62,8 @@ export function recordFollowedVersions(state: IndexState, versions: readonly Res
 }
 
 /**
- * Records that some versions stamped at `since` or later reached no index. Serving indices become outdated, and rebuilds under way start
- * again. `since`: ms since 1970.
+ * Records that some versions stamped at `since` or later may have reached no index. Marks the serving indices as outdated. Rebuilds that
+ * have begun start again. `since`: ms since 1970.
  */
 export function recordMissedVersions(state: IndexState, since: number): IndexState {
   const { identity, extraction, types, rebuilds } = state
@@ -65,8 +73,8 @@ export function recordMissedVersions(state: IndexState, since: number): IndexSta
 }
 
 /**
- * Returns the procedure of an attempt for the type. An attempt that changes more than the document format rebuilds all documents, because a
- * previous index lacks that change. `epoch`: restore generation of the store.
+ * Returns how the attempt rebuilds the type. If the index is lost, or a tenant requested the rebuild, all documents are created again in a
+ * new index. A previous index would lack the requested change. `epoch`: restore generation of the store.
  */
 export const rebuildPathOf = (state: IndexState, type: string, attempt: string, epoch: number): RebuildPath =>
   isUpgrade(state, type, attempt) ? rebuildPath(state.types[type] ?? {}, state.extraction, epoch) : { kind: 'anew' }
@@ -74,7 +82,10 @@ export const rebuildPathOf = (state: IndexState, type: string, attempt: string, 
 const isUpgrade = (state: IndexState, type: string, attempt: string): boolean =>
   !state.types[type]?.lost && rebuildsOfAttempt(state, attempt).every((each) => each.type !== type || each.tenant === '')
 
-/** Whether to retain the serving index that the index of this attempt replaces. True if only the document format changes. */
+/**
+ * Whether to retain the serving index that the new index of the attempt replaces. True if the index is outdated, is not lost, and no tenant
+ * requested the rebuild. Earlier code can then use it after a rollback.
+ */
 export const isWorthRetaining = (state: IndexState, type: string, attempt: string): boolean =>
   isUpgrade(state, type, attempt) && isOutdated(state, type)
 
@@ -82,13 +93,13 @@ export const replaceIndex = (state: IndexState, type: string, replacement: Index
   withTypes(state, [type], (index) => withReplacement(index, replacement, state.extraction))
 
 /**
- * Records a rebuild in the serving index. An upgrade covers all tenants, so the index has the current format. Any other rebuild ends the
- * previous index, because that index lacks its changes.
+ * Records a finished rebuild in the serving index. A rebuild for all tenants makes the index current, so it is no longer outdated. After a
+ * rebuild for one tenant, the previous index cannot be used any more, because it lacks the changed documents.
  */
 export const recordInPlaceRebuild = (state: IndexState, type: string, attempt: string): IndexState =>
   withTypes(state, [type], (index) => without(index, isUpgrade(state, type, attempt) ? 'outdated' : 'previous'))
 
-/** Drops the previous index of the type from the state. */
+/** Removes the record of the type's previous index. The index itself is not removed. */
 export const withoutPreviousIndex = (state: IndexState, type: string): IndexState =>
   withTypes(state, [type], (index) => without(index, 'previous'))
 
@@ -108,8 +119,8 @@ export const withoutExpiredIndices = (state: IndexState, before: number): IndexS
     : state
 
 /**
- * Requests rebuilds of outdated indices that have none pending, for example after an abandoned deployment. Does nothing if the state has
- * another document format than `extraction`.
+ * Requests a new index for each outdated type without a pending rebuild, for example after an abandoned deployment. Does nothing if the
+ * state has another document format than `extraction`, because code of that format performs the rebuilds.
  */
 export function requestOutdatedRebuilds(state: IndexState, extraction: string): IndexState {
   const left = typesWith(state, 'outdated').filter((type) => !state.rebuilds.some((each) => each.type === type))

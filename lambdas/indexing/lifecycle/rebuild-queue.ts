@@ -1,15 +1,15 @@
-/** Pending rebuilds and their worker, in the state that all processes share. Changes are pure. */
+/** Pending rebuilds, and the worker that performs them, in the index state that all processes share. Changes are pure functions. */
 import { MachineFault } from '../../ports/faults.ts'
 import { addRebuild, finishRebuild } from '../custom-definitions.ts'
 import { type IndexState, type PendingRebuild, withDefinitions } from './state.ts'
 import { encode, isRoomFor } from './stored-state.ts'
 
-/** Time without a report after which a worker counts as gone, in milliseconds. */
+/** Time without a report after which another execution may replace the worker, in milliseconds. */
 export const WORKER_TIMEOUT_MS = 20 * 60_000
 
 /**
- * Requests a rebuild of the tenant's documents in the serving indices. Throws the fault `overloaded` if the state has no room for more
- * rebuilds.
+ * Requests a rebuild of the tenant's documents in the serving indices. Throws the fault `overloaded` if the list of rebuilds grows and the
+ * state would exceed its maximum size.
  */
 export function requestRebuild(state: IndexState, tenant: string, types: readonly string[]): IndexState {
   const after = withDefinitions(state, (each) => addRebuild(each, tenant, types, true))
@@ -22,14 +22,14 @@ export function requestRebuild(state: IndexState, tenant: string, types: readonl
 export const requestNewIndices = <State extends IndexState>(state: State, types: readonly string[]): State =>
   withDefinitions(state, (each) => addRebuild(each, '', types))
 
-/** Whether a worker has something to do: rebuilds or a reconciliation. */
+/** Whether rebuilds or a reconciliation are pending. */
 export const isWorkerNeeded = ({ rebuilds, setBack }: IndexState): boolean => rebuilds.length > 0 || setBack !== undefined
 
 export const isWorkerGone = ({ worker }: IndexState, now: number): boolean => worker === undefined || now - worker.at > WORKER_TIMEOUT_MS
 
 /**
- * Assigns all pending rebuilds to the execution as one attempt. Changes nothing while another execution is the worker, because that one
- * will take them. Removes the worker if no rebuild is pending.
+ * Makes the execution the worker and assigns all pending rebuilds to it as one attempt. Changes nothing if another execution is the worker
+ * and has reported within WORKER_TIMEOUT_MS, because that one takes them later. Removes the worker if no rebuild is pending.
  */
 export function takeRebuilds(state: IndexState, execution: string, now: number): IndexState {
   if (state.worker?.execution !== execution && !isWorkerGone(state, now)) return state
@@ -38,17 +38,17 @@ export function takeRebuilds(state: IndexState, execution: string, now: number):
   return { ...state, worker: { execution, at: now }, rebuilds: state.rebuilds.map((each) => ({ ...each, taken: attempt, done: 0 })) }
 }
 
-/** Removes the worker if it is this execution. */
+/** Removes the worker from the state if it is this execution. */
 export const releaseWorker = (state: IndexState, execution: string): IndexState =>
   state.worker?.execution === execution ? withoutWorker(state) : state
 
 const withoutWorker = ({ worker: _, ...rest }: IndexState): IndexState => rest
 
-/** Returns the rebuilds of an attempt that were not requested again since it began. */
+/** Returns the rebuilds that the attempt still has to perform. Rebuilds that were requested again since it began are not among them. */
 export const rebuildsOfAttempt = ({ rebuilds }: IndexState, attempt: string): readonly PendingRebuild[] =>
   rebuilds.filter(({ taken }) => taken === attempt)
 
-/** Detaches rebuilds of the type from the attempt. The next attempt starts them from the beginning. */
+/** Detaches the rebuilds of the type from the attempt. The next attempt performs them from the first document. */
 export const restartRebuild = (state: IndexState, attempt: string, type: string): IndexState => ({
   ...state,
   rebuilds: state.rebuilds.map((each) => (each.type === type && each.taken === attempt ? withoutAttempt(each) : each)),
@@ -56,7 +56,10 @@ export const restartRebuild = (state: IndexState, attempt: string, type: string)
 
 export const withoutAttempt = ({ taken: _, ...rebuild }: PendingRebuild): PendingRebuild => rebuild
 
-/** Adds created documents to the progress of the attempt, and records that the worker reported. `counts`: created documents by tenant. */
+/**
+ * Adds documents to the progress of the attempt, and records `now` as the latest report of the worker. `counts`: number of documents
+ * created since the last call, by tenant.
+ */
 export const recordRebuildProgress = (
   state: IndexState,
   attempt: string,
@@ -71,7 +74,7 @@ export const recordRebuildProgress = (
   ),
 })
 
-/** Finishes the type's rebuilds of the attempt. A rebuild that was requested again since then stays pending. */
+/** Finishes the rebuilds of the type that belong to the attempt. A rebuild that was requested again since it began stays pending. */
 export const finishAttempt = (state: IndexState, attempt: string, type: string): IndexState =>
   rebuildsOfAttempt(state, attempt)
     .filter((each) => each.type === type)

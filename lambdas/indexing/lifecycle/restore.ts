@@ -1,6 +1,7 @@
 /**
- * Point-in-time restore of the store. Documents of versions written after the restored instant are created again (reconciliation.ts). Until
- * then their types are not searchable. The former store lists these versions. If it is gone, all documents are created again.
+ * Applies a point-in-time restore of the store to the index state. All serving types are unsearchable until they are reconciled with the
+ * restored store (reconciliation.ts). The reconciliation reads from the former store which resources were written at least since the
+ * restored instant. If the former store is gone, all documents are created again.
  */
 import { isServing } from '../../ports/search/serving-indices.ts'
 import { nameOf } from '../../ports/store/newest-versions.ts'
@@ -12,44 +13,49 @@ import { type IndexState, NO_IDENTITY, typesWith, withTypes } from './state.ts'
 import type { Reached, TypeIndex } from './type-index.ts'
 
 /**
- * A point-in-time restore. `store`: name of the restored store. `instant`: instant that it was restored to, in ms since 1970. `former`:
- * name of the store before, absent if it is gone.
+ * A point-in-time restore. `epoch`: its restore generation. `store`: name of the restored store. `instant`: instant to which it was
+ * restored, in ms since 1970. `former`: name of the store before the restore, absent if that is gone.
  */
 export type Restore = { readonly epoch: number; readonly store: string; readonly instant: number; readonly former?: string }
 
-/**
- * Safety margins in milliseconds. Versions that the index has not seen yet are at most as old as the records of the stream. A large
- * transaction stamps its versions before it is committed.
- */
+/** How long the change stream retains records, in milliseconds. Versions that the index has not received yet are at most that old. */
 const STREAM_KEEPS = 24 * 60 * 60_000
+/** How long before its commit a large transaction may stamp its versions, in milliseconds. */
 const STAMPED_BEFORE = 60 * 60_000
 
-/** Returns the restore generation of the state. */
+/** Returns the restore generation of the state: 0 before the first restore. */
 export const epochOf = ({ epoch = 0 }: IndexState): number => epoch
 
-/** Throws an Error if the state has another restore generation. The function may then read another store than the index is built from. */
+/**
+ * Throws an Error if the state has another restore generation than `epoch`, that of the calling Lambda function. The function may then read
+ * another store than the index is built from.
+ */
 export function checkEpoch(state: IndexState, epoch: number): void {
   // guard: restore-of-other-generation
   if (epochOf(state) !== epoch) throw new Error(`the index is of epoch ${epochOf(state)}, this function of ${epoch}`)
 }
 
 /**
- * Returns the state like `withIdentity`. If a restored store has no known index, the state was lost, and indices may exist. All are then
- * rebuilt.
+ * Returns the state with an index identity, like `withIdentity`. If the store was restored and the state has no identity, the state was
+ * lost while indices may exist. All types are then rebuilt.
  */
 export const withRestoredIdentity = (epoch: number, state: IndexState, fresh: string): IndexState =>
   withIdentity(epoch > 0 && state.identity === NO_IDENTITY ? { extraction: 'unknown', ...state } : state, fresh)
 
-/** Applies a restore to the state. Throws RangeError if it does not follow from the state. `fresh`: identity of rebuilt indices. */
+/**
+ * Applies a restore to the state. Throws RangeError if the restore does not fit the state, see `mustFollow`. If the generation is the same,
+ * only records the name of the store. `fresh`: identity of rebuilt indices. `now`: ms since 1970.
+ */
 export function applyRestore(state: IndexState, restore: Restore, fresh: string, now: number): IndexState {
   const { epoch, store, instant, former } = restore
   mustFollow(state, restore)
   if (epoch === epochOf(state)) return state.store === store ? state : { ...state, store }
-  // The worker and its attempts began before the restore, so they end.
+  // Remove the worker and detach its attempts, because they began before the restore.
   const { worker: _, setBack: __, ...rest } = state
   const rebuilds = state.rebuilds.map(({ taken: _, ...each }) => ({ ...each, done: 0 }))
   const settled = withTypes({ ...rest, rebuilds, store, setBackAt: now, epoch }, Object.keys(state.types), reconciled)
-  // A type that was not reconciled after the restore before this one cannot be reconciled with the last store alone. It is rebuilt.
+  // Rebuild types that cannot be reconciled. Without a former store these are all. Otherwise they are those not yet reconciled after the
+  // previous restore, because their differences from that time are not in `former`.
   const unsure = Object.entries(state.types).filter(([, { unreconciled }]) => former === undefined || unreconciled)
   const after = markLost(settled, Object.fromEntries(unsure.map(([type, { identity }]) => [type, identity])), fresh)
   if (former === undefined) return after
@@ -62,25 +68,25 @@ export function applyRestore(state: IndexState, restore: Restore, fresh: string,
 
 const reconciled = ({ unreconciled: _, reached: __, ...index }: TypeIndex): TypeIndex => index
 
-/** Makes the execution the worker if a reconciliation is left and no other execution is the worker. */
+/** Makes the execution the worker if a reconciliation is pending and no other execution is an active worker. */
 export const takeReconciliation = (state: IndexState, execution: string, now: number): IndexState =>
   state.setBack !== undefined && (state.worker?.execution === execution || isWorkerGone(state, now))
     ? { ...state, worker: { execution, at: now } }
     : state
 
-/** Records the progress of a type. `reached`: absent if the type is reconciled. */
+/** Records the progress of reconciling the type. If `reached` is absent, the type is reconciled and searchable again. */
 export const recordReconciled = (state: IndexState, type: string, reached?: Reached): IndexState =>
   withTypes(state, [type], (index) => (reached === undefined ? reconciled(index) : { ...index, reached }))
 
-/** Ends the reconciliation if every type is reconciled. */
+/** Ends the reconciliation if every type is reconciled. Otherwise changes nothing. */
 export function finishReconciliation(state: IndexState): IndexState {
   const { setBack: _, ...rest } = state
   return typesWith(state, 'unreconciled').length === 0 ? rest : state
 }
 
 /**
- * Throws RangeError if the restore does not follow from the state. An index must not serve another store, and must not be reconciled with
- * the wrong former store.
+ * Throws RangeError if the generation is lower than that of the state, or if the store changed without a new generation. Also throws it if
+ * `former` is not the store of the state. An index must not serve another store, and must not be reconciled with the wrong former store.
  */
 function mustFollow(state: IndexState, { epoch, store, former }: Restore): void {
   const { store: known = store } = state
@@ -92,12 +98,13 @@ function mustFollow(state: IndexState, { epoch, store, former }: Restore): void 
     throw new RangeError(`the index is of ${state.store}, and not of ${former}: without restored.former all documents are made again`)
 }
 
-/** How long functions of the previous deployment may still write to the former store, in milliseconds. */
+/** Safety margin after a restore, in milliseconds: functions of the previous deployment may still finish writes to the former store. */
 const EXCHANGED = 60 * 60_000
 
 /**
- * Returns the instant, in ms since 1970, from which only this store can refer to what is written: 0 before the first restore. Returns
- * Infinity in a function of another restore generation, or if the time of the restore is unknown.
+ * Returns an instant in ms since 1970. Only this store can refer to large bodies written later, so the sweep may remove those without a
+ * reference. Returns 0 before the first restore. Returns Infinity in a function of another restore generation, or if the time of the
+ * restore is unknown.
  */
 export function exclusiveInstantOf(state: IndexState, epoch: number): number {
   // guard: restore-delay-of-other-generation
@@ -106,15 +113,15 @@ export function exclusiveInstantOf(state: IndexState, epoch: number): number {
 }
 
 /**
- * Returns the current SearchParameters, and a deletion of each that defines something but is missing from the store. They determine all
- * definitions.
+ * Returns the current SearchParameters of all tenants. Adds a deletion for each that has custom parameters in the state but is missing from
+ * the store. Leaves out damaged ones, so that their custom parameters stay.
  */
 export async function readSearchParameters(
   { definitions }: Pick<IndexState, 'definitions'>,
   { resources, now }: { readonly resources: Pick<ResourceReader, 'scan'> & StoredTenants; readonly now: number },
 ): Promise<readonly ResourceVersion[]> {
   const found: ResourceVersion[] = []
-  // Damaged SearchParameters. Their definitions stay.
+  // Damaged SearchParameters. They exist, so they get no deletion.
   const unread: ResourceKey[] = []
   for await (const tenant of resources.tenants())
     for await (const { versions, damaged = [] } of resources.scan({
@@ -135,7 +142,7 @@ export async function readSearchParameters(
 const PARAMETER = 'SearchParameter'
 const PAGE = 500
 
-/** Returns a deletion that any version supersedes. */
+/** Returns a deletion with version 0, which every stored version supersedes. */
 export const placeholderDeletion = ({
   tenant,
   type,

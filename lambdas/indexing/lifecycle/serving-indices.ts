@@ -1,16 +1,19 @@
-/** Serving index of each type, in the state that all processes share. Changes are pure. */
+/** Changes the serving index of each type in the index state that all processes share. Changes are pure functions. */
 import { resourceTypes } from '../../fhir/resource-types.ts'
 import { identityOf, isServing } from '../../ports/search/serving-indices.ts'
 import { requestNewIndices, withoutAttempt } from './rebuild-queue.ts'
 import { type IndexState, NO_IDENTITY, withTypes } from './state.ts'
 import { withLoss, without } from './type-index.ts'
 
-/** Maximum former identities in the state. They are retained so that leftover indices of these identities can be removed. */
+/**
+ * Maximum number of former identities in the state; the oldest are dropped. Cleanup removes leftover indices only of identities that the
+ * state knows.
+ */
 const MOST_FORMER = 20
 
 /**
- * Returns the state with an index identity, which is `fresh` if it had none. Indices from before identities existed are rebuilt, because
- * their content is unknown.
+ * Returns the state with an index identity, which is `fresh` if it had none. If it has a document format but no identity, indices of
+ * unknown content may exist. All types are then marked as lost and rebuilt.
  */
 export function withIdentity(state: IndexState, fresh: string): IndexState {
   if (state.identity !== NO_IDENTITY) return state
@@ -19,13 +22,13 @@ export function withIdentity(state: IndexState, fresh: string): IndexState {
   return { ...requestNewIndices(state, resourceTypes), identity: fresh, types: Object.fromEntries(lost) }
 }
 
-/** Records that the types have an index of this identity. A type that already has an index keeps its identity. */
+/** Records that each of these types has an index of this identity. A type that already has an identity keeps it. */
 export const addIndices = (state: IndexState, types: readonly string[], identity: string): IndexState =>
   withTypes(state, types, (index) => (index.identity === undefined ? { ...index, identity } : index))
 
 /**
- * Marks indices as lost and requests their rebuild as `fresh`, from the first document. `missing`: type → identity of the missing index.
- * Ignores types that have another identity by now.
+ * Marks serving indices as lost and requests a rebuild of their types under the identity `fresh`, from the first document. `missing`:
+ * identity of the missing index, by type. Ignores types that have another identity by now or are already lost.
  */
 export function markLost(state: IndexState, missing: Readonly<Record<string, string | undefined>>, fresh: string): IndexState {
   const after = withTypes(state, Object.keys(missing), (index, type) => withLoss(index, missing[type], fresh))
@@ -41,7 +44,10 @@ export function markLost(state: IndexState, missing: Readonly<Record<string, str
   }
 }
 
-/** Records that the type's index of this identity has all documents and answers searches. */
+/**
+ * Records that the rebuilt index of this identity holds all documents, so that the type is no longer lost. Does nothing if the type has
+ * another identity by now.
+ */
 export function markServing(state: IndexState, type: string, identity: string): IndexState {
   // guard: lost-index-is-identified
   if (identityOf(state, type) !== identity) return state

@@ -1,51 +1,53 @@
 /**
- * State that the processes of a deployment share about their index: definitions, rebuilds, the worker, and one record for each type.
- * Changes are pure. No concurrent change is lost (ports/rows/shared-state.ts).
+ * Index state that the processes of a deployment share: custom parameters, rebuilds, their worker, unindexable versions, and one record for
+ * each type. Changes are pure functions. No concurrent change is lost (ports/rows/shared-state.ts).
  */
 import type { SharedState } from '../../ports/rows/shared-state.ts'
 import type { ServingIndices } from '../../ports/search/serving-indices.ts'
 import type { Definitions, Rebuild } from '../custom-definitions.ts'
 import type { TypeIndex } from './type-index.ts'
 
-/** A pending rebuild. `taken`: name of the attempt that performs it. A new request for the same type has none. */
+/**
+ * A pending rebuild. `taken`: name of the attempt that performs it. Absent until an attempt takes it. A new request replaces the rebuild by
+ * one without `taken`.
+ */
 export type PendingRebuild = Rebuild & { readonly taken?: string }
 
 /**
- * Reconciliation of the index with a store that was restored to an earlier time (restore.ts). `former`: name of the store before the
- * restore. `since`: documents of its versions from then on may differ from the restored store. `at`: when the reconciliation began. No
- * process writes to the former store any more. Instants in ms since 1970.
+ * Pending reconciliation of the index with a restored store (restore.ts). `former`: name of the store before the restore. `since`:
+ * documents of versions stamped earlier need no reconciliation. `at`: when the restore was applied. The history of the former store is read
+ * at least up to then. Both instants are in ms since 1970.
  */
 export type Reconciliation = { readonly former: string; readonly since: number; readonly at: number }
 
-/** Identity in a state from before the first deployment. No index has it. */
+/** Identity of a state without index identity, as before the first deployment. No index has it. */
 export const NO_IDENTITY = 'none'
 
-/** `identity`: NO_IDENTITY before the first deployment. */
 export type IndexState = Omit<Definitions, 'rebuilds'> &
   ServingIndices & {
     readonly rebuilds: readonly PendingRebuild[]
     readonly types: Readonly<Record<string, TypeIndex>>
-    /** Document format of new documents. */
+    /** Document format of new documents. Indices of another format are rebuilt. */
     readonly extraction?: string
     /** Name of the store that the documents are built from. */
     readonly store?: string
-    /** When the store was last restored, in ms since 1970. */
+    /** When the latest restore was applied, in ms since 1970. Absent before the first one. */
     readonly setBackAt?: number
-    /** Present until the index is reconciled with the restored store. */
+    /** Present from a restore until every type is reconciled. */
     readonly setBack?: Reconciliation
-    /** Execution that performs the rebuilds, and when it last reported, in ms since 1970. */
+    /** Workflow execution that performs the rebuilds. `at`: when it last reported, in ms since 1970. */
     readonly worker?: { readonly execution: string; readonly at: number }
   }
 
 export type SharedIndexState = SharedState<IndexState>
 
-/** Applies a change to the definitions and keeps the rest of the state. */
+/** Applies a change to the definitions and leaves the rest of the state. Returns the same object if `change` does. */
 export const withDefinitions = <State extends IndexState>(state: State, change: (definitions: Definitions) => Definitions): State => {
   const changed = change(state)
   return changed === state ? state : { ...state, ...changed }
 }
 
-/** Applies a change to the index of each of these types. Returns the very state it got if no index changes. */
+/** Applies a change to the record of each of these types. Returns the same object if no record changes. */
 export function withTypes<State extends IndexState>(
   state: State,
   types: Iterable<string>,
@@ -60,6 +62,6 @@ export function withTypes<State extends IndexState>(
   return all === state.types ? state : { ...state, types: all }
 }
 
-/** Returns the types whose index has this fact. */
+/** Returns the types whose record has this property. */
 export const typesWith = ({ types }: IndexState, fact: keyof TypeIndex): readonly string[] =>
   Object.keys(types).filter((type) => types[type]![fact] !== undefined)

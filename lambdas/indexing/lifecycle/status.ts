@@ -3,7 +3,7 @@ import { failedParameterOf, type IndexStatus, type UnindexableVersionStatus } fr
 import type { Definitions, Rebuild, UnindexableVersion } from '../custom-definitions.ts'
 import type { IndexState } from './state.ts'
 
-/** Returns the index status for users of the tenant. `types`: present only in the state of an AWS deployment. */
+/** Returns the index status for users of the tenant, without data of others. `types`: present only in the state of an AWS deployment. */
 export const statusOf = (
   { definitions, rebuilds, poisoned, types = {} }: Definitions & Partial<Pick<IndexState, 'types'>>,
   tenant: string,
@@ -20,13 +20,16 @@ export const statusOf = (
   unreadable: poisoned.filter((each) => each.tenant === tenant).map(unreadableOf),
 })
 
-/** Returns the types that are being reconciled with a restored store, with progress in percent. */
+/** Returns the status of types that are being reconciled after a restore. `done` is a percentage. */
 const reconciliationsIn = (types: IndexState['types']) =>
   Object.entries(types).flatMap(([type, { lost, unreconciled, reached }]) =>
     lost || !unreconciled ? [] : [{ type, done: Math.floor(100 * (reached?.share ?? 0)), total: 100, isSearched: false }],
   )
 
-/** Returns the progress in percent, so that no tenant learns the number of documents of all tenants. */
+/**
+ * Returns the progress as a percentage, so that a tenant does not learn the number of documents of all tenants. It is 0 until they are
+ * counted.
+ */
 const inHundredths = (rebuild: Rebuild): Rebuild =>
   rebuild.total > 0 ? { ...rebuild, done: Math.floor((100 * rebuild.done) / rebuild.total), total: 100 } : { ...rebuild, done: 0 }
 

@@ -1,6 +1,6 @@
 /**
- * Stored form of the index state. Functions of other releases read and write it at the same time, and a rollback reads it later. So its
- * fields keep their names, and fields that this release does not know stay.
+ * Stored form of the index state. Functions of other releases read and write it at the same time, and after a rollback an earlier release
+ * reads it. So fields keep their names. Top-level fields that this release does not know are stored again unchanged.
  */
 import { deflateRawSync } from 'node:zlib'
 import type { SharedState, VersionedValue } from '../../ports/rows/shared-state.ts'
@@ -20,16 +20,16 @@ export type StoredState = Pick<IndexState, 'definitions' | 'rebuilds' | 'poisone
     /** Types with an unreconciled index. */
     readonly ahead?: readonly string[]
   }
-  /** Outdated indices. */
+  /** Formats of outdated indices, by type. */
   readonly behind?: ByType<IndexFormat>
-  /** Previous indices. */
+  /** Previous indices, by type. */
   readonly kept?: ByType<PreviousIndex>
   readonly setBack?: Reconciliation & { readonly reached?: ByType<Reached> }
 }
 
 export const NO_STORED_STATE: StoredState = { definitions: [], rebuilds: [], poisoned: [] }
 
-/** Returns the state. Fields that the stored state lacks are undefined. */
+/** Returns the index state of a stored state. A stored state without `live` has the identity NO_IDENTITY and no former identities. */
 export function decode({ live, behind, kept, setBack: stored, ...same }: StoredState): IndexState {
   const { reached, ...setBack } = stored ?? {}
   const types = transpose({
@@ -64,7 +64,7 @@ export function encode({ types, identity, former, epoch, setBack, ...same }: Ind
 
 const marksOf = (types: readonly string[] = []): ByType<true> => Object.fromEntries(types.map((type) => [type, true]))
 
-/** Turns facts by type into types by fact, and the reverse. */
+/** Swaps the two levels of keys: from property → type → value to type → property → value, and the reverse. */
 function transpose(rows: Readonly<Record<string, ByType<unknown> | undefined>>): Record<string, Record<string, never>> {
   const columns: Record<string, Record<string, unknown>> = {}
   for (const row in rows)
@@ -77,7 +77,7 @@ function transpose(rows: Readonly<Record<string, ByType<unknown> | undefined>>):
 
 export const NO_STATE: IndexState = /* @__PURE__ */ decode(NO_STORED_STATE)
 
-/** Opens the state over its stored form. Writes nothing if a change returns the very state it got. */
+/** Returns the index state as a shared state over its stored form. `change` writes nothing if the change returns the object it received. */
 export const openIndexState = (stored: SharedState<StoredState>): SharedIndexState => ({
   read: readerOf(stored),
   async change(change) {
@@ -91,16 +91,25 @@ export const openIndexState = (stored: SharedState<StoredState>): SharedIndexSta
   },
 })
 
-/** Returns a function that reads the state. Most functions do not change it, and their bundles lack the code that stores it. */
+/**
+ * Returns a function that reads the index state. It is separate, because most Lambda functions only read the state. Their bundles then lack
+ * the code that encodes it.
+ */
 export const readerOf = (stored: Pick<SharedState<StoredState>, 'read'>) => async (): Promise<VersionedValue<IndexState>> => {
   const now = await stored.read()
   return { ...now, value: decode(now.value) }
 }
 
-/** Maximum size of the stored state, in compressed bytes. Its store accepts 400 kB, and progress of rebuilds needs part of that. */
+/**
+ * Maximum size of the stored state, in compressed bytes. Rebuild requests and SearchParameters that would exceed it change nothing. A
+ * DynamoDB item holds 400 kB, and the progress of rebuilds needs the rest.
+ */
 const MOST_BYTES = 300_000
 
-/** Whether the value, once stored, is at most this large. `most`: compressed bytes. */
+/**
+ * Whether the value, as compressed JSON, has at most `most` bytes. JSON of at most `most` / 2 characters counts as small enough and is not
+ * compressed.
+ */
 export function isRoomFor(kept: unknown, most = MOST_BYTES): boolean {
   const text = JSON.stringify(kept)
   return text.length <= most / 2 || deflateRawSync(text).length <= most

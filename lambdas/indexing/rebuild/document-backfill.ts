@@ -1,4 +1,4 @@
-/** Creates the documents of versions again, in batches of limited weight. */
+/** Creates the documents of versions again, in batches of limited size. */
 import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
 import type { IndexDocument } from '../../ports/search/search-index.ts'
 import type { DamagedVersion, ResourceReader, ResourceVersion } from '../../ports/store/resource-store.ts'
@@ -9,7 +9,7 @@ import type { UnindexableVersions } from '../stream/unindexable-versions.ts'
 
 export type BackfillParts = {
   readonly expressions: ExpressionRunner
-  /** Receives the unindexable versions. */
+  /** Receives and saves the unindexable versions. */
   readonly poisoned: Pick<UnindexableVersions, 'addVersion' | 'save'>
 }
 
@@ -31,8 +31,8 @@ export async function backfillDocuments(
 }
 
 /**
- * Returns damaged versions without their content, as the stream delivers them. So one damaged version does not stop the rebuild of all
- * others. Leaves out superseded versions, because the stream delivers the newer ones.
+ * Returns damaged versions without their content, so that they become unindexable and do not stop the rebuild. The stream delivers damaged
+ * versions the same way. Leaves out versions that are superseded, because the stream delivers the newer ones.
  */
 export async function readWithoutContent(
   resources: Pick<ResourceReader, 'history'>,

@@ -1,4 +1,4 @@
-/** Ports of the rebuild workflow, and the indices that it builds. */
+/** Ports of the rebuild workflow, including the indices that it fills. */
 import type { IndexDocument } from '../../ports/search/search-index.ts'
 import type { ResourceReader, ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { StoredTenants } from '../../ports/store/tenants.ts'
@@ -8,27 +8,36 @@ import type { BackfillParts } from './document-backfill.ts'
 import type { ReconciliationParts } from './reconciliation.ts'
 import type { IndexPresence } from './removed-index.ts'
 
-/** Next index of a type. It is filled while the serving index answers searches. */
+/** Next index of a type. The rebuild fills it while the serving index answers searches. */
 export type NextIndex = {
   readonly name: string
   readonly identity: string
-  /** Indexes documents. `isAgain`: also replaces a document of the same version. */
+  /** Writes documents to this index only. `isAgain`: also replaces a document of the same version. */
   readonly apply: (documents: readonly IndexDocument[], isAgain?: boolean) => Promise<void>
-  /** Makes this index the serving index and removes the replaced one. `isKept`: retains the replaced index and returns its name. */
+  /**
+   * Makes this index the serving index. Removes the replaced index and returns undefined. `isKept`: retains the replaced index and returns
+   * its name.
+   */
   readonly swap: (isKept: boolean) => Promise<string | undefined>
 }
 
 /** Indices of all types. The index of a type has the documents of all tenants. */
 export type RebuiltIndices = IndexPresence & {
-  /** Creates the next index of a type, or continues the index with this name. */
+  /**
+   * Returns the index with this name, to continue its rebuild. Without a name, returns the next index of the type, and creates it if there
+   * is none.
+   */
   readonly rebuild: (type: string, name?: string) => Promise<NextIndex>
-  /** Continues a previous index. Returns undefined if it no longer exists. */
+  /** Makes a previous index the next index of its type, with its documents. Returns undefined if it no longer exists. */
   readonly takeBack: (type: string, name: string) => Promise<NextIndex | undefined>
-  /** Removes the index being built and the previous index of the type. `but`: index that is retained and no longer being built. */
+  /** Removes the next and the previous index of the type. `but`: index to retain; it then is no longer the next index. */
   readonly abandon: (type: string, but?: string) => Promise<void>
-  /** Removes previous indices, except those that `but` returns. Calls `but` after it has read which indices exist. */
+  /**
+   * Removes previous indices, except those whose names `but` returns. Lists the indices before it calls `but`, so that an index retained
+   * meanwhile is not removed.
+   */
   readonly removeKept: (but: () => Promise<readonly string[]>) => Promise<void>
-  /** Indexes documents in the serving indices, and also replaces documents of the same version. */
+  /** Writes documents to the serving indices. Also replaces documents of the same version. */
   readonly applyAgain: (documents: readonly IndexDocument[]) => Promise<void>
   /** Makes all applied documents of the type visible to searches. */
   readonly show: (type: string) => Promise<void>
@@ -37,23 +46,23 @@ export type RebuiltIndices = IndexPresence & {
 export type RebuildParts = BackfillParts & {
   readonly state: SharedIndexState
   readonly resources: Pick<ResourceReader, 'extent' | 'scan' | 'heads' | 'history'> & StoredTenants
-  /** Opens a store from before a restore, by its name. */
+  /** Opens the store from before a restore, by its name. */
   readonly former: ReconciliationParts['former']
-  /** Returns an identity for the index that replaces a lost one. */
+  /** Returns a new identity for the index that replaces a lost one. */
   readonly newIdentity: () => string
   readonly index: RebuiltIndices
   readonly reading: SearchContext
   /** Document format of this code. */
   readonly extraction: string
-  /** Restore generation of the store. It rises by one with each restore. */
+  /** Restore generation of the store that this code reads. Each restore increments it. */
   readonly epoch: number
-  /** How long a replaced index is retained, in milliseconds. */
+  /** How long a previous index is retained, in milliseconds. 0: not at all. */
   readonly keepFor: number
   readonly now: () => number
-  /** Seconds after which no function uses older definitions. */
+  /** Seconds after which every function uses the current definitions and writes to a next index. */
   readonly wait: number
-  /** Time in milliseconds after which a step stops filling and returns its cursor. */
+  /** Time in milliseconds after which a step starts no further page. The next step continues. */
   readonly budget: number
-  /** Indexes definitions by canonical URL, including those written before this index existed. */
+  /** Adds definitions among the versions to the index by canonical URL, including those written before that index existed. */
   readonly define: (versions: readonly ResourceVersion[]) => Promise<void>
 }

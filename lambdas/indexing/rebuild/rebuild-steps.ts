@@ -1,4 +1,7 @@
-/** Steps of the rebuild workflow (workflow.ts). Each may be repeated. Input and results hold types and cursors, never resource content. */
+/**
+ * Steps of the rebuild workflow (workflow.ts). The workflow may repeat each step. Input and results hold types and cursors, never resource
+ * content.
+ */
 import type { ResourceVersion, ScanRequest } from '../../ports/store/resource-store.ts'
 import { clearUnindexable } from '../lifecycle/definitions.ts'
 import {
@@ -22,19 +25,23 @@ import type { RebuildParts } from './rebuild-parts.ts'
 import { reconcile } from './reconciliation.ts'
 import { restartIfRemoved } from './removed-index.ts'
 
-/** A type of an attempt. `attempt`: name that rebuilds taken together share. */
+/** A type that an attempt rebuilds. `attempt`: name shared by all rebuilds that were taken together. */
 type OfType = { readonly type: string; readonly attempt: string }
-/** Part of a type that one step after another fills. Contains the versions of each tenant with lastUpdated > `since` and ≤ `until`. */
+/**
+ * Part of a type that successive `fill` steps index. It holds the versions with lastUpdated > `since` and ≤ `until`, of all tenants.
+ * `asOf`: instant at which the versions were current.
+ */
 type Segment = OfType & {
   /** Name of the next index. Empty for a rebuild in the serving index. */
   readonly next: string
-  /** Present if only some versions are indexed again: those since the index was replaced, or that it missed or got from other code. */
+  /** Present if only the versions are indexed again that the index lacks or holds in another document format. */
   readonly isReplay?: true
   readonly since?: number
   readonly until?: number
   readonly asOf?: number
-  /** Tenant and cursor at which the next step continues. */
+  /** Tenant at which the next step continues. Absent: the first one. */
   readonly tenant?: string
+  /** Position at which the next step continues the scan of that tenant. */
   readonly cursor?: string
 }
 
@@ -45,9 +52,9 @@ export type RebuildStepInput =
   | ({ readonly action: 'swap'; readonly next: string } & OfType)
 
 const SEGMENTS = 4
-/** Approximate number of entries that a scan examines between two cuts. */
+/** Approximate number of history entries between two consecutive cuts. */
 const CUT_EVERY = 5_000
-/** Maximum tenants that determine the cuts of a type. */
+/** Maximum tenants whose history entries determine the cuts of a type. Further tenants do not influence the cuts. */
 const TENANTS_CUT = 20
 const PAGE = 500
 
@@ -65,9 +72,9 @@ export const rebuildStep = (parts: RebuildParts) => (input: RebuildStepInput) =>
 }
 
 /**
- * Takes the pending rebuilds for the execution. Only releases the worker if the state has another document format, because the code of that
- * format performs the rebuilds. After a restore, first reconciles the index, because the affected types are not searchable until then.
- * Removes expired previous indices if no rebuild is pending.
+ * Takes the pending rebuilds for the execution and returns their types. Reconciles the index first if the store was restored, because its
+ * types are not searchable until then. If the state has another document format, only releases the worker, because code of that format
+ * performs the rebuilds. Removes expired previous indices if no rebuild is pending.
  */
 async function take(parts: RebuildParts, execution: string) {
   const { state, now, wait } = parts
@@ -90,10 +97,10 @@ const isOthers = ({ extraction }: RebuildParts, state: IndexState): boolean =>
   state.extraction !== undefined && state.extraction !== extraction
 
 /**
- * Chooses the index to fill and its segments. A new index starts empty, because an index of an older attempt has documents of older
- * definitions. A rebuild in the serving index needs no wait, because no function has to learn of another index. A type with a lost or
- * outdated index gets a new one, even if it has no resources. Otherwise concurrent writes would reach no index, or would stay in the
- * outdated one.
+ * Chooses the index to fill and cuts the type into segments. A next index left by an older attempt is removed, because it has documents of
+ * older definitions. A rebuild in the serving index needs no wait, because no function has to learn of another index. A type with a lost or
+ * outdated index is rebuilt even if it has no resources. Otherwise concurrent writes would reach no index, or would stay in the outdated
+ * one.
  */
 async function open(parts: RebuildParts, { type, attempt }: OfType) {
   const { value } = await parts.state.read()
@@ -134,10 +141,7 @@ async function hasAny({ resources, now }: RebuildParts, tenants: AsyncIterable<s
   return false
 }
 
-/**
- * Returns instants that divide the resources of a type into segments of about equal size. Their number is at most the number of concurrent
- * segments.
- */
+/** Returns at most SEGMENTS − 1 ascending instants, which cut the resources of a type into segments of about equal size. */
 async function cutsOf(
   { resources, now }: RebuildParts,
   tenants: AsyncIterable<string> | Iterable<string>,
@@ -160,7 +164,10 @@ const within = (since: number | undefined, until: number | undefined) => ({
   ...(until === undefined ? {} : { until }),
 })
 
-/** Fills the index page by page within the time budget. The function that follows the stream applies concurrent writes to both indices. */
+/**
+ * Indexes the segment page by page. Starts no further page once the time budget is used, and returns where to continue. Meanwhile the
+ * function that follows the stream writes new versions to the next and the serving index.
+ */
 async function fill(parts: RebuildParts, segment: Segment): Promise<Segment & { readonly more: boolean }> {
   const { state, resources, now } = parts
   const { tenant: _, cursor: __, asOf = now(), ...rest } = segment
@@ -201,8 +208,8 @@ async function applierOf({ index }: RebuildParts, { type, next, isReplay }: Segm
 }
 
 /**
- * Yields the tenants of the segment, from the one at which it continues. A new index or a replay covers all tenants, in the order of the
- * store. A rebuild in the serving index covers the tenants that requested it.
+ * Yields the tenants of the segment, from the one at which it continues. A next index or a replay covers all tenants, in the order of the
+ * store. Any other rebuild in the serving index covers the tenants that requested it, in ascending order.
  */
 async function* tenantsFrom({ resources }: RebuildParts, { next, isReplay, attempt, type, tenant: first }: Segment, state: IndexState) {
   if (next === '' && isReplay === undefined) {
@@ -221,9 +228,9 @@ async function* tenantsFrom({ resources }: RebuildParts, { next, isReplay, attem
 }
 
 /**
- * Returns the scan of one tenant. Includes deletions, because the index may have missed one. Without the document of a deletion, an earlier
- * version that arrives late would be indexed. The first segment of a replay starts at the instant in the current state, which may have
- * moved.
+ * Returns the scan of one tenant. It includes deletions, because the index may have missed one. Without the document of a deletion, an
+ * earlier version that arrives late would be indexed. In the first segment of a replay, the scan starts at `since` of the current state,
+ * which may have moved back since `open`.
  */
 function scanOf(
   { epoch }: RebuildParts,
@@ -250,7 +257,11 @@ async function fillPage(parts: RebuildParts, filling: Filling, versions: readonl
   await backfillDocuments(parts, filling, versions)
 }
 
-/** Makes the new index serve searches, or shows the rebuilt documents. Activates the custom parameters that were built. */
+/**
+ * Makes the next index the serving one. After a rebuild in the serving index, makes its documents visible instead. Then activates the
+ * custom parameters that were built. Does nothing if a newer request replaced the rebuilds of the attempt, or if the state has another
+ * document format.
+ */
 async function swap(parts: RebuildParts, { type, attempt, next }: Extract<RebuildStepInput, { action: 'swap' }>) {
   const { state, index, keepFor, now } = parts
   const { value } = await state.read()
@@ -268,6 +279,6 @@ async function swap(parts: RebuildParts, { type, attempt, next }: Extract<Rebuil
   return {}
 }
 
-/** Whether the attempt is still current for the type. False after a newer request, which the next attempt performs. */
+/** Whether the attempt still has a rebuild of the type. False after a newer request for it, which the next attempt performs. */
 const isWanted = (state: IndexState, { type, attempt }: OfType): boolean =>
   rebuildsOfAttempt(state, attempt).some((each) => each.type === type)

@@ -1,6 +1,6 @@
 /**
- * Reconciles the index with a store that was restored to an earlier time (restore.ts). Finds the resources that were written to the former
- * store since then, type by type. Creates their documents again from the current versions of the restored store.
+ * Reconciles the index with a store after a point-in-time restore (restore.ts). Finds the resources that were written to the former store
+ * since the restored instant, type by type. Creates their documents again from the current versions of the restored store.
  */
 import { forEachInParallel } from '../../ports/execution/parallel.ts'
 import type { IndexDocument } from '../../ports/search/search-index.ts'
@@ -19,25 +19,25 @@ import { TenantSearchContexts } from '../tenant-search-contexts.ts'
 import { type BackfillParts, backfillDocuments } from './document-backfill.ts'
 
 /**
- * Time in milliseconds after which a history shows all versions stamped before, unless an open transaction hides them. Every history ends
- * some seconds in the past.
+ * Maximum time after the restore, in milliseconds, for the history of the former store to become complete up to the restore. A history ends
+ * some seconds in the past, and an open transaction can delay it further. A type whose history is still incomplete then is rebuilt.
  */
 const SHOWN = 60_000
-/** Seconds until the history is read again. */
+/** Pause in seconds before an incomplete history is read again. */
 const AGAIN = 3
 const PAGE = 500
 
-/** A store from before a restore. */
+/** The store from before the restore. */
 type Former = Pick<ResourceReader, 'history'> & StoredTenants
 
 export type ReconciliationParts = BackfillParts & {
   readonly state: SharedIndexState
   readonly epoch: number
   readonly resources: Pick<ResourceReader, 'heads'>
-  /** Opens a store from before a restore, by its name. */
+  /** Opens the store from before a restore, by its name. */
   readonly former: (name: string) => Former
   readonly index: {
-    /** Indexes documents in the serving indices, and also replaces documents of the same version. */
+    /** Writes documents to the serving indices. Also replaces documents of the same version. */
     readonly applyAgain: (documents: readonly IndexDocument[]) => Promise<void>
     /** Makes all applied documents of the type visible to searches. */
     readonly show: (type: string) => Promise<void>
@@ -45,14 +45,14 @@ export type ReconciliationParts = BackfillParts & {
   readonly reading: SearchContext
   /** Document format of this code. */
   readonly extraction: string
-  /** Returns an identity for an index that is rebuilt. */
+  /** Returns a new identity for an index that is rebuilt. */
   readonly newIdentity: () => string
   readonly now: () => number
-  /** Time in milliseconds after which `reconcile` stops and saves its progress. */
+  /** Time in milliseconds after which `reconcile` reads no further page. It then saves its progress. */
   readonly budget: number
 }
 
-/** Number of types reconciled at once. One type reads while another builds documents or waits for the index. */
+/** Number of types reconciled concurrently. One type reads while another builds documents or waits for the index. */
 const AT_ONCE = 4
 
 type Slice = {
@@ -63,8 +63,8 @@ type Slice = {
 }
 
 /**
- * Reconciles as many types as the time budget allows, several concurrently. Returns the seconds after which it must continue, or undefined
- * if nothing is left. Does nothing and returns undefined if the execution is not the worker.
+ * Reconciles types within the time budget, several concurrently. Returns the seconds after which the caller must call it again, or
+ * undefined if nothing is left. Also returns undefined, without any work, if another execution is the worker.
  */
 export async function reconcile(parts: ReconciliationParts, execution: string): Promise<number | undefined> {
   const { state, epoch, now, budget } = parts
@@ -89,11 +89,14 @@ export async function reconcile(parts: ReconciliationParts, execution: string): 
   return undefined
 }
 
-/** Changes the state unless another restore has come meanwhile. */
+/** Applies the change to the state. Does nothing if another restore has been applied meanwhile. */
 const ofRestore = ({ parts, setBack }: Slice, change: (state: IndexState) => IndexState) =>
   parts.state.change((each) => (each.setBack?.at === setBack.at ? change(each) : each))
 
-/** Reconciles one type. Returns false if it must continue later, from the progress in the state. */
+/**
+ * Reconciles one type, or requests its rebuild if the former history stays incomplete. Returns false if the type must be continued later,
+ * from the progress in the state.
+ */
 async function reconcileType(slice: Slice, former: Former, type: string, begun: Reached | undefined): Promise<boolean> {
   const { parts, setBack, tenants, until } = slice
   const { now, index } = parts
@@ -116,8 +119,8 @@ async function reconcileType(slice: Slice, former: Former, type: string, begun: 
 }
 
 /**
- * Returns the completed share of the work: completed tenants, and the completed time span of the current one. A history starts with the
- * latest version.
+ * Returns the completed share of the work: the completed tenants plus a part of the current one. A history starts with the latest version,
+ * so that part is the time span from `at` back to `after`.
  */
 function shareOf(
   { since, at }: Reconciliation,
@@ -137,8 +140,8 @@ async function makeAnew({ state, newIdentity }: ReconciliationParts, type: strin
 }
 
 /**
- * Creates the documents of these resources again from the restored store. A resource that the store lacks gets a deletion that any version
- * supersedes.
+ * Creates the documents of these resources again from the restored store. A resource that the store lacks gets the document of a deletion
+ * with version 0, so that any later version replaces it.
  */
 async function remake(parts: ReconciliationParts, versions: readonly ResourceVersion[]): Promise<void> {
   if (versions.length === 0) return
@@ -146,7 +149,8 @@ async function remake(parts: ReconciliationParts, versions: readonly ResourceVer
   const keys = [...new Map(versions.map((version) => [nameOf(version), version])).values()]
   const heads = await resources.heads(keys.map(({ tenant, type, id }) => ({ tenant, type, id })))
   const current = keys.map((key, i) => currentOf(key, heads[i]))
-  // The store may have lost the versions that are listed as unindexable.
+  // Remove the entries for unindexable versions of these resources, because the restored store may lack those versions. A new failure adds
+  // an entry.
   const { value } = await state.change((each) =>
     forgetUnindexable(recordFollowedVersions(each, current, extraction), new Set(keys.map(nameOf))),
   )

@@ -1,24 +1,27 @@
 /**
- * Rebuild workflow on AWS, as a state machine in Amazon States Language. Takes the pending rebuilds and waits until no function uses older
- * definitions. Opens a new index for each type and waits until all writes go there too. Fills the index segment by segment, and swaps it in
- * one step. Data for the stacks.
+ * Rebuild workflow on AWS, as a state machine in Amazon States Language. `take` takes the pending rebuilds, and the workflow waits until no
+ * function uses older definitions. `open` chooses or creates an index for each type, and the workflow waits until all functions write to it
+ * too. `fill` indexes each segment. `swap` makes the index serve. Then `take` looks for new rebuilds.
  * https://states-language.net/spec.html
  */
 
-/** Maximum types filled at once. The rest of the width is for segments of each type. */
+/** Maximum types rebuilt concurrently. The width divided by their number is the maximum of concurrent segments of each type. */
 const MOST_TYPES = 4
 
-/** Default width. A new AWS account has concurrency left for this many steps beside the functions that answer requests. */
+/**
+ * Default width: maximum segments filled concurrently. The concurrency of a new AWS account allows this many beside the functions that
+ * answer requests.
+ */
 export const REBUILD_WIDTH = 2
 
-/** Transient failures are retried. Each step may be repeated. */
+/** Retries a failed step up to six times, whatever the error. All steps may be repeated. */
 const RETRY = [
   { ErrorEquals: ['States.ALL'], IntervalSeconds: 2, BackoffRate: 2, MaxAttempts: 6, MaxDelaySeconds: 60, JitterStrategy: 'FULL' },
 ]
 
 /**
- * Returns the state machine. `step`: ARN of the function that runs each step. `width`: maximum segments filled at once. Input and output
- * carry types and cursors, never resource content.
+ * Returns the state machine. `step`: ARN of the Lambda function that runs each step. `width`: maximum segments filled concurrently. Input
+ * and output hold types and cursors, never resource content.
  */
 export function rebuildWorkflow(step: string, width = REBUILD_WIDTH): object {
   const types = Math.min(MOST_TYPES, Math.floor(Math.sqrt(width)))

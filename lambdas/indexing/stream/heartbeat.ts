@@ -1,26 +1,27 @@
 /**
- * Heartbeats (ports/search/heartbeat.ts) in the state that all processes share. The stream has several shards, each ordered by itself. A
- * heartbeat consists of many beats, so that some pass through every shard. It has arrived when its last beat has. Every version
- * acknowledged before it was sent is then indexed, and it may be written to the indices. A beat that never arrives shows that versions sent
- * with it are missing too. Changes are pure.
+ * Sends and follows heartbeats (ports/search/heartbeat.ts), and records them in a state that all processes share. The change stream has
+ * several shards, and each is ordered by itself. A heartbeat consists of many beats, so that very probably at least one passes through each
+ * shard. A heartbeat has arrived when all its beats have. Every version acknowledged before it was sent is then indexed, so it may be
+ * written to the indices. If a beat never arrives, versions sent about the same time may be missing too. Changes of the state are pure
+ * functions.
  */
 import type { SharedState } from '../../ports/rows/shared-state.ts'
 import type { IndexHeartbeats, ShardHeartbeat } from '../../ports/search/heartbeat.ts'
 import { isServing, type ServingIndices } from '../../ports/search/serving-indices.ts'
 
 /**
- * Beats of one heartbeat. With n equal shards, the probability of one without a beat is at most n · (1 − 1/n)^64. That is 4 in 100 million
- * for 4 shards, and 2 in 1,000 for 8.
+ * Number of beats of one heartbeat. With n equal shards, the probability that a shard gets no beat is at most n · (1 − 1/n)^64. That is 4
+ * in 100 million for 4 shards, and 2 in 1,000 for 8.
  */
 export const BEATS_PER_HEARTBEAT = 64
 
 export type HeartbeatState = {
   /** When the first heartbeat was sent, in ms since 1970. Absent before that. */
   readonly since?: number
-  /** Send time of the latest beat that arrived, by place. */
+  /** When the latest arrived beat of each place was sent, in ms since 1970. Place: number of the beat in its heartbeat. */
   readonly arrived: Readonly<Record<string, number>>
   readonly held: IndexHeartbeats
-  /** Earliest stamp of versions that may never have arrived, until that is reported. In ms since 1970. */
+  /** Earliest stamp of versions that may never have arrived, in ms since 1970. Absent if all such versions have been reported. */
   readonly lost?: number
   /** When missing versions were last reported, in ms since 1970. */
   readonly toldAt?: number
@@ -33,31 +34,35 @@ export type HeartbeatParts = {
   /** Writes the beats to the store. */
   readonly send: (beats: readonly ShardHeartbeat[]) => Promise<void>
   /**
-   * Writes the heartbeat to all indices, except those that were restored to an earlier state since their last one. Returns the indices that
-   * hold it.
+   * Writes the heartbeat to all indices, except those that were restored to an earlier state since they got a heartbeat. Returns the
+   * serving indices that hold it.
    */
   readonly tell: (sent: number, held: IndexHeartbeats) => Promise<IndexHeartbeats>
-  /** Reports that some versions stamped at `since` or later never arrived. `since`: ms since 1970. */
+  /** Reports that some versions stamped at `since` or later may never have arrived. `since`: ms since 1970. */
   readonly missed: (since: number) => Promise<void>
 }
 
-/** How long before its arrival a version may be stamped, in milliseconds. */
+/**
+ * Maximum time from the stamp of a version to its arrival in the stream, in milliseconds. Versions that are missing after a beat may have
+ * been stamped this long before it.
+ */
 const STAMPED = 60 * 60_000
 
 /**
- * Time in milliseconds until all functions know of a rebuild. After missing versions are reported, no heartbeat is written for this time.
+ * Time in milliseconds until all functions know of a new rebuild and write to its index. For this time after a report of missing versions,
+ * no heartbeat is written.
  */
 const KNOWN = 60_000
 
-/** Returns when the latest heartbeat that has arrived was sent, or undefined if none has. */
+/** Returns when the latest heartbeat of which all beats have arrived was sent. Returns undefined if there is none. */
 export function latestHeartbeatOf({ arrived }: HeartbeatState): number | undefined {
   const all = Object.values(arrived)
   return all.length < BEATS_PER_HEARTBEAT ? undefined : Math.min(...all)
 }
 
 /**
- * Records beats that arrived. The latest beat of a place decides, so repeated and late beats change nothing. Sets `lost` if the previous
- * beat of a place never arrived.
+ * Records beats that arrived. The latest beat of a place counts, so repeated and late beats change nothing. Sets `lost` if the beat before
+ * one of these, of the same place, never arrived.
  */
 export function withBeats(state: HeartbeatState, beats: readonly ShardHeartbeat[]): HeartbeatState {
   const arrived = { ...state.arrived }
@@ -92,8 +97,9 @@ export async function sendHeartbeat({ state, send }: Pick<HeartbeatParts, 'state
 }
 
 /**
- * Handles beats that arrived, after everything before them is indexed. Reports missing versions before it writes a heartbeat to the
- * indices. So if an index holds a heartbeat, all versions missing before it have been reported.
+ * Records beats that arrived, and writes the heartbeat to the indices once all its beats have. The caller must have indexed all versions
+ * before these beats. If versions are missing, reports them and writes no heartbeat. So when an index holds a heartbeat, all versions
+ * missing before it have been reported.
  */
 export async function followHeartbeat(
   { state, tell, missed }: Pick<HeartbeatParts, 'state' | 'tell' | 'missed'>,
@@ -119,8 +125,8 @@ const isRecent = ({ toldAt }: HeartbeatState, now: number): boolean => toldAt !=
 const withoutLost = ({ lost: _, ...state }: HeartbeatState): HeartbeatState => state
 
 /**
- * Returns the age, in milliseconds, of the latest heartbeat that all serving indices hold. If none has arrived, returns the age of the
- * first one sent.
+ * Returns the age, in milliseconds, of the oldest of these heartbeats: the latest that arrived, and the latest that each serving index
+ * holds. Ignores indices that hold none. Until one has arrived, the first one sent counts. Returns 0 before that.
  */
 export function heartbeatAgeOf(state: HeartbeatState, types: ServingIndices['types'], now: number): number {
   const told = Object.entries(state.held).flatMap(([type, { identity, sent }]) =>

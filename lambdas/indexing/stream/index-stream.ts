@@ -1,4 +1,7 @@
-/** Feeds an index from a stream that delivers at least once, in order for each resource. Names the records to deliver again. */
+/**
+ * Indexes the versions of a stream. The stream delivers each version at least once, and the versions of a resource in order. Returns which
+ * records it must deliver again.
+ */
 import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
 import { isFault } from '../../ports/faults.ts'
 import type { DocumentSink } from '../../ports/search/search-index.ts'
@@ -19,8 +22,9 @@ export type StreamParts = {
 }
 
 /**
- * Indexes versions and returns the sequence numbers that must be delivered again. Indexes only the highest version of each resource. If
- * that fails, all records of the resource count as failed, because the index may have seen none of them.
+ * Indexes the latest of the given versions of each resource. Returns the sequence numbers of the records that must be delivered again. If
+ * the version of a resource fails, these are all records of the resource, because earlier versions were not indexed either. If the failed
+ * documents are unknown, these are all records.
  */
 export async function indexStream(
   changes: readonly StreamChange[],

@@ -1,20 +1,20 @@
 /**
- * Follows the stream of a store: indexes its versions, and builds the parameters that SearchParameters define. Names failed records, which
- * are delivered again with all records after them.
+ * Follows the change stream of a store. Indexes its versions with the parameters that SearchParameters in the same batch define. Returns
+ * the failed records. Lambda delivers the first of them and all later records again.
  * https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html
  */
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import { indexStream, type StreamChange, type StreamParts } from './index-stream.ts'
 
-/** Attributes that every record of a stream has. */
+/** Attributes that the records of all streams have. */
 type Sequenced = { readonly dynamodb?: { readonly SequenceNumber?: string } }
 
 export type StreamFollowerParts<StreamRecord> = Omit<StreamParts, 'reading'> & {
-  /** Returns the version in a record, or undefined if it has none. */
+  /** Returns the version in a record, or undefined if the record holds something else, such as a beat. */
   readonly versionOf: (record: StreamRecord) => Promise<ResourceVersion | undefined>
-  /** Returns the search contexts that include the definitions in these versions. */
+  /** Applies the definitions in these versions, and returns search contexts that include them. */
   readonly readingAfter: (versions: readonly ResourceVersion[]) => Promise<StreamParts['reading']>
-  /** Receives the errors of records that could not be read. These records are delivered again. */
+  /** Receives the error of each record that could not be read. The record is delivered again. */
   readonly report: (error: unknown, sequence: string) => void
 }
 

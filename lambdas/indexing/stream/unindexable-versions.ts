@@ -4,7 +4,10 @@ import type { VersionKey } from '../../ports/store/resource-store.ts'
 import { recordUnindexable } from '../lifecycle/definitions.ts'
 import type { SharedIndexState } from '../lifecycle/state.ts'
 
-/** Error for a version, or a parameter of it, that the index lacks. The message names both, and has no content of the resource. */
+/**
+ * Error for a version that is not indexed, or not by one parameter. The message names the version and the reason, and holds no content of
+ * the resource.
+ */
 export class NotIndexed extends Error {
   readonly version: VersionKey
 
@@ -26,12 +29,12 @@ export class UnindexableVersions {
     this.#state = state
   }
 
-  /** Adds a version that could not be extracted. */
+  /** Adds a version that could not be extracted. Nothing is stored until `save`. */
   readonly addVersion = (version: Found, error: unknown): void => {
     this.#add(version, error instanceof Error ? error.name : typeof error)
   }
 
-  /** Adds a document that the index rejects. */
+  /** Adds a document that the index rejected. Nothing is stored until `save`. */
   readonly addDocument = ({ tenant, type, id, version }: IndexDocument, reason: string): void => {
     this.#add({ tenant, type, id, versionId: version }, reason)
   }
@@ -40,7 +43,7 @@ export class UnindexableVersions {
     this.#found = [...this.#found, { version, reason }]
   }
 
-  /** Saves everything added so far. Several calls may run at once. */
+  /** Saves all entries added before the call. Several calls may run at once. */
   async save(): Promise<void> {
     const found = this.#found
     if (found.length === 0) return
