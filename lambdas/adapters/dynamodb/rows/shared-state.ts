@@ -1,13 +1,14 @@
 /** SharedState as one item: n, the number of the change; z, the value as deflated JSON. */
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
+import { changeValue } from '../../../ports/rows/change.ts'
 import type { SharedState, VersionedValue } from '../../../ports/rows/shared-state.ts'
-import type { Item, Key, TableClient } from '../table-client.ts'
-import { changeItem } from './changed-item.ts'
+import type { TableClient } from '../table-client.ts'
+import { pauseChange } from './changed-item.ts'
 
 export class DynamoDbSharedState<Value> implements SharedState<Value> {
   readonly #dynamo: TableClient
-  readonly #key: Key
+  readonly #key: { readonly pk: string; readonly sk: string }
   readonly #initial: VersionedValue<Value>
 
   /** `initial`: value before the first change. */
@@ -19,31 +20,32 @@ export class DynamoDbSharedState<Value> implements SharedState<Value> {
 
   async read(): Promise<VersionedValue<Value>> {
     const item = await this.#dynamo.get(this.#key)
-    return item === undefined ? this.#initial : FORMAT.toValue(item)
+    if (item === undefined) return this.#initial
+    const text = await promisify(inflateRaw)(item.z as Uint8Array)
+    return { number: item.n as number, value: JSON.parse(text.toString()) as Value }
   }
 
   /**
    * Requires an idempotent `change`. If the response of a write is lost, the next attempt calls it again with the value that it returned.
    */
   async change(change: (value: Value) => Value): Promise<VersionedValue<Value>> {
-    const after = await changeItem<VersionedValue<Value>>(this.#dynamo, this.#key, FORMAT, (known) => {
-      const { number, value } = known ?? this.#initial
-      const next = change(value)
-      return next === value ? known : { number: number + 1, value: next }
+    const read = async () => ({ value: await this.read() })
+    const write = (after: VersionedValue<Value> | undefined, before: { readonly value: VersionedValue<Value> }) =>
+      this.#replace(before.value.number, after!)
+    const after = await changeValue({ read, write, pause: pauseChange }, (before) => {
+      const value = change(before!.value)
+      return value === before!.value ? before : { number: before!.number + 1, value }
     })
-    return after ?? this.#initial
+    return after!
   }
-}
 
-const FORMAT = {
-  version: ['n'],
-  isUnique: false,
-  toAttributes: async ({ number, value }: VersionedValue<unknown>) => ({
-    n: number,
-    z: await promisify(deflateRaw)(JSON.stringify(value)),
-  }),
-  async toValue({ n, z }: Item) {
-    const text = await promisify(inflateRaw)(z as Uint8Array)
-    return { number: n as number, value: JSON.parse(text.toString()) }
-  },
+  /** Replaces the value. Returns false if it has changed since it had the number `expected`. */
+  async #replace(expected: number, { number, value }: VersionedValue<Value>): Promise<boolean> {
+    const z = await promisify(deflateRaw)(JSON.stringify(value))
+    const condition =
+      expected === 0
+        ? { ConditionExpression: 'attribute_not_exists(pk)' }
+        : { ConditionExpression: 'n = :expected', ExpressionAttributeValues: { ':expected': expected } }
+    return (await this.#dynamo.putIf({ Item: { ...this.#key, n: number, z }, ...condition })).done
+  }
 }
