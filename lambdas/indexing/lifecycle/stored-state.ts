@@ -1,6 +1,6 @@
 /**
  * Stored form of the index state. Functions of other releases read and write it at the same time, and after a rollback an earlier release
- * reads it. So fields keep their names. Top-level fields that this release does not know are stored again unchanged.
+ * reads it. So fields keep their names. Fields that this release does not know are stored again unchanged.
  */
 import { deflateRawSync } from 'node:zlib'
 import type { SharedState, VersionedValue } from '../../ports/rows/shared-state.ts'
@@ -32,19 +32,27 @@ export const NO_STORED_STATE: StoredState = { definitions: [], rebuilds: [], poi
 /** Returns the index state of a stored state. A stored state without `live` has the identity NO_IDENTITY and no former identities. */
 export function decode({ live, behind, kept, setBack: stored, ...same }: StoredState): IndexState {
   const { reached, ...setBack } = stored ?? {}
+  const {
+    identity = NO_IDENTITY,
+    types: identities,
+    lacking,
+    former = [],
+    epoch,
+    ahead,
+    ...unknownLive
+  } = live ?? ({} as Partial<NonNullable<typeof live>>)
   const types = transpose({
-    identity: live?.types,
-    lost: marksOf(live?.lacking),
-    unreconciled: marksOf(live?.ahead),
+    identity: identities,
+    lost: marksOf(lacking),
+    unreconciled: marksOf(ahead),
     reached,
     outdated: behind,
     previous: kept,
   })
-  const { identity = NO_IDENTITY, former = [], epoch } = live ?? {}
-  return { ...same, types, identity, former, epoch, setBack: stored && setBack } as IndexState
+  return { ...same, types, identity, former, epoch, unknownLive, setBack: stored && setBack } as IndexState
 }
 
-export function encode({ types, identity, former, epoch, setBack, ...same }: IndexState): StoredState {
+export function encode({ types, identity, former, epoch, unknownLive, setBack, ...same }: IndexState): StoredState {
   const {
     identity: identities = {},
     lost = {},
@@ -54,7 +62,7 @@ export function encode({ types, identity, former, epoch, setBack, ...same }: Ind
     previous: kept = {},
   } = transpose(types)
   const ahead = epoch === undefined ? epoch : Object.keys(unreconciled)
-  const live = { identity, types: identities, lacking: Object.keys(lost), former, epoch, ahead }
+  const live = { ...unknownLive, identity, types: identities, lacking: Object.keys(lost), former, epoch, ahead }
   return {
     ...{ ...same, behind, kept },
     live: identity === NO_IDENTITY ? undefined : live,

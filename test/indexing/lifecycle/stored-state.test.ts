@@ -34,9 +34,10 @@ describe('the stored state', () => {
   })
 
   it('retains fields of a later release through a change', async () => {
-    const stored = memoryState<StoredState>({ ...STORED, later: 'field' } as StoredState)
+    const live = { ...STORED.live!, laterToo: 'field' }
+    const stored = memoryState<StoredState>({ ...STORED, live, later: 'field' } as StoredState)
     await openIndexState(stored).change((state) => addIndices(state, ['Observation'], 'b'))
-    expect((await stored.read()).value).toMatchObject({ later: 'field', live: { types: { Observation: 'b' } } })
+    expect((await stored.read()).value).toMatchObject({ later: 'field', live: { laterToo: 'field', types: { Observation: 'b' } } })
   })
 
   it('is not written if nothing changes', async () => {
