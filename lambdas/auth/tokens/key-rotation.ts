@@ -51,7 +51,7 @@ export function signingKeyAt(keys: readonly SigningKey[], now: number): SigningK
 /**
  * Creates a key that replaces all others after `patience` milliseconds. With the default every cached copy of the published keys then
  * contains it. With KEY_DISCOVERY_MS only the verifiers of this server do: other holders of older copies cannot verify the next tokens yet.
- * Of concurrent rotations the newest key remains.
+ * If rotations run concurrently, the newest key remains.
  */
 export async function rotateSigningKeys(keys: SigningKeys, now: number, patience: number = KEY_COPY_LIFETIME_MS): Promise<SigningKey> {
   const known = await keys.list()

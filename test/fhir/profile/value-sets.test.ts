@@ -105,7 +105,7 @@ describe('a value set with a version of a code system', () => {
   })
 })
 
-/** By design: see lambdas/docs/conformance.md. */
+/** The rule and its exceptions are in lambdas/docs/conformance.md, under "Value sets". */
 it('a value set with a whole system accepts any code of it, even unknown ones', async () => {
   const whole = set('bound', { compose: { include: [{ system: 's' }] } })
   expect([await found([SYSTEM, whole], 'a'), await found([SYSTEM, whole], 'none')]).toEqual(['in', 'in'])

@@ -209,7 +209,7 @@ function eventOf(random: Random, state: Old, now: number): Event {
   return random.pick(events)()
 }
 
-/** What the database returns for the stored state. */
+/** Returns the state as the database returns it after a write. */
 const stored = <State>(state: State): State => JSON.parse(JSON.stringify(state)) as State
 
 /** A stored state without the order of types. An empty map or list means what a missing one means. */

@@ -48,7 +48,10 @@ const pathProblems = ({ path }: Element, typesAt: TypesAt): readonly string[] =>
 
 const namesIn = (path: unknown): readonly string[] => String(path).split('.').slice(1)
 
-/** Returns the possible types of an element by the names on its path. `Resource`: any type. Empty: there is no such element. */
+/**
+ * Returns the possible types of an element by the names on its path. `Resource` stands for every type. The result is empty if the element
+ * does not exist.
+ */
 type TypesAt = (names: readonly string[]) => readonly string[]
 
 /** Returns a lookup of types below a type. It caches each step by its types, because a choice within a choice leads to many. */
