@@ -298,15 +298,16 @@ describe('an expression that is not compiled', () => {
   })
 
   it.each([
-    ['Patient.name.repeat(given', 'line: 1; column: 25'],
-    ['Patient.name.given.unheardOf()', 'unheardOf'],
-    ['Patient.name.repeat(given).where(now() > @2020)', 'now('],
-    [`${'('.repeat(50_000)}Patient${')'.repeat(50_000)}`, 'at most 10000 characters'],
-    [`${'('.repeat(4_000)}Patient${')'.repeat(4_000)}`, 'cannot be used'],
+    ['Patient.name.repeat(given', /line: 1; column: 25/],
+    ['Patient.name.given.unheardOf()', /unheardOf/],
+    ['Patient.name.repeat(given).where(now() > @2020)', /now\(/],
+    [`${'('.repeat(50_000)}Patient${')'.repeat(50_000)}`, /at most 10000 characters/],
+    // On a fast machine the stack ends first, on a slow one the time.
+    [`${'('.repeat(4_000)}Patient${')'.repeat(4_000)}`, /cannot be used|takes too long/],
   ])('is rejected with the reason if it is wrong (%#)', async (expression, reason) => {
     const { status, body, text } = await put(parameter('wrong', { expression }))
     expect([status, body.issue[0].expression]).toEqual([422, ['SearchParameter.expression']])
-    expect(text).toContain(reason)
+    expect(text).toMatch(reason)
   })
 
   it('is reported per resource that it fails on, which keeps other parameters', async () => {

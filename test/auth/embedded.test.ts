@@ -230,10 +230,12 @@ it.each([
 })
 
 it('40 people log in at the same moment from one address', async () => {
-  const logins = Array.from({ length: 40 }, () =>
-    enter('doctor', 'user/*.cruds').then(({ page }) => [page.status, page.text.includes('Allow access for App?')]),
-  )
-  expect(await Promise.all(logins)).toEqual(Array(40).fill([200, true]))
+  // On a slow machine a login may wait too long for the others. It is answered 503, and the user tries again.
+  const login = async (): Promise<readonly unknown[]> => {
+    const { page } = await enter('doctor', 'user/*.cruds')
+    return page.status === 503 ? login() : [page.status, page.text.includes('Allow access for App?')]
+  }
+  expect(await Promise.all(Array.from({ length: 40 }, login))).toEqual(Array(40).fill([200, true]))
 })
 
 it('many concurrent logins are throttled before the password check, and reads go on', async () => {
