@@ -44,13 +44,13 @@ export async function packBody(write: Write, op: string, blobs: BlobStore): Prom
 
 export async function unpackBody(packed: PackedBody, blobs: BlobStore): Promise<UnpackedBody> {
   const z = 'z' in packed ? packed.z : await readBlob(packed, blobs)
-  if (z[0] !== DEFLATED) throw new MachineFault('store-damaged', `a body has the unknown format ${z[0]}`)
+  if (z[0] !== DEFLATED) throw damaged(`a body has the unknown format ${z[0]}`)
   const whole = await inflated(z.subarray(1))
   // guard: stored-body-checksum
   if ('z' in packed && packed.crc !== undefined && packed.crc !== crc32(whole))
-    throw new MachineFault('store-damaged', 'a body has another checksum than when it was written')
+    throw damaged('a body has another checksum than when it was written')
   const end = whole.length < 4 ? Number.POSITIVE_INFINITY : 4 + whole.readUInt32BE(0)
-  if (end > whole.length) throw new MachineFault('store-damaged', 'a body is shorter than it was written')
+  if (end > whole.length) throw damaged('a body is shorter than it was written')
   const compartments = whole.toString('utf8', 4, end)
   return { compartments: compartments === '' ? [] : compartments.split(' '), body: new Uint8Array(whole.subarray(end)) }
 }
@@ -59,15 +59,17 @@ async function inflated(deflated: Uint8Array): Promise<Buffer> {
   try {
     return deflated.length <= QUICK ? inflateRawSync(deflated) : await promisify(inflateRaw)(deflated)
   } catch (error) {
-    throw new MachineFault('store-damaged', 'a body cannot be inflated', { cause: error })
+    throw damaged('a body cannot be inflated', { cause: error })
   }
 }
 
 async function readBlob({ blob, sha }: Extract<PackedBody, { blob: string }>, blobs: BlobStore): Promise<Uint8Array> {
   const bytes = (await blobs.get(blob))?.bytes
-  if (bytes === undefined) throw new MachineFault('store-damaged', 'the blob of a body is missing')
-  if (Buffer.compare(digest(bytes), sha) !== 0) throw new MachineFault('store-damaged', 'the blob of a body is damaged')
+  if (bytes === undefined) throw damaged('the blob of a body is missing')
+  if (Buffer.compare(digest(bytes), sha) !== 0) throw damaged('the blob of a body is damaged')
   return bytes
 }
+
+const damaged = (message: string, options?: ErrorOptions) => new MachineFault('store-damaged', message, options)
 
 const digest = (bytes: Uint8Array): Uint8Array => createHash('sha256').update(bytes).digest()
