@@ -10,6 +10,7 @@ import { basename, dirname, join, relative } from 'node:path'
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
 import type { AdditionalResources } from '../lambdas/export/additional-resources.ts'
 import { FUNCTIONS, type FunctionName } from '../lambdas/functions/functions.ts'
+import { explorerAssets } from './explorer-assets.ts'
 
 export type Bundle = {
   /** Folder of the bundle. The file with the handler is named after the function. */
@@ -143,7 +144,7 @@ export const BUILD_OPTIONS = {
   mainFields: ['module', 'main'],
   alias: { 'decimal.js': join(ROOT, 'node_modules/decimal.js/decimal.js') },
   logLevel: 'error' as const,
-  plugins: [later(), once(), programs(), packages(), environmentCredentials(), transportOnly()],
+  plugins: [later(), once(), programs(), packages(), environmentCredentials(), transportOnly(), explorerAssets()],
 } satisfies BuildOptions
 
 /** Returns the build options. `additional`: rules of the stage that replace the default rules. */
@@ -192,7 +193,7 @@ function hashOf(files: ReadonlyMap<string, Uint8Array>): string {
 /** Name of the file that contains the modules of ONCE. */
 const ERRORS = 'errors'
 /** Names of the plugins that replace a module in every build. */
-const REPLACED = ['programs', 'packages', 'credentials', 'transport']
+const REPLACED = ['programs', 'packages', 'credentials', 'transport', 'explorer']
 /** Name of the plugin for stages with rules of their own for additional resources. */
 const ADDITIONAL = 'additional-resources'
 

@@ -82,9 +82,13 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'lambdas/runtime/config.ts',
     'node:*',
   ],
+  // The explorer. Its browser code talks to the server over HTTP only.
+  'lambdas/explorer': ['esbuild', 'node:path'],
+  'lambdas/explorer/browser': ['preact', '@preact/signals', 'uplot'],
   'lambdas/functions': [
     'lambdas/auth',
     'lambdas/catalogue',
+    'lambdas/explorer/bundle.ts',
     'lambdas/runtime',
     'lambdas/http/pipelines',
     'lambdas/http/entry-runner.ts',
@@ -94,6 +98,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'search-mappings': ['lambdas/fhir', 'lambdas/adapters/filesystem/package-archive.ts', 'node:*'],
   lib: [
+    'lambdas/explorer/bundle.ts',
     'lambdas/adapters/dynamodb/stream/restored-table.ts',
     'lambdas/http/gateway-contract.ts',
     'lambdas/catalogue/catalogue.ts',

@@ -13,6 +13,8 @@ import type { KeySource } from './key-source.ts'
 export type AuthRequest = {
   /** HTTP method: GET or POST. */
   readonly method: string
+  /** Path below the base, with decoded segments: `/auth/token`. */
+  readonly path: string
   readonly query: ParameterPairs
   readonly form: ParameterPairs
   /** Header values by name in lower case. */

@@ -23,6 +23,8 @@ export type Column =
   | 'METADATA'
   /** Endpoints of the authorization server. */
   | 'AUTH'
+  /** Files of the explorer, which hold no data of the server. */
+  | 'EXPLORER'
   /** Requests that reach no interaction. */
   | 'FALLBACK'
 
@@ -80,8 +82,11 @@ export const INTERACTIONS = {
   'export-file':      { column: 'FILE',      scopes: 'own',           claim: 'none',      lambda: 'cloudfront', public: true },
 } as const satisfies Readonly<Record<string, Row>>
 
-/** Endpoint of the authorization server. `page`: a user sees it in a browser, so errors are shown as a page. */
-type EndpointRow = Pick<Row, 'lambda' | 'head'> & { readonly page?: true }
+/**
+ * Endpoint of the authorization server, or of the explorer. `page`: a user sees it in a browser, so errors are shown as a page. `column`:
+ * absent for endpoints of the authorization server.
+ */
+type EndpointRow = Pick<Row, 'lambda' | 'head'> & { readonly page?: true; readonly column?: 'EXPLORER' }
 
 /** Endpoints by code. An endpoint authenticates its caller itself, if it needs to. */
 // biome-ignore format: a table
@@ -99,10 +104,15 @@ export const ENDPOINTS = {
   consent:                { lambda: 'authorize', page: true },
   account:                { lambda: 'authorize', page: true },
   logout:                 { lambda: 'authorize', page: true },
+  // Requires no authentication: its pages request data with the access token of their user.
+  // No HEAD, because each method of a path is a resource of the stack.
+  explorer:               { lambda: 'explorer', column: 'EXPLORER', head: false },
 } as const satisfies Readonly<Record<string, EndpointRow>>
 
 export type InteractionCode = keyof typeof INTERACTIONS
 export type EndpointCode = keyof typeof ENDPOINTS
+/** Codes of the endpoints of the authorization server. */
+export type AuthEndpointCode = Exclude<EndpointCode, 'explorer'>
 /** Code of a pipeline. `fallback`: answers requests that reach no interaction. */
 export type PipelineCode = InteractionCode | EndpointCode | 'fallback'
 
@@ -125,12 +135,12 @@ export type EndpointsOf<Name extends HttpFunction> = CodesWhere<typeof ENDPOINTS
 export const isEndpointCode = (code: PipelineCode): code is EndpointCode => Object.hasOwn(ENDPOINTS, code)
 
 /** Returns the row of the code, typed with the optional fields that only some rows have. */
-const rowOf = (code: InteractionCode | EndpointCode): Partial<Row & EndpointRow> =>
+const rowOf = (code: InteractionCode | EndpointCode): Partial<Row & Pick<EndpointRow, 'page'>> =>
   isEndpointCode(code) ? ENDPOINTS[code] : INTERACTIONS[code]
 
 export function columnOf(code: PipelineCode): Column {
   if (code === 'fallback') return 'FALLBACK'
-  return isEndpointCode(code) ? 'AUTH' : INTERACTIONS[code].column
+  return rowOf(code).column ?? 'AUTH'
 }
 
 /** Whether the code requires an authenticated caller. */
@@ -205,7 +215,10 @@ export const ROUTES: readonly Route[] = routesOf<InteractionCode>({
   'GET /{type}/{id}/_history/{versionId}': 'vread',
 })
 
-/** Routes of the authorization server. No other routes exist below `/auth` and `/.well-known`. */
+/**
+ * Routes of the authorization server and of the explorer. No other routes exist below `/auth`, `/.well-known` and `/explorer`. `{proxy+}`
+ * is the rest of a path, of any number of segments.
+ */
 export const ENDPOINT_ROUTES: readonly EndpointRoute[] = routesOf<EndpointCode>({
   'GET /.well-known/smart-configuration': 'smart-configuration',
   'GET /.well-known/openid-configuration': 'openid-configuration',
@@ -225,6 +238,8 @@ export const ENDPOINT_ROUTES: readonly EndpointRoute[] = routesOf<EndpointCode>(
   'POST /auth/account': 'account',
   'GET /auth/logout': 'logout',
   'POST /auth/logout': 'logout',
+  'GET /explorer': 'explorer',
+  'GET /explorer/{proxy+}': 'explorer',
 })
 
 /** Whether clients may send HEAD to the route: only if its GET has no effect. https://www.rfc-editor.org/rfc/rfc9110#section-9.2.1 */

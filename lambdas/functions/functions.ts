@@ -154,6 +154,7 @@ export const FUNCTIONS: Readonly<Record<FunctionName, FunctionRow>> = {
     ports: ['clients', 'users', 'passwords', 'grants', 'revoking', ...SEARCHING, 'audit'],
     onlyWithTokens: true,
   },
+  explorer: { kind: 'light', ports: [], onlyWithTokens: true },
   indexer: { kind: 'worker', ports: ['documents', 'definitions', 'pulse', 'workflow'] },
   'settle-transactions': { kind: 'request', ports: ['settler', 'definitions', 'workflow'] },
   'rebuild-step': { kind: 'worker', ports: ['resources', 'canonicals', 'rebuilding', 'definitions'] },

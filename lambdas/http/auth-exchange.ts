@@ -5,12 +5,14 @@ import type { FhirError } from '../fhir/outcome.ts'
 import type { FhirResponse } from '../interactions/interaction.ts'
 import type { Exchange } from './exchange.ts'
 import { mediaTypeOf } from './media-types.ts'
+import { normalizePath } from './route-table.ts'
 
 /** Maximum fields of a form, more than any valid request has. A form with more is answered with the error `invalid_request`. */
 const MOST_FIELDS = 200
 
 export const authRequestOf = (exchange: Exchange): AuthRequest => ({
   method: exchange.http.method,
+  path: normalizePath(exchange.http.path),
   query: exchange.fhir.parameters,
   form: formOf(exchange),
   headers: exchange.http.headers,

@@ -15,6 +15,7 @@ import { lengthOf, PendingResponses } from './response-memory.ts'
 import type { Serve } from './server.ts'
 import type { Admit } from './steps/authenticate.ts'
 import { describeError } from './steps/describe-errors.ts'
+import { acceptsPages, redirectToBase } from './steps/redirect-browsers.ts'
 import { toHttpResponse } from './steps/write-response.ts'
 
 export type NodeServerSettings = {
@@ -157,13 +158,19 @@ class Front {
   }
 
   #faultOf(incoming: IncomingMessage, below: string | undefined): Error | undefined {
-    if (below === undefined) return fhirError(404, 'not-found', `The base of this server is ${this.#settings.basePath}`)
+    if (below === undefined) return this.#outsideBase(incoming)
     if (incoming.headers.host === undefined && incoming.httpVersion === '1.1')
       return fhirError(400, 'required', 'The header host is missing')
     // node:http stores one entry per header name. Fewer entries than raw headers mean that a header repeats.
     const { rawHeaders } = incoming
     if (rawHeaders.length === 2 * Object.keys(incoming.headers).length) return undefined
     return repeatedHeaderError(rawHeaders.filter((_, i) => i % 2 === 0))
+  }
+
+  #outsideBase({ url, method, headers: { accept } }: IncomingMessage): Error {
+    const { basePath } = this.#settings
+    if (url === '/' && method === 'GET' && acceptsPages(accept)) return redirectToBase(basePath)
+    return fhirError(404, 'not-found', `The base of this server is ${basePath}`)
   }
 
   async #answerWithBody(incoming: IncomingMessage, outgoing: ServerResponse, request: HttpRequest, requestId: string): Promise<void> {

@@ -18,14 +18,16 @@ const WRITE: Columns = [...SAVE, ...PATCH, 'DELETE']
 const SEARCH: Columns = ['SEARCH']
 const BUNDLE: Columns = ['BUNDLE']
 const AUTH: Columns = ['AUTH']
+const EXPLORER: Columns = ['EXPLORER']
 const OPERATION: Columns = ['OPERATION']
 const QUERY: Columns = ['QUERY']
 const INPUT: Columns = ['INPUT']
 const EXPORT: Columns = ['EXPORT']
 const FILE: Columns = ['FILE']
 const FALLBACK: Columns = ['FALLBACK']
-/** Columns of all codes. */
+/** Columns of all codes that work with data of the server. Only the files of the explorer hold none. */
 const EVERY: Columns = [...ROUTED, ...AUTH, ...FALLBACK]
+const WHOLE: Columns = [...EVERY, ...EXPLORER]
 
 export type StepName =
   | 'recordAudit'
@@ -35,6 +37,7 @@ export type StepName =
   | 'describeErrors'
   | 'checkHost'
   | 'refuse'
+  | 'redirectBrowsers'
   | 'negotiateFormat'
   | 'limitBody'
   | 'limitForm'
@@ -66,11 +69,12 @@ const each = (step: StepName, ...on: readonly Columns[]): Row => ({ ...use(step,
 const ROWS: readonly Row[] = [
   use('recordAudit',         EVERY                                ),
   use('allowOrigins',        EVERY                                ),
-  use('writeResponse',       EVERY                                ),
+  use('writeResponse',       WHOLE                                ),
   use('levelTime',           READ, PATCH, QUERY, INPUT, EXPORT    ),
-  use('describeErrors',      EVERY                                ),
-  use('checkHost',           EVERY                                ),
+  use('describeErrors',      WHOLE                                ),
+  use('checkHost',           WHOLE                                ),
   use('refuse',                                           FALLBACK),
+  use('redirectBrowsers',    READ,        SEARCH                  ),
   // Authenticate before the steps below. So a request without a valid token is answered 401, whatever other errors those steps would find.
   use('authenticate',        ROUTED                               ),
   use('negotiateFormat',     SHAPED                               ),

@@ -57,7 +57,11 @@ function rowOf(path: string): readonly [row: Row | undefined, segments: readonly
   const parts = path.split('/', MOST_PARTS)
   const segments = parts.filter((segment) => segment !== '').map(decode)
   // guard: url-parts-limit
-  return [parts.length === MOST_PARTS ? undefined : TABLE[segments.length]?.find((row) => fits(row, segments)), segments]
+  if (parts.length === MOST_PARTS) return [undefined, segments]
+  const row =
+    TABLE.get(segments.length)?.find((each) => fits(each, segments)) ??
+    REST.find((each) => each.parts.length <= segments.length && fits(each, segments))
+  return [row, segments]
 }
 
 export type EntryMatch = Omit<RouteMatch, 'interaction'> & {
@@ -68,7 +72,7 @@ export type EntryMatch = Omit<RouteMatch, 'interaction'> & {
 
 /**
  * Returns the route of an entry of a Bundle. `url`: relative to the base, or with a base of this server.
- * Throws like `matchRoute`, and FhirError 400 for a path of the authorization server.
+ * Throws like `matchRoute`, and FhirError 400 for a path of the authorization server or of the explorer.
  */
 export function matchEntry({ method, url }: { readonly method: string; readonly url: string }, bases: BaseUrls): EntryMatch {
   const below = url.slice(baseUrlOf(url, bases)?.length ?? 0)
@@ -79,8 +83,8 @@ export function matchEntry({ method, url }: { readonly method: string; readonly 
   return { interaction, named, path, query }
 }
 
-/** Part of a path: a static segment, or the name of a variable. */
-type Part = { readonly text: string; readonly isVariable: boolean }
+/** Part of a path: a static segment, the name of a variable, or a variable that matches the rest of the path. */
+type Part = { readonly text: string; readonly kind: 'static' | 'variable' | 'rest' }
 /** Path of one or more routes. `statics`: number of static segments. `interactions`: by method. */
 type Row = {
   readonly parts: readonly Part[]
@@ -88,41 +92,56 @@ type Row = {
   readonly interactions: ReadonlyMap<string, RouteMatch['interaction']>
 }
 
-/**
- * Rows by number of segments. Those with more static segments come first, and equal ones in the order of the catalogue: the first match is
- * the route.
- */
-const TABLE: readonly (readonly Row[])[] = tableOf([...ROUTES, ...ENDPOINT_ROUTES])
+const ROWS: readonly Row[] = rowsOf([...ROUTES, ...ENDPOINT_ROUTES])
 
-function tableOf(routes: readonly (Route | EndpointRoute)[]): readonly (readonly Row[])[] {
-  const table: Row[][] = []
-  for (const path of new Set(routes.map((route) => route.path))) {
+/** Rows whose last part matches the rest of the path. Each begins with a reserved segment, so no row of TABLE matches the same path. */
+const REST: readonly Row[] = ROWS.filter(({ parts }) => parts.at(-1)?.kind === 'rest')
+
+/**
+ * All other rows by number of segments. Those with more static segments come first, and equal ones in the order of the catalogue: the first
+ * match is the route.
+ */
+const TABLE: ReadonlyMap<number, readonly Row[]> = Map.groupBy(
+  ROWS.filter((row) => !REST.includes(row)).toSorted((a, b) => b.statics - a.statics),
+  ({ parts }) => parts.length,
+)
+
+function rowsOf(routes: readonly (Route | EndpointRoute)[]): readonly Row[] {
+  return [...Map.groupBy(routes, ({ path }) => path)].map(([path, here]) => {
     const parts = path
       .split('/')
       .filter((part) => part !== '')
-      .map((part): Part => (part.startsWith('{') ? { text: part.slice(1, -1), isVariable: true } : { text: part, isVariable: false }))
-    const statics = parts.filter(({ isVariable }) => !isVariable).length
-    const here = routes.filter((route) => route.path === path)
+      .map(partOf)
+    const statics = parts.filter(({ kind }) => kind === 'static').length
     const heads = here.filter(isHeadAllowed).map((route) => ({ ...route, method: 'HEAD' }))
     const interactions = new Map([...here, ...heads].map(({ method, interaction }) => [method, interaction]))
-    table[parts.length] = [...(table[parts.length] ?? []), { parts, statics, interactions }].sort((a, b) => b.statics - a.statics)
-  }
-  return table
+    return { parts, statics, interactions }
+  })
+}
+
+function partOf(part: string): Part {
+  const [, text, rest] = /^\{(\w+)(\+?)\}$/.exec(part) ?? []
+  if (text === undefined) return { text: part, kind: 'static' }
+  return { text, kind: rest === '' ? 'variable' : 'rest' }
 }
 
 /**
- * Whether the row matches. A variable never matches a segment that starts with `_` or `$`. The first segment as a variable never matches
- * `auth` or `.well-known`.
+ * Whether the row matches. A variable never matches a segment that starts with `_` or `$`. The first segment as a variable never matches a
+ * reserved one.
  */
 const fits = ({ parts }: Row, segments: readonly string[]): boolean =>
-  parts.every(({ text, isVariable }, i) =>
-    isVariable ? !'_$'.includes(segments[i]![0]!) && !(i === 0 && isAuthPath(`/${segments[i]}`)) : text === segments[i],
-  )
+  parts.every(({ text, kind }, i) => {
+    if (kind === 'variable') return !'_$'.includes(segments[i]![0]!) && !(i === 0 && RESERVED.has(segments[0]!))
+    return kind === 'rest' || text === segments[i]
+  })
+
+/** First segments that are never a type: the paths of the authorization server and of the explorer. */
+const RESERVED: ReadonlySet<string> = new Set(['auth', '.well-known', 'explorer'])
 
 function variablesOf({ parts }: Row, segments: readonly string[]): Record<string, string> {
   const named: Record<string, string> = {}
-  parts.forEach(({ text, isVariable }, i) => {
-    if (isVariable) named[text] = segments[i]!
+  parts.forEach(({ text, kind }, i) => {
+    if (kind === 'variable') named[text] = segments[i]!
   })
   return named
 }

@@ -135,6 +135,15 @@ const TO_BASE = `\
   if (known) request.uri = '/${GATEWAY_STAGE}' + known[1]
 `
 
+/** Code that leads a browser from the root to the base, where the explorer is. Other clients are answered 404. */
+const TO_EXPLORER = `\
+  var accept = request.headers.accept ? request.headers.accept.value : ''
+  if (request.uri === '/' && request.method === 'GET' && accept.includes('text/html') && accept.includes('application/xhtml+xml')) return {
+    statusCode: 303,
+    headers: { location: { value: '/${GATEWAY_STAGE}/' }, 'cache-control': { value: 'no-store' }, vary: { value: 'Accept' } }
+  }
+`
+
 /**
  * Returns the source of the viewer function in CloudFront's JavaScript. It rejects requests that are too long. It also encodes characters
  * that browsers leave in a query, but at which API Gateway rejects or splits it.
@@ -153,7 +162,7 @@ ${REFUSED_FUNCTION_CODE}function size(values) {
 }
 function handler(event) {
   var request = event.request
-${givesTokens ? TO_BASE : ''}  if (!/^\\/${GATEWAY_STAGE}(\\/|$)/.test(request.uri)) return refused(404, '${toOutcomeJson('not-found', `The server is at /${GATEWAY_STAGE}`)}')
+${givesTokens ? `${TO_BASE}${TO_EXPLORER}` : ''}  if (!/^\\/${GATEWAY_STAGE}(\\/|$)/.test(request.uri)) return refused(404, '${toOutcomeJson('not-found', `The server is at /${GATEWAY_STAGE}`)}')
   var address = request.uri.length + size(request.querystring)
   if (address > ${LONGEST_ADDRESS}) return refused(414, '${toOutcomeJson('too-long', 'The address is too long: search by POST')}')
   if (address + size(request.headers) > ${LONGEST_HEAD}) return refused(431, '${toOutcomeJson('too-long', 'The headers are too long')}')

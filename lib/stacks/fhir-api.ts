@@ -132,8 +132,11 @@ const UNKNOWN_JOBS = ['/export']
 /** Names of path variables by depth. They need no meaning: the handler inserts their values into the path by position. */
 const VARIABLES = ['{type}', '{id}', '{type2}', '{versionId}']
 
+/** Variable for the rest of a path, which has the same form in the catalogue. */
+const REST = '{proxy+}'
+
 const templateOf = (path: string): string =>
   path
     .split('/')
-    .map((part, i) => (part.startsWith('{') || part === '*' ? VARIABLES[i - 1]! : part))
+    .map((part, i) => (part !== REST && (part.startsWith('{') || part === '*') ? VARIABLES[i - 1]! : part))
     .join('/')

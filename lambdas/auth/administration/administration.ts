@@ -9,6 +9,7 @@ import type { RevocationKey, Revocations } from '../../ports/rows/revocations.ts
 import type { User, Users } from '../../ports/rows/users.ts'
 import type { SigningKey, SigningKeys } from '../../ports/security/signing-keys.ts'
 import { DEMO_CLIENT } from '../clients/demo-client.ts'
+import { EXPLORER_ID } from '../clients/explorer-client.ts'
 import { type ClientRegistration, toClient, toUser, type UserRegistration } from '../clients/registration.ts'
 import { checkLaunch, type Launch, type LaunchCompletion, makeLaunch } from '../launch/launches.ts'
 import type { Passwords } from '../login/passwords.ts'
@@ -29,7 +30,9 @@ export type AdministrationPorts = AuditPorts & {
 }
 
 const SECOND = 1_000
-/** How long the removal of the demo client is retained, in milliseconds. Until then the server does not create that client again. */
+/** Clients that exist without a registration, until an operator removes them. */
+const BUILT_IN: ReadonlySet<string> = new Set([DEMO_CLIENT.id, EXPLORER_ID])
+/** How long the removal of a built-in client is retained, in milliseconds. Until then the client does not exist again. */
 const FOREVER = 1_000 * 365 * 24 * 60 * 60 * SECOND
 
 /**
@@ -160,7 +163,7 @@ const takesFrom = (before: Client, after: Client): boolean =>
 
 /**
  * Removes a client and revokes everything issued to it. Throws RangeError if it does not exist. A repeated call completes a removal that
- * was interrupted.
+ * was interrupted. The explorer exists without a registration, so its removal always succeeds.
  */
 export async function removeClient(ports: AdministrationPorts, id: string): Promise<void> {
   if (!isClientId(id)) throw noClient(id)
@@ -170,8 +173,8 @@ export async function removeClient(ports: AdministrationPorts, id: string): Prom
       isThere = true
       return undefined
     })
-    await refuseOlder(ports, `client:${id}`, id === DEMO_CLIENT.id ? FOREVER : MAX_TOKEN_LIFETIME_MS)
-    if (!isThere) throw noClient(id)
+    await refuseOlder(ports, `client:${id}`, BUILT_IN.has(id) ? FOREVER : MAX_TOKEN_LIFETIME_MS)
+    if (!isThere && id !== EXPLORER_ID) throw noClient(id)
   })
 }
 

@@ -165,6 +165,8 @@ async function showPicker(ports: AuthorizePorts, asked: AuthorizationRequest, { 
  *
  * It is never skipped with a chosen patient in the URL. The client may have written it, so the page shows the patient and the user
  * confirms.
+ *
+ * The explorer needs no consent: its redirect URI lies on this server, so no other app receives its codes.
  */
 async function consentOrCode(
   ports: AuthorizePorts,
@@ -174,6 +176,9 @@ async function consentOrCode(
 ): Promise<AuthResponse> {
   const { session, context } = known
   const { client, redirectUri, prompt } = asked
+  // guard: explorer-consent-only-for-own-address
+  if (client.isExplorer === true && client.redirectUris.includes(redirectUri) && asked.patient === undefined)
+    return giveCode(ports, asked, { ...known, scopes: context.scopes }, request)
   const before = await consentOf(ports, client, session.user.subject)
   const isKnown = client.authentication.kind !== 'public' || redirectUri.startsWith('https:')
   const isDecided = asked.patient === undefined && context.scopes.every((scope) => before?.asked.includes(scope))

@@ -15,6 +15,7 @@ import { negotiateFormat } from '../steps/negotiate-format.ts'
 import { parsePreconditions } from '../steps/parse-preconditions.ts'
 import { parsePreferences } from '../steps/parse-preferences.ts'
 import { recordAudit } from '../steps/record-audit.ts'
+import { redirectBrowsers } from '../steps/redirect-browsers.ts'
 import { refuse } from '../steps/refuse.ts'
 import { shapeBody } from '../steps/shape-body.ts'
 import { writeResponse } from '../steps/write-response.ts'
@@ -32,6 +33,8 @@ export type StepParts = {
   readonly loopbackOnly: boolean
   /** Rejects requests that a proxy forwards. Present in open mode only. */
   readonly checkForwarded?: CheckForwarded
+  /** Whether the deployment has an explorer, to which browsers are redirected. Absent: it has none. */
+  readonly hasExplorer?: boolean
   /** Receives errors that an operator must examine, with the request id. */
   readonly report: (error: unknown, requestId: string) => void
 }
@@ -51,6 +54,7 @@ export const readingSteps = ({
   origins,
   loopbackOnly,
   checkForwarded,
+  hasExplorer = false,
   report,
 }: StepParts): Steps => ({
   recordAudit: recordAudit(audit, clock, recorder),
@@ -60,6 +64,7 @@ export const readingSteps = ({
   describeErrors: describeErrors(report),
   checkHost: checkHost(loopbackOnly, checkForwarded),
   refuse,
+  redirectBrowsers: redirectBrowsers(hasExplorer),
   negotiateFormat,
   authenticate: authenticate(authenticator),
   checkType,

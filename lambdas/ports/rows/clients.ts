@@ -39,6 +39,8 @@ export type Client = {
   readonly generation?: string
   /** Time of the last change, in milliseconds since 1970. */
   readonly changedAt: number
+  /** Present for the built-in client of the explorer, which is never stored. Its users see no consent page. */
+  readonly isExplorer?: true
 }
 
 /**

@@ -7,10 +7,11 @@ import { DynamoDbRevocations, revocationReader } from '../../adapters/dynamodb/r
 import { DynamoDbSharedState } from '../../adapters/dynamodb/rows/shared-state.ts'
 import { VersionReader } from '../../adapters/dynamodb/store/reader.ts'
 import { KEY_LIST, type KmsKeyList, publishedKeys } from '../../adapters/kms/published-keys.ts'
+import { withExplorerClient } from '../../auth/clients/explorer-client.ts'
 import type { FetchDocument } from '../../ports/security/fetch-document.ts'
 import { once } from '../once.ts'
 import { report } from './log.ts'
-import { baseSearchContext, blobs, clock, config, resourceTable, stateTable } from './ports.ts'
+import { baseSearchContext, blobs, clock, config, deploymentSettings, resourceTable, stateTable } from './ports.ts'
 
 const now = (): number => clock().now()
 
@@ -47,7 +48,7 @@ const personsOf = /* @__PURE__ */ once(async () => {
 
 /** Returns the ports of endpoints that authenticate clients, such as the token endpoint. */
 export const clientAuthenticationPorts = () => ({
-  clients: clients(),
+  clients: withExplorerClient(clients(), tokenRevocations(), deploymentSettings().baseUrl),
   grants: grants(),
   clock: clock(),
   choices: config(),

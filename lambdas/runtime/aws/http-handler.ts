@@ -46,6 +46,7 @@ export const publicStepParts = (): StepParts => ({
   authenticator: gatewayAuthenticator,
   origins: config().allowedOrigins.includes('*') ? '*' : config().allowedOrigins,
   loopbackOnly: false,
+  hasExplorer: config().access === 'token',
   report,
 })
 

@@ -6,6 +6,7 @@ import { UnusableFileError } from '../../adapters/sqlite-file/open-file.ts'
 import { type OpenedGrants, openGrants } from '../../adapters/sqlite-grants/open-grants.ts'
 import { addLaunch } from '../../auth/administration/administration.ts'
 import { maintainDemoClient } from '../../auth/clients/demo-client.ts'
+import { withExplorerClient } from '../../auth/clients/explorer-client.ts'
 import type { AuthPorts, Endpoint } from '../../auth/endpoint.ts'
 import { endpoints } from '../../auth/endpoints/endpoints.ts'
 import { type SweepParts, sweepAuthorizationState } from '../../auth/grants/grant-sweep.ts'
@@ -16,7 +17,7 @@ import { filterServedTenants, TENANCY_OFF_TEXT } from '../../auth/tenant-interse
 import { createAccessToken } from '../../auth/tokens/access-token.ts'
 import { maintainKeys } from '../../auth/tokens/key-rotation.ts'
 import { MAX_ACCESS_TOKEN_SECONDS } from '../../auth/tokens/lifetimes.ts'
-import type { EndpointCode } from '../../catalogue/catalogue.ts'
+import type { AuthEndpointCode } from '../../catalogue/catalogue.ts'
 import { openAuthenticator, tokenAuthenticator } from '../../http/authenticators.ts'
 import type { Authenticator } from '../../http/steps/authenticate.ts'
 import { LOOPBACK_HOST } from '../../http/steps/check-host.ts'
@@ -54,7 +55,7 @@ export type Authorization = {
   /** Registered clients. With open access it finds none. */
   readonly clients: AuthPorts['clients']
   /** All endpoints of the authorization server. With open access there are none. */
-  readonly endpoints: Readonly<Record<EndpointCode, Endpoint>> | Readonly<Record<string, never>>
+  readonly endpoints: Readonly<Record<AuthEndpointCode, Endpoint>> | Readonly<Record<string, never>>
   /**
    * Issues an access token for an hour to an operator, who can read the data folder anyway. Throws an Error with open access, or if the
    * server does not serve the tenant.
@@ -132,12 +133,13 @@ const OPEN: Authorization = {
 }
 
 function portsOf(
-  { clock, config, fetchDocument, patients, patientsOf, isDecidable, report, seal }: AuthorizationParts,
+  { clock, config, baseUrl, fetchDocument, patients, patientsOf, isDecidable, report, seal }: AuthorizationParts,
   stores: OpenedGrants,
   keys: SigningKeys,
 ): AuthPorts {
   return {
     ...stores,
+    clients: withExplorerClient(stores.clients, stores.revocations, baseUrl),
     keys,
     clock,
     seal,

@@ -43,6 +43,7 @@ import { PACKAGES_FOLDER } from '../control/package-folder.ts'
 import { definitionsOf } from '../definitions.ts'
 import { searchContextOf } from '../search-context.ts'
 import type { Authorization } from './authorization.ts'
+import { explorerEndpoint } from './explorer.ts'
 import { type Exports, openExports } from './exports.ts'
 import { type EmbeddedPorts, interactionsOf } from './interactions.ts'
 import { openStores, type Stores } from './stores.ts'
@@ -173,7 +174,7 @@ export function composeServerCore(stores: Stores, parts: Omit<ServerCoreParts, '
   const serve = serveOf(
     ports,
     exports,
-    endpoints,
+    { ...endpoints, explorer: explorerEndpoint({ baseUrl, isOpen, ...tenantClaimOf(config) }) },
     {
       audit,
       recorder: queryRecorder(seal),
@@ -184,6 +185,7 @@ export function composeServerCore(stores: Stores, parts: Omit<ServerCoreParts, '
       writes: config.writes,
       origins,
       loopbackOnly,
+      hasExplorer: true,
       tokens,
       ...(isOpen ? { checkForwarded } : {}),
     },
@@ -200,6 +202,8 @@ export function composeServerCore(stores: Stores, parts: Omit<ServerCoreParts, '
     patients: patientFinder({ ports, resources: store, patientsOf, knownTenants: stores.store, baseUrl, reading: readingFor }),
   }
 }
+
+const tenantClaimOf = ({ tenancy, tenantClaim }: Config) => (tenancy ? { tenantClaim } : {})
 
 const tokensOf = ({ store, searcher }: Stores, clock: Clock, seal: Seal, blobs: BlobStore): Omit<TokenParts, 'consistency'> => ({
   seal,

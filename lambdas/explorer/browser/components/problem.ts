@@ -1,0 +1,39 @@
+/** Error of a request: the issues of its OperationOutcome, or a sentence. */
+import { h } from 'preact'
+import { Refusal } from '../http.ts'
+import { isTree, listOf, type Tree, textOf, treesOf } from '../json.ts'
+
+type Props = { readonly error: unknown; readonly retry?: () => void }
+
+export function Problem({ error, retry }: Props) {
+  const issues = error instanceof Refusal && isTree(error.answer.body) ? treesOf(error.answer.body.issue) : []
+  const status = error instanceof Refusal ? error.answer.status : 0
+  return h(
+    'div',
+    { class: 'problem', role: 'alert' },
+    h('p', null, h('strong', null, status === 403 ? 'You may not see this' : (error as Error).message)),
+    issues.length > 0 && h(Issues, { issues }),
+    retry !== undefined && h('button', { type: 'button', onClick: retry }, 'Try again'),
+  )
+}
+
+/** List of issues, each with the element that it is about. */
+export function Issues({ issues }: { readonly issues: readonly Tree[] }) {
+  return h(
+    'ul',
+    { class: 'issues' },
+    issues.map((issue, i) =>
+      h(
+        'li',
+        { key: i, class: textOf(issue.severity) ?? '' },
+        h('b', null, textOf(issue.severity) ?? ''),
+        ' ',
+        h('span', null, issueText(issue)),
+        listOf(issue.expression).map((each) => [' ', h('code', null, textOf(each) ?? '')]),
+      ),
+    ),
+  )
+}
+
+const issueText = ({ details, diagnostics, code }: Tree): string =>
+  (isTree(details) ? textOf(details.text) : undefined) ?? textOf(diagnostics) ?? textOf(code) ?? ''

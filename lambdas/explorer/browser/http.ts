@@ -1,0 +1,134 @@
+/** Requests of the pages to the server. Each is shown to the person, with its cost. */
+import { signal } from '@preact/signals'
+import { isTree, type Json, parseJson, type Tree } from './json.ts'
+import { accessToken, renewIfDue, renewLogin, tenant } from './session.ts'
+import { BASE, IS_OPEN } from './settings.ts'
+
+/** Request of a page. `path`: below the base, query included. */
+export type Request = {
+  readonly method: string
+  readonly path: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+  /** Access token in place of the person's own. */
+  readonly token?: string
+}
+
+/** Response. `body`: parsed JSON; undefined if the response has none. `ms`: from sending to the last byte. `bytes`: of the text in UTF-8. */
+export type Answer = {
+  readonly request: Request
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly text: string
+  readonly body: Json | undefined
+  readonly ms: number
+  readonly bytes: number
+}
+
+/** Answer with an error, or with status 0 if no response arrived. */
+export class Refusal extends Error {
+  readonly answer: Answer
+
+  constructor(answer: Answer) {
+    super(messageOf(answer))
+    this.answer = answer
+  }
+}
+
+/** The latest requests, the newest first. */
+export const requests = signal<readonly Answer[]>([])
+
+const MOST_REQUESTS = 50
+
+/** Sends a request and returns its answer, whatever the status. Throws Refusal if no response arrives. */
+export async function send(request: Request): Promise<Answer> {
+  await renewIfDue()
+  const began = performance.now()
+  const since = () => Math.round(performance.now() - began)
+  try {
+    const init: RequestInit = {
+      method: request.method,
+      headers: headersOf(request),
+      cache: 'no-store',
+      credentials: 'omit',
+      redirect: 'error',
+    }
+    const response = await fetch(`${BASE}${request.path}`, request.body === undefined ? init : { ...init, body: request.body })
+    const text = await response.text()
+    const answer = {
+      request,
+      status: response.status,
+      headers: Object.fromEntries(response.headers),
+      text,
+      body: bodyOf(text),
+      ms: since(),
+      bytes: new TextEncoder().encode(text).length,
+    }
+    requests.value = [answer, ...requests.value].slice(0, MOST_REQUESTS)
+    if (answer.status === 401 && !IS_OPEN && request.token === undefined) await renewLogin()
+    return answer
+  } catch (error) {
+    if (error instanceof Refusal) throw error
+    throw new Refusal({ request, status: 0, headers: {}, text: (error as Error).message, body: undefined, ms: since(), bytes: 0 })
+  }
+}
+
+/** Like `send`. Throws Refusal for every status from 400 on. */
+export async function ask(request: Request): Promise<Answer> {
+  const answer = await send(request)
+  if (answer.status >= 400) throw new Refusal(answer)
+  return answer
+}
+
+/** Reads a path below the base. Throws Refusal. */
+export const read = (path: string): Promise<Answer> => ask({ method: 'GET', path })
+
+/** Sends a batch of GET requests as one request. Returns the answer, and the entries in the order of the paths. Throws Refusal. */
+export async function readAll(paths: readonly string[]): Promise<{ readonly answer: Answer; readonly entries: readonly Tree[] }> {
+  const entry = paths.map((url) => ({ request: { method: 'GET', url: url.replace(/^\//, '') } }))
+  const answer = await ask({
+    method: 'POST',
+    path: '/',
+    headers: { 'content-type': 'application/fhir+json' },
+    body: JSON.stringify({ resourceType: 'Bundle', type: 'batch', entry }),
+  })
+  const bundle = isTree(answer.body) ? answer.body : {}
+  return { answer, entries: (bundle.entry ?? []) as readonly Tree[] }
+}
+
+function headersOf({ headers = {}, token = accessToken() }: Request): Record<string, string> {
+  return {
+    accept: 'application/fhir+json',
+    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    ...(tenant.value === '' ? {} : { 'x-tenant-id': tenant.value }),
+    ...headers,
+  }
+}
+
+function bodyOf(text: string): Json | undefined {
+  try {
+    return text === '' ? undefined : parseJson(text)
+  } catch {
+    return undefined
+  }
+}
+
+function messageOf({ status, text }: Answer): string {
+  return status === 0 ? `The server did not answer (${text})` : `The server answered ${status}`
+}
+
+/** Returns the request as a curl command for a shell. The token is a variable, so that the command can be shared. */
+export function curlOf({ method, path, headers = {}, body }: Request): string {
+  const shown = { accept: 'application/fhir+json', ...(tenant.value === '' ? {} : { 'x-tenant-id': tenant.value }), ...headers }
+  const parts = [
+    'curl',
+    ...(method === 'GET' ? [] : ['-X', method]),
+    ...(IS_OPEN ? [] : ['-H "Authorization: Bearer $TOKEN"']),
+    ...Object.entries(shown).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
+    ...(body === undefined ? [] : ['--data-binary', quoted(body)]),
+    quoted(`${BASE}${path}`),
+  ]
+  return parts.join(' ')
+}
+
+const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`

@@ -1,0 +1,27 @@
+/** Pages by address. Each address mirrors the FHIR address of what the page shows. */
+import { type ComponentChild, h } from 'preact'
+import { FindPage } from './pages/find.ts'
+import { HomePage } from './pages/home.ts'
+import { ResourcePage } from './pages/resource.ts'
+import { TypePage } from './pages/type.ts'
+import { UnknownPage } from './pages/unknown.ts'
+import type { Place } from './place.ts'
+
+const TYPE = /^[A-Z][A-Za-z]+$/
+const ID = /^[A-Za-z0-9.%-]+$/
+
+/** Returns the page at a place. */
+export function pageAt({ path, query }: Place): ComponentChild {
+  const [first = '', second, third, fourth, ...rest] = path.split('/').slice(1)
+  if (rest.length > 0) return h(UnknownPage, null)
+  if (first === '') return h(HomePage, null)
+  if (first === 'find' && second === undefined) return h(FindPage, { query })
+  if (!TYPE.test(first)) return h(UnknownPage, null)
+  if (second === undefined) return h(TypePage, { path, query, type: first })
+  if (!ID.test(second)) return h(UnknownPage, null)
+  if (third === undefined) return h(ResourcePage, { type: first, id: second })
+  if (third === '_history' && fourth !== undefined) return h(ResourcePage, { type: first, id: second, versionId: fourth })
+  if (fourth === undefined && (third === '*' || TYPE.test(third)))
+    return h(TypePage, { path, query, type: third === '*' ? undefined : third })
+  return h(UnknownPage, null)
+}

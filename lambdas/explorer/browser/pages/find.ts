@@ -1,0 +1,74 @@
+/** Looks up the text that a person typed: names and identifiers of patients, and ids of any of the main types. */
+import { h } from 'preact'
+import { Frame } from '../components/frame.ts'
+import { Show, useLoaded } from '../components/loaded.ts'
+import { shortText } from '../datatypes/value.ts'
+import { type Answer, readAll } from '../http.ts'
+import { isTree, type Tree, treesOf } from '../json.ts'
+import { linkTo } from '../place.ts'
+import { tenant } from '../session.ts'
+
+type Found = { readonly answer: Answer; readonly resources: readonly Tree[] }
+
+export function FindPage({ query }: { readonly query: string }) {
+  const text = new URLSearchParams(query).get('text') ?? ''
+  const [loaded, retry] = useLoaded(() => find(text), `${text} ${tenant.value}`)
+  const answers = loaded.state === 'done' ? [loaded.data.answer] : []
+  return h(
+    Frame,
+    { title: `Search for ${text}`, answers },
+    h(Show<Found>, { loaded, retry, show: ({ resources }) => h(FoundList, { resources }) }),
+  )
+}
+
+async function find(text: string): Promise<Found> {
+  const value = encodeURIComponent(text.replace(/([\\,$])/g, '\\$1'))
+  const searches = [
+    `Patient?name=${value}`,
+    `Patient?identifier=${encodeURIComponent(text)}`,
+    `Organization?name=${value}`,
+    `Practitioner?name=${value}`,
+  ]
+  const ids = /^[A-Za-z0-9.-]{1,64}$/.test(text)
+    ? ['Patient', 'Observation', 'Encounter', 'Condition', 'Coverage', 'Claim', 'ExplanationOfBenefit'].map((type) => `${type}?_id=${text}`)
+    : []
+  const { answer, entries } = await readAll([...searches, ...ids].map((search) => `${search}&_count=20`))
+  const found = entries
+    .flatMap(({ resource }) => treesOf(isTree(resource) ? resource.entry : undefined))
+    .map(({ resource }) => resource)
+    .filter(isTree)
+  const known = new Set<string>()
+  const resources = found.filter(
+    ({ resourceType, id }) =>
+      resourceType !== 'OperationOutcome' && !known.has(`${resourceType}/${id}`) && known.add(`${resourceType}/${id}`),
+  )
+  return { answer, resources }
+}
+
+function FoundList({ resources }: { readonly resources: readonly Tree[] }) {
+  if (resources.length === 0) return h('p', { class: 'nothing' }, 'Nothing has this name, identifier or id.')
+  return h(
+    'ul',
+    { class: 'found' },
+    resources.map((resource) => {
+      const { resourceType, id, name, code, birthDate, identifier } = resource
+      return h(
+        'li',
+        { key: `${resourceType}/${id}` },
+        h('a', { href: linkTo(`/${resourceType}/${id}`), dir: 'auto' }, shortText(name ?? code) || `${resourceType}/${id}`),
+        ' ',
+        h(
+          'span',
+          { class: 'quiet' },
+          [resourceType, shortText(birthDate), shortText(identifier)].filter((each) => each !== '').join(' · '),
+        ),
+        resourceType === 'Patient' && [
+          ' ',
+          h('a', { href: linkTo(`/Patient/${id}/chart`) }, 'Chart'),
+          ' ',
+          h('a', { href: linkTo(`/Patient/${id}/member`) }, 'Member'),
+        ],
+      )
+    }),
+  )
+}

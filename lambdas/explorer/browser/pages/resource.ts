@@ -1,0 +1,168 @@
+/** One resource: its elements, its JSON, what refers to it, its findings, and an editor. */
+import { h } from 'preact'
+import { useState } from 'preact/hooks'
+import { Frame } from '../components/frame.ts'
+import { JsonView } from '../components/json-view.ts'
+import { Show, useLoaded } from '../components/loaded.ts'
+import { Issues, Problem } from '../components/problem.ts'
+import { Elements } from '../datatypes/value.ts'
+import { type Answer, ask, read } from '../http.ts'
+import { isTree, type Tree, textOf, treesOf } from '../json.ts'
+import { go, linkTo } from '../place.ts'
+import { tenant } from '../session.ts'
+
+type Props = { readonly type: string; readonly id: string; readonly versionId?: string }
+
+export function ResourcePage({ type, id, versionId }: Props) {
+  const path = `/${type}/${id}${versionId === undefined ? '' : `/_history/${versionId}`}`
+  const [loaded, retry] = useLoaded(() => read(path), `${path} ${tenant.value}`)
+  const [others, setOthers] = useState<readonly Answer[]>([])
+  const answers = loaded.state === 'done' ? [loaded.data, ...others] : others
+  const add = (answer: Answer) => setOthers((before) => [...before, answer])
+  return h(
+    Frame,
+    { title: `${type}/${decodeURIComponent(id)}`, answers, actions: h(Links, { type, id }) },
+    h(Show<Answer>, { loaded, retry, show: (answer) => h(Resource, { key: path, answer, add, reload: retry }) }),
+  )
+}
+
+function Links({ type, id }: Props) {
+  const path = `/${type}/${id}`
+  return h(
+    'nav',
+    { class: 'links', 'aria-label': 'About this resource' },
+    h('a', { href: linkTo(`/${type}`) }, `All ${type}`),
+    type === 'Patient' && h('a', { href: linkTo(`${path}/chart`) }, 'Chart'),
+    type === 'Patient' && h('a', { href: linkTo(`${path}/member`) }, 'Member'),
+    h('a', { href: linkTo(`${path}/_history`) }, 'History'),
+  )
+}
+
+type ResourceProps = { readonly answer: Answer; readonly add: (answer: Answer) => void; readonly reload: () => void }
+type View = 'elements' | 'json' | 'edit'
+
+function Resource({ answer, add, reload }: ResourceProps) {
+  const resource = isTree(answer.body) ? answer.body : {}
+  const [view, setView] = useState<View>('elements')
+  const showWritten = () => {
+    setView('elements')
+    reload()
+  }
+  const meta = isTree(resource.meta) ? resource.meta : {}
+  return h(
+    'div',
+    null,
+    h(
+      'p',
+      { class: 'facts' },
+      h('span', null, `Version ${textOf(meta.versionId) ?? '?'}`),
+      h('span', null, `updated ${textOf(meta.lastUpdated) ?? '?'}`),
+    ),
+    h(
+      'div',
+      { class: 'tabs', role: 'group', 'aria-label': 'View' },
+      (['elements', 'json', 'edit'] as const).map((each) =>
+        h('button', { key: each, type: 'button', 'aria-pressed': view === each, onClick: () => setView(each) }, TABS[each]),
+      ),
+    ),
+    view === 'elements' && h(Elements, { tree: resource, skip: ['resourceType', 'id', 'meta'] }),
+    view === 'json' && h(JsonView, { value: resource }),
+    view === 'edit' && h(Editor, { resource, answer, add, done: showWritten }),
+    h(Findings, { resource, add }),
+  )
+}
+
+const TABS: Readonly<Record<View, string>> = { elements: 'Elements', json: 'JSON', edit: 'Edit' }
+
+type EditorProps = { readonly resource: Tree; readonly answer: Answer; readonly add: (answer: Answer) => void; readonly done: () => void }
+
+/** Editor of the JSON text. If-Match protects changes that others have made since. */
+function Editor({ resource, answer, add, done }: EditorProps) {
+  const [text, setText] = useState(() => prettyText(answer.text))
+  const [error, setError] = useState<unknown>(undefined)
+  const [isBusy, setBusy] = useState(false)
+  const path = `/${resource.resourceType}/${resource.id}`
+  const etag = answer.headers.etag
+  const guard = etag === undefined ? {} : { 'if-match': etag }
+  const change = (method: string, body?: string) => {
+    setBusy(true)
+    setError(undefined)
+    ask({
+      method,
+      path,
+      headers: body === undefined ? guard : { ...guard, 'content-type': 'application/fhir+json' },
+      ...(body === undefined ? {} : { body }),
+    })
+      .then((written) => {
+        add(written)
+        if (method === 'DELETE') go(`/${resource.resourceType}`)
+        else done()
+      })
+      .catch(setError)
+      .finally(() => setBusy(false))
+  }
+  return h(
+    'div',
+    { class: 'editor' },
+    h(
+      'label',
+      null,
+      'JSON of the resource',
+      h('textarea', {
+        rows: 24,
+        spellcheck: false,
+        value: text,
+        onInput: (event: Event) => setText((event.currentTarget as HTMLTextAreaElement).value),
+      }),
+    ),
+    error !== undefined && h(Problem, { error }),
+    h(
+      'p',
+      { class: 'buttons' },
+      h('button', { type: 'button', disabled: isBusy, onClick: () => change('PUT', text) }, 'Save'),
+      h(
+        'button',
+        { type: 'button', class: 'danger', disabled: isBusy, onClick: () => confirm(`Delete ${path.slice(1)}?`) && change('DELETE') },
+        'Delete',
+      ),
+    ),
+  )
+}
+
+/** Indents JSON without a change of its values. Numbers keep their decimals. */
+function prettyText(text: string): string {
+  let indent = ''
+  return text.replace(/"(?:[^"\\]|\\.)*"|[{}[\],:]|\s+/g, (token) => {
+    if (token === '{' || token === '[') {
+      indent += '  '
+      return `${token}\n${indent}`
+    }
+    if (token === '}' || token === ']') {
+      indent = indent.slice(2)
+      return `\n${indent}${token}`
+    }
+    if (token === ',') return `,\n${indent}`
+    if (token === ':') return ': '
+    return /^\s/.test(token) ? '' : token
+  })
+}
+
+type FindingsProps = { readonly resource: Tree; readonly add: (answer: Answer) => void }
+
+/** Issues that `$validate` finds in the resource, on request. */
+function Findings({ resource, add }: FindingsProps) {
+  const [issues, setIssues] = useState<readonly Tree[] | undefined>(undefined)
+  const [error, setError] = useState<unknown>(undefined)
+  const validate = () =>
+    read(`/${resource.resourceType}/${resource.id}/$validate`).then((answer) => {
+      add(answer)
+      setIssues(treesOf(isTree(answer.body) ? answer.body.issue : undefined))
+    }, setError)
+  return h(
+    'section',
+    { class: 'findings', 'aria-label': 'Validation' },
+    h('button', { type: 'button', onClick: () => void validate() }, 'Validate'),
+    error !== undefined && h(Problem, { error }),
+    issues !== undefined && h(Issues, { issues }),
+  )
+}

@@ -1,0 +1,152 @@
+/**
+ * Login of the person with the authorization server of this server, by authorization code with S256. The access token stays in memory.
+ * https://hl7.org/fhir/smart-app-launch/app-launch.html
+ */
+import { signal } from '@preact/signals'
+import { BASE, BASE_PATH, IS_OPEN, ROOT, TENANT_CLAIM } from './settings.ts'
+
+/** Person that is logged in. `tenants`: those of the token; `*` stands for all. */
+export type Session = {
+  readonly name: string
+  readonly scopes: readonly string[]
+  readonly tenants: readonly string[]
+  readonly isAdministrator: boolean
+}
+
+const OPEN: Session = { name: '', scopes: [], tenants: [], isAdministrator: true }
+export const session = signal<Session>(OPEN)
+
+/** Tenant that the pages show. Empty: that of the token, or the only one. */
+export const tenant = signal('')
+
+let token: { readonly text: string; readonly expires: number } | undefined
+
+/** Returns the access token, or undefined if the server needs none. */
+export const accessToken = (): string | undefined => token?.text
+
+const STORED = 'fhir-explorer-login'
+const TENANT = 'fhir-explorer-tenant'
+const SCOPES = 'openid fhirUser user/*.cruds system/admin'
+/** Milliseconds before the expiry of a token at which it is renewed. */
+const MARGIN = 60_000
+
+type Started = { readonly verifier: string; readonly state: string; readonly nonce: string; readonly from: string }
+
+/**
+ * Makes sure that a person is logged in. Returns true if the page can continue. Otherwise the browser is on its way to the login page.
+ * Throws Error with a message for the person.
+ */
+export async function logIn(): Promise<boolean> {
+  if (IS_OPEN) return true
+  if (!isSecureContext) throw new Error('Browsers allow a login only over https, or on this machine')
+  if (location.pathname !== `${ROOT}/callback`) {
+    await redirectToLogin(location.pathname + location.search)
+    return false
+  }
+  const { from, ...tokens } = await tokensOf(new URLSearchParams(location.search))
+  history.replaceState(null, '', from)
+  useTokens(tokens)
+  return true
+}
+
+/** Renews a token that is expired or refused: the browser leaves the page and returns to it. It never resolves. */
+export async function renewLogin(): Promise<never> {
+  await redirectToLogin(location.pathname + location.search)
+  return new Promise(() => undefined)
+}
+
+/** Renews the token if it expires soon, before a request that needs it. */
+export async function renewIfDue(): Promise<void> {
+  if (token !== undefined && Date.now() > token.expires - MARGIN) await renewLogin()
+}
+
+export function logOut(): void {
+  location.assign(`${BASE}/auth/logout`)
+}
+
+export function chooseTenant(name: string): void {
+  tenant.value = name
+  sessionStorage.setItem(TENANT, name)
+}
+
+async function redirectToLogin(from: string): Promise<void> {
+  const started: Started = { verifier: randomText(), state: randomText(), nonce: randomText(), from }
+  sessionStorage.setItem(STORED, JSON.stringify(started))
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(started.verifier))
+  const parameters = new URLSearchParams({
+    response_type: 'code',
+    client_id: 'explorer',
+    redirect_uri: `${BASE}/explorer/callback`,
+    scope: SCOPES,
+    aud: BASE,
+    state: started.state,
+    nonce: started.nonce,
+    code_challenge: base64url(new Uint8Array(digest)),
+    code_challenge_method: 'S256',
+  })
+  location.assign(`${BASE_PATH}/auth/authorize?${parameters}`)
+}
+
+type Tokens = { readonly access_token: string; readonly expires_in: number; readonly scope: string; readonly id_token?: string }
+
+async function tokensOf(query: URLSearchParams): Promise<Tokens & { readonly from: string }> {
+  const stored = sessionStorage.getItem(STORED)
+  sessionStorage.removeItem(STORED)
+  const started = stored === null ? undefined : (JSON.parse(stored) as Started)
+  if (started === undefined || query.get('state') !== started.state)
+    throw new Error('This login was not begun in this tab: open the explorer again')
+  const code = query.get('code')
+  if (code === null) throw new Error(query.get('error_description') ?? query.get('error') ?? 'The login failed')
+  const body = new URLSearchParams({
+    grant_type: 'authorization_code',
+    client_id: 'explorer',
+    code,
+    redirect_uri: `${BASE}/explorer/callback`,
+    code_verifier: started.verifier,
+  })
+  const response = await fetch(`${BASE_PATH}/auth/token`, { method: 'POST', body, cache: 'no-store', credentials: 'omit' })
+  const answer = (await response.json()) as Tokens & { readonly error_description?: string }
+  if (!response.ok) throw new Error(answer.error_description ?? 'The login failed')
+  if (claimsOf(answer.id_token ?? '').nonce !== started.nonce)
+    throw new Error('The login belongs to another request: open the explorer again')
+  return { ...answer, from: safePlace(started.from) }
+}
+
+/** Returns the place to return to, which lies below the explorer. */
+function safePlace(from: string): string {
+  const url = new URL(from, location.origin)
+  const isOwn = url.origin === location.origin && (url.pathname === ROOT || url.pathname.startsWith(`${ROOT}/`))
+  return isOwn && url.pathname !== `${ROOT}/callback` ? url.pathname + url.search : ROOT
+}
+
+function useTokens({ access_token, expires_in, scope }: Tokens): void {
+  token = { text: access_token, expires: Date.now() + expires_in * 1000 }
+  const claims = claimsOf(access_token)
+  const tenants = TENANT_CLAIM === '' ? [] : namesOf(claims[TENANT_CLAIM])
+  const scopes = scope.split(' ')
+  session.value = { name: String(claims.preferred_username ?? ''), scopes, tenants, isAdministrator: scopes.includes('system/admin') }
+  const kept = sessionStorage.getItem(TENANT) ?? ''
+  const isKept = tenants.includes(kept) || (tenants.includes('*') && kept !== '')
+  tenant.value = isKept ? kept : tenants.length > 1 || tenants[0] === '*' ? (tenants.find((each) => each !== '*') ?? 'default') : ''
+}
+
+const namesOf = (claim: unknown): readonly string[] =>
+  Array.isArray(claim) ? claim.map(String) : typeof claim === 'string' ? claim.split(' ') : []
+
+/** Returns the claims of a JSON Web Token. The token came from the server itself, so the page does not verify its signature. */
+function claimsOf(jwt: string): Readonly<Record<string, unknown>> {
+  try {
+    const bytes = Uint8Array.from(atob(jwt.split('.')[1]!.replaceAll('-', '+').replaceAll('_', '/')), (each) => each.charCodeAt(0))
+    return JSON.parse(new TextDecoder().decode(bytes))
+  } catch {
+    return {}
+  }
+}
+
+const randomText = (): string => base64url(crypto.getRandomValues(new Uint8Array(32)))
+
+const base64url = (bytes: Uint8Array): string =>
+  btoa(String.fromCharCode(...bytes))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replace(/=+$/, '')

@@ -1,0 +1,34 @@
+/** Bundles the browser code of the explorer with esbuild. https://esbuild.github.io/api/ */
+import { join } from 'node:path'
+import { build } from 'esbuild'
+
+/**
+ * Files that the pages load. `script` and `style`: names of the files that every page loads first. `files`: text by file name. The names
+ * contain a hash of the content, so browsers can cache the files without an expiry.
+ */
+export type Assets = { readonly script: string; readonly style: string; readonly files: Readonly<Record<string, string>> }
+
+export async function bundleExplorer(): Promise<Assets> {
+  const { outputFiles } = await build({
+    absWorkingDir: join(import.meta.dirname, 'browser'),
+    entryPoints: [
+      { in: 'main.ts', out: 'script' },
+      { in: 'style.css', out: 'style' },
+    ],
+    bundle: true,
+    splitting: true,
+    minify: true,
+    write: false,
+    format: 'esm',
+    platform: 'browser',
+    target: 'es2022',
+    outdir: 'assets',
+    entryNames: '[name]-[hash]',
+    chunkNames: '[name]-[hash]',
+    legalComments: 'none',
+    logLevel: 'silent',
+  })
+  const files = Object.fromEntries(outputFiles.map(({ path, text }) => [path.slice(path.lastIndexOf('/') + 1), text]))
+  const nameOf = (pattern: RegExp): string => Object.keys(files).find((name) => pattern.test(name))!
+  return { script: nameOf(/^script-\w+\.js$/), style: nameOf(/^style-\w+\.css$/), files }
+}
