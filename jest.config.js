@@ -59,6 +59,7 @@ const LONG = [
   'clients/java',
   'clients/javascript',
   'clients/python',
+  'explorer/in-browser',
   'export/chained',
   'export/collect/kills',
   'export/collect/range-collector',

@@ -1,0 +1,170 @@
+/** The explorer in a real browser: login, addresses, and the first pages. */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { axeFindingsOf, dataRequestsOf, type Explored, HAS_BROWSER, signIn, startExplored, TestBrowser } from './explored.ts'
+
+const ALETA = '58c297c4-d684-4677-8024-01131d93835e'
+
+;(HAS_BROWSER ? describe : describe.skip)('the explorer', () => {
+  let open: Explored
+  let closed: Explored
+  let browser: TestBrowser
+
+  beforeAll(async () => {
+    ;[open, closed, browser] = await Promise.all([startExplored('open'), startExplored('token'), TestBrowser.launch()])
+  })
+
+  afterAll(async () => {
+    await browser?.close()
+    await Promise.all([open?.close(), closed?.close()])
+    expect(browser?.problems).toEqual([])
+  })
+
+  it('leads from the root of an open server to a resource', async () => {
+    const page = await browser.open(new URL('/', open.base).href)
+    await page.getByRole('link', { name: /^Patient 3$/ }).click()
+    await page.getByRole('heading', { name: 'Patient', exact: true }).waitFor()
+    expect(page.url()).toBe(`${open.base}/explorer/Patient`)
+    await page.getByRole('cell', { name: /Aleta Wintheiser/ }).waitFor()
+    await page
+      .getByRole('row', { name: /Aleta Wintheiser/ })
+      .getByRole('link')
+      .click()
+    await page.getByRole('heading', { name: `Patient/${ALETA}` }).waitFor()
+    await page.goBack()
+    await page.getByRole('heading', { name: 'Patient', exact: true }).waitFor()
+  })
+
+  it('leads a person without a session to the login, and back to the address', async () => {
+    const page = await browser.open(`${closed.base}/Patient/${ALETA}`)
+    await signIn(page, 'doctor')
+    await page.getByRole('heading', { name: `Patient/${ALETA}` }).waitFor()
+    expect(page.url()).toBe(`${closed.base}/explorer/Patient/${ALETA}`)
+    await page.reload()
+    await page.getByRole('heading', { name: `Patient/${ALETA}` }).waitFor()
+    expect(page.url()).toBe(`${closed.base}/explorer/Patient/${ALETA}`)
+  })
+
+  it('shows administrators the pages of administrators, and no one else', async () => {
+    for (const [user, count] of [
+      ['admin', 1],
+      ['doctor', 0],
+    ] as const) {
+      const page = await browser.open(`${closed.base}/`)
+      await signIn(page, user)
+      await page.getByRole('heading', { name: 'Resources' }).waitFor()
+      expect(await page.getByRole('link', { name: 'Status' }).count()).toBe(count)
+    }
+  })
+
+  it('shows a patient nothing of another patient', async () => {
+    const page = await browser.open(`${closed.base}/Patient`)
+    await signIn(page, 'ann')
+    await page.getByText('1 in all, 1 shown').waitFor()
+    await page.goto(`${closed.base}/explorer/Patient/8d3e1155-278a-4824-a7e0-fddb24c7c179`)
+    await page.getByRole('alert').waitFor()
+    expect(await page.getByText('Gibson').count()).toBe(0)
+  })
+
+  it('shows what a person may not see as no access, beside the counts of the others', async () => {
+    const page = await browser.open(`${closed.base}/`)
+    await signIn(page, 'reader')
+    await page.getByRole('link', { name: 'Patient 3' }).waitFor()
+    await page.getByRole('link', { name: 'Observation no access' }).waitFor()
+  })
+
+  it('needs one request for home, one for a type, one for a resource', async () => {
+    const page = await browser.open('about:blank')
+    const sent = dataRequestsOf(page, open.base)
+    await page.goto(`${open.base}/explorer`)
+    await page.getByRole('link', { name: /^Patient 3$/ }).waitFor()
+    expect(sent).toEqual(['POST /'])
+    await page.goto(`${open.base}/explorer/Observation?code=http://loinc.org|4548-4&_sort=-date`)
+    await page.getByRole('table').waitFor()
+    await page.goto(`${open.base}/explorer/Patient/${ALETA}`)
+    await page.getByText('Version 1').waitFor()
+    expect(sent.slice(1)).toEqual(['GET /Observation?code=http://loinc.org|4548-4&_sort=-date', `GET /Patient/${ALETA}`])
+  })
+
+  it('shows each request with its cost and as curl, and an administrator its plan', async () => {
+    const page = await browser.open(`${open.base}/explorer/Patient?name=wintheiser`)
+    await page.getByText('GET /fhir/Patient?name=wintheiser').click()
+    await page.getByText(`'${open.base}/Patient?name=wintheiser'`).waitFor()
+    await page.getByRole('button', { name: 'Show the plan' }).click()
+    await page.getByText('The plan:').waitFor()
+  })
+
+  it('keeps chosen columns, sorts by a header, and follows cursors', async () => {
+    const page = await browser.open(`${open.base}/explorer/Observation?_count=5`)
+    await page.getByText('Columns', { exact: true }).click()
+    await page.getByLabel('status', { exact: true }).check()
+    await page.getByRole('columnheader', { name: 'status' }).waitFor()
+    await page.reload()
+    await page.getByRole('columnheader', { name: 'status' }).waitFor()
+    await page.getByRole('link', { name: 'effectiveDateTime' }).click()
+    await page.getByRole('link', { name: 'effectiveDateTime ↑' }).waitFor()
+    expect(new URL(page.url()).searchParams.get('_sort')).toBe('date')
+    const first = await page.getByRole('cell').first().textContent()
+    await page.getByRole('link', { name: 'Next' }).click()
+    await page.waitForURL(/cursor/)
+    await page.getByRole('table').waitFor()
+    expect(await page.getByRole('cell').first().textContent()).not.toBe(first)
+  })
+
+  it('writes with If-Match, shows a refusal, and marks the element', async () => {
+    await open.request('PUT', '/Organization/edited', { resourceType: 'Organization', id: 'edited', name: 'Before' })
+    const page = await browser.open(`${open.base}/explorer/Organization/edited`)
+    await page.getByRole('button', { name: 'Edit' }).click()
+    const editor = page.getByLabel('JSON of the resource')
+    const text = await editor.inputValue()
+    await editor.fill(text.replace('"Before"', '7'))
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByRole('alert').getByText('Organization.name').waitFor()
+    await open.request('PUT', '/Organization/edited', { resourceType: 'Organization', id: 'edited', name: 'Meanwhile' })
+    await editor.fill(text.replace('Before', 'After'))
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByRole('alert').getByText('412').waitFor()
+    await page.reload()
+    await page.getByRole('button', { name: 'Edit' }).click()
+    await editor.fill((await editor.inputValue()).replace('Meanwhile', 'After'))
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByText('Version 3').waitFor()
+    browser.problems.length = 0
+  })
+
+  it('finds a person by name, identifier and id', async () => {
+    const page = await browser.open(`${open.base}/explorer`)
+    const box = page.getByLabel('Name, identifier, id or path')
+    for (const text of ['wintheiser', '999-33-6284', ALETA]) {
+      await box.fill(text)
+      await box.press('Enter')
+      await page.getByRole('heading', { name: `Search for ${text}` }).waitFor()
+      await page
+        .getByRole('link', { name: /Aleta Wintheiser/ })
+        .first()
+        .waitFor()
+    }
+  })
+
+  describe.each([
+    ['/explorer', 'Resources'],
+    ['/explorer/Patient', 'Patient'],
+    [`/explorer/Patient/${ALETA}`, `Patient/${ALETA}`],
+    ['/explorer/Patient/unknown', 'Patient/unknown'],
+    ['/explorer/find?text=wintheiser', 'Search for wintheiser'],
+    ['/explorer/nothing/here', 'No such page'],
+  ])('%s', (path, title) => {
+    it.each([
+      ['wide', 1440, false],
+      ['wide and dark', 1440, true],
+      ['narrow', 360, false],
+      ['narrow and dark', 360, true],
+    ])('has no finding of axe-core, and fits the screen: %s', async (_, width, dark) => {
+      const page = await browser.open(`${open.base}${path}`, { width, dark })
+      await page.getByRole('heading', { name: title, exact: true }).waitFor()
+      await page.getByText('Loading …').waitFor({ state: 'detached' })
+      expect(await axeFindingsOf(page)).toEqual([])
+      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width)
+      browser.problems.length = 0
+    })
+  })
+})
