@@ -12,7 +12,7 @@ export type ExplorerParts = ShellParts & { readonly assets: () => Promise<Assets
 export type ExplorerResponse = { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: string }
 
 /** Request for the explorer. `path`: below the base, decoded, such as `/explorer/Patient/1`. */
-export type ExplorerRequest = { readonly method: string; readonly path: string }
+export type ExplorerRequest = { readonly method: string; readonly path: string; readonly requestId: string }
 
 const ASSETS = '/explorer/assets/'
 
@@ -44,23 +44,28 @@ const SAFE = {
 const FOREVER = 'public, max-age=31536000, immutable'
 
 export const explorer =
-  ({ assets, ...parts }: ExplorerParts) =>
-  async ({ method, path }: ExplorerRequest): Promise<ExplorerResponse> => {
-    if (method !== 'GET') return textResponse(405, 'Only GET is possible here', { allow: 'GET' })
-    const bundled = await assets()
-    if (!path.startsWith(ASSETS)) {
-      const headers = { ...SAFE, 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache' }
-      return { status: 200, headers, body: shellOf({ ...parts, ...bundled }) }
-    }
-    const name = path.slice(ASSETS.length)
-    if (!Object.hasOwn(bundled.files, name)) return textResponse(404, 'The explorer has no such file: reload the page')
-    const type = name.endsWith('.css') ? 'text/css' : 'text/javascript'
-    return {
-      status: 200,
-      headers: { ...SAFE, 'content-type': `${type}; charset=utf-8`, 'cache-control': FOREVER },
-      body: bundled.files[name]!,
-    }
+  (parts: ExplorerParts) =>
+  async (request: ExplorerRequest): Promise<ExplorerResponse> => {
+    const { headers, ...response } = await responseTo(request, parts)
+    return { ...response, headers: { ...headers, 'x-request-id': request.requestId } }
   }
+
+async function responseTo({ method, path }: ExplorerRequest, { assets, ...parts }: ExplorerParts): Promise<ExplorerResponse> {
+  if (method !== 'GET') return textResponse(405, 'Only GET is possible here', { allow: 'GET' })
+  const bundled = await assets()
+  if (!path.startsWith(ASSETS)) {
+    const headers = { ...SAFE, 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache' }
+    return { status: 200, headers, body: shellOf({ ...parts, ...bundled }) }
+  }
+  const name = path.slice(ASSETS.length)
+  if (!Object.hasOwn(bundled.files, name)) return textResponse(404, 'The explorer has no such file: reload the page')
+  const type = name.endsWith('.css') ? 'text/css' : 'text/javascript'
+  return {
+    status: 200,
+    headers: { ...SAFE, 'content-type': `${type}; charset=utf-8`, 'cache-control': FOREVER },
+    body: bundled.files[name]!,
+  }
+}
 
 const textResponse = (status: number, body: string, headers: ExplorerResponse['headers'] = {}): ExplorerResponse => ({
   status,

@@ -2,9 +2,10 @@
  * Handler of the function that serves the explorer. It runs without the steps of a pipeline: there is no caller to authenticate, and its
  * files hold no data, so there is nothing to audit.
  */
+import { randomUUID } from 'node:crypto'
 import type { Assets } from '../../explorer/bundle.ts'
 import { explorer } from '../../explorer/explorer.ts'
-import { type GatewayEvent, type GatewayResult, requestOf, resultOf } from '../../http/gateway-event.ts'
+import { type GatewayEvent, type GatewayResult, requestIdOf, requestOf, resultOf } from '../../http/gateway-event.ts'
 import { normalizePath } from '../../http/route-table.ts'
 import { once } from '../once.ts'
 import { config, deploymentSettings } from './ports.ts'
@@ -13,8 +14,8 @@ import { config, deploymentSettings } from './ports.ts'
 export function explorerHandler(assets: () => Promise<Assets>): (event: GatewayEvent) => Promise<GatewayResult> {
   const answer = explorer({ baseUrl: deploymentSettings().baseUrl, isOpen: false, ...tenantClaimOf(), assets: once(assets) })
   return async (event) => {
-    const { path } = requestOf(event)
-    const { status, headers, body } = await answer({ method: event.httpMethod, path: normalizePath(path) })
+    const request = { method: event.httpMethod, path: normalizePath(requestOf(event).path), requestId: requestIdOf(event, randomUUID) }
+    const { status, headers, body } = await answer(request)
     return resultOf(event, { status, headers, body: [new TextEncoder().encode(body)] })
   }
 }
