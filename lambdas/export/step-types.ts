@@ -15,7 +15,7 @@ export type ExportParts = {
   readonly index: Pick<Searches, 'find' | 'distinct'>
   /** Blob store of export files and temporary data. */
   readonly blobs: BlobStore
-  /** Current restore generation of the store. Steps of a job from another generation throw ExportFault. Absent: 0. */
+  /** Current restore generation of the store. A step of a job from another generation fails the job. Absent: 0. */
   readonly epoch?: number
   /** Returns the current search context of a tenant. */
   readonly readingOf: (tenant: string) => Promise<SearchContext>

@@ -49,7 +49,10 @@ export const setAttemptStart =
   (job) =>
     isUnderWay(job, attempt) && job.began !== attempt ? { ...job, began: attempt } : job
 
-/** Clears the attempt start, so that the end of the attempt does not count as a crash, or not twice. */
+/**
+ * Clears the attempt start, so that the end of the attempt is not counted as a crash. Used if the job did not cause the end, and after a
+ * crash was counted.
+ */
 export const clearAttemptStart: Change = ({ began, ...job }) => job
 
 /**

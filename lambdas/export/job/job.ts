@@ -29,7 +29,7 @@ export type Job = {
   readonly group?: string
   /** Access by which the Group and the Groups in it are read. Absent in older jobs: `access`. */
   readonly groupAccess?: Access
-  /** Parameters of the kick-off. If `patients` is set, the named patients are stored separately. */
+  /** Parameters of the kick-off. If the job has `patients`, `asked.patients` is empty: the named patients have rows of their own. */
   readonly asked: ExportRequest
   /** Number of named patients, see plan/named-patients.ts. Absent: `asked` contains them, as in all older jobs. */
   readonly patients?: number

@@ -58,7 +58,7 @@ export async function resolveJobScope(parts: ExportParts, job: Job): Promise<Sto
 export const storeJobScope = ({ blobs }: Pick<ExportParts, 'blobs'>, job: Job, plan: string, resolved: StoredJobScope): Promise<void> =>
   storePlan(blobs, { job: job.id, plan }, resolved)
 
-/** Returns the scope of a planned job. */
+/** Reads the stored plan of a job: its patients, filters and custom parameters. Throws Error if the plan is not stored. */
 export const readJobScope = ({ blobs }: Pick<ExportParts, 'blobs'>, { id: job, plan = '' }: Job): Promise<JobScope> =>
   readPlan<StoredJobScope, JobScope>(blobs, { job, plan }, ({ patients, added, filters, custom, share, told }) => ({
     ...(patients === undefined ? {} : { patients: new Set(patients) }),

@@ -26,8 +26,8 @@ export const furthestOf = ({ all, apart }: FeedPositions): number => Math.max(al
 export type FeedLine = string | undefined
 
 /**
- * A separate line. `wanted`: highest position that a search waits for. `turn`: number of its last turn, 0 before the first. Turns of all
- * lines are numbered together.
+ * Line of a single tenant. `position`: up to which its versions are indexed. `wanted`: highest position that a search waits for. `turn`:
+ * number of the step in which the line last advanced, counted over all lines; 0 before the first.
  */
 type OwnLine = { position: number; wanted: number; turn: number }
 

@@ -50,7 +50,7 @@ export function applyRestore(state: IndexState, restore: Restore, fresh: string,
   const { epoch, store, instant, former } = restore
   mustFollow(state, restore)
   if (epoch === epochOf(state)) return state.store === store ? state : { ...state, store }
-  // Remove the worker and detach its attempts, because they began before the restore.
+  // Remove the worker and the unfinished reconciliation of an earlier restore, and detach rebuilds from attempts that began before this one.
   const { worker: _, setBack: __, ...rest } = state
   const rebuilds = state.rebuilds.map(({ taken: _, ...each }) => ({ ...each, done: 0 }))
   const settled = withTypes({ ...rest, rebuilds, store, setBackAt: now, epoch }, Object.keys(state.types), reconciled)

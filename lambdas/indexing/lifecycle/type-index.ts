@@ -71,7 +71,10 @@ export function withMissed(index: TypeIndex, since: number, made: string): TypeI
   return withPreviousSince(isServing(index) ? { ...index, outdated } : index, since)
 }
 
-/** Moves `since` of the previous index back to this stamp, because only the serving index gets the version. */
+/**
+ * Records that the previous index lacks a version stamped `came`, because only the serving index gets it. If `came` is before `since` of the
+ * previous index, `since` becomes `came`.
+ */
 function withPreviousSince(index: TypeIndex, came: number): TypeIndex {
   const { previous } = index
   return previous === undefined || came >= previous.since ? index : { ...index, previous: { ...previous, since: came } }

@@ -20,8 +20,8 @@ const AUTHENTICATORS: Readonly<Record<Config['access'], (persons: Persons) => Au
 }
 
 /**
- * Authenticator for the setting `access`. It does not rely on checks of API Gateway: only the value `open` accepts requests without
- * authentication.
+ * Authenticator for the setting `access`. Even if API Gateway checks nothing, only `open` accepts requests without authentication: `iam`
+ * rejects requests for which the gateway names no caller.
  */
 export const authenticator = /* @__PURE__ */ once((): Authenticator => AUTHENTICATORS[config().access](patientsOf))
 

@@ -128,7 +128,7 @@ function newBasesOf(index: SqliteSearchIndex, reading: SearchContext): readonly 
   const known: readonly string[] = JSON.parse(String(index.note(BASES) ?? '[]'))
   const own = basesOf(reading)
   const added = own.filter((base) => !known.includes(base))
-  // No keys show which references outside of parameters are below a new base URL.
+  // With `allReferences`, documents also hold references of no search parameter. The index has no keys to find those below a new base URL.
   const isFound = reading.allReferences !== true || added.length === 0
   return isFound && known.every((base) => own.includes(base)) ? added : undefined
 }

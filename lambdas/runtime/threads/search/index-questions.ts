@@ -2,7 +2,7 @@
 import type { SqliteSearchIndex } from '../../../adapters/sqlite-index/search-index.ts'
 import type { IndexCall } from './thread-messages.ts'
 
-/** Returns the result of the call. Errors of the index reach the caller. */
+/** Calls the method of the index with the arguments `of`, and returns its result. Throws what the index throws. */
 export function callIndex(index: SqliteSearchIndex, { method, of }: IndexCall): unknown {
   switch (method) {
     case 'find':
