@@ -86,7 +86,7 @@ async function start(options: Options): Promise<void> {
     const silence = options.memory ? announced(embedded, options) : () => undefined
     stopOnSignals(embedded, silence)
     const hasSample = options.sample === true && (await loadSample(embedded, new URL(baseUrl).pathname.replace(/\/$/, ''), config))
-    print(greeting(baseUrl, options, config, hasSample))
+    print(greeting(baseUrl, options, config, hasSample, await embedded.hasUsers()))
   } catch (error) {
     await embedded.close()
     throw error
@@ -161,7 +161,7 @@ async function loadSample({ server, issue }: EmbeddedServer, basePath: string, {
 
 const samplePatient = (): string => readdirSync(SAMPLE).sort()[0]!.replace(/\..*$/, '')
 
-function greeting(base: string, options: Options, { access, tenancy }: Config, hasSample: boolean): string {
+function greeting(base: string, options: Options, { access, tenancy }: Config, hasSample: boolean, hasUsers: boolean): string {
   const calls = hasSample ? callsOf(base, samplePatient()) : firstCalls(base, locationOptions(options))
   const storage = options.memory ? 'Nothing is kept.' : `Everything is kept in ${options.data}.`
   const mode = access === 'open' ? 'Open mode (--open): requests need no token, loopback only.' : 'Every request needs an access token.'
@@ -169,8 +169,16 @@ function greeting(base: string, options: Options, { access, tenancy }: Config, h
     access === 'open'
       ? calls
       : [`TOKEN=$(npm run -s fhir -- token${locationOptions(options)}${tenancy ? ' --tenant default' : ''})`, ...calls.map(withToken)]
+  const explorer =
+    access === 'open' || hasUsers
+      ? `Open ${base} in a browser to look at the data.`
+      : `Add yourself as a user, then open ${base} in a browser to look at the data:
+
+  npm run -s fhir -- user add me --scope 'user/*.cruds system/admin' --fhir-user Practitioner/me${locationOptions(options)}`
   return `FHIR R4 server at ${base}
 ${mode} ${storage}
+
+${explorer}
 
 ${commands.map((call) => `  ${call}`).join('\n')}
 

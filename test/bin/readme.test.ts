@@ -24,6 +24,7 @@ const HERE = [
   'npm run -s fhir -- client add reporting ',
   'npm run -s fhir -- client add my-app ',
   'npm run -s fhir -- backup ',
+  'npm run -s fhir -- user add me ',
 ]
 /** Blocks of several lines that duckdb.test.ts runs. */
 const IN_DUCKDB = ['python3 -m venv .duckdb ']
@@ -147,6 +148,18 @@ describe('By the commands of the pages', () => {
     expect(await tokens(await open([app, launch, opened]))).toMatchObject({ patient: SAMPLE, scope: 'launch patient/*.rs' })
     const headers = { authorization: `Bearer ${first.access_token}` }
     expect((await fetch(`${server.base}/Patient/${SAMPLE}`, { headers })).status).toBe(200)
+  })
+
+  it('a person is added, and logs in to the explorer without consent', async () => {
+    expect(await printed(blockOf('npm run -s fhir -- user add me '), 'correct horse battery\n')).toBe('The user me is added\n')
+    const me = openBrowser(network, server.base)
+    const asked = {
+      ...{ response_type: 'code', client_id: 'explorer', redirect_uri: `${server.base}/explorer/callback`, aud: server.base },
+      ...{ scope: 'openid fhirUser user/*.cruds system/admin', code_challenge: 'a'.repeat(43), code_challenge_method: 'S256' },
+    }
+    const page = await logIn(me, await me.open('/auth/authorize', asked), 'me', 'correct horse battery')
+    const { uri, sent } = redirectOf(me.visited.at(-2)!)
+    expect([page.status, uri, sent.code]).toEqual([200, asked.redirect_uri, expect.any(String)])
   })
 
   it('resources are saved and restored', async () => {

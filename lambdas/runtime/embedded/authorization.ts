@@ -66,6 +66,8 @@ export type Authorization = {
    * open access.
    */
   readonly launch: (launched: LaunchRequest) => Promise<string>
+  /** Whether a user is registered who can log in. With open access it is false. */
+  readonly hasUsers: () => Promise<boolean>
   readonly close: () => Promise<void>
 }
 
@@ -95,6 +97,7 @@ export async function openAuthorization(parts: AuthorizationParts): Promise<Auth
     endpoints: endpoints(ports),
     issue: (asked) => issue(ports, parts, asked),
     launch: ({ launch, operator }) => addLaunch({ ...stores, clock, audit: parts.audit, operator }, launch, launchCompletion(ports)),
+    hasUsers: async () => (await stores.users.list()).length > 0,
     close: () => all.disposeAsync(),
   }
 }
@@ -129,6 +132,7 @@ const OPEN: Authorization = {
   endpoints: {},
   issue: () => refuseOpen(),
   launch: () => refuseOpen(),
+  hasUsers: async () => false,
   close: async () => undefined,
 }
 

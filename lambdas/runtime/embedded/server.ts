@@ -58,6 +58,8 @@ export type EmbeddedServer = {
   readonly folder: string
   /** Issues an access token to an operator: see Authorization. */
   readonly issue: Authorization['issue']
+  /** Whether a user is registered who can log in. */
+  readonly hasUsers: Authorization['hasUsers']
   /** Finishes running requests, then closes the stores. */
   readonly close: () => Promise<void>
 }
@@ -137,7 +139,7 @@ export async function openEmbeddedServer(options: EmbeddedServerOptions): Promis
   opened.defer(await listen(folder, { ...commands, ...launchCommands(authorization), ...locationCommands(folder, baseUrl) }, warn))
   forgetEachHour(opened, parts)
   const all = opened.move()
-  return { server, folder, issue: authorization.issue, close: () => all.disposeAsync() }
+  return { server, folder, issue: authorization.issue, hasUsers: authorization.hasUsers, close: () => all.disposeAsync() }
 }
 
 const restored = () => Promise.reject(new MachineFault('overloaded', 'the stores are being restored'))
