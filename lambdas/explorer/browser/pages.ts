@@ -1,7 +1,9 @@
 /** Pages by address. Each address mirrors the FHIR address of what the page shows. */
 import { type ComponentChild, h } from 'preact'
+import { ChartPage } from './pages/chart.ts'
 import { FindPage } from './pages/find.ts'
 import { HomePage } from './pages/home.ts'
+import { MemberPage } from './pages/member.ts'
 import { ResourcePage } from './pages/resource.ts'
 import { TypePage } from './pages/type.ts'
 import { UnknownPage } from './pages/unknown.ts'
@@ -21,6 +23,8 @@ export function pageAt({ path, query }: Place): ComponentChild {
   if (!ID.test(second)) return h(UnknownPage, null)
   if (third === undefined) return h(ResourcePage, { type: first, id: second })
   if (third === '_history' && fourth !== undefined) return h(ResourcePage, { type: first, id: second, versionId: fourth })
+  if (first === 'Patient' && third === 'chart' && fourth === undefined) return h(ChartPage, { id: second })
+  if (first === 'Patient' && third === 'member' && fourth === undefined) return h(MemberPage, { id: second })
   if (fourth === undefined && (third === '*' || TYPE.test(third)))
     return h(TypePage, { path, query, type: third === '*' ? undefined : third })
   return h(UnknownPage, null)

@@ -1,0 +1,136 @@
+/** Section of a page that shows one entry of a batch: a search, or the reason for which there is no answer. */
+import { type ComponentChild, type ComponentChildren, h } from 'preact'
+import { type Answer, Refusal } from '../http.ts'
+import { isTree, type Tree, textOf, treesOf } from '../json.ts'
+import { linkTo } from '../place.ts'
+import { Problem } from './problem.ts'
+
+/** Search of a section. `path`: the page with all matches. `elements`: those that the section shows. */
+export type Search = { readonly path: string; readonly elements: string }
+
+const COUNT = 100
+
+/** Returns the path of a search for a batch: the first matches, and the elements that are shown. */
+export const requestOf = ({ path, elements }: Search): string => `${path}&_count=${COUNT}&_elements=${elements}`
+
+type Props = {
+  readonly title: string
+  readonly search: Search
+  readonly entry: Tree | undefined
+  readonly answer: Answer
+  /** Shows the matches. There is at least one. `bundle`: with the included resources. */
+  readonly show: (matches: readonly Tree[], bundle: Tree) => ComponentChild
+}
+
+export function Section({ title, search, entry, answer, show }: Props) {
+  const error = refusalOf(entry, answer)
+  const bundle = isTree(entry?.resource) ? entry.resource : {}
+  const matches = matchesOf(bundle)
+  const total = textOf(bundle.total) ?? (matches.length === 0 ? '0' : undefined)
+  return h(
+    'section',
+    { 'aria-label': title },
+    h('h2', null, title, error === undefined && total !== undefined && h('span', { class: 'quiet' }, ` ${total}`)),
+    error !== undefined && h(Denied, { error }),
+    error === undefined && (matches.length === 0 ? h('p', { class: 'quiet' }, 'Nothing is recorded.') : show(matches, bundle)),
+    matches.length < Number(total) && h('p', null, h('a', { href: linkTo(search.path) }, `All ${total}`)),
+  )
+}
+
+/** Shows an error. Missing rights are a fact about the person, not a failure of the page. */
+export function Denied({ error, retry }: { readonly error: unknown; readonly retry?: () => void }) {
+  if (error instanceof Refusal && error.answer.status === 403) return h('p', { class: 'quiet' }, 'You may not see this')
+  return h(Problem, retry === undefined ? { error } : { error, retry })
+}
+
+/** Returns the matches of a search, without included resources and outcomes. */
+export const matchesOf = (bundle: Tree): readonly Tree[] =>
+  treesOf(bundle.entry)
+    .filter(({ search }) => !isTree(search) || search.mode === 'match')
+    .map(({ resource }) => resource)
+    .filter(isTree)
+
+/** Returns the error of an entry, or undefined if it succeeded. */
+export function refusalOf(entry: Tree | undefined, answer: Answer): Refusal | undefined {
+  const response = isTree(entry?.response) ? entry.response : {}
+  const status = Number.parseInt(textOf(response.status) ?? '0', 10)
+  return status >= 200 && status < 400 ? undefined : new Refusal({ ...answer, status, body: response.outcome ?? entry?.resource })
+}
+
+const FIRST = 8
+
+/** List that shows its first items. The others appear on request. */
+export function Folded({ items }: { readonly items: readonly ComponentChild[] }) {
+  const rest = items.length - FIRST
+  return h(
+    'div',
+    null,
+    h('ul', { class: 'facts-list' }, items.slice(0, FIRST)),
+    rest > 0 && h('details', null, h('summary', null, `${rest} more`), h('ul', { class: 'facts-list' }, items.slice(FIRST))),
+  )
+}
+
+type FactProps = { readonly resource: Tree; readonly name: string; readonly facts: readonly string[] }
+
+/** Item of a list: the name as a link to the resource, and facts about it. Empty facts are left out. */
+export function Fact({ resource, name, facts }: FactProps) {
+  const path = `${resource.resourceType}/${resource.id}`
+  return h(
+    'li',
+    null,
+    h('a', { href: linkTo(`/${path}`), dir: 'auto' }, name || path),
+    ' ',
+    h('span', { class: 'quiet', dir: 'auto' }, facts.filter((each) => each !== '').join(' · ')),
+  )
+}
+
+export type Column = { readonly name: string; readonly value: (resource: Tree) => ComponentChildren; readonly isNumber?: boolean }
+
+/** Table of resources. The first column is a link to the resource. */
+export function ResourceTable({
+  label,
+  columns,
+  rows,
+}: {
+  readonly label: string
+  readonly columns: readonly Column[]
+  readonly rows: readonly Tree[]
+}) {
+  const cell = (resource: Tree, { name, value, isNumber }: Column, i: number) => {
+    const path = `${resource.resourceType}/${resource.id}`
+    const shown = value(resource)
+    return h(
+      'td',
+      { key: name, dir: 'auto', class: isNumber ? 'number' : undefined },
+      i === 0 ? h('a', { href: linkTo(`/${path}`) }, shown || path) : shown,
+    )
+  }
+  return h(
+    'div',
+    { class: 'scroll', tabIndex: 0, role: 'region', 'aria-label': `Table: ${label}` },
+    h(
+      'table',
+      null,
+      h(
+        'thead',
+        null,
+        h(
+          'tr',
+          null,
+          columns.map(({ name }) => h('th', { key: name, scope: 'col' }, name)),
+        ),
+      ),
+      h(
+        'tbody',
+        null,
+        rows.map((resource) =>
+          h(
+            'tr',
+            { key: resource.id },
+            columns.map((column, i) => cell(resource, column, i)),
+          ),
+        ),
+      ),
+    ),
+  )
+}
