@@ -59,6 +59,7 @@ const LONG = [
   'clients/java',
   'clients/javascript',
   'clients/python',
+  'explorer/chart',
   'explorer/in-browser',
   'export/chained',
   'export/collect/kills',

@@ -38,9 +38,18 @@ export function searchOf({ code, resources }: Group, patient: string): string {
   const concept = resources[0]?.code
   const coding = treesOf(isTree(concept) ? concept.coding : undefined).find((each) => each.code === code)
   const system = textOf(coding?.system)
-  const token = [...(system === undefined ? [] : [system]), code].map((part) => part.replace(/([\\,$|])/g, '\\$1')).join('|')
+  const token = [...(system === undefined ? [] : [system]), code].map(escaped).join('|')
   return `/Observation?patient=${patient}&code=${encodeURIComponent(token)}&_sort=-date`
 }
+
+/** Returns the search for the Observations that have the code of no group, the newest first. */
+export function searchWithout(groups: readonly Group[], patient: string): string {
+  const codes = groups.map(({ code }) => escaped(code)).join(',')
+  return `/Observation?patient=${patient}${codes === '' ? '' : `&code:not=${encodeURIComponent(codes)}`}&_sort=-date`
+}
+
+/** Returns the text as a part of a search value. https://hl7.org/fhir/R4/search.html#escaping */
+const escaped = (text: string): string => text.replace(/([\\,$|])/g, '\\$1')
 
 /** Whether the Observation was recorded by mistake, so that its value must not be used. */
 export const isMistake = ({ status }: Tree): boolean => status === 'entered-in-error'

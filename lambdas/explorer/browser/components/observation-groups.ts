@@ -1,6 +1,6 @@
 /** Observations of a patient by code: the newest value, a plot, and on request all values. */
 import { h } from 'preact'
-import { useMemo, useState } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import { dateText } from '../datatypes/date-time.ts'
 import { shortText } from '../datatypes/value.ts'
 import { type Answer, read } from '../http.ts'
@@ -15,31 +15,32 @@ type Props = { readonly groups: readonly Group[]; readonly patient: string; read
 
 /** Number of groups from which a field narrows the list. */
 const MANY = 8
+/** Number of cards that one task renders. */
+const STEP = 10
 
 export function ObservationGroups({ groups, patient, add }: Props) {
   const [text, setText] = useState('')
+  const [count, setCount] = useState(STEP)
+  // Cards that stay the same objects are not rendered again.
+  const cards = useMemo(() => groups.map((group) => h(Card, { key: group.code, group, patient, add })), [groups])
   const wanted = text.trim().toLowerCase()
-  const shown = groups.filter(({ code, title }) => `${title} ${code}`.toLowerCase().includes(wanted))
+  const matches = cards.filter((_, i) => `${groups[i]!.title} ${groups[i]!.code}`.toLowerCase().includes(wanted))
+  useEffect(() => {
+    if (count >= matches.length) return
+    const timer = setTimeout(() => setCount(count + STEP))
+    return () => clearTimeout(timer)
+  }, [count, matches.length])
+  const narrow = (event: Event) => {
+    setText((event.currentTarget as HTMLInputElement).value)
+    setCount(STEP)
+  }
   return h(
     'div',
     null,
     groups.length >= MANY &&
-      h(
-        'p',
-        null,
-        h(
-          'label',
-          null,
-          'Find a measurement ',
-          h('input', { type: 'search', value: text, onInput: (event: Event) => setText((event.currentTarget as HTMLInputElement).value) }),
-        ),
-      ),
-    shown.length === 0 && h('p', { class: 'quiet' }, 'No observation has this name or code.'),
-    h(
-      'ul',
-      { class: 'cards' },
-      shown.map((group) => h(Card, { key: group.code, group, patient, add })),
-    ),
+      h('p', null, h('label', null, 'Find a measurement ', h('input', { type: 'search', value: text, onInput: narrow }))),
+    matches.length === 0 && h('p', { class: 'quiet' }, 'No observation has this name or code.'),
+    h('ul', { class: 'cards' }, matches.slice(0, count)),
   )
 }
 
@@ -51,7 +52,13 @@ function Card({ group, patient, add }: CardProps) {
   const { code, size, title } = group
   const [resources, setResources] = useState(group.resources)
   const [error, setError] = useState<unknown>(undefined)
+  const [isOpen, setOpen] = useState(false)
   const search = searchOf(group, patient)
+  const toggle = (event: Event) => {
+    const isOpened = (event.currentTarget as HTMLDetailsElement).open
+    setOpen(isOpened)
+    if (isOpened) load()
+  }
   const load = () => {
     if (resources.length >= Math.min(size, MOST_VALUES)) return
     setError(undefined)
@@ -69,10 +76,10 @@ function Card({ group, patient, add }: CardProps) {
     size > 1 &&
       h(
         'details',
-        { onToggle: (event: Event) => (event.currentTarget as HTMLDetailsElement).open && load() },
+        { onToggle: toggle },
         h('summary', null, `All ${size} values`),
         error !== undefined && h(Denied, { error, retry: load }),
-        h(Values, { title, resources }),
+        isOpen && h(Values, { title, resources }),
         size > MOST_VALUES && h('p', null, h('a', { href: linkTo(search) }, `All ${size} as a table`)),
       ),
   )

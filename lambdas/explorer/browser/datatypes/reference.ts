@@ -3,7 +3,10 @@ import { isTree, type Tree, textOf } from '../json.ts'
 import { BASE } from '../settings.ts'
 import { identifierText } from './identifier.ts'
 
-export const isReference = (tree: Tree): boolean => typeof tree.reference === 'string' || ('display' in tree && 'identifier' in tree)
+/** Whether the tree is a Reference: it has an address, an identifier with a text, or a text alone. */
+export const isReference = (tree: Tree): boolean =>
+  typeof tree.reference === 'string' ||
+  ('display' in tree && ('identifier' in tree || Object.keys(tree).every((name) => name === 'display' || name === 'type')))
 
 export const referenceText = ({ display, reference, identifier }: Tree): string =>
   textOf(display) ?? textOf(reference) ?? (isTree(identifier) ? identifierText(identifier) : '')

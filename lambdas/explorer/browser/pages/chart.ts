@@ -2,19 +2,16 @@
 import { h } from 'preact'
 import { useState } from 'preact/hooks'
 import { Frame } from '../components/frame.ts'
-import { type Loaded, Show, useLoaded } from '../components/loaded.ts'
-import { ObservationGroups } from '../components/observation-groups.ts'
+import { Show, useLoaded } from '../components/loaded.ts'
+import { ObservationSection, readGroups } from '../components/observation-section.ts'
 import { PatientHeader, PatientLinks } from '../components/patient-header.ts'
-import { Issues } from '../components/problem.ts'
-import { Denied, Fact, Folded, matchesOf, refusalOf, requestOf, type Search, Section } from '../components/section.ts'
+import { Fact, Folded, refusalOf, requestOf, type Search, Section } from '../components/section.ts'
 import { Timeline } from '../components/timeline.ts'
 import { codeableConceptText } from '../datatypes/codeable-concept.ts'
 import { shortText } from '../datatypes/value.ts'
-import { type Answer, read, readAll } from '../http.ts'
+import { type Answer, readAll } from '../http.ts'
 import { isTree, type Json, type Tree, textOf, treesOf } from '../json.ts'
-import { groupsOf, momentOf, OBSERVATION_ELEMENTS, valuesOf } from '../observations.ts'
 import { tenant } from '../session.ts'
-import { BASE } from '../settings.ts'
 
 type Batch = { readonly answer: Answer; readonly entries: readonly Tree[] }
 
@@ -38,23 +35,12 @@ const searchesOf = (id: string) =>
       path: `/Encounter?patient=${id}&_sort=-date`,
       elements: 'status,class,type,period,reasonCode,serviceProvider',
     },
-    uncoded: { path: `/Observation?patient=${id}&code:missing=true&_sort=-date`, elements: OBSERVATION_ELEMENTS },
   }) satisfies Readonly<Record<string, Search>>
-
-/** Values per code that the first request returns, for small plots. More would make its JSON slow to parse. */
-const FIRST_VALUES = 5
-const CODES = 100
 
 export function ChartPage({ id }: { readonly id: string }) {
   const key = `${id} ${tenant.value}`
   const [batch, retry] = useLoaded(() => readAll([`/Patient/${id}`, ...Object.values(searchesOf(id)).map(requestOf)]), key)
-  const [observations, retryObservations] = useLoaded(
-    () =>
-      readInTurn(
-        `/Observation?patient=${id}&_group=code:code&_groupSort=-date&_groupCount=${FIRST_VALUES}&_count=${CODES}&_elements=${OBSERVATION_ELEMENTS}`,
-      ),
-    key,
-  )
+  const [observations, retryObservations] = useLoaded(() => readGroups(id), key)
   const [others, setOthers] = useState<readonly Answer[]>([])
   const add = (answer: Answer) => setOthers((before) => [...before, answer])
   const answers = [
@@ -71,8 +57,14 @@ export function ChartPage({ id }: { readonly id: string }) {
       null,
       header,
       h(Lists, { id, answer, entries }),
-      h(Observations, { key, id, loaded: observations, retry: retryObservations, add }),
-      h(Rest, { id, answer, entries }),
+      h(ObservationSection, { key, patient: id, loaded: observations, retry: retryObservations, add }),
+      h(Section, {
+        title: 'Encounters',
+        search: searchesOf(id).encounters,
+        entry: entries[5],
+        answer,
+        show: (found) => h(Timeline, { encounters: found }),
+      }),
     )
   }
   return h(
@@ -80,13 +72,6 @@ export function ChartPage({ id }: { readonly id: string }) {
     { title: 'Chart', answers, actions: h(PatientLinks, { id, here: 'chart' }) },
     h(Show<Batch>, { loaded: batch, retry, show }),
   )
-}
-
-/** Reads a path and resolves in a later task, so that one task parses the answer and another one shows it. */
-async function readInTurn(path: string): Promise<Answer> {
-  const answer = await read(path)
-  await new Promise((resolve) => setTimeout(resolve))
-  return answer
 }
 
 type ListsProps = Batch & { readonly id: string }
@@ -201,76 +186,4 @@ function allergy(resource: Tree) {
 function immunization(resource: Tree) {
   const facts = [resource.status === 'completed' ? '' : codeOf(resource.status), choiceText(resource, 'occurrence')]
   return h(Fact, { key: resource.id, resource, name: shortText(resource.vaccineCode), facts })
-}
-
-type ObservationsProps = {
-  readonly id: string
-  readonly loaded: Loaded<Answer>
-  readonly retry: () => void
-  readonly add: (answer: Answer) => void
-}
-
-function Observations({ id, loaded, retry, add }: ObservationsProps) {
-  const [more, setMore] = useState<readonly Answer[]>([])
-  const [error, setError] = useState<unknown>(undefined)
-  const show = (answer: Answer) => {
-    const bundles = [answer, ...more].map(({ body }) => (isTree(body) ? body : {}))
-    const groups = bundles.flatMap(groupsOf)
-    const issues = bundles.flatMap(({ entry }) =>
-      treesOf(entry).flatMap(({ resource }) =>
-        isTree(resource) && resource.resourceType === 'OperationOutcome' ? treesOf(resource.issue) : [],
-      ),
-    )
-    const next = textOf(treesOf(bundles.at(-1)?.link).find(({ relation }) => relation === 'next')?.url)
-    const loadMore = (url: string) =>
-      readInTurn(url.slice(BASE.length)).then((further) => {
-        add(further)
-        setMore((before) => [...before, further])
-      }, setError)
-    return h(
-      'div',
-      null,
-      issues.length > 0 && h(Issues, { issues }),
-      groups.length === 0 ? h('p', { class: 'quiet' }, 'Nothing is recorded.') : h(ObservationGroups, { groups, patient: id, add }),
-      error !== undefined && h(Denied, { error }),
-      next?.startsWith(BASE) && h('button', { type: 'button', onClick: () => void loadMore(next) }, 'Show further measurements'),
-    )
-  }
-  return h(
-    'section',
-    { 'aria-label': 'Observations' },
-    h('h2', null, 'Observations'),
-    loaded.state === 'failed' ? h(Denied, { error: loaded.error, retry }) : h(Show<Answer>, { loaded, retry, show }),
-  )
-}
-
-function uncodedItem(resource: Tree) {
-  const values = valuesOf(resource).map(({ name, text }) => `${name} ${text}`.trim())
-  return h(Fact, { key: resource.id, resource, name: shortText(resource.code), facts: [...values, shortText(momentOf(resource))] })
-}
-
-/** Observations without a code, which the groups lack, and encounters. */
-function Rest({ id, answer, entries }: ListsProps) {
-  const searches = searchesOf(id)
-  const [, , , , , encounters, uncoded] = entries
-  const hasUncoded = isTree(uncoded?.resource) && matchesOf(uncoded.resource).length > 0
-  return h(
-    'div',
-    null,
-    hasUncoded &&
-      h(Section, {
-        title: 'Observations without a code',
-        search: searches.uncoded,
-        entry: uncoded,
-        answer,
-        show: (found) => h(Folded, { items: found.map(uncodedItem) }),
-      }),
-    h(Section, {
-      title: 'Encounters',
-      search: searches.encounters,
-      entry: encounters,
-      answer,
-      show: (found) => h(Timeline, { encounters: found }),
-    }),
-  )
 }

@@ -69,13 +69,13 @@ const tablesOf = (id: string): readonly Table[] => [
     order: (a, b) => (Date.parse(serviceDateOf(b)) || 0) - (Date.parse(serviceDateOf(a)) || 0),
     columns: [
       { name: 'Service date', value: ({ billablePeriod, created }) => daysText(billablePeriod) || dayText(created) },
+      { name: 'Total', isNumber: true, value: ({ total }) => h(Amounts, { total }) },
+      { name: 'Payment', isNumber: true, value: ({ payment }) => moneyText(isTree(payment) ? payment.amount : undefined) },
       { name: 'Type', value: ({ type }) => shortText(type) },
       { name: 'Use', value: ({ use }) => shortText(use) },
       { name: 'Status', value: ({ status, outcome }) => [shortText(status), shortText(outcome)].filter(Boolean).join(', ') },
       { name: 'Provider', value: ({ provider }) => h(Value, { value: provider }) },
       { name: 'Insurer', value: ({ insurer }) => h(Value, { value: insurer }) },
-      { name: 'Total', isNumber: true, value: ({ total }) => h(Amounts, { total }) },
-      { name: 'Payment', isNumber: true, value: ({ payment }) => moneyText(isTree(payment) ? payment.amount : undefined) },
     ],
   },
   {
