@@ -2,6 +2,7 @@
  * `npm run bench`: what the server does against floors (rates.ts). `npm run bench -- worst`: what the worst requests do to it (worst-requests.ts).
  * `npm run bench -- auth`: what it costs to know who asks (auth.ts). `npm run bench -- export`: exports (export.ts).
  * `npm run bench -- profiles`: the check against US Core (profiles.ts). `npm run bench -- disk`: documents in OpenSearch (disk.ts).
+ * `npm run bench -- explorer`: pages of the explorer in a browser (explorer.ts).
  */
 import { stopAll } from './served.ts'
 
@@ -11,6 +12,7 @@ const BENCHES: Readonly<Record<string, () => Promise<unknown>>> = {
   export: () => import('./export.ts'),
   profiles: () => import('./profiles.ts'),
   disk: () => import('./disk.ts'),
+  explorer: () => import('./explorer.ts'),
 }
 
 try {

@@ -1,0 +1,84 @@
+/**
+ * `npm run bench -- explorer [FOLDER]`: pages of the explorer in chromium, on a server loaded with FOLDER (Synthea Bundles; without one: the
+ * sample). For each page the time until its last value stands, against the time of the same API requests sent without a browser. Also the
+ * longest task of the chart's script with 3,000 Observations.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { Agent } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { chromium, type Page } from 'playwright-core'
+import { findSourceFiles } from '../../bin/load/file-reader.ts'
+import { load } from '../../bin/load/load.ts'
+import { sendRequest, startServer, stopProcess } from './served.ts'
+
+const folder = process.argv[3] ?? 'test/fixtures/sample'
+const ROUNDS = 15
+const PORT = 18_083
+const base = `http://127.0.0.1:${PORT}/fhir`
+const data = mkdtempSync(join(tmpdir(), 'fhir-bench-'))
+process.env.FHIR_ACCESS = 'open'
+const { child } = await startServer(PORT, data, 'env', 'FHIR_ACCESS=open')
+const agent = new Agent({ keepAlive: true, maxSockets: 6 })
+
+type Sent = { readonly method: string; readonly url: string; readonly body: string | null }
+
+const medianOf = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!
+
+async function timeOf(work: () => Promise<unknown>): Promise<number> {
+  const began = performance.now()
+  await work()
+  return performance.now() - began
+}
+
+const bare = ({ method, url, body }: Sent) =>
+  sendRequest(url, { agent, method, ...(body === null ? {} : { body, headers: { 'content-type': 'application/fhir+json' } }) })
+
+/** Opens the page, and resolves when its last value stands. Returns the requests for data that it sent. */
+async function show(page: Page, path: string, last: string): Promise<readonly Sent[]> {
+  const sent: Sent[] = []
+  const note = (request: { resourceType(): string; method(): string; url(): string; postData(): string | null }) => {
+    if (request.resourceType() === 'fetch') sent.push({ method: request.method(), url: request.url(), body: request.postData() })
+  }
+  page.on('request', note)
+  await page.goto(`${base}/explorer${path}`)
+  await page.locator(last).first().waitFor()
+  page.off('request', note)
+  return sent
+}
+
+try {
+  const { resources, failures } = await load(findSourceFiles([folder]), { base, concurrency: 4, onProgress: () => undefined })
+  if (failures.length > 0) throw new Error(failures[0]!.reason)
+  let answer = await sendRequest(`${base}/Patient?_count=1`, { agent })
+  while (answer[0] === 503) answer = await sendRequest(`${base}/Patient?_count=1`, { agent })
+  const id = JSON.parse(answer[1].toString()).entry[0].resource.id as string
+  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] })
+  const page = await browser.newPage()
+  const pages = [
+    ['home', '', '.counts a'],
+    ['type', '/Observation?_sort=-date', 'tbody tr'],
+    ['chart', `/Patient/${id}/chart`, 'h2:has-text("Encounters")'],
+  ] as const
+  console.log(
+    `${resources} resources\n\n| page | requests | ms in the browser | ms of the same requests alone | ratio |\n|---|---|---|---|---|`,
+  )
+  for (const [name, path, last] of pages) {
+    const [inBrowser, alone]: [number[], number[]] = [[], []]
+    let sent = await show(page, path, last)
+    for (let round = 0; round < ROUNDS; round++) {
+      inBrowser.push(
+        await timeOf(async () => {
+          sent = await show(page, path, last)
+        }),
+      )
+      alone.push(await timeOf(() => Promise.all(sent.map(bare))))
+    }
+    const [shown, floor] = [medianOf(inBrowser), medianOf(alone)]
+    console.log(`| ${name} | ${sent.length} | ${shown.toFixed(0)} | ${floor.toFixed(0)} | ${(shown / floor).toFixed(1)} |`)
+  }
+  await browser.close()
+} finally {
+  await stopProcess(child)
+  rmSync(data, { recursive: true, force: true })
+}
