@@ -76,6 +76,7 @@ export const INTERACTIONS = {
   docref:             { column: 'QUERY',     scopes: ['r', 's'],      claim: 'operation', lambda: 'search' },
   // No HEAD, because GET starts a job.
   export:             { column: 'EXPORT',    scopes: 'own',           claim: 'operation', lambda: 'export', head: false },
+  'export-list':      { column: 'JOB',       scopes: 'own',           claim: 'none',      lambda: 'export-status' },
   'export-status':    { column: 'JOB',       scopes: 'own',           claim: 'none',      lambda: 'export-status' },
   'export-cancel':    { column: 'JOB',       scopes: 'own',           claim: 'none',      lambda: 'export-cancel' },
   // Public: the signed link authorizes the download.
@@ -189,6 +190,7 @@ export const ROUTES: readonly Route[] = routesOf<InteractionCode>({
   'POST /{type}/$export': 'export',
   'GET /{type}/{id}/$export': 'export',
   'POST /{type}/{id}/$export': 'export',
+  'GET /export': 'export-list',
   'GET /export/{id}': 'export-status',
   'DELETE /export/{id}': 'export-cancel',
   'GET /export-files/{id}/{file}': 'export-file',

@@ -65,7 +65,8 @@ export type PortName =
 /**
  * Ports of exports. As in `PortName`, `also` means in addition to the port before it.
  *
- * - `jobs`: reads and writes export jobs, and reads their progress. `job-rows`: also writes the progress and other rows of jobs.
+ * - `jobs`: reads and writes export jobs, and reads their progress. `job-list`: also lists the jobs. `job-rows`: lists them, and also
+ *   writes the progress and other rows of jobs.
  * - `schedules`: state of scheduled exports. `old-schedules`: removes the state of schedules that the settings no longer contain.
  * - `export-files`: writes, reads and removes export files. `removed-files`: only removes them. `copies`: copies them to external buckets.
  * - `start-exports`, `stop-exports`, `watch-exports`: start and stop the workflow of a job, and read whether it runs.
@@ -73,6 +74,7 @@ export type PortName =
  */
 export type ExportPort =
   | 'jobs'
+  | 'job-list'
   | 'job-rows'
   | 'schedules'
   | 'old-schedules'
@@ -138,7 +140,7 @@ export const FUNCTIONS: Readonly<Record<FunctionName, FunctionRow>> = {
   'apply-fhirpath': { kind: 'request', ports: ['own-definitions', 'progress', 'conformance', 'packages', ...CALLER] },
   everything: { kind: 'request', ports: [...SEARCHING, ...CALLER] },
   export: { kind: 'request', ports: ['clients', 'resources', 'progress', 'jobs', 'start-exports', ...CALLER] },
-  'export-status': { kind: 'light', ports: ['jobs', 'links', 'persons', ...CALLER] },
+  'export-status': { kind: 'light', ports: ['jobs', 'job-list', 'links', 'persons', ...CALLER] },
   'export-cancel': { kind: 'light', ports: ['jobs', 'stop-exports', 'removed-files', 'persons', ...CALLER] },
   fallback: { kind: 'light', ports: ['audit'] },
   discovery: { kind: 'light', ports: ['published-keys', 'audit'], onlyWithTokens: true },

@@ -57,7 +57,7 @@ const namesInUrl: QueryRecorder = ({ fhir }) => ({
 })
 
 export const NON_CRITERIA_PARAMETERS: ReadonlySet<string> = new Set(
-  '_format _pretty _summary _elements _count _cursor _since _at _type _typeFilter _until _outputFormat mode profile'.split(' '),
+  '_format _pretty _summary _elements _count _cursor _since _at _type _typeFilter _until _outputFormat mode profile state'.split(' '),
 )
 
 /** Recorded in place of a parameter name that the server does not know, because such a name may contain anything. */

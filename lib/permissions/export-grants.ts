@@ -34,6 +34,7 @@ export const EXPORT_GRANTS: Readonly<Record<ExportPort, PortGrant>> = {
     ]
     return { environment, statements: [...statements, ...others.flatMap((other) => other.statements)] }
   },
+  'job-list': (aws) => allowOnState(aws, ['dynamodb:Query'], JOBS),
   'job-rows': (aws) => allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:Query', 'dynamodb:BatchWriteItem'], JOBS, ROWS),
   schedules: (aws) => allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], SCHEDULES),
   'old-schedules': (aws) => allowOnState(aws, ['dynamodb:Query', 'dynamodb:BatchWriteItem'], SCHEDULES),

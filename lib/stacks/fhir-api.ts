@@ -108,9 +108,7 @@ const ACCESS = {
  */
 export function gatewayRoutesOf({ access }: Pick<Settings, 'access'>): ReadonlyMap<string, ReadonlyMap<string, HttpFunction>> {
   const givesTokens = access === 'token'
-  const routes = new Map<string, Map<string, HttpFunction>>(
-    [...UNKNOWN_JOBS, ...(givesTokens ? UNKNOWN_ENDPOINTS : [])].map((path) => [path, new Map()]),
-  )
+  const routes = new Map<string, Map<string, HttpFunction>>((givesTokens ? UNKNOWN_ENDPOINTS : []).map((path) => [path, new Map()]))
   for (const route of [...ROUTES, ...(givesTokens ? ENDPOINT_ROUTES : [])]) {
     const { method, path, interaction } = route
     const name = functionOf(interaction)
@@ -125,9 +123,6 @@ export function gatewayRoutesOf({ access }: Pick<Settings, 'access'>): ReadonlyM
 
 /** Paths that the fallback answers, so that no FHIR route matches them. Below them are only endpoints of the authorization server. */
 const UNKNOWN_ENDPOINTS = ['/auth', '/auth/{proxy+}', '/.well-known', '/.well-known/{proxy+}']
-
-/** Path that the fallback answers, too. Below it are only links of jobs. */
-const UNKNOWN_JOBS = ['/export']
 
 /** Names of path variables by depth. They need no meaning: the handler inserts their values into the path by position. */
 const VARIABLES = ['{type}', '{id}', '{type2}', '{versionId}']

@@ -7,6 +7,7 @@ import { exportingSteps } from '../../lambdas/http/pipelines/exporting.ts'
 import { server } from '../../lambdas/http/server.ts'
 import { cancelExport } from '../../lambdas/interactions/export/cancel.ts'
 import { startExport } from '../../lambdas/interactions/export/kick-off.ts'
+import { listExports } from '../../lambdas/interactions/export/list.ts'
 import { exportStatus } from '../../lambdas/interactions/export/status.ts'
 import type { Choices } from '../../lambdas/interactions/interaction.ts'
 import { visibleStoreOf } from '../../lambdas/interactions/visible-store.ts'
@@ -74,7 +75,12 @@ export function createExportRequests(settings: Partial<Choices> = {}, groups: re
     authenticator: ({ headers }) => JSON.parse(headers.authorization!) as VerifiedToken,
     report: (error) => void world.reported.push(error),
   })
-  const interactions = { export: startExport(ports), 'export-status': exportStatus(ports), 'export-cancel': cancelExport(ports) }
+  const interactions = {
+    export: startExport(ports),
+    'export-list': listExports(ports),
+    'export-status': exportStatus(ports),
+    'export-cancel': cancelExport(ports),
+  }
   const serve = server({ interactions, steps, site: { baseUrl: BASE_URL, reading: () => ({ baseUrl: BASE_URL }) } })
   const send = async (method: string, target: string, { headers = {}, body, caller }: RequestContent): Promise<TestResponse> => {
     const [path = '', query = ''] = target.replace(BASE_URL, '').split('?')

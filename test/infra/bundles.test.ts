@@ -60,6 +60,7 @@ const ADAPTERS: Readonly<Record<PortName, readonly string[]>> = {
   signing: ['dynamodb', 'kms'],
   keys: ['dynamodb', 'kms'],
   jobs: ['dynamodb'],
+  'job-list': ['dynamodb'],
   'job-rows': ['dynamodb'],
   schedules: ['dynamodb'],
   'old-schedules': ['dynamodb'],

@@ -162,7 +162,7 @@ describe('a stage with exports', () => {
 
   it('lets only export functions access jobs, and only writers change segments', () => {
     for (const action of ['GetItem', 'PutItem']) expect([action, rows(action, 'exports')]).toEqual([action, ALL])
-    expect(rows('Query', 'exports')).toEqual(WORKERS)
+    expect(rows('Query', 'exports')).toEqual([...WORKERS, 'export-status'].sort())
     expect(rows('Query', 'exports/job/segments')).toEqual(ALL)
     for (const action of ['PutItem', 'BatchWriteItem']) expect([action, rows(action, 'exports/job/segments')]).toEqual([action, WORKERS])
     for (const action of ['GetItem', 'PutItem']) expect([action, rows(action, 'exports/job/patients')]).toEqual([action, ALL])

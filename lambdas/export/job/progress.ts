@@ -7,7 +7,7 @@ import { type Job, rangeRowsOf, segmentRowsOf } from './job.ts'
  * Returns the text for X-Progress: less than 100 characters, with a leading percentage that clients can parse. It contains counts only if
  * the token may read the whole tenant.
  */
-export async function progressOf(rows: Rows, { id, total, access }: Job): Promise<string> {
+export async function progressOf(rows: Rows, { id, total, access }: Pick<Job, 'id' | 'total' | 'access'>): Promise<string> {
   if (total === undefined) return '0% (preparing)'
   let seen = 0
   for (const rowOwner of [segmentRowsOf(id), rangeRowsOf(id)])

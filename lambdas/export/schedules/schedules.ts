@@ -85,6 +85,9 @@ const MAX_RUNS = 20
 export const jobIdAt = (name: string, at: number): string =>
   `${name}-${new Date(at).toISOString().replace(/\.\d+/, '').replaceAll(/[:-]/g, '')}`
 
+/** Returns the name of the schedule that started the job, or undefined for an id that no schedule gives. */
+export const scheduleOf = (job: string): string | undefined => /^([A-Za-z0-9-]{1,40})-\d{8}T\d{6}Z$/.exec(job)?.[1]
+
 /** Returns the run of a scheduled call, and creates it for the first call of an instant. Returns undefined if there is only a later run. */
 export async function ensureRun(rows: Rows, name: string, { at, now }: { at: number; now: number }): Promise<ScheduledRun | undefined> {
   const run: ScheduledRun = { at, job: jobIdAt(name, at), state: 'called' }

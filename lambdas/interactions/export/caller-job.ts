@@ -15,10 +15,17 @@ export async function readCallerJob(rows: Rows, request: FhirRequest, now: numbe
   if (job.client !== client) throw forbidden('Another client started this export')
   // guard: export-of-own-user
   if (job.user !== user) throw forbidden('Another user of this client, or the client itself, started this export')
-  if (job.state === 'stopped' || now >= (manifestExpiryOf(job, choices.exportRetentionDays) ?? Number.POSITIVE_INFINITY))
-    throw jobNotFound()
+  if (isExpired(job, now, choices)) throw jobNotFound()
   return job
 }
+
+/** Whether the caller started the job: the same client, and the same user if a user started it. Compare the tenants first. */
+export const isOwnJob = (job: Pick<Job, 'client' | 'user'>, { client, user }: Pick<FhirRequest, 'client' | 'user'>): boolean =>
+  job.client === client && job.user === user
+
+/** Whether the job no longer exists for clients: it was cancelled, or its retention time is over. */
+export const isExpired = (job: Pick<Job, 'state' | 'ended' | 'retrieved'>, now: number, choices: Choices): boolean =>
+  job.state === 'stopped' || now >= (manifestExpiryOf(job, choices.exportRetentionDays) ?? Number.POSITIVE_INFINITY)
 
 /** Whether the id has the form of a job id, and so can be the key of a row. */
 const isName = (id: string): boolean => /^[\w.-]{1,200}$/.test(id)

@@ -6,6 +6,7 @@ import { entryInteractions } from '../../interactions/bundle/entry-interactions.
 import { cancelExport } from '../../interactions/export/cancel.ts'
 import { exportFile } from '../../interactions/export/file.ts'
 import { type KickOffPorts, startExport } from '../../interactions/export/kick-off.ts'
+import { listExports } from '../../interactions/export/list.ts'
 import { exportStatus } from '../../interactions/export/status.ts'
 import type { Interaction, Ports, RequestWriter } from '../../interactions/interaction.ts'
 import { applyFhirPath } from '../../interactions/operations/apply-fhirpath.ts'
@@ -41,6 +42,7 @@ export function interactionsOf(
     everything: everything(ports),
     docref: docref(ports),
     export: startExport(ports),
+    'export-list': listExports(ports),
     'export-status': exportStatus(ports),
     'export-cancel': cancelExport(ports),
     'export-file': exportFile(ports),
