@@ -60,6 +60,7 @@ const LONG = [
   'clients/javascript',
   'clients/python',
   'explorer/chart',
+  'explorer/exports',
   'explorer/in-browser',
   'export/chained',
   'export/collect/kills',

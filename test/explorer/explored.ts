@@ -34,8 +34,9 @@ export type Explored = {
   readonly embedded: EmbeddedServer
   /** Base URL, such as `http://127.0.0.1:8080/fhir`. */
   readonly base: string
+  readonly dataFolder: string
   /** Sends a request as the loader, who may do everything. */
-  readonly request: (method: string, path: string, body?: object) => Promise<Response>
+  readonly request: (method: string, path: string, body?: object, headers?: Readonly<Record<string, string>>) => Promise<Response>
   readonly close: () => Promise<void>
 }
 
@@ -49,10 +50,10 @@ export async function startExplored(access: 'open' | 'token', environment: Reado
   const embedded = await openEmbeddedServer({ config, dataFolder, baseUrl: base, report: failOnReport })
   await new Promise<void>((resolve) => embedded.server.listen(port, '127.0.0.1', resolve))
   const authorization = secret === undefined ? {} : { authorization: `Bearer ${await tokenOf(base, secret)}` }
-  const request = (method: string, path: string, body?: object) =>
+  const request = (method: string, path: string, body?: object, headers: Readonly<Record<string, string>> = {}) =>
     fetch(`${base}${path}`, {
       method,
-      headers: { ...authorization, 'content-type': 'application/fhir+json' },
+      headers: { ...authorization, 'content-type': 'application/fhir+json', ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
   for (const name of readdirSync(SAMPLE)) {
@@ -60,7 +61,7 @@ export async function startExplored(access: 'open' | 'token', environment: Reado
     if (!response.ok) throw new Error(`The sample was not loaded: ${await response.text()}`)
   }
   await request('GET', '/Patient?_summary=count')
-  return { embedded, base, request, close: () => embedded.close() }
+  return { embedded, base, dataFolder, request, close: () => embedded.close() }
 }
 
 /** Returns the transaction with updates in place of creates, because the bundles share organizations. */

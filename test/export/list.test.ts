@@ -67,6 +67,15 @@ describe('The list of exports', () => {
     expect((await list()).text).not.toContain('export-files')
   })
 
+  it('has the Retry-After of the youngest running job, if one runs', async () => {
+    await start('/$export')
+    await start('/$export')
+    site.now += 100_000
+    expect((await list()).headers['retry-after']).toBe('10')
+    for (const id of ['job-1', 'job-2']) await site.change(id, { state: 'error', ended: site.now, reason: 'gone' })
+    expect((await list()).headers).not.toHaveProperty('retry-after')
+  })
+
   it('has typed values that FHIR allows', async () => {
     await start('/$export')
     const { parameter } = (await list()).body

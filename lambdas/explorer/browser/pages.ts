@@ -1,6 +1,7 @@
 /** Pages by address. Each address mirrors the FHIR address of what the page shows. */
 import { type ComponentChild, h } from 'preact'
 import { ChartPage } from './pages/chart.ts'
+import { ExportsPage } from './pages/exports.ts'
 import { FindPage } from './pages/find.ts'
 import { HomePage } from './pages/home.ts'
 import { MemberPage } from './pages/member.ts'
@@ -18,6 +19,7 @@ export function pageAt({ path, query }: Place): ComponentChild {
   if (rest.length > 0) return h(UnknownPage, null)
   if (first === '') return h(HomePage, null)
   if (first === 'find' && second === undefined) return h(FindPage, { query })
+  if (first === 'exports' && second === undefined) return h(ExportsPage, { query })
   if (!TYPE.test(first)) return h(UnknownPage, null)
   if (second === undefined) return h(TypePage, { path, query, type: first })
   if (!ID.test(second)) return h(UnknownPage, null)

@@ -12,6 +12,7 @@ import type { FhirRequest, Interaction, Ports } from '../interaction.ts'
 import { limitConcurrency, yieldIfDue } from '../time-slices.ts'
 import { isExpired, isOwnJob } from './caller-job.ts'
 import type { ExportPorts } from './ports.ts'
+import { patienceFor } from './status.ts'
 
 type ListPorts = Pick<Ports, 'clock' | 'choices'> & { readonly exports: Pick<ExportPorts, 'rows'> }
 
@@ -32,7 +33,7 @@ type Asked = { readonly count: number; readonly state: string | undefined }
 
 /**
  * `GET [base]/export`: returns Parameters with one `export` per job, the newest first. `_count` limits them, `state` selects those of one
- * state. A listed job of another caller has no `_typeFilter` in its URL, because filters may name patients.
+ * state. Retry-After is that of the youngest running job. A listed job of another caller has no `_typeFilter` in its URL, because filters may name patients.
  */
 export const listExports =
   ({ clock, choices, exports: { rows } }: ListPorts): Interaction =>
@@ -50,7 +51,12 @@ export const listExports =
     const inTurn = limitConcurrency(8)
     const listed = await Promise.all(jobs.map((job) => inTurn(() => partsOf(rows, job, request))))
     const parameter = listed.filter((part) => part.length > 0).map((part) => ({ name: 'export', part }))
-    return { status: 200, body: { resourceType: 'Parameters', ...(parameter.length === 0 ? {} : { parameter }) } }
+    const youngest = jobs.find(({ state }) => state === 'in-progress')
+    return {
+      status: 200,
+      ...(youngest === undefined ? {} : { headers: { 'retry-after': String(patienceFor(now - youngest.transactionTime)) } }),
+      body: { resourceType: 'Parameters', ...(parameter.length === 0 ? {} : { parameter }) },
+    }
   }
 
 function parametersOf({ parameters }: FhirRequest): Asked {

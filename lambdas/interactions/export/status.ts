@@ -35,7 +35,7 @@ const underWay = (progress: string, age: number): FhirResponse => ({
 })
 
 /** Returns Retry-After in seconds: a tenth of the age of the job, from 1 to 60. */
-const patienceFor = (age: number): number => Math.min(60, Math.max(1, Math.round(age / 10_000)))
+export const patienceFor = (age: number): number => Math.min(60, Math.max(1, Math.round(age / 10_000)))
 
 /** Returns the manifest with signed links. Stores the time of this request first, so that the files are retained until the links expire. */
 async function handedOut({ rows, urls }: StatusPorts['exports'], { id }: Job, now: number): Promise<FhirResponse> {
