@@ -65,7 +65,7 @@ const ALETA = '58c297c4-d684-4677-8024-01131d93835e'
     expect(await page.getByText('Gibson').count()).toBe(0)
   })
 
-  it('shows what a person may not see as no access, beside the counts of the others', async () => {
+  it('marks types without access beside the counts of the others', async () => {
     const page = await browser.open(`${closed.base}/`)
     await signIn(page, 'reader')
     await page.getByRole('link', { name: 'Patient 3' }).waitFor()
