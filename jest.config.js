@@ -62,6 +62,7 @@ const LONG = [
   'explorer/chart',
   'explorer/exports',
   'explorer/in-browser',
+  'explorer/operator',
   'export/chained',
   'export/collect/kills',
   'export/collect/range-collector',

@@ -84,7 +84,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   // The explorer. Its browser code talks to the server over HTTP only.
   'lambdas/explorer': ['esbuild', 'node:path'],
-  'lambdas/explorer/browser': ['preact', '@preact/signals', 'uplot'],
+  // The names of the types stand in one file, which has no code of the server. The bundle contains them.
+  'lambdas/explorer/browser': ['preact', '@preact/signals', 'uplot', 'lambdas/fhir/resource-types.ts'],
   'lambdas/functions': [
     'lambdas/auth',
     'lambdas/catalogue',

@@ -52,7 +52,7 @@ const ALETA = '58c297c4-d684-4677-8024-01131d93835e'
       const page = await browser.open(`${closed.base}/`)
       await signIn(page, user)
       await page.getByRole('heading', { name: 'Resources' }).waitFor()
-      expect(await page.getByRole('link', { name: 'Status' }).count()).toBe(count)
+      expect(await page.getByRole('link', { name: 'Status', exact: true }).count()).toBe(count)
     }
   })
 
@@ -72,17 +72,23 @@ const ALETA = '58c297c4-d684-4677-8024-01131d93835e'
     await page.getByRole('link', { name: 'Observation no access' }).waitFor()
   })
 
-  it('needs one request for home, one for a type, one for a resource', async () => {
+  it('needs one request for home, one for a type, one for a resource, and one more on home for an administrator', async () => {
+    const closedPage = await browser.open(`${closed.base}/`)
+    const sentByDoctor = dataRequestsOf(closedPage, closed.base)
+    await signIn(closedPage, 'doctor')
+    await closedPage.getByRole('link', { name: /^Patient 3$/ }).waitFor()
+    expect(sentByDoctor).toEqual(['POST /'])
     const page = await browser.open('about:blank')
     const sent = dataRequestsOf(page, open.base)
     await page.goto(`${open.base}/explorer`)
     await page.getByRole('link', { name: /^Patient 3$/ }).waitFor()
-    expect(sent).toEqual(['POST /'])
+    await page.getByRole('link', { name: 'Status of the index' }).waitFor()
+    expect(sent.toSorted()).toEqual(['GET /$reindex-status', 'POST /'])
     await page.goto(`${open.base}/explorer/Observation?code=http://loinc.org|4548-4&_sort=-date`)
     await page.getByRole('table').waitFor()
     await page.goto(`${open.base}/explorer/Patient/${ALETA}`)
     await page.getByText('Version 1').waitFor()
-    expect(sent.slice(1)).toEqual(['GET /Observation?code=http://loinc.org|4548-4&_sort=-date', `GET /Patient/${ALETA}`])
+    expect(sent.slice(2)).toEqual(['GET /Observation?code=http://loinc.org|4548-4&_sort=-date', `GET /Patient/${ALETA}`])
   })
 
   it('shows each request with its cost and as curl, and an administrator its plan', async () => {

@@ -12,11 +12,11 @@ const placeNow = (): Place => ({
 
 export const place = signal<Place>(placeNow())
 
-/** Shows the page at a path below the explorer, query included. `isReplacing`: the current address leaves the browser's history. */
+/** Shows the page at a path below the explorer, query included. `isReplacing`: the current address leaves the browser's history, and the page does not scroll. */
 export function go(path: string, isReplacing = false): void {
   history[isReplacing ? 'replaceState' : 'pushState'](null, '', `${ROOT}${path}`)
   place.value = placeNow()
-  scrollTo(0, 0)
+  if (!isReplacing) scrollTo(0, 0)
 }
 
 /** Returns the address of a page, for a link. `path`: below the explorer, query included. */

@@ -1,12 +1,15 @@
-/** First page: how many resources of each type the server holds. */
+/** First page: number of resources of each type, and for administrators the status of the index. */
 import { h } from 'preact'
 import { useState } from 'preact/hooks'
+import { resourceTypes } from '../../../fhir/resource-types.ts'
 import { Frame } from '../components/frame.ts'
 import { Show, useLoaded } from '../components/loaded.ts'
+import { Problem } from '../components/problem.ts'
 import { type Answer, readAll } from '../http.ts'
+import { type IndexStatus, lagText, progressText, readIndexStatus } from '../index-status.ts'
 import { isTree, type Tree, textOf } from '../json.ts'
 import { linkTo } from '../place.ts'
-import { tenant } from '../session.ts'
+import { session, tenant } from '../session.ts'
 import { MAIN_TYPES } from '../types.ts'
 
 export type Count = { readonly type: string; readonly total: number | undefined; readonly problem: string | undefined }
@@ -27,16 +30,78 @@ function countOf(type: string, entry: Tree | undefined): Count {
 
 export function HomePage() {
   const [loaded, retry] = useLoaded(() => countTypes(MAIN_TYPES), `home ${tenant.value}`)
-  const answers = loaded.state === 'done' ? [loaded.data.answer] : []
+  const [status, setStatus] = useState<IndexStatus | undefined>(undefined)
+  const [others, setOthers] = useState<readonly Answer[]>([])
+  const add = (answer: Answer) => setOthers((before) => [...before, answer])
+  const answers = [...(loaded.state === 'done' ? [loaded.data.answer] : []), ...(status === undefined ? [] : [status.answer]), ...others]
   return h(
     Frame,
-    { title: 'Resources', answers },
+    { title: 'Resources', answers, actions: h('a', { href: linkTo('/_history') }, 'History of all resources') },
+    session.value.isAdministrator && h(IndexLine, { setStatus }),
     h(Show<Counts>, { loaded, retry, show: ({ counts }) => h(CountList, { counts }) }),
+    h(OtherCounts, { key: tenant.value, add }),
     h(OtherTypes, null),
   )
 }
 
+/** Lag and running rebuilds in one line, for administrators. */
+function IndexLine({ setStatus }: { readonly setStatus: (status: IndexStatus) => void }) {
+  const load = async () => {
+    const status = await readIndexStatus()
+    setStatus(status)
+    return status
+  }
+  const [loaded, retry] = useLoaded(load, `home index ${tenant.value}`)
+  if (loaded.state === 'failed') return h(Problem, { error: loaded.error, retry })
+  if (loaded.state === 'loading') return h('p', { class: 'quiet' }, 'Reading the status of the index …')
+  const { lag, rebuilds } = loaded.data
+  const running = rebuilds.map((rebuild) => `${rebuild.type} ${progressText(rebuild)}`)
+  const texts = [lagText(lag), running.length === 0 ? 'No type is rebuilt' : `Running rebuilds: ${running.join('; ')}`]
+  return h('p', { class: 'quiet' }, `${texts.join('. ')}. `, h('a', { href: linkTo('/status') }, 'Status of the index'))
+}
+
+const BATCH = 20
+
+/** Counts of the types that the page does not count at first. A batch counts 20 types. On AWS each count is a search. */
+function OtherCounts({ add }: { readonly add: (answer: Answer) => void }) {
+  const [counts, setCounts] = useState<readonly Count[]>([])
+  const [error, setError] = useState<unknown>(undefined)
+  const [isBusy, setBusy] = useState(false)
+  const left = resourceTypes.filter((type) => !MAIN_TYPES.includes(type)).slice(counts.length)
+  const count = () => {
+    setBusy(true)
+    setError(undefined)
+    countTypes(left.slice(0, BATCH))
+      .then(({ answer, counts: more }) => {
+        add(answer)
+        setCounts([...counts, ...more])
+      })
+      .catch(setError)
+      .finally(() => setBusy(false))
+  }
+  const filled = counts.filter(({ total }) => total !== undefined && total > 0)
+  const rest = counts.filter((each) => !filled.includes(each))
+  return h(
+    'section',
+    { 'aria-label': 'Other types' },
+    h(CountList, { counts: filled }),
+    rest.length > 0 && h('details', null, h('summary', null, `${rest.length} other types without resources or access`), h(CountList, { counts: rest })),
+    error !== undefined && h(Problem, { error }),
+    left.length > 0 &&
+      h(
+        'p',
+        { class: 'buttons' },
+        h(
+          'button',
+          { type: 'button', disabled: isBusy, onClick: count },
+          `Count ${Math.min(BATCH, left.length)} of ${left.length} other types`,
+        ),
+      ),
+  )
+}
+
 function CountList({ counts }: { readonly counts: readonly Count[] }) {
+  if (counts.length === 0) return null
   return h(
     'ul',
     { class: 'counts' },

@@ -3,14 +3,15 @@ import { type ComponentChild, h } from 'preact'
 import { useState } from 'preact/hooks'
 import { Frame } from '../components/frame.ts'
 import { Show, useLoaded } from '../components/loaded.ts'
+import { Paging } from '../components/paging.ts'
 import { Issues } from '../components/problem.ts'
 import { CopyButton } from '../components/request-card.ts'
+import { type Section, sectionsOf } from '../components/search-groups.ts'
 import { shortText } from '../datatypes/value.ts'
 import { type Answer, curlOf, read } from '../http.ts'
 import { isTree, type Json, type Tree, textOf, treesOf } from '../json.ts'
 import { go, linkTo } from '../place.ts'
 import { tenant } from '../session.ts'
-import { BASE } from '../settings.ts'
 import { columnsOf, elementsOf, sortParameterOf } from '../types.ts'
 
 /** `path`: of the search, below the base. `type`: undefined if the search has several types. */
@@ -22,13 +23,18 @@ export function TypePage({ path, query, type }: Props) {
   const answers = loaded.state === 'done' ? [loaded.data] : []
   return h(
     Frame,
-    { title: decodeURIComponent(path.slice(1)), answers },
+    { title: decodeURIComponent(path.slice(1)), answers, actions: h(HistoryLink, { path }) },
     h(QueryForm, { key: address, path, query }),
     h(Show<Answer>, { loaded, retry, show: (answer) => h(Results, { answer, path, query, type }) }),
   )
 }
 
-/** Form with the text of the query, as it stands in the address. */
+function HistoryLink({ path }: { readonly path: string }) {
+  if (path.indexOf('/', 1) !== -1) return null
+  return h('nav', { class: 'links', 'aria-label': 'About this type' }, h('a', { href: linkTo(`${path}/_history`) }, 'History'))
+}
+
+/** Form with the text of the query, as it stands in the address. The field for the groups changes the text. */
 function QueryForm({ path, query }: { readonly path: string; readonly query: string }) {
   const [text, setText] = useState(readable(query))
   const submit = (event: Event) => {
@@ -51,8 +57,28 @@ function QueryForm({ path, query }: { readonly path: string; readonly query: str
         onInput: (event: Event) => setText((event.currentTarget as HTMLInputElement).value),
       }),
     ),
+    h(
+      'label',
+      { class: 'short' },
+      'Group by ',
+      h('input', {
+        class: 'wide',
+        value: new URLSearchParams(text).get('_group') ?? '',
+        spellcheck: false,
+        placeholder: 'code:code',
+        onInput: (event: Event) => setText(withGroup(text, (event.currentTarget as HTMLInputElement).value)),
+      }),
+    ),
     h('button', { type: 'submit' }, 'Search'),
   )
+}
+
+/** Returns the query with this `_group`, or without one if it is empty. */
+function withGroup(text: string, group: string): string {
+  const parameters = new URLSearchParams(text)
+  if (group === '') parameters.delete('_group')
+  else parameters.set('_group', group)
+  return readable(parameters.toString())
 }
 
 /** Returns the query decoded, if it means the same then. */
@@ -71,6 +97,7 @@ function Results({ answer, path, query, type }: ResultProps) {
   const shown = resources.filter((resource) => !outcomes.includes(resource))
   const matches = entries.filter(({ search }) => !isTree(search) || search.mode !== 'include').map(({ resource }) => resource)
   const issues = outcomes.flatMap(({ issue }) => treesOf(issue))
+  const sections = sectionsOf(entries.filter(({ resource }) => isTree(resource) && !outcomes.includes(resource)))
   const [columns, setColumns] = useColumns(type, shown)
   return h(
     'div',
@@ -91,7 +118,7 @@ function Results({ answer, path, query, type }: ResultProps) {
     ),
     shown.length === 0
       ? h('p', { class: 'nothing' }, 'No resource matches.')
-      : h(Table, { shown, matches: new Set(matches.filter(isTree)), columns, path, query, hasTypes: type === undefined }),
+      : h(Table, { sections, matches: new Set(matches.filter(isTree)), columns, path, query, hasTypes: type === undefined }),
     h(Paging, { bundle }),
   )
 }
@@ -152,7 +179,7 @@ function Columns({ shown, columns, setColumns }: ColumnProps) {
 }
 
 type TableProps = {
-  readonly shown: readonly Tree[]
+  readonly sections: readonly Section[]
   readonly matches: ReadonlySet<Tree>
   readonly columns: readonly string[]
   readonly path: string
@@ -160,7 +187,7 @@ type TableProps = {
   readonly hasTypes: boolean
 }
 
-function Table({ shown, matches, columns, path, query, hasTypes }: TableProps) {
+function Table({ sections, matches, columns, path, query, hasTypes }: TableProps) {
   return h(
     'div',
     { class: 'scroll', tabIndex: 0, role: 'region', 'aria-label': 'Results' },
@@ -177,19 +204,23 @@ function Table({ shown, matches, columns, path, query, hasTypes }: TableProps) {
           columns.map((name) => h('th', { key: name, scope: 'col' }, h(SortLink, { name, path, query }))),
         ),
       ),
-      h(
-        'tbody',
-        null,
-        shown.map((resource, i) =>
-          h(
-            'tr',
-            { key: i, class: matches.has(resource) ? undefined : 'included' },
+      sections.map(({ heading, resources }, i) =>
+        h(
+          'tbody',
+          { key: i },
+          heading !== undefined &&
+            h('tr', { class: 'group' }, h('th', { scope: 'rowgroup', colSpan: columns.length + 1, dir: 'auto' }, heading)),
+          resources.map((resource, j) =>
             h(
-              'td',
-              null,
-              h('a', { href: linkTo(`/${resource.resourceType}/${resource.id}`) }, idText(resource, hasTypes || !matches.has(resource))),
+              'tr',
+              { key: j, class: matches.has(resource) ? undefined : 'included' },
+              h(
+                'td',
+                null,
+                h('a', { href: linkTo(`/${resource.resourceType}/${resource.id}`) }, idText(resource, hasTypes || !matches.has(resource))),
+              ),
+              columns.map((name) => h('td', { key: name, dir: 'auto' }, shortText(resource[name]))),
             ),
-            columns.map((name) => h('td', { key: name, dir: 'auto' }, shortText(resource[name]))),
           ),
         ),
       ),
@@ -209,20 +240,6 @@ function SortLink({ name, path, query }: { readonly name: string; readonly path:
   const arrow = before === parameter ? ' ↑' : before === `-${parameter}` ? ' ↓' : ''
   return h('a', { href: linkTo(`${path}?${parameters}`), title: `Sort by ${next}` }, `${name}${arrow}`)
 }
-
-function Paging({ bundle }: { readonly bundle: Tree }) {
-  const urlOf = (relation: string) => textOf(treesOf(bundle.link).find((link) => link.relation === relation)?.url)
-  const [previous, next] = [urlOf('previous'), urlOf('next')]
-  if (previous === undefined && next === undefined) return null
-  return h(
-    'nav',
-    { class: 'paging', 'aria-label': 'Further results' },
-    previous !== undefined && h('a', { href: linkTo(pathBelow(previous)), rel: 'prev' }, 'Previous'),
-    next !== undefined && h('a', { href: linkTo(pathBelow(next)), rel: 'next' }, 'Next'),
-  )
-}
-
-const pathBelow = (url: string): string => (url.startsWith(BASE) ? url.slice(BASE.length) : new URL(url).pathname + new URL(url).search)
 
 /** Link that saves the shown rows as CSV. A text that a spreadsheet would run as a formula begins with an apostrophe. */
 function CsvLink({

@@ -1,0 +1,168 @@
+/** Console for any request to the server, with the recent requests of this tab. */
+import { signal } from '@preact/signals'
+import { h } from 'preact'
+import { Frame } from '../components/frame.ts'
+import { JsonView } from '../components/json-view.ts'
+import { Problem } from '../components/problem.ts'
+import { decodedPath } from '../components/request-card.ts'
+import { type Answer, Refusal, type Request, requests, send } from '../http.ts'
+import { BASE, BASE_PATH } from '../settings.ts'
+
+/** Text of the fields. `headers`: one `name: value` per line. */
+type Form = { readonly method: string; readonly path: string; readonly headers: string; readonly body: string }
+
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']
+const WITHOUT_BODY: ReadonlySet<string> = new Set(['GET', 'HEAD'])
+
+/** The form and its answer outlive the page, but not the tab. The browser stores neither. */
+const form = signal<Form>({ method: 'GET', path: '/Patient?_count=5', headers: '', body: '' })
+const answered = signal<Answer | undefined>(undefined)
+const failed = signal<unknown>(undefined)
+const isBusy = signal(false)
+
+export function RequestsPage() {
+  const answer = answered.value
+  return h(
+    Frame,
+    { title: 'Requests', answers: answer === undefined ? [] : [answer] },
+    h(RequestForm, null),
+    isBusy.value && h('p', { class: 'loading', role: 'status' }, 'Waiting for the answer …'),
+    failed.value !== undefined && h(Problem, { error: failed.value }),
+    answer !== undefined && h(AnswerView, { answer }),
+    h(RecentRequests, null),
+  )
+}
+
+async function submit(event: Event): Promise<void> {
+  event.preventDefault()
+  isBusy.value = true
+  failed.value = undefined
+  answered.value = undefined
+  try {
+    answered.value = await send(requestOf(form.value))
+  } catch (error) {
+    if (error instanceof Refusal) answered.value = error.answer
+    failed.value = error
+  } finally {
+    isBusy.value = false
+  }
+}
+
+function requestOf({ method, path, headers: lines, body }: Form): Request {
+  const headers = headersOf(lines)
+  if (WITHOUT_BODY.has(method) || body.trim() === '') return { method, path: pathOf(path), headers }
+  const type = headers['content-type'] ?? contentTypeOf(method, path, body)
+  return { method, path: pathOf(path), headers: { ...headers, 'content-type': type }, body }
+}
+
+/** Returns the path below the base. The person may have typed the whole address. */
+function pathOf(text: string): string {
+  const start = [`${BASE}/`, ...(BASE_PATH === '' ? [] : [`${BASE_PATH}/`])].find((each) => text.trim().startsWith(each)) ?? ''
+  const path = text.trim().slice(start.length)
+  return path.startsWith('/') ? path : `/${path}`
+}
+
+/** Throws Error for a line that is no header. */
+function headersOf(lines: string): Readonly<Record<string, string>> {
+  const pairs = lines
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line) => {
+      const [, name, value] = /^\s*([\w!#$%&'*+.^`|~-]+)\s*:\s*(.*?)\s*$/.exec(line) ?? []
+      if (name === undefined) throw new Error(`"${line}" is not a header: write "name: value"`)
+      return [name.toLowerCase(), value!] as const
+    })
+  return Object.fromEntries(pairs)
+}
+
+function contentTypeOf(method: string, path: string, body: string): string {
+  if (/\/_search(?:\?|$)/.test(path)) return 'application/x-www-form-urlencoded'
+  return method === 'PATCH' && body.trim().startsWith('[') ? 'application/json-patch+json' : 'application/fhir+json'
+}
+
+function RequestForm() {
+  const { method, path, headers, body } = form.value
+  const change = (name: keyof Form) => (event: Event) => {
+    form.value = { ...form.value, [name]: (event.currentTarget as HTMLInputElement).value }
+  }
+  /** Enter in the field sends only reads. A write needs the button. */
+  const holdWrites = (event: KeyboardEvent) => {
+    if (event.key === 'Enter' && !WITHOUT_BODY.has(method)) event.preventDefault()
+  }
+  return h(
+    'form',
+    { class: 'console', onSubmit: (event: Event) => void submit(event) },
+    h(
+      'p',
+      { class: 'query' },
+      h(
+        'select',
+        { 'aria-label': 'Method', value: method, onChange: change('method') },
+        METHODS.map((each) => h('option', { key: each, value: each }, each)),
+      ),
+      h(
+        'label',
+        null,
+        'Path ',
+        h('input', { class: 'wide', value: path, spellcheck: false, onInput: change('path'), onKeyDown: holdWrites }),
+      ),
+      h('button', { type: 'submit', disabled: isBusy.value }, 'Send'),
+    ),
+    h(
+      'label',
+      null,
+      'Headers, one per line (those of login and tenant are added)',
+      h('textarea', { rows: 2, spellcheck: false, placeholder: 'Prefer: handling=strict', value: headers, onInput: change('headers') }),
+    ),
+    !WITHOUT_BODY.has(method) &&
+      h('label', null, 'Body', h('textarea', { rows: 12, spellcheck: false, value: body, onInput: change('body') })),
+  )
+}
+
+/** Bytes up to which a JSON answer is indented. Longer ones are shown as their text. */
+const MOST_INDENTED = 1_000_000
+
+function AnswerView({ answer: { status, headers, ms, bytes, body, text } }: { readonly answer: Answer }) {
+  if (status === 0) return null
+  return h(
+    'section',
+    { 'aria-label': 'Answer' },
+    h('h2', { role: 'status' }, `Status ${status}`),
+    h('p', { class: 'facts' }, h('span', null, `${ms} ms`), h('span', null, `${bytes.toLocaleString('en')} bytes`)),
+    h(
+      'dl',
+      { class: 'elements' },
+      Object.entries(headers).map(([name, value]) => h('div', { key: name }, h('dt', null, name), h('dd', null, value))),
+    ),
+    body !== undefined && bytes <= MOST_INDENTED
+      ? h(JsonView, { value: body })
+      : text !== '' && h('pre', { tabIndex: 0, dir: 'auto' }, text),
+  )
+}
+
+function RecentRequests() {
+  const fill = ({ method, path, headers = {}, body = '' }: Request) => {
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+    form.value = { method, path, headers: lines.join('\n'), body }
+    scrollTo(0, 0)
+  }
+  return h(
+    'section',
+    { 'aria-label': 'Recent requests' },
+    h('h2', null, 'Recent requests'),
+    requests.value.length === 0 && h('p', { class: 'nothing' }, 'This tab has sent no request yet.'),
+    h(
+      'ul',
+      { class: 'recent' },
+      requests.value.map(({ request, status, ms }, i) =>
+        h(
+          'li',
+          { key: i },
+          h('button', { type: 'button', class: 'plain', onClick: () => fill(request) }, `${request.method} ${decodedPath(request.path)}`),
+          ' ',
+          h('span', { class: 'cost' }, `${status} · ${ms} ms`),
+        ),
+      ),
+    ),
+  )
+}

@@ -1,0 +1,88 @@
+/** Status of the search index, for administrators: lag, rebuilds, custom parameters and unindexable versions. */
+import { h } from 'preact'
+import { AdministratorsOnly } from '../components/administrators-only.ts'
+import { Frame } from '../components/frame.ts'
+import { Show } from '../components/loaded.ts'
+import { usePolled } from '../components/polled.ts'
+import { Table } from '../components/table.ts'
+import {
+  type IndexStatus,
+  isIndexing,
+  lagText,
+  type ParameterState,
+  progressText,
+  type Rebuild,
+  readIndexStatus,
+  type Unindexable,
+} from '../index-status.ts'
+import { linkTo } from '../place.ts'
+import { session, tenant } from '../session.ts'
+
+export const StatusPage = () => (session.value.isAdministrator ? h(Status, null) : h(AdministratorsOnly, { title: 'Status' }))
+
+function Status() {
+  const [loaded, retry] = usePolled(readIndexStatus, `status ${tenant.value}`, isIndexing)
+  return h(
+    Frame,
+    { title: 'Status', answers: loaded.state === 'done' ? [loaded.data.answer] : [] },
+    h(Show<IndexStatus>, { loaded, retry, show: (status) => h(Sections, { status, retry }) }),
+    h('h2', null, 'Exports'),
+    h('p', null, h('a', { href: linkTo('/exports') }, 'Show running exports')),
+  )
+}
+
+const Sections = ({ status, retry }: { readonly status: IndexStatus; readonly retry: () => void }) =>
+  h(
+    'div',
+    null,
+    h('h2', null, 'Search index'),
+    h('p', { role: 'status' }, lagText(status.lag), '.'),
+    h(
+      'p',
+      { class: 'buttons' },
+      isIndexing(status)
+        ? h('span', { class: 'quiet' }, 'Work is running. This page updates every few seconds.')
+        : h('button', { type: 'button', onClick: retry }, 'Update'),
+    ),
+    h('h2', null, 'Rebuilds'),
+    h(Rebuilds, { rebuilds: status.rebuilds }),
+    h('h2', null, 'Custom parameters'),
+    h(Parameters, { parameters: status.parameters }),
+    h('h2', null, 'Unindexable versions'),
+    h(UnindexableVersions, { versions: status.unindexable }),
+  )
+
+function Rebuilds({ rebuilds }: { readonly rebuilds: readonly Rebuild[] }) {
+  if (rebuilds.length === 0) return h('p', { class: 'nothing' }, 'No type is rebuilt.')
+  return h(Table, {
+    name: 'Rebuilds',
+    columns: ['Type', 'Documents', 'Progress', 'Searches'],
+    rows: rebuilds.map((rebuild) => [
+      rebuild.type,
+      progressText(rebuild),
+      h('progress', {
+        'aria-label': `Progress of ${rebuild.type}`,
+        ...(rebuild.total === undefined ? {} : { max: Math.max(rebuild.total, 1), value: rebuild.done }),
+      }),
+      rebuild.isSearched ? 'answered' : 'refused until it is done',
+    ]),
+  })
+}
+
+function Parameters({ parameters }: { readonly parameters: readonly ParameterState[] }) {
+  if (parameters.length === 0) return h('p', { class: 'nothing' }, 'No parameter is defined.')
+  return h(Table, {
+    name: 'Custom parameters',
+    columns: ['Parameter', 'Type', 'Code', 'State'],
+    rows: parameters.map(({ id, base, code, state }) => [h('a', { href: linkTo(`/SearchParameter/${id}`) }, id), base, code, state]),
+  })
+}
+
+function UnindexableVersions({ versions }: { readonly versions: readonly Unindexable[] }) {
+  if (versions.length === 0) return h('p', { class: 'nothing' }, 'Every version is indexed.')
+  return h(Table, {
+    name: 'Unindexable versions',
+    columns: ['Version', 'Reason'],
+    rows: versions.map(({ path, reason }) => [h('a', { href: linkTo(`/${path}`) }, path), reason]),
+  })
+}
