@@ -85,7 +85,8 @@ function OtherCounts({ add }: { readonly add: (answer: Answer) => void }) {
     'section',
     { 'aria-label': 'Other types' },
     h(CountList, { counts: filled }),
-    rest.length > 0 && h('details', null, h('summary', null, `${rest.length} other types without resources or access`), h(CountList, { counts: rest })),
+    rest.length > 0 &&
+      h('details', null, h('summary', null, `${rest.length} other types without resources or access`), h(CountList, { counts: rest })),
     error !== undefined && h(Problem, { error }),
     left.length > 0 &&
       h(

@@ -103,7 +103,7 @@ function RequestForm() {
       h(
         'label',
         null,
-        'Path ',
+        'Path below the base',
         h('input', { class: 'wide', value: path, spellcheck: false, onInput: change('path'), onKeyDown: holdWrites }),
       ),
       h('button', { type: 'submit', disabled: isBusy.value }, 'Send'),
@@ -127,7 +127,7 @@ function AnswerView({ answer: { status, headers, ms, bytes, body, text } }: { re
   return h(
     'section',
     { 'aria-label': 'Answer' },
-    h('h2', { role: 'status' }, `Status ${status}`),
+    h('div', { role: 'status' }, h('h2', null, `Status ${status}`)),
     h('p', { class: 'facts' }, h('span', null, `${ms} ms`), h('span', null, `${bytes.toLocaleString('en')} bytes`)),
     h(
       'dl',
