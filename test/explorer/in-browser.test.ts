@@ -72,7 +72,7 @@ const ALETA = '58c297c4-d684-4677-8024-01131d93835e'
     await page.getByRole('link', { name: 'Observation no access' }).waitFor()
   })
 
-  it('needs one request for home, one for a type, one for a resource, and one more on home for an administrator', async () => {
+  it('needs one request per page, and on home a second one for an administrator', async () => {
     const closedPage = await browser.open(`${closed.base}/`)
     const sentByDoctor = dataRequestsOf(closedPage, closed.base)
     await signIn(closedPage, 'doctor')
