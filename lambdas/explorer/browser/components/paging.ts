@@ -20,4 +20,8 @@ export function Paging({ bundle, extra = '' }: Props) {
   )
 }
 
-const pathBelow = (url: string): string => (url.startsWith(BASE) ? url.slice(BASE.length) : new URL(url).pathname + new URL(url).search)
+/** Returns the path of a page of results below the base. A URL that lies elsewhere leads to the first page of the explorer. */
+function pathBelow(url: string): string {
+  const rest = url.startsWith(BASE) ? url.slice(BASE.length) : ''
+  return /^[/?]/.test(rest) ? rest : '/'
+}
