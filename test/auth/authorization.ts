@@ -2,6 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { AesSeal } from '../../lambdas/adapters/in-process/seal.ts'
+import { withExplorerClient } from '../../lambdas/auth/clients/explorer-client.ts'
 import type { AuthChoices, AuthPorts, FoundPatient } from '../../lambdas/auth/endpoint.ts'
 import { endpoints } from '../../lambdas/auth/endpoints/endpoints.ts'
 import type { KeySource } from '../../lambdas/auth/key-source.ts'
@@ -44,6 +45,8 @@ export type AuthorizationSettings = {
   readonly keySource?: KeySource
   readonly baseUrl?: string
   readonly loopbackOnly?: boolean
+  /** Whether the client of the explorer is built in, as in the deployments. */
+  readonly hasExplorer?: boolean
   /** Milliseconds since 1970; without it, only `later` moves the clock. */
   readonly wall?: () => number
 }
@@ -59,6 +62,7 @@ export async function createAuthorization({
   keySource = noKeys,
   baseUrl = BASE_URL,
   loopbackOnly = false,
+  hasExplorer = false,
   wall = () => START_TIME,
 }: AuthorizationSettings = {}) {
   let passed = 0
@@ -73,7 +77,8 @@ export async function createAuthorization({
   const acting = new Map<string, readonly string[]>()
   const ports: AuthPorts = {
     seal: new AesSeal(randomBytes(32)),
-    ...{ clients, users, keys, grants, revocations, clock, keySource },
+    ...{ users, keys, grants, revocations, clock, keySource },
+    clients: hasExplorer ? withExplorerClient(clients, revocations, baseUrl) : clients,
     choices: { tenancy: false, tenantClaim: 'tenant', pkce: 'accept', organizationName: '', ...choices },
     async checkPassword(typed, user) {
       checked.push(typed)

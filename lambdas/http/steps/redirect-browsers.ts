@@ -27,11 +27,19 @@ export const redirectBrowsers = (hasExplorer: boolean): Step => ({
 })
 
 /**
+ * Segment that a browser resolves, so that the address would not lie below the explorer. No browser sends one.
+ * https://url.spec.whatwg.org/#double-dot-path-segment
+ */
+const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?=\/|$)/i
+
+/**
  * Whether a person has opened the address in a browser. Navigations of browsers accept both `text/html` and `application/xhtml+xml`.
  * `text/html` alone is not enough: Java's HttpURLConnection sends it by default. https://html.spec.whatwg.org/#navigate-fetch
  */
-function isNavigation({ http: { method, isHead, headers }, interaction, fhir: { type, parameters } }: Exchange): boolean {
+function isNavigation({ http, interaction, fhir: { type, parameters } }: Exchange): boolean {
+  const { method, isHead, path, headers } = http
   if (method !== 'GET' || isHead === true || !SHOWN.has(interaction) || type === 'Binary') return false
+  if (DOT_SEGMENT.test(path)) return false
   if (headers.authorization !== undefined || parameters.some(([name]) => name === '_format')) return false
   return acceptsPages(headers.accept)
 }
