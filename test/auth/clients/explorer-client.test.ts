@@ -232,8 +232,8 @@ describe('an operator', () => {
     await user.open('/auth/authorize', { ...REQUEST, prompt: 'none' })
     const { code } = sentBack()!
     auth.later(1_000)
-    const { isExplorer: _, changedAt: __, authentication: ___, ...registration } = explorerClientOf(BASE_URL)
-    await addClient(administration, { ...registration, name: 'Another app', authentication: 'public', scopes: ['openid', 'user/*.rs'] })
+    const { isExplorer: _, changedAt: __, ...registration } = explorerClientOf(BASE_URL)
+    await addClient(administration, { ...registration, name: 'Another app', scopes: ['openid', 'user/*.rs'] })
     expect((await exchange(code!)).status).toBeGreaterThanOrEqual(400)
     expect((await user.open('/auth/authorize', { ...REQUEST, scope: 'openid user/*.rs' })).text).toContain('Allow access for Another app')
     await user.open('/auth/authorize', { ...REQUEST, scope: 'openid user/*.rs', prompt: 'none' })
@@ -245,8 +245,7 @@ describe('an operator', () => {
   })
 
   it('cannot register a client that skips the consent', async () => {
-    const registration = { ...explorerClientOf(BASE_URL), authentication: 'public' as const, isExplorer: true as const }
-    await addClient(administration, { ...registration, id: 'explorer' })
+    await addClient(administration, explorerClientOf(BASE_URL))
     expect(await auth.clients.get('explorer')).not.toHaveProperty('isExplorer')
   })
 })
