@@ -240,6 +240,31 @@ describe('a function that starts', () => {
     expect(started(fileOf('read'), variables, `loaded.handler(${JSON.stringify({ ...event, ...SIGNED })})`).statusCode).toBe(401)
   })
 
+  it('answers for the explorer without any service: its document, its files, and 404', () => {
+    const eventOf = (proxy?: string) => ({
+      httpMethod: 'GET',
+      multiValueHeaders: {},
+      ...(proxy === undefined ? { resource: '/explorer' } : { resource: '/explorer/{proxy+}', pathParameters: { proxy } }),
+    })
+    const after = `(async () => {
+      const answer = (proxy) => loaded.handler({ ...${JSON.stringify(eventOf(''))}, pathParameters: { proxy } })
+      const shell = await loaded.handler(${JSON.stringify(eventOf())})
+      const names = [...shell.body.matchAll(/\\/explorer\\/assets\\/([^"]+)"/g)].map(([, name]) => name)
+      const files = await Promise.all(names.map((name) => answer('assets/' + name)))
+      return { shell, names, files, page: await answer('Patient/1'), unknown: await answer('assets/script-UNKNOWN.js') }
+    })()`
+    const { shell, names, files, page, unknown } = started(fileOf('explorer'), { ...variablesOf('explorer'), FHIR_TENANCY: 'on' }, after)
+    expect([shell.statusCode, shell.headers['cache-control'], shell.isBase64Encoded]).toEqual([200, 'no-cache', false])
+    expect(shell.headers['content-security-policy']).toContain("default-src 'none'; script-src 'self'")
+    expect(shell.body).toContain('<meta name="fhir-base" content="https://example.org/fhir">')
+    expect(shell.body).toContain('<meta name="fhir-tenant-claim" content="tenant">')
+    expect([page.statusCode, page.body]).toEqual([200, shell.body])
+    expect(names).toEqual([expect.stringMatching(/^style-\w+\.css$/), expect.stringMatching(/^script-\w+\.js$/)])
+    for (const { statusCode, headers, body } of files)
+      expect([statusCode, headers['cache-control'], body.length > 1_000]).toEqual([200, 'public, max-age=31536000, immutable', true])
+    expect([unknown.statusCode, unknown.headers['cache-control']]).toEqual([404, 'no-store'])
+  })
+
   const SIGNED = { requestContext: { identity: { userArn: 'arn:aws:iam::111111111111:user/a' } } }
 
   it('returns 403 if the gateway names no caller', () => {
