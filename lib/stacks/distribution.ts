@@ -138,7 +138,8 @@ const TO_BASE = `\
 /** Code that leads a browser from the root to the base, where the explorer is. Other clients are answered 404. */
 const TO_EXPLORER = `\
   var accept = request.headers.accept ? request.headers.accept.value : ''
-  if (request.uri === '/' && request.method === 'GET' && accept.includes('text/html') && accept.includes('application/xhtml+xml')) return {
+  var isPage = accept.includes('text/html') && accept.includes('application/xhtml+xml') && !accept.includes('json')
+  if (request.uri === '/' && request.method === 'GET' && isPage) return {
     statusCode: 303,
     headers: { location: { value: '/${GATEWAY_STAGE}/' }, 'cache-control': { value: 'no-store' }, vary: { value: 'Accept' } }
   }
