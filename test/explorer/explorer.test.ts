@@ -23,6 +23,7 @@ const answer = (request: Partial<ExplorerRequest>, parts: Partial<ExplorerParts>
   explorer({ baseUrl: 'https://fhir.example/fhir', isOpen: false, assets: async () => assets, ...parts })({
     method: 'GET',
     path: '/explorer',
+    requestId: 'request-1',
     ...request,
   })
 
