@@ -76,7 +76,7 @@ describe('the document', () => {
     expect(body).not.toMatch(/<style|\sstyle=|\son\w+=/i)
   })
 
-  it('escapes what an operator has configured', async () => {
+  it('escapes configured values', async () => {
     const odd = `"><script>alert('&')</script>`
     const { body } = await answer({}, { baseUrl: `https://fhir.example/${odd}`, tenantClaim: odd })
     expect(body).not.toContain('<script>')
@@ -100,7 +100,7 @@ describe('a file', () => {
   })
 
   it.each(['script-OLD.js', '', 'constructor', '__proto__', 'toString', '../../package.json', '..%2fexplorer.ts', 'main.ts'])(
-    'that is unknown is answered 404, and the answer is not cached: %s',
+    'is answered 404 without caching if it is unknown: %s',
     async (name) => {
       const response = await answer({ path: `/explorer/assets/${name}` })
       expectSafe(response)

@@ -80,7 +80,8 @@ const GROUP = 20
     // Frames inside a narrative never finish: the policy forbids them.
     for (const frame of page.mainFrame().childFrames()) await frame.waitForLoadState('domcontentloaded')
     const found = await page.evaluate(async () => {
-      await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))
+      // Two frames: the handlers of an inserted element run before the second.
+      await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))
       const { __hit, __violations } = window as unknown as Watched
       const links = [...document.querySelectorAll('a')].map((link) => link.href)
       const markup = document.querySelectorAll('script:not([src]),img,svg,object,video,base,form[action],iframe:not(.narrative),style,math')
@@ -199,7 +200,7 @@ const GROUP = 20
       await show('/Basic/links')
       const frame = page.frameLocator('iframe.narrative')
       await frame.getByText(name).click({ noWaitAfter: true })
-      await page.evaluate(() => new Promise((resolve) => setTimeout(resolve)))
+      await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(resolve)))
       expect([leaks, page.url()]).toEqual([[], `${open.base}/explorer/Basic/links`])
     }
   })

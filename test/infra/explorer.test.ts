@@ -70,7 +70,7 @@ describe('the function', () => {
 })
 
 describe('the root', () => {
-  it('leads a navigation to the base, whose redirect no cache stores', () => {
+  it('leads a navigation to the base, by a redirect that no cache stores', () => {
     for (const accept of Object.values(NAVIGATIONS)) {
       expect(viewed(tokens, '/', accept)).toEqual({
         statusCode: 303,

@@ -180,7 +180,7 @@ describe('another address', () => {
     'http://127.0.0.1/explorer/callback',
     'com.example.explorer:/callback',
     '',
-  ])('is refused, also to a person who is logged in: %s', async (redirect_uri) => {
+  ])('is refused, even in a session: %s', async (redirect_uri) => {
     await logInAs('ann')
     const page = await user.open('/auth/authorize', { ...REQUEST, redirect_uri, prompt: 'none' })
     expect([page.status, page.headers.location]).toEqual([400, undefined])

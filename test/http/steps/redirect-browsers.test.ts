@@ -235,8 +235,8 @@ describe('a browser', () => {
 })
 
 describe('the header Accept', () => {
-  it.each(Object.entries(NAVIGATIONS))('of a navigation is recognized: %s', (_, accept) => expect(acceptsPages(accept)).toBe(true))
-  it.each(Object.entries(CLIENTS))('of another client is not: %s', (_, accept) => expect(acceptsPages(accept)).toBe(false))
+  it.each(Object.entries(NAVIGATIONS))('shows a navigation of %s', (_, accept) => expect(acceptsPages(accept)).toBe(true))
+  it.each(Object.entries(CLIENTS))('shows no navigation for %s', (_, accept) => expect(acceptsPages(accept)).toBe(false))
   it.each([
     ['TEXT/HTML, Application/XHTML+XML', true],
     ['text/html;q=0.9;level=1,application/xhtml+xml;q=0.1', true],
