@@ -129,7 +129,7 @@ describe('the files', () => {
 
   it('have names with a digest, which the document and the other files use', () => {
     const names = Object.keys(assets.files)
-    expect(names.filter((name) => !/^[\w-]+-[A-Z0-9]{8}\.(?:js|css)$/.test(name))).toEqual([])
+    expect(names.filter((name) => !/^[\w.-]+-[A-Z0-9]{8}\.(?:js|css)$/.test(name))).toEqual([])
     expect(names).toEqual(expect.arrayContaining([assets.script, assets.style]))
     const imported = Object.values(assets.files).flatMap((text) =>
       [...text.matchAll(/(?:from|import)\s*\(?"\.\/([^"]+)"/g)].map(([, name]) => name),
