@@ -34,6 +34,10 @@ export type AccessClaims = {
   /** Ids of the patients that a RelatedPerson acts for. */
   readonly acts_for?: readonly string[]
   readonly preferred_username?: string
+  /** Present in exchanged tokens: id of the client whose view the token gives, or `SEEN_AS_SCOPES`. */
+  readonly seen_as?: string
+  /** `jti` of the token that was exchanged for this one. Its revocation covers this token too. */
+  readonly subject_jti?: string
   /** Client id, and the IP address of the client in the other two claims. Present only without a user. */
   readonly clientId?: string
   readonly clientHost?: string
@@ -56,12 +60,17 @@ export const RESERVED_CLAIMS: readonly string[] = [
     'user_generation',
     'acts_for',
     'preferred_username',
+    'seen_as',
+    'subject_jti',
     'clientId',
     'clientHost',
     'clientAddress',
   ],
   ...['patient', 'encounter', 'fhirUser', 'profile', '__proto__'],
 ]
+
+/** Value of `seen_as` in a token that was exchanged for scopes. No client has this id, because registered ids contain no colon. */
+export const SEEN_AS_SCOPES = 'fhir:scopes'
 
 export type ClientAuth = 'secret' | 'assertion' | 'none'
 

@@ -1,5 +1,6 @@
 /** Contract of the endpoints of the authorization server: request, response and ports. Endpoints know no HTTP library and no store. */
 import type { PersonReader } from '../access/user-patients.ts'
+import type { VerifiedToken } from '../access/verification/verified-token.ts'
 import type { Clock } from '../ports/execution/clock.ts'
 import type { Clients } from '../ports/rows/clients.ts'
 import type { Grants } from '../ports/rows/grants.ts'
@@ -32,6 +33,7 @@ export type AuthRequest = {
  * Facts for the audit record.
  * - `tenant`, `client`: these requests carry no access token that names them, so the endpoint adds them.
  * - `outcome`: the result, such as `invalid_client` or `logged in`.
+ * - `seenAs`: client whose view an exchanged token gives.
  * - `patients`: patients that a page shows, as `Patient/1`, or as `north/Patient/1` if they belong to several tenants.
  */
 export type AuditFacts = {
@@ -39,6 +41,7 @@ export type AuditFacts = {
   readonly client?: string
   readonly user?: string
   readonly outcome?: string
+  readonly seenAs?: string
   readonly patients?: readonly string[]
 }
 
@@ -93,6 +96,8 @@ export type AuthPorts = {
   readonly checkPassword: (typed: string, user: User | undefined, network: string) => Promise<boolean>
   readonly patients: PatientFinder
   readonly patientsOf: PersonReader
+  /** Whether the token may read this stored Patient in its tenant. `id`: without the resource type. */
+  readonly mayReadPatient: (token: VerifiedToken, id: string) => Promise<boolean>
   /** Whether a resource of the type alone can decide the condition of a scope, by the search parameters of at least one of the tenants. */
   readonly isDecidable: (tenants: readonly string[], type: string, query: string) => Promise<boolean>
 }

@@ -67,15 +67,16 @@ export const urlPatientsOf = ({ compartment = '', type, id }: Exchange['fhir']):
   type === 'Patient' && id !== undefined ? [`Patient/${id}`] : [compartment]
 
 /** Returns the identity of the caller from its token. Returns none in open mode and for requests without a token. */
-function whoAsks({ token, http }: Exchange): Pick<AuditRecord, 'client' | 'user' | 'subject' | 'scopes' | 'patient'> {
+function whoAsks({ token, http }: Exchange): Pick<AuditRecord, 'client' | 'user' | 'subject' | 'scopes' | 'patient' | 'seenAs'> {
   if (token === undefined || (token.issuer === '' && http.arn === undefined)) return {}
-  const { client, subject, scopes, user, patient } = token
+  const { client, subject, scopes, user, patient, seenAs } = token
   return {
     client: cut(client, LONGEST_NAME),
     subject: cut(subject, LONGEST_NAME),
     scopes: cut(scopes.join(' '), LONGEST_SCOPES),
     ...(user === undefined ? {} : { user: cut(user, LONGEST_NAME) }),
     ...(patient === undefined ? {} : { patient: cut(patient, LONGEST_NAME) }),
+    ...(seenAs === undefined ? {} : { seenAs: cut(seenAs, LONGEST_NAME) }),
   }
 }
 

@@ -14,6 +14,7 @@ import { type Serve, server } from '../../lambdas/http/server.ts'
 import type { Client } from '../../lambdas/ports/rows/clients.ts'
 import type { User } from '../../lambdas/ports/rows/users.ts'
 import type { AuditRecord } from '../../lambdas/ports/security/audit-log.ts'
+import { patientVisibility } from '../../lambdas/runtime/authorization/patient-visibility.ts'
 import { MemoryGrants } from '../fixtures/memory/grants.ts'
 import { MemoryClients, MemoryUsers } from '../fixtures/memory/registered.ts'
 import { MemoryRevocations } from '../fixtures/memory/revocations.ts'
@@ -95,6 +96,18 @@ export async function createAuthorization({
           .map(({ of, tenant = 'default' }) => ({ type, tenant, patient: of })),
       isTenant: async (tenant) => tenant === 'default' || patients.some((each) => each.tenant === tenant),
     },
+    mayReadPatient: patientVisibility({
+      reading: () => ({ baseUrl }),
+      resources: {
+        current: async (keys) =>
+          keys.map(({ tenant, type, id }) => {
+            const found = patients.find((each) => each.id === id && isIn([tenant], each))
+            const body = Buffer.from(JSON.stringify({ resourceType: 'Patient', id, gender: found?.sex }))
+            const version = { tenant, type, id, versionId: 1, lastUpdated: START_TIME, deleted: false, compartments: [`Patient/${id}`] }
+            return found === undefined ? undefined : { ...version, body }
+          }),
+      },
+    }),
     patientsOf: async (fhirUser) =>
       acting.has(fhirUser) ? acting.get(fhirUser) : /^RelatedPerson/.test(fhirUser) ? patients.map(({ id }) => id) : undefined,
   }

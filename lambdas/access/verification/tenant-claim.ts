@@ -8,7 +8,8 @@ import type { VerifiedToken } from './verified-token.ts'
 /** Tenants that a token opens: one, several to select from, any (`*`), or none (undefined). */
 export type TenantClaim = string | readonly string[] | undefined
 
-const isTenant = (value: unknown): value is string => typeof value === 'string' && /^[A-Za-z0-9_-]{1,64}$/.test(value)
+/** Whether the value can be the name of a tenant. */
+export const isTenant = (value: unknown): value is string => typeof value === 'string' && /^[A-Za-z0-9_-]{1,64}$/.test(value)
 
 /** Parses a tenant claim: a name, a list of names, or `*`. Throws FhirError 401 if a value cannot be the name of a tenant. */
 export function parseTenantClaim(value: unknown): TenantClaim {

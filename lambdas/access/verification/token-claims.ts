@@ -36,11 +36,14 @@ export function parseOwnToken(claims: Claims, tenant: string, now: number): Pars
   const times = timesOf(claims, now)
   const [client, subject] = [required(claims, 'client_id'), required(claims, 'sub')]
   const user = textOf(claims, 'preferred_username')
+  const exchanged = textOf(claims, 'subject_jti')
   return {
     tenants: parseTenantClaim(claims[tenant]),
     issuedAt: times.issuedAt,
     revocationKeys: [
       ...[`jti:${required(claims, 'jti')}` as const, `sid:${required(claims, 'sid')}` as const],
+      // guard: exchanged-token-ends-with-its-subject
+      ...(exchanged === undefined ? [] : [`jti:${exchanged}` as const]),
       revocationKeyOf('client', client, textOf(claims, 'client_generation')),
       revocationKeyOf('user', subject, textOf(claims, 'user_generation')),
     ],
@@ -55,6 +58,7 @@ export function parseOwnToken(claims: Claims, tenant: string, now: number): Pars
       ...contextOf(claims, 'patient', 'fhirUser'),
       ...optional('encounter', idIn(claims, 'encounter', 'Encounter')),
       ...optional('user', user),
+      ...optional('seenAs', textOf(claims, 'seen_as')),
       ...(claims.acts_for === undefined ? {} : { actsFor: idsIn(claims, 'acts_for') }),
     },
   }

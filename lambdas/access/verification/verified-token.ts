@@ -15,6 +15,8 @@ export type VerifiedToken = {
   readonly patient?: string
   /** Id of the encounter in context, without the resource type. */
   readonly encounter?: string
+  /** Present for an exchanged token: id of the client whose view it gives, or `SEEN_AS_SCOPES`. It reads only, and uses no exports. */
+  readonly seenAs?: string
   /** Resource of the user: `Practitioner/1`, or an absolute URL. */
   readonly fhirUser?: string
   /** Ids of the patients that a RelatedPerson acts for. */

@@ -1,25 +1,28 @@
 /** Token endpoint. https://www.rfc-editor.org/rfc/rfc6749#section-3.2 */
 import { authenticateClient } from '../clients/client-authentication.ts'
-import type { AuthPorts, Endpoint } from '../endpoint.ts'
+import type { Endpoint } from '../endpoint.ts'
 import { exchangeCode } from '../grants/authorization-code-grant.ts'
 import { exchangeClientCredentials } from '../grants/client-credentials-grant.ts'
 import { exchangeRefreshToken } from '../grants/refresh-grant.ts'
-import type { UserGrantPorts } from '../grants/user-grant.ts'
+import { exchangeToken, TOKEN_EXCHANGE, type TokenExchangePorts } from '../grants/token-exchange-grant.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { requireParameter, toDescriptionText } from '../request-parameters.ts'
 
 const GRANTS = { client_credentials: exchangeClientCredentials, authorization_code: exchangeCode, refresh_token: exchangeRefreshToken }
 
+/** Grant types in the discovery documents. The token exchange is not listed: only the built-in client `explorer` may use it. */
 export const GRANT_TYPES = Object.keys(GRANTS)
 
+const ALL_GRANTS = { ...GRANTS, [TOKEN_EXCHANGE]: exchangeToken }
+
 export const token =
-  (ports: UserGrantPorts & Pick<AuthPorts, 'isDecidable'>): Endpoint =>
+  (ports: TokenExchangePorts): Endpoint =>
   async (request) => {
     const authenticated = await authenticateClient(ports, request)
     const type = requireParameter(authenticated.parameters, 'grant_type')
-    if (!Object.hasOwn(GRANTS, type))
+    if (!Object.hasOwn(ALL_GRANTS, type))
       throw new OAuthError('unsupported_grant_type', `grant_type ${toDescriptionText(type)} is not possible here`)
-    const answer = await GRANTS[type as keyof typeof GRANTS](ports, authenticated, request)
+    const answer = await ALL_GRANTS[type as keyof typeof ALL_GRANTS](ports, authenticated, request)
     request.note({ outcome: type })
     return answer
   }

@@ -6,6 +6,7 @@ import {
   narrowScopes,
   parseScope,
   type ScopeContext,
+  scopeTextOf,
   splitScopes,
 } from '../../access/scopes.ts'
 import { isTenantBoundUser } from '../../access/user-patients.ts'
@@ -50,6 +51,24 @@ export function grantUserScopes({ scopes }: Client, user: User, asked: readonly 
 }
 
 /**
+ * Returns the scopes of a view: the parts of the `wanted` scopes that `own` covers, for reading and searching only. `system/` is read as
+ * `user/`. `own`: scopes of the person. `isIdentified`: whether the person has a `fhirUser`; `user/` scopes of all others reach no patient,
+ * so they cover no `patient/` scope. Throws OAuthError `invalid_scope` if no scope is left.
+ */
+export function grantViewScopes(wanted: readonly string[], own: readonly string[], isIdentified: boolean): readonly string[] {
+  const readable = wanted.flatMap((text) => {
+    const scope = parseScope(text)
+    // guard: view-has-data-scopes-only
+    if (scope?.kind !== 'resource') return []
+    // guard: view-reads-only
+    const letters = scope.letters.filter((letter) => letter === 'r' || letter === 's')
+    return letters.length === 0 ? [] : [scopeTextOf({ ...scope, context: scope.context === 'system' ? 'user' : scope.context, letters })]
+  })
+  // guard: view-is-narrowed-to-the-person
+  return somethingOf(wanted, narrowScopes(readable, own, isIdentified ? 'wider' : 'same'))
+}
+
+/**
  * Returns the requested scopes that an error must name, or an empty list if the grant is usable. A grant without data scopes is not usable
  * if data scopes were requested: the app would notice that only when it reads.
  */
@@ -77,7 +96,7 @@ export async function checkScopeConditions(
   }
 }
 
-function contextOf(text: string): ScopeContext | undefined {
+export function contextOf(text: string): ScopeContext | undefined {
   const scope = parseScope(text)
   return scope?.kind === 'resource' ? scope.context : undefined
 }

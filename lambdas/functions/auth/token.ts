@@ -4,6 +4,7 @@ import { authorizingSteps } from '../../http/pipelines/authorizing.ts'
 import { decidabilityCheck } from '../../runtime/authorization/condition-support.ts'
 import { clientAuthenticationPorts, patientsOf, revocations, users } from '../../runtime/aws/authorization.ts'
 import { httpHandler, publicStepParts } from '../../runtime/aws/http-handler.ts'
+import { mayReadPatient } from '../../runtime/aws/patient-visibility.ts'
 import { searchContexts } from '../../runtime/aws/ports.ts'
 import { signingKeys } from '../../runtime/aws/signing-keys.ts'
 
@@ -15,6 +16,7 @@ export const handler = httpHandler<'token'>({
       revocations: revocations(),
       keys: signingKeys(),
       patientsOf,
+      mayReadPatient,
       isDecidable: decidabilityCheck((tenant) => searchContexts().now(tenant)),
     }),
   },

@@ -42,6 +42,8 @@ async function admitted(authenticator: Authenticator, http: HttpRequest, code: P
   const token = await verified(authenticator, http, code)
   // guard: every-route-needs-token
   if (token === undefined && requiresToken(code)) throw missingTokenError()
+  // guard: exchanged-token-uses-no-export
+  if (token?.seenAs !== undefined && code.startsWith('export')) throw fhirError(403, 'forbidden', NO_EXPORT)
   return token
 }
 
@@ -61,6 +63,8 @@ async function verified(authenticator: Authenticator, http: HttpRequest, code: P
 const READS: ReadonlySet<Column> = new Set<Column>(['READ', 'SEARCH', 'METADATA'])
 const ONE_TENANT =
   'The token opens several tenants, and a write or an operation concerns one: choose it with X-Tenant-Id. Nothing was changed'
+
+const NO_EXPORT = 'An exchanged token cannot use exports'
 
 /**
  * Result of the check before the body is read. `unread`: error that rejects the request, whatever its body is. `limit`: maximum bytes of

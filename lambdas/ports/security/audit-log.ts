@@ -32,6 +32,8 @@ export type AuditRecord = {
   readonly scopes?: string
   /** Id of the patient in context. */
   readonly patient?: string
+  /** Client whose view an exchanged token gives, or `fhir:scopes`. */
+  readonly seenAs?: string
   readonly interaction: string
   /** Resource type in the URL of a request that names no single resource: a search, the history of a type, a failed create. */
   readonly type?: string

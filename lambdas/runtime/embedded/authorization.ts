@@ -45,6 +45,7 @@ export type AuthorizationParts = {
   readonly patients: AuthPorts['patients']
   readonly patientsOf: AuthPorts['patientsOf']
   readonly isDecidable: AuthPorts['isDecidable']
+  readonly mayReadPatient: AuthPorts['mayReadPatient']
   readonly report: (error: unknown) => void
   /** Receives one-line warnings for the operator. */
   readonly warn: (line: string) => void
@@ -137,7 +138,7 @@ const OPEN: Authorization = {
 }
 
 function portsOf(
-  { clock, config, baseUrl, fetchDocument, patients, patientsOf, isDecidable, report, seal }: AuthorizationParts,
+  { clock, config, baseUrl, fetchDocument, patients, patientsOf, isDecidable, mayReadPatient, report, seal }: AuthorizationParts,
   stores: OpenedGrants,
   keys: SigningKeys,
 ): AuthPorts {
@@ -153,6 +154,7 @@ function portsOf(
     patients,
     patientsOf,
     isDecidable,
+    mayReadPatient,
   }
 }
 

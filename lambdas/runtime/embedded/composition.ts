@@ -37,6 +37,7 @@ import type { Seal } from '../../ports/security/seal.ts'
 import { DEFAULT_TENANT, type StoredTenants } from '../../ports/store/tenants.ts'
 import { decidabilityCheck } from '../authorization/condition-support.ts'
 import { patientFinder } from '../authorization/patient-finder.ts'
+import { patientVisibility } from '../authorization/patient-visibility.ts'
 import { personReader } from '../authorization/person-patients.ts'
 import type { Config } from '../config.ts'
 import { PACKAGES_FOLDER } from '../control/package-folder.ts'
@@ -72,6 +73,7 @@ export type ServerCore = {
   readonly patients: AuthPorts['patients']
   readonly patientsOf: AuthPorts['patientsOf']
   readonly isDecidable: AuthPorts['isDecidable']
+  readonly mayReadPatient: AuthPorts['mayReadPatient']
   readonly close: () => Promise<void>
 }
 
@@ -198,6 +200,7 @@ export function composeServerCore(stores: Stores, parts: Omit<ServerCoreParts, '
     },
     refuse: serve,
     isDecidable: decidabilityCheck(readingFor),
+    mayReadPatient: patientVisibility({ resources: store, reading: readingFor }),
     patientsOf,
     patients: patientFinder({ ports, resources: store, patientsOf, knownTenants: stores.store, baseUrl, reading: readingFor }),
   }

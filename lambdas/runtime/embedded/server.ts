@@ -102,6 +102,7 @@ export async function openEmbeddedServer(options: EmbeddedServerOptions): Promis
       isTenant: (...asked) => gate.pass(({ patients }) => patients.isTenant(...asked), restored),
     },
     patientsOf: (...asked) => gate.pass(({ patientsOf }) => patientsOf(...asked), restored),
+    mayReadPatient: (...asked) => gate.pass(({ mayReadPatient }) => mayReadPatient(...asked), restored),
     report: (error) => report(error, ''),
     warn,
   })
