@@ -64,6 +64,7 @@ const LONG = [
   'explorer/hostile',
   'explorer/in-browser',
   'explorer/operator',
+  'explorer/see-as',
   'export/chained',
   'export/collect/kills',
   'export/collect/range-collector',

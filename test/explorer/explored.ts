@@ -70,7 +70,7 @@ const withUpdates = ({ entry, ...bundle }: Tree): Tree => ({
   entry: entry.map((each: Tree) => ({ ...each, request: { method: 'PUT', url: `${each.resource.resourceType}/${each.resource.id}` } })),
 })
 
-/** Adds the users and the loader. Returns the secret of the loader. */
+/** Adds the users, the loader and a partner with few scopes. Returns the secret of the loader. */
 async function addPeople(dataFolder: string): Promise<string> {
   const ports = await openAdministration(dataFolder, { isNew: true })
   const { secret } = await addClient(ports, {
@@ -78,6 +78,15 @@ async function addPeople(dataFolder: string): Promise<string> {
     name: 'Loader',
     authentication: 'secret',
     scopes: ['system/*.cruds', 'system/admin'],
+    redirectUris: [],
+    tenants: ['default'],
+    mayIntrospect: false,
+  })
+  await addClient(ports, {
+    id: 'partner',
+    name: 'Partner',
+    authentication: 'secret',
+    scopes: ['system/Patient.cruds', 'patient/Condition.rs', 'system/Observation.rs?code=http://loinc.org|4548-4'],
     redirectUris: [],
     tenants: ['default'],
     mayIntrospect: false,

@@ -1,6 +1,7 @@
 /** Requests of the pages to the server. Each is shown to the person, with its cost. */
 import { signal } from '@preact/signals'
 import { isTree, type Json, parseJson, type Tree } from './json.ts'
+import { seenAs, viewToken } from './see-as.ts'
 import { accessToken, renewIfDue, renewLogin, tenant } from './session.ts'
 import { BASE, IS_OPEN } from './settings.ts'
 
@@ -23,6 +24,8 @@ export type Answer = {
   readonly body: Json | undefined
   readonly ms: number
   readonly bytes: number
+  /** Client id or scopes of the view that the answer is for. Absent: the person's own access. */
+  readonly seenAs?: string
 }
 
 /** Answer with an error, or with status 0 if no response arrived. */
@@ -43,12 +46,14 @@ const MOST_REQUESTS = 50
 /** Sends a request and returns its answer, whatever the status. Throws Refusal if no response arrives. */
 export async function send(request: Request): Promise<Answer> {
   await renewIfDue()
+  const seen = request.token === undefined ? seenAs.value : undefined
+  const token = request.token ?? (await viewToken()) ?? accessToken()
   const began = performance.now()
   const since = () => Math.round(performance.now() - began)
   try {
     const init: RequestInit = {
       method: request.method,
-      headers: headersOf(request),
+      headers: headersOf(request, token),
       cache: 'no-store',
       credentials: 'omit',
       redirect: 'error',
@@ -63,6 +68,7 @@ export async function send(request: Request): Promise<Answer> {
       body: bodyOf(text),
       ms: since(),
       bytes: new TextEncoder().encode(text).length,
+      ...(seen === undefined ? {} : { seenAs: seen.name }),
     }
     requests.value = [answer, ...requests.value].slice(0, MOST_REQUESTS)
     if (answer.status === 401 && !IS_OPEN && request.token === undefined) await renewLogin()
@@ -96,7 +102,7 @@ export async function readAll(paths: readonly string[]): Promise<{ readonly answ
   return { answer, entries: (bundle.entry ?? []) as readonly Tree[] }
 }
 
-function headersOf({ headers = {}, token = accessToken() }: Request): Record<string, string> {
+function headersOf({ headers = {} }: Request, token: string | undefined): Record<string, string> {
   return {
     accept: 'application/fhir+json',
     ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),

@@ -3,6 +3,7 @@ import { h, render } from 'preact'
 import { Problem } from './components/problem.ts'
 import { pageAt } from './pages.ts'
 import { followPlaces, place } from './place.ts'
+import { resumeView, seenAs } from './see-as.ts'
 import { logIn } from './session.ts'
 import { BASE, HAS_OWN_ORIGIN } from './settings.ts'
 import '@preact/signals'
@@ -11,13 +12,15 @@ const app = document.getElementById('app')!
 
 function Page() {
   const { path, query } = place.value
-  return h('div', { key: path }, pageAt({ path, query }))
+  // The key changes with the view, so that each page loads its data again.
+  return h('div', { key: `${path} ${seenAs.value?.name ?? ''}` }, pageAt({ path, query }))
 }
 
 async function start(): Promise<void> {
   if (!HAS_OWN_ORIGIN) throw new Error(`The base URL of this server is ${BASE}: open the explorer there`)
   if (!(await logIn())) return
   followPlaces()
+  await resumeView()
   app.replaceChildren()
   render(h(Page, null), app)
 }

@@ -6,6 +6,7 @@ import { go, linkTo } from '../place.ts'
 import { chooseTenant, logOut, session, tenant } from '../session.ts'
 import { IS_OPEN } from '../settings.ts'
 import { RequestCards } from './request-card.ts'
+import { SeeAs, ViewBanner } from './see-as.ts'
 
 type Props = {
   readonly title: string
@@ -38,7 +39,15 @@ export function Frame({ title, actions, answers = [], children }: Props) {
       ),
       h(Person, null),
     ),
-    h('main', { id: 'main' }, h('div', { class: 'title' }, h('h1', null, title), actions), children, h(RequestCards, { answers })),
+    h(ViewBanner, null),
+    h(
+      'main',
+      { id: 'main' },
+      h('div', { class: 'title' }, h('h1', null, title), actions),
+      h(SeeAs, null),
+      children,
+      h(RequestCards, { answers }),
+    ),
   )
 }
 

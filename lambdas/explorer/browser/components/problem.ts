@@ -7,14 +7,20 @@ type Props = { readonly error: unknown; readonly retry?: () => void }
 
 export function Problem({ error, retry }: Props) {
   const issues = error instanceof Refusal && isTree(error.answer.body) ? treesOf(error.answer.body.issue) : []
-  const status = error instanceof Refusal ? error.answer.status : 0
+  const { status, seenAs } = error instanceof Refusal ? error.answer : { status: 0 }
   return h(
     'div',
     { class: 'problem', role: 'alert' },
-    h('p', null, h('strong', null, status === 403 ? 'You may not see this' : (error as Error).message)),
+    h('p', null, h('strong', null, titleOf(error as Error, status, seenAs))),
     issues.length > 0 && h(Issues, { issues }),
     retry !== undefined && h('button', { type: 'button', onClick: retry }, 'Try again'),
   )
+}
+
+/** Returns the title of an error. A hidden resource has the same answer as a missing one, so a view does not distinguish them. */
+export function titleOf({ message }: Error, status: number, seenAs: string | undefined): string {
+  if (seenAs !== undefined && [403, 404, 410].includes(status)) return `Not visible to ${seenAs}`
+  return status === 403 ? 'You may not see this' : message
 }
 
 /** List of issues, each with the element that it is about. */

@@ -9,6 +9,7 @@ import { Elements } from '../datatypes/value.ts'
 import { type Answer, ask, read } from '../http.ts'
 import { isTree, type Tree, textOf, treesOf } from '../json.ts'
 import { go, linkTo } from '../place.ts'
+import { seenAs } from '../see-as.ts'
 import { tenant } from '../session.ts'
 
 type Props = { readonly type: string; readonly id: string; readonly versionId?: string }
@@ -62,7 +63,17 @@ function Resource({ answer, add, reload }: ResourceProps) {
       'div',
       { class: 'tabs', role: 'group', 'aria-label': 'View' },
       (['elements', 'json', 'edit'] as const).map((each) =>
-        h('button', { key: each, type: 'button', 'aria-pressed': view === each, onClick: () => setView(each) }, TABS[each]),
+        h(
+          'button',
+          {
+            key: each,
+            type: 'button',
+            'aria-pressed': view === each,
+            disabled: each === 'edit' && seenAs.value !== undefined,
+            onClick: () => setView(each),
+          },
+          TABS[each],
+        ),
       ),
     ),
     view === 'elements' && h(Elements, { tree: resource, skip: ['resourceType', 'id', 'meta'] }),

@@ -1,0 +1,170 @@
+/** Views of clients and of scopes in a real browser. */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import type { Page } from 'playwright-core'
+import { axeFindingsOf, type Explored, HAS_BROWSER, signIn, startExplored, TestBrowser, type UserName } from './explored.ts'
+
+const ALETA = '58c297c4-d684-4677-8024-01131d93835e'
+const OTHER = '8d3e1155-278a-4824-a7e0-fddb24c7c179'
+
+;(HAS_BROWSER ? describe : describe.skip)('the view of a client', () => {
+  let explored: Explored
+  let browser: TestBrowser
+
+  beforeAll(async () => {
+    ;[explored, browser] = await Promise.all([startExplored('token'), TestBrowser.launch()])
+  })
+
+  afterAll(async () => {
+    await browser?.close()
+    await explored?.close()
+  })
+
+  const openAs = async (user: UserName, path: string, look: { readonly width?: number; readonly dark?: boolean } = {}): Promise<Page> => {
+    const page = await browser.open(`${explored.base}/explorer${path}`, look)
+    await signIn(page, user)
+    return page
+  }
+
+  const seeAs = async (page: Page, text: string): Promise<void> => {
+    await page.getByText('See as …').click()
+    await page.getByLabel(/SMART scopes/).fill(text)
+    await page.getByLabel(/SMART scopes/).press('Enter')
+  }
+
+  const banner = (page: Page) => page.getByRole('region', { name: 'View' })
+
+  it('is four clicks away from home', async () => {
+    const page = await openAs('admin', '')
+    await page.getByLabel('Name, identifier, id or path').fill('wintheiser')
+    await page.getByLabel('Name, identifier, id or path').press('Enter')
+    await page.getByRole('listitem').filter({ hasText: 'Aleta Wintheiser' }).first().getByRole('link', { name: 'Member' }).click()
+    await page.getByText('See as …').click()
+    await page.getByLabel('Client id or SMART scopes').fill('partner')
+    await page.getByLabel('Client id or SMART scopes').press('Enter')
+    await banner(page).getByText('Seen as partner').waitFor()
+  })
+
+  it('shows less on every page, until it is stopped', async () => {
+    const page = await openAs('admin', `/Patient/${ALETA}`)
+    const own = await (await explored.request('GET', `/Condition?patient=${ALETA}&_summary=count`)).json()
+    await seeAs(page, 'partner')
+    await banner(page).getByText('Seen as partner').waitFor()
+    await page.getByText('Version 1').waitFor()
+    expect(await page.getByRole('button', { name: 'Edit' }).isDisabled()).toBe(true)
+    await page.getByRole('link', { name: 'All Patient' }).click()
+    await page.getByText('3 in all, 3 shown').waitFor()
+    await page.getByLabel('Name, identifier, id or path').fill('Condition')
+    await page.getByLabel('Name, identifier, id or path').press('Enter')
+    await page.getByText(`${(own as { total: number }).total} in all`).waitFor()
+    await page.getByLabel('Name, identifier, id or path').fill('Encounter')
+    await page.getByLabel('Name, identifier, id or path').press('Enter')
+    await page.getByRole('alert').getByText('Not visible to partner').waitFor()
+    await banner(page).getByRole('button', { name: 'Stop' }).click()
+    await page.getByRole('table').waitFor()
+    expect(await banner(page).count()).toBe(0)
+  })
+
+  it('follows the patient of the page, and a reload', async () => {
+    const page = await openAs('admin', `/Patient/${ALETA}`)
+    await seeAs(page, 'patient/*.rs')
+    await banner(page).waitFor()
+    await page.goto(`${explored.base}/explorer/Patient/${OTHER}`)
+    await page.getByText('Version 1').waitFor()
+    await banner(page).getByText('Seen as patient/*.rs').waitFor()
+    await page.getByRole('link', { name: 'All Patient' }).click()
+    await page.getByText('1 in all, 1 shown').waitFor()
+    await page.goBack()
+    await page.getByText('Version 1').waitFor()
+    await page.getByLabel('Name, identifier, id or path').fill(`Patient?_id=${ALETA}`)
+    await page.getByLabel('Name, identifier, id or path').press('Enter')
+    await page.getByText('0 in all').waitFor()
+  })
+
+  it('is exchanged again when it expires, and the old token is not used', async () => {
+    const page = await openAs('doctor', `/Patient/${ALETA}`)
+    let exchanges = 0
+    page.on('request', (request) => {
+      if (request.postData()?.includes('token-exchange')) exchanges++
+    })
+    await seeAs(page, 'user/Patient.rs')
+    await banner(page).waitFor()
+    await page.getByText('Version 1').waitFor()
+    expect(exchanges).toBe(1)
+    await page.getByRole('link', { name: 'All Patient' }).click()
+    await page.getByText('3 in all').waitFor()
+    expect(exchanges).toBe(1)
+    await page.evaluate(() => {
+      const now = Date.now
+      Date.now = () => now() + 290_000
+    })
+    await page.goBack()
+    await page.getByText('Version 1').waitFor()
+    expect(exchanges).toBe(2)
+  })
+
+  it.each([
+    ['doctor', 'partner', 'as_client requires the scope system/admin'],
+    ['admin', 'unknown', 'There is no client unknown'],
+    ['reader', 'user/Observation.rs', 'None of these scopes can be granted: user/Observation.rs'],
+  ] as const)('reports to %s for %s: %s', async (user, text, message) => {
+    const page = await openAs(user, `/Patient/${ALETA}`)
+    await seeAs(page, text)
+    await page.getByRole('alert').getByText(message).waitFor()
+    expect(await banner(page).count()).toBe(0)
+  })
+
+  it('gives a token that writes nothing and starts no export', async () => {
+    const page = await openAs('admin', `/Patient/${ALETA}`)
+    const received = page.waitForResponse((response) => response.request().postData()?.includes('token-exchange') === true)
+    await seeAs(page, 'system/*.cruds system/admin')
+    const { access_token, scope } = (await (await received).json()) as { access_token: string; scope: string }
+    expect(scope).toBe('user/*.rs')
+    const status = async (method: string, path: string) => {
+      const headers = { authorization: `Bearer ${access_token}`, prefer: 'respond-async', 'content-type': 'application/fhir+json' }
+      const body = method === 'PUT' ? { body: JSON.stringify({ resourceType: 'Organization', id: 'a' }) } : {}
+      return (await fetch(`${explored.base}${path}`, { method, headers, ...body })).status
+    }
+    const asked = [
+      ['GET', `/Patient/${ALETA}`],
+      ['PUT', '/Organization/a'],
+      ['DELETE', `/Patient/${ALETA}`],
+      ['GET', '/$export'],
+      ['GET', '/$reindex-status'],
+    ] as const
+    expect(await Promise.all(asked.map(([method, path]) => status(method, path)))).toEqual([200, 403, 403, 403, 403])
+  })
+
+  it('is not offered on an open server, nor on pages of several resources', async () => {
+    const page = await openAs('admin', '/Patient')
+    await page.getByText('3 in all').waitFor()
+    expect(await page.getByText('See as …').count()).toBe(0)
+    const open = await startExplored('open')
+    try {
+      const other = await browser.open(`${open.base}/explorer/Patient/${ALETA}`)
+      await other.getByText('Version 1').waitFor()
+      expect(await other.getByText('See as …').count()).toBe(0)
+    } finally {
+      await open.close()
+    }
+  })
+
+  it.each([
+    ['wide', 1440, false],
+    ['wide and dark', 1440, true],
+    ['narrow', 360, false],
+    ['narrow and dark', 360, true],
+  ])('has no finding of axe-core, and fits the screen: %s', async (_, width, dark) => {
+    const page = await openAs('admin', `/Patient/${ALETA}`, { width, dark })
+    await page.getByText('See as …').click()
+    await page.getByLabel('Client id or SMART scopes').fill('unknown')
+    await page.getByRole('button', { name: 'See as', exact: true }).click()
+    await page.getByRole('alert').waitFor()
+    expect(await axeFindingsOf(page)).toEqual([])
+    await page.getByLabel('Client id or SMART scopes').fill('partner')
+    await page.getByRole('button', { name: 'See as', exact: true }).click()
+    await banner(page).getByText('Scopes of this view').click()
+    await page.getByText('Version 1').waitFor()
+    expect(await axeFindingsOf(page)).toEqual([])
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width)
+  })
+})
