@@ -10,7 +10,7 @@ import { BASE } from '../settings.ts'
 import { type Loaded, Show } from './loaded.ts'
 import { ObservationGroups } from './observation-groups.ts'
 import { Issues } from './problem.ts'
-import { Denied, Fact, Folded, matchesOf } from './section.ts'
+import { Denied, Fact, Folded, matchesOf, Nothing } from './section.ts'
 
 /** Values per code that the first request returns, for small plots. More would make its JSON slow to parse. */
 const FIRST_VALUES = 5
@@ -54,7 +54,7 @@ export function ObservationSection({ patient, loaded, retry, add }: Props) {
         add(further)
         setMore((before) => [...before, further])
       }, setError)
-    if (total === 0) return h('p', { class: 'quiet' }, 'Nothing is recorded.')
+    if (total === 0) return h(Nothing, null)
     return h(
       'div',
       null,

@@ -3,7 +3,8 @@ import { type ComponentChild, type ComponentChildren, h } from 'preact'
 import { type Answer, Refusal } from '../http.ts'
 import { isTree, type Tree, textOf, treesOf } from '../json.ts'
 import { linkTo } from '../place.ts'
-import { Problem } from './problem.ts'
+import { seenAs } from '../see-as.ts'
+import { Problem, titleOf } from './problem.ts'
 
 /** Search of a section. `path`: the page with all matches. `elements`: those that the section shows. */
 export type Search = { readonly path: string; readonly elements: string }
@@ -32,14 +33,18 @@ export function Section({ title, search, entry, answer, show }: Props) {
     { 'aria-label': title },
     h('h2', null, title, error === undefined && total !== undefined && h('span', { class: 'quiet' }, ` ${total}`)),
     error !== undefined && h(Denied, { error }),
-    error === undefined && (matches.length === 0 ? h('p', { class: 'quiet' }, 'Nothing is recorded.') : show(matches, bundle)),
+    error === undefined && (matches.length === 0 ? h(Nothing, null) : show(matches, bundle)),
     matches.length < Number(total) && h('p', null, h('a', { href: linkTo(search.path) }, `All ${total}`)),
   )
 }
 
+/** Section without matches. While a view is active, resources that it hides may exist. */
+export const Nothing = () =>
+  h('p', { class: 'quiet' }, seenAs.value === undefined ? 'Nothing is recorded.' : `Nothing is visible to ${seenAs.value.name}.`)
+
 /** Shows an error. Missing rights are a fact about the person, not a failure of the page. */
 export function Denied({ error, retry }: { readonly error: unknown; readonly retry?: () => void }) {
-  if (error instanceof Refusal && error.answer.status === 403) return h('p', { class: 'quiet' }, 'You may not see this')
+  if (error instanceof Refusal && error.answer.status === 403) return h('p', { class: 'quiet' }, titleOf(error, 403, error.answer.seenAs))
   return h(Problem, retry === undefined ? { error } : { error, retry })
 }
 
