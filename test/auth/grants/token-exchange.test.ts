@@ -290,7 +290,7 @@ describe('the patient', () => {
     expect(await errorFor({ scope: 'user/*.rs' }, subject)).toBe('400 invalid_request')
   })
 
-  it('is that of the token, whose patient/ scopes reach no other', async () => {
+  it('is that of the token, and patient/ scopes reach no other', async () => {
     await auth.clients.change('explorer', () => ({ ...explorerClientOf(BASE_URL), scopes: ['user/*.rs', 'patient/*.rs'] }))
     await addSome(['user/Patient.rs', 'patient/*.rs'], 'Practitioner/2')
     const subject = await tokenOf({ user: 'some', about: { patient: '1' } })
