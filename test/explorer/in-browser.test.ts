@@ -136,6 +136,40 @@ const ALETA = '58c297c4-d684-4677-8024-01131d93835e'
     browser.problems.length = 0
   })
 
+  it('keeps an unsaved edit while it renews the login, and still protects changes of others', async () => {
+    await closed.request('PUT', '/Organization/kept', { resourceType: 'Organization', id: 'kept', name: 'Before' })
+    const page = await browser.open(`${closed.base}/explorer`)
+    await signIn(page, 'doctor')
+    await page.clock.install()
+    await page.goto(`${closed.base}/explorer/Organization/kept`)
+    await page.getByRole('button', { name: 'Edit' }).click()
+    const editor = page.getByLabel('JSON of the resource')
+    await editor.fill((await editor.inputValue()).replace('Before', 'After'))
+    await closed.request('PUT', '/Organization/kept', { resourceType: 'Organization', id: 'kept', name: 'Meanwhile' })
+    await page.clock.fastForward('02:00:00')
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByText('Version 2').waitFor()
+    expect(await editor.inputValue()).toContain('"After"')
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByRole('alert').getByText('412').waitFor()
+    browser.problems.length = 0
+  })
+
+  it('counts the references to a resource on request', async () => {
+    const page = await browser.open(`${open.base}/explorer/Patient/${ALETA}`)
+    await page.getByRole('button', { name: 'Count references' }).click()
+    await page.getByRole('link', { name: 'AllergyIntolerance:patient' }).waitFor()
+  })
+
+  it('shows a refused token once, without a loop of logins', async () => {
+    const page = await browser.open(`${closed.base}/explorer`)
+    await signIn(page, 'doctor')
+    await page.route('**/Patient', (route) => route.fulfill({ status: 401, body: '{"resourceType":"OperationOutcome"}' }))
+    await page.getByRole('link', { name: 'Patient 3' }).click()
+    await page.getByRole('alert').getByText('401').waitFor()
+    browser.problems.length = 0
+  })
+
   it('finds a person by name, identifier and id', async () => {
     const page = await browser.open(`${open.base}/explorer`)
     const box = page.getByLabel('Name, identifier, id or path')

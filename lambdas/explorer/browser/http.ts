@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals'
 import { isTree, type Json, parseJson, type Tree } from './json.ts'
 import { seenAs, viewToken } from './see-as.ts'
-import { accessToken, renewIfDue, renewLogin, tenant } from './session.ts'
+import { accessToken, isWorthRenewal, renewIfDue, renewLogin, tenant } from './session.ts'
 import { BASE, IS_OPEN } from './settings.ts'
 
 /** Request of a page. `path`: below the base, query included. */
@@ -71,7 +71,7 @@ export async function send(request: Request): Promise<Answer> {
       ...(seen === undefined ? {} : { seenAs: seen.name }),
     }
     requests.value = [answer, ...requests.value].slice(0, MOST_REQUESTS)
-    if (answer.status === 401 && !IS_OPEN && request.token === undefined) await renewLogin()
+    if (answer.status === 401 && request.token === undefined && isWorthRenewal()) await renewLogin()
     return answer
   } catch (error) {
     if (error instanceof Refusal) throw error

@@ -3,6 +3,7 @@
  * https://hl7.org/fhir/smart-app-launch/app-launch.html
  */
 import { signal } from '@preact/signals'
+import { keepDraft, takeDraft } from './draft.ts'
 import { BASE, BASE_PATH, IS_OPEN, ROOT, TENANT_CLAIM } from './settings.ts'
 
 /** Person that is logged in. `tenants`: those of the token; `*` stands for all. */
@@ -19,7 +20,8 @@ export const session = signal<Session>(OPEN)
 /** Tenant that the pages show. Empty: that of the token, or the only one. */
 export const tenant = signal('')
 
-let token: { readonly text: string; readonly expires: number } | undefined
+/** `obtained` and `expires`: in ms since 1970, by the clock of this machine. */
+let token: { readonly text: string; readonly obtained: number; readonly expires: number } | undefined
 
 /** Returns the access token, or undefined if the server needs none. */
 export const accessToken = (): string | undefined => token?.text
@@ -29,6 +31,8 @@ const TENANT = 'fhir-explorer-tenant'
 const SCOPES = 'openid fhirUser user/*.cruds system/admin'
 /** Milliseconds before the expiry of a token at which it is renewed. */
 const MARGIN = 60_000
+/** Milliseconds after which a refused token is renewed. */
+const SHORT = 30_000
 
 type Started = { readonly verifier: string; readonly state: string; readonly nonce: string; readonly from: string }
 
@@ -46,8 +50,12 @@ export async function logIn(): Promise<boolean> {
   const { from, ...tokens } = await tokensOf(new URLSearchParams(location.search))
   history.replaceState(null, '', from)
   useTokens(tokens)
+  takeDraft()
   return true
 }
+
+/** Whether a new login may help after the server refused the token. A token that is refused at once would be refused again. */
+export const isWorthRenewal = (): boolean => token !== undefined && Date.now() > token.obtained + SHORT
 
 /** Renews a token that is expired or refused: the browser leaves the page and returns to it. It never resolves. */
 export async function renewLogin(): Promise<never> {
@@ -72,6 +80,7 @@ export function chooseTenant(name: string): void {
 async function redirectToLogin(from: string): Promise<void> {
   const started: Started = { verifier: randomText(), state: randomText(), nonce: randomText(), from }
   sessionStorage.setItem(STORED, JSON.stringify(started))
+  keepDraft()
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(started.verifier))
   const parameters = new URLSearchParams({
     response_type: 'code',
@@ -120,7 +129,7 @@ function safePlace(from: string): string {
 }
 
 function useTokens({ access_token, expires_in, scope }: Tokens): void {
-  token = { text: access_token, expires: Date.now() + expires_in * 1000 }
+  token = { text: access_token, obtained: Date.now(), expires: Date.now() + expires_in * 1000 }
   const claims = claimsOf(access_token)
   const tenants = TENANT_CLAIM === '' ? [] : namesOf(claims[TENANT_CLAIM])
   const scopes = scope.split(' ')

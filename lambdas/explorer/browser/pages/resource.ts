@@ -1,11 +1,13 @@
 /** One resource: its elements, its JSON, what refers to it, its findings, and an editor. */
 import { h } from 'preact'
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { Frame } from '../components/frame.ts'
+import { IncomingReferences } from '../components/incoming-references.ts'
 import { JsonView } from '../components/json-view.ts'
 import { Show, useLoaded } from '../components/loaded.ts'
 import { Issues, Problem } from '../components/problem.ts'
 import { Elements } from '../datatypes/value.ts'
+import { type Draft, draftOf, setDraft } from '../draft.ts'
 import { type Answer, ask, read } from '../http.ts'
 import { isTree, type Tree, textOf, treesOf } from '../json.ts'
 import { go, linkTo } from '../place.ts'
@@ -44,7 +46,8 @@ type View = 'elements' | 'json' | 'edit'
 
 function Resource({ answer, add, reload }: ResourceProps) {
   const resource = isTree(answer.body) ? answer.body : {}
-  const [view, setView] = useState<View>('elements')
+  const path = `/${resource.resourceType}/${resource.id}`
+  const [view, setView] = useState<View>(draftOf(path) === undefined ? 'elements' : 'edit')
   const showWritten = () => {
     setView('elements')
     reload()
@@ -79,6 +82,7 @@ function Resource({ answer, add, reload }: ResourceProps) {
     view === 'elements' && h(Elements, { tree: resource, skip: ['resourceType', 'id', 'meta'] }),
     view === 'json' && h(JsonView, { value: resource }),
     view === 'edit' && h(Editor, { resource, answer, add, done: showWritten }),
+    h(IncomingReferences, { type: String(resource.resourceType), id: String(resource.id), add }),
     h(Findings, { resource, add }),
   )
 }
@@ -89,11 +93,18 @@ type EditorProps = { readonly resource: Tree; readonly answer: Answer; readonly 
 
 /** Editor of the JSON text. If-Match protects changes that others have made since. */
 function Editor({ resource, answer, add, done }: EditorProps) {
-  const [text, setText] = useState(() => prettyText(answer.text))
+  const path = `/${resource.resourceType}/${resource.id}`
+  const [{ text, etag }, setEdited] = useState<Pick<Draft, 'text' | 'etag'>>(
+    () => draftOf(path) ?? { text: prettyText(answer.text), etag: answer.headers.etag },
+  )
+  useEffect(() => () => setDraft(undefined), [])
+  const edit = (event: Event) => {
+    const edited = { text: (event.currentTarget as HTMLTextAreaElement).value, etag }
+    setEdited(edited)
+    setDraft({ path, ...edited })
+  }
   const [error, setError] = useState<unknown>(undefined)
   const [isBusy, setBusy] = useState(false)
-  const path = `/${resource.resourceType}/${resource.id}`
-  const etag = answer.headers.etag
   const guard = etag === undefined ? {} : { 'if-match': etag }
   const change = (method: string, body?: string) => {
     setBusy(true)
@@ -123,7 +134,7 @@ function Editor({ resource, answer, add, done }: EditorProps) {
         rows: 24,
         spellcheck: false,
         value: text,
-        onInput: (event: Event) => setText((event.currentTarget as HTMLTextAreaElement).value),
+        onInput: edit,
       }),
     ),
     error !== undefined && h(Problem, { error }),
