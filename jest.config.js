@@ -63,6 +63,7 @@ const LONG = [
   'explorer/exports',
   'explorer/hostile',
   'explorer/in-browser',
+  'explorer/odd-answers',
   'explorer/operator',
   'explorer/see-as',
   'export/chained',

@@ -1,0 +1,130 @@
+/** What a person sees when the server, the connection or a resource is unusual. */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import type { Page } from 'playwright-core'
+import { type Explored, HAS_BROWSER, startExplored, TestBrowser } from './explored.ts'
+
+const OUTCOME = {
+  resourceType: 'OperationOutcome',
+  issue: [{ severity: 'error', code: 'throttled', details: { text: 'The server is busy' } }],
+}
+
+;(HAS_BROWSER ? describe : describe.skip)('the explorer shows', () => {
+  let server: Explored
+  let browser: TestBrowser
+
+  beforeAll(async () => {
+    ;[server, browser] = await Promise.all([startExplored('open'), TestBrowser.launch()])
+  })
+
+  afterAll(async () => {
+    await browser?.close()
+    await server?.close()
+  })
+
+  /** Opens a page whose requests below a path of the API get this answer. */
+  async function openWith(page: string, pattern: string, answer: object | undefined, status = 200): Promise<Page> {
+    const opened = await browser.open('about:blank')
+    await opened.route(`${server.base}${pattern}`, (route) =>
+      answer === undefined ? route.abort() : route.fulfill({ status, contentType: 'application/fhir+json', body: JSON.stringify(answer) }),
+    )
+    await opened.goto(`${server.base}/explorer${page}`)
+    return opened
+  }
+
+  it('a server that is busy, with its reason, and tries again', async () => {
+    const page = await openWith('/Patient', '/Patient', OUTCOME, 503)
+    await page.getByRole('alert').getByText('The server is busy').waitFor()
+    await page.unrouteAll()
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByRole('cell', { name: /Wintheiser/ }).waitFor()
+  })
+
+  it('a lost connection, and tries again', async () => {
+    const page = await openWith('/Patient', '/Patient', undefined)
+    await page.getByRole('alert').getByText('The server did not answer').waitFor()
+    await page.unrouteAll()
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByRole('cell', { name: /Wintheiser/ }).waitFor()
+  })
+
+  it('an answer that is no FHIR JSON', async () => {
+    const page = await browser.open('about:blank')
+    await page.route(`${server.base}/Patient`, (route) =>
+      route.fulfill({ status: 502, contentType: 'text/html', body: '<h1>Bad gateway</h1>' }),
+    )
+    await page.goto(`${server.base}/explorer/Patient`)
+    await page.getByRole('alert').getByText('The server answered 502').waitFor()
+    expect(await page.getByText('Bad gateway').count()).toBe(0)
+  })
+
+  it('a type without resources', async () => {
+    const page = await browser.open(`${server.base}/explorer/Basic`)
+    await page.getByText('No resource matches.').waitFor()
+    await page.getByText('0 in all, 0 shown').waitFor()
+  })
+
+  it('a total that is absent, and one of ten million', async () => {
+    const entry = [{ resource: { resourceType: 'Basic', id: '1', code: { text: 'First' } }, search: { mode: 'match' } }]
+    const bundle = { resourceType: 'Bundle', type: 'searchset', entry }
+    await (await openWith('/Basic', '/Basic', bundle)).getByText('1 shown, total unknown').waitFor()
+    await (await openWith('/Basic', '/Basic', { ...bundle, total: 10_000_000 })).getByText('10,000,000 in all, 1 shown').waitFor()
+  })
+
+  it('a number with all its digits, also after an edit', async () => {
+    const digits = '0.12345678901234567890'
+    const body = `{"resourceType":"Observation","id":"exact","status":"final","code":{"text":"Exact"},"valueQuantity":{"value":${digits},"unit":"mg"}}`
+    const headers = { 'content-type': 'application/fhir+json' }
+    expect((await fetch(`${server.base}/Observation/exact`, { method: 'PUT', headers, body })).status).toBe(201)
+    const page = await browser.open(`${server.base}/explorer/Observation/exact`)
+    await page.getByText(`${digits} mg`).waitFor()
+    await page.getByRole('button', { name: 'JSON', exact: true }).click()
+    await page.getByText(digits).waitFor()
+    await page.getByRole('button', { name: 'Edit' }).click()
+    const editor = page.getByLabel('JSON of the resource')
+    await editor.fill((await editor.inputValue()).replace('Exact', 'Changed'))
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByText('Version 2').waitFor()
+    await page.getByText(`${digits} mg`).waitFor()
+  })
+
+  it('a name that is read from right to left, in its own direction', async () => {
+    await server.request('PUT', '/Patient/rtl', { resourceType: 'Patient', id: 'rtl', name: [{ family: 'حداد', given: ['ليلى'] }] })
+    const page = await browser.open(`${server.base}/explorer/Patient/rtl`)
+    const name = page.getByText('ليلى حداد')
+    await name.waitFor()
+    expect(await name.evaluate((element) => getComputedStyle(element).direction)).toBe('rtl')
+    expect(await page.evaluate(() => getComputedStyle(document.body).direction)).toBe('ltr')
+  })
+
+  it('a resource of five megabytes', async () => {
+    const data = Buffer.alloc(3_900_000, 'a').toString('base64')
+    const content = [{ attachment: { contentType: 'text/plain', title: 'Large', data } }]
+    const stored = await server.request('PUT', '/DocumentReference/large', {
+      resourceType: 'DocumentReference',
+      id: 'large',
+      status: 'current',
+      content,
+    })
+    expect(stored.status).toBe(201)
+    const page = await browser.open(`${server.base}/explorer/DocumentReference/large`)
+    await page.getByRole('button', { name: 'Save Large' }).waitFor()
+    await page.getByRole('button', { name: 'JSON', exact: true }).click()
+    await page.getByText('"contentType"').waitFor()
+  })
+
+  it('a group of ten thousand of which a hundred are there', async () => {
+    const group = [
+      { url: 'key', valueString: 'http://loinc.org|4548-4' },
+      { url: 'size', valueInteger: 10_000 },
+    ]
+    const extension = [{ url: 'urn:fhir-serverless:StructureDefinition:search-group', extension: group }]
+    const entry = Array.from({ length: 100 }, (_, i) => ({
+      resource: { resourceType: 'Observation', id: `o${i}`, status: 'final', code: { text: 'HbA1c' } },
+      search: { mode: 'match', extension },
+    }))
+    const bundle = { resourceType: 'Bundle', type: 'searchset', total: 10_000, entry }
+    const page = await openWith('/Observation?_group=code:code&_groupCount=100', '/Observation?**', bundle)
+    await page.getByRole('rowheader', { name: 'http://loinc.org|4548-4 (10,000 resources)' }).waitFor()
+    await page.getByText('10,000 in all, 100 shown').waitFor()
+  })
+})
