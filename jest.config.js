@@ -65,6 +65,7 @@ const LONG = [
   'explorer/in-browser',
   'explorer/odd-answers',
   'explorer/operator',
+  'explorer/screenshots',
   'explorer/see-as',
   'export/chained',
   'export/collect/kills',
