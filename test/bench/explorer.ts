@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- explorer [FOLDER]`: pages of the explorer in chromium, on a server loaded with FOLDER (Synthea Bundles; without one: the
- * sample). For each page the time until its last value stands, against the time of the same API requests sent without a browser. Also the
- * longest task of the chart's script with 3,000 Observations.
+ * sample). For each page the time until its content stands, against the time of the same API requests sent without a browser. The chart is
+ * measured until the results of its batch stand, and not until its plots are drawn.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { Agent } from 'node:http'
@@ -34,7 +34,7 @@ async function timeOf(work: () => Promise<unknown>): Promise<number> {
 const bare = ({ method, url, body }: Sent) =>
   sendRequest(url, { agent, method, ...(body === null ? {} : { body, headers: { 'content-type': 'application/fhir+json' } }) })
 
-/** Opens the page, and resolves when its last value stands. Returns the requests for data that it sent. */
+/** Opens the page, and resolves when the element `last` is there. Returns the requests for data that it sent. */
 async function show(page: Page, path: string, last: string): Promise<readonly Sent[]> {
   const sent: Sent[] = []
   const note = (request: { resourceType(): string; method(): string; url(): string; postData(): string | null }) => {

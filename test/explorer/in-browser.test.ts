@@ -44,7 +44,7 @@ const ALETA = '58c297c4-d684-4677-8024-01131d93835e'
     expect(page.url()).toBe(`${closed.base}/explorer/Patient/${ALETA}`)
   })
 
-  it('shows administrators the pages of administrators, and no one else', async () => {
+  it('links the page of the status for administrators only', async () => {
     for (const [user, count] of [
       ['admin', 1],
       ['doctor', 0],

@@ -82,7 +82,7 @@ describe('a login of the explorer', () => {
     expect(user.visited.filter(({ text }) => text.includes('Allow access'))).toEqual([])
   })
 
-  it('is silent in the same session, as after a reload, and login_required without one', async () => {
+  it('shows no page in the same session, and returns login_required without a session', async () => {
     await user.open('/auth/authorize', { ...REQUEST, prompt: 'none' })
     expect(sentBack()).toMatchObject({ error: 'login_required', state: 'a state' })
     await logInAs('ann')
@@ -126,7 +126,7 @@ describe('a login of the explorer', () => {
     expect(await logInAs('ann')).toMatchObject({ code: expect.any(String) })
   })
 
-  it('is no client of its own: the id alone gets no token', async () => {
+  it('gives no token for the client id alone', async () => {
     const form = { grant_type: 'client_credentials', client_id: 'explorer', scope: 'system/*.rs' }
     expect((await auth.ask('POST', '/auth/token', { form })).status).toBeGreaterThanOrEqual(400)
     expect((await auth.ask('POST', '/auth/introspect', { form: { client_id: 'explorer', token: 'x' } })).status).toBeGreaterThanOrEqual(400)
@@ -156,7 +156,7 @@ describe('the scopes of a person', () => {
     }
   })
 
-  it('are asked for with a page if the address names a patient', async () => {
+  it('need consent if the authorization request names a patient', async () => {
     await open({ patients: [{ id: '2', name: 'Bob' }] })
     await logInAs('ann')
     await user.open('/auth/authorize', { ...REQUEST, chosen_patient: '2', prompt: 'none' })
