@@ -27,6 +27,7 @@ const FILE: Columns = ['FILE']
 const FALLBACK: Columns = ['FALLBACK']
 /** Columns of all codes that work with data of the server. Only the files of the explorer hold none. */
 const EVERY: Columns = [...ROUTED, ...AUTH, ...FALLBACK]
+/** Columns of all codes. */
 const WHOLE: Columns = [...EVERY, ...EXPLORER]
 
 export type StepName =

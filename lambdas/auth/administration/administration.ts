@@ -30,9 +30,9 @@ export type AdministrationPorts = AuditPorts & {
 }
 
 const SECOND = 1_000
-/** Clients that exist without a registration, until an operator removes them. */
+/** Clients that the server provides until an operator removes them. */
 const BUILT_IN: ReadonlySet<string> = new Set([DEMO_CLIENT.id, EXPLORER_ID])
-/** How long the removal of a built-in client is retained, in milliseconds. Until then the client does not exist again. */
+/** How long the removal of a built-in client is retained, in milliseconds. Until then the server does not provide it again. */
 const FOREVER = 1_000 * 365 * 24 * 60 * 60 * SECOND
 
 /**

@@ -42,7 +42,8 @@ type View = {
 /**
  * Returns a token for a view of the person's data. Throws OAuthError `unauthorized_client` for another client than the explorer. Throws
  * `invalid_request` if the subject token is not a valid token of a person from this client, or if the person may not read `patient`.
- * Throws `invalid_scope` if the person and the view have no scope or no tenant in common.
+ * Throws `invalid_scope` if the person and the view have no scope or no tenant in common, or if a person without `system/admin` sends
+ * `as_client`.
  */
 export async function exchangeToken(
   ports: TokenExchangePorts,

@@ -21,7 +21,7 @@ export const redirectBrowsers = (hasExplorer: boolean): Step => ({
     if (!hasExplorer || !isNavigation(event)) return
     const { http, site } = event
     const location = `${site.baseUrl}/explorer${http.path}${http.query === '' ? '' : `?${http.query}`}`
-    const text = 'The explorer shows this to people. Clients accept application/fhir+json'
+    const text = 'The explorer shows this to people. For JSON, send Accept: application/fhir+json'
     throw new FhirError(303, [{ severity: 'information', code: 'informational', text }], { location, vary: 'Accept' })
   },
 })

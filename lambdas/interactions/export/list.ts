@@ -33,7 +33,8 @@ type Asked = { readonly count: number; readonly state: string | undefined }
 
 /**
  * `GET [base]/export`: returns Parameters with one `export` per job, the newest first. `_count` limits them, `state` selects those of one
- * state. Retry-After is that of the youngest running job. A listed job of another caller has no `_typeFilter` in its URL, because filters may name patients.
+ * state. Retry-After is that of the youngest running job. A listed job of another caller has no `_typeFilter` in its URL, because filters
+ * may name patients.
  */
 export const listExports =
   ({ clock, choices, exports: { rows } }: ListPorts): Interaction =>

@@ -1,4 +1,4 @@
-/** Check of the patients that a token may read, for the token endpoint. Apart from authorization.ts, so that no other bundle contains it. */
+/** Check of the patients that a token may read, for the token endpoint. It is not in authorization.ts, so that no other bundle contains it. */
 
 import { VersionReader } from '../../adapters/dynamodb/store/reader.ts'
 import type { AuthPorts } from '../../auth/endpoint.ts'
