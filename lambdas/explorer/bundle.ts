@@ -4,10 +4,11 @@ import { build } from 'esbuild'
 
 /**
  * Files that the pages load. `script` and `style`: names of the files that every page loads first. `files`: text by file name. The names
- * contain a hash of the content, so browsers can cache the files without an expiry.
+ * contain a hash of the content, so browsers may cache the files for as long as they like.
  */
 export type Assets = { readonly script: string; readonly style: string; readonly files: Readonly<Record<string, string>> }
 
+/** Returns the files of the explorer, minified. Equal sources give equal files. Throws if the sources do not bundle. */
 export async function bundleExplorer(): Promise<Assets> {
   const { outputFiles } = await build({
     absWorkingDir: join(import.meta.dirname, 'browser'),

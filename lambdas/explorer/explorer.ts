@@ -17,7 +17,7 @@ export type ExplorerRequest = { readonly method: string; readonly path: string; 
 const ASSETS = '/explorer/assets/'
 
 /**
- * Policy of every page: nothing but its own files and its own origin. https://www.w3.org/TR/CSP3/
+ * Policy of every page: it loads files and requests data from its own origin only. https://www.w3.org/TR/CSP3/
  * `frame-src blob:` is for narratives, which are shown in a frame without scripts.
  */
 const POLICY = [
@@ -43,6 +43,7 @@ const SAFE = {
 
 const FOREVER = 'public, max-age=31536000, immutable'
 
+/** Returns a function that answers a request for the explorer. The answer does not depend on the caller. */
 export const explorer =
   (parts: ExplorerParts) =>
   async (request: ExplorerRequest): Promise<ExplorerResponse> => {
@@ -51,7 +52,7 @@ export const explorer =
   }
 
 async function responseTo({ method, path }: ExplorerRequest, { assets, ...parts }: ExplorerParts): Promise<ExplorerResponse> {
-  if (method !== 'GET') return textResponse(405, 'Only GET is possible here', { allow: 'GET' })
+  if (method !== 'GET') return textResponse(405, 'The explorer accepts GET only', { allow: 'GET' })
   const bundled = await assets()
   if (!path.startsWith(ASSETS)) {
     const headers = { ...SAFE, 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache' }

@@ -92,7 +92,7 @@ const sectionOf = (page: Page, name: string) => page.getByRole('region', { name,
         'DateValue',
         ...[7, 6, 5, 4, 3, 2, 1].map((value) => `2023-0${value}-01${value} ${value === 2 ? 'g' : 'mg'}`),
       ])
-      await card.getByText('1 in other units not drawn').waitFor()
+      await card.getByText('The plot leaves out values in other units: 1').waitFor()
       await card.getByRole('img', { name: /^Plot of Ranged: 6 values from 2023-01-01 to 2023-07-01, 1 to 7 mg$/ }).waitFor()
       expect(sent.at(-1)).toMatch(/^GET \/Observation\?patient=odd&code=http%3A%2F%2Fexample.org%2Fcodes%7CRanged&_sort=-date&_count=200&/)
     })
@@ -114,7 +114,7 @@ const sectionOf = (page: Page, name: string) => page.getByRole('region', { name,
 
     it('shows text without a code, an included medication, and the age at death', async () => {
       const page = await openOnce(`${open.base}/explorer/Patient/odd/chart`)
-      await page.getByRole('heading', { name: '1 without a code' }).waitFor()
+      await page.getByRole('heading', { name: 'Observations without a code: 1' }).waitFor()
       await page.getByRole('button', { name: 'Show them' }).click()
       await page.getByRole('listitem').filter({ hasText: 'Noted by hand' }).getByRole('link', { name: 'Free text' }).waitFor()
       await sectionOf(page, 'Medications').getByRole('link', { name: 'Included pill' }).waitFor()
@@ -122,11 +122,11 @@ const sectionOf = (page: Page, name: string) => page.getByRole('region', { name,
       await cardOf(page, 'Mistaken').getByText('High').first().waitFor()
     })
 
-    it('says of a patient without anything that nothing is recorded', async () => {
+    it('shows empty sections of a patient without data', async () => {
       const page = await browser.open(`${open.base}/explorer/Patient/nothing/chart`)
       await page.getByText('birth date unknown').waitFor()
-      await sectionOf(page, 'Observations').getByText('Nothing is recorded.').waitFor()
-      expect(await page.getByText('Nothing is recorded.').count()).toBe(6)
+      await sectionOf(page, 'Observations').getByText('Nothing found.').waitFor()
+      expect(await page.getByText('Nothing found.').count()).toBe(6)
     })
 
     it('shows the error of an unknown patient only', async () => {
@@ -160,7 +160,7 @@ const sectionOf = (page: Page, name: string) => page.getByRole('region', { name,
       ).map((each) => each.slice(0, 4))
       expect(dates).toEqual(dates.toSorted().reverse())
       expect(dates).toHaveLength(15)
-      await sectionOf(page, 'Coverage').getByText('Nothing is recorded.').waitFor()
+      await sectionOf(page, 'Coverage').getByText('Nothing found.').waitFor()
       expect(sent).toEqual(['POST /'])
     })
 

@@ -127,7 +127,7 @@ const rowWith = (page: Page, text: string) => jobs(page).filter({ hasText: text 
     await page.getByRole('link', { name: 'Last 7 days' }).click()
     await page.getByText('1 failed export in the last 7 days').waitFor()
     expect(new URL(page.url()).search).toBe('?state=failed&days=7')
-    await rowWith(page, 'The disk is full').getByText('of another caller').waitFor()
+    await rowWith(page, 'The disk is full').getByText('Started by another client or user').waitFor()
     expect(await page.getByText('Too old').count()).toBe(0)
     await page.goBack()
     await page.getByText('2 failed exports').waitFor()

@@ -1,4 +1,4 @@
-/** Unsaved text of the editor. It outlives only the renewal of a login, in the storage of the tab. */
+/** Unsaved text of the editor. The storage of the tab holds it while the browser leaves the page for a new login, and at no other time. */
 
 /** `path`: of the resource. `etag`: of the version that the person began to edit; undefined if the server sent none. */
 export type Draft = { readonly path: string; readonly text: string; readonly etag: string | undefined }
@@ -7,7 +7,7 @@ const STORED = 'fhir-explorer-draft'
 
 let draft: Draft | undefined
 
-/** Remembers the text while the person edits it. Undefined: nothing is edited any more. */
+/** Sets the text that the person edits. Undefined: the person has saved it or has left the editor. */
 export function setDraft(next: Draft | undefined): void {
   draft = next
 }

@@ -1,4 +1,4 @@
-/** Requests of the pages to the server. Each is shown to the person, with its cost. */
+/** Requests of the pages to the server. The page of requests lists each response with its cost. */
 import { signal } from '@preact/signals'
 import { isTree, type Json, parseJson, type Tree } from './json.ts'
 import { seenAs, viewToken } from './see-as.ts'
@@ -15,7 +15,7 @@ export type Request = {
   readonly token?: string
 }
 
-/** Response. `body`: parsed JSON; undefined if the response has none. `ms`: from sending to the last byte. `bytes`: of the text in UTF-8. */
+/** Response. `body`: parsed JSON; undefined if the text is no JSON. `ms`: from sending to the last byte. `bytes`: of the text in UTF-8. */
 export type Answer = {
   readonly request: Request
   readonly status: number
@@ -28,7 +28,7 @@ export type Answer = {
   readonly seenAs?: string
 }
 
-/** Answer with an error, or with status 0 if no response arrived. */
+/** Response with an error, or with status 0 if no response arrived. */
 export class Refusal extends Error {
   readonly answer: Answer
 
@@ -38,12 +38,15 @@ export class Refusal extends Error {
   }
 }
 
-/** The latest requests, the newest first. */
+/** The latest responses, the newest first. */
 export const requests = signal<readonly Answer[]>([])
 
 const MOST_REQUESTS = 50
 
-/** Sends a request and returns its answer, whatever the status. Throws Refusal if no response arrives. */
+/**
+ * Sends a request and returns its response, whatever the status. Throws Refusal if no response arrives, and Error if the server refuses the
+ * active view. Never resolves if the login has to be renewed, because the browser leaves the page.
+ */
 export async function send(request: Request): Promise<Answer> {
   await renewIfDue()
   const seen = request.token === undefined ? seenAs.value : undefined

@@ -68,4 +68,6 @@ export const lagText = (lag: number | undefined): string => {
 
 /** Returns the progress of a rebuild, such as `50 of 100`. */
 export const progressText = ({ done, total }: Rebuild): string =>
-  total === undefined ? `${done.toLocaleString('en')}, not counted yet` : `${done.toLocaleString('en')} of ${total.toLocaleString('en')}`
+  total === undefined
+    ? `${done.toLocaleString('en')}, total not counted yet`
+    : `${done.toLocaleString('en')} of ${total.toLocaleString('en')}`

@@ -1,6 +1,6 @@
 /** JSON with the numbers as they were written. `1.50` stays `1.50`, and long decimals keep every digit. */
 
-/** Number whose text differs from what JavaScript would write, such as `1.50`. */
+/** Number that JavaScript would write in another way, such as `1.50`. */
 export class Decimal {
   readonly text: string
 

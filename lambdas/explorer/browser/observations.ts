@@ -91,7 +91,7 @@ function choiceOf(holder: Tree): Json | undefined {
   return name === undefined ? undefined : holder[name]
 }
 
-/** Normal range of a quantity. `text`: as it is shown. */
+/** Reference range of an Observation. `low` and `high`: undefined if the range has no such bound. `text`: as the pages show it. */
 export type NormalRange = { readonly low: number | undefined; readonly high: number | undefined; readonly text: string }
 
 /** Returns the reference range of an Observation: that of type `normal`, or without a type, or the first. */

@@ -1,4 +1,4 @@
-/** Pages by address. Each address mirrors the FHIR address of what the page shows. */
+/** Pages by address. The page of a FHIR resource, search or history has its FHIR address, below the explorer. */
 import { type ComponentChild, h } from 'preact'
 import { ChartPage } from './pages/chart.ts'
 import { ExportsPage } from './pages/exports.ts'

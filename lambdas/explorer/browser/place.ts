@@ -12,7 +12,10 @@ const placeNow = (): Place => ({
 
 export const place = signal<Place>(placeNow())
 
-/** Shows the page at a path below the explorer, query included. `isReplacing`: the current address leaves the browser's history, and the page does not scroll. */
+/**
+ * Shows the page at a path below the explorer, query included. `isReplacing`: replaces the current address in the browser's history, and does
+ * not scroll.
+ */
 export function go(path: string, isReplacing = false): void {
   history[isReplacing ? 'replaceState' : 'pushState'](null, '', `${ROOT}${path}`)
   place.value = placeNow()
@@ -22,7 +25,7 @@ export function go(path: string, isReplacing = false): void {
 /** Returns the address of a page, for a link. `path`: below the explorer, query included. */
 export const linkTo = (path: string): string => `${ROOT}${path}`
 
-/** Follows the browser's buttons, and links to pages of the explorer. Begins with the current address. */
+/** Shows the page of the current address, and of each address that the person opens by a link or by the browser's buttons. */
 export function followPlaces(): void {
   place.value = placeNow()
   addEventListener('popstate', () => {

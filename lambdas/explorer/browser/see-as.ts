@@ -38,7 +38,7 @@ export function stopView(): void {
   seenAs.value = undefined
 }
 
-/** Continues the view that was active before the browser left the page for a login. Ends it if the server refuses it now. */
+/** Continues the view that was active before the browser left the page for a login. Ends it if the exchange fails. */
 export async function resumeView(): Promise<void> {
   const name = sessionStorage.getItem(STORED)
   if (name !== null) await startView(name).catch(stopView)
@@ -60,7 +60,7 @@ async function exchangedFor(name: string): Promise<Exchanged> {
   return latest.exchanged
 }
 
-/** Returns the patient of the current page, or the one before on pages of other resources. */
+/** Returns the patient of the current page. On pages without one, returns the patient of the latest exchange in the tenant. */
 function patientNow(): string | undefined {
   const [, id] = /^\/Patient\/([^/*]+)/.exec(place.value.path) ?? []
   if (id !== undefined) return decodeURIComponent(id)
@@ -80,7 +80,7 @@ async function exchange(name: string, patient: string | undefined): Promise<Exch
   })
   const response = await fetch(`${BASE_PATH}/auth/token`, { method: 'POST', body, cache: 'no-store', credentials: 'omit' })
   const { access_token, scope, expires_in, error_description } = (await response.json()) as Readonly<Record<string, string>>
-  if (!response.ok || access_token === undefined) throw new Error(error_description ?? 'The server refused this view')
+  if (!response.ok || access_token === undefined) throw new Error(error_description ?? 'The server refused this view, and gave no reason')
   known = { patient, tenant: tenant.value }
   return { text: access_token, scopes: (scope ?? '').split(' '), expires: Date.now() + Number(expires_in) * 1_000 }
 }

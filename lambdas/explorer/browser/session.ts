@@ -31,18 +31,18 @@ const TENANT = 'fhir-explorer-tenant'
 const SCOPES = 'openid fhirUser user/*.cruds system/admin'
 /** Milliseconds before the expiry of a token at which it is renewed. */
 const MARGIN = 60_000
-/** Milliseconds after which a refused token is renewed. */
+/** Minimum age of a refused token for a new login, in milliseconds. */
 const SHORT = 30_000
 
 type Started = { readonly verifier: string; readonly state: string; readonly nonce: string; readonly from: string }
 
 /**
- * Makes sure that a person is logged in. Returns true if the page can continue. Otherwise the browser is on its way to the login page.
+ * Makes sure that a person is logged in. Returns true if the page can continue. Otherwise the browser leaves the page for the login.
  * Throws Error with a message for the person.
  */
 export async function logIn(): Promise<boolean> {
   if (IS_OPEN) return true
-  if (!isSecureContext) throw new Error('Browsers allow a login only over https, or on this machine')
+  if (!isSecureContext) throw new Error('A login needs https, or a browser on the machine of the server')
   if (location.pathname !== `${ROOT}/callback`) {
     await redirectToLogin(location.pathname + location.search)
     return false
@@ -103,7 +103,7 @@ async function tokensOf(query: URLSearchParams): Promise<Tokens & { readonly fro
   sessionStorage.removeItem(STORED)
   const started = stored === null ? undefined : (JSON.parse(stored) as Started)
   if (started === undefined || query.get('state') !== started.state)
-    throw new Error('This login was not begun in this tab: open the explorer again')
+    throw new Error('This login was started in another tab, or is already used: open the explorer again')
   const code = query.get('code')
   if (code === null) throw new Error(query.get('error_description') ?? query.get('error') ?? 'The login failed')
   const body = new URLSearchParams({

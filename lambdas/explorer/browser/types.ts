@@ -24,7 +24,7 @@ export const MAIN_TYPES: readonly string[] = [
   'Group',
 ]
 
-/** Elements that a table shows, the most telling first. `[x]` stands for every type of a choice. */
+/** Elements that a table shows first, in this order. `[x]` stands for every type of a choice. */
 const TELLING: readonly string[] = [
   'name',
   'title',
@@ -57,7 +57,7 @@ const TELLING: readonly string[] = [
   'url',
 ]
 
-/** Names of elements that no table shows at first. */
+/** Names of elements that are no columns. The id is always the first column. */
 const HIDDEN: ReadonlySet<string> = new Set(['resourceType', 'id', 'meta', 'text', 'contained', 'extension', 'implicitRules', 'language'])
 
 const fits = (name: string, pattern: string): boolean =>

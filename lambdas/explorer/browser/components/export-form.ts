@@ -1,4 +1,4 @@
-/** Form that starts an export. The server decides whether the person may, and its reason is shown. */
+/** Form that starts an export. It is shown to every person: if the server starts no export, the form shows the reason. */
 import { h } from 'preact'
 import { useState } from 'preact/hooks'
 import { type Answer, ask, Refusal } from '../http.ts'

@@ -1,4 +1,4 @@
-/** Frame of every page: the box that leads anywhere, links to the other pages, the person, and the requests behind the page. */
+/** Frame of every page: the search box, links to the other pages, the person, and the requests behind the page. */
 import { type ComponentChildren, h } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { Answer } from '../http.ts'
@@ -51,7 +51,7 @@ export function Frame({ title, actions, answers = [], children }: Props) {
   )
 }
 
-/** Box that accepts a path, an id, an identifier or a name. */
+/** Search box. It accepts a path, an id, an identifier or a name. */
 function GoBox() {
   const [text, setText] = useState('')
   const submit = (event: Event) => {
@@ -72,14 +72,14 @@ function GoBox() {
   )
 }
 
-/** Returns the page for the text of a person: a path begins with a resource type, everything else is looked up. */
+/** Returns the page for a text of the search box. A text that begins with a resource type is a path. Every other text is searched for. */
 export function pathFor(text: string): string {
   const path = text.replace(/^\//, '')
   return /^[A-Z][A-Za-z]+(?:[/?]|$)/.test(path) && !path.includes(' ') ? `/${path}` : `/find?${new URLSearchParams({ text })}`
 }
 
 function Person() {
-  if (IS_OPEN) return h('span', { class: 'person' }, 'open server')
+  if (IS_OPEN) return h('span', { class: 'person' }, 'open server, no login')
   const { name, tenants } = session.value
   return h(
     'span',

@@ -11,7 +11,7 @@ type Props = { readonly type: string; readonly id: string; readonly add: (answer
 /** `parameter`: type and search parameter, such as `Observation:subject`. */
 type Found = { readonly parameter: string; readonly query: string; readonly total: number }
 
-/** Searches of one batch. On AWS each of them is a search of its own. */
+/** Maximum searches in one batch. On AWS each of them is a request to the index. */
 const AT_ONCE = 40
 
 export function IncomingReferences({ type, id, add }: Props) {
@@ -40,10 +40,12 @@ export function IncomingReferences({ type, id, add }: Props) {
       h(
         'button',
         { type: 'button', disabled: isBusy, onClick: ask },
-        left === undefined ? 'Count references' : `Count ${left.length} more`,
+        left === undefined ? 'Count references' : `Count further references (${left.length} search parameters left)`,
       ),
     error !== undefined && h(Problem, { error }),
-    left !== undefined && found.length === 0 && h('p', { class: 'nothing' }, 'Nothing refers to this resource.'),
+    left !== undefined &&
+      found.length === 0 &&
+      h('p', { class: 'nothing' }, left.length === 0 ? 'No reference found.' : 'No reference found yet.'),
     h(
       'ul',
       null,

@@ -13,8 +13,8 @@ export type Difference = {
 }
 
 /**
- * Returns the differences in the order of the elements of `after`, removed elements last in each tree. Items of arrays are compared by index. Numbers are compared by
- * their text, so `1.5` and `1.50` differ. An added or removed tree is one difference.
+ * Returns the differences in the order of the elements of `after`, removed elements last in each tree. Compares items of arrays by index, and
+ * numbers by their text, so `1.5` and `1.50` differ. An added or removed tree is one difference.
  */
 export function differencesOf(before: Json | undefined, after: Json | undefined, path = ''): readonly Difference[] {
   if (before === undefined) return after === undefined ? [] : [{ path, kind: 'added', after }]

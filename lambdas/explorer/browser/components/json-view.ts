@@ -1,4 +1,4 @@
-/** Resource as JSON. References are links. */
+/** Indented JSON. References to resources of this server are links. */
 import { type ComponentChild, h } from 'preact'
 import { targetPathOf } from '../datatypes/reference.ts'
 import { Decimal, isTree, type Json } from '../json.ts'

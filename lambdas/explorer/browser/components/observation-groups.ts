@@ -13,7 +13,7 @@ import { Denied, matchesOf } from './section.ts'
 /** `add`: receives each answer, for the requests of the page. `patient`: id, percent-encoded. */
 type Props = { readonly groups: readonly Group[]; readonly patient: string; readonly add: (answer: Answer) => void }
 
-/** Number of groups from which a field narrows the list. */
+/** Minimum number of groups for the field that narrows the list. */
 const MANY = 8
 /** Number of cards that one task renders. */
 const STEP = 10
@@ -46,6 +46,7 @@ export function ObservationGroups({ groups, patient, add }: Props) {
 
 type CardProps = { readonly group: Group; readonly patient: string; readonly add: (answer: Answer) => void }
 
+/** Maximum values that a card lists. A link leads to the table of all values. */
 const MOST_VALUES = 200
 
 function Card({ group, patient, add }: CardProps) {
@@ -77,10 +78,10 @@ function Card({ group, patient, add }: CardProps) {
       h(
         'details',
         { onToggle: toggle },
-        h('summary', null, `All ${size} values`),
+        h('summary', null, size > MOST_VALUES ? `Newest ${MOST_VALUES} of ${size} values` : `All ${size} values`),
         error !== undefined && h(Denied, { error, retry: load }),
         isOpen && h(Values, { title, resources }),
-        size > MOST_VALUES && h('p', null, h('a', { href: linkTo(search) }, `All ${size} as a table`)),
+        size > MOST_VALUES && h('p', null, h('a', { href: linkTo(search) }, `All ${size} values as a table`)),
       ),
   )
 }
@@ -127,7 +128,7 @@ function ValueLines({ observation }: { readonly observation: Tree }) {
   )
 }
 
-/** Plot of the numbers, if they have two times at least. */
+/** Plot of the numbers, if they were measured at two times at least. */
 function Curves({ title, resources }: { readonly title: string; readonly resources: readonly Tree[] }) {
   const drawn = useMemo(() => drawnOf(resources), [resources])
   const range = drawn.series.length === 1 ? rangeOf(newestOf(resources)) : undefined
@@ -142,7 +143,7 @@ function Curves({ title, resources }: { readonly title: string; readonly resourc
         { class: 'legend' },
         drawn.series.map(({ name }, i) => h('li', { key: name, class: `line-${i % 4}` }, name)),
       ),
-    drawn.others > 0 && h('p', { class: 'quiet' }, `${drawn.others} in other units not drawn`),
+    drawn.others > 0 && h('p', { class: 'quiet' }, `The plot leaves out values in other units: ${drawn.others}`),
   )
 }
 

@@ -99,7 +99,7 @@ function Uncoded({ groups, total, patient, add }: UncodedProps) {
   return h(
     'div',
     null,
-    h('h3', null, `${count} without a code`),
+    h('h3', null, `Observations without a code: ${count}`),
     error !== undefined && h(Denied, { error }),
     found === undefined ? h('button', { type: 'button', onClick: () => void load() }, 'Show them') : h(Folded, { items: found.map(item) }),
   )

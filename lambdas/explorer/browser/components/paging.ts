@@ -20,7 +20,7 @@ export function Paging({ bundle, extra = '' }: Props) {
   )
 }
 
-/** Returns the path of a page of results below the base. A URL that lies elsewhere leads to the first page of the explorer. */
+/** Returns the path of a page of results below the base. A URL that lies elsewhere leads to the home page. */
 function pathBelow(url: string): string {
   const rest = url.startsWith(BASE) ? url.slice(BASE.length) : ''
   return /^[/?]/.test(rest) ? rest : '/'

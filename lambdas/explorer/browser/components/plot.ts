@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import type uPlot from 'uplot'
 import { type Drawn, type NormalRange, type Series, summaryOf } from '../observations.ts'
 
-/** `drawn`: the same object for as long as the plot need not be drawn again. */
+/** `drawn`: another object makes the plot draw again. */
 type Props = { readonly title: string; readonly drawn: Drawn; readonly range: NormalRange | undefined }
 
 const HEIGHT = 120

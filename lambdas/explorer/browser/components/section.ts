@@ -38,9 +38,9 @@ export function Section({ title, search, entry, answer, show }: Props) {
   )
 }
 
-/** Section without matches. While a view is active, resources that it hides may exist. */
+/** Section without matches. Resources may exist that the access of the person or of the view hides. */
 export const Nothing = () =>
-  h('p', { class: 'quiet' }, seenAs.value === undefined ? 'Nothing is recorded.' : `Nothing is visible to ${seenAs.value.name}.`)
+  h('p', { class: 'quiet' }, seenAs.value === undefined ? 'Nothing found.' : `Nothing is visible to ${seenAs.value.name}.`)
 
 /** Shows an error. Missing rights are a fact about the person, not a failure of the page. */
 export function Denied({ error, retry }: { readonly error: unknown; readonly retry?: () => void }) {

@@ -9,7 +9,7 @@ import { IS_OPEN } from '../settings.ts'
 /** Pages of one resource: the resource itself, the chart and the member page. */
 const OF_RESOURCE = /^\/[A-Z][A-Za-z]+\/[^/*]+(?:\/(?:chart|member))?$/
 
-/** Form for a client id or scopes, on the pages of a resource. An open server has no tokens, and so no views. */
+/** Form that starts a view, on the pages of a resource. An open server has no tokens, and so no views. */
 export function SeeAs() {
   const [text, setText] = useState('')
   const [problem, setProblem] = useState('')
@@ -25,7 +25,9 @@ export function SeeAs() {
       setBusy(false)
     })
   }
-  const label = session.value.isAdministrator ? 'Client id or SMART scopes' : 'SMART scopes'
+  const label = session.value.isAdministrator
+    ? 'Client id or SMART scopes, such as user/Patient.rs'
+    : 'SMART scopes, such as user/Patient.rs'
   const type = (event: Event) => setText((event.currentTarget as HTMLInputElement).value)
   return h(
     'details',

@@ -123,7 +123,7 @@ function activeFirst(resources: readonly Tree[], element: string): readonly Tree
 const codeOf = (value: Json | undefined): string =>
   isTree(value) ? (textOf(treesOf(value.coding)[0]?.code) ?? codeableConceptText(value)) : (textOf(value) ?? '')
 
-/** Returns a verification status that differs from the usual one. */
+/** Returns the code of the verification status, or an empty text if it is `confirmed`. */
 const doubtOf = ({ verificationStatus }: Tree): string => {
   const code = codeOf(verificationStatus)
   return code === 'confirmed' ? '' : code

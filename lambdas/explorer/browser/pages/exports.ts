@@ -196,7 +196,7 @@ function Row({ job, add, reload }: Actions & { readonly job: Job }) {
       'td',
       null,
       !job.isOwn
-        ? h('span', { class: 'quiet' }, 'of another caller')
+        ? h('span', { class: 'quiet' }, 'Started by another client or user')
         : h(
             'span',
             { class: 'buttons' },
@@ -246,10 +246,10 @@ function Files({ manifest }: { readonly manifest: Tree }) {
   )
 }
 
-/** Returns the link if it leads to a page of the web, so that none runs as a script. */
+/** Returns the URL if it begins with http or https, so that no link runs a script. */
 const safeLink = (url: string | undefined): string | undefined => (url !== undefined && /^https?:\/\//.test(url) ? url : undefined)
 
-/** Last run of each schedule among the listed jobs. */
+/** Last run of each schedule. Only schedules with a run among the listed jobs are shown. */
 function Schedules({ jobs }: { readonly jobs: readonly Job[] }) {
   const scheduled = jobs.filter(({ schedule }) => schedule !== '')
   const last = [...new Map(scheduled.toReversed().map((job) => [job.schedule, job])).values()]

@@ -1,4 +1,4 @@
-/** Looks up the text that a person typed: names and identifiers of patients, and ids of any of the main types. */
+/** Looks up a text of the search box: names of patients, organizations and practitioners, identifiers of patients, and ids of some types. */
 import { h } from 'preact'
 import { Frame } from '../components/frame.ts'
 import { Show, useLoaded } from '../components/loaded.ts'
@@ -46,7 +46,12 @@ async function find(text: string): Promise<Found> {
 }
 
 function FoundList({ resources }: { readonly resources: readonly Tree[] }) {
-  if (resources.length === 0) return h('p', { class: 'nothing' }, 'Nothing has this name, identifier or id.')
+  if (resources.length === 0)
+    return h(
+      'p',
+      { class: 'nothing' },
+      'Nothing found. The search covers names of patients, practitioners and organizations, identifiers of patients, and ids.',
+    )
   return h(
     'ul',
     { class: 'found' },

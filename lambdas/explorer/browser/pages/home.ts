@@ -56,7 +56,7 @@ function IndexLine({ setStatus }: { readonly setStatus: (status: IndexStatus) =>
   if (loaded.state === 'loading') return h('p', { class: 'quiet' }, 'Reading the status of the index …')
   const { lag, rebuilds } = loaded.data
   const running = rebuilds.map((rebuild) => `${rebuild.type} ${progressText(rebuild)}`)
-  const texts = [lagText(lag), running.length === 0 ? 'No type is rebuilt' : `Running rebuilds: ${running.join('; ')}`]
+  const texts = [lagText(lag), running.length === 0 ? 'No rebuild is running' : `Running rebuilds: ${running.join('; ')}`]
   return h('p', { class: 'quiet' }, `${texts.join('. ')}. `, h('a', { href: linkTo('/status') }, 'Status of the index'))
 }
 
@@ -121,7 +121,7 @@ function CountList({ counts }: { readonly counts: readonly Count[] }) {
   )
 }
 
-/** Field for a type that the list does not count. */
+/** Field that leads to the page of any type. */
 function OtherTypes() {
   const [type, setType] = useState('')
   return h(

@@ -16,7 +16,7 @@ type Batch = { readonly answer: Answer; readonly entries: readonly Tree[] }
 type Table = Search & {
   readonly title: string
   readonly columns: readonly Column[]
-  /** Orders the matches. Absent: the order of the server. */
+  /** Orders the loaded matches. Absent: the order of the server. */
   readonly order?: (a: Tree, b: Tree) => number
 }
 
@@ -97,7 +97,7 @@ const tablesOf = (id: string): readonly Table[] => [
   {
     title: 'Groups',
     path: `/Group?member=Patient/${id}`,
-    // Without the members, of which there may be many thousands.
+    // The members are left out: a Group may have many thousands of them.
     elements: 'name,type,actual,active,code,quantity,identifier',
     columns: [
       { name: 'Name', value: ({ name, identifier }) => shortText(name) || shortText(identifier) },
@@ -128,7 +128,7 @@ const serviceDateOf = ({ billablePeriod, created }: Tree): string =>
 
 const dayText = (value: Json | undefined): string => dateText(textOf(value) ?? '').slice(0, 10)
 
-/** Returns a period in days. Several days are divided by a dash. */
+/** Returns a period as days: one day, or the first and the last one. */
 function daysText(period: Json | undefined): string {
   if (!isTree(period)) return ''
   const [from, to] = [dayText(period.start), dayText(period.end)]

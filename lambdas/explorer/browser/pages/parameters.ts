@@ -67,7 +67,7 @@ function ParameterTable({ resources, status }: TableProps) {
   })
 }
 
-/** Returns the state of all types of a parameter. A parameter that is not active in the index has none. */
+/** Returns the state of a parameter for its types. A SearchParameter that the index does not use has no states. */
 function stateText(states: readonly ParameterState[]): string {
   const building = states.filter(({ state }) => state !== 'active').map(({ base }) => base)
   if (states.length === 0) return 'not indexed'

@@ -14,7 +14,7 @@ type Form = { readonly method: string; readonly path: string; readonly headers: 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']
 const WITHOUT_BODY: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
-/** The form and its answer outlive the page, but not the tab. The browser stores neither. */
+/** The form and its response stay while other pages are open, until a reload. The browser stores neither. */
 const form = signal<Form>({ method: 'GET', path: '/Patient?_count=5', headers: '', body: '' })
 const answered = signal<Answer | undefined>(undefined)
 const failed = signal<unknown>(undefined)
@@ -85,7 +85,7 @@ function RequestForm() {
   const change = (name: keyof Form) => (event: Event) => {
     form.value = { ...form.value, [name]: (event.currentTarget as HTMLInputElement).value }
   }
-  /** Enter in the field sends only reads. A write needs the button. */
+  /** Enter in the field sends only GET and HEAD. Other methods need the button. */
   const holdWrites = (event: KeyboardEvent) => {
     if (event.key === 'Enter' && !WITHOUT_BODY.has(method)) event.preventDefault()
   }
@@ -119,7 +119,7 @@ function RequestForm() {
   )
 }
 
-/** Bytes up to which a JSON answer is indented. Longer ones are shown as their text. */
+/** Maximum bytes of a JSON response that is shown indented. A longer one is shown as it was sent. */
 const MOST_INDENTED = 1_000_000
 
 function AnswerView({ answer: { status, headers, ms, bytes, body, text } }: { readonly answer: Answer }) {

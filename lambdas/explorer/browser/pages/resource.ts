@@ -1,4 +1,4 @@
-/** One resource: its elements, its JSON, what refers to it, its findings, and an editor. */
+/** One resource: its elements, its JSON, an editor, the number of references to it, and the issues of its validation. */
 import { h } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { Frame } from '../components/frame.ts'
@@ -91,7 +91,7 @@ const TABS: Readonly<Record<View, string>> = { elements: 'Elements', json: 'JSON
 
 type EditorProps = { readonly resource: Tree; readonly answer: Answer; readonly add: (answer: Answer) => void; readonly done: () => void }
 
-/** Editor of the JSON text. If-Match protects changes that others have made since. */
+/** Editor of the JSON text. It sends If-Match, so the server rejects a write if another one came first. */
 function Editor({ resource, answer, add, done }: EditorProps) {
   const path = `/${resource.resourceType}/${resource.id}`
   const [{ text, etag }, setEdited] = useState<Pick<Draft, 'text' | 'etag'>>(

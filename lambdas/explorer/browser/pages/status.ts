@@ -41,7 +41,7 @@ const Sections = ({ status, retry }: { readonly status: IndexStatus; readonly re
       'p',
       { class: 'buttons' },
       isIndexing(status)
-        ? h('span', { class: 'quiet' }, 'Work is running. This page updates every few seconds.')
+        ? h('span', { class: 'quiet' }, 'The index is being updated. This page loads again every few seconds.')
         : h('button', { type: 'button', onClick: retry }, 'Update'),
     ),
     h('h2', null, 'Rebuilds'),
@@ -53,7 +53,7 @@ const Sections = ({ status, retry }: { readonly status: IndexStatus; readonly re
   )
 
 function Rebuilds({ rebuilds }: { readonly rebuilds: readonly Rebuild[] }) {
-  if (rebuilds.length === 0) return h('p', { class: 'nothing' }, 'No type is rebuilt.')
+  if (rebuilds.length === 0) return h('p', { class: 'nothing' }, 'No rebuild is running.')
   return h(Table, {
     name: 'Rebuilds',
     columns: ['Type', 'Documents', 'Progress', 'Searches'],
@@ -79,7 +79,7 @@ function Parameters({ parameters }: { readonly parameters: readonly ParameterSta
 }
 
 function UnindexableVersions({ versions }: { readonly versions: readonly Unindexable[] }) {
-  if (versions.length === 0) return h('p', { class: 'nothing' }, 'Every version is indexed.')
+  if (versions.length === 0) return h('p', { class: 'nothing' }, 'No version failed to be indexed.')
   return h(Table, {
     name: 'Unindexable versions',
     columns: ['Version', 'Reason'],

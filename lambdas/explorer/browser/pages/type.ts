@@ -133,7 +133,7 @@ const scopeOf = (type: string, query: string): string => {
 
 const STORED = 'fhir-explorer-columns-'
 
-/** Columns of a type, which the browser keeps. */
+/** Returns the columns of a type, and a function that stores other ones in the browser. */
 function useColumns(type: string | undefined, shown: readonly Tree[]): readonly [readonly string[], (columns: readonly string[]) => void] {
   const key = `${STORED}${type ?? ''}`
   const stored = localStorage.getItem(key)
@@ -241,7 +241,7 @@ function SortLink({ name, path, query }: { readonly name: string; readonly path:
   return h('a', { href: linkTo(`${path}?${parameters}`), title: `Sort by ${next}` }, `${name}${arrow}`)
 }
 
-/** Link that saves the shown rows as CSV. A text that a spreadsheet would run as a formula begins with an apostrophe. */
+/** Button that saves the shown rows as CSV. */
 function CsvLink({
   name,
   columns,
@@ -264,5 +264,6 @@ function CsvLink({
   return h('button', { type: 'button', onClick: save }, 'Save as CSV')
 }
 
+/** Returns the rows as CSV. An apostrophe precedes each text that a spreadsheet would run as a formula. https://www.rfc-editor.org/rfc/rfc4180 */
 export const csvOf = (rows: readonly (readonly string[])[]): string =>
   rows.map((row) => row.map((cell) => `"${(/^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell).replaceAll('"', '""')}"`).join(',')).join('\r\n')
