@@ -1,7 +1,8 @@
 /**
  * `npm run bench -- explorer [FOLDER]`: pages of the explorer in chromium, on a server loaded with FOLDER (Synthea Bundles; without one: the
  * sample). For each page the time until its content stands, against the time of the same API requests sent without a browser. The chart is
- * measured until the results of its batch stand, and not until its plots are drawn.
+ * measured until the results of its batch stand, and not until its plots are drawn. Also the longest task of the chart's script with 3,000
+ * Observations.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { Agent } from 'node:http'
