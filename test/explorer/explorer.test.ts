@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { beforeAll, describe, expect, it } from '@jest/globals'
+import { transform } from 'esbuild'
 import { type Assets, bundleExplorer } from '../../lambdas/explorer/bundle.ts'
 import { type ExplorerParts, type ExplorerRequest, type ExplorerResponse, explorer } from '../../lambdas/explorer/explorer.ts'
 
@@ -124,7 +125,12 @@ describe('the files', () => {
   it('are small', () => {
     const sizes = Object.fromEntries(Object.entries(assets.files).map(([name, text]) => [name, gzipSync(text).length]))
     expect(Object.values(sizes).reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(MAX_COMPRESSED)
-    expect(Buffer.byteLength(assets.files[assets.style]!)).toBeLessThanOrEqual(MAX_STYLE)
+  })
+
+  it('have a small style sheet, without that of the plots', async () => {
+    const own = readFileSync(join(BROWSER, 'style.css'), 'utf8').replace(/^@import .*$/gm, '')
+    const { code } = await transform(own, { loader: 'css', minify: true })
+    expect(Buffer.byteLength(code)).toBeLessThanOrEqual(MAX_STYLE)
   })
 
   it('have names with a digest, which the document and the other files use', () => {

@@ -173,7 +173,7 @@ const ALETA = '58c297c4-d684-4677-8024-01131d93835e'
   it('finds a person by name, identifier and id', async () => {
     const page = await browser.open(`${open.base}/explorer`)
     const box = page.getByLabel('Name, identifier, id or path')
-    for (const text of ['wintheiser', '999-33-6284', ALETA]) {
+    for (const text of ['Wintheiser', '999-33-6284', ALETA]) {
       await box.fill(text)
       await box.press('Enter')
       await page.getByRole('heading', { name: `Search for ${text}` }).waitFor()

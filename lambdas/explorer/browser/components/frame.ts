@@ -1,6 +1,7 @@
 /** Frame of every page: the search box, links to the other pages, the person, and the requests behind the page. */
 import { type ComponentChildren, h } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
+import { isResourceType } from '../../../fhir/resource-types.ts'
 import type { Answer } from '../http.ts'
 import { go, linkTo } from '../place.ts'
 import { chooseTenant, logOut, session, tenant } from '../session.ts'
@@ -75,7 +76,8 @@ function GoBox() {
 /** Returns the page for a text of the search box. A text that begins with a resource type is a path. Every other text is searched for. */
 export function pathFor(text: string): string {
   const path = text.replace(/^\//, '')
-  return /^[A-Z][A-Za-z]+(?:[/?]|$)/.test(path) && !path.includes(' ') ? `/${path}` : `/find?${new URLSearchParams({ text })}`
+  const [type = ''] = path.split(/[/?]/)
+  return isResourceType(type) ? `/${path}` : `/find?${new URLSearchParams({ text })}`
 }
 
 function Person() {

@@ -1,6 +1,7 @@
 /** Loads data for a page, and shows that it is loading or that it failed. */
 import { type ComponentChild, h } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
+import { type Answer, Refusal } from '../http.ts'
 import { Problem } from './problem.ts'
 
 export type Loaded<Data> =
@@ -27,6 +28,12 @@ export function useLoaded<Data>(load: () => Promise<Data>, key: string): readonl
     }
   }, [key, turn])
   return [loaded, () => setTurn(turn + 1)]
+}
+
+/** Returns the answer for the requests of a page, also if it is a refusal. `answer`: of the data. */
+export function answersOf<Data>(loaded: Loaded<Data>, answer: (data: Data) => Answer): readonly Answer[] {
+  if (loaded.state === 'done') return [answer(loaded.data)]
+  return loaded.state === 'failed' && loaded.error instanceof Refusal ? [loaded.error.answer] : []
 }
 
 type Props<Data> = { readonly loaded: Loaded<Data>; readonly retry: () => void; readonly show: (data: Data) => ComponentChild }

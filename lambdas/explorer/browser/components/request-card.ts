@@ -3,8 +3,9 @@ import { h } from 'preact'
 import { useState } from 'preact/hooks'
 import { type Answer, ask, curlOf } from '../http.ts'
 import { isTree, type Tree, textOf, treesOf } from '../json.ts'
+import { seenAs } from '../see-as.ts'
 import { session } from '../session.ts'
-import { BASE_PATH } from '../settings.ts'
+import { BASE, BASE_PATH } from '../settings.ts'
 import { Problem } from './problem.ts'
 
 export function RequestCards({ answers }: { readonly answers: readonly Answer[] }) {
@@ -33,7 +34,11 @@ function RequestCard({ answer }: { readonly answer: Answer }) {
     ),
     h('pre', { tabIndex: 0 }, curlOf(request)),
     h(CopyButton, { text: curlOf(request), name: 'Copy curl' }),
-    isSearch && session.value.isAdministrator && h('button', { type: 'button', onClick: explain }, 'Show the plan'),
+    h(CopyButton, { text: `${BASE}${request.path}`, name: 'Copy FHIR address' }),
+    isSearch &&
+      session.value.isAdministrator &&
+      seenAs.value === undefined &&
+      h('button', { type: 'button', onClick: explain }, 'Show the plan'),
     error !== undefined && h(Problem, { error }),
     plan?.map((text, i) => h('pre', { key: i, tabIndex: 0 }, text)),
   )

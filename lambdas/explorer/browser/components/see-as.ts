@@ -7,7 +7,7 @@ import { session } from '../session.ts'
 import { IS_OPEN } from '../settings.ts'
 
 /** Pages of one resource: the resource itself, the chart and the member page. */
-const OF_RESOURCE = /^\/[A-Z][A-Za-z]+\/[^/*]+(?:\/(?:chart|member))?$/
+const OF_RESOURCE = /^\/[A-Z][A-Za-z]+\/[^/*_][^/]*(?:\/(?:chart|member))?$/
 
 /** Form that starts a view, on the pages of a resource. An open server has no tokens, and so no views. */
 export function SeeAs() {

@@ -1,31 +1,28 @@
 /** Looks up a text of the search box: names of patients, organizations and practitioners, identifiers of patients, and ids of some types. */
 import { h } from 'preact'
 import { Frame } from '../components/frame.ts'
-import { Show, useLoaded } from '../components/loaded.ts'
+import { answersOf, Show, useLoaded } from '../components/loaded.ts'
 import { shortText } from '../datatypes/value.ts'
 import { type Answer, readAll } from '../http.ts'
 import { isTree, type Tree, treesOf } from '../json.ts'
 import { linkTo } from '../place.ts'
 import { tenant } from '../session.ts'
 
-type Found = { readonly answer: Answer; readonly resources: readonly Tree[] }
+/** `isPartial`: whether the person may not search some of the types. */
+type Found = { readonly answer: Answer; readonly resources: readonly Tree[]; readonly isPartial: boolean }
 
 export function FindPage({ query }: { readonly query: string }) {
   const text = new URLSearchParams(query).get('text') ?? ''
   const [loaded, retry] = useLoaded(() => find(text), `${text} ${tenant.value}`)
-  const answers = loaded.state === 'done' ? [loaded.data.answer] : []
-  return h(
-    Frame,
-    { title: `Search for ${text}`, answers },
-    h(Show<Found>, { loaded, retry, show: ({ resources }) => h(FoundList, { resources }) }),
-  )
+  const answers = answersOf(loaded, ({ answer }) => answer)
+  return h(Frame, { title: `Search for ${text}`, answers }, h(Show<Found>, { loaded, retry, show: (found) => h(FoundList, found) }))
 }
 
 async function find(text: string): Promise<Found> {
   const value = encodeURIComponent(text.replace(/([\\,$])/g, '\\$1'))
   const searches = [
     `Patient?name=${value}`,
-    `Patient?identifier=${encodeURIComponent(text)}`,
+    ...['Patient', 'Coverage', 'Organization', 'Practitioner'].map((type) => `${type}?identifier=${encodeURIComponent(text)}`),
     `Organization?name=${value}`,
     `Practitioner?name=${value}`,
   ]
@@ -42,16 +39,23 @@ async function find(text: string): Promise<Found> {
     ({ resourceType, id }) =>
       resourceType !== 'OperationOutcome' && !known.has(`${resourceType}/${id}`) && known.add(`${resourceType}/${id}`),
   )
-  return { answer, resources }
+  const isPartial = entries.some(({ response }) => isTree(response) && String(response.status).startsWith('403'))
+  return { answer, resources, isPartial }
 }
 
-function FoundList({ resources }: { readonly resources: readonly Tree[] }) {
-  if (resources.length === 0)
-    return h(
-      'p',
-      { class: 'nothing' },
-      'Nothing found. The search covers names of patients, practitioners and organizations, identifiers of patients, and ids.',
-    )
+function FoundList({ resources, isPartial }: Pick<Found, 'resources' | 'isPartial'>) {
+  return h(
+    'div',
+    null,
+    isPartial && h('p', { class: 'quiet' }, 'Types that you may not search are left out.'),
+    resources.length === 0 ? h('p', { class: 'nothing' }, NOTHING) : h(FoundResources, { resources }),
+  )
+}
+
+const NOTHING =
+  'Nothing found. The search covers names and identifiers of patients, practitioners and organizations, identifiers of coverages, and ids.'
+
+function FoundResources({ resources }: Pick<Found, 'resources'>) {
   return h(
     'ul',
     { class: 'found' },

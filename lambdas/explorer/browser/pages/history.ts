@@ -2,7 +2,7 @@
 import { type ComponentChild, h } from 'preact'
 import { useState } from 'preact/hooks'
 import { Frame } from '../components/frame.ts'
-import { Show, useLoaded } from '../components/loaded.ts'
+import { answersOf, Show, useLoaded } from '../components/loaded.ts'
 import { Paging } from '../components/paging.ts'
 import { Table } from '../components/table.ts'
 import { VersionDifference } from '../components/version-difference.ts'
@@ -30,7 +30,7 @@ export function HistoryPage({ path, query, type, id }: Props) {
   const [loaded, retry] = useLoaded(() => read(address), `${address} ${tenant.value}`)
   const [others, setOthers] = useState<readonly Answer[]>([])
   const add = (answer: Answer) => setOthers((before) => [...before, answer])
-  const answers = loaded.state === 'done' ? [loaded.data, ...others] : others
+  const answers = [...answersOf(loaded, (answer) => answer), ...others]
   const subject = [type, id === undefined ? undefined : decodeURIComponent(id)].filter((each) => each !== undefined).join('/')
   const show = ({ body }: Answer) => {
     const bundle = isTree(body) ? body : {}

@@ -1,7 +1,7 @@
 /** Payer's view of a patient: coverage, claims with amounts, claim responses, groups and consents. */
 import { h } from 'preact'
 import { Frame } from '../components/frame.ts'
-import { Show, useLoaded } from '../components/loaded.ts'
+import { answersOf, Show, useLoaded } from '../components/loaded.ts'
 import { PatientHeader, PatientLinks } from '../components/patient-header.ts'
 import { type Column, ResourceTable, refusalOf, requestOf, type Search, Section } from '../components/section.ts'
 import { dateText } from '../datatypes/date-time.ts'
@@ -23,7 +23,7 @@ type Table = Search & {
 export function MemberPage({ id }: { readonly id: string }) {
   const tables = tablesOf(id)
   const [loaded, retry] = useLoaded(() => readAll([`/Patient/${id}`, ...tables.map(requestOf)]), `${id} ${tenant.value}`)
-  const answers = loaded.state === 'done' ? [loaded.data.answer] : []
+  const answers = answersOf(loaded, ({ answer }) => answer)
   const show = ({ answer, entries }: Batch) => {
     const error = refusalOf(entries[0], answer)
     const header = h(PatientHeader, { entry: entries[0], answer })

@@ -4,9 +4,9 @@ import { useEffect, useState } from 'preact/hooks'
 import { Frame } from '../components/frame.ts'
 import { IncomingReferences } from '../components/incoming-references.ts'
 import { JsonView } from '../components/json-view.ts'
-import { Show, useLoaded } from '../components/loaded.ts'
+import { answersOf, Show, useLoaded } from '../components/loaded.ts'
 import { Issues, Problem } from '../components/problem.ts'
-import { Elements } from '../datatypes/value.ts'
+import { Elements, Value } from '../datatypes/value.ts'
 import { type Draft, draftOf, setDraft } from '../draft.ts'
 import { type Answer, ask, read } from '../http.ts'
 import { isTree, type Tree, textOf, treesOf } from '../json.ts'
@@ -20,7 +20,7 @@ export function ResourcePage({ type, id, versionId }: Props) {
   const path = `/${type}/${id}${versionId === undefined ? '' : `/_history/${versionId}`}`
   const [loaded, retry] = useLoaded(() => read(path), `${path} ${tenant.value}`)
   const [others, setOthers] = useState<readonly Answer[]>([])
-  const answers = loaded.state === 'done' ? [loaded.data, ...others] : others
+  const answers = [...answersOf(loaded, (answer) => answer), ...others]
   const add = (answer: Answer) => setOthers((before) => [...before, answer])
   return h(
     Frame,
@@ -60,7 +60,7 @@ function Resource({ answer, add, reload }: ResourceProps) {
       'p',
       { class: 'facts' },
       h('span', null, `Version ${textOf(meta.versionId) ?? '?'}`),
-      h('span', null, `updated ${textOf(meta.lastUpdated) ?? '?'}`),
+      h('span', null, 'updated ', h(Value, { value: meta.lastUpdated })),
     ),
     h(
       'div',

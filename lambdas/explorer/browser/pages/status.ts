@@ -2,7 +2,7 @@
 import { h } from 'preact'
 import { AdministratorsOnly } from '../components/administrators-only.ts'
 import { Frame } from '../components/frame.ts'
-import { Show } from '../components/loaded.ts'
+import { answersOf, Show } from '../components/loaded.ts'
 import { usePolled } from '../components/polled.ts'
 import { Table } from '../components/table.ts'
 import {
@@ -24,7 +24,7 @@ function Status() {
   const [loaded, retry] = usePolled(readIndexStatus, `status ${tenant.value}`, isIndexing)
   return h(
     Frame,
-    { title: 'Status', answers: loaded.state === 'done' ? [loaded.data.answer] : [] },
+    { title: 'Status', answers: answersOf(loaded, ({ answer }) => answer) },
     h(Show<IndexStatus>, { loaded, retry, show: (status) => h(Sections, { status, retry }) }),
     h('h2', null, 'Exports'),
     h('p', null, h('a', { href: linkTo('/exports') }, 'Show running exports')),

@@ -2,11 +2,12 @@
 import { type ComponentChild, h } from 'preact'
 import { useState } from 'preact/hooks'
 import { Frame } from '../components/frame.ts'
-import { Show, useLoaded } from '../components/loaded.ts'
+import { answersOf, Show, useLoaded } from '../components/loaded.ts'
 import { Paging } from '../components/paging.ts'
 import { Issues } from '../components/problem.ts'
 import { CopyButton } from '../components/request-card.ts'
 import { type Section, sectionsOf } from '../components/search-groups.ts'
+import { dateText, isDateText } from '../datatypes/date-time.ts'
 import { shortText } from '../datatypes/value.ts'
 import { type Answer, curlOf, read } from '../http.ts'
 import { isTree, type Json, type Tree, textOf, treesOf } from '../json.ts'
@@ -20,7 +21,7 @@ type Props = { readonly path: string; readonly query: string; readonly type: str
 export function TypePage({ path, query, type }: Props) {
   const address = query === '' ? path : `${path}?${query}`
   const [loaded, retry] = useLoaded(() => read(address), `${address} ${tenant.value}`)
-  const answers = loaded.state === 'done' ? [loaded.data] : []
+  const answers = answersOf(loaded, (answer) => answer)
   return h(
     Frame,
     { title: decodeURIComponent(path.slice(1)), answers, actions: h(HistoryLink, { path }) },
@@ -219,13 +220,19 @@ function Table({ sections, matches, columns, path, query, hasTypes }: TableProps
                 null,
                 h('a', { href: linkTo(`/${resource.resourceType}/${resource.id}`) }, idText(resource, hasTypes || !matches.has(resource))),
               ),
-              columns.map((name) => h('td', { key: name, dir: 'auto' }, shortText(resource[name]))),
+              columns.map((name) => h('td', { key: name, dir: 'auto', title: instantOf(resource[name]) }, shortText(resource[name]))),
             ),
           ),
         ),
       ),
     ),
   )
+}
+
+/** Returns an instant as the resource has it, because the cell shows it in the time zone of the person. */
+const instantOf = (value: Json | undefined): string | undefined => {
+  const text = textOf(value)
+  return text !== undefined && isDateText(text) && dateText(text) !== text ? text : undefined
 }
 
 const idText = ({ resourceType, id }: Tree, hasType: boolean): string => (hasType ? `${resourceType}/${id}` : String(id))
