@@ -25,7 +25,13 @@ describe('The fhir command', () => {
         .out()
         .match(/.http:\S*/g)
         ?.slice(1),
-    ).toEqual(["'http://[::1]:8080/fhir/metadata'", "'http://[::1]:8080/fhir/Patient?_count=3'", "'http://[::1]:8080/fhir'"])
+    ).toEqual([
+      // A sentence names it for a browser. Only commands need quotes.
+      ' http://[::1]:8080/fhir',
+      "'http://[::1]:8080/fhir/metadata'",
+      "'http://[::1]:8080/fhir/Patient?_count=3'",
+      "'http://[::1]:8080/fhir'",
+    ])
     const archive = join(newFolder(), 'package.tgz')
     writeFileSync(archive, '')
     const cases: readonly (readonly [readonly string[], RegExp])[] = [

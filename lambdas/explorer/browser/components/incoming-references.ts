@@ -19,10 +19,12 @@ export function IncomingReferences({ type, id, add }: Props) {
   const [left, setLeft] = useState<readonly string[] | undefined>(undefined)
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<unknown>(undefined)
+  const [isPartial, setPartial] = useState(false)
   const next = async (): Promise<void> => {
     const parameters = left ?? (await referringParametersOf(type, add))
-    const { answer, found: more } = await countReferences(parameters.slice(0, AT_ONCE), `${type}/${id}`)
+    const { answer, found: more, hasRefusals } = await countReferences(parameters.slice(0, AT_ONCE), `${type}/${id}`)
     add(answer)
+    if (hasRefusals) setPartial(true)
     setFound([...found, ...more])
     setLeft(parameters.slice(AT_ONCE))
   }
@@ -43,6 +45,7 @@ export function IncomingReferences({ type, id, add }: Props) {
         left === undefined ? 'Count references' : `Count further references (${left.length} search parameters left)`,
       ),
     error !== undefined && h(Problem, { error }),
+    isPartial && h('p', { class: 'quiet' }, 'Types that you may not search are left out.'),
     left !== undefined &&
       found.length === 0 &&
       h('p', { class: 'nothing' }, left.length === 0 ? 'No reference found.' : 'No reference found yet.'),
@@ -71,7 +74,8 @@ async function countReferences(parameters: readonly string[], target: string) {
   const queries = parameters.map((parameter) => `${parameter.replace(':', '?')}=${encodeURIComponent(target)}`)
   const { answer, entries } = await readAll(queries.map((query) => `${query}&_summary=count`))
   const found = parameters.map((parameter, i): Found => ({ parameter, query: queries[i]!, total: totalOf(entries[i]) }))
-  return { answer, found: found.filter(({ total }) => total > 0) }
+  const hasRefusals = entries.some(({ response }) => isTree(response) && String(response.status).startsWith('403'))
+  return { answer, found: found.filter(({ total }) => total > 0), hasRefusals }
 }
 
 const totalOf = (entry: Tree | undefined): number => (isTree(entry?.resource) ? Number(textOf(entry.resource.total) ?? 0) : 0)
