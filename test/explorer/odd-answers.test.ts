@@ -87,6 +87,35 @@ const OUTCOME = {
     await page.getByText(`${digits} mg`).waitFor()
   })
 
+  it('a plot of numbers that differ in their last digits only, and none of numbers that are too large', async () => {
+    const patient = await server.request('PUT', '/Patient/digits', { resourceType: 'Patient', id: 'digits' })
+    expect(patient.status).toBe(201)
+    const series = [
+      ['close', '12345678901234567890', '12345678901234569984'],
+      ['large', '1e308', '-1e308'],
+    ] as const
+    for (const [code, ...values] of series)
+      for (const [i, value] of values.entries()) {
+        const text = `{"resourceType":"Observation","id":"${code}${i}","status":"final","code":{"coding":[{"system":"http://a","code":"${code}"}]},\
+"subject":{"reference":"Patient/digits"},"effectiveDateTime":"2020-01-0${i + 1}","valueQuantity":{"value":${value},"unit":"mg"}}`
+        const headers = { 'content-type': 'application/fhir+json' }
+        expect((await fetch(`${server.base}/Observation/${code}${i}`, { method: 'PUT', headers, body: text })).status).toBe(201)
+      }
+    const page = await browser.open(`${server.base}/explorer/Patient/digits/chart`)
+    await page.locator('.card').nth(1).waitFor()
+    await page.locator('.plot canvas').waitFor()
+    await page.getByText('12345678901234569984 mg').waitFor()
+    expect(await page.locator('.plot').count()).toBe(1)
+  })
+
+  it('an address that cannot be decoded, and a period that is no number of days', async () => {
+    const page = await browser.open(`${server.base}/explorer/exports?days=1e300`)
+    await page.getByRole('heading', { name: 'Exports' }).waitFor()
+    await page.getByLabel('Name, identifier, id or path').fill('Patient/%zz')
+    await page.getByLabel('Name, identifier, id or path').press('Enter')
+    await page.getByRole('heading', { name: 'No such page' }).waitFor()
+  })
+
   it('a name that is read from right to left, in its own direction', async () => {
     await server.request('PUT', '/Patient/rtl', { resourceType: 'Patient', id: 'rtl', name: [{ family: 'حداد', given: ['ليلى'] }] })
     const page = await browser.open(`${server.base}/explorer/Patient/rtl`)

@@ -138,10 +138,13 @@ export function drawnOf(resources: readonly Tree[]): Drawn {
   return { unit: unit ?? '', series: [...points].map(([name, each]) => ({ name, points: each })), others }
 }
 
+/** Largest number that a plot draws. */
+export const MOST_DRAWN = 1e30
+
 function numberOf(holder: Tree): { readonly text: string; readonly unit: string } | undefined {
   const { valueQuantity, valueInteger } = holder
   const text = textOf(isTree(valueQuantity) ? valueQuantity.value : valueInteger)
-  if (text === undefined || !Number.isFinite(Number(text))) return undefined
+  if (text === undefined || !(Math.abs(Number(text)) <= MOST_DRAWN)) return undefined
   return { text, unit: isTree(valueQuantity) ? (textOf(valueQuantity.unit ?? valueQuantity.code) ?? '') : '' }
 }
 

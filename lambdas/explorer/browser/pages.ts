@@ -20,7 +20,7 @@ const ID = /^[A-Za-z0-9.%-]+$/
 /** Returns the page at a place. */
 export function pageAt({ path, query }: Place): ComponentChild {
   const [first = '', second, third, fourth, ...rest] = path.split('/').slice(1)
-  if (rest.length > 0) return h(UnknownPage, null)
+  if (rest.length > 0 || !isDecodable(path)) return h(UnknownPage, null)
   if (first === '') return h(HomePage, null)
   if (first === 'find' && second === undefined) return h(FindPage, { query })
   if (first === 'exports' && second === undefined) return h(ExportsPage, { query })
@@ -40,4 +40,13 @@ export function pageAt({ path, query }: Place): ComponentChild {
   if (fourth === undefined && (third === '*' || TYPE.test(third)))
     return h(TypePage, { path, query, type: third === '*' ? undefined : third })
   return h(UnknownPage, null)
+}
+
+function isDecodable(path: string): boolean {
+  try {
+    decodeURIComponent(path)
+    return true
+  } catch {
+    return false
+  }
 }

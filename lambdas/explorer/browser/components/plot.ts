@@ -2,7 +2,7 @@
 import { h } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type uPlot from 'uplot'
-import { type Drawn, type NormalRange, type Series, summaryOf } from '../observations.ts'
+import { type Drawn, MOST_DRAWN, type NormalRange, type Series, summaryOf } from '../observations.ts'
 
 /** `drawn`: another object makes the plot draw again. */
 type Props = { readonly title: string; readonly drawn: Drawn; readonly range: NormalRange | undefined }
@@ -103,11 +103,16 @@ function optionsOf(element: HTMLElement, series: readonly Series[], range: Norma
   }
 }
 
-/** Returns the bounds of the vertical axis: they contain the values and the reference range. */
-function boundsOf(low: number, high: number, range: NormalRange | undefined): [number, number] {
-  const bounds = [low, high, range?.low, range?.high].filter((each) => each !== undefined && Number.isFinite(each)) as number[]
+/**
+ * Returns the bounds of the vertical axis: they contain the values and the reference range. The distance of the bounds is at least a
+ * millionth of the numbers. Otherwise their ticks could be closer than doubles, and uPlot would count them without end.
+ */
+export function boundsOf(low: number, high: number, range: NormalRange | undefined): [number, number] {
+  const isDrawn = (each: number | undefined): each is number => each !== undefined && Math.abs(each) <= MOST_DRAWN
+  const bounds = [low, high, range?.low, range?.high].filter(isDrawn)
   const [from, to] = [Math.min(...bounds), Math.max(...bounds)]
-  const margin = (to - from) / 10 || Math.abs(to) / 10 || 1
+  const size = Math.max(Math.abs(from), Math.abs(to))
+  const margin = from === to ? size / 10 || 1 : Math.max((to - from) / 10, size / 1_000_000)
   return [from - margin, to + margin]
 }
 

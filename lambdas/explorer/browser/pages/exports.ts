@@ -34,7 +34,7 @@ const DAY = 24 * 60 * 60 * 1000
 export function ExportsPage({ query }: { readonly query: string }) {
   const parameters = new URLSearchParams(query)
   const state = STATES[parameters.get('state') ?? '']
-  const days = Number(parameters.get('days')) || undefined
+  const days = /^[1-9]\d{0,4}$/.test(parameters.get('days') ?? '') ? Number(parameters.get('days')) : undefined
   const path = `/export?_count=100${state === undefined ? '' : `&state=${state}`}`
   const { answer, error, reload } = useJobs(path)
   const [others, setOthers] = useState<readonly Answer[]>([])
