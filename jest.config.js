@@ -67,6 +67,7 @@ const LONG = [
   'explorer/operator',
   'explorer/screenshots',
   'explorer/see-as',
+  'explorer/sessions',
   'export/chained',
   'export/collect/kills',
   'export/collect/range-collector',

@@ -1,6 +1,6 @@
-/** Unsaved text of the editor. The storage of the tab holds it while the browser leaves the page for a new login, and at no other time. */
+/** Unsaved text of the editor, or of the form for requests. It outlives only the renewal of a login, in the storage of the tab. */
 
-/** `path`: of the resource. `etag`: of the version that the person began to edit; undefined if the server sent none. */
+/** `path`: of the resource, or of the page of the form. `etag`: of the version that the person began to edit; undefined if the server sent none. */
 export type Draft = { readonly path: string; readonly text: string; readonly etag: string | undefined }
 
 const STORED = 'fhir-explorer-draft'
@@ -15,14 +15,18 @@ export function setDraft(next: Draft | undefined): void {
 /** Returns the unsaved text of the resource, or undefined. */
 export const draftOf = (path: string): Draft | undefined => (draft?.path === path ? draft : undefined)
 
-/** Stores the text before the browser leaves the page for a login. */
-export function keepDraft(): void {
-  if (draft !== undefined) sessionStorage.setItem(STORED, JSON.stringify(draft))
+/** Draft with the name of the person who wrote it. */
+type StoredDraft = { readonly person: string; readonly draft: Draft }
+
+/** Stores the text of the person before the browser leaves the page for a login. */
+export function keepDraft(person: string): void {
+  if (draft !== undefined) sessionStorage.setItem(STORED, JSON.stringify({ person, draft } satisfies StoredDraft))
 }
 
-/** Takes the text out of the storage after the login. */
-export function takeDraft(): void {
+/** Takes the text out of the storage after the login. The text of another person is dropped. */
+export function takeDraft(person: string): void {
   const stored = sessionStorage.getItem(STORED)
   sessionStorage.removeItem(STORED)
-  if (stored !== null) draft = JSON.parse(stored) as Draft
+  const kept = stored === null ? undefined : (JSON.parse(stored) as StoredDraft)
+  if (kept?.person === person) draft = kept.draft
 }

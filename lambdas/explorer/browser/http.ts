@@ -38,8 +38,11 @@ export class Refusal extends Error {
   }
 }
 
-/** The latest responses, the newest first. */
-export const requests = signal<readonly Answer[]>([])
+/** Request with the cost of its answer, without the data. */
+type Sent = Pick<Answer, 'request' | 'status' | 'ms'>
+
+/** The latest requests, the newest first. They hold no answers, which may be large. */
+export const requests = signal<readonly Sent[]>([])
 
 const MOST_REQUESTS = 50
 
@@ -73,7 +76,8 @@ export async function send(request: Request): Promise<Answer> {
       bytes: new TextEncoder().encode(text).length,
       ...(seen === undefined ? {} : { seenAs: seen.name }),
     }
-    requests.value = [answer, ...requests.value].slice(0, MOST_REQUESTS)
+    const { status, ms } = answer
+    requests.value = [{ request, status, ms }, ...requests.value].slice(0, MOST_REQUESTS)
     if (answer.status === 401 && request.token === undefined && isWorthRenewal()) await renewLogin()
     return answer
   } catch (error) {

@@ -25,6 +25,10 @@ async function start(): Promise<void> {
   render(h(Page, null), app)
 }
 
+/** The page must not come out of the browser's cache after a logout, with the data of the person before. */
+addEventListener('pagehide', () => render(null, app))
+addEventListener('pageshow', ({ persisted }) => persisted && location.reload())
+
 start().catch((error: unknown) => {
   app.replaceChildren()
   render(h('main', null, h(Problem, { error, retry: () => location.reload() })), app)

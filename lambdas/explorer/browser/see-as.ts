@@ -62,7 +62,7 @@ async function exchangedFor(name: string): Promise<Exchanged> {
 
 /** Returns the patient of the current page. On pages without one, returns the patient of the latest exchange in the tenant. */
 function patientNow(): string | undefined {
-  const [, id] = /^\/Patient\/([^/*_][^/]*)/.exec(place.value.path) ?? []
+  const [, id] = /^\/Patient\/([^/*_][^/*]*)/.exec(place.value.path) ?? []
   if (id !== undefined) return decodeURIComponent(id)
   return known?.tenant === tenant.value ? known.patient : undefined
 }

@@ -26,7 +26,10 @@ let token: { readonly text: string; readonly obtained: number; readonly expires:
 /** Returns the access token, or undefined if the server needs none. */
 export const accessToken = (): string | undefined => token?.text
 
+const PREFIX = 'fhir-explorer-'
 const STORED = 'fhir-explorer-login'
+/** Present after a login of this tab. */
+const DONE = 'fhir-explorer-logged-in'
 const TENANT = 'fhir-explorer-tenant'
 const SCOPES = 'openid fhirUser user/*.cruds system/admin'
 /** Milliseconds before the expiry of a token at which it is renewed. */
@@ -47,20 +50,33 @@ export async function logIn(): Promise<boolean> {
     await redirectToLogin(location.pathname + location.search)
     return false
   }
+  if (isOldCallback()) {
+    location.replace(ROOT)
+    return false
+  }
   const { from, ...tokens } = await tokensOf(new URLSearchParams(location.search))
   history.replaceState(null, '', from)
+  sessionStorage.setItem(DONE, 'yes')
   useTokens(tokens)
-  takeDraft()
+  takeDraft(session.value.name)
   return true
 }
+
+/** Whether the browser's back button led to the end of a login that this tab has used. A browser without storage is not led in circles. */
+const isOldCallback = (): boolean => sessionStorage.getItem(STORED) === null && sessionStorage.getItem(DONE) !== null
 
 /** Whether a new login may help after the server refused the token. A token that is refused at once would be refused again. */
 export const isWorthRenewal = (): boolean => token !== undefined && Date.now() > token.obtained + SHORT
 
-/** Renews a token that is expired or refused: the browser leaves the page and returns to it. It never resolves. */
-export async function renewLogin(): Promise<never> {
-  await redirectToLogin(location.pathname + location.search)
-  return new Promise(() => undefined)
+let renewal: Promise<never> | undefined
+
+/**
+ * Renews a token that is expired or refused: the browser leaves the page and returns to it. It never resolves. Concurrent calls begin one
+ * login, because the tab remembers only one.
+ */
+export function renewLogin(): Promise<never> {
+  renewal ??= redirectToLogin(location.pathname + location.search).then(() => new Promise<never>(() => undefined))
+  return renewal
 }
 
 /** Renews the token if it expires soon, before a request that needs it. */
@@ -68,7 +84,10 @@ export async function renewIfDue(): Promise<void> {
   if (token !== undefined && Date.now() > token.expires - MARGIN) await renewLogin()
 }
 
+/** Leaves the page for the logout. The tab forgets the tenant, the view and every text of the person. */
 export function logOut(): void {
+  token = undefined
+  for (const key of Object.keys(sessionStorage)) if (key.startsWith(PREFIX)) sessionStorage.removeItem(key)
   location.assign(`${BASE}/auth/logout`)
 }
 
@@ -80,7 +99,7 @@ export function chooseTenant(name: string): void {
 async function redirectToLogin(from: string): Promise<void> {
   const started: Started = { verifier: randomText(), state: randomText(), nonce: randomText(), from }
   sessionStorage.setItem(STORED, JSON.stringify(started))
-  keepDraft()
+  keepDraft(session.value.name)
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(started.verifier))
   const parameters = new URLSearchParams({
     response_type: 'code',
@@ -93,7 +112,7 @@ async function redirectToLogin(from: string): Promise<void> {
     code_challenge: base64url(new Uint8Array(digest)),
     code_challenge_method: 'S256',
   })
-  location.assign(`${BASE_PATH}/auth/authorize?${parameters}`)
+  location.replace(`${BASE_PATH}/auth/authorize?${parameters}`)
 }
 
 type Tokens = { readonly access_token: string; readonly expires_in: number; readonly scope: string; readonly id_token?: string }

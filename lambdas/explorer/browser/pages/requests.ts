@@ -1,10 +1,12 @@
 /** Console for any request to the server, with the recent requests of this tab. */
 import { signal } from '@preact/signals'
 import { h } from 'preact'
+import { useEffect } from 'preact/hooks'
 import { Frame } from '../components/frame.ts'
 import { JsonView } from '../components/json-view.ts'
 import { Problem } from '../components/problem.ts'
 import { decodedPath } from '../components/request-card.ts'
+import { draftOf, setDraft } from '../draft.ts'
 import { type Answer, Refusal, type Request, requests, send } from '../http.ts'
 import { BASE, BASE_PATH } from '../settings.ts'
 
@@ -20,8 +22,15 @@ const answered = signal<Answer | undefined>(undefined)
 const failed = signal<unknown>(undefined)
 const isBusy = signal(false)
 
+/** Name of the form among the unsaved texts. */
+const DRAFT = '/requests'
+
 export function RequestsPage() {
   const answer = answered.value
+  useEffect(() => {
+    const draft = draftOf(DRAFT)
+    if (draft !== undefined) form.value = JSON.parse(draft.text) as Form
+  }, [])
   return h(
     Frame,
     { title: 'Requests', answers: answer === undefined ? [] : [answer] },
@@ -84,6 +93,7 @@ function RequestForm() {
   const { method, path, headers, body } = form.value
   const change = (name: keyof Form) => (event: Event) => {
     form.value = { ...form.value, [name]: (event.currentTarget as HTMLInputElement).value }
+    setDraft({ path: DRAFT, text: JSON.stringify(form.value), etag: undefined })
   }
   /** Enter in the field sends only GET and HEAD. Other methods need the button. */
   const holdWrites = (event: KeyboardEvent) => {

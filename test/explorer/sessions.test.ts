@@ -1,0 +1,120 @@
+/** Logins, logouts and changes of the person in a real browser. */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import type { Page } from 'playwright-core'
+import { type Explored, HAS_BROWSER, PASSWORD, signIn, startExplored, TestBrowser, type UserName } from './explored.ts'
+
+;(HAS_BROWSER ? describe : describe.skip)('the session of the explorer', () => {
+  let explored: Explored
+  let browser: TestBrowser
+
+  beforeAll(async () => {
+    ;[explored, browser] = await Promise.all([startExplored('token'), TestBrowser.launch()])
+    await explored.request('PUT', '/Organization/kept', { resourceType: 'Organization', id: 'kept', name: 'Before' })
+  })
+
+  afterAll(async () => {
+    await browser?.close()
+    await explored?.close()
+  })
+
+  const openAs = async (user: UserName, path = ''): Promise<Page> => {
+    const page = await browser.open(`${explored.base}/explorer${path}`)
+    await signIn(page, user)
+    return page
+  }
+
+  const storedIn = (page: Page): Promise<readonly string[]> => page.evaluate(() => Object.keys(sessionStorage).sort())
+
+  it('leads back to the explorer by the back button after a login', async () => {
+    const page = await openAs('doctor', '/Patient')
+    await page.getByText('3 in all').waitFor()
+    await page.goBack()
+    await page.getByRole('heading', { name: 'Resources' }).waitFor()
+  })
+
+  it('begins one login for requests that the server refuses at the same time', async () => {
+    const page = await openAs('admin', '/exports')
+    await page.getByText('No exports').waitFor()
+    await page.evaluate(() => {
+      const now = Date.now
+      Date.now = () => now() + 2 * 60 * 60 * 1000
+    })
+    let logins = 0
+    page.on('request', (request) => {
+      if (request.url().includes('/auth/authorize?')) logins++
+    })
+    await page.getByRole('link', { name: 'FHIR explorer' }).click()
+    await page.getByRole('link', { name: 'Patient 3' }).waitFor()
+    expect(logins).toBe(1)
+  })
+
+  it('ends with the logout: the tab forgets the view, and shows nothing by the back button', async () => {
+    const page = await openAs('doctor', '/Patient')
+    await page.evaluate(() => {
+      sessionStorage.setItem('fhir-explorer-view', 'patient/*.rs')
+      sessionStorage.setItem('other', 'kept')
+    })
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.waitForURL(/\/auth\/logout/)
+    expect(await storedIn(page)).toEqual(['other'])
+  })
+
+  it('loads a page again that the browser took out of its cache', async () => {
+    const page = await openAs('doctor', '/Patient')
+    await page.getByText('3 in all').waitFor()
+    await page.evaluate(() => {
+      dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))
+    })
+    expect(await page.locator('#app').innerText()).toBe('')
+    const reloaded = page.waitForEvent('load')
+    await page.evaluate(() => {
+      dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))
+    })
+    await reloaded
+    await page.getByText('3 in all').waitFor()
+  })
+
+  it('gives the unsaved text of a person to no other person', async () => {
+    const page = await openAs('doctor', '/Organization/kept')
+    await page.getByRole('button', { name: 'Edit' }).click()
+    const editor = page.getByLabel('JSON of the resource')
+    await editor.fill((await editor.inputValue()).replace('Before', 'Secret'))
+    await page.context().clearCookies()
+    await page.evaluate(() => {
+      const now = Date.now
+      Date.now = () => now() + 2 * 60 * 60 * 1000
+    })
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByLabel('User name').fill('admin')
+    await page.getByLabel('Password').fill(PASSWORD)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByText('Version 1').waitFor()
+    expect(await editor.count()).toBe(0)
+    expect(await storedIn(page)).not.toContain('fhir-explorer-draft')
+  })
+
+  it('keeps the request that a person wrote while it renews the login', async () => {
+    const page = await openAs('doctor', '/requests')
+    await page.getByLabel('Method').selectOption('POST')
+    await page.getByLabel('Body').fill('{"resourceType":"Basic"}')
+    await page.evaluate(() => {
+      const now = Date.now
+      Date.now = () => now() + 2 * 60 * 60 * 1000
+    })
+    await Promise.all([page.waitForEvent('load'), page.getByRole('button', { name: 'Send' }).click()])
+    await page.getByLabel('Body').waitFor()
+    expect(await page.getByLabel('Body').inputValue()).toBe('{"resourceType":"Basic"}')
+    expect(await storedIn(page)).not.toContain('fhir-explorer-draft')
+  })
+
+  it('shows the history of all patients in a view', async () => {
+    const page = await openAs('admin', '/Patient/58c297c4-d684-4677-8024-01131d93835e')
+    await page.getByText('See as …').click()
+    await page.getByLabel(/SMART scopes/).fill('user/Patient.rs')
+    await page.getByLabel(/SMART scopes/).press('Enter')
+    await page.getByText('Seen as').waitFor()
+    await page.getByRole('link', { name: 'All Patient' }).click()
+    await page.getByRole('link', { name: 'History' }).click()
+    await page.getByRole('table').waitFor()
+  })
+})
