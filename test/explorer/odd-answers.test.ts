@@ -72,7 +72,9 @@ const OUTCOME = {
 
   it('a number with all its digits, also after an edit', async () => {
     const digits = '0.12345678901234567890'
-    const body = `{"resourceType":"Observation","id":"exact","status":"final","code":{"text":"Exact"},"valueQuantity":{"value":${digits},"unit":"mg"}}`
+    const quantity = { value: 'DIGITS', unit: 'mg' }
+    const observation = { resourceType: 'Observation', id: 'exact', status: 'final', code: { text: 'Exact' }, valueQuantity: quantity }
+    const body = JSON.stringify(observation).replace('"DIGITS"', digits)
     const headers = { 'content-type': 'application/fhir+json' }
     expect((await fetch(`${server.base}/Observation/exact`, { method: 'PUT', headers, body })).status).toBe(201)
     const page = await browser.open(`${server.base}/explorer/Observation/exact`)
@@ -96,8 +98,12 @@ const OUTCOME = {
     ] as const
     for (const [code, ...values] of series)
       for (const [i, value] of values.entries()) {
-        const text = `{"resourceType":"Observation","id":"${code}${i}","status":"final","code":{"coding":[{"system":"http://a","code":"${code}"}]},\
-"subject":{"reference":"Patient/digits"},"effectiveDateTime":"2020-01-0${i + 1}","valueQuantity":{"value":${value},"unit":"mg"}}`
+        const observation = {
+          ...{ resourceType: 'Observation', id: `${code}${i}`, status: 'final', subject: { reference: 'Patient/digits' } },
+          ...{ code: { coding: [{ system: 'http://a', code }] }, effectiveDateTime: `2020-01-0${i + 1}` },
+          valueQuantity: { value: 'DIGITS', unit: 'mg' },
+        }
+        const text = JSON.stringify(observation).replace('"DIGITS"', value)
         const headers = { 'content-type': 'application/fhir+json' }
         expect((await fetch(`${server.base}/Observation/${code}${i}`, { method: 'PUT', headers, body: text })).status).toBe(201)
       }

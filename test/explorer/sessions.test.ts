@@ -65,7 +65,7 @@ import { type Explored, HAS_BROWSER, PASSWORD, signIn, startExplored, TestBrowse
     await page.evaluate(() => {
       dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))
     })
-    expect(await page.locator('#app').innerText()).toBe('')
+    expect(await page.locator('#app').textContent()).toBe('')
     const reloaded = page.waitForEvent('load')
     await page.evaluate(() => {
       dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))
