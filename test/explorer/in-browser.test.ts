@@ -72,7 +72,7 @@ const ALETA = '58c297c4-d684-4677-8024-01131d93835e'
     await page.getByRole('link', { name: 'Observation no access' }).waitFor()
   })
 
-  it('needs one request per page, and on home a second one for an administrator', async () => {
+  it('needs one request per page, and on home two more for an administrator', async () => {
     const closedPage = await browser.open(`${closed.base}/`)
     const sentByDoctor = dataRequestsOf(closedPage, closed.base)
     await signIn(closedPage, 'doctor')
@@ -83,7 +83,7 @@ const ALETA = '58c297c4-d684-4677-8024-01131d93835e'
     await page.goto(`${open.base}/explorer`)
     await page.getByRole('link', { name: /^Patient 3$/ }).waitFor()
     await page.getByRole('link', { name: 'Status of the index' }).waitFor()
-    expect(sent.toSorted()).toEqual(['GET /$reindex-status', 'POST /'])
+    expect(sent.toSorted()).toEqual(['GET /$reindex-status', 'GET /export?state=in-progress&_count=100', 'POST /'])
     await page.goto(`${open.base}/explorer/Observation?code=http://loinc.org|4548-4&_sort=-date`)
     await page.getByRole('table').waitFor()
     await page.goto(`${open.base}/explorer/Patient/${ALETA}`)
@@ -153,6 +153,44 @@ const ALETA = '58c297c4-d684-4677-8024-01131d93835e'
     await page.getByRole('button', { name: 'Save', exact: true }).click()
     await page.getByRole('alert').getByText('412').waitFor()
     browser.problems.length = 0
+  })
+
+  it('is used by the keyboard alone', async () => {
+    const page = await browser.open(`${open.base}/explorer`)
+    const press = async (name: string | RegExp): Promise<void> => {
+      const link = page.getByRole('link', { name }).first()
+      await link.waitFor()
+      const isFocused = () => link.evaluate((element) => element === document.activeElement)
+      while (!(await isFocused())) await page.keyboard.press('Tab')
+      await page.keyboard.press('Enter')
+    }
+    await page.getByRole('link', { name: 'Patient 3' }).waitFor()
+    await page.keyboard.press('Tab')
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Skip to the content')
+    await press('Patient 3')
+    await press(ALETA)
+    await page.getByRole('heading', { name: `Patient/${ALETA}` }).waitFor()
+    await press('Chart')
+    await page.getByRole('heading', { name: 'Observations' }).waitFor()
+    await press('History')
+    await page.getByRole('heading', { name: `History of Patient/${ALETA}` }).waitFor()
+  })
+
+  it('paints before the server answers a request for data', async () => {
+    const page = await browser.open('about:blank')
+    let answer: () => void = () => undefined
+    const held = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    await page.route(`${open.base}/`, async (route) => {
+      await held
+      await route.continue()
+    })
+    await page.goto(`${open.base}/explorer`)
+    await page.getByRole('link', { name: 'FHIR explorer' }).waitFor()
+    await page.getByText('Loading …').waitFor()
+    answer()
+    await page.getByRole('link', { name: 'Patient 3' }).waitFor()
   })
 
   it('counts the references to a resource on request', async () => {

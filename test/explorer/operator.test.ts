@@ -144,7 +144,7 @@ const BUILDING = { name: 'parameter', part: [{ name: 'resource', valueReference:
       await page.clock.runFor(3_000)
       await page.getByText('Searches find every version.').waitFor()
       await page.clock.runFor(60_000)
-      expect(sent).toHaveLength(3)
+      expect(sent.filter((each) => each === 'GET /$reindex-status')).toHaveLength(3)
       const answered = page.waitForResponse((response) => response.url().endsWith('$reindex-status'))
       await page.getByRole('button', { name: 'Update' }).click()
       await answered
@@ -160,7 +160,7 @@ const BUILDING = { name: 'parameter', part: [{ name: 'resource', valueReference:
       await page.getByRole('link', { name: 'Requests' }).click()
       await page.getByRole('heading', { name: 'Recent requests' }).waitFor()
       await page.clock.runFor(60_000)
-      expect(sent).toEqual(['GET /$reindex-status'])
+      expect(sent.filter((each) => each === 'GET /$reindex-status')).toHaveLength(1)
     })
 
     it.each(['status', 'parameters'])('is for administrators only: %s', async (name) => {

@@ -1,10 +1,11 @@
-/** First page: number of resources of each type, and for administrators the status of the index. */
+/** First page: number of resources of each type, and for administrators the status of the index and the number of running exports. */
 import { h } from 'preact'
 import { useState } from 'preact/hooks'
 import { resourceTypes } from '../../../fhir/resource-types.ts'
 import { Frame } from '../components/frame.ts'
 import { Show, useLoaded } from '../components/loaded.ts'
 import { Problem } from '../components/problem.ts'
+import { RunningExports } from '../components/running-exports.ts'
 import { type Answer, readAll } from '../http.ts'
 import { type IndexStatus, lagText, progressText, readIndexStatus } from '../index-status.ts'
 import { isTree, type Tree, textOf } from '../json.ts'
@@ -38,6 +39,7 @@ export function HomePage() {
     Frame,
     { title: 'Resources', answers, actions: h('a', { href: linkTo('/_history') }, 'History of all resources') },
     session.value.isAdministrator && h(IndexLine, { setStatus }),
+    session.value.isAdministrator && h(RunningExports, { add, isShort: true }),
     h(Show<Counts>, { loaded, retry, show: ({ counts }) => h(CountList, { counts }) }),
     h(OtherCounts, { key: tenant.value, add }),
     h(OtherTypes, null),

@@ -1,10 +1,13 @@
-/** Status of the search index, for administrators: lag, rebuilds, custom parameters and unindexable versions. */
+/** Status of the service, for administrators: lag of the index, rebuilds, custom parameters, unindexable versions and running exports. */
 import { h } from 'preact'
+import { useState } from 'preact/hooks'
 import { AdministratorsOnly } from '../components/administrators-only.ts'
 import { Frame } from '../components/frame.ts'
 import { answersOf, Show } from '../components/loaded.ts'
 import { usePolled } from '../components/polled.ts'
+import { RunningExports } from '../components/running-exports.ts'
 import { Table } from '../components/table.ts'
+import type { Answer } from '../http.ts'
 import {
   type IndexStatus,
   isIndexing,
@@ -22,12 +25,13 @@ export const StatusPage = () => (session.value.isAdministrator ? h(Status, null)
 
 function Status() {
   const [loaded, retry] = usePolled(readIndexStatus, `status ${tenant.value}`, isIndexing)
+  const [exports, setExports] = useState<Answer | undefined>(undefined)
   return h(
     Frame,
-    { title: 'Status', answers: answersOf(loaded, ({ answer }) => answer) },
+    { title: 'Status', answers: [...answersOf(loaded, ({ answer }) => answer), ...(exports === undefined ? [] : [exports])] },
     h(Show<IndexStatus>, { loaded, retry, show: (status) => h(Sections, { status, retry }) }),
     h('h2', null, 'Exports'),
-    h('p', null, h('a', { href: linkTo('/exports') }, 'Show running exports')),
+    h(RunningExports, { add: setExports }),
   )
 }
 
