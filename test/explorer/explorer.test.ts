@@ -4,8 +4,10 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { transform } from 'esbuild'
+import type { AuthRequest } from '../../lambdas/auth/endpoint.ts'
 import { type Assets, bundleExplorer } from '../../lambdas/explorer/bundle.ts'
 import { type ExplorerParts, type ExplorerRequest, type ExplorerResponse, explorer } from '../../lambdas/explorer/explorer.ts'
+import { explorerEndpoint } from '../../lambdas/runtime/embedded/explorer.ts'
 
 const BROWSER = 'lambdas/explorer/browser'
 const MAX_COMPRESSED = 130_000
@@ -36,6 +38,17 @@ const expectSafe = ({ headers }: ExplorerResponse) =>
     'referrer-policy': 'no-referrer',
     'cross-origin-opener-policy': 'same-origin',
   })
+
+it('An embedded server bundles the files at the first request, and again after that failed', async () => {
+  const results = [() => Promise.reject(new Error('no process')), async () => assets]
+  let calls = 0
+  const serve = explorerEndpoint({ baseUrl: 'https://fhir.example/fhir', isOpen: true }, () => results[calls++]!())
+  const request = { method: 'GET', path: '/explorer', requestId: 'request-1' } as AuthRequest
+  await expect(serve(request)).rejects.toThrow('no process')
+  expect((await serve(request)).status).toBe(200)
+  expect((await serve(request)).status).toBe(200)
+  expect(calls).toBe(2)
+})
 
 describe('the document', () => {
   it.each([
