@@ -3,6 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { type Explored, HAS_BROWSER, startExplored, TestBrowser } from './explored.ts'
 
+const LONG = 'a'.repeat(10_000_000)
+
 const OUTCOME = {
   resourceType: 'OperationOutcome',
   issue: [{ severity: 'error', code: 'throttled', details: { text: 'The server is busy' } }],
@@ -112,6 +114,26 @@ const OUTCOME = {
     await page.locator('.plot canvas').waitFor()
     await page.getByText('12345678901234569984 mg').waitFor()
     expect(await page.locator('.plot').count()).toBe(1)
+  })
+
+  it('the text of a resource with a string of ten megabytes in the editor', async () => {
+    const resource = { resourceType: 'Basic', id: 'large', code: { text: ['"', LONG, '"', '\\'].join('') } }
+    const page = await openWith('/Basic/large', '/Basic/large', resource)
+    await page.getByRole('button', { name: 'Edit' }).click()
+    const text = await page.getByLabel('JSON of the resource').inputValue()
+    expect(text.startsWith('{\n  "resourceType": "Basic",\n  "id"')).toBe(true)
+    expect(JSON.stringify(JSON.parse(text)) === JSON.stringify(resource)).toBe(true)
+  })
+
+  it('the result of a search in all types, to which a browser is led', async () => {
+    const page = await browser.open(`${server.base}?_type=Organization&_count=1`)
+    await page.getByRole('heading', { name: 'Search in all types' }).waitFor()
+    await page.getByText('5 in all, 1 shown').waitFor()
+    await page.getByRole('link', { name: 'Next' }).click()
+    await page.waitForURL(/explorer.*_cursor=/)
+    await page.getByText('5 in all, 1 shown').waitFor()
+    await page.getByRole('link', { name: 'FHIR explorer' }).click()
+    await page.getByRole('heading', { name: 'Resources' }).waitFor()
   })
 
   it('an address that cannot be decoded, and a period that is no number of days', async () => {

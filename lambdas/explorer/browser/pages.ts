@@ -21,7 +21,7 @@ const ID = /^[A-Za-z0-9.%-]+$/
 export function pageAt({ path, query }: Place): ComponentChild {
   const [first = '', second, third, fourth, ...rest] = path.split('/').slice(1)
   if (rest.length > 0 || !isDecodable(path)) return h(UnknownPage, null)
-  if (first === '') return h(HomePage, null)
+  if (first === '') return query === '' ? h(HomePage, null) : h(TypePage, { path: '/', query, type: undefined })
   if (first === 'find' && second === undefined) return h(FindPage, { query })
   if (first === 'exports' && second === undefined) return h(ExportsPage, { query })
   if (first === 'requests' && second === undefined) return h(RequestsPage, null)

@@ -38,10 +38,16 @@ export function stopView(): void {
   seenAs.value = undefined
 }
 
-/** Continues the view that was active before the browser left the page for a login. Ends it if the exchange fails. */
+/**
+ * Continues the view that was active before the browser left the page for a login. If the exchange fails, the view stays and the pages show
+ * the error: they must not show the person's own data in its place.
+ */
 export async function resumeView(): Promise<void> {
   const name = sessionStorage.getItem(STORED)
-  if (name !== null) await startView(name).catch(stopView)
+  if (name === null) return
+  await startView(name).catch(() => {
+    seenAs.value = { name, scopes: [] }
+  })
 }
 
 /** Returns the access token of the active view, or undefined if there is none. Throws Error with a message for the person. */

@@ -8,6 +8,8 @@ import { Problem } from '../components/problem.ts'
 import { decodedPath } from '../components/request-card.ts'
 import { draftOf, setDraft } from '../draft.ts'
 import { type Answer, Refusal, type Request, requests, send } from '../http.ts'
+import { seenAs } from '../see-as.ts'
+import { tenant } from '../session.ts'
 import { BASE, BASE_PATH } from '../settings.ts'
 
 /** Text of the fields. `headers`: one `name: value` per line. */
@@ -16,9 +18,12 @@ type Form = { readonly method: string; readonly path: string; readonly headers: 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']
 const WITHOUT_BODY: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
-/** The form and its response stay while other pages are open, until a reload. The browser stores neither. */
+/** Answer with the view and the tenant in which the person sent the request. */
+type Answered = { readonly answer: Answer; readonly access: string }
+
+/** The form and its response stay while other pages are open, until a reload. The browser stores the form while it renews a login. */
 const form = signal<Form>({ method: 'GET', path: '/Patient?_count=5', headers: '', body: '' })
-const answered = signal<Answer | undefined>(undefined)
+const answered = signal<Answered | undefined>(undefined)
 const failed = signal<unknown>(undefined)
 const isBusy = signal(false)
 
@@ -26,7 +31,8 @@ const isBusy = signal(false)
 const DRAFT = '/requests'
 
 export function RequestsPage() {
-  const answer = answered.value
+  // An answer of another view or tenant would look like data that the current one shows.
+  const answer = answered.value?.access === accessNow() ? answered.value.answer : undefined
   useEffect(() => {
     const draft = draftOf(DRAFT)
     if (draft !== undefined) form.value = JSON.parse(draft.text) as Form
@@ -42,15 +48,18 @@ export function RequestsPage() {
   )
 }
 
+const accessNow = (): string => JSON.stringify([seenAs.value?.name, tenant.value])
+
 async function submit(event: Event): Promise<void> {
   event.preventDefault()
+  const access = accessNow()
   isBusy.value = true
   failed.value = undefined
   answered.value = undefined
   try {
-    answered.value = await send(requestOf(form.value))
+    answered.value = { answer: await send(requestOf(form.value)), access }
   } catch (error) {
-    if (error instanceof Refusal) answered.value = error.answer
+    if (error instanceof Refusal) answered.value = { answer: error.answer, access }
     failed.value = error
   } finally {
     isBusy.value = false

@@ -153,20 +153,34 @@ function Editor({ resource, answer, add, done }: EditorProps) {
 
 /** Indents JSON without a change of its values. Numbers keep their decimals. */
 function prettyText(text: string): string {
+  const parts: string[] = []
   let indent = ''
-  return text.replace(/"(?:[^"\\]|\\.)*"|[{}[\],:]|\s+/g, (token) => {
-    if (token === '{' || token === '[') {
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i]!
+    if (char === '"') {
+      const end = endOfString(text, i)
+      parts.push(text.slice(i, end))
+      i = end - 1
+    } else if (char === '{' || char === '[') {
       indent += '  '
-      return `${token}\n${indent}`
-    }
-    if (token === '}' || token === ']') {
+      parts.push(`${char}\n${indent}`)
+    } else if (char === '}' || char === ']') {
       indent = indent.slice(2)
-      return `\n${indent}${token}`
-    }
-    if (token === ',') return `,\n${indent}`
-    if (token === ':') return ': '
-    return /^\s/.test(token) ? '' : token
-  })
+      parts.push(`\n${indent}${char}`)
+    } else if (char === ',') parts.push(`,\n${indent}`)
+    else if (char === ':') parts.push(': ')
+    else if (!/\s/.test(char)) parts.push(char)
+  }
+  return parts.join('')
+}
+
+/** Returns the index after the string that begins at `start`. A regular expression would overflow its stack at some megabytes. */
+function endOfString(text: string, start: number): number {
+  for (let i = start + 1; i < text.length; i++) {
+    if (text[i] === '\\') i++
+    else if (text[i] === '"') return i + 1
+  }
+  return text.length
 }
 
 type FindingsProps = { readonly resource: Tree; readonly add: (answer: Answer) => void }

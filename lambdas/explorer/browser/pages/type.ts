@@ -24,14 +24,14 @@ export function TypePage({ path, query, type }: Props) {
   const answers = answersOf(loaded, (answer) => answer)
   return h(
     Frame,
-    { title: decodeURIComponent(path.slice(1)), answers, actions: h(HistoryLink, { path }) },
+    { title: decodeURIComponent(path.slice(1)) || 'Search in all types', answers, actions: h(HistoryLink, { path }) },
     h(QueryForm, { key: address, path, query }),
     h(Show<Answer>, { loaded, retry, show: (answer) => h(Results, { answer, path, query, type }) }),
   )
 }
 
 function HistoryLink({ path }: { readonly path: string }) {
-  if (path.indexOf('/', 1) !== -1) return null
+  if (path === '/' || path.indexOf('/', 1) !== -1) return null
   return h('nav', { class: 'links', 'aria-label': 'About this type' }, h('a', { href: linkTo(`${path}/_history`) }, 'History'))
 }
 
