@@ -83,12 +83,13 @@ const ALETA = '58c297c4-d684-4677-8024-01131d93835e'
     await page.goto(`${open.base}/explorer`)
     await page.getByRole('link', { name: /^Patient 3$/ }).waitFor()
     await page.getByRole('link', { name: 'Status of the index' }).waitFor()
+    await page.getByText('No export is running.').waitFor()
     expect(sent.toSorted()).toEqual(['GET /$reindex-status', 'GET /export?state=in-progress&_count=100', 'POST /'])
     await page.goto(`${open.base}/explorer/Observation?code=http://loinc.org|4548-4&_sort=-date`)
     await page.getByRole('table').waitFor()
     await page.goto(`${open.base}/explorer/Patient/${ALETA}`)
     await page.getByText('Version 1').waitFor()
-    expect(sent.slice(2)).toEqual(['GET /Observation?code=http://loinc.org|4548-4&_sort=-date', `GET /Patient/${ALETA}`])
+    expect(sent.slice(3)).toEqual(['GET /Observation?code=http://loinc.org|4548-4&_sort=-date', `GET /Patient/${ALETA}`])
   })
 
   it('shows each request with its cost and as curl, and an administrator its plan', async () => {
@@ -172,8 +173,8 @@ const ALETA = '58c297c4-d684-4677-8024-01131d93835e'
     await page.getByRole('heading', { name: `Patient/${ALETA}` }).waitFor()
     await press('Chart')
     await page.getByRole('heading', { name: 'Observations' }).waitFor()
-    await press('History')
-    await page.getByRole('heading', { name: `History of Patient/${ALETA}` }).waitFor()
+    await press('Member')
+    await page.getByRole('heading', { name: 'Explanations of benefit' }).waitFor()
   })
 
   it('paints before the server answers a request for data', async () => {
