@@ -1,4 +1,5 @@
 /** The explorer in a real browser: login, addresses, and the first pages. */
+import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { axeFindingsOf, dataRequestsOf, type Explored, HAS_BROWSER, signIn, startExplored, TestBrowser } from './explored.ts'
 
@@ -192,6 +193,14 @@ const ALETA = '58c297c4-d684-4677-8024-01131d93835e'
     await page.getByText('Loading …').waitFor()
     answer()
     await page.getByRole('link', { name: 'Patient 3' }).waitFor()
+  })
+
+  it('saves the rows as CSV in UTF-8, and runs no text as a formula', async () => {
+    await open.request('PUT', '/Basic/formula', { resourceType: 'Basic', id: 'formula', code: { text: '=1+"ä"' } })
+    const page = await browser.open(`${open.base}/explorer/Basic?_id=formula`)
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Save as CSV' }).click()])
+    const lines = readFileSync(await download.path(), 'utf8').split('\r\n')
+    expect([download.suggestedFilename(), lines]).toEqual(['Basic.csv', ['\ufeff"id","code"', `"formula","'=1+""ä"""`]])
   })
 
   it('counts the references to a resource on request', async () => {

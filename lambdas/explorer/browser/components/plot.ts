@@ -38,7 +38,8 @@ function drawWhenSeen(element: HTMLElement, drawn: Drawn, range: NormalRange | u
   const seen = new IntersectionObserver((entries) => {
     if (!entries.some(({ isIntersecting }) => isIntersecting)) return
     seen.disconnect()
-    void draw()
+    // After a deployment the file of an older page is gone. The values stand beside the plot.
+    draw().catch(() => element.append('Reload the page to see the plot.'))
   })
   const resized = new ResizeObserver(() => {
     if (plot !== undefined && plot.width !== element.clientWidth) plot.setSize({ width: element.clientWidth, height: HEIGHT })

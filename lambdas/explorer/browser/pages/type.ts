@@ -261,7 +261,7 @@ function CsvLink({
   if (shown.length === 0) return null
   const save = () => {
     const rows = [['id', ...columns], ...shown.map((resource) => ['id', ...columns].map((column) => shortText(resource[column] as Json)))]
-    const url = URL.createObjectURL(new Blob([csvOf(rows)], { type: 'text/csv' }))
+    const url = URL.createObjectURL(new Blob([BYTE_ORDER_MARK, csvOf(rows)], { type: 'text/csv' }))
     const link = document.createElement('a')
     link.href = url
     link.download = `${name}.csv`
@@ -272,5 +272,8 @@ function CsvLink({
 }
 
 /** Returns the rows as CSV. An apostrophe precedes each text that a spreadsheet would run as a formula. https://www.rfc-editor.org/rfc/rfc4180 */
+/** Tells Excel that the file is UTF-8. */
+const BYTE_ORDER_MARK = '\ufeff'
+
 export const csvOf = (rows: readonly (readonly string[])[]): string =>
   rows.map((row) => row.map((cell) => `"${(/^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell).replaceAll('"', '""')}"`).join(',')).join('\r\n')
