@@ -104,7 +104,7 @@ const rowWith = (page: Page, text: string) => jobs(page).filter({ hasText: text 
     await page.clock.install()
     const sent = dataRequestsOf(page, open.base)
     await page.route('**/export?*', (route) => route.fulfill({ json: listOf({ running: [] }), headers: { 'retry-after': '30' } }))
-    const counted = () => sent.filter((each) => each.startsWith('GET /export?')).length
+    const counted = () => sent.filter((each) => each === 'GET /export?_count=100').length
     await page.goto(`${open.base}/explorer/exports`)
     await page.getByText('1 export', { exact: true }).waitFor()
     await page.clock.runFor(29_000)
@@ -122,7 +122,7 @@ const rowWith = (page: Page, text: string) => jobs(page).filter({ hasText: text 
   it('shows an administrator in three clicks from home which exports failed this week, and the schedules', async () => {
     const page = await browser.open(`${closed.base}/`)
     await signIn(page, 'admin')
-    await page.getByRole('link', { name: 'Exports' }).click()
+    await page.getByRole('navigation').getByRole('link', { name: 'Exports' }).click()
     await page.getByRole('link', { name: 'Failed' }).click()
     await page.getByRole('link', { name: 'Last 7 days' }).click()
     await page.getByText('1 failed export in the last 7 days').waitFor()

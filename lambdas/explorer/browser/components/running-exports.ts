@@ -20,7 +20,7 @@ export function RunningExports({ add, isShort = false }: Props) {
     const parts = treesOf(isTree(body) ? body.parameter : undefined).map(({ part }) => treesOf(part))
     const number =
       parts.length === 0 ? 'No export is running' : `${parts.length} ${parts.length === 1 ? 'export is' : 'exports are'} running`
-    const line = h('p', { class: 'quiet' }, `${number}. `, h('a', { href: linkTo('/exports') }, 'Exports'))
+    const line = h('p', { class: 'quiet' }, `${number}. `, h('a', { href: linkTo('/exports') }, 'Progress of exports'))
     if (isShort) return line
     const textIn = (part: (typeof parts)[number], name: string, value: string) =>
       textOf(part.find((each) => each.name === name)?.[value]) ?? ''
