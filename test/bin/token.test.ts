@@ -24,12 +24,13 @@ describe('A server with token access', () => {
   itRequiring('curl', isProgramUsable('curl', '--version'))('prints commands that work when pasted', async () => {
     const data = newFolder()
     const server = await startTokenServer('--sample', '--data', data)
-    const lines = server
+    const [add = '', ...lines] = server
       .out()
       .split('\n')
       .filter((line) => line.startsWith('  '))
     expect(lines[0]).toBe(`  TOKEN=$(npm run -s fhir -- token --data ${data})`)
     expect(lines).toHaveLength(5)
+    expect(execFileSync('sh', ['-c', add], { encoding: 'utf8', input: 'correct horse battery\n' })).toContain('The user me is added')
     const answer = (line: string): { readonly resourceType: string } =>
       JSON.parse(execFileSync('sh', ['-c', `${lines[0]}; ${line.replace('curl', 'curl -s')}`], { encoding: 'utf8' }))
     expect(lines.slice(1).map((line) => answer(line).resourceType)).toEqual(['Patient', 'Bundle', 'Bundle', 'Patient'])
