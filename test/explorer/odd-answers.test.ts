@@ -1,4 +1,4 @@
-/** What a person sees when the server, the connection or a resource is unusual. */
+/** The pages show a person a server that fails, a lost connection, and unusual resources. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { type Explored, HAS_BROWSER, startExplored, TestBrowser } from './explored.ts'

@@ -2,6 +2,7 @@
 import { h } from 'preact'
 import { type Tree, textOf } from '../json.ts'
 import { linkTo } from '../place.ts'
+import { saveFile } from '../save-file.ts'
 import { targetPathOf } from './reference.ts'
 
 export const isAttachment = (tree: Tree): boolean => 'contentType' in tree && ('data' in tree || 'url' in tree || 'title' in tree)
@@ -18,10 +19,5 @@ export function AttachmentView({ attachment }: { readonly attachment: Tree }) {
 /** Saves the content as bytes of no known type, so that the browser never runs it. */
 function save(base64: string, name: string): void {
   const bytes = Uint8Array.from(atob(base64), (each) => each.charCodeAt(0))
-  const url = URL.createObjectURL(new Blob([bytes], { type: 'application/octet-stream' }))
-  const link = document.createElement('a')
-  link.href = url
-  link.download = name.replace(/[^\p{L}\p{N} ._-]/gu, '_')
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(url), 1_000)
+  saveFile(name.replace(/[^\p{L}\p{N} ._-]/gu, '_'), 'application/octet-stream', [bytes])
 }

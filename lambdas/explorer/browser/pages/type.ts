@@ -12,6 +12,7 @@ import { shortText } from '../datatypes/value.ts'
 import { type Answer, curlOf, read } from '../http.ts'
 import { isTree, type Json, type Tree, textOf, treesOf } from '../json.ts'
 import { go, linkTo } from '../place.ts'
+import { saveFile } from '../save-file.ts'
 import { tenant } from '../session.ts'
 import { columnsOf, elementsOf, sortParameterOf } from '../types.ts'
 
@@ -261,19 +262,14 @@ function CsvLink({
   if (shown.length === 0) return null
   const save = () => {
     const rows = [['id', ...columns], ...shown.map((resource) => ['id', ...columns].map((column) => shortText(resource[column] as Json)))]
-    const url = URL.createObjectURL(new Blob([BYTE_ORDER_MARK, csvOf(rows)], { type: 'text/csv' }))
-    const link = document.createElement('a')
-    link.href = url
-    link.download = `${name}.csv`
-    link.click()
-    setTimeout(() => URL.revokeObjectURL(url), 1_000)
+    saveFile(`${name}.csv`, 'text/csv', [BYTE_ORDER_MARK, csvOf(rows)])
   }
   return h('button', { type: 'button', onClick: save }, 'Save as CSV')
 }
 
-/** Returns the rows as CSV. An apostrophe precedes each text that a spreadsheet would run as a formula. https://www.rfc-editor.org/rfc/rfc4180 */
 /** Tells Excel that the file is UTF-8. */
 const BYTE_ORDER_MARK = '\ufeff'
 
+/** Returns the rows as CSV. An apostrophe precedes each text that a spreadsheet would run as a formula. https://www.rfc-editor.org/rfc/rfc4180 */
 export const csvOf = (rows: readonly (readonly string[])[]): string =>
   rows.map((row) => row.map((cell) => `"${(/^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell).replaceAll('"', '""')}"`).join(',')).join('\r\n')
