@@ -4,6 +4,7 @@ import { useState } from 'preact/hooks'
 import { type Answer, ask, Refusal } from '../http.ts'
 import { isTree, treesOf } from '../json.ts'
 import { Issues, Problem } from './problem.ts'
+import { useTask } from './task.ts'
 
 type Props = { readonly started: () => void; readonly add: (answer: Answer) => void }
 type Level = 'system' | 'patient' | 'group'
@@ -15,19 +16,13 @@ export function ExportForm({ started, add }: Props) {
   const [group, setGroup] = useState('')
   const [types, setTypes] = useState('')
   const [since, setSince] = useState('')
-  const [error, setError] = useState<unknown>(undefined)
-  const [isBusy, setBusy] = useState(false)
+  const { error, isBusy, run } = useTask()
   const submit = (event: Event) => {
     event.preventDefault()
-    setBusy(true)
-    setError(undefined)
-    ask({ method: 'GET', path: kickOffPath(level, group, types, since), headers: { prefer: 'respond-async' } })
-      .then((answer) => {
-        add(answer)
-        started()
-      })
-      .catch(setError)
-      .finally(() => setBusy(false))
+    run(async () => {
+      add(await ask({ method: 'GET', path: kickOffPath(level, group, types, since), headers: { prefer: 'respond-async' } }))
+      started()
+    })
   }
   const field = (name: string, value: string, set: (text: string) => void, more: object = {}) =>
     h('label', null, name, h('input', { value, onInput: (event: Event) => set((event.currentTarget as HTMLInputElement).value), ...more }))

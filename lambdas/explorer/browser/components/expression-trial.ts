@@ -6,14 +6,14 @@ import { isTree, type Tree, textOf, treesOf } from '../json.ts'
 import { jsonText } from './json-difference.ts'
 import { Problem } from './problem.ts'
 import { Table } from './table.ts'
+import { useTask } from './task.ts'
 
 /** `add`: receives the answers of the form. */
 export function ExpressionTrial({ add }: { readonly add: (answer: Answer) => void }) {
   const [expression, setExpression] = useState('')
   const [resource, setResource] = useState('')
   const [results, setResults] = useState<readonly Tree[] | undefined>(undefined)
-  const [error, setError] = useState<unknown>(undefined)
-  const [isBusy, setBusy] = useState(false)
+  const { error, isBusy, run } = useTask()
   const evaluate = async () => {
     const answer = await ask({
       method: 'POST',
@@ -26,12 +26,8 @@ export function ExpressionTrial({ add }: { readonly add: (answer: Answer) => voi
   }
   const submit = (event: Event) => {
     event.preventDefault()
-    setBusy(true)
-    setError(undefined)
     setResults(undefined)
-    evaluate()
-      .catch(setError)
-      .finally(() => setBusy(false))
+    run(evaluate)
   }
   return h(
     'form',

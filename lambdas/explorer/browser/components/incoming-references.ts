@@ -5,6 +5,7 @@ import { type Answer, read, readAll } from '../http.ts'
 import { isTree, listOf, type Tree, textOf, treesOf } from '../json.ts'
 import { linkTo } from '../place.ts'
 import { Problem } from './problem.ts'
+import { useTask } from './task.ts'
 
 type Props = { readonly type: string; readonly id: string; readonly add: (answer: Answer) => void }
 
@@ -17,8 +18,7 @@ const AT_ONCE = 40
 export function IncomingReferences({ type, id, add }: Props) {
   const [found, setFound] = useState<readonly Found[]>([])
   const [left, setLeft] = useState<readonly string[] | undefined>(undefined)
-  const [isBusy, setBusy] = useState(false)
-  const [error, setError] = useState<unknown>(undefined)
+  const { error, isBusy, run } = useTask()
   const [isPartial, setPartial] = useState(false)
   const next = async (): Promise<void> => {
     const parameters = left ?? (await referringParametersOf(type, add))
@@ -28,20 +28,13 @@ export function IncomingReferences({ type, id, add }: Props) {
     setFound([...found, ...more])
     setLeft(parameters.slice(AT_ONCE))
   }
-  const ask = () => {
-    setBusy(true)
-    setError(undefined)
-    void next()
-      .catch(setError)
-      .finally(() => setBusy(false))
-  }
   return h(
     'section',
     { class: 'findings', 'aria-label': 'References to this resource' },
     left?.length !== 0 &&
       h(
         'button',
-        { type: 'button', disabled: isBusy, onClick: ask },
+        { type: 'button', disabled: isBusy, onClick: () => run(next) },
         left === undefined ? 'Count references' : `Count further references (${left.length} search parameters left)`,
       ),
     error !== undefined && h(Problem, { error }),

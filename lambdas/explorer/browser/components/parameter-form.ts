@@ -4,6 +4,7 @@ import { useState } from 'preact/hooks'
 import { type Answer, ask } from '../http.ts'
 import { BASE } from '../settings.ts'
 import { Problem } from './problem.ts'
+import { useTask } from './task.ts'
 
 const TYPES = ['string', 'token', 'date', 'number', 'quantity', 'reference', 'uri']
 
@@ -15,26 +16,21 @@ type Props = { readonly defined: readonly string[]; readonly done: (answer: Answ
 
 export function ParameterForm({ defined, done }: Props) {
   const [fields, setFields] = useState<Fields>(EMPTY)
-  const [error, setError] = useState<unknown>(undefined)
   const [accepted, setAccepted] = useState('')
-  const [isBusy, setBusy] = useState(false)
+  const { error, isBusy, run } = useTask()
   const change = (name: keyof Fields) => (event: Event) => {
     setFields({ ...fields, [name]: (event.currentTarget as HTMLInputElement).value })
     setAccepted('')
   }
   const submit = (event: Event) => {
     event.preventDefault()
-    setBusy(true)
-    setError(undefined)
     setAccepted('')
-    define(fields)
-      .then((answer) => {
-        setFields(EMPTY)
-        setAccepted(`The server accepted ${fields.code}, and builds its index.`)
-        done(answer)
-      })
-      .catch(setError)
-      .finally(() => setBusy(false))
+    run(async () => {
+      const answer = await define(fields)
+      setFields(EMPTY)
+      setAccepted(`The server accepted ${fields.code}, and builds its index.`)
+      done(answer)
+    })
   }
   const field = (name: keyof Fields, label: string, placeholder: string, pattern?: string): ComponentChild =>
     h(

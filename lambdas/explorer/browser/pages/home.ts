@@ -6,6 +6,7 @@ import { Frame } from '../components/frame.ts'
 import { Show, useLoaded } from '../components/loaded.ts'
 import { Problem } from '../components/problem.ts'
 import { RunningExports } from '../components/running-exports.ts'
+import { useTask } from '../components/task.ts'
 import { type Answer, readAll } from '../http.ts'
 import { type IndexStatus, lagText, progressText, readIndexStatus } from '../index-status.ts'
 import { isTree, type Tree, textOf } from '../json.ts'
@@ -67,19 +68,12 @@ const BATCH = 20
 /** Counts of the types that the page does not count at first. A batch counts 20 types. On AWS each count is a search. */
 function OtherCounts({ add }: { readonly add: (answer: Answer) => void }) {
   const [counts, setCounts] = useState<readonly Count[]>([])
-  const [error, setError] = useState<unknown>(undefined)
-  const [isBusy, setBusy] = useState(false)
+  const { error, isBusy, run } = useTask()
   const left = resourceTypes.filter((type) => !MAIN_TYPES.includes(type)).slice(counts.length)
-  const count = () => {
-    setBusy(true)
-    setError(undefined)
-    countTypes(left.slice(0, BATCH))
-      .then(({ answer, counts: more }) => {
-        add(answer)
-        setCounts([...counts, ...more])
-      })
-      .catch(setError)
-      .finally(() => setBusy(false))
+  const count = async () => {
+    const { answer, counts: more } = await countTypes(left.slice(0, BATCH))
+    add(answer)
+    setCounts([...counts, ...more])
   }
   const filled = counts.filter(({ total }) => total !== undefined && total > 0)
   const rest = counts.filter((each) => !filled.includes(each))
@@ -96,7 +90,7 @@ function OtherCounts({ add }: { readonly add: (answer: Answer) => void }) {
         { class: 'buttons' },
         h(
           'button',
-          { type: 'button', disabled: isBusy, onClick: count },
+          { type: 'button', disabled: isBusy, onClick: () => run(count) },
           `Count ${Math.min(BATCH, left.length)} of ${left.length} other types`,
         ),
       ),

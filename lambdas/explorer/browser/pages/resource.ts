@@ -6,6 +6,7 @@ import { IncomingReferences } from '../components/incoming-references.ts'
 import { JsonView } from '../components/json-view.ts'
 import { answersOf, Show, useLoaded } from '../components/loaded.ts'
 import { Issues, Problem } from '../components/problem.ts'
+import { useTask } from '../components/task.ts'
 import { Elements, Value } from '../datatypes/value.ts'
 import { type Draft, draftOf, setDraft } from '../draft.ts'
 import { type Answer, ask, read } from '../http.ts'
@@ -103,25 +104,15 @@ function Editor({ resource, answer, add, done }: EditorProps) {
     setEdited(edited)
     setDraft({ path, ...edited })
   }
-  const [error, setError] = useState<unknown>(undefined)
-  const [isBusy, setBusy] = useState(false)
+  const { error, isBusy, run } = useTask()
   const guard = etag === undefined ? {} : { 'if-match': etag }
-  const change = (method: string, body?: string) => {
-    setBusy(true)
-    setError(undefined)
-    ask({
-      method,
-      path,
-      headers: body === undefined ? guard : { ...guard, 'content-type': 'application/fhir+json' },
-      ...(body === undefined ? {} : { body }),
-    })
-      .then((written) => {
-        add(written)
-        if (method === 'DELETE') go(`/${resource.resourceType}`)
-        else done()
-      })
-      .catch(setError)
-      .finally(() => setBusy(false))
+  const save = async () => {
+    add(await ask({ method: 'PUT', path, headers: { ...guard, 'content-type': 'application/fhir+json' }, body: text }))
+    done()
+  }
+  const remove = async () => {
+    add(await ask({ method: 'DELETE', path, headers: guard }))
+    go(`/${resource.resourceType}`)
   }
   return h(
     'div',
@@ -141,10 +132,10 @@ function Editor({ resource, answer, add, done }: EditorProps) {
     h(
       'p',
       { class: 'buttons' },
-      h('button', { type: 'button', disabled: isBusy, onClick: () => change('PUT', text) }, 'Save'),
+      h('button', { type: 'button', disabled: isBusy, onClick: () => run(save) }, 'Save'),
       h(
         'button',
-        { type: 'button', class: 'danger', disabled: isBusy, onClick: () => confirm(`Delete ${path.slice(1)}?`) && change('DELETE') },
+        { type: 'button', class: 'danger', disabled: isBusy, onClick: () => confirm(`Delete ${path.slice(1)}?`) && run(remove) },
         'Delete',
       ),
     ),
