@@ -109,6 +109,9 @@ export async function readAll(paths: readonly string[]): Promise<{ readonly answ
   return { answer, entries: (bundle.entry ?? []) as readonly Tree[] }
 }
 
+/** Whether the access of the person does not cover the request of this entry. */
+export const isDenied = (entry: Tree | undefined): boolean => isTree(entry?.response) && String(entry.response.status).startsWith('403')
+
 function headersOf({ headers = {} }: Request, token: string | undefined): Record<string, string> {
   return {
     accept: 'application/fhir+json',

@@ -1,7 +1,7 @@
 /** Resources that refer to a resource: their number for each search parameter, on request. */
 import { h } from 'preact'
 import { useState } from 'preact/hooks'
-import { type Answer, read, readAll } from '../http.ts'
+import { type Answer, isDenied, read, readAll } from '../http.ts'
 import { isTree, listOf, type Tree, textOf, treesOf } from '../json.ts'
 import { linkTo } from '../place.ts'
 import { Problem } from './problem.ts'
@@ -67,7 +67,7 @@ async function countReferences(parameters: readonly string[], target: string) {
   const queries = parameters.map((parameter) => `${parameter.replace(':', '?')}=${encodeURIComponent(target)}`)
   const { answer, entries } = await readAll(queries.map((query) => `${query}&_summary=count`))
   const found = parameters.map((parameter, i): Found => ({ parameter, query: queries[i]!, total: totalOf(entries[i]) }))
-  const hasRefusals = entries.some(({ response }) => isTree(response) && String(response.status).startsWith('403'))
+  const hasRefusals = entries.some(isDenied)
   return { answer, found: found.filter(({ total }) => total > 0), hasRefusals }
 }
 

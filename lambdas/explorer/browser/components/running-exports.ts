@@ -1,7 +1,7 @@
 /** Exports that are running, with their progress, for administrators. */
 import { h } from 'preact'
+import { jobsOf } from '../export-jobs.ts'
 import { type Answer, read } from '../http.ts'
-import { isTree, textOf, treesOf } from '../json.ts'
 import { linkTo } from '../place.ts'
 import { tenant } from '../session.ts'
 import { Show, useLoaded } from './loaded.ts'
@@ -16,15 +16,11 @@ export function RunningExports({ add, isShort = false }: Props) {
     return answer
   }
   const [loaded, retry] = useLoaded(load, `running exports ${tenant.value}`)
-  const show = ({ body }: Answer) => {
-    const parts = treesOf(isTree(body) ? body.parameter : undefined).map(({ part }) => treesOf(part))
-    const number =
-      parts.length === 0 ? 'No export is running' : `${parts.length} ${parts.length === 1 ? 'export is' : 'exports are'} running`
+  const show = (answer: Answer) => {
+    const jobs = jobsOf(answer)
+    const number = jobs.length === 0 ? 'No export is running' : `${jobs.length} ${jobs.length === 1 ? 'export is' : 'exports are'} running`
     const line = h('p', { class: 'quiet' }, `${number}. `, h('a', { href: linkTo('/exports') }, 'Progress of exports'))
     if (isShort) return line
-    const textIn = (part: (typeof parts)[number], name: string, value: string) =>
-      textOf(part.find((each) => each.name === name)?.[value]) ?? ''
-    const texts = parts.map((part) => `${textIn(part, 'client', 'valueString')}: ${textIn(part, 'progress', 'valueString')}`)
     return h(
       'div',
       null,
@@ -32,7 +28,7 @@ export function RunningExports({ add, isShort = false }: Props) {
       h(
         'ul',
         null,
-        texts.map((text, i) => h('li', { key: i }, text)),
+        jobs.map(({ id, client, progress }) => h('li', { key: id }, `${client}: ${progress}`)),
       ),
     )
   }

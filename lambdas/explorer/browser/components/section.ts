@@ -5,6 +5,7 @@ import { isTree, type Tree, textOf, treesOf } from '../json.ts'
 import { linkTo } from '../place.ts'
 import { seenAs } from '../see-as.ts'
 import { Problem, titleOf } from './problem.ts'
+import { TableFrame } from './table.ts'
 
 /** Search of a section. `path`: the page with all matches. `elements`: those that the section shows. */
 export type Search = { readonly path: string; readonly elements: string }
@@ -111,29 +112,16 @@ export function ResourceTable({
     )
   }
   return h(
-    'div',
-    { class: 'scroll', tabIndex: 0, role: 'region', 'aria-label': `Table: ${label}` },
+    TableFrame,
+    { name: `Table: ${label}`, columns: columns.map(({ name }) => name) },
     h(
-      'table',
+      'tbody',
       null,
-      h(
-        'thead',
-        null,
+      rows.map((resource) =>
         h(
           'tr',
-          null,
-          columns.map(({ name }) => h('th', { key: name, scope: 'col' }, name)),
-        ),
-      ),
-      h(
-        'tbody',
-        null,
-        rows.map((resource) =>
-          h(
-            'tr',
-            { key: resource.id },
-            columns.map((column, i) => cell(resource, column, i)),
-          ),
+          { key: resource.id },
+          columns.map((column, i) => cell(resource, column, i)),
         ),
       ),
     ),

@@ -5,26 +5,14 @@ import { ExportForm } from '../components/export-form.ts'
 import { Frame } from '../components/frame.ts'
 import { Problem } from '../components/problem.ts'
 import { decodedPath } from '../components/request-card.ts'
+import { TableFrame } from '../components/table.ts'
 import { dateText } from '../datatypes/date-time.ts'
+import { type ExportJob as Job, jobsOf } from '../export-jobs.ts'
 import { type Answer, ask, read } from '../http.ts'
 import { isTree, type Tree, textOf, treesOf } from '../json.ts'
 import { linkTo } from '../place.ts'
 import { tenant } from '../session.ts'
 import { BASE } from '../settings.ts'
-
-/** Job of the list. Instants are texts of FHIR. `isOwn`: whether the person may request its files and cancel it. */
-type Job = {
-  readonly id: string
-  readonly state: string
-  readonly start: string
-  readonly end: string
-  readonly progress: string
-  readonly reason: string
-  readonly request: string
-  readonly client: string
-  readonly schedule: string
-  readonly isOwn: boolean
-}
 
 /** Values of the parameter `state` in the address, with the states of the server. */
 const STATES: Readonly<Record<string, string>> = { running: 'in-progress', complete: 'complete', failed: 'error' }
@@ -49,7 +37,7 @@ export function ExportsPage({ query }: { readonly query: string }) {
     error !== undefined && h(Problem, { error, retry: reload }),
     answer === undefined && error === undefined && h('p', { class: 'loading', role: 'status' }, 'Loading …'),
     answer !== undefined && h('p', { class: 'facts', role: 'status' }, countText(jobs, state, days, all.length)),
-    jobs.length > 0 && h(Table, { jobs, add, reload }),
+    jobs.length > 0 && h(Jobs, { jobs, add, reload }),
     state === undefined && h(Schedules, { jobs: all }),
     h(ExportForm, { started: reload, add }),
   )
@@ -88,25 +76,6 @@ function useJobs(path: string) {
 
 const waitOf = ({ headers }: Answer): number => Math.max(2, Number(headers['retry-after'] ?? 10)) * 1_000
 
-function jobsOf({ body }: Answer): readonly Job[] {
-  return treesOf(isTree(body) ? body.parameter : undefined).map(({ part }) => {
-    const values = new Map(treesOf(part).map((each) => [each.name, each]))
-    const partOf = (name: string, form: string) => textOf(values.get(name)?.[form]) ?? ''
-    return {
-      id: partOf('id', 'valueId'),
-      state: partOf('state', 'valueCode'),
-      start: partOf('start', 'valueInstant'),
-      end: partOf('end', 'valueInstant'),
-      progress: partOf('progress', 'valueString'),
-      reason: partOf('reason', 'valueString'),
-      request: partOf('request', 'valueUrl'),
-      client: partOf('client', 'valueString'),
-      schedule: partOf('schedule', 'valueString'),
-      isOwn: partOf('own', 'valueBoolean') === 'true',
-    }
-  })
-}
-
 function Filters({ parameters }: { readonly parameters: URLSearchParams }) {
   const link = (name: string, value: string | undefined, text: string) => {
     const next = new URLSearchParams(parameters)
@@ -138,31 +107,16 @@ function countText(jobs: readonly Job[], state: string | undefined, days: number
 
 type Actions = { readonly add: (answer: Answer) => void; readonly reload: () => void }
 
-function Table({ jobs, add, reload }: Actions & { readonly jobs: readonly Job[] }) {
-  const columns = ['Start', 'State', 'Request', 'Client', 'End', 'Actions']
-  return h(
-    'div',
-    { class: 'scroll', tabIndex: 0, role: 'region', 'aria-label': 'Exports' },
+const Jobs = ({ jobs, add, reload }: Actions & { readonly jobs: readonly Job[] }) =>
+  h(
+    TableFrame,
+    { name: 'Exports', columns: ['Start', 'State', 'Request', 'Client', 'End', 'Actions'] },
     h(
-      'table',
+      'tbody',
       null,
-      h(
-        'thead',
-        null,
-        h(
-          'tr',
-          null,
-          columns.map((name) => h('th', { key: name, scope: 'col' }, name)),
-        ),
-      ),
-      h(
-        'tbody',
-        null,
-        jobs.map((job) => h(Row, { key: job.id, job, add, reload })),
-      ),
+      jobs.map((job) => h(Row, { key: job.id, job, add, reload })),
     ),
   )
-}
 
 function Row({ job, add, reload }: Actions & { readonly job: Job }) {
   const [manifest, setManifest] = useState<Tree | undefined>(undefined)

@@ -3,7 +3,7 @@ import { h } from 'preact'
 import { Frame } from '../components/frame.ts'
 import { answersOf, Show, useLoaded } from '../components/loaded.ts'
 import { shortText } from '../datatypes/value.ts'
-import { type Answer, readAll } from '../http.ts'
+import { type Answer, isDenied, readAll } from '../http.ts'
 import { isTree, type Tree, treesOf } from '../json.ts'
 import { linkTo } from '../place.ts'
 import { tenant } from '../session.ts'
@@ -39,7 +39,7 @@ async function find(text: string): Promise<Found> {
     ({ resourceType, id }) =>
       resourceType !== 'OperationOutcome' && !known.has(`${resourceType}/${id}`) && known.add(`${resourceType}/${id}`),
   )
-  const isPartial = entries.some(({ response }) => isTree(response) && String(response.status).startsWith('403'))
+  const isPartial = entries.some(isDenied)
   return { answer, resources, isPartial }
 }
 

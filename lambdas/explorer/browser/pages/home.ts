@@ -7,9 +7,9 @@ import { Show, useLoaded } from '../components/loaded.ts'
 import { Problem } from '../components/problem.ts'
 import { RunningExports } from '../components/running-exports.ts'
 import { useTask } from '../components/task.ts'
-import { type Answer, readAll } from '../http.ts'
+import { type Answer, isDenied, readAll } from '../http.ts'
 import { type IndexStatus, lagText, progressText, readIndexStatus } from '../index-status.ts'
-import { isTree, type Tree, textOf } from '../json.ts'
+import { isTree, type Tree } from '../json.ts'
 import { linkTo } from '../place.ts'
 import { session, tenant } from '../session.ts'
 import { MAIN_TYPES } from '../types.ts'
@@ -25,9 +25,8 @@ export async function countTypes(types: readonly string[]): Promise<Counts> {
 
 function countOf(type: string, entry: Tree | undefined): Count {
   const resource = isTree(entry?.resource) ? entry.resource : {}
-  const status = isTree(entry?.response) ? (textOf(entry.response.status) ?? '') : ''
   const total = typeof resource.total === 'number' ? resource.total : undefined
-  return { type, total, problem: total !== undefined ? undefined : status.startsWith('403') ? 'no access' : 'unknown' }
+  return { type, total, problem: total !== undefined ? undefined : isDenied(entry) ? 'no access' : 'unknown' }
 }
 
 export function HomePage() {

@@ -7,6 +7,7 @@ import { Paging } from '../components/paging.ts'
 import { Issues } from '../components/problem.ts'
 import { CopyButton } from '../components/request-card.ts'
 import { type Section, sectionsOf } from '../components/search-groups.ts'
+import { TableFrame } from '../components/table.ts'
 import { dateText, isDateText } from '../datatypes/date-time.ts'
 import { shortText } from '../datatypes/value.ts'
 import { type Answer, curlOf, read } from '../http.ts'
@@ -120,7 +121,7 @@ function Results({ answer, path, query, type }: ResultProps) {
     ),
     shown.length === 0
       ? h('p', { class: 'nothing' }, 'No resource matches.')
-      : h(Table, { sections, matches: new Set(matches.filter(isTree)), columns, path, query, hasTypes: type === undefined }),
+      : h(ResultTable, { sections, matches: new Set(matches.filter(isTree)), columns, path, query, hasTypes: type === undefined }),
     h(Paging, { bundle }),
   )
 }
@@ -189,40 +190,26 @@ type TableProps = {
   readonly hasTypes: boolean
 }
 
-function Table({ sections, matches, columns, path, query, hasTypes }: TableProps) {
+function ResultTable({ sections, matches, columns, path, query, hasTypes }: TableProps) {
   return h(
-    'div',
-    { class: 'scroll', tabIndex: 0, role: 'region', 'aria-label': 'Results' },
-    h(
-      'table',
-      null,
+    TableFrame,
+    { name: 'Results', columns: ['id', ...columns.map((name) => h(SortLink, { name, path, query }))] },
+    sections.map(({ heading, resources }, i) =>
       h(
-        'thead',
-        null,
-        h(
-          'tr',
-          null,
-          h('th', { scope: 'col' }, 'id'),
-          columns.map((name) => h('th', { key: name, scope: 'col' }, h(SortLink, { name, path, query }))),
-        ),
-      ),
-      sections.map(({ heading, resources }, i) =>
-        h(
-          'tbody',
-          { key: i },
-          heading !== undefined &&
-            h('tr', { class: 'group' }, h('th', { scope: 'rowgroup', colSpan: columns.length + 1, dir: 'auto' }, heading)),
-          resources.map((resource, j) =>
+        'tbody',
+        { key: i },
+        heading !== undefined &&
+          h('tr', { class: 'group' }, h('th', { scope: 'rowgroup', colSpan: columns.length + 1, dir: 'auto' }, heading)),
+        resources.map((resource, j) =>
+          h(
+            'tr',
+            { key: j, class: matches.has(resource) ? undefined : 'included' },
             h(
-              'tr',
-              { key: j, class: matches.has(resource) ? undefined : 'included' },
-              h(
-                'td',
-                null,
-                h('a', { href: linkTo(`/${resource.resourceType}/${resource.id}`) }, idText(resource, hasTypes || !matches.has(resource))),
-              ),
-              columns.map((name) => h('td', { key: name, dir: 'auto', title: instantOf(resource[name]) }, shortText(resource[name]))),
+              'td',
+              null,
+              h('a', { href: linkTo(`/${resource.resourceType}/${resource.id}`) }, idText(resource, hasTypes || !matches.has(resource))),
             ),
+            columns.map((name) => h('td', { key: name, dir: 'auto', title: instantOf(resource[name]) }, shortText(resource[name]))),
           ),
         ),
       ),
