@@ -42,6 +42,7 @@ import { personReader } from '../authorization/person-patients.ts'
 import type { Config } from '../config.ts'
 import { PACKAGES_FOLDER } from '../control/package-folder.ts'
 import { definitionsOf } from '../definitions.ts'
+import { explorerPartsOf } from '../explorer-parts.ts'
 import { searchContextOf } from '../search-context.ts'
 import type { Authorization } from './authorization.ts'
 import { explorerEndpoint } from './explorer.ts'
@@ -176,7 +177,7 @@ export function composeServerCore(stores: Stores, parts: Omit<ServerCoreParts, '
   const serve = serveOf(
     ports,
     exports,
-    { ...endpoints, explorer: explorerEndpoint({ baseUrl, isOpen, ...tenantClaimOf(config) }) },
+    { ...endpoints, explorer: explorerEndpoint(explorerPartsOf(config, baseUrl)) },
     {
       audit,
       recorder: queryRecorder(seal),
@@ -205,8 +206,6 @@ export function composeServerCore(stores: Stores, parts: Omit<ServerCoreParts, '
     patients: patientFinder({ ports, resources: store, patientsOf, knownTenants: stores.store, baseUrl, reading: readingFor }),
   }
 }
-
-const tenantClaimOf = ({ tenancy, tenantClaim }: Config) => (tenancy ? { tenantClaim } : {})
 
 const tokensOf = ({ store, searcher }: Stores, clock: Clock, seal: Seal, blobs: BlobStore): Omit<TokenParts, 'consistency'> => ({
   seal,
