@@ -1,6 +1,6 @@
 /** Loads data for a page, and shows that it is loading or that it failed. */
 import { type ComponentChild, h } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 import { type Answer, Refusal } from '../http.ts'
 import { Problem } from './problem.ts'
 
@@ -16,7 +16,8 @@ export type Loaded<Data> =
 export function useLoaded<Data>(load: () => Promise<Data>, key: string): readonly [Loaded<Data>, () => void] {
   const [turn, setTurn] = useState(0)
   const [loaded, setLoaded] = useState<Loaded<Data>>({ state: 'loading' })
-  useEffect(() => {
+  // Before the browser paints: an effect after it would send the request up to 16 ms later.
+  useLayoutEffect(() => {
     let isCurrent = true
     setLoaded({ state: 'loading' })
     load().then(
