@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { Agent } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,6 +13,7 @@ import { load } from '../../bin/load/load.ts'
 import { averageComparison, bareServer, compareSearches, ratiosOf, type SearchComparison, searchesOf } from './searches.ts'
 import { sendRequest, startServer, stopAll, stopProcess } from './served.ts'
 import { TOKEN } from './shapes.ts'
+import { memoryOf, sumOfThreads, type ThreadTimes, threadTimesBetween, threadTimesOf } from './thread-times.ts'
 
 const HEADERS = { 'content-type': 'application/fhir+json' }
 const folder = process.argv[2] ?? 'test/fixtures/sample'
@@ -42,11 +43,6 @@ async function throughput(clients: number, total: number, each: (i: number) => P
   }
   await round(0, Math.ceil(total / 10))
   return round(total, total)
-}
-
-const rss = (child: ChildProcess): number => {
-  const [, kb = '0'] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? []
-  return Math.round(Number(kb) / 1024)
 }
 
 async function benchRead(): Promise<void> {
@@ -112,21 +108,10 @@ const createRate = (): Promise<number> =>
     )
   })
 
-/** Milliseconds of processor time that each thread of the process has had, by name; those of V8's helpers together. */
-function threadTimes({ pid }: ChildProcess): Map<string, number> {
-  const times = new Map<string, number>()
-  for (const task of readdirSync(`/proc/${pid}/task`)) {
-    const [, name = '', rest = ''] = /\((.*)\) (.*)/.exec(readFileSync(`/proc/${pid}/task/${task}/stat`, 'utf8')) ?? []
-    const [user = 0, system = 0] = rest.split(' ').slice(11, 13).map(Number)
-    times.set(name, (times.get(name) ?? 0) + (user + system) * 10)
-  }
-  return times
-}
-
 /** What the index costs of a create, which is durable and searchable at once. */
-function indexingRow(before: ReadonlyMap<string, number>, after: ReadonlyMap<string, number>): void {
-  const spent = new Map([...after].map(([name, ms]) => [name, ms - (before.get(name) ?? 0)]))
-  const all = [...spent.values()].reduce((sum, ms) => sum + ms, 0)
+function indexingRow(before: ThreadTimes, after: ThreadTimes): void {
+  const spent = threadTimesBetween(before, after)
+  const all = sumOfThreads(spent)
   const share = (name: string): string => `${Math.round(((spent.get(name) ?? 0) * 100) / all)} %`
   rows.push([
     'indexing, of the processor time of a create',
@@ -188,10 +173,10 @@ async function benchLoad(): Promise<void> {
     '',
     `${((fourth - second) / (tenth - eighth)).toFixed(2)} of that at its start (second and last fifth)`,
   ])
-  rows.push(['… memory of the server at most', `${rss(child)} MB`, ''])
-  const before = threadTimes(child)
+  rows.push(['… memory of the server at most', `${memoryOf(child, 'VmHWM')} MB`, ''])
+  const before = threadTimesOf(child)
   const large = await createRate()
-  indexingRow(before, threadTimes(child))
+  indexingRow(before, threadTimesOf(child))
   rows.push([
     `create, 32 connections, at ${floor.resources} resources`,
     `${Math.round(large)}/s`,
@@ -208,11 +193,8 @@ async function benchLoad(): Promise<void> {
 async function benchSearches(child: ChildProcess): Promise<void> {
   const [, body] = await sendRequest(`${base}/Patient?_count=1000`, { agent })
   const { entry } = JSON.parse(body.toString()) as { readonly entry: readonly { readonly resource: { readonly id: string } }[] }
-  const compared = await compareSearches(
-    { base, child },
-    PORT + 1,
-    entry.map(({ resource }) => resource.id),
-  )
+  const patients = entry.map(({ resource }) => resource.id)
+  const compared = await compareSearches({ base, child, port: PORT + 1, patients, connections: 8 })
   const row = (what: string, comparison: Omit<SearchComparison, 'name'>): void => {
     const [wall, processor] = ratiosOf(comparison)
     rows.push([

@@ -3,6 +3,7 @@
  * `npm run bench -- auth`: what it costs to know who asks (auth.ts). `npm run bench -- export`: exports (export.ts).
  * `npm run bench -- profiles`: the check against US Core (profiles.ts). `npm run bench -- disk`: documents in OpenSearch (disk.ts).
  * `npm run bench -- explorer`: pages of the explorer in a browser (explorer.ts).
+ * `npm run bench -- sizes`: searches at several sizes (sizes.ts).
  */
 import { stopAll } from './served.ts'
 
@@ -13,6 +14,7 @@ const BENCHES: Readonly<Record<string, () => Promise<unknown>>> = {
   profiles: () => import('./profiles.ts'),
   disk: () => import('./disk.ts'),
   explorer: () => import('./explorer.ts'),
+  sizes: () => import('./sizes.ts'),
 }
 
 try {

@@ -1,49 +1,54 @@
 /**
- * What a server does of searches, 8 connections at once, against a bare node:http server that answers as many bytes, in turn with it in the
- * same run: requests a second, and processor time of a request, of all the threads of the one and of the other.
+ * Compares searches with a bare node:http server that answers as many bytes. Both get the same requests in turn in the same run. Measured
+ * are the time by the clock and the processor time of each thread.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
 import { Agent } from 'node:http'
 import { sendRequest, stopProcess, trackProcess } from './served.ts'
 import { pick, READ, SHAPES } from './shapes.ts'
+import { sumOfThreads, type ThreadTimes, threadTimesBetween, threadTimesOf } from './thread-times.ts'
 
-const CLIENTS = 8
-/** Requests of a shape, of so many queries, in so many turns. */
+/** Requests of a shape in a turn. They repeat QUERIES different queries. */
 const REQUESTS = 250
 const QUERIES = 8
 const TURNS = 6
 
-/** A path and the bytes of its answer. */
+/** `path`: below the base URL. `length`: bytes of the answer. */
 type Query = { readonly path: string; readonly length: number }
 
-/** Milliseconds of a request, on the clock and of the processors: the least of all turns, for others only add to it. */
-type Cost = { wall: number; processor: number }
+/** Milliseconds of a request. `wall`: by the clock. `processor`: of all threads. Each is that of the best turn, because others only add to it. */
+type Cost = { wall: number; processor: number; threads: ThreadTimes }
 
-const newCost = (): Cost => ({ wall: Number.POSITIVE_INFINITY, processor: Number.POSITIVE_INFINITY })
+const newCost = (): Cost => ({ wall: Number.POSITIVE_INFINITY, processor: Number.POSITIVE_INFINITY, threads: new Map() })
 
-/** Of a shape: of the server, and of the bare one; `bytes`: of an answer, on the average. */
+/** Costs of a shape. `bytes`: mean length of an answer. */
 export type SearchComparison = { readonly name: string; readonly bytes: number; readonly server: Cost; readonly bare: Cost }
 
-/** `base`: of the server, whose process is `child`; `port`: a free one. `patients`: ids of those it has. */
-export async function compareSearches(
-  { base, child }: { readonly base: string; readonly child: ChildProcess },
-  port: number,
-  patients: readonly string[],
-): Promise<readonly SearchComparison[]> {
-  const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS })
+type Sides = {
+  /** Base URL of the server. */
+  readonly base: string
+  /** Process of the server. */
+  readonly child: ChildProcess
+  /** Free port for the bare server. */
+  readonly port: number
+  /** Ids of stored patients. */
+  readonly patients: readonly string[]
+  readonly connections: number
+}
+
+/** Compares all shapes. Throws if a search is refused. */
+export async function compareSearches({ base, child, port, patients, connections }: Sides): Promise<readonly SearchComparison[]> {
+  const agent = new Agent({ keepAlive: true, maxSockets: connections })
   const bare = await bareServer(port)
   try {
-    const compared: SearchComparison[] = []
     const queries = await queriesOf(base, agent, patients)
-    for (const [name, list] of queries)
-      compared.push({
-        name,
-        bytes: list.reduce((sum, { length }) => sum + length, 0) / list.length,
-        server: newCost(),
-        bare: newCost(),
-      })
+    const compared = [...queries].map(([name, list]) => ({
+      name,
+      bytes: list.reduce((sum, { length }) => sum + length, 0) / list.length,
+      server: newCost(),
+      bare: newCost(),
+    }))
     for (let turn = 0; turn <= TURNS; turn++)
       for (const { name, server, bare: floor } of compared) {
         const list = queries.get(name)!
@@ -52,10 +57,12 @@ export async function compareSearches(
           { cost: floor, process: bare, url: ({ length }: Query) => `http://127.0.0.1:${port}/${length}` },
         ]
         for (const { cost, process, url } of sides) {
-          const urls = list.map(url)
-          const { wall, processor } = await costOf(process, urls, agent)
-          // The first turn is to get warm.
-          if (turn > 0) Object.assign(cost, { wall: Math.min(cost.wall, wall), processor: Math.min(cost.processor, processor) })
+          const { wall, threads } = await costOf(process, list.map(url), agent, connections)
+          // In the first turn, both sides compile their code.
+          if (turn === 0) continue
+          cost.wall = Math.min(cost.wall, wall)
+          const processor = sumOfThreads(threads)
+          if (processor < cost.processor) Object.assign(cost, { processor, threads })
         }
       }
     return compared
@@ -68,17 +75,18 @@ export async function compareSearches(
 export const searchesOf = (compared: readonly SearchComparison[]): readonly SearchComparison[] =>
   compared.filter(({ name }) => name !== READ)
 
-/** Of several shapes together, each as often. */
+/** Returns the mean of several shapes. */
 export const averageComparison = (compared: readonly SearchComparison[]): Omit<SearchComparison, 'name'> => {
   const mean = (read: (each: SearchComparison) => number): number => compared.reduce((sum, each) => sum + read(each), 0) / compared.length
   const cost = (side: 'server' | 'bare'): Cost => ({
     wall: mean((each) => each[side].wall),
     processor: mean((each) => each[side].processor),
+    threads: new Map([...compared[0]![side].threads.keys()].map((name) => [name, mean((each) => each[side].threads.get(name) ?? 0)])),
   })
   return { bytes: mean(({ bytes }) => bytes), server: cost('server'), bare: cost('bare') }
 }
 
-/** Of the bare server's rate, by the clock and by processor time. */
+/** Returns the server's speed divided by that of the bare server, by the clock and by processor time. */
 export const ratiosOf = ({ server, bare }: Omit<SearchComparison, 'name'>): readonly [wall: string, processor: string] => [
   (bare.wall / server.wall).toFixed(2),
   (bare.processor / server.processor).toFixed(2),
@@ -103,25 +111,23 @@ async function lengthOf(url: string, agent: Agent): Promise<number> {
   return body.length
 }
 
-async function costOf(process: ChildProcess, urls: readonly string[], agent: Agent): Promise<Cost> {
+async function costOf(
+  process: ChildProcess,
+  urls: readonly string[],
+  agent: Agent,
+  connections: number,
+): Promise<{ readonly wall: number; readonly threads: ThreadTimes }> {
   let count = 0
-  const [before, began] = [processorTime(process), performance.now()]
+  const [before, began] = [threadTimesOf(process), performance.now()]
   await Promise.all(
-    Array.from({ length: CLIENTS }, async () => {
+    Array.from({ length: connections }, async () => {
       while (count < REQUESTS) await lengthOf(urls[count++ % urls.length]!, agent)
     }),
   )
-  return { wall: (performance.now() - began) / REQUESTS, processor: (processorTime(process) - before) / REQUESTS }
+  return { wall: (performance.now() - began) / REQUESTS, threads: threadTimesBetween(before, threadTimesOf(process), REQUESTS) }
 }
 
-/** Milliseconds that all threads of the process have had. https://docs.kernel.org/scheduler/sched-stats.html */
-const processorTime = ({ pid }: ChildProcess): number =>
-  readdirSync(`/proc/${pid}/task`).reduce(
-    (sum, task) => sum + Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]) / 1e6,
-    0,
-  )
-
-/** A server that answers as many bytes as its path says. An Error where the port is taken. */
+/** Starts a server that answers as many bytes as its path says. Throws an Error if the port is taken. */
 export async function bareServer(port: number): Promise<ChildProcess> {
   const program = [
     '-e',
