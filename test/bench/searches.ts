@@ -9,9 +9,9 @@ import { sendRequest, stopProcess, trackProcess } from './served.ts'
 import { pick, READ, SHAPES } from './shapes.ts'
 import { sumOfThreads, type ThreadTimes, threadTimesBetween, threadTimesOf } from './thread-times.ts'
 
-/** Requests of a shape in a turn. They repeat QUERIES different queries. */
+/** Requests of a shape in a turn. They repeat QUERIES queries, many more than the index remembers the matches of. */
 const REQUESTS = 250
-const QUERIES = 8
+const QUERIES = 50
 const TURNS = 6
 
 /** `path`: below the base URL. `length`: bytes of the answer. */
