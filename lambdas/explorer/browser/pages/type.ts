@@ -1,21 +1,15 @@
 /** Resources of a search, as a table. The address of the page has the query of the search. */
-import { type ComponentChild, h } from 'preact'
+import { h } from 'preact'
 import { useState } from 'preact/hooks'
 import { Frame } from '../components/frame.ts'
 import { answersOf, Show, useLoaded } from '../components/loaded.ts'
-import { Paging } from '../components/paging.ts'
-import { Issues } from '../components/problem.ts'
-import { CopyButton } from '../components/request-card.ts'
-import { type Section, sectionsOf } from '../components/search-groups.ts'
-import { TableFrame } from '../components/table.ts'
-import { dateText, isDateText } from '../datatypes/date-time.ts'
-import { shortText } from '../datatypes/value.ts'
-import { type Answer, curlOf, read } from '../http.ts'
-import { isTree, type Json, type Tree, textOf, treesOf } from '../json.ts'
-import { go, linkTo } from '../place.ts'
-import { saveFile } from '../save-file.ts'
+import { type Answer, read } from '../http.ts'
+import { linkTo } from '../place.ts'
+import { QueryForm } from '../search/query-form.ts'
+import { Results } from '../search/results.ts'
+import { SearchList } from '../search/search-list.ts'
+import { readStatement } from '../search/statement.ts'
 import { tenant } from '../session.ts'
-import { columnsOf, elementsOf, sortParameterOf } from '../types.ts'
 
 /** `path`: of the search, below the base. `type`: undefined if the search has several types. */
 type Props = { readonly path: string; readonly query: string; readonly type: string | undefined }
@@ -23,11 +17,20 @@ type Props = { readonly path: string; readonly query: string; readonly type: str
 export function TypePage({ path, query, type }: Props) {
   const address = query === '' ? path : `${path}?${query}`
   const [loaded, retry] = useLoaded(() => read(address), `${address} ${tenant.value}`)
-  const answers = answersOf(loaded, (answer) => answer)
+  const [isFormOpen, setFormOpen] = useState(false)
+  const load = () => (isFormOpen ? readStatement() : new Promise<never>(() => undefined))
+  const [statement, retryStatement] = useLoaded(load, `${isFormOpen} ${tenant.value}`)
+  const answers = [...answersOf(loaded, (answer) => answer), ...answersOf(statement, (answer) => answer)]
   return h(
     Frame,
     { title: decodeURIComponent(path.slice(1)) || 'Search in all types', answers, actions: h(HistoryLink, { path }) },
-    h(QueryForm, { key: address, path, query }),
+    h(QueryForm, {
+      ...{ path, query, type },
+      statement: isFormOpen ? statement : undefined,
+      onOpen: () => setFormOpen(true),
+      retry: retryStatement,
+    }),
+    h(SearchList, { path, query }),
     h(Show<Answer>, { loaded, retry, show: (answer) => h(Results, { answer, path, query, type }) }),
   )
 }
@@ -36,227 +39,3 @@ function HistoryLink({ path }: { readonly path: string }) {
   if (path === '/' || path.indexOf('/', 1) !== -1) return null
   return h('nav', { class: 'links', 'aria-label': 'About this type' }, h('a', { href: linkTo(`${path}/_history`) }, 'History'))
 }
-
-/** Form with the text of the query, as it stands in the address. The field for the groups changes the text. */
-function QueryForm({ path, query }: { readonly path: string; readonly query: string }) {
-  const [text, setText] = useState(readable(query))
-  const submit = (event: Event) => {
-    event.preventDefault()
-    const next = new URLSearchParams(text.trim().replace(/^\?/, '')).toString()
-    go(next === '' ? path : `${path}?${next}`)
-  }
-  return h(
-    'form',
-    { class: 'query', onSubmit: submit },
-    h(
-      'label',
-      null,
-      'Query ',
-      h('input', {
-        class: 'wide',
-        value: text,
-        spellcheck: false,
-        placeholder: 'name=smith&birthdate=ge1970&_sort=-_lastUpdated',
-        onInput: (event: Event) => setText((event.currentTarget as HTMLInputElement).value),
-      }),
-    ),
-    h(
-      'label',
-      { class: 'short' },
-      'Group by ',
-      h('input', {
-        class: 'wide',
-        value: new URLSearchParams(text).get('_group') ?? '',
-        spellcheck: false,
-        placeholder: 'code:code',
-        onInput: (event: Event) => setText(withGroup(text, (event.currentTarget as HTMLInputElement).value)),
-      }),
-    ),
-    h('button', { type: 'submit' }, 'Search'),
-  )
-}
-
-/** Returns the query with this `_group`, or without one if it is empty. */
-function withGroup(text: string, group: string): string {
-  const parameters = new URLSearchParams(text)
-  if (group === '') parameters.delete('_group')
-  else parameters.set('_group', group)
-  return readable(parameters.toString())
-}
-
-/** Returns the query decoded, if it means the same then. */
-function readable(query: string): string {
-  const pairs = [...new URLSearchParams(query)]
-  return pairs.some(([name, value]) => /[&=#%+]/.test(name) || /[&#%+]/.test(value)) ? query : pairs.map((pair) => pair.join('=')).join('&')
-}
-
-type ResultProps = Props & { readonly answer: Answer }
-
-function Results({ answer, path, query, type }: ResultProps) {
-  const bundle = isTree(answer.body) ? answer.body : {}
-  const entries = treesOf(bundle.entry)
-  const resources = entries.map(({ resource }) => resource).filter(isTree)
-  const outcomes = resources.filter(({ resourceType }) => resourceType === 'OperationOutcome')
-  const shown = resources.filter((resource) => !outcomes.includes(resource))
-  const matches = entries.filter(({ search }) => !isTree(search) || search.mode !== 'include').map(({ resource }) => resource)
-  const issues = outcomes.flatMap(({ issue }) => treesOf(issue))
-  const sections = sectionsOf(entries.filter(({ resource }) => isTree(resource) && !outcomes.includes(resource)))
-  const [columns, setColumns] = useColumns(type, shown)
-  return h(
-    'div',
-    null,
-    issues.length > 0 && h(Issues, { issues }),
-    h(
-      'p',
-      { class: 'facts' },
-      h('span', { role: 'status' }, totalText(bundle, shown.length)),
-      h('span', null, `${answer.ms} ms`),
-      h(Columns, { shown, columns, setColumns }),
-      h(CopyButton, { text: curlOf(answer.request), name: 'Copy curl' }),
-      type !== undefined &&
-        query !== '' &&
-        h(CopyButton, { text: `_typeFilter=${encodeURIComponent(`${type}?${query}`)}`, name: 'Copy _typeFilter' }),
-      type !== undefined && h(CopyButton, { text: scopeOf(type, query), name: 'Copy scope' }),
-      h(CsvLink, { name: type ?? 'resources', columns, shown }),
-    ),
-    shown.length === 0
-      ? h('p', { class: 'nothing' }, 'No resource matches.')
-      : h(ResultTable, { sections, matches: new Set(matches.filter(isTree)), columns, path, query, hasTypes: type === undefined }),
-    h(Paging, { bundle }),
-  )
-}
-
-const totalText = ({ total }: Tree, shown: number): string =>
-  total === undefined ? `${shown} shown, total unknown` : `${Number(textOf(total)).toLocaleString('en')} in all, ${shown} shown`
-
-const scopeOf = (type: string, query: string): string => {
-  const criteria = [...new URLSearchParams(query)].filter(([name]) => !name.startsWith('_'))
-  return `user/${type}.rs${criteria.length === 0 ? '' : `?${new URLSearchParams(criteria.map((pair) => [...pair]))}`}`
-}
-
-const STORED = 'fhir-explorer-columns-'
-
-/** Returns the columns of a type, and a function that stores other ones in the browser. */
-function useColumns(type: string | undefined, shown: readonly Tree[]): readonly [readonly string[], (columns: readonly string[]) => void] {
-  const key = `${STORED}${type ?? ''}`
-  const stored = localStorage.getItem(key)
-  const [, setTurn] = useState(0)
-  const columns = stored === null ? columnsOf(shown) : (JSON.parse(stored) as readonly string[])
-  return [
-    columns,
-    (next) => {
-      localStorage.setItem(key, JSON.stringify(next))
-      setTurn((turn) => turn + 1)
-    },
-  ]
-}
-
-type ColumnProps = {
-  readonly shown: readonly Tree[]
-  readonly columns: readonly string[]
-  readonly setColumns: (columns: readonly string[]) => void
-}
-
-function Columns({ shown, columns, setColumns }: ColumnProps) {
-  const names = [...new Set([...columns, ...elementsOf(shown)])]
-  const toggle = (name: string) => setColumns(columns.includes(name) ? columns.filter((each) => each !== name) : [...columns, name])
-  return h(
-    'details',
-    { class: 'columns' },
-    h('summary', null, 'Columns'),
-    h(
-      'fieldset',
-      null,
-      h('legend', null, 'Columns of this table'),
-      names.map((name) =>
-        h(
-          'label',
-          { key: name },
-          h('input', { type: 'checkbox', checked: columns.includes(name), onChange: () => toggle(name) }),
-          ' ',
-          name,
-        ),
-      ),
-    ),
-  )
-}
-
-type TableProps = {
-  readonly sections: readonly Section[]
-  readonly matches: ReadonlySet<Tree>
-  readonly columns: readonly string[]
-  readonly path: string
-  readonly query: string
-  readonly hasTypes: boolean
-}
-
-function ResultTable({ sections, matches, columns, path, query, hasTypes }: TableProps) {
-  return h(
-    TableFrame,
-    { name: 'Results', columns: ['id', ...columns.map((name) => h(SortLink, { name, path, query }))] },
-    sections.map(({ heading, resources }, i) =>
-      h(
-        'tbody',
-        { key: i },
-        heading !== undefined &&
-          h('tr', { class: 'group' }, h('th', { scope: 'rowgroup', colSpan: columns.length + 1, dir: 'auto' }, heading)),
-        resources.map((resource, j) =>
-          h(
-            'tr',
-            { key: j, class: matches.has(resource) ? undefined : 'included' },
-            h(
-              'td',
-              null,
-              h('a', { href: linkTo(`/${resource.resourceType}/${resource.id}`) }, idText(resource, hasTypes || !matches.has(resource))),
-            ),
-            columns.map((name) => h('td', { key: name, dir: 'auto', title: instantOf(resource[name]) }, shortText(resource[name]))),
-          ),
-        ),
-      ),
-    ),
-  )
-}
-
-/** Returns an instant as the resource has it, because the cell shows it in the time zone of the person. */
-const instantOf = (value: Json | undefined): string | undefined => {
-  const text = textOf(value)
-  return text !== undefined && isDateText(text) && dateText(text) !== text ? text : undefined
-}
-
-const idText = ({ resourceType, id }: Tree, hasType: boolean): string => (hasType ? `${resourceType}/${id}` : String(id))
-
-function SortLink({ name, path, query }: { readonly name: string; readonly path: string; readonly query: string }): ComponentChild {
-  const parameter = sortParameterOf(name)
-  if (parameter === undefined) return name
-  const parameters = new URLSearchParams(query)
-  const before = parameters.get('_sort')
-  const next = before === parameter ? `-${parameter}` : parameter
-  parameters.set('_sort', next)
-  const arrow = before === parameter ? ' ↑' : before === `-${parameter}` ? ' ↓' : ''
-  return h('a', { href: linkTo(`${path}?${parameters}`), title: `Sort by ${next}` }, `${name}${arrow}`)
-}
-
-/** Button that saves the shown rows as CSV. */
-function CsvLink({
-  name,
-  columns,
-  shown,
-}: {
-  readonly name: string
-  readonly columns: readonly string[]
-  readonly shown: readonly Tree[]
-}) {
-  if (shown.length === 0) return null
-  const save = () => {
-    const rows = [['id', ...columns], ...shown.map((resource) => ['id', ...columns].map((column) => shortText(resource[column] as Json)))]
-    saveFile(`${name}.csv`, 'text/csv', [BYTE_ORDER_MARK, csvOf(rows)])
-  }
-  return h('button', { type: 'button', onClick: save }, 'Save as CSV')
-}
-
-/** Tells Excel that the file is UTF-8. */
-const BYTE_ORDER_MARK = '\ufeff'
-
-/** Returns the rows as CSV. An apostrophe precedes each text that a spreadsheet would run as a formula. https://www.rfc-editor.org/rfc/rfc4180 */
-export const csvOf = (rows: readonly (readonly string[])[]): string =>
-  rows.map((row) => row.map((cell) => `"${(/^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell).replaceAll('"', '""')}"`).join(',')).join('\r\n')

@@ -1,0 +1,20 @@
+/** Choices of the person that stay in the browser. They hold no data of the server. */
+
+/** Returns the stored JSON of a key, or undefined if there is none, if it is damaged, or if the browser allows no storage. */
+export function storedJson(key: string): unknown {
+  try {
+    const text = localStorage.getItem(key)
+    return text === null ? undefined : JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Stores the value as JSON. Throws Error if the storage is full, or if the browser allows no storage. */
+export function storeJson(key: string, value: unknown): void {
+  try {
+    localStorage.setItem(key, JSON.stringify(value))
+  } catch (error) {
+    throw new Error(`The browser could not store this. Its storage is full or not allowed: ${(error as Error).message}`)
+  }
+}

@@ -1,0 +1,211 @@
+/** Result of a search as a table: columns that the person chooses, sorting, groups, and CSV. */
+import { type ComponentChild, h } from 'preact'
+import { useState } from 'preact/hooks'
+import { storedJson, storeJson } from '../browser-storage.ts'
+import { Paging } from '../components/paging.ts'
+import { Issues, Problem } from '../components/problem.ts'
+import { CopyButton } from '../components/request-card.ts'
+import { TableFrame } from '../components/table.ts'
+import { dateText, isDateText } from '../datatypes/date-time.ts'
+import { shortText } from '../datatypes/value.ts'
+import { type Answer, curlOf } from '../http.ts'
+import { isTree, type Json, type Tree, textOf, treesOf } from '../json.ts'
+import { linkTo } from '../place.ts'
+import { saveFile } from '../save-file.ts'
+import { columnsOf, elementsOf, sortParameterOf } from '../types.ts'
+import { type Section, sectionsOf } from './search-groups.ts'
+
+/** `path`: of the search, below the base. `type`: undefined if the search has several types. */
+type ResultProps = { readonly answer: Answer; readonly path: string; readonly query: string; readonly type: string | undefined }
+
+export function Results({ answer, path, query, type }: ResultProps) {
+  const bundle = isTree(answer.body) ? answer.body : {}
+  const entries = treesOf(bundle.entry)
+  const resources = entries.map(({ resource }) => resource).filter(isTree)
+  const outcomes = resources.filter(({ resourceType }) => resourceType === 'OperationOutcome')
+  const shown = resources.filter((resource) => !outcomes.includes(resource))
+  const matches = entries.filter(({ search }) => !isTree(search) || search.mode !== 'include').map(({ resource }) => resource)
+  const issues = outcomes.flatMap(({ issue }) => treesOf(issue))
+  const sections = sectionsOf(entries.filter(({ resource }) => isTree(resource) && !outcomes.includes(resource)))
+  const { columns, setColumns, error } = useColumns(type, shown)
+  return h(
+    'div',
+    null,
+    issues.length > 0 && h(Issues, { issues }),
+    h(
+      'p',
+      { class: 'facts' },
+      h('span', { role: 'status' }, totalText(bundle, shown.length)),
+      h('span', null, `${answer.ms} ms`),
+      h(Columns, { shown, columns, setColumns }),
+      h(CopyButton, { text: curlOf(answer.request), name: 'Copy curl' }),
+      type !== undefined &&
+        query !== '' &&
+        h(CopyButton, { text: `_typeFilter=${encodeURIComponent(`${type}?${query}`)}`, name: 'Copy _typeFilter' }),
+      type !== undefined && h(CopyButton, { text: scopeOf(type, query), name: 'Copy scope' }),
+      h(CsvLink, { name: type ?? 'resources', columns, shown }),
+    ),
+    error !== undefined && h(Problem, { error }),
+    shown.length === 0
+      ? h('p', { class: 'nothing' }, 'No resource matches.')
+      : h(ResultTable, { sections, matches: new Set(matches.filter(isTree)), columns, path, query, hasTypes: type === undefined }),
+    h(Paging, { bundle }),
+  )
+}
+
+const totalText = ({ total }: Tree, shown: number): string =>
+  total === undefined ? `${shown} shown, total unknown` : `${Number(textOf(total)).toLocaleString('en')} in all, ${shown} shown`
+
+const scopeOf = (type: string, query: string): string => {
+  const criteria = [...new URLSearchParams(query)].filter(([name]) => !name.startsWith('_'))
+  return `user/${type}.rs${criteria.length === 0 ? '' : `?${new URLSearchParams(criteria.map((pair) => [...pair]))}`}`
+}
+
+const STORED = 'fhir-explorer-columns-'
+
+type StoredColumns = {
+  readonly columns: readonly string[]
+  readonly setColumns: (columns: readonly string[]) => void
+  /** Set if the browser did not store the latest choice. It then holds until the person leaves the page. */
+  readonly error: unknown
+}
+
+/** Returns the columns of a type, which the browser stores. A damaged stored value counts as none. */
+function useColumns(type: string | undefined, shown: readonly Tree[]): StoredColumns {
+  const key = `${STORED}${type ?? ''}`
+  const [chosen, setChosen] = useState<readonly string[] | undefined>(undefined)
+  const [error, setError] = useState<unknown>(undefined)
+  const setColumns = (columns: readonly string[]) => {
+    setChosen(columns)
+    try {
+      storeJson(key, columns)
+      setError(undefined)
+    } catch (failure) {
+      setError(failure)
+    }
+  }
+  return { columns: chosen ?? storedColumns(key) ?? columnsOf(shown), setColumns, error }
+}
+
+function storedColumns(key: string): readonly string[] | undefined {
+  const stored = storedJson(key)
+  return Array.isArray(stored) && stored.every((each) => typeof each === 'string') ? [...new Set<string>(stored)] : undefined
+}
+
+type ColumnProps = {
+  readonly shown: readonly Tree[]
+  readonly columns: readonly string[]
+  readonly setColumns: (columns: readonly string[]) => void
+}
+
+function Columns({ shown, columns, setColumns }: ColumnProps) {
+  const names = [...new Set([...columns, ...elementsOf(shown)])]
+  const toggle = (name: string) => setColumns(columns.includes(name) ? columns.filter((each) => each !== name) : [...columns, name])
+  return h(
+    'details',
+    { class: 'columns' },
+    h('summary', null, 'Columns'),
+    h(
+      'fieldset',
+      null,
+      h('legend', null, 'Columns of this table'),
+      names.map((name) =>
+        h(
+          'label',
+          { key: name },
+          h('input', { type: 'checkbox', checked: columns.includes(name), onChange: () => toggle(name) }),
+          ' ',
+          name,
+        ),
+      ),
+    ),
+  )
+}
+
+type TableProps = {
+  readonly sections: readonly Section[]
+  readonly matches: ReadonlySet<Tree>
+  readonly columns: readonly string[]
+  readonly path: string
+  readonly query: string
+  readonly hasTypes: boolean
+}
+
+function ResultTable({ sections, matches, columns, path, query, hasTypes }: TableProps) {
+  return h(
+    TableFrame,
+    { name: 'Results', columns: ['id', ...columns.map((name) => h(SortLink, { name, path, query }))] },
+    sections.map(({ heading, resources }, i) =>
+      h(
+        'tbody',
+        { key: i },
+        heading !== undefined &&
+          h('tr', { class: 'group' }, h('th', { scope: 'rowgroup', colSpan: columns.length + 1, dir: 'auto' }, heading)),
+        resources.map((resource, j) =>
+          h(
+            'tr',
+            { key: j, class: matches.has(resource) ? undefined : 'included' },
+            h(
+              'td',
+              null,
+              h('a', { href: linkTo(`/${resource.resourceType}/${resource.id}`) }, idText(resource, hasTypes || !matches.has(resource))),
+            ),
+            columns.map((name) =>
+              h('td', { key: name, dir: 'auto', title: instantOf(elementOf(resource, name)) }, shortText(elementOf(resource, name))),
+            ),
+          ),
+        ),
+      ),
+    ),
+  )
+}
+
+/** Returns the value of an element. A column may have a name that every object inherits. */
+const elementOf = (resource: Tree, name: string): Json | undefined => (Object.hasOwn(resource, name) ? resource[name] : undefined)
+
+/** Returns an instant as the resource has it, because the cell shows it in the time zone of the person. */
+const instantOf = (value: Json | undefined): string | undefined => {
+  const text = textOf(value)
+  return text !== undefined && isDateText(text) && dateText(text) !== text ? text : undefined
+}
+
+const idText = ({ resourceType, id }: Tree, hasType: boolean): string => (hasType ? `${resourceType}/${id}` : String(id))
+
+function SortLink({ name, path, query }: { readonly name: string; readonly path: string; readonly query: string }): ComponentChild {
+  const parameter = sortParameterOf(name)
+  if (parameter === undefined) return name
+  const parameters = new URLSearchParams(query)
+  const before = parameters.get('_sort')
+  const next = before === parameter ? `-${parameter}` : parameter
+  parameters.set('_sort', next)
+  const arrow = before === parameter ? ' ↑' : before === `-${parameter}` ? ' ↓' : ''
+  return h('a', { href: linkTo(`${path}?${parameters}`), title: `Sort by ${next}` }, `${name}${arrow}`)
+}
+
+/** Button that saves the shown rows as CSV. */
+function CsvLink({
+  name,
+  columns,
+  shown,
+}: {
+  readonly name: string
+  readonly columns: readonly string[]
+  readonly shown: readonly Tree[]
+}) {
+  if (shown.length === 0) return null
+  const save = () => {
+    const rows = [
+      ['id', ...columns],
+      ...shown.map((resource) => ['id', ...columns].map((column) => shortText(elementOf(resource, column)))),
+    ]
+    saveFile(`${name}.csv`, 'text/csv', [BYTE_ORDER_MARK, csvOf(rows)])
+  }
+  return h('button', { type: 'button', onClick: save }, 'Save as CSV')
+}
+
+/** Tells Excel that the file is UTF-8. */
+const BYTE_ORDER_MARK = '\ufeff'
+
+/** Returns the rows as CSV. An apostrophe precedes each text that a spreadsheet would run as a formula. https://www.rfc-editor.org/rfc/rfc4180 */
+const csvOf = (rows: readonly (readonly string[])[]): string =>
+  rows.map((row) => row.map((cell) => `"${(/^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell).replaceAll('"', '""')}"`).join(',')).join('\r\n')
