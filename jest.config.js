@@ -65,6 +65,7 @@ const LONG = [
   'explorer/in-browser',
   'explorer/odd-answers',
   'explorer/operator',
+  'explorer/query-form',
   'explorer/screenshots',
   'explorer/see-as',
   'explorer/sessions',
