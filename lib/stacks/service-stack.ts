@@ -143,7 +143,9 @@ export class ServiceStack extends Stack {
       ExportOrigin: fileOrigin,
       DistributionDomain: distribution.distributionDomainName,
       AlarmTopic: topic.topicArn,
-      ...(settings.access === 'token' ? { FirstClient: firstClient(settings) } : {}),
+      ...(settings.access === 'token'
+        ? { FirstClient: firstClient(settings), ExplorerUrl: `${baseUrl}/explorer`, FirstUser: firstUser(settings) }
+        : {}),
     })
     const { bucket, domain } = data
     const { resourceTable } = this.#tables
@@ -275,5 +277,11 @@ export class ServiceStack extends Stack {
 }
 
 /** Returns the command that registers a client with all scopes, the administrator's too. Without a client a stage answers no request. */
-const firstClient = ({ stage, service }: Settings): string =>
-  `npm run fhir -- client add admin --secret --scope 'system/*.cruds system/admin'${service.tenancy === 'on' ? " --tenant '*'" : ''} --stage ${stage}`
+const firstClient = (settings: Settings): string =>
+  `npm run fhir -- client add admin --secret --scope 'system/*.cruds system/admin'${locationOptions(settings)}`
+
+/** Returns the command that adds a user with all scopes, the administrator's too. Without a user the explorer lets no person in. */
+const firstUser = (settings: Settings): string =>
+  `npm run fhir -- user add me --scope 'user/*.cruds system/admin' --fhir-user Practitioner/me${locationOptions(settings)}`
+
+const locationOptions = ({ stage, service }: Settings): string => `${service.tenancy === 'on' ? " --tenant '*'" : ''} --stage ${stage}`

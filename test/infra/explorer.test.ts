@@ -1,10 +1,13 @@
 /** The explorer of a stage with tokens: its function, its routes, and the redirect from the root. Other stages have none. */
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from '@jest/globals'
+import { newFolder } from '../fixtures/at-end.ts'
 import { CLIENTS, NAVIGATIONS } from '../http/navigations.ts'
 import { functionsOf, resourcesOfType, type SynthesizedStacks, type Tree } from './assembly.ts'
 import { ARNS, type IamCall, isFunctionAllowed, statementsOf } from './iam.ts'
-import { accessOf, stageEntries, tokens } from './stages.ts'
+import { accessOf, demo, local, production, signed, stageEntries, tokens } from './stages.ts'
 
 /** Most resources that the explorer may add to a template, which CloudFormation limits to 500. */
 const MAX_RESOURCES = 12
@@ -26,6 +29,30 @@ describe.each(stageEntries)('a stage: %s', (_, stacks) => {
 
   it('leads browsers from the root to the base only with tokens', () => {
     for (const accept of Object.values(NAVIGATIONS)) expect(viewed(stacks, '/', accept).statusCode).toBe(isWithTokens ? 303 : 404)
+  })
+})
+
+describe('the deployment', () => {
+  it('prints the address of the explorer, and one command that adds its first user', () => {
+    const outputOf = ({ service }: SynthesizedStacks, name: string): string | undefined => service.Outputs[name]?.Value
+    expect(outputOf(production, 'ExplorerUrl')).toBe('https://fhir.example.org/fhir/explorer')
+    expect(JSON.stringify(demo.service.Outputs.ExplorerUrl.Value)).toMatch(/DomainName.*\/fhir\/explorer/)
+    const command = outputOf(demo, 'FirstUser')!
+    for (const path of ['lib/docs/deploy.md', 'lambdas/docs/explorer.md']) expect(readFileSync(path, 'utf8')).toContain(`${command}\n`)
+    expect(outputOf(tokens, 'FirstUser')).toContain(" --tenant '*'")
+    for (const stage of [signed, local])
+      expect([outputOf(stage, 'ExplorerUrl'), outputOf(stage, 'FirstUser')]).toEqual([undefined, undefined])
+    const folder = newFolder()
+    const run = (line: string): string =>
+      spawnSync(line.replace('npm run fhir --', `${process.execPath} bin/fhir.js`).replace('--stage dev', `--data ${folder}`), {
+        shell: true,
+        encoding: 'utf8',
+        input: 'correct horse battery\n',
+      }).stdout
+    expect(run(command)).toBe('The user me is added\n')
+    expect(JSON.parse(run('npm run fhir -- user list --json --stage dev'))).toMatchObject({
+      ...{ name: 'me', fhirUser: 'Practitioner/me', scopes: ['user/*.cruds', 'system/admin'], tenants: ['default'] },
+    })
   })
 })
 
