@@ -7,6 +7,7 @@ import { openAuthenticator } from '../../lambdas/http/authenticators.ts'
 import { checkForwarded } from '../../lambdas/http/check-forwarded.ts'
 import type { HttpRequest, HttpResponse } from '../../lambdas/http/exchange.ts'
 import { type NodeServerSettings, nodeServer } from '../../lambdas/http/node-server.ts'
+import { authorizingSteps } from '../../lambdas/http/pipelines/authorizing.ts'
 import { downloadingSteps } from '../../lambdas/http/pipelines/downloading.ts'
 import { exportingSteps } from '../../lambdas/http/pipelines/exporting.ts'
 import { operatingSteps } from '../../lambdas/http/pipelines/operating.ts'
@@ -15,7 +16,7 @@ import { type WritingStepParts, writingSteps } from '../../lambdas/http/pipeline
 import { type Serve, server } from '../../lambdas/http/server.ts'
 import { type Authenticator, admission } from '../../lambdas/http/steps/authenticate.ts'
 import type { Interaction } from '../../lambdas/interactions/interaction.ts'
-import type { AuditRecord } from '../../lambdas/ports/security/audit-log.ts'
+import type { AuditLog, AuditRecord } from '../../lambdas/ports/security/audit-log.ts'
 
 export type TestServer = {
   readonly http: Server
@@ -31,6 +32,44 @@ const clock = { now: () => 0, newId: () => 'new-id' }
 const interactionsOf = (answer: Interaction): Readonly<Record<string, Interaction>> =>
   Object.fromEntries(Object.keys(INTERACTIONS).map((code) => [code, answer]))
 
+/** Audit log that appends its records to the list. */
+export const auditInto = (audited: AuditRecord[]): AuditLog => ({
+  prepare: () => undefined,
+  record: (entry) => void audited.push(entry),
+  close: async () => undefined,
+})
+
+/** Steps of every pipeline above stubs. `parts`: in place of those of an open server, which accepts requests from any origin. */
+export function stepsWith(parts: Partial<WritingStepParts> = {}) {
+  const all: WritingStepParts = {
+    writes: 'on',
+    audit: auditInto([]),
+    clock,
+    origins: '*',
+    maxBody: 1_000,
+    loopbackOnly: true,
+    authenticator: openAuthenticator,
+    report: () => undefined,
+    tokens: {
+      seal: { seal: () => '', open: () => undefined },
+      clock,
+      consistency: 'eventual' as const,
+      index: { caughtUp: async () => true },
+      blobs: { get: async () => undefined, put: async () => undefined },
+      tokensOf: () => [],
+    },
+    ...parts,
+  }
+  return {
+    ...authorizingSteps(all),
+    ...writingSteps(all),
+    ...searchingSteps(all),
+    ...exportingSteps(all),
+    ...downloadingSteps(all),
+    ...operatingSteps(all),
+  }
+}
+
 /** `around`: breaks what stands between the network and the steps. */
 export async function startTestServer(
   answer: Interaction,
@@ -43,32 +82,13 @@ export async function startTestServer(
   const reported: unknown[] = []
   const maxBody = settings.maxBody ?? 1_000
   const report = (error: unknown) => void reported.push(error)
-  const parts: WritingStepParts = {
-    writes: 'on',
-    audit: { prepare: () => undefined, record: (entry) => void audited.push(entry), close: async () => undefined },
-    clock,
-    origins: '*',
+  const steps = stepsWith({
+    audit: auditInto(audited),
     maxBody,
-    loopbackOnly: true,
     ...(authenticator === openAuthenticator ? { checkForwarded } : {}),
     authenticator,
     report,
-    tokens: {
-      seal: { seal: () => '', open: () => undefined },
-      clock,
-      consistency: 'eventual' as const,
-      index: { caughtUp: async () => true },
-      blobs: { get: async () => undefined, put: async () => undefined },
-      tokensOf: () => [],
-    },
-  }
-  const steps = {
-    ...writingSteps(parts),
-    ...searchingSteps(parts),
-    ...exportingSteps(parts),
-    ...downloadingSteps(parts),
-    ...operatingSteps(parts),
-  }
+  })
   const site = { baseUrl, reading: () => ({}) as never }
   const serve = around(server({ interactions: interactionsOf(answer), steps, site }))
   const http = nodeServer(serve, {

@@ -1,54 +1,21 @@
 /** Redirect of browsers to the explorer, and the guarantee that no client of the API notices it. */
 import { describe, expect, it } from '@jest/globals'
 import { ENDPOINT_ROUTES, ENDPOINTS, INTERACTIONS, ROUTES } from '../../../lambdas/catalogue/catalogue.ts'
-import { openAuthenticator } from '../../../lambdas/http/authenticators.ts'
 import type { HttpRequest } from '../../../lambdas/http/exchange.ts'
-import { authorizingSteps } from '../../../lambdas/http/pipelines/authorizing.ts'
-import { downloadingSteps } from '../../../lambdas/http/pipelines/downloading.ts'
-import { exportingSteps } from '../../../lambdas/http/pipelines/exporting.ts'
-import { operatingSteps } from '../../../lambdas/http/pipelines/operating.ts'
-import { searchingSteps } from '../../../lambdas/http/pipelines/searching.ts'
-import { writingSteps } from '../../../lambdas/http/pipelines/writing.ts'
 import { server } from '../../../lambdas/http/server.ts'
 import { acceptsPages } from '../../../lambdas/http/steps/redirect-browsers.ts'
 import type { AuditRecord } from '../../../lambdas/ports/security/audit-log.ts'
+import { auditInto, stepsWith } from '../front.ts'
 import { CLIENTS, NAVIGATIONS, pathOf, SHOWN_ROUTES } from '../navigations.ts'
 
 const BASE = 'https://fhir.example/fhir'
 const CHROME = NAVIGATIONS.Chrome
 
 const audited: AuditRecord[] = []
-const clock = { now: () => 0, newId: () => 'id' }
 
 /** Server whose interactions return a part of their request. */
 function serveWith(hasExplorer: boolean) {
-  const parts = {
-    audit: { prepare: () => undefined, record: (entry: AuditRecord) => void audited.push(entry), close: async () => undefined },
-    clock,
-    origins: ['https://app.example'],
-    maxBody: 1_000,
-    writes: 'on' as const,
-    loopbackOnly: false,
-    authenticator: openAuthenticator,
-    hasExplorer,
-    report: () => undefined,
-    tokens: {
-      seal: { seal: () => '', open: () => undefined },
-      clock,
-      consistency: 'eventual' as const,
-      index: { caughtUp: async () => true },
-      blobs: { get: async () => undefined, put: async () => undefined },
-      tokensOf: () => [],
-    },
-  }
-  const steps = {
-    ...authorizingSteps(parts),
-    ...writingSteps(parts),
-    ...searchingSteps(parts),
-    ...exportingSteps(parts),
-    ...downloadingSteps(parts),
-    ...operatingSteps(parts),
-  }
+  const steps = stepsWith({ audit: auditInto(audited), origins: ['https://app.example'], loopbackOnly: false, hasExplorer })
   const interactions = Object.fromEntries(
     Object.keys(INTERACTIONS).map((code) => [
       code,
