@@ -83,7 +83,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'node:*',
   ],
   // The explorer. Its browser code talks to the server over HTTP only.
-  'lambdas/explorer': ['esbuild', 'node:path'],
+  'lambdas/explorer': ['lambdas/auth/pages/html.ts', 'esbuild', 'node:path'],
   // The names of the types stand in one file, which has no code of the server. The bundle contains them.
   'lambdas/explorer/browser': ['preact', '@preact/signals', 'uplot', 'lambdas/fhir/resource-types.ts'],
   'lambdas/functions': [

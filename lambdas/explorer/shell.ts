@@ -1,4 +1,5 @@
 /** HTML document of every address of the explorer. A browser shows it before the script runs and before any data arrives. */
+import { html, toHtmlText } from '../auth/pages/html.ts'
 import type { Assets } from './bundle.ts'
 
 /** Facts about the server that the document passes to its script. */
@@ -15,25 +16,23 @@ type Shell = Pick<Assets, 'script' | 'style'> & ShellParts
 
 export function shellOf({ baseUrl, isOpen, tenantClaim = '', script, style }: Shell): string {
   const folder = `${new URL(baseUrl).pathname.replace(/\/$/, '')}/explorer`
-  return `<!doctype html>
+  return toHtmlText(html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="fhir-base" content="${escapeAttribute(baseUrl)}">
+<meta name="fhir-base" content="${baseUrl}">
 <meta name="fhir-access" content="${isOpen ? 'open' : 'token'}">
-<meta name="fhir-tenant-claim" content="${escapeAttribute(tenantClaim)}">
+<meta name="fhir-tenant-claim" content="${tenantClaim}">
 <title>FHIR explorer</title>
-<link rel="stylesheet" href="${escapeAttribute(`${folder}/assets/${style}`)}">
+<link rel="stylesheet" href="${folder}/assets/${style}">
 <link rel="icon" href="data:,">
-<script type="module" src="${escapeAttribute(`${folder}/assets/${script}`)}"></script>
+<script type="module" src="${folder}/assets/${script}"></script>
 </head>
 <body>
-<div id="app"><header class="bar"><a class="brand" href="${escapeAttribute(folder)}">FHIR explorer</a></header><main><p>Loading …</p></main></div>
+<div id="app"><header class="bar"><a class="brand" href="${folder}">FHIR explorer</a></header><main><p>Loading …</p></main></div>
 <noscript><p>The explorer needs JavaScript.</p></noscript>
 </body>
 </html>
-`
+`)
 }
-
-const escapeAttribute = (text: string): string => text.replace(/[&<>"]/g, (each) => `&#${each.charCodeAt(0)};`)

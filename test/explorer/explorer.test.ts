@@ -94,7 +94,7 @@ describe('the document', () => {
     const odd = `"><script>alert('&')</script>`
     const { body } = await answer({}, { baseUrl: `https://fhir.example/${odd}`, tenantClaim: odd })
     expect(body).not.toContain('<script>')
-    expect(body).toContain(`content="https://fhir.example/&#34;&#62;&#60;script&#62;alert('&#38;')&#60;/script&#62;"`)
+    expect(body).toContain(`content="https://fhir.example/&#34;&#62;&#60;script&#62;alert(&#39;&#38;&#39;)&#60;/script&#62;"`)
     expect(body.match(/<script/g)).toHaveLength(1)
   })
 })
