@@ -1,6 +1,6 @@
 /** Bundles the browser code of the explorer with esbuild. https://esbuild.github.io/api/ */
 import { join } from 'node:path'
-import { build } from 'esbuild'
+import { build, stop } from 'esbuild'
 
 /**
  * Files that the pages load. `script` and `style`: names of the files that every page loads first. `files`: text by file name. The names
@@ -32,4 +32,20 @@ export async function bundleExplorer(): Promise<Assets> {
   const files = Object.fromEntries(outputFiles.map(({ path, text }) => [path.slice(path.lastIndexOf('/') + 1), text]))
   const nameOf = (pattern: RegExp): string => Object.keys(files).find((name) => pattern.test(name))!
   return { script: nameOf(/^script-\w+\.js$/), style: nameOf(/^style-\w+\.css$/), files }
+}
+
+let running = 0
+
+/**
+ * Returns the same files, and ends the process of esbuild after the last concurrent call, so that it takes no memory of a server. Other
+ * builds of this process would fail, so only the embedded server may call this.
+ */
+export async function bundleExplorerOnce(): Promise<Assets> {
+  running += 1
+  try {
+    return await bundleExplorer()
+  } finally {
+    running -= 1
+    if (running === 0) await stop()
+  }
 }

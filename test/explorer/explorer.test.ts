@@ -1,5 +1,6 @@
 /** Responses of the explorer: document, files, headers and sizes. And the text of its sources, in which nothing makes markup of data. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { beforeAll, describe, expect, it } from '@jest/globals'
@@ -8,10 +9,13 @@ import type { AuthRequest } from '../../lambdas/auth/endpoint.ts'
 import { type Assets, bundleExplorer } from '../../lambdas/explorer/bundle.ts'
 import { type ExplorerParts, type ExplorerRequest, type ExplorerResponse, explorer } from '../../lambdas/explorer/explorer.ts'
 import { explorerEndpoint } from '../../lambdas/runtime/embedded/explorer.ts'
+import { itRequiring } from '../fixtures/needing.ts'
 
 const BROWSER = 'lambdas/explorer/browser'
 const MAX_COMPRESSED = 130_000
 const MAX_STYLE = 8_000
+/** Child processes of the process that reads it. */
+const CHILDREN = '/proc/thread-self/children'
 
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; frame-src blob:; " +
@@ -48,6 +52,21 @@ it('An embedded server bundles the files at the first request, and again after t
   expect((await serve(request)).status).toBe(200)
   expect((await serve(request)).status).toBe(200)
   expect(calls).toBe(2)
+})
+
+itRequiring('the list of processes', existsSync(CHILDREN))('Concurrent calls bundle the same files, and leave no process behind', () => {
+  const code = `
+    import { readFileSync } from 'node:fs'
+    import { bundleExplorerOnce } from './lambdas/explorer/bundle.ts'
+    import { eventually } from './test/fixtures/eventually.ts'
+    const children = () => readFileSync('${CHILDREN}', 'utf8').trim()
+    const first = bundleExplorerOnce()
+    const during = children()
+    const all = [await first, ...(await Promise.all([bundleExplorerOnce(), bundleExplorerOnce()])), await bundleExplorerOnce()]
+    await eventually(async () => children(), { until: (left) => left === '' })
+    console.log(JSON.stringify({ scripts: all.map(({ script }) => script), hasProcess: during !== '' }))`
+  const { stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', code], { encoding: 'utf8', timeout: 30_000 })
+  expect(JSON.parse(stdout)).toEqual({ scripts: Array(4).fill(assets.script), hasProcess: true })
 })
 
 describe('the document', () => {
