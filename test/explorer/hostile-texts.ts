@@ -144,3 +144,26 @@ export function storedResourcesOf(texts: readonly string[]): readonly Tree[] {
     ...each,
   ]
 }
+
+/** Keys and values that pages need, so that they show the others: the structure, addresses, dates and codes of this server. */
+const STRUCTURE = /^(?:resourceType|id|reference|url|fullUrl|relation|mode|status|code|use|type|kind|versionId)$/
+const STRUCTURED = /^(?:\d{4}-\d\d-\d\d|[A-Z][A-Za-z]+\/[\w.-]+$|https?:|urn:)/
+
+/**
+ * Returns the response of a server with hostile texts in place of its own, one after another. `next`: returns the next text. `keeps`: which
+ * texts stay, so that a page shows as much as possible (`structure`), or gets nothing that it expects (`type`: only types of resources).
+ */
+export function withHostileTexts(value: Tree, next: () => string, keeps: 'structure' | 'type', key = '', isNamed = false): Tree {
+  if (Array.isArray(value)) return value.map((each) => withHostileTexts(each, next, keeps, key, key === 'parameter' || key === 'part'))
+  if (typeof value === 'object' && value !== null)
+    return Object.fromEntries(
+      Object.entries<Tree>(value).map(([name, each]) => [
+        name,
+        isNamed && name === 'name' ? each : withHostileTexts(each, next, keeps, name),
+      ]),
+    )
+  if (typeof value !== 'string' || key === 'resourceType') return value
+  if (keeps === 'structure' && (STRUCTURE.test(key) || STRUCTURED.test(value))) return value
+  if (key === 'div') return `<div xmlns="http://www.w3.org/1999/xhtml">${next()}</div>`
+  return next()
+}

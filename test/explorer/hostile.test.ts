@@ -5,11 +5,18 @@ import type { Page } from 'playwright-core'
 import { caseCountOf } from '../fixtures/long-runs.ts'
 import type { Tree } from '../fixtures/resources.ts'
 import { type Explored, HAS_BROWSER, startExplored, TestBrowser } from './explored.ts'
-import { EVIL, hostileResourceOf, hostileTexts, storedResourcesOf } from './hostile-texts.ts'
+import { EVIL, hostileResourceOf, hostileTexts, storedResourcesOf, withHostileTexts } from './hostile-texts.ts'
 
 const TEXTS = hostileTexts(caseCountOf(20, 500))
 /** Texts that one resource holds. */
 const GROUP = 20
+/** Types of the resources in the samples. */
+const SAMPLE_TYPES =
+  'Patient Organization Practitioner Encounter Condition Claim ExplanationOfBenefit CareTeam CarePlan AllergyIntolerance Observation Procedure Immunization DiagnosticReport MedicationRequest ImagingStudy'.split(
+    ' ',
+  )
+
+const OWNED_TYPES = ['Consent', 'Coverage', 'DocumentReference', 'Group'] as const
 
 ;(HAS_BROWSER ? describe : describe.skip)('hostile texts', () => {
   let open: Explored
@@ -71,7 +78,7 @@ const GROUP = 20
       },
       `${new URL(open.base).pathname}/explorer${path}`,
     )
-    await page.locator('main .loading').waitFor({ state: 'detached' })
+    await page.locator('main .loading').first().waitFor({ state: 'detached' })
     await page.locator('main h1').waitFor()
   }
 
@@ -183,6 +190,55 @@ const GROUP = 20
     }
     browser.problems.length = 0
   })
+
+  it.each(['structure', 'type'] as const)('in every response are shown by every page that gets responses: keeps the %s', async (keeps) => {
+    const patient = await addOwnedResources()
+    const paths = [
+      ...['/', '/find?text=a', '/exports', '/status', '/parameters', '/_history', `${patient}/_history`, `${patient}/*?_count=20`],
+      ...[patient, `${patient}/chart`, `${patient}/member`],
+      ...(keeps === 'structure' ? [...SAMPLE_TYPES, ...OWNED_TYPES].map((type) => `/${type}?_count=5`) : []),
+    ]
+    let shown = 0
+    const isData = (url: URL): boolean => url.href.startsWith(`${open.base}/`) && !/^\/(?:explorer|auth)(?:\/|$)/.test(pathBelow(url))
+    await page.route(isData, async (route) => {
+      const response = await route.fetch()
+      const body = withHostileTexts(await response.json(), () => TEXTS[shown++ % TEXTS.length]!, keeps)
+      await route.fulfill({ response, body: JSON.stringify(body) })
+    })
+    try {
+      do {
+        for (const path of paths) {
+          await show(path)
+          await expectUnharmed()
+          const content = await page.locator('main').textContent()
+          if (keeps === 'structure' && /^\/Patient\/[^/]+(?:\/chart|\/member)?$/.test(path))
+            expect([path, TEXTS.some((text) => content!.includes(text))]).toEqual([path, true])
+        }
+        await show('/requests')
+        await page.getByRole('button', { name: 'Send', exact: true }).click()
+        await page.getByRole('region', { name: 'Answer' }).waitFor()
+        await expectUnharmed()
+      } while (shown < TEXTS.length)
+    } finally {
+      await page.unroute(isData)
+      browser.problems.length = 0
+    }
+  })
+
+  /** Adds resources of types that the samples lack, for a patient of the samples. Returns the path of the patient. */
+  async function addOwnedResources(): Promise<string> {
+    const { entry } = (await (await open.request('GET', '/Patient?_count=1&_elements=id')).json()) as Tree
+    const patient = { reference: `Patient/${entry[0].resource.id}` }
+    const contents: Readonly<Record<(typeof OWNED_TYPES)[number], Tree>> = {
+      Consent: { status: 'active', scope: { text: 'x' }, category: [{ text: 'x' }], patient, policyRule: { text: 'x' } },
+      Coverage: { status: 'active', beneficiary: patient, payor: [{ display: 'x' }], class: [{ type: { text: 'x' }, value: 'x' }] },
+      DocumentReference: { status: 'current', subject: patient, description: 'x', content: [{ attachment: { title: 'x' } }] },
+      Group: { type: 'person', actual: true, name: 'x', member: [{ entity: patient }] },
+    }
+    for (const [resourceType, content] of Object.entries(contents))
+      expect((await open.request('PUT', `/${resourceType}/owned`, { resourceType, id: 'owned', ...content })).ok).toBe(true)
+    return `/${patient.reference}`
+  }
 
   it('in an OperationOutcome are shown by an error', async () => {
     stubs.set('/Basic/broken', { status: 422, body: { resourceType: 'OperationOutcome', issue: TEXTS.map(issueOf) } })
