@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
+import { afterAll, expect } from '@jest/globals'
 import axe from 'axe-core'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { readConfig } from '../../lambdas/runtime/config.ts'
@@ -162,6 +163,22 @@ export async function axeFindingsOf(page: Page): Promise<readonly string[]> {
   await page.evaluate(axe.source)
   const { violations } = await page.evaluate(() => (globalThis as unknown as { axe: typeof axe }).axe.run())
   return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`)
+}
+
+/** Expects that axe-core finds nothing on the page, and that the page fits the screen: wide and narrow, light and dark. */
+export async function expectAccessible(page: Page): Promise<void> {
+  for (const width of [1440, 360])
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.setViewportSize({ width, height: 900 })
+      await page.emulateMedia({ colorScheme })
+      expect([width, colorScheme, await axeFindingsOf(page)]).toEqual([width, colorScheme, []])
+      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width)
+    }
+}
+
+/** Closes the browser and the servers after the tests of the file, also if some of them did not start. */
+export function closeAfterAll(started: () => readonly (Pick<Explored, 'close'> | undefined)[]): void {
+  afterAll(() => Promise.all(started().map((each) => each?.close())))
 }
 
 /** Records the requests for data that the page sends, as `GET /Patient`. */

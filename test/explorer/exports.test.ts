@@ -1,11 +1,20 @@
 /** The page of exports in a real browser: list, progress, files, cancellation, kick-off, and the callers that see jobs. */
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { SqliteRows } from '../../lambdas/adapters/sqlite-rows/rows.ts'
 import { JOB_ROWS, type Job } from '../../lambdas/export/job/job.ts'
 import { jobIdAt } from '../../lambdas/export/schedules/schedules.ts'
-import { axeFindingsOf, dataRequestsOf, type Explored, HAS_BROWSER, signIn, startExplored, TestBrowser } from './explored.ts'
+import {
+  closeAfterAll,
+  dataRequestsOf,
+  type Explored,
+  expectAccessible,
+  HAS_BROWSER,
+  signIn,
+  startExplored,
+  TestBrowser,
+} from './explored.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 
@@ -52,10 +61,7 @@ const rowWith = (page: Page, text: string) => jobs(page).filter({ hasText: text 
     expect(browser?.problems).toEqual([])
   })
 
-  afterAll(async () => {
-    await browser?.close()
-    await Promise.all([open?.close(), closed?.close()])
-  })
+  closeAfterAll(() => [browser, open, closed])
 
   it('starts an export, follows it until it is complete, shows its files, and removes it', async () => {
     const page = await browser.open(`${open.base}/explorer/exports`)
@@ -177,13 +183,7 @@ const rowWith = (page: Page, text: string) => jobs(page).filter({ hasText: text 
     await page.getByRole('button', { name: 'Show files' }).click()
     await page.getByText('3 lines').waitFor()
     await page.getByLabel('Content').selectOption('One group')
-    for (const colorScheme of ['light', 'dark'] as const)
-      for (const width of [1440, 360]) {
-        await page.setViewportSize({ width, height: 900 })
-        await page.emulateMedia({ colorScheme })
-        expect([colorScheme, width, await axeFindingsOf(page)]).toEqual([colorScheme, width, []])
-        expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width)
-      }
+    await expectAccessible(page)
   })
 })
 

@@ -1,7 +1,16 @@
 /** The explorer in a real browser: login, addresses, and the first pages. */
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { axeFindingsOf, dataRequestsOf, type Explored, HAS_BROWSER, signIn, startExplored, TestBrowser } from './explored.ts'
+import {
+  closeAfterAll,
+  dataRequestsOf,
+  type Explored,
+  expectAccessible,
+  HAS_BROWSER,
+  signIn,
+  startExplored,
+  TestBrowser,
+} from './explored.ts'
 
 const ALETA = '58c297c4-d684-4677-8024-01131d93835e'
 
@@ -14,11 +23,8 @@ const ALETA = '58c297c4-d684-4677-8024-01131d93835e'
     ;[open, closed, browser] = await Promise.all([startExplored('open'), startExplored('token'), TestBrowser.launch()])
   })
 
-  afterAll(async () => {
-    await browser?.close()
-    await Promise.all([open?.close(), closed?.close()])
-    expect(browser?.problems).toEqual([])
-  })
+  closeAfterAll(() => [browser, open, closed])
+  afterAll(() => expect(browser?.problems).toEqual([]))
 
   it('leads from the root of an open server to a resource', async () => {
     const page = await browser.open(new URL('/', open.base).href)
@@ -240,17 +246,11 @@ const ALETA = '58c297c4-d684-4677-8024-01131d93835e'
     ['/explorer/find?text=wintheiser', 'Search for wintheiser'],
     ['/explorer/nothing/here', 'No such page'],
   ])('%s', (path, title) => {
-    it.each([
-      ['wide', 1440, false],
-      ['wide and dark', 1440, true],
-      ['narrow', 360, false],
-      ['narrow and dark', 360, true],
-    ])('has no finding of axe-core, and fits the screen: %s', async (_, width, dark) => {
-      const page = await browser.open(`${open.base}${path}`, { width, dark })
+    it('has no finding of axe-core, and fits the screen, wide and narrow, light and dark', async () => {
+      const page = await browser.open(`${open.base}${path}`)
       await page.getByRole('heading', { name: title, exact: true }).waitFor()
       await page.getByText('Loading …').waitFor({ state: 'detached' })
-      expect(await axeFindingsOf(page)).toEqual([])
-      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width)
+      await expectAccessible(page)
       browser.problems.length = 0
     })
   })

@@ -1,7 +1,16 @@
 /** The pages for operators and developers: history, requests, status, search parameters, and grouped results. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Page } from 'playwright-core'
-import { axeFindingsOf, dataRequestsOf, type Explored, HAS_BROWSER, signIn, startExplored, TestBrowser } from './explored.ts'
+import {
+  closeAfterAll,
+  dataRequestsOf,
+  type Explored,
+  expectAccessible,
+  HAS_BROWSER,
+  signIn,
+  startExplored,
+  TestBrowser,
+} from './explored.ts'
 
 const ALETA = '58c297c4-d684-4677-8024-01131d93835e'
 const NICKNAME = { resourceType: 'SearchParameter', id: 'nickname', url: 'http://example.org/nickname', name: 'nickname', status: 'active', description: 'x', code: 'nickname', base: ['Patient'], type: 'string', expression: "Patient.name.where(use = 'nickname').given" } // biome-ignore format: one resource
@@ -36,11 +45,8 @@ const BUILDING = { name: 'parameter', part: [{ name: 'resource', valueReference:
     await open.request('DELETE', '/Organization/changed')
   })
 
-  afterAll(async () => {
-    await browser?.close()
-    await Promise.all([open?.close(), closed?.close()])
-    expect(browser?.problems).toEqual([])
-  })
+  closeAfterAll(() => [browser, open, closed])
+  afterAll(() => expect(browser?.problems).toEqual([]))
 
   describe('history', () => {
     it('lists the versions of a resource with their kinds, and compares any two of them', async () => {
@@ -250,12 +256,6 @@ const BUILDING = { name: 'parameter', part: [{ name: 'resource', valueReference:
       await page.getByRole('heading', { name: 'Status 200' }).waitFor()
       await page.getByLabel('Method').selectOption('PUT')
     } else await page.getByRole('table').last().waitFor()
-    for (const width of [1440, 360])
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.setViewportSize({ width, height: 900 })
-        await page.emulateMedia({ colorScheme })
-        expect([width, colorScheme, await axeFindingsOf(page)]).toEqual([width, colorScheme, []])
-        expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width)
-      }
+    await expectAccessible(page)
   })
 })

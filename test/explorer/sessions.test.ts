@@ -1,7 +1,7 @@
 /** Logins, logouts and changes of the person in a real browser. */
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import type { Page } from 'playwright-core'
-import { type Explored, HAS_BROWSER, PASSWORD, signIn, startExplored, TestBrowser, type UserName } from './explored.ts'
+import { closeAfterAll, type Explored, HAS_BROWSER, PASSWORD, signIn, startExplored, TestBrowser, type UserName } from './explored.ts'
 
 ;(HAS_BROWSER ? describe : describe.skip)('the session of the explorer', () => {
   let explored: Explored
@@ -12,10 +12,7 @@ import { type Explored, HAS_BROWSER, PASSWORD, signIn, startExplored, TestBrowse
     await explored.request('PUT', '/Organization/kept', { resourceType: 'Organization', id: 'kept', name: 'Before' })
   })
 
-  afterAll(async () => {
-    await browser?.close()
-    await explored?.close()
-  })
+  closeAfterAll(() => [browser, explored])
 
   const openAs = async (user: UserName, path = ''): Promise<Page> => {
     const page = await browser.open(`${explored.base}/explorer${path}`)
