@@ -61,6 +61,7 @@ const LONG = [
   'clients/python',
   'explorer/chart',
   'explorer/exports',
+  'explorer/findings',
   'explorer/hostile',
   'explorer/in-browser',
   'explorer/odd-answers',

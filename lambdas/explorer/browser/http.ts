@@ -93,6 +93,18 @@ export async function ask(request: Request): Promise<Answer> {
   return answer
 }
 
+/** Passes the answer to `add`, also if it is a refusal. Rejects like `answer`. */
+export async function noted(answer: Promise<Answer>, add: (answer: Answer) => void): Promise<Answer> {
+  try {
+    const received = await answer
+    add(received)
+    return received
+  } catch (error) {
+    if (error instanceof Refusal) add(error.answer)
+    throw error
+  }
+}
+
 /** Reads a path below the base. Throws Refusal. */
 export const read = (path: string): Promise<Answer> => ask({ method: 'GET', path })
 

@@ -1,28 +1,48 @@
-/** Indented JSON. References to resources of this server are links. */
+/** Indented JSON. References to resources of this server are links. Each issue has a line above its value. */
 import { type ComponentChild, h } from 'preact'
 import { targetPathOf } from '../datatypes/reference.ts'
-import { Decimal, isTree, type Json } from '../json.ts'
+import { type Mark, marksAt } from '../issue-places.ts'
+import { Decimal, isTree, type Json, textOf } from '../json.ts'
 import { linkTo } from '../place.ts'
+import { issueText } from './problem.ts'
 
-export const JsonView = ({ value }: { readonly value: Json }) => h('pre', { class: 'json', tabIndex: 0 }, partsOf(value, '', ''))
+/** `marks`: issues of the values. */
+type Props = { readonly value: Json; readonly marks?: readonly Mark[] }
 
-function partsOf(value: Json | undefined, name: string, indent: string): ComponentChild[] {
+export const JsonView = ({ value, marks = [] }: Props) => h('pre', { class: 'json', tabIndex: 0 }, partsOf(value, '', '', marks))
+
+/** Returns the lines of the issues of the value itself, which a person does not copy with the JSON. */
+const issueLines = (marks: readonly Mark[], indent: string): ComponentChild[] =>
+  marks.flatMap(({ path, issue }) => {
+    const severity = textOf(issue.severity) ?? ''
+    return path.length > 0 ? [] : [h('span', { class: `mark ${severity}` }, `${indent}${severity}: ${issueText(issue)}\n`)]
+  })
+
+function partsOf(value: Json | undefined, name: string, indent: string, marks: readonly Mark[]): ComponentChild[] {
   const inner = `${indent}  `
   if (Array.isArray(value)) {
     const items = value as readonly Json[]
-    return ['[\n', ...items.flatMap((each, i) => [inner, ...partsOf(each, name, inner), i < items.length - 1 ? ',\n' : '\n']), indent, ']']
+    const partsOfItem = (each: Json, i: number) => {
+      const own = marksAt(marks, i)
+      return [...issueLines(own, inner), inner, ...partsOf(each, name, inner, own), i < items.length - 1 ? ',\n' : '\n']
+    }
+    return ['[\n', ...items.flatMap(partsOfItem), indent, ']']
   }
   if (isTree(value)) {
     const names = Object.keys(value)
     return [
       '{\n',
-      ...names.flatMap((each, i) => [
-        inner,
-        h('span', { class: 'name' }, JSON.stringify(each)),
-        ': ',
-        ...partsOf(value[each], each, inner),
-        i < names.length - 1 ? ',\n' : '\n',
-      ]),
+      ...names.flatMap((each, i) => {
+        const own = marksAt(marks, each)
+        return [
+          ...issueLines(own, inner),
+          inner,
+          h('span', { class: 'name' }, JSON.stringify(each)),
+          ': ',
+          ...partsOf(value[each], each, inner, own),
+          i < names.length - 1 ? ',\n' : '\n',
+        ]
+      }),
       indent,
       '}',
     ]

@@ -1,5 +1,7 @@
 /** Shows the value of any element. The shape of a value decides how it is shown, because the pages know no definitions. */
 import { type ComponentChild, h } from 'preact'
+import { Issues } from '../components/problem.ts'
+import { type Mark, marksAt } from '../issue-places.ts'
 import { isTree, type Json, listOf, type Tree, textOf } from '../json.ts'
 import { linkTo } from '../place.ts'
 import { addressText, isAddress } from './address.ts'
@@ -41,14 +43,31 @@ export function shortText(value: Json | undefined): string {
     .join('; ')
 }
 
-/** Shows a value with links, and with its parts if it has no text of its own. */
-export function Value({ value }: { readonly value: Json | undefined }): ComponentChild {
+/** `marks`: issues of the value and of its parts. */
+type ValueProps = { readonly value: Json | undefined; readonly marks?: readonly Mark[] }
+
+const NONE: readonly Mark[] = []
+
+/** Shows a value with links, and with its parts if it has no text of its own. Each issue stands below the smallest part that is shown. */
+export function Value({ value, marks = NONE }: ValueProps): ComponentChild {
+  if (marks.length === 0) return plainOf(value, NONE)
+  const isWhole = !Array.isArray(value) && !hasParts(value)
+  const issues = marks.filter(({ path }) => isWhole || path.length === 0).map(({ issue }) => issue)
+  return [plainOf(value, isWhole ? NONE : marks), issues.length > 0 && h(Issues, { issues })]
+}
+
+/** Whether the value is shown by its elements. */
+const hasParts = (value: Json | undefined): boolean =>
+  isTree(value) && ![isNarrative, isAttachment, isReference, ...TEXTS.map(([is]) => is)].some((is) => is(value))
+
+function plainOf(value: Json | undefined, marks: readonly Mark[]): ComponentChild {
   if (Array.isArray(value)) {
-    if (value.length === 1) return h(Value, { value: value[0] })
+    const items = (value as readonly Json[]).map((each, i) => h(Value, { key: i, value: each, marks: marksAt(marks, i) }))
+    if (items.length === 1) return items[0]
     return h(
       'ul',
       { class: 'values' },
-      (value as readonly Json[]).map((each, i) => h('li', { key: i }, h(Value, { value: each }))),
+      items.map((item, i) => h('li', { key: i }, item)),
     )
   }
   const text = textOf(value)
@@ -58,7 +77,7 @@ export function Value({ value }: { readonly value: Json | undefined }): Componen
   if (isAttachment(value)) return h(AttachmentView, { attachment: value })
   if (isReference(value)) return h(ReferenceView, { reference: value })
   const [is, toText] = TEXTS.find(([is]) => is(value)) ?? []
-  if (toText === undefined) return h(Elements, { tree: value })
+  if (toText === undefined) return h(Elements, { tree: value, marks })
   const title = is === isCodeableConcept || is === isCoding ? codesOf(value) : undefined
   return h('span', { dir: 'auto', title }, toText(value) || JSON.stringify(value))
 }
@@ -69,12 +88,16 @@ function ReferenceView({ reference }: { readonly reference: Tree }) {
   return path === undefined ? h('span', { dir: 'auto' }, text) : h('a', { href: linkTo(path), dir: 'auto' }, text)
 }
 
-/** Shows the elements of a value by name. `skip`: names that are left out. */
-export function Elements({ tree, skip = [] }: { readonly tree: Tree; readonly skip?: readonly string[] }) {
+type ElementsProps = { readonly tree: Tree; readonly skip?: readonly string[]; readonly marks?: readonly Mark[] }
+
+/** Shows the elements of a value by name. `skip`: names that are left out. `marks`: issues of the elements. */
+export function Elements({ tree, skip = [], marks = NONE }: ElementsProps) {
   const names = Object.keys(tree).filter((name) => !skip.includes(name))
   return h(
     'dl',
     { class: 'elements' },
-    names.map((name) => h('div', { key: name }, h('dt', null, name), h('dd', null, h(Value, { value: tree[name] })))),
+    names.map((name) =>
+      h('div', { key: name }, h('dt', null, name), h('dd', null, h(Value, { value: tree[name], marks: marksAt(marks, name) }))),
+    ),
   )
 }

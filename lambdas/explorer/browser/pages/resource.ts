@@ -1,6 +1,6 @@
 /** One resource: its elements, its JSON, an editor, the number of references to it, and the issues of its validation. */
 import { h } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Frame } from '../components/frame.ts'
 import { IncomingReferences } from '../components/incoming-references.ts'
 import { JsonView } from '../components/json-view.ts'
@@ -9,8 +9,10 @@ import { Issues, Problem } from '../components/problem.ts'
 import { useTask } from '../components/task.ts'
 import { Elements, Value } from '../datatypes/value.ts'
 import { type Draft, draftOf, setDraft } from '../draft.ts'
-import { type Answer, ask, read } from '../http.ts'
+import { type Answer, ask, noted, read } from '../http.ts'
+import { divide } from '../issue-places.ts'
 import { isTree, type Tree, textOf, treesOf } from '../json.ts'
+import { issueLineIn, prettyText } from '../json-text.ts'
 import { go, linkTo } from '../place.ts'
 import { seenAs } from '../see-as.ts'
 import { tenant } from '../session.ts'
@@ -49,6 +51,8 @@ function Resource({ answer, add, reload }: ResourceProps) {
   const resource = isTree(answer.body) ? answer.body : {}
   const path = `/${resource.resourceType}/${resource.id}`
   const [view, setView] = useState<View>(draftOf(path) === undefined ? 'elements' : 'edit')
+  const [issues, setIssues] = useState<readonly Tree[] | undefined>(undefined)
+  const { marks, others } = useMemo(() => divide(issues ?? [], resource, HIDDEN[view]), [issues, view])
   const showWritten = () => {
     setView('elements')
     reload()
@@ -80,19 +84,25 @@ function Resource({ answer, add, reload }: ResourceProps) {
         ),
       ),
     ),
-    view === 'elements' && h(Elements, { tree: resource, skip: ['resourceType', 'id', 'meta'] }),
-    view === 'json' && h(JsonView, { value: resource }),
+    h(Findings, { resource, add, issues, setIssues, others: view === 'edit' ? (issues ?? []) : others }),
+    view === 'elements' && h(Elements, { tree: resource, skip: HIDDEN.elements, marks }),
+    view === 'json' && h(JsonView, { value: resource, marks }),
     view === 'edit' && h(Editor, { resource, answer, add, done: showWritten }),
     h(IncomingReferences, { type: String(resource.resourceType), id: String(resource.id), add }),
-    h(Findings, { resource, add }),
   )
 }
 
 const TABS: Readonly<Record<View, string>> = { elements: 'Elements', json: 'JSON', edit: 'Edit' }
 
+/** Elements that a view does not show, so that it shows no issue beside them. */
+const HIDDEN: Readonly<Record<View, readonly string[]>> = { elements: ['resourceType', 'id', 'meta'], json: [], edit: [] }
+
 type EditorProps = { readonly resource: Tree; readonly answer: Answer; readonly add: (answer: Answer) => void; readonly done: () => void }
 
-/** Editor of the JSON text. It sends If-Match, so the server rejects a write if another one came first. */
+/**
+ * Editor of the JSON text. It sends If-Match, so the server rejects a write if another one came first. The issues of a refused write lead to
+ * their lines in the text.
+ */
 function Editor({ resource, answer, add, done }: EditorProps) {
   const path = `/${resource.resourceType}/${resource.id}`
   const [{ text, etag }, setEdited] = useState<Pick<Draft, 'text' | 'etag'>>(
@@ -105,13 +115,17 @@ function Editor({ resource, answer, add, done }: EditorProps) {
     setDraft({ path, ...edited })
   }
   const { error, isBusy, run } = useTask()
+  const area = useRef<HTMLTextAreaElement>(null)
+  // The issues are about the text that was sent. A person may have changed it since.
+  const lineOf = useMemo(() => issueLineIn(text), [error])
+  const selectorOf = (issue: Tree) => (lineOf(issue) === undefined ? undefined : () => selectLine(area.current, issueLineIn(text)(issue)))
   const guard = etag === undefined ? {} : { 'if-match': etag }
   const save = async () => {
-    add(await ask({ method: 'PUT', path, headers: { ...guard, 'content-type': 'application/fhir+json' }, body: text }))
+    await noted(ask({ method: 'PUT', path, headers: { ...guard, 'content-type': 'application/fhir+json' }, body: text }), add)
     done()
   }
   const remove = async () => {
-    add(await ask({ method: 'DELETE', path, headers: guard }))
+    await noted(ask({ method: 'DELETE', path, headers: guard }), add)
     go(`/${resource.resourceType}`)
   }
   return h(
@@ -122,13 +136,14 @@ function Editor({ resource, answer, add, done }: EditorProps) {
       null,
       'JSON of the resource',
       h('textarea', {
+        ref: area,
         rows: 24,
         spellcheck: false,
         value: text,
         onInput: edit,
       }),
     ),
-    error !== undefined && h(Problem, { error }),
+    error !== undefined && h(Problem, { error, selectorOf }),
     h(
       'p',
       { class: 'buttons' },
@@ -142,54 +157,48 @@ function Editor({ resource, answer, add, done }: EditorProps) {
   )
 }
 
-/** Indents JSON without a change of its values. Numbers keep their decimals. */
-function prettyText(text: string): string {
-  const parts: string[] = []
-  let indent = ''
-  for (let i = 0; i < text.length; i++) {
-    const char = text[i]!
-    if (char === '"') {
-      const end = endOfString(text, i)
-      parts.push(text.slice(i, end))
-      i = end - 1
-    } else if (char === '{' || char === '[') {
-      indent += '  '
-      parts.push(`${char}\n${indent}`)
-    } else if (char === '}' || char === ']') {
-      indent = indent.slice(2)
-      parts.push(`\n${indent}${char}`)
-    } else if (char === ',') parts.push(`,\n${indent}`)
-    else if (char === ':') parts.push(': ')
-    else if (!/\s/.test(char)) parts.push(char)
-  }
-  return parts.join('')
+/** Selects a line of the text, and scrolls to it. Chromium scrolls to the cursor only while it gives the field the focus. */
+function selectLine(area: HTMLTextAreaElement | null, line: readonly [from: number, to: number] | undefined): void {
+  if (area === null || line === undefined) return
+  area.setSelectionRange(line[0], line[0])
+  area.blur()
+  area.focus()
+  area.setSelectionRange(...line)
 }
 
-/** Returns the index after the string that begins at `start`. A regular expression would overflow its stack at some megabytes. */
-function endOfString(text: string, start: number): number {
-  for (let i = start + 1; i < text.length; i++) {
-    if (text[i] === '\\') i++
-    else if (text[i] === '"') return i + 1
-  }
-  return text.length
+type FindingsProps = Pick<ResourceProps, 'add'> & {
+  readonly resource: Tree
+  /** Undefined: the resource is not validated yet. */
+  readonly issues: readonly Tree[] | undefined
+  readonly setIssues: (issues: readonly Tree[]) => void
+  /** Issues that do not stand beside their element. */
+  readonly others: readonly Tree[]
 }
 
-type FindingsProps = { readonly resource: Tree; readonly add: (answer: Answer) => void }
-
-/** Issues that `$validate` finds in the resource, on request. */
-function Findings({ resource, add }: FindingsProps) {
-  const [issues, setIssues] = useState<readonly Tree[] | undefined>(undefined)
-  const [error, setError] = useState<unknown>(undefined)
-  const validate = () =>
-    read(`/${resource.resourceType}/${resource.id}/$validate`).then((answer) => {
-      add(answer)
-      setIssues(treesOf(isTree(answer.body) ? answer.body.issue : undefined))
-    }, setError)
+/** Validates the resource with `$validate`, on request. */
+function Findings({ resource, add, issues, setIssues, others }: FindingsProps) {
+  const { error, isBusy, run } = useTask()
+  const validate = async () => {
+    const { body } = await noted(read(`/${resource.resourceType}/${resource.id}/$validate`), add)
+    setIssues(treesOf(isTree(body) ? body.issue : undefined))
+  }
   return h(
     'section',
     { class: 'findings', 'aria-label': 'Validation' },
-    h('button', { type: 'button', onClick: () => void validate() }, 'Validate'),
+    h(
+      'p',
+      { class: 'buttons' },
+      h('button', { type: 'button', disabled: isBusy, onClick: () => run(validate) }, 'Validate'),
+      h('span', { role: 'status' }, issues === undefined ? '' : placesText(issues.length, issues.length - others.length)),
+    ),
     error !== undefined && h(Problem, { error }),
-    issues !== undefined && h(Issues, { issues }),
+    others.length > 0 && h(Issues, { issues: others }),
   )
+}
+
+/** Returns the number of issues as a sentence. `placed`: how many stand beside their element. */
+function placesText(all: number, placed: number): string {
+  const count = all === 1 ? '1 issue' : `${all} issues`
+  if (placed === 0) return `${count}.`
+  return `${count}, ${placed === all ? 'beside the elements below' : `${placed} of them beside the elements below`}.`
 }
