@@ -8,13 +8,16 @@ export type ShellParts = {
   readonly baseUrl: string
   /** Whether the server needs no tokens, so that the pages need no login. */
   readonly isOpen: boolean
+  /** Version of the server, such as `0.1.0`. */
+  readonly version: string
+  readonly deployment: 'embedded' | 'AWS'
   /** Name of the claim with the tenants of an access token. Absent: the server has no tenancy. */
   readonly tenantClaim?: string
 }
 
 type Shell = Pick<Assets, 'script' | 'style'> & ShellParts
 
-export function shellOf({ baseUrl, isOpen, tenantClaim = '', script, style }: Shell): string {
+export function shellOf({ baseUrl, isOpen, version, deployment, tenantClaim = '', script, style }: Shell): string {
   const folder = `${new URL(baseUrl).pathname.replace(/\/$/, '')}/explorer`
   return toHtmlText(html`<!doctype html>
 <html lang="en">
@@ -23,6 +26,8 @@ export function shellOf({ baseUrl, isOpen, tenantClaim = '', script, style }: Sh
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="fhir-base" content="${baseUrl}">
 <meta name="fhir-access" content="${isOpen ? 'open' : 'token'}">
+<meta name="fhir-version" content="${version}">
+<meta name="fhir-deployment" content="${deployment}">
 <meta name="fhir-tenant-claim" content="${tenantClaim}">
 <title>FHIR explorer</title>
 <link rel="stylesheet" href="${folder}/assets/${style}">

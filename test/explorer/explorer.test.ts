@@ -21,13 +21,15 @@ const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; frame-src blob:; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
+const PARTS = { baseUrl: 'https://fhir.example/fhir', isOpen: false, version: '1.2.3', deployment: 'embedded' } as const
+
 let assets: Assets
 beforeAll(async () => {
   assets = await bundleExplorer()
 })
 
 const answer = (request: Partial<ExplorerRequest>, parts: Partial<ExplorerParts> = {}): Promise<ExplorerResponse> =>
-  explorer({ baseUrl: 'https://fhir.example/fhir', isOpen: false, assets: async () => assets, ...parts })({
+  explorer({ ...PARTS, assets: async () => assets, ...parts })({
     method: 'GET',
     path: '/explorer',
     requestId: 'request-1',
@@ -46,7 +48,7 @@ const expectSafe = ({ headers }: ExplorerResponse) =>
 it('An embedded server bundles the files at the first request, and again after that failed', async () => {
   const results = [() => Promise.reject(new Error('no process')), async () => assets]
   let calls = 0
-  const serve = explorerEndpoint({ baseUrl: 'https://fhir.example/fhir', isOpen: true }, () => results[calls++]!())
+  const serve = explorerEndpoint({ ...PARTS, isOpen: true }, () => results[calls++]!())
   const request = { method: 'GET', path: '/explorer', requestId: 'request-1' } as AuthRequest
   await expect(serve(request)).rejects.toThrow('no process')
   expect((await serve(request)).status).toBe(200)
@@ -92,10 +94,12 @@ describe('the document', () => {
     expect((await answer({ path: '/explorer/<script>alert(1)</script>' })).body).not.toContain('alert')
   })
 
-  it('names its files below the base, and how the server is accessed', async () => {
+  it('names its files below the base, the version and the deployment, and how the server is accessed', async () => {
     const { body } = await answer({}, { tenantClaim: 'tenant' })
     expect(body).toContain('<meta name="fhir-base" content="https://fhir.example/fhir">')
     expect(body).toContain('<meta name="fhir-access" content="token">')
+    expect(body).toContain('<meta name="fhir-version" content="1.2.3">')
+    expect(body).toContain('<meta name="fhir-deployment" content="embedded">')
     expect(body).toContain('<meta name="fhir-tenant-claim" content="tenant">')
     expect(body).toContain(`<script type="module" src="/fhir/explorer/assets/${assets.script}"></script>`)
     expect(body).toContain(`<link rel="stylesheet" href="/fhir/explorer/assets/${assets.style}">`)

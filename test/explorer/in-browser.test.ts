@@ -84,6 +84,7 @@ const ALETA = '58c297c4-d684-4677-8024-01131d93835e'
     const sentByDoctor = dataRequestsOf(closedPage, closed.base)
     await signIn(closedPage, 'doctor')
     await closedPage.getByRole('link', { name: /^Patient 3$/ }).waitFor()
+    await closedPage.getByText(/^Version \d+\.\d+\.\d+, embedded$/).waitFor()
     expect(sentByDoctor).toEqual(['POST /'])
     const page = await browser.open('about:blank')
     const sent = dataRequestsOf(page, open.base)

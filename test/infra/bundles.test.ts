@@ -257,6 +257,7 @@ describe('a function that starts', () => {
     expect([shell.statusCode, shell.headers['cache-control'], shell.isBase64Encoded]).toEqual([200, 'no-cache', false])
     expect(shell.headers['content-security-policy']).toContain("default-src 'none'; script-src 'self'")
     expect(shell.body).toContain('<meta name="fhir-base" content="https://example.org/fhir">')
+    expect(shell.body).toContain('<meta name="fhir-deployment" content="AWS">')
     expect(shell.body).toContain('<meta name="fhir-tenant-claim" content="tenant">')
     expect([page.statusCode, page.body]).toEqual([200, shell.body])
     expect(names).toEqual([expect.stringMatching(/^style-\w+\.css$/), expect.stringMatching(/^script-\w+\.js$/)])

@@ -7,6 +7,10 @@ export const BASE = metaOf('fhir-base')
 /** Whether the server needs no tokens. */
 export const IS_OPEN = metaOf('fhir-access') === 'open'
 
+/** Version of the server, and the deployment: `embedded` or `AWS`. */
+export const VERSION = metaOf('fhir-version')
+export const DEPLOYMENT = metaOf('fhir-deployment')
+
 /** Name of the claim with the tenants of an access token. Empty: the server has no tenancy. */
 export const TENANT_CLAIM = metaOf('fhir-tenant-claim')
 

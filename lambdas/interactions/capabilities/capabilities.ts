@@ -14,6 +14,7 @@ import type { Choices, Interaction, Ports, ProfilesByType } from '../interaction
 import { securityOf } from './oauth-uris.ts'
 import { BULK_DATA_URL, operationsOf, SERVER_OPERATIONS } from './operation-claims.ts'
 import { SERVER_EXTENSIONS, SERVER_PARAMETERS, serverProfilesOf } from './own-definitions.ts'
+import { SERVER_VERSION } from './server-version.ts'
 import { combinationsOf, includesOf, profilesOf, US_CORE_URL } from './us-core-claims.ts'
 
 export const capabilities = ({ clock, choices, profilesOf: added }: Pick<Ports, 'clock' | 'choices' | 'profilesOf'>): Interaction => {
@@ -57,16 +58,13 @@ function withProfiles(resource: Element, added: ProfilesByType | undefined): Ele
   return { ...resource, supportedProfile: [...new Set([...own, ...[...mine].toSorted()])] }
 }
 
-/** Version of package.json, repeated here because that file is not deployed with Lambda functions. */
-const VERSION = '0.1.0'
-
 const statement = (baseUrl: string, date: string): Resource => ({
   ...{ resourceType: 'CapabilityStatement', id: 'fhir-server', contained: [...SERVER_OPERATIONS, ...SERVER_EXTENSIONS] },
-  ...{ url: `${baseUrl}/metadata`, version: VERSION, name: 'FHIRServer', title: 'FHIR R4 server', publisher: 'FHIR R4 server' },
+  ...{ url: `${baseUrl}/metadata`, version: SERVER_VERSION, name: 'FHIRServer', title: 'FHIR R4 server', publisher: 'FHIR R4 server' },
   status: 'active',
   date,
   kind: 'instance',
-  software: { name: 'FHIR R4 server', version: VERSION },
+  software: { name: 'FHIR R4 server', version: SERVER_VERSION },
   implementation: { description: 'FHIR R4 server', url: baseUrl },
   fhirVersion: '4.0.1',
   instantiates: [`${BULK_DATA_URL}/CapabilityStatement/bulk-data`, `${US_CORE_URL}/CapabilityStatement/us-core-server`],

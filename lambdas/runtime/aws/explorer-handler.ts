@@ -13,7 +13,7 @@ import { config, deploymentSettings } from './ports.ts'
 
 /** `assets`: returns the files of the explorer. A bundle contains its result (lib/bundle.ts). */
 export function explorerHandler(assets: () => Promise<Assets>): (event: GatewayEvent) => Promise<GatewayResult> {
-  const answer = explorer({ ...explorerPartsOf(config(), deploymentSettings().baseUrl), assets: once(assets) })
+  const answer = explorer({ ...explorerPartsOf(config(), deploymentSettings().baseUrl, 'AWS'), assets: once(assets) })
   return async (event) => {
     const request = { method: event.httpMethod, path: normalizePath(requestOf(event).path), requestId: requestIdOf(event, randomUUID) }
     const { status, headers, body } = await answer(request)

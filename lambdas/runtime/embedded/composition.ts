@@ -177,7 +177,7 @@ export function composeServerCore(stores: Stores, parts: Omit<ServerCoreParts, '
   const serve = serveOf(
     ports,
     exports,
-    { ...endpoints, explorer: explorerEndpoint(explorerPartsOf(config, baseUrl)) },
+    { ...endpoints, explorer: explorerEndpoint(explorerPartsOf(config, baseUrl, 'embedded')) },
     {
       audit,
       recorder: queryRecorder(seal),

@@ -12,6 +12,7 @@ import { type IndexStatus, lagText, progressText, readIndexStatus } from '../ind
 import { isTree, type Tree } from '../json.ts'
 import { linkTo } from '../place.ts'
 import { session, tenant } from '../session.ts'
+import { DEPLOYMENT, VERSION } from '../settings.ts'
 import { MAIN_TYPES } from '../types.ts'
 
 export type Count = { readonly type: string; readonly total: number | undefined; readonly problem: string | undefined }
@@ -43,6 +44,7 @@ export function HomePage() {
     h(Show<Counts>, { loaded, retry, show: ({ counts }) => h(CountList, { counts }) }),
     h(OtherCounts, { key: tenant.value, add }),
     h(OtherTypes, null),
+    h('p', { class: 'quiet' }, `Version ${VERSION}, ${DEPLOYMENT}`),
   )
 }
 
