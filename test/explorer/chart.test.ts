@@ -128,6 +128,23 @@ const sectionOf = (page: Page, name: string) => page.getByRole('region', { name,
       await cardOf(page, 'Mistaken').getByText('High').first().waitFor()
     })
 
+    it('shows days in the zone of the person, and the original on hover', async () => {
+      const page = await openOnce(`${open.base}/explorer/Patient/${ALETA}/chart`)
+      await sectionOf(page, 'Problems').getByRole('link', { name: 'Prediabetes' }).waitFor()
+      const times = await sectionOf(page, 'Problems').locator('time').all()
+      expect(times.length).toBeGreaterThan(0)
+      for (const time of times) {
+        const original = await time.getAttribute('title')
+        expect(original).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*(?:Z|[+-]\d\d:\d\d)$/)
+        const day = await page.evaluate((text) => new Date(text).toLocaleDateString('sv'), original!)
+        expect(await time.textContent()).toMatch(new RegExp(`^(?:since|until) ${day}$`))
+      }
+      await page.goto(`${open.base}/explorer/Patient/${ALETA}/member`)
+      const table = page.getByRole('region', { name: 'Table: Explanations of benefit' })
+      await table.waitFor()
+      expect(await table.getByRole('row').nth(1).getByRole('cell').first().getAttribute('title')).toMatch(/^\d{4}-.*T.* – \d{4}-.*T/)
+    })
+
     it('shows empty sections of a patient without data', async () => {
       const page = await browser.open(`${open.base}/explorer/Patient/nothing/chart`)
       await page.getByText('birth date unknown').waitFor()

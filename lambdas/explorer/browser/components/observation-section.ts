@@ -1,6 +1,7 @@
 /** Section of the chart with the Observations of a patient, from a grouped search. */
 import { h } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
+import { originalOf } from '../datatypes/date-time.ts'
 import { shortText } from '../datatypes/value.ts'
 import { type Answer, read } from '../http.ts'
 import { isTree, type Tree, textOf, treesOf } from '../json.ts'
@@ -106,6 +107,12 @@ function Uncoded({ groups, total, patient, add }: UncodedProps) {
 }
 
 function item(resource: Tree) {
+  const moment = momentOf(resource)
   const values = valuesOf(resource).map(({ name, text }) => `${name} ${text}`.trim())
-  return h(Fact, { key: resource.id, resource, name: shortText(resource.code), facts: [...values, shortText(momentOf(resource))] })
+  return h(Fact, {
+    key: resource.id,
+    resource,
+    name: shortText(resource.code),
+    facts: [...values, { text: shortText(moment), original: originalOf(moment) }],
+  })
 }

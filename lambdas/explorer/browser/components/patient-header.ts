@@ -1,6 +1,6 @@
 /** Name, sex, birth date, age and identifiers of a patient. */
 import { h } from 'preact'
-import { dateText } from '../datatypes/date-time.ts'
+import { dateText, originalOf } from '../datatypes/date-time.ts'
 import { humanNameText } from '../datatypes/human-name.ts'
 import { shortText } from '../datatypes/value.ts'
 import type { Answer } from '../http.ts'
@@ -27,7 +27,7 @@ export function PatientHeader({ entry, answer }: Props) {
       { class: 'facts' },
       h('span', null, textOf(patient.gender) ?? 'sex unknown'),
       h('span', null, born === undefined ? 'birth date unknown' : `born ${born}`),
-      h('span', null, lifeText(patient)),
+      h('span', { title: originalOf(patient.deceasedDateTime) }, lifeText(patient)),
     ),
     identifiers.length > 0 &&
       h(

@@ -1,7 +1,8 @@
 /** Section of a page that shows one entry of a batch: a search, or the reason for which there is no answer. */
 import { type ComponentChild, type ComponentChildren, h } from 'preact'
+import { originalOf } from '../datatypes/date-time.ts'
 import { type Answer, Refusal } from '../http.ts'
-import { isTree, type Tree, textOf, treesOf } from '../json.ts'
+import { isTree, type Json, type Tree, textOf, treesOf } from '../json.ts'
 import { linkTo } from '../place.ts'
 import { seenAs } from '../see-as.ts'
 import { Problem, titleOf } from './problem.ts'
@@ -76,21 +77,37 @@ export function Folded({ items }: { readonly items: readonly ComponentChild[] })
   )
 }
 
-type FactProps = { readonly resource: Tree; readonly name: string; readonly facts: readonly string[] }
+/** Text with dates in the time zone of the person. `original`: the dates as the resource has them. */
+export type Dated = { readonly text: string; readonly original: string | undefined }
+
+type FactProps = { readonly resource: Tree; readonly name: string; readonly facts: readonly (string | Dated)[] }
 
 /** Item of a list: the name as a link to the resource, and facts about it. Empty facts are left out. */
 export function Fact({ resource, name, facts }: FactProps) {
   const path = `${resource.resourceType}/${resource.id}`
+  const shown = facts
+    .map((each) => (typeof each === 'string' ? { text: each, original: undefined } : each))
+    .filter(({ text }) => text !== '')
   return h(
     'li',
     null,
     h('a', { href: linkTo(`/${path}`), dir: 'auto' }, name || path),
     ' ',
-    h('span', { class: 'quiet', dir: 'auto' }, facts.filter((each) => each !== '').join(' · ')),
+    h(
+      'span',
+      { class: 'quiet', dir: 'auto' },
+      shown.map(({ text, original }, i) => [i > 0 && ' · ', original === undefined ? text : h('time', { title: original }, text)]),
+    ),
   )
 }
 
-export type Column = { readonly name: string; readonly value: (resource: Tree) => ComponentChildren; readonly isNumber?: boolean }
+/** `date`: date or Period behind the text, of which the cell shows the original on hover. */
+export type Column = {
+  readonly name: string
+  readonly value: (resource: Tree) => ComponentChildren
+  readonly date?: (resource: Tree) => Json | undefined
+  readonly isNumber?: boolean
+}
 
 /** Table of resources. The first column is a link to the resource. */
 export function ResourceTable({
@@ -102,12 +119,12 @@ export function ResourceTable({
   readonly columns: readonly Column[]
   readonly rows: readonly Tree[]
 }) {
-  const cell = (resource: Tree, { name, value, isNumber }: Column, i: number) => {
+  const cell = (resource: Tree, { name, value, date, isNumber }: Column, i: number) => {
     const path = `${resource.resourceType}/${resource.id}`
     const shown = value(resource)
     return h(
       'td',
-      { key: name, dir: 'auto', class: isNumber ? 'number' : undefined },
+      { key: name, dir: 'auto', class: isNumber ? 'number' : undefined, title: originalOf(date?.(resource)) },
       i === 0 ? h('a', { href: linkTo(`/${path}`) }, shown || path) : shown,
     )
   }

@@ -7,7 +7,7 @@ import { linkTo } from '../place.ts'
 import { addressText, isAddress } from './address.ts'
 import { AttachmentView, isAttachment } from './attachment.ts'
 import { codeableConceptText, codesOf, codingText, isCodeableConcept, isCoding } from './codeable-concept.ts'
-import { dateText, isDateText } from './date-time.ts'
+import { dateText, isDateText, originalOf } from './date-time.ts'
 import { humanNameText, isHumanName } from './human-name.ts'
 import { identifierText, isIdentifier } from './identifier.ts'
 import { isNarrative, NarrativeView } from './narrative.ts'
@@ -78,7 +78,7 @@ function plainOf(value: Json | undefined, marks: readonly Mark[]): ComponentChil
   if (isReference(value)) return h(ReferenceView, { reference: value })
   const [is, toText] = TEXTS.find(([is]) => is(value)) ?? []
   if (toText === undefined) return h(Elements, { tree: value, marks })
-  const title = is === isCodeableConcept || is === isCoding ? codesOf(value) : undefined
+  const title = is === isCodeableConcept || is === isCoding ? codesOf(value) : is === isPeriod ? originalOf(value) : undefined
   return h('span', { dir: 'auto', title }, toText(value) || JSON.stringify(value))
 }
 

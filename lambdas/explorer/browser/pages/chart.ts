@@ -5,9 +5,10 @@ import { Frame } from '../components/frame.ts'
 import { Show, useLoaded } from '../components/loaded.ts'
 import { ObservationSection, readGroups } from '../components/observation-section.ts'
 import { PatientHeader, PatientLinks } from '../components/patient-header.ts'
-import { Fact, Folded, refusalOf, requestOf, type Search, Section } from '../components/section.ts'
+import { type Dated, Fact, Folded, refusalOf, requestOf, type Search, Section } from '../components/section.ts'
 import { Timeline } from '../components/timeline.ts'
 import { codeableConceptText } from '../datatypes/codeable-concept.ts'
+import { originalOf } from '../datatypes/date-time.ts'
 import { shortText } from '../datatypes/value.ts'
 import { type Answer, readAll } from '../http.ts'
 import { isTree, type Json, type Tree, textOf, treesOf } from '../json.ts'
@@ -130,20 +131,22 @@ const doubtOf = ({ verificationStatus }: Tree): string => {
 }
 
 /** Returns the value of a choice such as `onset[x]` in one line. Times are cut to their day. */
-function choiceText(resource: Tree, element: string): string {
+function choiceText(resource: Tree, element: string): Dated {
   const name = Object.keys(resource).find((each) => each.startsWith(element) && /^[A-Z]/.test(each.slice(element.length)))
-  const text = name === undefined ? '' : shortText(resource[name])
-  return name === `${element}DateTime` ? text.slice(0, 10) : text
+  if (name === `${element}DateTime`) return dayOf(resource[name])
+  return name === undefined ? { text: '', original: undefined } : { text: shortText(resource[name]), original: originalOf(resource[name]) }
 }
 
-const after = (word: string, text: string): string => (text === '' ? '' : `${word} ${text}`)
+const dayOf = (value: Json | undefined): Dated => ({ text: shortText(value).slice(0, 10), original: originalOf(value) })
+
+const after = (word: string, { text, original }: Dated): Dated => ({ text: text === '' ? '' : `${word} ${text}`, original })
 
 function problem(resource: Tree) {
-  const onset = choiceText(resource, 'onset') || shortText(resource.recordedDate).slice(0, 10)
+  const onset = choiceText(resource, 'onset')
   const facts = [
     codeOf(resource.clinicalStatus),
     doubtOf(resource),
-    after('since', onset),
+    after('since', onset.text === '' ? dayOf(resource.recordedDate) : onset),
     after('until', choiceText(resource, 'abatement')),
   ]
   return h(Fact, { key: resource.id, resource, name: shortText(resource.code), facts })
@@ -163,7 +166,7 @@ const medicationWith = (bundle: Tree) => {
       treesOf(dosageInstruction)
         .flatMap(({ text }) => textOf(text) ?? [])
         .join('; '),
-      shortText(authoredOn).slice(0, 10),
+      dayOf(authoredOn),
     ]
     return h(Fact, { key: resource.id, resource, name: shortText(code ?? medicationReference), facts })
   }
@@ -177,7 +180,7 @@ function allergy(resource: Tree) {
   const facts = [
     codeOf(resource.clinicalStatus),
     doubtOf(resource),
-    after('criticality', codeOf(resource.criticality)),
+    after('criticality', { text: codeOf(resource.criticality), original: undefined }),
     reactions.map(({ manifestation }) => shortText(manifestation)).join('; '),
   ]
   return h(Fact, { key: resource.id, resource, name, facts })

@@ -56,7 +56,7 @@ const tablesOf = (id: string): readonly Table[] => [
     columns: [
       { name: 'Plan', value: ({ type, class: classes }) => shortText(type) || treesOf(classes).map(classText).join('; ') },
       { name: 'Payor', value: ({ payor }) => h(Value, { value: payor }) },
-      { name: 'Period', value: ({ period }) => daysText(period) },
+      { name: 'Period', value: ({ period }) => daysText(period), date: ({ period }) => period },
       { name: 'Subscriber', value: ({ subscriberId }) => shortText(subscriberId) },
       { name: 'Relationship', value: ({ relationship }) => shortText(relationship) },
       { name: 'Status', value: ({ status }) => shortText(status) },
@@ -68,7 +68,11 @@ const tablesOf = (id: string): readonly Table[] => [
     elements: 'status,use,type,outcome,created,billablePeriod,provider,insurer,total,payment',
     order: (a, b) => (Date.parse(serviceDateOf(b)) || 0) - (Date.parse(serviceDateOf(a)) || 0),
     columns: [
-      { name: 'Service date', value: ({ billablePeriod, created }) => daysText(billablePeriod) || dayText(created) },
+      {
+        name: 'Service date',
+        value: ({ billablePeriod, created }) => daysText(billablePeriod) || dayText(created),
+        date: ({ billablePeriod, created }) => billablePeriod ?? created,
+      },
       { name: 'Total', isNumber: true, value: ({ total }) => h(Amounts, { total }) },
       { name: 'Payment', isNumber: true, value: ({ payment }) => moneyText(isTree(payment) ? payment.amount : undefined) },
       { name: 'Type', value: ({ type }) => shortText(type) },
@@ -84,12 +88,12 @@ const tablesOf = (id: string): readonly Table[] => [
     elements: 'status,use,type,outcome,disposition,created,insurer,preAuthRef,preAuthPeriod,total,payment',
     order: (a, b) => Number(b.use === 'preauthorization') - Number(a.use === 'preauthorization'),
     columns: [
-      { name: 'Created', value: ({ created }) => dayText(created) },
+      { name: 'Created', value: ({ created }) => dayText(created), date: ({ created }) => created },
       { name: 'Use', value: ({ use }) => shortText(use) },
       { name: 'Type', value: ({ type }) => shortText(type) },
       { name: 'Outcome', value: ({ outcome, disposition }) => [shortText(outcome), shortText(disposition)].filter(Boolean).join(': ') },
       { name: 'Authorization', value: ({ preAuthRef }) => shortText(preAuthRef) },
-      { name: 'Authorized', value: ({ preAuthPeriod }) => daysText(preAuthPeriod) },
+      { name: 'Authorized', value: ({ preAuthPeriod }) => daysText(preAuthPeriod), date: ({ preAuthPeriod }) => preAuthPeriod },
       { name: 'Total', isNumber: true, value: ({ total }) => h(Amounts, { total }) },
       { name: 'Payment', isNumber: true, value: ({ payment }) => moneyText(isTree(payment) ? payment.amount : undefined) },
     ],
@@ -111,12 +115,16 @@ const tablesOf = (id: string): readonly Table[] => [
     path: `/Consent?patient=${id}&_sort=-date`,
     elements: 'status,scope,category,dateTime,provision,organization',
     columns: [
-      { name: 'Date', value: ({ dateTime }) => dayText(dateTime) },
+      { name: 'Date', value: ({ dateTime }) => dayText(dateTime), date: ({ dateTime }) => dateTime },
       { name: 'Status', value: ({ status }) => shortText(status) },
       { name: 'Scope', value: ({ scope }) => shortText(scope) },
       { name: 'Category', value: ({ category }) => shortText(category) },
       { name: 'Rule', value: ({ provision }) => (isTree(provision) ? shortText(provision.type) : '') },
-      { name: 'Period', value: ({ provision }) => (isTree(provision) ? daysText(provision.period) : '') },
+      {
+        name: 'Period',
+        value: ({ provision }) => (isTree(provision) ? daysText(provision.period) : ''),
+        date: ({ provision }) => (isTree(provision) ? provision.period : undefined),
+      },
     ],
   },
 ]
