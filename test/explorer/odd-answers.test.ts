@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { type Explored, HAS_BROWSER, startExplored, TestBrowser } from './explored.ts'
 
+const ALETA = '58c297c4-d684-4677-8024-01131d93835e'
 const LONG = 'a'.repeat(10_000_000)
 
 const OUTCOME = {
@@ -47,6 +48,22 @@ const OUTCOME = {
     await page.unrouteAll()
     await page.getByRole('button', { name: 'Try again' }).click()
     await page.getByRole('cell', { name: /Wintheiser/ }).waitFor()
+  })
+
+  it.each([
+    ['home', '', '/'],
+    ['home for an administrator', '', '/$reindex-status'],
+    ['the chart', `/Patient/${ALETA}/chart`, '/Observation?**'],
+    ['the search parameters', '/parameters', '/$reindex-status'],
+    ['the exports', '/exports', '/export?**'],
+    ['the status', '/status', '/export?**'],
+  ])('the request that was refused, among the requests of the page: %s', async (_, path, pattern) => {
+    const page = await openWith(path, pattern, OUTCOME, 503)
+    await page
+      .getByRole('region', { name: 'Requests behind this page' })
+      .getByText(/^503 · \d+ ms/)
+      .waitFor()
+    await page.getByRole('alert').getByText('The server is busy').waitFor()
   })
 
   it('an answer that is no FHIR JSON', async () => {

@@ -93,11 +93,14 @@ export async function ask(request: Request): Promise<Answer> {
   return answer
 }
 
-/** Passes the answer to `add`, also if it is a refusal. Rejects like `answer`. */
-export async function noted(answer: Promise<Answer>, add: (answer: Answer) => void): Promise<Answer> {
+/** Passes the answer to `add`, also if it is a refusal. Settles like `data`. */
+export async function noted<Data extends Answer | { readonly answer: Answer }>(
+  data: Promise<Data>,
+  add: (answer: Answer) => void,
+): Promise<Data> {
   try {
-    const received = await answer
-    add(received)
+    const received = await data
+    add('answer' in received ? received.answer : received)
     return received
   } catch (error) {
     if (error instanceof Refusal) add(error.answer)

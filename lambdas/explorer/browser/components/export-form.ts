@@ -1,7 +1,7 @@
 /** Form that starts an export. It is shown to every person: if the server starts no export, the form shows the reason. */
 import { h } from 'preact'
 import { useState } from 'preact/hooks'
-import { type Answer, ask, Refusal } from '../http.ts'
+import { type Answer, ask, noted, Refusal } from '../http.ts'
 import { isTree, treesOf } from '../json.ts'
 import { Issues, Problem } from './problem.ts'
 import { useTask } from './task.ts'
@@ -20,7 +20,7 @@ export function ExportForm({ started, add }: Props) {
   const submit = (event: Event) => {
     event.preventDefault()
     run(async () => {
-      add(await ask({ method: 'GET', path: kickOffPath(level, group, types, since), headers: { prefer: 'respond-async' } }))
+      await noted(ask({ method: 'GET', path: kickOffPath(level, group, types, since), headers: { prefer: 'respond-async' } }), add)
       started()
     })
   }

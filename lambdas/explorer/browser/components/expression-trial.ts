@@ -1,7 +1,7 @@
 /** Form that evaluates a FHIRPath expression on a resource, with `$apply-fhirpath`. */
 import { h } from 'preact'
 import { useState } from 'preact/hooks'
-import { type Answer, ask, read } from '../http.ts'
+import { type Answer, ask, noted, read } from '../http.ts'
 import { isTree, type Tree, textOf, treesOf } from '../json.ts'
 import { jsonText } from './json-difference.ts'
 import { Problem } from './problem.ts'
@@ -15,13 +15,13 @@ export function ExpressionTrial({ add }: { readonly add: (answer: Answer) => voi
   const [results, setResults] = useState<readonly Tree[] | undefined>(undefined)
   const { error, isBusy, run } = useTask()
   const evaluate = async () => {
-    const answer = await ask({
+    const request = {
       method: 'POST',
       path: '/$apply-fhirpath',
       headers: { 'content-type': 'application/fhir+json' },
       body: parametersOf(expression, await resourceText(resource.trim(), add)),
-    })
-    add(answer)
+    }
+    const answer = await noted(ask(request), add)
     setResults(treesOf(isTree(answer.body) ? answer.body.parameter : undefined).filter(({ name }) => name === 'result'))
   }
   const submit = (event: Event) => {
@@ -67,9 +67,7 @@ export function ExpressionTrial({ add }: { readonly add: (answer: Answer) => voi
 /** Returns the JSON of the resource. Reads it from the server if the text is its type and id. */
 async function resourceText(text: string, add: (answer: Answer) => void): Promise<string> {
   if (text.startsWith('{')) return text
-  const answer = await read(`/${text.replace(/^\//, '')}`)
-  add(answer)
-  return answer.text
+  return (await noted(read(`/${text.replace(/^\//, '')}`), add)).text
 }
 
 /** Returns the Parameters as text, so that the numbers of the resource keep their decimals. */

@@ -1,7 +1,7 @@
 /** Resources that refer to a resource: their number for each search parameter, on request. */
 import { h } from 'preact'
 import { useState } from 'preact/hooks'
-import { type Answer, isDenied, read, readAll } from '../http.ts'
+import { type Answer, isDenied, noted, read, readAll } from '../http.ts'
 import { isTree, listOf, type Tree, textOf, treesOf } from '../json.ts'
 import { linkTo } from '../place.ts'
 import { Problem } from './problem.ts'
@@ -22,8 +22,7 @@ export function IncomingReferences({ type, id, add }: Props) {
   const [isPartial, setPartial] = useState(false)
   const next = async (): Promise<void> => {
     const parameters = left ?? (await referringParametersOf(type, add))
-    const { answer, found: more, hasRefusals } = await countReferences(parameters.slice(0, AT_ONCE), `${type}/${id}`)
-    add(answer)
+    const { found: more, hasRefusals } = await noted(countReferences(parameters.slice(0, AT_ONCE), `${type}/${id}`), add)
     if (hasRefusals) setPartial(true)
     setFound([...found, ...more])
     setLeft(parameters.slice(AT_ONCE))
@@ -54,8 +53,7 @@ export function IncomingReferences({ type, id, add }: Props) {
 
 /** Returns the parameters by which resources may refer to the type, as the CapabilityStatement lists them. Throws Refusal. */
 async function referringParametersOf(type: string, add: (answer: Answer) => void): Promise<readonly string[]> {
-  const answer = await read('/metadata')
-  add(answer)
+  const answer = await noted(read('/metadata'), add)
   const rest = treesOf(isTree(answer.body) ? answer.body.rest : undefined)
   const resource = rest.flatMap((each) => treesOf(each.resource)).find((each) => each.type === type)
   return listOf(resource?.searchRevInclude)

@@ -3,7 +3,7 @@ import { h } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { dateText } from '../datatypes/date-time.ts'
 import { shortText } from '../datatypes/value.ts'
-import { type Answer, read } from '../http.ts'
+import { type Answer, noted, read } from '../http.ts'
 import { isTree, type Tree, textOf } from '../json.ts'
 import { drawnOf, type Group, isMistake, momentOf, newestOf, OBSERVATION_ELEMENTS, rangeOf, searchOf, valuesOf } from '../observations.ts'
 import { linkTo } from '../place.ts'
@@ -63,10 +63,10 @@ function Card({ group, patient, add }: CardProps) {
   const load = () => {
     if (resources.length >= Math.min(size, MOST_VALUES)) return
     setError(undefined)
-    read(`${search}&_count=${MOST_VALUES}&_elements=${OBSERVATION_ELEMENTS}`).then((answer) => {
-      add(answer)
-      setResources(matchesOf(isTree(answer.body) ? answer.body : {}))
-    }, setError)
+    noted(read(`${search}&_count=${MOST_VALUES}&_elements=${OBSERVATION_ELEMENTS}`), add).then(
+      ({ body }) => setResources(matchesOf(isTree(body) ? body : {})),
+      setError,
+    )
   }
   return h(
     'li',

@@ -3,7 +3,7 @@ import { h } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import { originalOf } from '../datatypes/date-time.ts'
 import { shortText } from '../datatypes/value.ts'
-import { type Answer, read } from '../http.ts'
+import { type Answer, noted, read } from '../http.ts'
 import { isTree, type Tree, textOf, treesOf } from '../json.ts'
 import { type Group, groupsOf, momentOf, OBSERVATION_ELEMENTS, searchWithout, valuesOf } from '../observations.ts'
 import { linkTo } from '../place.ts'
@@ -51,10 +51,7 @@ export function ObservationSection({ patient, loaded, retry, add }: Props) {
     const issues = bundles.flatMap(issuesOf)
     const next = textOf(treesOf(bundles.at(-1)?.link).find(({ relation }) => relation === 'next')?.url)
     const loadMore = (url: string) =>
-      readInTurn(url.slice(BASE.length)).then((further) => {
-        add(further)
-        setMore((before) => [...before, further])
-      }, setError)
+      noted(readInTurn(url.slice(BASE.length)), add).then((further) => setMore((before) => [...before, further]), setError)
     if (total === 0) return h(Nothing, null)
     return h(
       'div',
@@ -93,10 +90,10 @@ function Uncoded({ groups, total, patient, add }: UncodedProps) {
   const count = total - groups.reduce((sum, { size }) => sum + size, 0)
   if (!(count > 0)) return null
   const load = () =>
-    read(`${searchWithout(groups, patient)}&_count=100&_elements=${OBSERVATION_ELEMENTS}`).then((answer) => {
-      add(answer)
-      setFound(matchesOf(isTree(answer.body) ? answer.body : {}))
-    }, setError)
+    noted(read(`${searchWithout(groups, patient)}&_count=100&_elements=${OBSERVATION_ELEMENTS}`), add).then(
+      ({ body }) => setFound(matchesOf(isTree(body) ? body : {})),
+      setError,
+    )
   return h(
     'div',
     null,

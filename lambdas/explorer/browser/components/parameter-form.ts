@@ -1,7 +1,7 @@
 /** Form that defines a search parameter, by an update of a SearchParameter. */
 import { type ComponentChild, h } from 'preact'
 import { useState } from 'preact/hooks'
-import { type Answer, ask } from '../http.ts'
+import { type Answer, ask, noted } from '../http.ts'
 import { BASE } from '../settings.ts'
 import { Problem } from './problem.ts'
 import { useTask } from './task.ts'
@@ -11,10 +11,16 @@ const TYPES = ['string', 'token', 'date', 'number', 'quantity', 'reference', 'ur
 const EMPTY = { code: '', base: '', type: 'string', expression: '' }
 type Fields = typeof EMPTY
 
-/** `defined`: ids of the parameters that exist. `done`: receives the answer to a definition that the server accepted. */
-type Props = { readonly defined: readonly string[]; readonly done: (answer: Answer) => void }
+type Props = {
+  /** Ids of the parameters that exist. */
+  readonly defined: readonly string[]
+  /** Called after the server accepted a definition. */
+  readonly done: () => void
+  /** Receives each answer, for the requests of the page. */
+  readonly add: (answer: Answer) => void
+}
 
-export function ParameterForm({ defined, done }: Props) {
+export function ParameterForm({ defined, done, add }: Props) {
   const [fields, setFields] = useState<Fields>(EMPTY)
   const [accepted, setAccepted] = useState('')
   const { error, isBusy, run } = useTask()
@@ -26,10 +32,10 @@ export function ParameterForm({ defined, done }: Props) {
     event.preventDefault()
     setAccepted('')
     run(async () => {
-      const answer = await define(fields)
+      await noted(define(fields), add)
       setFields(EMPTY)
       setAccepted(`The server accepted ${fields.code}, and builds its index.`)
-      done(answer)
+      done()
     })
   }
   const field = (name: keyof Fields, label: string, placeholder: string, pattern?: string): ComponentChild =>

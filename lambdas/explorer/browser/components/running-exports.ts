@@ -1,7 +1,7 @@
 /** Exports that are running, with their progress, for administrators. */
 import { h } from 'preact'
 import { jobsOf } from '../export-jobs.ts'
-import { type Answer, read } from '../http.ts'
+import { type Answer, noted, read } from '../http.ts'
 import { linkTo } from '../place.ts'
 import { tenant } from '../session.ts'
 import { Show, useLoaded } from './loaded.ts'
@@ -10,11 +10,7 @@ type Props = { readonly add: (answer: Answer) => void; readonly isShort?: boolea
 
 /** `isShort`: one line with their number only. `add`: receives the answer, for the requests of the page. */
 export function RunningExports({ add, isShort = false }: Props) {
-  const load = async () => {
-    const answer = await read('/export?state=in-progress&_count=100')
-    add(answer)
-    return answer
-  }
+  const load = () => noted(read('/export?state=in-progress&_count=100'), add)
   const [loaded, retry] = useLoaded(load, `running exports ${tenant.value}`)
   const show = (answer: Answer) => {
     const jobs = jobsOf(answer)

@@ -2,7 +2,7 @@
 import { h } from 'preact'
 import { useState } from 'preact/hooks'
 import { Frame } from '../components/frame.ts'
-import { Show, useLoaded } from '../components/loaded.ts'
+import { answersOf, Show, useLoaded } from '../components/loaded.ts'
 import { ObservationSection, readGroups } from '../components/observation-section.ts'
 import { PatientHeader, PatientLinks } from '../components/patient-header.ts'
 import { type Dated, Fact, Folded, refusalOf, requestOf, type Search, Section } from '../components/section.ts'
@@ -44,11 +44,7 @@ export function ChartPage({ id }: { readonly id: string }) {
   const [observations, retryObservations] = useLoaded(() => readGroups(id), key)
   const [others, setOthers] = useState<readonly Answer[]>([])
   const add = (answer: Answer) => setOthers((before) => [...before, answer])
-  const answers = [
-    ...(batch.state === 'done' ? [batch.data.answer] : []),
-    ...(observations.state === 'done' ? [observations.data] : []),
-    ...others,
-  ]
+  const answers = [...answersOf(batch, ({ answer }) => answer), ...answersOf(observations, (answer) => answer), ...others]
   const show = ({ answer, entries }: Batch) => {
     const error = refusalOf(entries[0], answer)
     const header = h(PatientHeader, { entry: entries[0], answer })

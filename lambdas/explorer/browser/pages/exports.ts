@@ -8,7 +8,7 @@ import { decodedPath } from '../components/request-card.ts'
 import { TableFrame } from '../components/table.ts'
 import { dateText } from '../datatypes/date-time.ts'
 import { type ExportJob as Job, jobsOf } from '../export-jobs.ts'
-import { type Answer, ask, read } from '../http.ts'
+import { type Answer, ask, noted, Refusal, read } from '../http.ts'
 import { isTree, type Tree, textOf, treesOf } from '../json.ts'
 import { linkTo } from '../place.ts'
 import { tenant } from '../session.ts'
@@ -32,7 +32,10 @@ export function ExportsPage({ query }: { readonly query: string }) {
   const jobs = all.filter(({ start }) => start >= since)
   return h(
     Frame,
-    { title: 'Exports', answers: answer === undefined ? others : [answer, ...others] },
+    {
+      title: 'Exports',
+      answers: [...(answer === undefined ? [] : [answer]), ...(error instanceof Refusal ? [error.answer] : []), ...others],
+    },
     h(Filters, { parameters }),
     error !== undefined && h(Problem, { error, retry: reload }),
     answer === undefined && error === undefined && h('p', { class: 'loading', role: 'status' }, 'Loading …'),
@@ -124,17 +127,13 @@ function Row({ job, add, reload }: Actions & { readonly job: Job }) {
   const path = `/export/${job.id}`
   const name = `the export of ${dateText(job.start)}`
   const showFiles = () =>
-    read(path).then((answer) => {
-      add(answer)
+    noted(read(path), add).then(({ body }) => {
       setError(undefined)
-      setManifest(isTree(answer.body) ? answer.body : {})
+      setManifest(isTree(body) ? body : {})
     }, setError)
   const remove = (question: string) => {
     if (!confirm(question)) return
-    ask({ method: 'DELETE', path }).then((answer) => {
-      add(answer)
-      reload()
-    }, setError)
+    noted(ask({ method: 'DELETE', path }), add).then(reload, setError)
   }
   const button = (text: string, onClick: () => void, isDanger = false) =>
     h('button', { type: 'button', class: isDanger ? 'danger' : undefined, 'aria-label': `${text}: ${name}`, onClick }, text)

@@ -3,12 +3,12 @@ import { h } from 'preact'
 import { useState } from 'preact/hooks'
 import { resourceTypes } from '../../../fhir/resource-types.ts'
 import { Frame } from '../components/frame.ts'
-import { Show, useLoaded } from '../components/loaded.ts'
+import { answersOf, Show, useLoaded } from '../components/loaded.ts'
 import { Problem } from '../components/problem.ts'
 import { RunningExports } from '../components/running-exports.ts'
 import { useTask } from '../components/task.ts'
-import { type Answer, isDenied, readAll } from '../http.ts'
-import { type IndexStatus, lagText, progressText, readIndexStatus } from '../index-status.ts'
+import { type Answer, isDenied, noted, readAll } from '../http.ts'
+import { lagText, progressText, readIndexStatus } from '../index-status.ts'
 import { isTree, type Tree } from '../json.ts'
 import { linkTo } from '../place.ts'
 import { session, tenant } from '../session.ts'
@@ -32,14 +32,13 @@ function countOf(type: string, entry: Tree | undefined): Count {
 
 export function HomePage() {
   const [loaded, retry] = useLoaded(() => countTypes(MAIN_TYPES), `home ${tenant.value}`)
-  const [status, setStatus] = useState<IndexStatus | undefined>(undefined)
   const [others, setOthers] = useState<readonly Answer[]>([])
   const add = (answer: Answer) => setOthers((before) => [...before, answer])
-  const answers = [...(loaded.state === 'done' ? [loaded.data.answer] : []), ...(status === undefined ? [] : [status.answer]), ...others]
+  const answers = [...answersOf(loaded, ({ answer }) => answer), ...others]
   return h(
     Frame,
     { title: 'Resources', answers, actions: h('a', { href: linkTo('/_history') }, 'History of all resources') },
-    session.value.isAdministrator && h(IndexLine, { setStatus }),
+    session.value.isAdministrator && h(IndexLine, { add }),
     session.value.isAdministrator && h(RunningExports, { add, isShort: true }),
     h(Show<Counts>, { loaded, retry, show: ({ counts }) => h(CountList, { counts }) }),
     h(OtherCounts, { key: tenant.value, add }),
@@ -49,13 +48,8 @@ export function HomePage() {
 }
 
 /** Lag and running rebuilds in one line, for administrators. */
-function IndexLine({ setStatus }: { readonly setStatus: (status: IndexStatus) => void }) {
-  const load = async () => {
-    const status = await readIndexStatus()
-    setStatus(status)
-    return status
-  }
-  const [loaded, retry] = useLoaded(load, `home index ${tenant.value}`)
+function IndexLine({ add }: { readonly add: (answer: Answer) => void }) {
+  const [loaded, retry] = useLoaded(() => noted(readIndexStatus(), add), `home index ${tenant.value}`)
   if (loaded.state === 'failed') return h(Problem, { error: loaded.error, retry })
   if (loaded.state === 'loading') return h('p', { class: 'quiet' }, 'Reading the status of the index …')
   const { lag, rebuilds } = loaded.data
@@ -72,8 +66,7 @@ function OtherCounts({ add }: { readonly add: (answer: Answer) => void }) {
   const { error, isBusy, run } = useTask()
   const left = resourceTypes.filter((type) => !MAIN_TYPES.includes(type)).slice(counts.length)
   const count = async () => {
-    const { answer, counts: more } = await countTypes(left.slice(0, BATCH))
-    add(answer)
+    const { counts: more } = await noted(countTypes(left.slice(0, BATCH)), add)
     setCounts([...counts, ...more])
   }
   const filled = counts.filter(({ total }) => total !== undefined && total > 0)

@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks'
 import { AdministratorsOnly } from '../components/administrators-only.ts'
 import { ExpressionTrial } from '../components/expression-trial.ts'
 import { Frame } from '../components/frame.ts'
-import { type Loaded, Show, useLoaded } from '../components/loaded.ts'
+import { answersOf, type Loaded, Show, useLoaded } from '../components/loaded.ts'
 import { ParameterForm } from '../components/parameter-form.ts'
 import { usePolled } from '../components/polled.ts'
 import { Problem } from '../components/problem.ts'
@@ -25,12 +25,11 @@ function Parameters() {
   const [others, setOthers] = useState<readonly Answer[]>([])
   const add = (answer: Answer) => setOthers((before) => [...before, answer])
   const resources = loaded.state === 'done' ? parametersOf(loaded.data) : []
-  const done = (answer: Answer) => {
-    add(answer)
+  const done = () => {
     retry()
     retryStatus()
   }
-  const answers = [...(loaded.state === 'done' ? [loaded.data] : []), ...(status.state === 'done' ? [status.data.answer] : []), ...others]
+  const answers = [...answersOf(loaded, (answer) => answer), ...answersOf(status, ({ answer }) => answer), ...others]
   return h(
     Frame,
     { title: 'Search parameters', answers },
@@ -40,7 +39,7 @@ function Parameters() {
     h('h2', null, 'Try an expression'),
     h(ExpressionTrial, { add }),
     h('h2', null, 'Define a parameter'),
-    h(ParameterForm, { defined: resources.map(({ id }) => textOf(id) ?? ''), done }),
+    h(ParameterForm, { defined: resources.map(({ id }) => textOf(id) ?? ''), done, add }),
   )
 }
 
