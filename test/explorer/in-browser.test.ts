@@ -108,6 +108,25 @@ const ALETA = '58c297c4-d684-4677-8024-01131d93835e'
     await page.getByText('The plan:').waitFor()
   })
 
+  it('shows an administrator the plan of each search of a batch, but sends no batch again that writes', async () => {
+    const page = await browser.open(`${open.base}/explorer/Patient/${ALETA}/member`)
+    await page.getByText('POST /fhir/').click()
+    await page.getByRole('button', { name: 'Show the plans' }).click()
+    await page.getByText(/^Coverage\?patient=.*\s+The plan:/).waitFor()
+    expect(await page.getByText('The plan:').count()).toBe(5)
+    await page.goto(`${open.base}/explorer/requests`)
+    const write = { request: { method: 'PUT', url: 'Basic/batch' }, resource: { resourceType: 'Basic', id: 'batch', code: { text: 'a' } } }
+    const entry = [{ request: { method: 'GET', url: 'Patient' } }, write]
+    await page.getByLabel('Method').selectOption('POST')
+    await page.getByLabel('Path below the base').fill('/')
+    await page.getByLabel('Body').fill(JSON.stringify({ resourceType: 'Bundle', type: 'batch', entry }))
+    await page.getByRole('button', { name: 'Send', exact: true }).click()
+    await page.getByRole('heading', { name: 'Status 200' }).waitFor()
+    await page.getByRole('region', { name: 'Requests behind this page' }).getByText('POST /fhir/').click()
+    await page.getByRole('button', { name: 'Copy curl' }).waitFor()
+    expect(await page.getByRole('button', { name: /^Show the plan/ }).count()).toBe(0)
+  })
+
   it('keeps chosen columns, sorts by a header, and follows cursors', async () => {
     const page = await browser.open(`${open.base}/explorer/Observation?_count=5`)
     await page.getByText('Columns', { exact: true }).click()

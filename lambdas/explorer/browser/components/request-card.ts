@@ -2,7 +2,7 @@
 import { h } from 'preact'
 import { useState } from 'preact/hooks'
 import { type Answer, ask, curlOf } from '../http.ts'
-import { isTree, type Tree, textOf, treesOf } from '../json.ts'
+import { isTree, type Json, type Tree, textOf, treesOf } from '../json.ts'
 import { seenAs } from '../see-as.ts'
 import { session } from '../session.ts'
 import { BASE, BASE_PATH } from '../settings.ts'
@@ -21,7 +21,7 @@ function RequestCard({ answer }: { readonly answer: Answer }) {
   const { request, status, ms, bytes } = answer
   const [plan, setPlan] = useState<readonly string[] | undefined>(undefined)
   const [error, setError] = useState<unknown>(undefined)
-  const isSearch = request.method === 'GET' && isTree(answer.body) && answer.body.type === 'searchset'
+  const mayExplain = session.value.isAdministrator && seenAs.value === undefined
   const explain = () => planOf(answer).then(setPlan, setError)
   return h(
     'details',
@@ -35,22 +35,41 @@ function RequestCard({ answer }: { readonly answer: Answer }) {
     h('pre', { tabIndex: 0 }, curlOf(request)),
     h(CopyButton, { text: curlOf(request), name: 'Copy curl' }),
     h(CopyButton, { text: `${BASE}${request.path}`, name: 'Copy FHIR address' }),
-    isSearch &&
-      session.value.isAdministrator &&
-      seenAs.value === undefined &&
-      h('button', { type: 'button', onClick: explain }, 'Show the plan'),
+    mayExplain &&
+      searchesIn(answer).length > 0 &&
+      h('button', { type: 'button', onClick: explain }, request.method === 'GET' ? 'Show the plan' : 'Show the plans'),
     error !== undefined && h(Problem, { error }),
     plan?.map((text, i) => h('pre', { key: i, tabIndex: 0 }, text)),
   )
 }
 
-/** Sends the search again with `Prefer: explain`, and returns the texts about its plan. */
+/** Sends the search, or the batch, again with `Prefer: explain`, and returns the texts about its plans. */
 async function planOf({ request }: Answer): Promise<readonly string[]> {
-  const { body } = await ask({ ...request, headers: { ...request.headers, prefer: 'explain' } })
-  const outcomes = treesOf(isTree(body) ? body.entry : undefined)
-    .map(({ resource }) => resource)
-    .filter((resource): resource is Tree => isTree(resource) && resource.resourceType === 'OperationOutcome')
-  return outcomes.flatMap(({ issue }) => treesOf(issue)).flatMap(({ details }) => (isTree(details) ? (textOf(details.text) ?? []) : []))
+  const explained = await ask({ ...request, headers: { ...request.headers, prefer: 'explain' } })
+  return searchesIn(explained).flatMap(({ entry, name }) => {
+    const outcomes = treesOf(entry)
+      .map(({ resource }) => resource)
+      .filter((resource): resource is Tree => isTree(resource) && resource.resourceType === 'OperationOutcome')
+    const issues = outcomes.flatMap(({ issue }) => treesOf(issue))
+    return issues.flatMap(({ details }) => (isTree(details) ? `${name}${textOf(details.text) ?? ''}` : []))
+  })
+}
+
+type Result = { readonly entry: Json | undefined; readonly name: string }
+
+/** Results of the searches of a request: its own, or those of a batch that only reads. `name`: path of the search in a batch. */
+function searchesIn({ request, body }: Answer): readonly Result[] {
+  if (!isTree(body)) return []
+  if (body.type === 'searchset') return request.method === 'GET' ? [{ entry: body.entry, name: '' }] : []
+  if (body.type !== 'batch-response') return []
+  const sent = treesOf((JSON.parse(request.body ?? '{}') as Tree).entry).map((each) => (isTree(each.request) ? each.request : {}))
+  // The page sends a batch again for its plans, so it must not change anything.
+  if (!sent.every(({ method }) => method === 'GET')) return []
+  return treesOf(body.entry).flatMap(({ resource }, i) =>
+    isTree(resource) && resource.type === 'searchset'
+      ? [{ entry: resource.entry, name: `${decodedPath(textOf(sent[i]?.url) ?? '')}\n` }]
+      : [],
+  )
 }
 
 export function CopyButton({ text, name }: { readonly text: string; readonly name: string }) {
