@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import {
   closeAfterAll,
+  dataRequestsOf,
   type Explored,
   expectAccessible,
   HAS_BROWSER,
@@ -55,6 +56,70 @@ const OTHER = '8d3e1155-278a-4824-a7e0-fddb24c7c179'
     await page.getByRole('region', { name: 'Encounters' }).getByText('Not visible to partner').waitFor()
     await page.getByRole('heading', { name: 'Hemoglobin A1c/Hemoglobin.total in Blood' }).waitFor()
     expect(await page.locator('.card').count()).toBe(1)
+  })
+
+  it('says how many resources each section hides, with one more request', async () => {
+    const page = await openAs('admin', `/Patient/${ALETA}`)
+    const totalOf = async (type: string): Promise<number> =>
+      ((await (await explored.request('GET', `/${type}?patient=${ALETA}&_summary=count`)).json()) as { total: number }).total
+    await seeAs(page, 'partner')
+    await banner(page).getByText('Seen as partner').waitFor()
+    await page.getByText('Version 1').waitFor()
+    const sent = dataRequestsOf(page, explored.base)
+    const shown = (title: string, text: string) => page.getByRole('heading', { name: `${title} ${text} shown to this view`, exact: true })
+    await page.getByRole('link', { name: 'Chart' }).click()
+    const conditions = await totalOf('Condition')
+    await shown('Problems', `${conditions} of ${conditions}`).waitFor()
+    await shown('Encounters', `0 of ${await totalOf('Encounter')}`).waitFor()
+    const [, count, all] = /(\d+) of (\d+)/.exec((await page.getByRole('heading', { name: /^Observations \d/ }).textContent())!)!
+    expect([Number(all), Number(count) > 0, Number(count) < Number(all)]).toEqual([await totalOf('Observation'), true, true])
+    expect(sent.length).toBe(3)
+    await page.getByRole('link', { name: 'Member' }).click()
+    await shown('Explanations of benefit', `0 of ${await totalOf('ExplanationOfBenefit')}`).waitFor()
+    await shown('Groups', '0 of 0').waitFor()
+    expect(sent.length).toBe(5)
+    await banner(page).getByRole('button', { name: 'Stop' }).click()
+    await page.getByRole('heading', { name: `Explanations of benefit ${await totalOf('ExplanationOfBenefit')}`, exact: true }).waitFor()
+    expect(sent.length).toBe(6)
+  })
+
+  it('counts nothing that the person may not see either', async () => {
+    const page = await openAs('reader', `/Patient/${ALETA}/chart`)
+    await page.getByRole('heading', { name: 'Mrs. Aleta Wintheiser' }).waitFor()
+    await seeAs(page, 'user/Patient.r')
+    await banner(page).waitFor()
+    await page.getByRole('region', { name: 'Problems' }).getByText('Not visible to user/Patient.r').waitFor()
+    await page
+      .getByText(/^POST .*/)
+      .nth(1)
+      .waitFor()
+    expect(await page.getByText('shown to this view').count()).toBe(0)
+  })
+
+  it('switches off every control that changes something', async () => {
+    const page = await openAs('admin', `/Patient/${ALETA}`)
+    await seeAs(page, 'user/*.cruds')
+    await banner(page).waitFor()
+    const note = page.getByText('Nothing can be changed in a view.')
+    await page.getByRole('link', { name: 'Exports' }).click()
+    await note.waitFor()
+    expect(await page.getByRole('button', { name: 'Start' }).count()).toBe(0)
+    await page.getByRole('link', { name: 'Parameters' }).click()
+    await note.waitFor()
+    expect(await page.getByRole('button', { name: 'Define' }).count()).toBe(0)
+    await page.getByRole('link', { name: 'Requests' }).click()
+    const send = page.getByRole('button', { name: 'Send', exact: true })
+    for (const [method, path, isOn] of [
+      ['GET', '/Patient', true],
+      ['POST', '/Patient/_search', true],
+      ['POST', '/Patient', false],
+      ['PUT', `/Patient/${ALETA}`, false],
+      ['DELETE', `/Patient/${ALETA}`, false],
+    ] as const) {
+      await page.getByLabel('Method').selectOption(method)
+      await page.getByLabel('Path below the base').fill(path)
+      expect([method, path, await send.isEnabled(), (await note.count()) === 0]).toEqual([method, path, isOn, isOn])
+    }
   })
 
   it('shows less on every page, until it is stopped', async () => {

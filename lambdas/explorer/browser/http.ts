@@ -11,8 +11,8 @@ export type Request = {
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
-  /** Access token in place of the person's own. */
-  readonly token?: string
+  /** Whether the request uses the person's own access also while a view is active. */
+  readonly isOwn?: boolean
 }
 
 /** Response. `body`: parsed JSON; undefined if the text is no JSON. `ms`: from sending to the last byte. `bytes`: of the text in UTF-8. */
@@ -52,8 +52,8 @@ const MOST_REQUESTS = 50
  */
 export async function send(request: Request): Promise<Answer> {
   await renewIfDue()
-  const seen = request.token === undefined ? seenAs.value : undefined
-  const token = request.token ?? (await viewToken()) ?? accessToken()
+  const seen = request.isOwn ? undefined : seenAs.value
+  const token = seen === undefined ? accessToken() : await viewToken()
   const began = performance.now()
   const since = () => Math.round(performance.now() - began)
   try {
@@ -78,7 +78,7 @@ export async function send(request: Request): Promise<Answer> {
     }
     const { status, ms } = answer
     requests.value = [{ request, status, ms }, ...requests.value].slice(0, MOST_REQUESTS)
-    if (answer.status === 401 && request.token === undefined && isWorthRenewal()) await renewLogin()
+    if (answer.status === 401 && isWorthRenewal()) await renewLogin()
     return answer
   } catch (error) {
     if (error instanceof Refusal) throw error
@@ -111,14 +111,21 @@ export async function noted<Data extends Answer | { readonly answer: Answer }>(
 /** Reads a path below the base. Throws Refusal. */
 export const read = (path: string): Promise<Answer> => ask({ method: 'GET', path })
 
-/** Sends a batch of GET requests as one request. Returns the answer, and the entries in the order of the paths. Throws Refusal. */
-export async function readAll(paths: readonly string[]): Promise<{ readonly answer: Answer; readonly entries: readonly Tree[] }> {
+/**
+ * Sends a batch of GET requests as one request. Returns the answer, and the entries in the order of the paths. `isOwn`: with the person's own
+ * access also while a view is active. Throws Refusal.
+ */
+export async function readAll(
+  paths: readonly string[],
+  isOwn = false,
+): Promise<{ readonly answer: Answer; readonly entries: readonly Tree[] }> {
   const entry = paths.map((url) => ({ request: { method: 'GET', url: url.replace(/^\//, '') } }))
   const answer = await ask({
     method: 'POST',
     path: '/',
     headers: { 'content-type': 'application/fhir+json' },
     body: JSON.stringify({ resourceType: 'Bundle', type: 'batch', entry }),
+    isOwn,
   })
   const bundle = isTree(answer.body) ? answer.body : {}
   return { answer, entries: (bundle.entry ?? []) as readonly Tree[] }

@@ -11,7 +11,7 @@ import { BASE } from '../settings.ts'
 import { type Loaded, Show } from './loaded.ts'
 import { ObservationGroups } from './observation-groups.ts'
 import { Issues } from './problem.ts'
-import { Denied, Fact, Folded, matchesOf, Nothing } from './section.ts'
+import { Denied, Fact, Folded, isFailure, matchesOf, Nothing, Total } from './section.ts'
 
 /** Values per code that the first request returns, for small plots. More would make its JSON slow to parse. */
 const FIRST_VALUES = 5
@@ -36,11 +36,13 @@ type Props = {
   /** Answer of `readGroups`. */
   readonly loaded: Loaded<Answer>
   readonly retry: () => void
+  /** Observations for the person's own access, while a view is active. */
+  readonly own?: number | undefined
   /** Receives each further answer, for the requests of the page. */
   readonly add: (answer: Answer) => void
 }
 
-export function ObservationSection({ patient, loaded, retry, add }: Props) {
+export function ObservationSection({ patient, loaded, retry, own, add }: Props) {
   const [more, setMore] = useState<readonly Answer[]>([])
   const [error, setError] = useState<unknown>(undefined)
   const first = loaded.state === 'done' ? loaded.data : undefined
@@ -68,10 +70,11 @@ export function ObservationSection({ patient, loaded, retry, add }: Props) {
       next === undefined && h(Uncoded, { groups, total, patient, add }),
     )
   }
+  const isCounted = own !== undefined && loaded.state !== 'loading' && !isFailure(loaded.state === 'failed' ? loaded.error : undefined)
   return h(
     'section',
     { 'aria-label': 'Observations' },
-    h('h2', null, 'Observations'),
+    h('h2', null, 'Observations', ' ', isCounted && h(Total, { total: textOf(bundles[0]?.total), own })),
     loaded.state === 'failed' ? h(Denied, { error: loaded.error, retry }) : h(Show<Answer>, { loaded, retry, show }),
   )
 }

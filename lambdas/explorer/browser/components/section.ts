@@ -1,10 +1,11 @@
 /** Section of a page that shows one entry of a batch: a search, or the reason for which there is no answer. */
 import { type ComponentChild, type ComponentChildren, h } from 'preact'
 import { originalOf } from '../datatypes/date-time.ts'
-import { type Answer, Refusal } from '../http.ts'
+import { type Answer, Refusal, readAll } from '../http.ts'
 import { isTree, type Json, type Tree, textOf, treesOf } from '../json.ts'
 import { linkTo } from '../place.ts'
 import { seenAs } from '../see-as.ts'
+import { answersOf, useLoaded } from './loaded.ts'
 import { Problem, titleOf } from './problem.ts'
 import { TableFrame } from './table.ts'
 
@@ -21,11 +22,13 @@ type Props = {
   readonly search: Search
   readonly entry: Tree | undefined
   readonly answer: Answer
+  /** Matches for the person's own access, while a view is active. */
+  readonly own?: number | undefined
   /** Shows the matches. There is at least one. `bundle`: with the included resources. */
   readonly show: (matches: readonly Tree[], bundle: Tree) => ComponentChild
 }
 
-export function Section({ title, search, entry, answer, show }: Props) {
+export function Section({ title, search, entry, answer, own, show }: Props) {
   const error = refusalOf(entry, answer)
   const bundle = isTree(entry?.resource) ? entry.resource : {}
   const matches = matchesOf(bundle)
@@ -33,11 +36,44 @@ export function Section({ title, search, entry, answer, show }: Props) {
   return h(
     'section',
     { 'aria-label': title },
-    h('h2', null, title, error === undefined && total !== undefined && h('span', { class: 'quiet' }, ` ${total}`)),
+    h('h2', null, title, ' ', h(Total, { total: error === undefined ? total : undefined, own: isFailure(error) ? undefined : own })),
     error !== undefined && h(Denied, { error }),
     error === undefined && (matches.length === 0 ? h(Nothing, null) : show(matches, bundle)),
     matches.length < Number(total) && h('p', null, h('a', { href: linkTo(search.path) }, `All ${total}`)),
   )
+}
+
+/** Number of matches. In a view, also how many the person's own access finds. */
+export function Total({ total, own }: { readonly total: string | undefined; readonly own: number | undefined }) {
+  const text = own === undefined ? total : `${total ?? 0} of ${own} shown to this view`
+  return text === undefined ? null : h('span', { class: 'quiet' }, text)
+}
+
+/** Whether an error is something else than missing rights. */
+export const isFailure = (error: unknown): boolean => error !== undefined && !(error instanceof Refusal && error.answer.status === 403)
+
+type OwnTotals = { readonly totals: readonly (number | undefined)[]; readonly answers: readonly Answer[] }
+
+/**
+ * While a view is active, counts the matches of searches with the person's own access, by one batch. `paths`: of the searches, with a query.
+ * A total is undefined without a view, until the answer arrives, and if the person may not search.
+ */
+export function useOwnTotals(paths: readonly string[], key: string): OwnTotals {
+  const isView = seenAs.value !== undefined
+  const load = async () =>
+    isView
+      ? readAll(
+          paths.map((path) => `${path}&_summary=count`),
+          true,
+        )
+      : undefined
+  const [loaded] = useLoaded(load, `${key} ${isView}`)
+  if (loaded.state === 'done' && loaded.data === undefined) return { totals: [], answers: [] }
+  const entries = loaded.state === 'done' ? (loaded.data?.entries ?? []) : []
+  const totals = entries.map(({ resource }) =>
+    isTree(resource) && resource.total !== undefined ? Number(textOf(resource.total)) : undefined,
+  )
+  return { totals, answers: answersOf(loaded, (data) => data!.answer) }
 }
 
 /** Section without matches. Resources may exist that the access of the person or of the view hides. */

@@ -43,6 +43,9 @@ export function SeeAs() {
   )
 }
 
+/** Note in place of a control that changes something, while a view is active. */
+export const OffInView = () => h('p', { class: 'quiet' }, 'Nothing can be changed in a view. Stop the view first.')
+
 /** Banner on every page while a view is active. */
 export function ViewBanner() {
   const view = seenAs.value

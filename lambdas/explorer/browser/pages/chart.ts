@@ -5,7 +5,7 @@ import { Frame } from '../components/frame.ts'
 import { answersOf, Show, useLoaded } from '../components/loaded.ts'
 import { ObservationSection, readGroups } from '../components/observation-section.ts'
 import { PatientHeader, PatientLinks } from '../components/patient-header.ts'
-import { type Dated, Fact, Folded, refusalOf, requestOf, type Search, Section } from '../components/section.ts'
+import { type Dated, Fact, Folded, refusalOf, requestOf, type Search, Section, useOwnTotals } from '../components/section.ts'
 import { Timeline } from '../components/timeline.ts'
 import { codeableConceptText } from '../datatypes/codeable-concept.ts'
 import { originalOf } from '../datatypes/date-time.ts'
@@ -42,9 +42,10 @@ export function ChartPage({ id }: { readonly id: string }) {
   const key = `${id} ${tenant.value}`
   const [batch, retry] = useLoaded(() => readAll([`/Patient/${id}`, ...Object.values(searchesOf(id)).map(requestOf)]), key)
   const [observations, retryObservations] = useLoaded(() => readGroups(id), key)
+  const own = useOwnTotals([...Object.values(searchesOf(id)).map(({ path }) => path), `/Observation?patient=${id}`], key)
   const [others, setOthers] = useState<readonly Answer[]>([])
   const add = (answer: Answer) => setOthers((before) => [...before, answer])
-  const answers = [...answersOf(batch, ({ answer }) => answer), ...answersOf(observations, (answer) => answer), ...others]
+  const answers = [...answersOf(batch, ({ answer }) => answer), ...answersOf(observations, (answer) => answer), ...own.answers, ...others]
   const show = ({ answer, entries }: Batch) => {
     const error = refusalOf(entries[0], answer)
     const header = h(PatientHeader, { entry: entries[0], answer })
@@ -53,13 +54,14 @@ export function ChartPage({ id }: { readonly id: string }) {
       'div',
       null,
       header,
-      h(Lists, { id, answer, entries }),
-      h(ObservationSection, { key, patient: id, loaded: observations, retry: retryObservations, add }),
+      h(Lists, { id, answer, entries, totals: own.totals }),
+      h(ObservationSection, { key, patient: id, loaded: observations, retry: retryObservations, own: own.totals[5], add }),
       h(Section, {
         title: 'Encounters',
         search: searchesOf(id).encounters,
         entry: entries[5],
         answer,
+        own: own.totals[4],
         show: (found) => h(Timeline, { encounters: found }),
       }),
     )
@@ -71,9 +73,9 @@ export function ChartPage({ id }: { readonly id: string }) {
   )
 }
 
-type ListsProps = Batch & { readonly id: string }
+type ListsProps = Batch & { readonly id: string; readonly totals: readonly (number | undefined)[] }
 
-function Lists({ id, answer, entries }: ListsProps) {
+function Lists({ id, answer, entries, totals }: ListsProps) {
   const searches = searchesOf(id)
   const [, problems, medications, allergies, immunizations] = entries
   return h(
@@ -84,6 +86,7 @@ function Lists({ id, answer, entries }: ListsProps) {
       search: searches.problems,
       entry: problems,
       answer,
+      own: totals[0],
       show: (found) => h(Folded, { items: activeFirst(found, 'clinicalStatus').map(problem) }),
     }),
     h(Section, {
@@ -91,6 +94,7 @@ function Lists({ id, answer, entries }: ListsProps) {
       search: searches.medications,
       entry: medications,
       answer,
+      own: totals[1],
       show: (found, bundle) => h(Folded, { items: activeFirst(found, 'status').map(medicationWith(bundle)) }),
     }),
     h(Section, {
@@ -98,6 +102,7 @@ function Lists({ id, answer, entries }: ListsProps) {
       search: searches.allergies,
       entry: allergies,
       answer,
+      own: totals[2],
       show: (found) => h(Folded, { items: activeFirst(found, 'clinicalStatus').map(allergy) }),
     }),
     h(Section, {
@@ -105,6 +110,7 @@ function Lists({ id, answer, entries }: ListsProps) {
       search: searches.immunizations,
       entry: immunizations,
       answer,
+      own: totals[3],
       show: (found) => h(Folded, { items: found.map(immunization) }),
     }),
   )

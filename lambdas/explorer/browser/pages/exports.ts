@@ -5,12 +5,14 @@ import { ExportForm } from '../components/export-form.ts'
 import { Frame } from '../components/frame.ts'
 import { Problem } from '../components/problem.ts'
 import { decodedPath } from '../components/request-card.ts'
+import { OffInView } from '../components/see-as.ts'
 import { TableFrame } from '../components/table.ts'
 import { dateText } from '../datatypes/date-time.ts'
 import { type ExportJob as Job, jobsOf } from '../export-jobs.ts'
 import { type Answer, ask, noted, Refusal, read } from '../http.ts'
 import { isTree, type Tree, textOf, treesOf } from '../json.ts'
 import { linkTo } from '../place.ts'
+import { seenAs } from '../see-as.ts'
 import { tenant } from '../session.ts'
 import { BASE } from '../settings.ts'
 
@@ -42,7 +44,7 @@ export function ExportsPage({ query }: { readonly query: string }) {
     answer !== undefined && h('p', { class: 'facts', role: 'status' }, countText(jobs, state, days, all.length)),
     jobs.length > 0 && h(Jobs, { jobs, add, reload }),
     state === undefined && h(Schedules, { jobs: all }),
-    h(ExportForm, { started: reload, add }),
+    seenAs.value === undefined ? h(ExportForm, { started: reload, add }) : h(OffInView, null),
   )
 }
 
@@ -148,16 +150,18 @@ function Row({ job, add, reload }: Actions & { readonly job: Job }) {
     h(
       'td',
       null,
-      !job.isOwn
-        ? h('span', { class: 'quiet' }, 'Started by another client or user')
-        : h(
-            'span',
-            { class: 'buttons' },
-            job.state === 'complete' && button('Show files', () => void showFiles()),
-            job.state === 'in-progress'
-              ? button('Cancel', () => remove(`Cancel ${name}?`), true)
-              : button('Remove', () => remove(`Remove ${name} and its files?`), true),
-          ),
+      seenAs.value !== undefined
+        ? h('span', { class: 'quiet' }, 'Off in a view')
+        : !job.isOwn
+          ? h('span', { class: 'quiet' }, 'Started by another client or user')
+          : h(
+              'span',
+              { class: 'buttons' },
+              job.state === 'complete' && button('Show files', () => void showFiles()),
+              job.state === 'in-progress'
+                ? button('Cancel', () => remove(`Cancel ${name}?`), true)
+                : button('Remove', () => remove(`Remove ${name} and its files?`), true),
+            ),
     ),
   )
 }

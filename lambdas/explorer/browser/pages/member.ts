@@ -3,7 +3,7 @@ import { h } from 'preact'
 import { Frame } from '../components/frame.ts'
 import { answersOf, Show, useLoaded } from '../components/loaded.ts'
 import { PatientHeader, PatientLinks } from '../components/patient-header.ts'
-import { type Column, ResourceTable, refusalOf, requestOf, type Search, Section } from '../components/section.ts'
+import { type Column, ResourceTable, refusalOf, requestOf, type Search, Section, useOwnTotals } from '../components/section.ts'
 import { dateText } from '../datatypes/date-time.ts'
 import { quantityText } from '../datatypes/quantity.ts'
 import { shortText, Value } from '../datatypes/value.ts'
@@ -23,7 +23,11 @@ type Table = Search & {
 export function MemberPage({ id }: { readonly id: string }) {
   const tables = tablesOf(id)
   const [loaded, retry] = useLoaded(() => readAll([`/Patient/${id}`, ...tables.map(requestOf)]), `${id} ${tenant.value}`)
-  const answers = answersOf(loaded, ({ answer }) => answer)
+  const own = useOwnTotals(
+    tables.map(({ path }) => path),
+    `${id} ${tenant.value}`,
+  )
+  const answers = [...answersOf(loaded, ({ answer }) => answer), ...own.answers]
   const show = ({ answer, entries }: Batch) => {
     const error = refusalOf(entries[0], answer)
     const header = h(PatientHeader, { entry: entries[0], answer })
@@ -32,19 +36,24 @@ export function MemberPage({ id }: { readonly id: string }) {
       'div',
       null,
       header,
-      tables.map((table, i) => h(TableSection, { key: table.title, table, entry: entries[i + 1], answer })),
+      tables.map((table, i) => h(TableSection, { key: table.title, table, entry: entries[i + 1], answer, own: own.totals[i] })),
     )
   }
   return h(Frame, { title: 'Member', answers, actions: h(PatientLinks, { id, here: 'member' }) }, h(Show<Batch>, { loaded, retry, show }))
 }
 
-type SectionProps = { readonly table: Table; readonly entry: Tree | undefined; readonly answer: Answer }
+type SectionProps = {
+  readonly table: Table
+  readonly entry: Tree | undefined
+  readonly answer: Answer
+  readonly own: number | undefined
+}
 
-function TableSection({ table, entry, answer }: SectionProps) {
+function TableSection({ table, entry, answer, own }: SectionProps) {
   const { title, columns, order } = table
   const show = (found: readonly Tree[]) =>
     h(ResourceTable, { label: title, columns, rows: order === undefined ? found : found.toSorted(order) })
-  return h(Section, { title, search: table, entry, answer, show })
+  return h(Section, { title, search: table, entry, answer, own, show })
 }
 
 /** Returns the sections in the order of the page. */

@@ -8,12 +8,14 @@ import { answersOf, type Loaded, Show, useLoaded } from '../components/loaded.ts
 import { ParameterForm } from '../components/parameter-form.ts'
 import { usePolled } from '../components/polled.ts'
 import { Problem } from '../components/problem.ts'
+import { OffInView } from '../components/see-as.ts'
 import { Table } from '../components/table.ts'
 import { shortText } from '../datatypes/value.ts'
 import { type Answer, read } from '../http.ts'
 import { type IndexStatus, isIndexing, type ParameterState, progressText, readIndexStatus } from '../index-status.ts'
 import { isTree, type Tree, textOf, treesOf } from '../json.ts'
 import { linkTo } from '../place.ts'
+import { seenAs } from '../see-as.ts'
 import { session, tenant } from '../session.ts'
 
 export const ParametersPage = () =>
@@ -39,7 +41,7 @@ function Parameters() {
     h('h2', null, 'Try an expression'),
     h(ExpressionTrial, { add }),
     h('h2', null, 'Define a parameter'),
-    h(ParameterForm, { defined: resources.map(({ id }) => textOf(id) ?? ''), done, add }),
+    seenAs.value === undefined ? h(ParameterForm, { defined: resources.map(({ id }) => textOf(id) ?? ''), done, add }) : h(OffInView, null),
   )
 }
 

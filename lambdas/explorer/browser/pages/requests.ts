@@ -6,6 +6,7 @@ import { Frame } from '../components/frame.ts'
 import { JsonView } from '../components/json-view.ts'
 import { Problem } from '../components/problem.ts'
 import { decodedPath } from '../components/request-card.ts'
+import { OffInView } from '../components/see-as.ts'
 import { draftOf, setDraft } from '../draft.ts'
 import { type Answer, Refusal, type Request, requests, send } from '../http.ts'
 import { seenAs } from '../see-as.ts'
@@ -98,12 +99,17 @@ function contentTypeOf(method: string, path: string, body: string): string {
   return method === 'PATCH' && body.trim().startsWith('[') ? 'application/json-patch+json' : 'application/fhir+json'
 }
 
+/** Whether the request changes a resource. Searches and operations by POST do not count: the server refuses those that a view may not use. */
+const changes = (method: string, path: string): boolean =>
+  ['PUT', 'PATCH', 'DELETE'].includes(method) || (method === 'POST' && /^\/[A-Z]\w*\/?(?:\?|$)/.test(pathOf(path)))
+
 function RequestForm() {
   const { method, path, headers, body } = form.value
   const change = (name: keyof Form) => (event: Event) => {
     form.value = { ...form.value, [name]: (event.currentTarget as HTMLInputElement).value }
     setDraft({ path: DRAFT, text: JSON.stringify(form.value), etag: undefined })
   }
+  const isOff = seenAs.value !== undefined && changes(method, path)
   /** Enter in the field sends only GET and HEAD. Other methods need the button. */
   const holdWrites = (event: KeyboardEvent) => {
     if (event.key === 'Enter' && !WITHOUT_BODY.has(method)) event.preventDefault()
@@ -125,8 +131,9 @@ function RequestForm() {
         'Path below the base',
         h('input', { class: 'wide', value: path, spellcheck: false, onInput: change('path'), onKeyDown: holdWrites }),
       ),
-      h('button', { type: 'submit', disabled: isBusy.value }, 'Send'),
+      h('button', { type: 'submit', disabled: isBusy.value || isOff }, 'Send'),
     ),
+    isOff && h(OffInView, null),
     h(
       'label',
       null,
