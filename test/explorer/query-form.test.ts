@@ -1,7 +1,7 @@
 /** Filters of a search as a form beside the text, completed from the CapabilityStatement, and saved searches. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Locator, Page } from 'playwright-core'
-import { axeFindingsOf, dataRequestsOf, type Explored, HAS_BROWSER, startExplored, TestBrowser } from './explored.ts'
+import { dataRequestsOf, type Explored, expectAccessible, HAS_BROWSER, startExplored, TestBrowser } from './explored.ts'
 
 const HOSTILE = '"><script>window.hit=1</script><img src=x onerror=window.hit=1>'
 
@@ -323,14 +323,9 @@ const STATEMENT = {
     })
   })
 
-  it.each([
-    ['wide', 1440, false],
-    ['wide and dark', 1440, true],
-    ['narrow', 360, false],
-    ['narrow and dark', 360, true],
-  ])('has no finding of axe-core, and fits the screen: %s', async (_, width, dark) => {
+  it('has no finding of axe-core, and fits the screen', async () => {
     const address = '/Patient?birthdate=ge2100&general-practitioner:Practitioner=x&_group=gender&_has:Observation:patient:code=x'
-    const page = await browser.open(`${server.base}/explorer${address}`, { width, dark })
+    const page = await browser.open(`${server.base}/explorer${address}`)
     await page.getByText('No resource matches.').waitFor()
     await page.getByText('Filters', { exact: true }).click()
     await page.getByLabel('Comparison 2').waitFor()
@@ -338,7 +333,6 @@ const STATEMENT = {
     await page.getByLabel('Name', { exact: true }).fill('A name that is long enough to be broken on a telephone'.repeat(2).slice(0, 100))
     await page.getByRole('button', { name: 'Save', exact: true }).click()
     await page.getByRole('button', { name: /^Remove A name/ }).waitFor()
-    expect(await axeFindingsOf(page)).toEqual([])
-    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width)
+    await expectAccessible(page)
   })
 })

@@ -6,7 +6,7 @@ import { Paging } from '../components/paging.ts'
 import { Issues, Problem } from '../components/problem.ts'
 import { CopyButton } from '../components/request-card.ts'
 import { TableFrame } from '../components/table.ts'
-import { dateText, isDateText } from '../datatypes/date-time.ts'
+import { originalOf } from '../datatypes/date-time.ts'
 import { shortText } from '../datatypes/value.ts'
 import { type Answer, curlOf } from '../http.ts'
 import { isTree, type Json, type Tree, textOf, treesOf } from '../json.ts'
@@ -151,7 +151,7 @@ function ResultTable({ sections, matches, columns, path, query, hasTypes }: Tabl
               h('a', { href: linkTo(`/${resource.resourceType}/${resource.id}`) }, idText(resource, hasTypes || !matches.has(resource))),
             ),
             columns.map((name) =>
-              h('td', { key: name, dir: 'auto', title: instantOf(elementOf(resource, name)) }, shortText(elementOf(resource, name))),
+              h('td', { key: name, dir: 'auto', title: originalOf(elementOf(resource, name)) }, shortText(elementOf(resource, name))),
             ),
           ),
         ),
@@ -162,12 +162,6 @@ function ResultTable({ sections, matches, columns, path, query, hasTypes }: Tabl
 
 /** Returns the value of an element. A column may have a name that every object inherits. */
 const elementOf = (resource: Tree, name: string): Json | undefined => (Object.hasOwn(resource, name) ? resource[name] : undefined)
-
-/** Returns an instant as the resource has it, because the cell shows it in the time zone of the person. */
-const instantOf = (value: Json | undefined): string | undefined => {
-  const text = textOf(value)
-  return text !== undefined && isDateText(text) && dateText(text) !== text ? text : undefined
-}
 
 const idText = ({ resourceType, id }: Tree, hasType: boolean): string => (hasType ? `${resourceType}/${id}` : String(id))
 
