@@ -37,10 +37,10 @@ export async function bundleExplorer(): Promise<Assets> {
 let running = 0
 
 /**
- * Returns the same files, and ends the process of esbuild after the last concurrent call, so that it takes no memory of a server. Other
- * builds of this process would fail, so only the embedded server may call this.
+ * Returns the files of `bundleExplorer`, and ends the process of esbuild after the last concurrent call, so that it takes no memory beside a
+ * server. Other builds in this process would fail, so only the embedded server may call this.
  */
-export async function bundleExplorerOnce(): Promise<Assets> {
+export async function bundleExplorerAndStop(): Promise<Assets> {
   running += 1
   try {
     return await bundleExplorer()

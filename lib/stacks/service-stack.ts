@@ -276,12 +276,12 @@ export class ServiceStack extends Stack {
   }
 }
 
-/** Returns the command that registers a client with all scopes, the administrator's too. Without a client a stage answers no request. */
+/** Returns the command that registers a client with all scopes, the administrator's too. Without a client, a stage answers no request. */
 const firstClient = (settings: Settings): string =>
-  `npm run fhir -- client add admin --secret --scope 'system/*.cruds system/admin'${locationOptions(settings)}`
+  `npm run fhir -- client add admin --secret --scope 'system/*.cruds system/admin'${stageOptions(settings)}`
 
-/** Returns the command that adds a user with all scopes, the administrator's too. Without a user the explorer lets no person in. */
+/** Returns the command that adds a user with all scopes, the administrator's too. Without a user, no person can log in to the explorer. */
 const firstUser = (settings: Settings): string =>
-  `npm run fhir -- user add me --scope 'user/*.cruds system/admin' --fhir-user Practitioner/me${locationOptions(settings)}`
+  `npm run fhir -- user add me --scope 'user/*.cruds system/admin' --fhir-user Practitioner/me${stageOptions(settings)}`
 
-const locationOptions = ({ stage, service }: Settings): string => `${service.tenancy === 'on' ? " --tenant '*'" : ''} --stage ${stage}`
+const stageOptions = ({ stage, service }: Settings): string => `${service.tenancy === 'on' ? " --tenant '*'" : ''} --stage ${stage}`

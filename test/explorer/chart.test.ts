@@ -128,7 +128,7 @@ const sectionOf = (page: Page, name: string) => page.getByRole('region', { name,
       await cardOf(page, 'Mistaken').getByText('High').first().waitFor()
     })
 
-    it('shows days in the zone of the person, and the original on hover', async () => {
+    it('shows days in the time zone of the person, and the original on hover', async () => {
       const page = await openOnce(`${open.base}/explorer/Patient/${ALETA}/chart`)
       await sectionOf(page, 'Problems').getByRole('link', { name: 'Prediabetes' }).waitFor()
       const times = await sectionOf(page, 'Problems').locator('time').all()

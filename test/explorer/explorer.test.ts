@@ -59,12 +59,12 @@ it('An embedded server bundles the files at the first request, and again after t
 itRequiring('the list of processes', existsSync(CHILDREN))('Concurrent calls bundle the same files, and leave no process behind', () => {
   const code = `
     import { readFileSync } from 'node:fs'
-    import { bundleExplorerOnce } from './lambdas/explorer/bundle.ts'
+    import { bundleExplorerAndStop } from './lambdas/explorer/bundle.ts'
     import { eventually } from './test/fixtures/eventually.ts'
     const children = () => readFileSync('${CHILDREN}', 'utf8').trim()
-    const first = bundleExplorerOnce()
+    const first = bundleExplorerAndStop()
     const during = children()
-    const all = [await first, ...(await Promise.all([bundleExplorerOnce(), bundleExplorerOnce()])), await bundleExplorerOnce()]
+    const all = [await first, ...(await Promise.all([bundleExplorerAndStop(), bundleExplorerAndStop()])), await bundleExplorerAndStop()]
     await eventually(async () => children(), { until: (left) => left === '' })
     console.log(JSON.stringify({ scripts: all.map(({ script }) => script), hasProcess: during !== '' }))`
   const { stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', code], { encoding: 'utf8', timeout: 30_000 })

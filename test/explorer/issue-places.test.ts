@@ -111,7 +111,7 @@ describe('the line of an issue', () => {
     expect(lineIn(text, { expression: [expression] })).toBe(line)
   })
 
-  it('is that of each place of a resource without indentation, too', () => {
+  it('is the whole text of a resource without indentation', () => {
     const resource = parseJson('{"a":[[1,2],{"b":{"c":[3]}}],"d":4}') as Tree
     const flat = JSON.stringify(resource)
     expect(lineIn(flat, { expression: ['a[1].b.c[0]'] })).toBe(flat)

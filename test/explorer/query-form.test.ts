@@ -1,7 +1,7 @@
 /** Filters of a search as a form beside the text, completed from the CapabilityStatement, and saved searches. */
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Locator, Page } from 'playwright-core'
-import { dataRequestsOf, type Explored, expectAccessible, HAS_BROWSER, startExplored, TestBrowser } from './explored.ts'
+import { closeAfterAll, dataRequestsOf, type Explored, expectAccessible, HAS_BROWSER, startExplored, TestBrowser } from './explored.ts'
 
 const HOSTILE = '"><script>window.hit=1</script><img src=x onerror=window.hit=1>'
 
@@ -19,10 +19,7 @@ const STATEMENT = {
     ;[server, browser] = await Promise.all([startExplored('open'), TestBrowser.launch()])
   })
 
-  afterAll(async () => {
-    await browser?.close()
-    await server?.close()
-  })
+  closeAfterAll(() => [browser, server])
 
   afterEach(() => expect(browser.problems.splice(0)).toEqual([]))
 
@@ -314,12 +311,12 @@ const STATEMENT = {
       await page.goto(`${server.base}/explorer/Patient`)
       await page.getByText('Save search', { exact: true }).click()
       await save(page, 'Mine')
-      await page.getByRole('alert').getByText('The browser could not store this').waitFor()
+      await page.getByRole('alert').getByText('The browser did not store this').waitFor()
       expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Mine')
       await page.getByText('Columns', { exact: true }).click()
       await page.getByLabel('maritalStatus', { exact: true }).check()
       await page.getByRole('columnheader', { name: 'maritalStatus' }).waitFor()
-      expect(await page.getByRole('alert').getByText('The browser could not store this').count()).toBe(2)
+      expect(await page.getByRole('alert').getByText('The browser did not store this').count()).toBe(2)
     })
   })
 

@@ -1,4 +1,4 @@
-/** Choices of the person that stay in the browser. They hold no data of the server. */
+/** Choices of the person that the browser stores: columns of tables, and saved searches. No response of the server is among them. */
 
 /** Returns the stored JSON of a key, or undefined if there is none, if it is damaged, or if the browser allows no storage. */
 export function storedJson(key: string): unknown {
@@ -15,6 +15,6 @@ export function storeJson(key: string, value: unknown): void {
   try {
     localStorage.setItem(key, JSON.stringify(value))
   } catch (error) {
-    throw new Error(`The browser could not store this. Its storage is full or not allowed: ${(error as Error).message}`)
+    throw new Error(`The browser did not store this, because its storage is full or not allowed: ${(error as Error).message}`)
   }
 }

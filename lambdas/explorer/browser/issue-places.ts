@@ -1,4 +1,4 @@
-/** Places of the elements that the issues of an OperationOutcome are about. */
+/** Paths of the elements that the issues of an OperationOutcome are about. */
 import { isTree, type Json, listOf, type Tree, textOf } from './json.ts'
 
 /** Names and indexes that lead from a resource to one of its values, such as `['name', 0, 'family']`. Empty: the resource itself. */

@@ -1,4 +1,4 @@
-/** Text of JSON: its indentation, and the places of values in it. */
+/** Text of JSON: its indentation, and the indexes of values in it. */
 import { type Path, pathOf } from './issue-places.ts'
 import { isTree, listOf, parseJson, type Tree, textOf } from './json.ts'
 
@@ -36,7 +36,7 @@ function endOfString(text: string, start: number): number {
 
 /** Returns the index of the value at the path, or undefined if the text has no such value. The text must be valid JSON. */
 export function indexOf(text: string, path: Path): number | undefined {
-  let index = start(text, 0)
+  let index = skipSpace(text, 0)
   for (const step of path) {
     const next = partOf(text, index, step)
     if (next === undefined) return undefined
@@ -49,23 +49,23 @@ export function indexOf(text: string, path: Path): number | undefined {
 function partOf(text: string, index: number, step: string | number): number | undefined {
   const isObject = text[index] === '{'
   if (!isObject && text[index] !== '[') return undefined
-  let i = start(text, index + 1)
+  let i = skipSpace(text, index + 1)
   for (let n = 0; i < text.length && text[i] !== '}' && text[i] !== ']'; n++) {
     let name: string | number = n
     if (isObject) {
       const end = endOfString(text, i)
       name = JSON.parse(text.slice(i, end)) as string
-      i = start(text, start(text, end) + 1)
+      i = skipSpace(text, skipSpace(text, end) + 1)
     }
     if (name === step) return i
     i = endOfValue(text, i)
-    if (text[i] === ',') i = start(text, i + 1)
+    if (text[i] === ',') i = skipSpace(text, i + 1)
   }
   return undefined
 }
 
 /** Returns the index after the white space at `index`. */
-function start(text: string, index: number): number {
+function skipSpace(text: string, index: number): number {
   let i = index
   while (/\s/.test(text[i] ?? '')) i++
   return i

@@ -18,4 +18,4 @@ export function explorerEndpoint(parts: Omit<ExplorerParts, 'assets'>, bundle: (
   return async (request) => (await import('../../explorer/explorer.ts')).explorer({ ...parts, assets })(request)
 }
 
-const bundleOnDemand = async (): Promise<Assets> => (await import('../../explorer/bundle.ts')).bundleExplorerOnce()
+const bundleOnDemand = async (): Promise<Assets> => (await import('../../explorer/bundle.ts')).bundleExplorerAndStop()

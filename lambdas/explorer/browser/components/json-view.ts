@@ -11,7 +11,7 @@ type Props = { readonly value: Json; readonly marks?: readonly Mark[] }
 
 export const JsonView = ({ value, marks = [] }: Props) => h('pre', { class: 'json', tabIndex: 0 }, partsOf(value, '', '', marks))
 
-/** Returns the lines of the issues of the value itself, which a person does not copy with the JSON. */
+/** Returns the lines of the issues of the value itself. The style excludes them from a selection, so that a copy is valid JSON. */
 const issueLines = (marks: readonly Mark[], indent: string): ComponentChild[] =>
   marks.flatMap(({ path, issue }) => {
     const severity = textOf(issue.severity) ?? ''

@@ -55,9 +55,10 @@ async function planOf({ request }: Answer): Promise<readonly string[]> {
   })
 }
 
+/** `name`: path of the search in a batch, with a line break. */
 type Result = { readonly entry: Json | undefined; readonly name: string }
 
-/** Results of the searches of a request: its own, or those of a batch that only reads. `name`: path of the search in a batch. */
+/** Returns the results of the searches of a request: its own, or those of a batch that only reads. */
 function searchesIn({ request, body }: Answer): readonly Result[] {
   if (!isTree(body)) return []
   if (body.type === 'searchset') return request.method === 'GET' ? [{ entry: body.entry, name: '' }] : []

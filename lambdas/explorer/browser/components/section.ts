@@ -49,14 +49,14 @@ export function Total({ total, own }: { readonly total: string | undefined; read
   return text === undefined ? null : h('span', { class: 'quiet' }, text)
 }
 
-/** Whether an error is something else than missing rights. */
+/** Whether there is an error other than missing access (403). */
 export const isFailure = (error: unknown): boolean => error !== undefined && !(error instanceof Refusal && error.answer.status === 403)
 
 type OwnTotals = { readonly totals: readonly (number | undefined)[]; readonly answers: readonly Answer[] }
 
 /**
  * While a view is active, counts the matches of searches with the person's own access, by one batch. `paths`: of the searches, with a query.
- * A total is undefined without a view, until the answer arrives, and if the person may not search.
+ * A total is undefined without a view, until the response arrives, and if the person may not search.
  */
 export function useOwnTotals(paths: readonly string[], key: string): OwnTotals {
   const isView = seenAs.value !== undefined
@@ -137,7 +137,7 @@ export function Fact({ resource, name, facts }: FactProps) {
   )
 }
 
-/** `date`: date or Period behind the text, of which the cell shows the original on hover. */
+/** `date`: date or Period that the text shows. The cell shows its original on hover. */
 export type Column = {
   readonly name: string
   readonly value: (resource: Tree) => ComponentChildren

@@ -151,7 +151,7 @@ function Row({ job, add, reload }: Actions & { readonly job: Job }) {
       'td',
       null,
       seenAs.value !== undefined
-        ? h('span', { class: 'quiet' }, 'Off in a view')
+        ? h('span', { class: 'quiet' }, 'Not available in a view')
         : !job.isOwn
           ? h('span', { class: 'quiet' }, 'Started by another client or user')
           : h(

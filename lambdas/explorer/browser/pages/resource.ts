@@ -45,16 +45,16 @@ function Links({ type, id }: Props) {
 }
 
 type ResourceProps = { readonly answer: Answer; readonly add: (answer: Answer) => void; readonly reload: () => void }
-type View = 'elements' | 'json' | 'edit'
+type Tab = 'elements' | 'json' | 'edit'
 
 function Resource({ answer, add, reload }: ResourceProps) {
   const resource = isTree(answer.body) ? answer.body : {}
   const path = `/${resource.resourceType}/${resource.id}`
-  const [view, setView] = useState<View>(draftOf(path) === undefined ? 'elements' : 'edit')
+  const [tab, setTab] = useState<Tab>(draftOf(path) === undefined ? 'elements' : 'edit')
   const [issues, setIssues] = useState<readonly Tree[] | undefined>(undefined)
-  const { marks, others } = useMemo(() => divide(issues ?? [], resource, HIDDEN[view]), [issues, view])
+  const { marks, others } = useMemo(() => divide(issues ?? [], resource, HIDDEN[tab]), [issues, tab])
   const showWritten = () => {
-    setView('elements')
+    setTab('elements')
     reload()
   }
   const meta = isTree(resource.meta) ? resource.meta : {}
@@ -69,33 +69,33 @@ function Resource({ answer, add, reload }: ResourceProps) {
     ),
     h(
       'div',
-      { class: 'tabs', role: 'group', 'aria-label': 'View' },
+      { class: 'tabs', role: 'group', 'aria-label': 'Representation' },
       (['elements', 'json', 'edit'] as const).map((each) =>
         h(
           'button',
           {
             key: each,
             type: 'button',
-            'aria-pressed': view === each,
+            'aria-pressed': tab === each,
             disabled: each === 'edit' && seenAs.value !== undefined,
-            onClick: () => setView(each),
+            onClick: () => setTab(each),
           },
           TABS[each],
         ),
       ),
     ),
-    h(Findings, { resource, add, issues, setIssues, others: view === 'edit' ? (issues ?? []) : others }),
-    view === 'elements' && h(Elements, { tree: resource, skip: HIDDEN.elements, marks }),
-    view === 'json' && h(JsonView, { value: resource, marks }),
-    view === 'edit' && h(Editor, { resource, answer, add, done: showWritten }),
+    h(Findings, { resource, add, issues, setIssues, others: tab === 'edit' ? (issues ?? []) : others }),
+    tab === 'elements' && h(Elements, { tree: resource, skip: HIDDEN.elements, marks }),
+    tab === 'json' && h(JsonView, { value: resource, marks }),
+    tab === 'edit' && h(Editor, { resource, answer, add, done: showWritten }),
     h(IncomingReferences, { type: String(resource.resourceType), id: String(resource.id), add }),
   )
 }
 
-const TABS: Readonly<Record<View, string>> = { elements: 'Elements', json: 'JSON', edit: 'Edit' }
+const TABS: Readonly<Record<Tab, string>> = { elements: 'Elements', json: 'JSON', edit: 'Edit' }
 
-/** Elements that a view does not show, so that it shows no issue beside them. */
-const HIDDEN: Readonly<Record<View, readonly string[]>> = { elements: ['resourceType', 'id', 'meta'], json: [], edit: [] }
+/** Elements that a tab does not show. Their issues stand in the list above the tab. */
+const HIDDEN: Readonly<Record<Tab, readonly string[]>> = { elements: ['resourceType', 'id', 'meta'], json: [], edit: [] }
 
 type EditorProps = { readonly resource: Tree; readonly answer: Answer; readonly add: (answer: Answer) => void; readonly done: () => void }
 
@@ -171,7 +171,7 @@ type FindingsProps = Pick<ResourceProps, 'add'> & {
   /** Undefined: the resource is not validated yet. */
   readonly issues: readonly Tree[] | undefined
   readonly setIssues: (issues: readonly Tree[]) => void
-  /** Issues that do not stand beside their element. */
+  /** Issues without a shown element. */
   readonly others: readonly Tree[]
 }
 

@@ -10,10 +10,12 @@ export type Capabilities = {
 }
 
 /** Parameters of every search that shape the response. The statement of a FHIR server does not list them. https://hl7.org/fhir/R4/search.html#return */
-const RESULTS: readonly string[] = ['_sort', '_count', '_include', '_include:iterate', '_revinclude', '_revinclude:iterate']
-const MORE_RESULTS: readonly string[] = ['_total', '_summary', '_elements']
+const RESULT_PARAMETERS: readonly string[] = [
+  ...['_sort', '_count', '_include', '_include:iterate', '_revinclude', '_revinclude:iterate'],
+  ...['_total', '_summary', '_elements'],
+]
 
-/** Returns the capabilities for searches of a type, or of all types. Skips malformed parts of the statement. `statement`: undefined if it is not read. */
+/** Returns the capabilities for searches of a type, or of all types. Skips malformed parts of the statement. `statement`: undefined if it was not read. */
 export function capabilitiesOf(statement: Json | undefined, type: string | undefined): Capabilities {
   const [rest = {}] = treesOf(isTree(statement) ? statement.rest : undefined)
   const resources = treesOf(rest.resource)
@@ -32,7 +34,7 @@ export function capabilitiesOf(statement: Json | undefined, type: string | undef
   const sortable = codes.filter((name) => !/^_(?:group|skip|page)/.test(name))
   return {
     parameters,
-    names: [...new Set([...parameters.keys(), ...RESULTS, ...MORE_RESULTS, ...(type === undefined ? ['_type'] : [])])],
+    names: [...new Set([...parameters.keys(), ...RESULT_PARAMETERS, ...(type === undefined ? ['_type'] : [])])],
     valuesOf: (name) => valuesOf(name, sortable, resource),
   }
 }

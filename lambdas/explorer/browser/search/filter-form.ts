@@ -104,7 +104,7 @@ const TEXTS: Readonly<Record<string, string>> = {
 const plainText = (type: string | undefined): string =>
   type === 'string' ? 'starts with' : type === 'date' || type === 'number' || type === 'quantity' ? '=' : 'is'
 
-/** Returns the row with another name. The modifier belongs to the former name; a prefix belongs to the value. */
+/** Returns the row with another name. The modifier belongs to the previous name, a prefix to the value. */
 const renamed = ({ comparison, value, ...row }: Row, name: string): Row =>
   comparison.startsWith(':')
     ? { ...row, parameter: name, comparison: '', value: comparison === ':missing' ? '' : value }
@@ -112,7 +112,7 @@ const renamed = ({ comparison, value, ...row }: Row, name: string): Row =>
 
 type NameProps = { readonly number: number; readonly row: Row; readonly help: string | undefined; readonly change: (name: string) => void }
 
-/** Field with the name. While the person types, it keeps the text as typed, although the row shows a modifier in its own field. */
+/** Field with the name. It keeps the text while the person types. Otherwise a modifier would move to its own field before the next key. */
 function NameInput({ number, row, help, change }: NameProps) {
   const [typed, setTyped] = useState<string | undefined>(undefined)
   return h('input', {

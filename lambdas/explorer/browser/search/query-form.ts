@@ -1,4 +1,4 @@
-/** Query of a search as text and as a form. A change of the one changes the other. */
+/** Query of a search as text and as a form. A change of one changes the other. */
 import { h } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { Loaded } from '../components/loaded.ts'
@@ -77,7 +77,7 @@ export function QueryForm({ path, query, type, statement, onOpen, retry }: Props
   )
 }
 
-/** Sentence that the form knows no parameters. Every field is then free text. */
+/** Notice that the form lacks the parameters of the server. Every field is then free text. */
 function NoCompletion({ error, retry }: { readonly error: Error; readonly retry: () => void }) {
   const { status, seenAs } = error instanceof Refusal ? error.answer : { status: 0 }
   return h(

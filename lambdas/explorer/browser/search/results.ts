@@ -70,7 +70,7 @@ type StoredColumns = {
   readonly error: unknown
 }
 
-/** Returns the columns of a type, which the browser stores. A damaged stored value counts as none. */
+/** Returns the columns of a type, which the browser stores. Ignores a damaged stored value. */
 function useColumns(type: string | undefined, shown: readonly Tree[]): StoredColumns {
   const key = `${STORED}${type ?? ''}`
   const [chosen, setChosen] = useState<readonly string[] | undefined>(undefined)
@@ -197,7 +197,7 @@ function CsvLink({
   return h('button', { type: 'button', onClick: save }, 'Save as CSV')
 }
 
-/** Tells Excel that the file is UTF-8. */
+/** Excel reads a file that begins with this mark as UTF-8. */
 const BYTE_ORDER_MARK = '\ufeff'
 
 /** Returns the rows as CSV. An apostrophe precedes each text that a spreadsheet would run as a formula. https://www.rfc-editor.org/rfc/rfc4180 */

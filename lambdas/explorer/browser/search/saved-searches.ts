@@ -9,17 +9,17 @@ const KEY = 'fhir-explorer-searches'
 /** Returns the saved searches with this path, in the order in which they were first saved. Skips damaged ones. */
 export const savedSearchesOf = (path: string): readonly SavedSearch[] => savedSearches().filter((each) => each.path === path)
 
-/** Saves a search without its cursor, which expires. Replaces the search of the same path and name. Throws Error if the browser stores nothing. */
+/** Saves a search without its cursor, which expires. Replaces the search of the same path and name. Throws Error if the browser does not store it. */
 export function saveSearch(search: SavedSearch): void {
   const parameters = new URLSearchParams(search.query)
   parameters.delete('_cursor')
   const saved = { ...search, query: parameters.toString() }
   const before = savedSearches()
-  const isKnown = before.some((each) => isSame(each, saved))
-  storeJson(KEY, isKnown ? before.map((each) => (isSame(each, saved) ? saved : each)) : [...before, saved])
+  const isSaved = before.some((each) => isSame(each, saved))
+  storeJson(KEY, isSaved ? before.map((each) => (isSame(each, saved) ? saved : each)) : [...before, saved])
 }
 
-/** Removes the search of this path and name. Throws Error if the browser stores nothing. */
+/** Removes the search of this path and name. Throws Error if the browser does not store the change. */
 export const removeSearch = (search: SavedSearch): void =>
   storeJson(
     KEY,
