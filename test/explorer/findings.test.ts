@@ -1,7 +1,7 @@
 /** Issues of `$validate` and of refused writes, beside the elements that they are about. */
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import type { Page } from 'playwright-core'
-import { axeFindingsOf, type Explored, expectAccessible, HAS_BROWSER, startExplored, TestBrowser } from './explored.ts'
+import { axeFindingsOf, closeAfterAll, type Explored, expectAccessible, HAS_BROWSER, startExplored, TestBrowser } from './explored.ts'
 
 const ISSUES = [
   ['error', 'The family is odd', 'Patient.name[1].family'],
@@ -33,10 +33,7 @@ const PATIENT = {
     if (!outcome.ok) throw new Error(await outcome.text())
   })
 
-  afterAll(async () => {
-    await browser?.close()
-    await server?.close()
-  })
+  closeAfterAll(() => [browser, server])
 
   /** Opens the patient, for which `$validate` finds these issues. */
   async function openValidated(): Promise<Page> {

@@ -1,10 +1,10 @@
 /** Hostile texts in the data: the pages show them as texts. Nothing runs, nothing is loaded from elsewhere, and nothing becomes a link. */
 import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { caseCountOf } from '../fixtures/long-runs.ts'
 import type { Tree } from '../fixtures/resources.ts'
-import { type Explored, HAS_BROWSER, startExplored, TestBrowser } from './explored.ts'
+import { closeAfterAll, type Explored, HAS_BROWSER, startExplored, TestBrowser } from './explored.ts'
 import { EVIL, hostileResourceOf, hostileTexts, storedResourcesOf, withHostileTexts } from './hostile-texts.ts'
 
 const TEXTS = hostileTexts(caseCountOf(20, 500))
@@ -62,10 +62,7 @@ const OWNED_TYPES = ['Consent', 'Coverage', 'DocumentReference', 'Group'] as con
     await page.getByRole('heading', { name: 'Resources' }).waitFor()
   })
 
-  afterAll(async () => {
-    await browser?.close()
-    await open?.close()
-  })
+  closeAfterAll(() => [browser, open])
 
   const pathBelow = ({ href }: URL): string => href.slice(open.base.length)
 

@@ -1,7 +1,7 @@
 /** The pages show a person a server that fails, a lost connection, and unusual resources. */
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import type { Page } from 'playwright-core'
-import { type Explored, HAS_BROWSER, startExplored, TestBrowser } from './explored.ts'
+import { closeAfterAll, type Explored, HAS_BROWSER, startExplored, TestBrowser } from './explored.ts'
 
 const ALETA = '58c297c4-d684-4677-8024-01131d93835e'
 const LONG = 'a'.repeat(10_000_000)
@@ -19,10 +19,7 @@ const OUTCOME = {
     ;[server, browser] = await Promise.all([startExplored('open'), TestBrowser.launch()])
   })
 
-  afterAll(async () => {
-    await browser?.close()
-    await server?.close()
-  })
+  closeAfterAll(() => [browser, server])
 
   /** Opens a page whose requests below a path of the API get this answer. */
   async function openWith(page: string, pattern: string, answer: object | undefined, status = 200): Promise<Page> {

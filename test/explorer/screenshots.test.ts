@@ -1,8 +1,8 @@
 /** The screenshots of README.md. `FHIR_SCREENSHOTS=1 npm test -- test/explorer/screenshots` makes them again. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { type Explored, HAS_BROWSER, startExplored, TestBrowser } from './explored.ts'
+import { beforeAll, describe, expect, it } from '@jest/globals'
+import { closeAfterAll, type Explored, HAS_BROWSER, startExplored, TestBrowser } from './explored.ts'
 
 const FOLDER = join(import.meta.dirname, '../../lambdas/docs/images')
 const ALETA = '58c297c4-d684-4677-8024-01131d93835e'
@@ -16,10 +16,7 @@ const SIZE = { width: 1200, height: 750 }
     ;[server, browser] = await Promise.all([startExplored('open'), TestBrowser.launch()])
   })
 
-  afterAll(async () => {
-    await browser?.close()
-    await server?.close()
-  })
+  closeAfterAll(() => [browser, server])
 
   it.each([
     ['explorer-home', '', 'Resources', '.counts'],

@@ -3,14 +3,13 @@ import { describe as about, expect, it } from '@jest/globals'
 import { WHOLE_ACCESS } from '../../../lambdas/access/access.ts'
 import { OpenSearchError } from '../../../lambdas/adapters/opensearch/cluster.ts'
 import { fhirError } from '../../../lambdas/fhir/outcome.ts'
-import { openAuthenticator } from '../../../lambdas/http/authenticators.ts'
 import { entryRunner, NO_TIME_LIMIT } from '../../../lambdas/http/entry-runner.ts'
-import { searchingSteps } from '../../../lambdas/http/pipelines/searching.ts'
 import { describeError } from '../../../lambdas/http/steps/describe-errors.ts'
 import { batch } from '../../../lambdas/interactions/bundle/batch.ts'
 import { EntryResponses } from '../../../lambdas/interactions/bundle/entry-responses.ts'
 import type { FhirRequest } from '../../../lambdas/interactions/interaction.ts'
 import { type FaultKind, indexBehind, MachineFault, notApplied } from '../../../lambdas/ports/faults.ts'
+import { stepsWith } from '../front.ts'
 
 const SECRET = 'Erika Mustermann'
 
@@ -106,23 +105,7 @@ it('an invalid request is described as it is', () => {
 
 about('a batch', () => {
   const clock = { now: () => 0, newId: () => 'id' }
-  const steps = searchingSteps({
-    audit: { prepare: () => undefined, record: () => undefined, close: async () => undefined },
-    clock,
-    origins: '*',
-    maxBody: 1,
-    loopbackOnly: true,
-    authenticator: openAuthenticator,
-    report: () => undefined,
-    tokens: {
-      seal: { seal: () => '', open: () => undefined },
-      clock,
-      consistency: 'eventual' as const,
-      index: { caughtUp: async () => true },
-      blobs: { get: async () => undefined, put: async () => undefined },
-      tokensOf: () => [],
-    },
-  })
+  const steps = stepsWith()
   const outer = {
     tenant: 'default',
     access: WHOLE_ACCESS,
