@@ -1,19 +1,20 @@
 /**
- * `npm run bench -- auth`: the processor time of verifying an access token, one that is remembered and one that was never seen, against that of a
- * read over HTTP. Revocations are looked up in a file, as the embedded server does. Prints a table; asserts nothing.
+ * `npm run bench -- auth`: compares the processor time of verifying an access token, cached and new, with that of a read over HTTP.
+ * Revocations are in a file, as on the embedded server. Prints a table; asserts nothing.
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { Agent } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { verifier } from '../../lambdas/access/verification/verifier.ts'
 import { openGrants } from '../../lambdas/adapters/sqlite-grants/open-grants.ts'
 import { BASE_URL, KEY, SECOND_MS, signToken } from '../access/issuing.ts'
+import { ticksOf } from './other-processes.ts'
 import { sendRequest, startServer, stopAll, stopProcess } from './served.ts'
 
 const READS = 40_000
-const REMEMBERED = 300_000
-const FIRST_SEEN = 2_000
+const CACHED = 300_000
+const NEW = 2_000
 /** Tokens in use at once. */
 const TOKENS = 200
 const PORT = 18_080
@@ -21,7 +22,7 @@ const PORT = 18_080
 const scratch = mkdtempSync(join(tmpdir(), 'fhir-bench-'))
 const agent = new Agent({ keepAlive: true, maxSockets: 16 })
 
-/** Microseconds of processor time of a read, by all threads of the server, which is asked with a token where it wants one. */
+/** Returns the microseconds of processor time of a read, of all threads of the server. Sends a token if the server requires one. */
 async function read(access: 'open' | 'token'): Promise<number> {
   process.env.FHIR_ACCESS = access
   const { child } = await startServer(PORT, join(scratch, access))
@@ -34,37 +35,32 @@ async function read(access: 'open' | 'token'): Promise<number> {
     const one = async (): Promise<void> => {
       while (left-- > 0) {
         const [status] = await sendRequest(url, { agent })
-        if (status !== 200) throw new Error(`a read was answered by ${status}`)
+        if (status !== 200) throw new Error(`A read was answered ${status}`)
       }
     }
     await Promise.all(Array.from({ length: 16 }, one))
   }
   await many(READS)
-  const before = ticksOf(child.pid!)
+  const before = ticksOf(String(child.pid))
   await many(READS)
-  const spent = ticksOf(child.pid!) - before
+  const spent = ticksOf(String(child.pid)) - before
   await stopProcess(child)
+  // A clock tick is a hundredth of a second.
   return (spent * 10_000) / READS
 }
 
-/** Hundredths of a second of processor time. */
-function ticksOf(pid: number): number {
-  const [, rest = ''] = /\) (.*)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? []
-  const [user = 0, system = 0] = rest.split(' ').slice(11, 13).map(Number)
-  return user + system
-}
-
-async function spentOn(count: number, each: (i: number) => Promise<unknown>): Promise<number> {
+/** Returns the microseconds of processor time of one call. */
+async function timeOf(count: number, each: (i: number) => Promise<unknown>): Promise<number> {
   const before = process.cpuUsage()
   for (let i = 0; i < count; i++) await each(i)
   const { user, system } = process.cpuUsage(before)
   return (user + system) / count
 }
 
-/** As a user's app has them, some 900 characters long. */
+/** Returns an Authorization header with the claims that the token of a user's app has. */
 const headerOf = (i: number): string => {
   const [iat, exp] = [Date.now() / SECOND_MS, Date.now() / SECOND_MS + 3_600].map(Math.floor) as [number, number]
-  const who = {
+  const user = {
     sub: crypto.randomUUID(),
     azp: 'app',
     client_id: 'app',
@@ -85,7 +81,7 @@ const headerOf = (i: number): string => {
     acr: '1',
     client_auth: 'none',
   }
-  return `Bearer ${signToken(KEY, { ...claims, ...who, scope: 'launch/patient openid fhirUser offline_access patient/*.rs user/*.cruds' })}`
+  return `Bearer ${signToken(KEY, { ...claims, ...user, scope: 'launch/patient openid fhirUser offline_access patient/*.rs user/*.cruds' })}`
 }
 
 async function verification(): Promise<{ readonly first: number; readonly again: number; readonly length: number }> {
@@ -102,33 +98,33 @@ async function verification(): Promise<{ readonly first: number; readonly again:
     tenantClaim: 'tenant',
     patientScopesWithoutContext: 'all',
     externalIssuers: [],
-    fetchDocument: () => Promise.reject(new Error('nothing is fetched here')),
+    fetchDocument: () => Promise.reject(new Error('The bench has no external issuer')),
     report(error) {
       throw error
     },
   })
-  const headers = Array.from({ length: 2 * FIRST_SEEN }, (_, i) => headerOf(i))
-  await spentOn(FIRST_SEEN, (i) => verify(headers[i]!, undefined))
-  const first = await spentOn(FIRST_SEEN, (i) => verify(headers[FIRST_SEEN + i]!, undefined))
+  const headers = Array.from({ length: 2 * NEW }, (_, i) => headerOf(i))
+  await timeOf(NEW, (i) => verify(headers[i]!, undefined))
+  const first = await timeOf(NEW, (i) => verify(headers[NEW + i]!, undefined))
   const cachedHeaders = headers.slice(0, TOKENS)
-  await spentOn(REMEMBERED, (i) => verify(cachedHeaders[i % TOKENS]!, undefined))
-  const again = await spentOn(REMEMBERED, (i) => verify(cachedHeaders[i % TOKENS]!, undefined))
+  await timeOf(CACHED, (i) => verify(cachedHeaders[i % TOKENS]!, undefined))
+  const again = await timeOf(CACHED, (i) => verify(cachedHeaders[i % TOKENS]!, undefined))
   await stores.close()
   return { first, again, length: cachedHeaders[0]!.length }
 }
 
 try {
-  const [{ first, again, length }, whole, cached] = [await verification(), await read('open'), await read('token')]
+  const [{ first, again, length }, whole, withToken] = [await verification(), await read('open'), await read('token')]
   const micro = (figure: number) => `${figure.toFixed(1)} µs`
   const share = `${((100 * again) / whole).toFixed(1)} % of a read (at most 5 %)`
   console.log(
     [
-      '| processor time of | | against |',
+      '| processor time of | | compared with |',
       '|---|---|---|',
-      `| a read over HTTP, 16 connections, nobody is asked | ${micro(whole)} | |`,
-      `| … with a token | ${micro(cached)} | ${(cached / whole).toFixed(2)} |`,
-      `| a token that is remembered (${length} characters) | ${micro(again)} | ${share} |`,
-      `| one seen for the first time | ${micro(first)} | ${((100 * first) / whole).toFixed(0)} % of a read |`,
+      `| a read without authentication, 16 connections | ${micro(whole)} | |`,
+      `| a read with a token | ${micro(withToken)} | ${(withToken / whole).toFixed(2)} |`,
+      `| verification of a cached token (${length} characters) | ${micro(again)} | ${share} |`,
+      `| verification of a new token | ${micro(first)} | ${((100 * first) / whole).toFixed(0)} % of a read |`,
     ].join('\n'),
   )
 } finally {

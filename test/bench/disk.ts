@@ -1,5 +1,5 @@
 /**
- * The disk that a document takes in one copy of an index of OpenSearch, before and after merges. It needs an engine:
+ * Bytes on disk of a document in one copy of an OpenSearch index, before and after merges. Needs an engine:
  * npx node test/engines/run.ts opensearch -- npm run bench -- disk
  */
 import { randomUUID } from 'node:crypto'
@@ -15,7 +15,7 @@ import { extract } from '../../lambdas/search/documents/extract.ts'
 import { resourceKeyOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
 const FOLDER = 'test/fixtures/sample'
-/** The patients of the folder, so many times. */
+/** Number of copies of each patient of the folder. */
 const COPIES = 40
 const prefix = `fhir-disk-${randomUUID()}`
 
@@ -24,7 +24,7 @@ type Stats = { readonly indices: Readonly<Record<string, { readonly primaries: {
 
 const texts = readdirSync(FOLDER).map((name) => gunzipSync(readFileSync(join(FOLDER, name))).toString())
 
-/** With ids of its own, and references by type and id. */
+/** Returns the documents of a copy, which has its own ids. References have type and id, as after a transaction. */
 function copyOf(text: string, copy: number): readonly IndexDocument[] {
   const renamed = text.replace(/[0-9a-f]{8}(?=-[0-9a-f]{4}-)/g, (part) =>
     ((Number.parseInt(part, 16) ^ copy) >>> 0).toString(16).padStart(8, '0'),
@@ -51,7 +51,7 @@ const register = {
     return live
   },
   lost: async (missing: object) => {
-    throw new Error(`indexes are gone: ${Object.keys(missing)}`)
+    throw new Error(`Indexes are missing: ${Object.keys(missing)}`)
   },
 }
 const index = new OpenSearchIndex(client, { prefix, live: async () => live, register, settings })

@@ -1,10 +1,10 @@
-/** Loaded into a server before it starts (`--import`): tells how long its serving thread was held, in processor time of its own. */
+/** Module for a server under test (`--import`). Reports how long the server occupied its serving thread, in processor time of that thread. */
 import { isMainThread } from 'node:worker_threads'
 
-/** Microseconds. `longest`: between two turns of the event loop. */
+/** Microseconds since the last report. `longest`: maximum between two turns of the event loop. */
 export type EventLoopDelays = { readonly longest: number; readonly all: number }
 
-/** Milliseconds: what takes less is not told apart. */
+/** Milliseconds between two turns. Shorter tasks are not distinguished. */
 const TICK = 2
 
 if (isMainThread && process.send !== undefined) {
@@ -13,14 +13,14 @@ if (isMainThread && process.send !== undefined) {
     return user + system
   }
   let [began, last, longest] = [used(), used(), 0]
-  const look = (): void => {
+  const measure = (): void => {
     const now = used()
     longest = Math.max(longest, now - last)
     last = now
   }
-  setInterval(look, TICK).unref()
+  setInterval(measure, TICK).unref()
   process.on('message', () => {
-    look()
+    measure()
     process.send!({ longest, all: last - began } satisfies EventLoopDelays)
     ;[began, longest] = [last, 0]
   })

@@ -1,8 +1,8 @@
 /**
  * `npm run bench -- explorer [FOLDER]`: pages of the explorer in chromium, on a server loaded with FOLDER (Synthea Bundles; without one: the
- * sample). For each page the time from the start of the navigation until its content stands, against the time of the same API requests sent
- * without a browser, and against these requests and a page without content, which is the least that any page takes. The chart is measured
- * until the results of its batch stand, and not until its plots are drawn. Also the longest task of the chart's script with 3,000 Observations.
+ * sample). Compares the time from the start of the navigation until the page shows its content with the time of the same API requests
+ * without a browser, and with these requests after a page without content, which is the minimum for any page. For the chart, this is the time
+ * until the results of its batch are shown; its plots are drawn later. Also prints the longest task of the chart with 3,000 Observations.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { Agent } from 'node:http'
@@ -38,7 +38,7 @@ const bare = ({ method, url, body }: Sent) =>
 /** `ms`: from the start of the navigation until the element is there. */
 type Shown = { readonly sent: readonly Sent[]; readonly ms: number }
 
-/** Makes each document note when the element `last` is there. */
+/** Makes each document record the time at which the element `last` appears. */
 const watchFor = (page: Page, last: string): Promise<unknown> =>
   page.addInitScript((selector) => {
     const seen = globalThis as unknown as { shown?: number }
@@ -49,7 +49,7 @@ const watchFor = (page: Page, last: string): Promise<unknown> =>
     }).observe(document, { childList: true, subtree: true })
   }, last)
 
-/** Opens the page, and resolves when the element `last` is there, for which `watchFor` watches. */
+/** Opens the page, and resolves when the element `last` is there. `watchFor` must watch for it. */
 async function show(page: Page, path: string, last: string): Promise<Shown> {
   const sent: Sent[] = []
   const note = (request: { resourceType(): string; method(): string; url(): string; postData(): string | null }) => {
@@ -62,7 +62,7 @@ async function show(page: Page, path: string, last: string): Promise<Shown> {
   return { sent, ms: await page.evaluate(() => (globalThis as unknown as { shown: number }).shown) }
 }
 
-/** Milliseconds of a page that is a single file, until it is parsed. */
+/** Returns the milliseconds of a navigation until a page without content is parsed. */
 async function showNothing(page: Page): Promise<number> {
   await page.goto(`${base}/explorer/assets/none`)
   return page.evaluate(() => (performance.getEntriesByType('navigation')[0] as PerformanceNavigationTiming).domContentLoadedEventEnd)
@@ -115,7 +115,7 @@ try {
   ] as const
   const nothing = await browser.newPage()
   console.log(`${resources} resources. Milliseconds, medians of ${ROUNDS}:
-- a: until the content stands; b: of an empty page; c: of the same requests without a browser\n
+- a: until the page shows its content; b: of an empty page; c: of the same requests without a browser\n
 | page | requests | a | b | c | a / c | a / (b + c) |\n|---|---|---|---|---|---|---|`)
   for (const [name, path, last] of pages) {
     const page = await browser.newPage()

@@ -1,6 +1,5 @@
-/** Exports of a running server, over HTTP: what they add to its memory, and what they leave of its searches and writes. */
-import type { ChildProcess } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+/** Exports of a running server over HTTP: the memory that they add, and the rates of searches and creates beside them. */
+import { mkdtempSync, rmSync } from 'node:fs'
 import { Agent } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,25 +7,26 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { findSourceFiles } from '../../bin/load/file-reader.ts'
 import { load } from '../../bin/load/load.ts'
 import { type StartedServer, sendRequest, startServer, stopProcess } from './served.ts'
+import { memoryOf } from './thread-times.ts'
 
 const PORT = 18_084
 const BASE = `http://127.0.0.1:${PORT}/fhir`
 const JSON_TYPE = { 'content-type': 'application/fhir+json' }
 const ASYNC = { accept: 'application/fhir+json', prefer: 'respond-async' }
-/** ms between two looks at an export, and at the memory. */
-const LOOK = 100
-/** Of each rate, without an export and with one in turn; ms of one. */
+/** Milliseconds between two polls of an export, and of the memory. */
+const POLL = 100
+/** Turns of each rate, without and with an export. `TURN`: milliseconds of a turn. */
 const [TURNS, TURN] = [4, 4_000]
 
 const agent = new Agent({ keepAlive: true, maxSockets: 64 })
 type Row = Readonly<Record<string, string>>
 
-/** Loads the Bundles of a folder into a server of its own. */
+/** Loads the Bundles of a folder into a new server, and returns the rows of the table. */
 export async function besideExports(folder: string): Promise<readonly Row[]> {
   process.env.FHIR_EXPORT_NEEDS_ASSERTION = 'off'
   const data = mkdtempSync(join(tmpdir(), 'fhir-bench-'))
   try {
-    await filled(data, folder)
+    await fill(data, folder)
     return [...(await memoryRows(data)), ...(await rateRows(data))]
   } finally {
     agent.destroy()
@@ -34,19 +34,20 @@ export async function besideExports(folder: string): Promise<readonly Row[]> {
   }
 }
 
-async function filled(data: string, folder: string): Promise<void> {
-  await served(data, async ({ authorize }) => {
+async function fill(data: string, folder: string): Promise<void> {
+  await withServer(data, async ({ authorize }) => {
     const to = { base: BASE, ...(authorize === undefined ? {} : { authorize }), concurrency: 4, onProgress: () => undefined }
     const { failures } = await load(findSourceFiles([folder]), to)
     if (failures.length > 0) throw new Error(failures[0]!.reason)
-    const member = (await patients()).map((id) => ({ entity: { reference: `Patient/${id}` } }))
+    const member = (await patientIds()).map((id) => ({ entity: { reference: `Patient/${id}` } }))
     const group = { resourceType: 'Group', id: 'all', type: 'person', actual: true, member }
     const [status, body] = await sendRequest(`${BASE}/Group/all`, { agent, method: 'PUT', headers: JSON_TYPE, body: JSON.stringify(group) })
-    if (status !== 201) throw new Error(`the Group is not written: ${status} ${body}`)
+    if (status !== 201) throw new Error(`The Group was not written: ${status} ${body}`)
   })
 }
 
-async function served<T>(data: string, use: (running: StartedServer) => Promise<T>): Promise<T> {
+/** Runs the work with a server that stops afterwards. */
+async function withServer<T>(data: string, use: (running: StartedServer) => Promise<T>): Promise<T> {
   const running = await startServer(PORT, data)
   return use(running).finally(() => stopProcess(running.child))
 }
@@ -56,8 +57,8 @@ type Page = {
   readonly link: readonly { readonly relation: string; readonly url: string }[]
 }
 
-/** All of them, when the index has caught up with the load. */
-async function patients(): Promise<readonly string[]> {
+/** Returns the ids of all patients. Waits until the index has caught up with the load. */
+async function patientIds(): Promise<readonly string[]> {
   const ids: string[] = []
   for (let next: string | undefined = `${BASE}/Patient?_count=1000`; next !== undefined; ) {
     const [status, body] = await sendRequest(next, { agent })
@@ -72,79 +73,76 @@ async function patients(): Promise<readonly string[]> {
   return ids
 }
 
-/** Each with a server that did nothing before. */
+/** Each export runs on a newly started server, whose memory no earlier export has enlarged. */
 async function memoryRows(data: string): Promise<readonly Row[]> {
   const rows: Row[] = []
-  for (const asked of ['$export', 'Patient/$export?_elements=subject,patient', 'Group/all/$export'])
+  for (const path of ['$export', 'Patient/$export?_elements=subject,patient', 'Group/all/$export'])
     rows.push(
-      await served(data, async (running) => {
-        await searches(TURN)
-        const before = memoryOf(running.child)
+      await withServer(data, async (running) => {
+        await searchRate(TURN)
+        const before = memoryOf(running.child, 'VmRSS')
         let most = before
-        const looking = setInterval(() => {
-          most = Math.max(most, memoryOf(running.child))
-        }, LOOK)
-        const lines = await exported(running, asked).finally(() => clearInterval(looking))
-        const after = memoryOf(running.child)
+        const polling = setInterval(() => {
+          most = Math.max(most, memoryOf(running.child, 'VmRSS'))
+        }, POLL)
+        const lines = await runExport(running, path).finally(() => clearInterval(polling))
+        const after = memoryOf(running.child, 'VmRSS')
         return {
-          what: asked,
+          measured: path,
           figure: `${most - before} MB more`,
-          of: `${lines} lines; ${before} MB before, ${most} at the most, ${after} after`,
+          'compared with': `${lines} lines; ${before} MB before, ${most} MB at most, ${after} MB after`,
         }
       }),
     )
   return rows
 }
 
-const memoryOf = ({ pid }: ChildProcess): number =>
-  Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024)
-
-/** Its lines. Its files are removed. */
-async function exported({ authorize }: StartedServer, asked: string, { isWanted = (): boolean => true } = {}): Promise<number> {
-  const sent = async (url: string, method = 'GET') => fetch(url, { method, headers: { ...ASYNC, ...(await authorize?.({ method, url })) } })
-  const response = await sent(`${BASE}/${asked}`)
+/** Runs an export, removes its files, and returns the number of their lines. Cancels the export when `isWanted` returns false. */
+async function runExport({ authorize }: StartedServer, path: string, { isWanted = (): boolean => true } = {}): Promise<number> {
+  const send = async (url: string, method = 'GET') => fetch(url, { method, headers: { ...ASYNC, ...(await authorize?.({ method, url })) } })
+  const response = await send(`${BASE}/${path}`)
   const job = response.headers.get('content-location')
-  if (response.status !== 202 || job === null) throw new Error(`${asked}: ${response.status} ${await response.text()}`)
-  let status = await sent(job)
-  for (; status.status !== 200 && isWanted(); status = await sent(job)) {
-    if (status.status >= 400 && status.status !== 429) throw new Error(`${asked}: ${status.status} ${await status.text()}`)
-    await wait(LOOK)
+  if (response.status !== 202 || job === null) throw new Error(`${path}: ${response.status} ${await response.text()}`)
+  let status = await send(job)
+  for (; status.status !== 200 && isWanted(); status = await send(job)) {
+    if (status.status >= 400 && status.status !== 429) throw new Error(`${path}: ${status.status} ${await status.text()}`)
+    await wait(POLL)
   }
   const { output = [] } = status.status === 200 ? ((await status.json()) as { readonly output: readonly { readonly count: number }[] }) : {}
-  await sent(job, 'DELETE')
+  await send(job, 'DELETE')
   return output.reduce((sum, { count }) => sum + count, 0)
 }
 
-/** Without an export and with one, in turn, so that whoever else uses the machine takes from both. */
+/** Measures without and with an export in turn, so that other processes slow both down. */
 async function rateRows(data: string): Promise<readonly Row[]> {
-  return served(data, async (running) => {
-    await searches(TURN)
+  return withServer(data, async (running) => {
+    await searchRate(TURN)
     const rows: Row[] = []
     for (const [name, rate] of [
-      ['searches beside an export', searches],
-      ['creates beside an export', creates],
+      ['searches beside an export', searchRate],
+      ['creates beside an export', createRate],
     ] as const) {
       const [alone, beside]: [number[], number[]] = [[], []]
       for (let turn = 0; turn < TURNS; turn++) {
         alone.push(await rate(TURN))
-        beside.push(await besideOne(running, () => rate(TURN)))
+        beside.push(await besideExport(running, () => rate(TURN)))
       }
       const [without, withOne] = [meanOf(alone), meanOf(beside)]
       rows.push({
-        what: name,
+        measured: name,
         figure: `${withOne.toFixed(0)}/s`,
-        of: `${(withOne / without).toFixed(2)} of ${without.toFixed(0)}/s without one`,
+        'compared with': `${(withOne / without).toFixed(2)} of ${without.toFixed(0)}/s without one`,
       })
     }
     return rows
   })
 }
 
-/** Exports follow each other until the work is done. */
-async function besideOne<T>(running: StartedServer, work: () => Promise<T>): Promise<T> {
+/** Does the work while exports run, one after another. */
+async function besideExport<T>(running: StartedServer, work: () => Promise<T>): Promise<T> {
   let isWanted = true
   const exports = (async () => {
-    while (isWanted) await exported(running, '$export', { isWanted: () => isWanted })
+    while (isWanted) await runExport(running, '$export', { isWanted: () => isWanted })
   })()
   const result = await work().finally(() => {
     isWanted = false
@@ -155,20 +153,21 @@ async function besideOne<T>(running: StartedServer, work: () => Promise<T>): Pro
 
 const meanOf = (rates: readonly number[]): number => rates.reduce((sum, rate) => sum + rate, 0) / rates.length
 
-const searches = (ms: number): Promise<number> => rateOf(4, ms, () => asked(`${BASE}/Observation?code=http://loinc.org|8302-2&_count=10`))
+const searchRate = (ms: number): Promise<number> => rateOf(4, ms, () => send(`${BASE}/Observation?code=http://loinc.org|8302-2&_count=10`))
 
-const creates = (ms: number): Promise<number> =>
+const createRate = (ms: number): Promise<number> =>
   rateOf(32, ms, () => {
     const id = crypto.randomUUID()
-    return asked(`${BASE}/Basic/${id}`, JSON.stringify({ resourceType: 'Basic', id, code: { text: 'bench' } }))
+    return send(`${BASE}/Basic/${id}`, JSON.stringify({ resourceType: 'Basic', id, code: { text: 'bench' } }))
   })
 
-async function asked(url: string, body?: string): Promise<void> {
+/** Throws Error if the server refuses the request. */
+async function send(url: string, body?: string): Promise<void> {
   const [status, answer] = await sendRequest(url, { agent, ...(body === undefined ? {} : { method: 'PUT', headers: JSON_TYPE, body }) })
   if (status >= 400) throw new Error(`${url}: ${status} ${answer}`)
 }
 
-/** A second, `clients` at once. */
+/** Returns the calls per second of concurrent clients. */
 async function rateOf(clients: number, ms: number, each: () => Promise<void>): Promise<number> {
   const began = performance.now()
   let done = 0

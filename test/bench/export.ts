@@ -1,7 +1,7 @@
 /**
- * `npm run bench -- export [FOLDER]`: exports of the Synthea Bundles of a folder (without one: the sample) by the embedded home's own workflow,
- * against reading all their bodies from one table of SQLite and writing them to one file, in the same run; then exports of a server
- * (export-served.ts). Prints tables; asserts nothing.
+ * `npm run bench -- export [FOLDER]`: exports the Synthea Bundles of a folder (without one: the sample) by the workflow of the embedded
+ * deployment. Compares it with a floor in the same run: reading all bodies from one table of SQLite and writing them to one file. Then exports
+ * from a server (export-served.ts). Prints tables; asserts nothing.
  */
 import { closeSync, fsyncSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -30,7 +30,7 @@ import { besideExports } from './export-served.ts'
 
 const BASE = 'http://127.0.0.1/fhir'
 const ROUNDS = 3
-/** Of one commit. */
+/** Maximum resources of one commit. */
 const MAX_PAGE = 2_000
 const WRITTEN = Date.UTC(2026, 0, 1)
 
@@ -41,7 +41,7 @@ const rows = new SqliteRows(join(scratch, 'rows.db'))
 const floorFile = join(scratch, 'floor.db')
 
 let written = WRITTEN
-/** Organizations and their people stand in many Bundles. */
+/** Resources that are stored already. Many Bundles contain the same organizations and practitioners. */
 const seen = new Set<string>()
 const resources = await fill()
 
@@ -58,20 +58,20 @@ const workflow = new InProcessWorkflow({
       elapsed: () => performance.now(),
       newId: () => crypto.randomUUID(),
     },
-    index: { find: nothingAsked, distinct: nothingAsked },
+    index: { find: unexpectedSearch, distinct: unexpectedSearch },
     readingOf: async () => ({ baseUrl: BASE }),
-    expressions: () => ({ evaluate: nothingAsked }),
+    expressions: () => ({ evaluate: unexpectedSearch }),
     ...{ budget: 10_000, groupTypes: [], additionalResources: DEFAULT_ADDITIONAL_RESOURCES, report: console.error },
   }),
   writers: 1,
   report: console.error,
 })
 
-function nothingAsked(): Promise<never> {
-  throw new Error('this export asks no index')
+function unexpectedSearch(): Promise<never> {
+  throw new Error('These exports need no index')
 }
 
-/** As the transactions of these Bundles write them. */
+/** Stores the resources as transactions with these Bundles would. Returns their number. */
 async function fill(): Promise<number> {
   let count = 0
   const db = new DatabaseSync(floorFile)
@@ -82,16 +82,16 @@ async function fill(): Promise<number> {
     db.exec('BEGIN')
     for (const { body } of writes) insert.run(body)
     db.exec('COMMIT')
-    for (let from = 0; from < writes.length; from += MAX_PAGE) await committed(writes.slice(from, from + MAX_PAGE))
+    for (let from = 0; from < writes.length; from += MAX_PAGE) await commit(writes.slice(from, from + MAX_PAGE))
     count += writes.length
   }
   db.close()
   return count
 }
 
-async function committed(writes: readonly Write[]): Promise<void> {
+async function commit(writes: readonly Write[]): Promise<void> {
   const { kind } = await store.commit(writes, [])
-  if (kind !== 'committed') throw new Error(`the store is not filled: ${kind}`)
+  if (kind !== 'committed') throw new Error(`The store did not commit: ${kind}`)
 }
 
 function writesOf(bytes: Buffer, isPacked: boolean): readonly Write[] {
@@ -114,7 +114,7 @@ function writesOf(bytes: Buffer, isPacked: boolean): readonly Write[] {
   })
 }
 
-/** The best of some rounds: others use the machine too. */
+/** Returns the best of several rounds, because other processes only add to the time. */
 async function best(once: () => Promise<void>): Promise<Spent> {
   const all: Spent[] = []
   for (let round = 0; round < ROUNDS; round++) {
@@ -161,7 +161,7 @@ async function exported(level: ExportLevel, parameters: Partial<ExportRequest> =
   await startJob(workflow, job)
   for (;;) {
     const { state, files = [] } = (await rows.read<Job>(JOB_ROWS, job.id))!
-    if (state === 'error') throw new Error('the export failed')
+    if (state === 'error') throw new Error('The export failed')
     if (state === 'complete') {
       lines = files.reduce((sum, { count }) => sum + count, 0)
       return
@@ -172,11 +172,11 @@ async function exported(level: ExportLevel, parameters: Partial<ExportRequest> =
 
 try {
   const least = await best(floor)
-  const rows: Record<string, string>[] = [{ what: 'floor', lines: `${resources}`, ...figuresOf(least) }]
+  const rows: Record<string, string>[] = [{ measured: 'floor', lines: `${resources}`, ...figuresOf(least) }]
   const measure = async (name: string, once: () => Promise<void>): Promise<void> => {
     const spent = await best(once)
     const ratio = `${(least.processor / spent.processor).toFixed(2)} by processor, ${(least.wall / spent.wall).toFixed(2)} by wall`
-    rows.push({ what: name, lines: `${lines}`, ...figuresOf(spent), 'of the floor’s speed': ratio })
+    rows.push({ measured: name, lines: `${lines}`, ...figuresOf(spent), 'of the floor’s speed': ratio })
   }
   await measure('$export', () => exported('system'))
   await measure('Patient/$export', () => exported('patient'))
@@ -184,7 +184,7 @@ try {
     exported('patient', { elements: [{ element: 'subject' }, { element: 'patient' }] }),
   )
   console.table(rows)
-  console.log(`memory of the process: ${Math.round(process.resourceUsage().maxRSS / 1024)} MB at the most`)
+  console.log(`memory of the process: ${Math.round(process.resourceUsage().maxRSS / 1024)} MB at most`)
 } finally {
   await workflow.close()
   await store.close()

@@ -1,4 +1,4 @@
-/** The floor of a load: parse the Bundles, insert the bodies into one table of SQLite. Prints resources and milliseconds. */
+/** Floor of a load: parses the Bundles, and inserts the bodies into one table of SQLite. Prints the number of resources and milliseconds. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'

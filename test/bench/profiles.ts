@@ -1,4 +1,4 @@
-/** `npm run bench -- profiles`: what the check against US Core takes, in microseconds a resource, base validation not counted: the shortest of many rounds. */
+/** `npm run bench -- profiles`: microseconds of a check against US Core, without base validation. Prints the best of many rounds. */
 import { checkProfiles } from '../../lambdas/fhir/profile/check/profile-check.ts'
 import { LoadingLibrary } from '../../lambdas/fhir/profile/definitions/missing-definitions.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'

@@ -1,6 +1,6 @@
 /**
- * `npm run bench [-- FOLDER]`: what the server does against floors measured in the same run. FOLDER holds Synthea Bundles; without one the
- * sample is used. Prints a table; asserts nothing: machines differ, ratios less.
+ * `npm run bench [-- FOLDER]`: compares rates of the server with floors measured in the same run. FOLDER contains Synthea Bundles; without one
+ * the bench loads the sample. Prints a table; asserts nothing. Ratios differ less between machines than figures do.
  */
 import { type ChildProcess, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -20,7 +20,7 @@ const folder = process.argv[2] ?? 'test/fixtures/sample'
 const scratch = mkdtempSync(join(tmpdir(), 'fhir-bench-'))
 const PORT = 18_080
 const base = `http://127.0.0.1:${PORT}/fhir`
-const rows: (readonly [what: string, figure: string, ratio: string])[] = []
+const rows: (readonly [measured: string, figure: string, ratio: string])[] = []
 
 const agent = new Agent({ keepAlive: true, maxSockets: 64 })
 
@@ -29,7 +29,7 @@ async function send(url: string, method = 'GET', body?: string): Promise<number>
   return status
 }
 
-/** Requests a second, `clients` at once, `total` in all, after a tenth of them to get warm. */
+/** Returns requests per second of concurrent clients. A tenth of `total` runs first, so that the server has compiled its code. */
 async function throughput(clients: number, total: number, each: (i: number) => Promise<unknown>): Promise<number> {
   const round = async (from: number, count: number): Promise<number> => {
     let next = from
@@ -62,17 +62,17 @@ async function benchRead(): Promise<void> {
   await stopProcess(child)
 }
 
-/** Counted where the kernel tells of nothing else: to stop at every call would slow the creates down to fewer a flush. */
+/** The kernel stops the server only at these calls. A stop at every call would slow the creates down, and fewer would share a flush. */
 const ONLY_FLUSHES = ['-f', '-c', '--seccomp-bpf', '-e', 'trace=fdatasync,fsync']
 
 async function benchCreate(): Promise<void> {
   if (spawnSync('strace', [...ONLY_FLUSHES, '-o', join(scratch, 'strace'), 'true']).status !== 0)
-    return void rows.push(['creates per flush', '–', 'not measured: strace does not work here'])
+    return void rows.push(['creates per flush', '–', 'not measured: strace failed'])
   for (const clients of [1, 32]) {
     const log = join(scratch, `strace-${clients}`)
     const { child } = await startServer(PORT, join(scratch, `create-${clients}`), 'strace', ...ONLY_FLUSHES, '-o', log)
     const total = clients === 1 ? 300 : 3_000
-    // strace ends with what it traces, which would go on without it.
+    // Ends the server, and strace ends with it. The server would survive the end of strace.
     const server = Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ')[0])
     const ended = once(child, 'exit')
     try {
@@ -93,11 +93,11 @@ async function benchCreate(): Promise<void> {
   }
 }
 
-/** Those that are measured, and with those to get warm. */
+/** Measured creates, and all creates of a measurement with the warm-up. */
 const CREATED = 2_000
 const CREATES = CREATED * 1.1
 
-/** Creates a second under random ids, 32 connections. */
+/** Returns creates per second with random ids and 32 connections. */
 const createRate = (): Promise<number> =>
   throughput(32, CREATED, () => {
     const id = crypto.randomUUID()
@@ -108,7 +108,7 @@ const createRate = (): Promise<number> =>
     )
   })
 
-/** What the index costs of a create, which is durable and searchable at once. */
+/** Adds the share of each thread in the processor time of a create, which includes indexing. */
 function indexingRow(before: ThreadTimes, after: ThreadTimes): void {
   const spent = threadTimesBetween(before, after)
   const all = sumOfThreads(spent)
@@ -120,19 +120,19 @@ function indexingRow(before: ThreadTimes, after: ThreadTimes): void {
   ])
 }
 
-/** Of a server that has ended, which has each version in one place then. */
+/** Adds the bytes on disk per resource. The server must have ended, because each version is then in one place only. */
 function diskRow(data: string, resources: number): void {
   const each = (name: string): number => Math.round(statSync(join(data, name)).size / resources)
   const [store, index] = [each('store.db'), each('index.db')]
   rows.push([
-    'disk, of a resource',
+    'disk, per resource',
     `${store + index} bytes`,
     `store ${store}, index ${index}; ${resources} resources, small creates among them`,
   ])
 }
 
 async function benchLoad(): Promise<void> {
-  // The floor and the load both find the files in memory.
+  // Reads the files once, so that the floor and the load both read them from memory.
   for (const { file } of findSourceFiles([folder])) readFileSync(file)
   const floorRun = spawnSync(process.execPath, ['test/bench/floor-load.ts', folder, join(scratch, 'floor.db')], { encoding: 'utf8' })
   const floor = JSON.parse(floorRun.stdout) as { resources: number; ms: number }
@@ -152,7 +152,7 @@ async function benchLoad(): Promise<void> {
     },
   })
   const seconds = (performance.now() - began) / 1000
-  if (failures.length > 0) throw new Error(`the load failed: ${failures[0]!.reason}`)
+  if (failures.length > 0) throw new Error(`The load failed: ${failures[0]!.reason}`)
   while ((await send(`${base}/Patient?_summary=count`)) === 503) await new Promise((resolve) => setTimeout(resolve, 200))
   const indexed = (performance.now() - began) / 1000
   const rate = floor.resources / seconds
@@ -195,17 +195,17 @@ async function benchSearches(child: ChildProcess): Promise<void> {
   const { entry } = JSON.parse(body.toString()) as { readonly entry: readonly { readonly resource: { readonly id: string } }[] }
   const patients = entry.map(({ resource }) => resource.id)
   const compared = await compareSearches({ base, child, port: PORT + 1, patients, connections: 8 })
-  const row = (what: string, comparison: Omit<SearchComparison, 'name'>): void => {
+  const addRow = (name: string, comparison: Omit<SearchComparison, 'name'>): void => {
     const [wall, processor] = ratiosOf(comparison)
     rows.push([
-      what,
+      name,
       `${Math.round(1_000 / comparison.server.wall)}/s`,
       `${wall} of a bare node:http server, ${processor} by processor time`,
     ])
   }
-  row('searches of 16 shapes, 8 connections', averageComparison(searchesOf(compared)))
+  addRow('searches of 16 shapes, 8 connections', averageComparison(searchesOf(compared)))
   const token = compared.find(({ name }) => name === TOKEN)!
-  row(`… those of 20 Observations by code, ${Math.round(token.bytes)} bytes`, token)
+  addRow(`… those of 20 Observations by code, ${Math.round(token.bytes)} bytes`, token)
 }
 
 try {
@@ -217,4 +217,4 @@ try {
   await stopAll()
   rmSync(scratch, { recursive: true, force: true })
 }
-console.log(['| what | figure | against |', '|---|---|---|', ...rows.map((row) => `| ${row.join(' | ')} |`)].join('\n'))
+console.log(['| measured | figure | compared with |', '|---|---|---|', ...rows.map((row) => `| ${row.join(' | ')} |`)].join('\n'))

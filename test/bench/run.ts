@@ -1,9 +1,13 @@
 /**
- * `npm run bench`: what the server does against floors (rates.ts). `npm run bench -- worst`: what the worst requests do to it (worst-requests.ts).
- * `npm run bench -- auth`: what it costs to know who asks (auth.ts). `npm run bench -- export`: exports (export.ts).
- * `npm run bench -- profiles`: the check against US Core (profiles.ts). `npm run bench -- disk`: documents in OpenSearch (disk.ts).
- * `npm run bench -- explorer`: pages of the explorer in a browser (explorer.ts).
- * `npm run bench -- sizes`: searches at several sizes (sizes.ts).
+ * Runs a benchmark:
+ * - `npm run bench`: rates of the server, compared with floors (rates.ts)
+ * - `npm run bench -- worst`: the most expensive known requests (worst-requests.ts)
+ * - `npm run bench -- auth`: verification of access tokens (auth.ts)
+ * - `npm run bench -- export`: exports (export.ts)
+ * - `npm run bench -- profiles`: the check against US Core (profiles.ts)
+ * - `npm run bench -- disk`: documents in OpenSearch (disk.ts)
+ * - `npm run bench -- explorer`: pages of the explorer in a browser (explorer.ts)
+ * - `npm run bench -- sizes`: searches at several sizes (sizes.ts)
  */
 import { stopAll } from './served.ts'
 

@@ -1,6 +1,6 @@
 /**
- * What the SQLite search index costs: `node test/bench/search.ts [folder of Bundles]` prints two tables. Without a folder it searches
- * 38,000 generated resources shaped like those of Synthea.
+ * `node test/bench/search.ts [FOLDER]`: times of the SQLite search index. FOLDER contains Bundles; without one the bench generates 38,000
+ * resources with the structure of Synthea's. Prints two tables.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -95,8 +95,8 @@ function latency(index: SqliteSearchIndex, query: string) {
   }
   const times = Array.from({ length: 7 }, () => timed(() => index.findNow(plan))).toSorted((a, b) => a - b)
   const page = index.findNow(plan)
-  const second = page.hits.at(-1)
-  const next = second === undefined ? 0 : timed(() => index.findNow({ ...plan, after: second.position, total: 'none' }))
+  const last = page.hits.at(-1)
+  const next = last === undefined ? 0 : timed(() => index.findNow({ ...plan, after: last.position, total: 'none' }))
   return { query: query.slice(0, 80), total: page.total, 'ms, median': +times[3]!.toFixed(2), 'next page': +next.toFixed(2) }
 }
 
@@ -140,7 +140,7 @@ const concept = (system: string, code: string) => ({
 })
 const instant = (): string => new Date(NOW - random.below(315_360_000) * 1_000).toISOString()
 
-/** Half of them Observations, 380 for each of 100 patients. */
+/** Returns 380 resources for each of 100 patients. Half of them are Observations. */
 function generated(): readonly Resource[] {
   const all: Resource[] = []
   for (let p = 0; p < PATIENTS; p++) {

@@ -9,7 +9,7 @@ import { sendRequest, stopProcess, trackProcess } from './served.ts'
 import { pick, READ, SHAPES } from './shapes.ts'
 import { sumOfThreads, type ThreadTimes, threadTimesBetween, threadTimesOf } from './thread-times.ts'
 
-/** Requests of a shape in a turn. They repeat QUERIES queries, many more than the index remembers the matches of. */
+/** Requests of a shape in a turn. They repeat QUERIES queries. The index caches the matches of far fewer searches. */
 const REQUESTS = 250
 const QUERIES = 50
 const TURNS = 6
@@ -17,7 +17,10 @@ const TURNS = 6
 /** `path`: below the base URL. `length`: bytes of the answer. */
 type Query = { readonly path: string; readonly length: number }
 
-/** Milliseconds of a request. `wall`: by the clock. `processor`: of all threads. Each is that of the best turn, because others only add to it. */
+/**
+ * Milliseconds of a request in the best turn, because other processes only add to it. `wall`: by the clock. `processor`: processor time of all
+ * threads.
+ */
 type Cost = { wall: number; processor: number; threads: ThreadTimes }
 
 const newCost = (): Cost => ({ wall: Number.POSITIVE_INFINITY, processor: Number.POSITIVE_INFINITY, threads: new Map() })
@@ -139,7 +142,7 @@ export async function bareServer(port: number): Promise<ChildProcess> {
     }).listen(${port}, '127.0.0.1', () => console.log('listening'))`,
   ]
   const bare = trackProcess(spawn(process.execPath, program))
-  const ended = once(bare, 'exit').then(() => Promise.reject(new Error(`no bare server listens on port ${port}`)))
+  const ended = once(bare, 'exit').then(() => Promise.reject(new Error(`No bare server listens on port ${port}`)))
   await Promise.race([once(bare.stdout!, 'data'), ended])
   ended.catch(() => undefined)
   return bare

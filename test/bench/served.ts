@@ -1,4 +1,4 @@
-/** What the benches over HTTP share: a server in a process of its own, as `npm start` starts it, and a client that costs little. */
+/** Server in a separate process, started as by `npm start`, and a client that needs little processor time. All benches over HTTP use them. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { type Agent, type OutgoingHttpHeaders, request } from 'node:http'
@@ -7,13 +7,13 @@ import { renewingAuthorizer } from '../../bin/client/token-renewal.ts'
 import { requestServerToken } from '../../lambdas/runtime/control/token-command.ts'
 
 const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly scripts: { readonly start: string } }
-/** What follows `node`. */
+/** Options of `npm start` after `node`. */
 const startOptions = scripts.start.replace(/^exec node /, '').split(' ')
 
-/** Of the servers that ask for a token, by their ports. */
+/** Authorizers of the servers that require a token, by port. */
 const AUTHORIZED = new Map<string, Authorize>()
 
-/** Requests to the server carry an administrator's token from now on. */
+/** Makes `sendRequest` add an administrator's token to requests to this server. Returns undefined if the server is open. */
 export function authorizeRequests(port: number, data: string): Authorize | undefined {
   if (process.env.FHIR_ACCESS === 'open') return undefined
   const get = async () => (await requestServerToken({ folder: data }, { isAdministrator: true, tenant: 'default' })) ?? ''
@@ -22,10 +22,10 @@ export function authorizeRequests(port: number, data: string): Authorize | undef
   return authorize
 }
 
-/** Those that a bench started and that have not ended. */
+/** Processes that a bench started and that run. */
 const STARTED = new Set<ChildProcess>()
 
-/** It is ended with the bench, by `stopAll`, whatever became of what was measured. */
+/** Registers a process, so that `stopAll` ends it, also after a failed measurement. */
 export function trackProcess(child: ChildProcess): ChildProcess {
   STARTED.add(child)
   return child.once('exit', () => STARTED.delete(child))
@@ -33,10 +33,10 @@ export function trackProcess(child: ChildProcess): ChildProcess {
 
 export const stopAll = async (): Promise<void> => void (await Promise.all([...STARTED].map(stopProcess)))
 
-/** `ready`: milliseconds until it answers. `authorize`: where it asks for a token. */
+/** `ready`: milliseconds until the server answers. `authorize`: undefined if the server is open. */
 export type StartedServer = { readonly child: ChildProcess; readonly ready: number; readonly authorize?: Authorize }
 
-/** The command that starts the server: node and its arguments. */
+/** Returns the command that starts the server: node and its arguments. */
 export const startCommand = (port: number, data: string): readonly string[] => [
   process.execPath,
   ...startOptions,
@@ -46,13 +46,16 @@ export const startCommand = (port: number, data: string): readonly string[] => [
   data,
 ]
 
-/** `before`: a command the server is started by, with its arguments: it is to end the server when it is ended. Rejects where it ends before it answers. */
+/**
+ * Starts the server. `before`: command with arguments that runs the server, and must end it when it ends itself. Rejects if the server ends
+ * before it answers.
+ */
 export function startServer(port: number, data: string, ...before: readonly string[]): Promise<StartedServer> {
   const began = performance.now()
   const [command, ...args] = [...before, ...startCommand(port, data)]
   const child = trackProcess(spawn(command!, args, { stdio: ['ignore', 'pipe', 'inherit'] }))
   return new Promise((resolve, reject) => {
-    child.once('exit', () => reject(new Error(`the server on port ${port} ended before it answered`)))
+    child.once('exit', () => reject(new Error(`The server on port ${port} ended before it answered`)))
     child.stdout!.on('data', (text) => {
       if (!String(text).includes('FHIR R4 server')) return
       const authorize = authorizeRequests(port, data)
@@ -75,7 +78,7 @@ export type BenchRequest = {
   readonly body?: string | Uint8Array
 }
 
-/** Status and body, when the last byte is there; an Error with its code when that does not come. */
+/** Returns the status and the whole body. Rejects with the error of the connection if the response does not arrive. */
 export async function sendRequest(
   url: string,
   { agent, method = 'GET', headers = {}, body }: BenchRequest,

@@ -1,6 +1,6 @@
 /**
- * Sixteen shapes of searches, and a read, for a server that Synthea Bundles were loaded into. Their arguments vary widely, because the
- * index remembers the matches of the latest searches.
+ * Sixteen shapes of searches, and a read, for a server with Synthea Bundles. Their arguments vary widely, because the index caches the matches
+ * of the latest searches.
  */
 import { randomOf } from '../contracts/generated-search.ts'
 

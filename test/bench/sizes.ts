@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- sizes [FOLDER[*COPIES]]…`: searches at several sizes. Each FOLDER with Synthea Bundles is a size; `*3` loads it three
- * times with different ids. For each size and for 1 and 8 connections it prints the speed of each shape against a bare node:http server,
- * and the processor time by thread. Then it prints the processor time at the last size divided by that at the first, and where the time
+ * times with different ids. For each size and for 1 and 8 connections it compares the speed of each shape with a bare node:http server,
+ * and prints the processor time by thread. Then it prints the processor time at the last size divided by that at the first, and where the time
  * goes at the last size. Without arguments: the sample, once and three times.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -99,7 +99,8 @@ function printGrowth(first: Measured, last: Measured): void {
   }
 }
 
-const MOST = 25
+/** Maximum rows of a table of a profile. */
+const MAX_ROWS = 25
 
 /** Prints where the time of searches goes, for each thread that takes more than a fiftieth of it. */
 async function printProfile(data: string): Promise<void> {
@@ -119,7 +120,7 @@ async function printProfile(data: string): Promise<void> {
 
 function printShare(name: string, share: Share): void {
   console.log(`| ${name} | µs |\n|---|---|`)
-  for (const [group, ms] of share.slice(0, MOST)) console.log(`| ${group} | ${((ms * 1_000) / PROFILED).toFixed(1)} |`)
+  for (const [group, ms] of share.slice(0, MAX_ROWS)) console.log(`| ${group} | ${((ms * 1_000) / PROFILED).toFixed(1)} |`)
   console.log('')
 }
 

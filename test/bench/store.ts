@@ -1,6 +1,6 @@
 /**
- * What the SQLite store costs: `node test/bench/store.ts` prints a table; under a minute.
- * Bodies have 1,000 to 3,000 bytes, ids are UUIDs. With strace, flushes per create are counted in a second run.
+ * `node test/bench/store.ts`: times of the SQLite store, as a table. Takes less than a minute. Bodies have 1,000 to 3,000 bytes, ids are UUIDs.
+ * A second run counts creates per flush with strace.
  */
 import { spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -22,7 +22,7 @@ const folder = mkdtempSync(join(tmpdir(), 'fhir-bench-'))
 
 async function measure(): Promise<void> {
   const rows: Record<string, string>[] = []
-  const addRow = (what: string, figure: string) => rows.push({ what, figure })
+  const addRow = (measured: string, figure: string) => rows.push({ measured, figure })
   const file = join(folder, 'store.db')
   const store = await SqliteResourceStore.open({ file })
   addRow('floor: one insert of a body, a commit per 100, no keys', `${floor().toFixed(1)} µs`)
@@ -38,12 +38,12 @@ async function measure(): Promise<void> {
   addRow('at 200,000: create, 32 at once', described(large.many))
   addRow('at 200,000: commits of 100, per resource', described(large.hundreds))
   for (const kind of ['alone', 'many', 'hundreds'] as const)
-    addRow(`200,000 against 2,000: ${kind}`, (large[kind].perWrite / small[kind].perWrite).toFixed(2))
+    addRow(`200,000 compared with 2,000: ${kind}`, (large[kind].perWrite / small[kind].perWrite).toFixed(2))
   for (const size of [1_500, 4_000]) addRow(`8 creators beside commits of 5,000, bodies of ${size}`, await besideLargeCommits(store, size))
   const ids = (await store.history({ tenant: 't', type: 'Observation' }, {}, undefined, 5_000)).versions
   const from = performance.now()
   for (const key of ids) await store.current([key])
-  addRow('read of a head', `${(((performance.now() - from) * 1000) / ids.length).toFixed(1)} µs`)
+  addRow('read of a current version', `${(((performance.now() - from) * 1000) / ids.length).toFixed(1)} µs`)
   addRow('memory of the process', `${Math.round(process.memoryUsage().rss / 1e6)} MB`)
   addRow('file per version', `${Math.round(statSync(file).size / written)} bytes for bodies of 2,000`)
   await store.close()
@@ -135,7 +135,7 @@ function createsPerFlush(clients: number): string {
   const trace = join(folder, 'flushes')
   const command = [process.execPath, fileURLToPath(import.meta.url), 'creates', `${clients}`]
   const run = spawnSync('strace', ['-f', '--seccomp-bpf', '-e', 'trace=fsync,fdatasync', '-o', trace, ...command])
-  if (run.status !== 0) return 'strace does not work here'
+  if (run.status !== 0) return 'not measured: strace failed'
   const flushes = readFileSync(trace, 'utf8').match(/f(data)?sync\(/g)?.length ?? 0
   return `${(1_600 / flushes).toFixed(1)} (checkpoints included)`
 }

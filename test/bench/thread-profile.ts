@@ -13,7 +13,7 @@ export type Share = readonly (readonly [name: string, ms: number])[]
 
 export type ThreadProfile = { readonly groups: Share; readonly functions: Share; readonly ms: number }
 
-/** Returns the profiles of the threads that used the most time, by thread: the serving thread has number 0. */
+/** Returns the profile of each thread, by the number of the thread. The serving thread has number 0. */
 export function readProfiles(folder: string): ReadonlyMap<string, ThreadProfile> {
   const names = readdirSync(folder).filter((name) => name.endsWith('.cpuprofile'))
   const threadOf = (name: string): string => name.split('.').at(-3)!

@@ -1,4 +1,7 @@
-/** What validation, compartments and the values of all search parameters cost, as a ratio of JSON.parse of the same text: `node test/bench/validate.ts`. */
+/**
+ * `node test/bench/validate.ts`: times of validation, of compartments, and of the values of all search parameters, divided by that of JSON.parse
+ * of the same text.
+ */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { compartmentsOf } from '../../lambdas/fhir/compartment.ts'
@@ -25,7 +28,7 @@ const WORK: Readonly<Record<string, (resource: Resource) => unknown>> = {
   parameters: (resource) => parametersOf(resource.resourceType).map(({ values }) => values(resource)),
 }
 
-/** The shortest of many rounds, in microseconds a resource: what the work takes when nothing else runs. */
+/** Returns microseconds per resource: the best of many rounds, because other processes only add to the time. */
 function cost<T>(items: readonly T[], work: (item: T) => unknown): number {
   let best = Number.POSITIVE_INFINITY
   for (let round = 0; round < 60; round++) {

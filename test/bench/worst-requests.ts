@@ -1,11 +1,14 @@
 /**
- * `npm run bench -- worst [pattern of names]`: the worst requests we know, one after the other, each against a new server on the same data. For
- * each the longest time its serving thread was held in one piece, in processor time of that thread (event-loop-delays.ts; other requests wait so long),
- * all it used, the longest a read of another client took meanwhile, how long until what it wrote was indexed, the memory of the process before
- * it, the most until then, and how much of the processors other processes used meanwhile. Marks what is over the bars.
+ * `npm run bench -- worst [PATTERN]`: sends the most expensive known requests whose names match, each to a new server on the same data. Prints
+ * for each request:
+ * - the longest time for which it occupied the serving thread, and all its time, in processor time of that thread (event-loop-delays.ts)
+ * - the longest read of another client, and the time until the index contains the written resources
+ * - the memory of the process before the request, and the maximum from then on
+ * - the share of the processors that other processes used
+ * Marks rows above the limits.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,17 +16,19 @@ import { seedBundles, type WorstRequest, worstRequests } from '../api/worst-requ
 import type { EventLoopDelays } from './event-loop-delays.ts'
 import { otherProcesses, ticksOf } from './other-processes.ts'
 import { authorizeRequests, sendRequest, startCommand, stopProcess, trackProcess } from './served.ts'
+import { memoryOf } from './thread-times.ts'
 
 const PORT = 18_084
 const base = `http://127.0.0.1:${PORT}/fhir`
-/** Milliseconds of processor time in one piece; more for each MB of a body over the first. */
-const BAR = 100
-const MB_PER_BAR = 40
-/** MB. */
-const MEMORY_BAR = 1_000
+/** Maximum milliseconds of processor time without a pause, and how many more for each MB of a body after the first. */
+const MAX_HELD = 100
+const MAX_HELD_PER_MB = 40
+/** Maximum memory in MB. */
+const MAX_MEMORY = 1_000
 /** Maximum percentage of all processors that other processes may use. Above it the figures of a row are not reliable. */
-const QUIET_BAR = 10
-const PATIENCE = 180_000
+const MAX_OTHERS = 10
+/** Milliseconds after which the bench gives up waiting. */
+const TIME_LIMIT = 180_000
 /** Milliseconds of indexing after which the bench waits until the index has committed. */
 const LONG_INDEXING = 500
 /** Milliseconds without work after which the index has committed. */
@@ -35,15 +40,15 @@ const scratch = mkdtempSync(join(tmpdir(), 'fhir-bench-'))
 const pattern = new RegExp(process.argv.slice(3).join(' '))
 const agent = new Agent({ keepAlive: true, maxSockets: 4 })
 const bystander = new Agent({ keepAlive: true, maxSockets: 1 })
-let child = await served()
+let child = await startMeasuredServer()
 
-function served(): Promise<ChildProcess> {
+function startMeasuredServer(): Promise<ChildProcess> {
   const [node = '', ...args] = startCommand(PORT, join(scratch, 'data'))
   const started = trackProcess(
     spawn(node, ['--import', './test/bench/event-loop-delays.ts', ...args], { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] }),
   )
   return new Promise((resolve, reject) => {
-    started.once('exit', () => reject(new Error('the server ended before it answered')))
+    started.once('exit', () => reject(new Error('The server ended before it answered')))
     started.stdout!.on('data', (text) => String(text).includes('FHIR R4 server') && resolve(started))
   }).then(() => {
     authorizeRequests(PORT, join(scratch, 'data'))
@@ -54,21 +59,21 @@ function served(): Promise<ChildProcess> {
 const readDelays = (): Promise<EventLoopDelays> =>
   new Promise((resolve) => {
     child.once('message', (message) => resolve(message as EventLoopDelays))
-    child.send('tell')
+    child.send('report')
   })
 
-/** Starts a new server on the same data, because memory that a row leaves behind would count for the next one. */
+/** Starts a new server on the same data, so that memory of a request does not count for the next one. */
 async function restart(): Promise<void> {
   const previous = child
   const exit = stopProcess(previous)
-  await Promise.race([exit, patience().then(() => previous.kill('SIGKILL'))])
+  await Promise.race([exit, timeLimit().then(() => previous.kill('SIGKILL'))])
   await exit
-  child = await served()
-  if ((await indexed()) > LONG_INDEXING) await settled()
+  child = await startMeasuredServer()
+  if ((await untilIndexed()) > LONG_INDEXING) await untilIdle()
 }
 
-/** Waits until the server has no work, so that its index has committed. Otherwise the next start indexes again, which would count for the next row. */
-async function settled(): Promise<void> {
+/** Waits until the server is idle, so that its index has committed. Otherwise the next server would index again, which would count for its row. */
+async function untilIdle(): Promise<void> {
   let now = ticksOf(String(child.pid))
   for (let before = -2; now - before > 1; ) {
     await pause(STILL)
@@ -79,63 +84,58 @@ async function settled(): Promise<void> {
 
 const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null
 
-/** Memory of the server in MB: now (`VmRSS`), or the most since `forgetPeak` (`VmHWM`). */
-const memory = (field: 'VmRSS' | 'VmHWM'): number => {
-  const [, kb = '0'] = new RegExp(`${field}:\\s+(\\d+)`).exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? []
-  return Math.round(Number(kb) / 1024)
-}
-/** https://man7.org/linux/man-pages/man5/proc_pid_clear_refs.5.html */
-const forgetPeak = (): void => writeFileSync(`/proc/${child.pid}/clear_refs`, '5')
+/** Makes the peak of the memory (`VmHWM`) start again. https://man7.org/linux/man-pages/man5/proc_pid_clear_refs.5.html */
+const resetPeak = (): void => writeFileSync(`/proc/${child.pid}/clear_refs`, '5')
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
-/** Keeps nothing from ending. */
-const patience = (): Promise<void> => new Promise((resolve) => void setTimeout(resolve, PATIENCE).unref())
+/** Resolves after the time limit. Does not keep the process running. */
+const timeLimit = (): Promise<void> => new Promise((resolve) => void setTimeout(resolve, TIME_LIMIT).unref())
 
 async function send({ method, path, headers = {}, body }: WorstRequest): Promise<string> {
   const clientRequest = sendRequest(base + path, { agent, method, headers, ...(body === undefined ? {} : { body }) })
   const answered = clientRequest
     .then(([status, { length }]) => `${status}, ${Math.ceil(length / 1000)} kB`)
     .catch(({ code }) => String(code))
-  return Promise.race([answered, patience().then(() => 'none')])
+  return Promise.race([answered, timeLimit().then(() => 'none')])
 }
 
-/** The longest of the reads another client makes until told to stop, in milliseconds. */
+/** Sends reads of another client. The returned function stops them, and returns the longest in milliseconds. */
 function reads(): () => Promise<number> {
-  let going = true
+  let isRunning = true
   let longest = 0
   const done = (async () => {
-    while (going) {
+    while (isRunning) {
       const began = performance.now()
-      await Promise.race([sendRequest(`${base}/Patient/p1`, { agent: bystander }).catch(() => undefined), patience()])
+      await Promise.race([sendRequest(`${base}/Patient/p1`, { agent: bystander }).catch(() => undefined), timeLimit()])
       longest = Math.max(longest, performance.now() - began)
       await pause(5)
     }
     return longest
   })()
   return () => {
-    going = false
+    isRunning = false
     return done
   }
 }
 
-/** Milliseconds until searches are answered: until then the index is behind. */
-async function indexed(): Promise<number> {
+/** Waits until the server answers searches, because the index has then caught up. Returns the milliseconds. */
+async function untilIndexed(): Promise<number> {
   const began = performance.now()
   const since = (): number => performance.now() - began
   const counted = (): Promise<boolean> =>
-    Promise.race([sendRequest(`${base}/Basic?_summary=count`, { agent }).then(([status]) => status === 200), patience().then(() => false)])
-  while (!(await counted().catch(() => false)) && since() < PATIENCE && !hasEnded()) await pause(100)
+    Promise.race([sendRequest(`${base}/Basic?_summary=count`, { agent }).then(([status]) => status === 200), timeLimit().then(() => false)])
+  while (!(await counted().catch(() => false)) && since() < TIME_LIMIT && !hasEnded()) await pause(100)
   return since()
 }
 
-/** Not by an error of the server, nor cut off. */
+/** Response without a server error, and not cut off. */
 const ANSWERED = /^[1-4]\d\d,/
 
 type Row = { readonly name: string; readonly figures: readonly string[]; readonly isOver: boolean; readonly isQuiet: boolean }
 
-const withoutFigures = ({ name }: WorstRequest, what: string): Row => ({
+const withoutFigures = ({ name }: WorstRequest, reason: string): Row => ({
   name,
-  figures: [what, '', '', '', '', '', '', ''],
+  figures: [reason, '', '', '', '', '', '', ''],
   isOver: true,
   isQuiet: true,
 })
@@ -143,10 +143,10 @@ const withoutFigures = ({ name }: WorstRequest, what: string): Row => ({
 async function measure(request: WorstRequest, smaller: WorstRequest): Promise<Row> {
   await restart()
   for (let i = 0; i < WARM_UP.times; i++) await send(smaller)
-  await indexed()
+  await untilIndexed()
   await readDelays()
-  forgetPeak()
-  const before = memory('VmRSS')
+  resetPeak()
+  const before = memoryOf(child, 'VmRSS')
   const usedByOthers = otherProcesses()
   const others = reads()
   const answer = await send(request)
@@ -156,17 +156,18 @@ async function measure(request: WorstRequest, smaller: WorstRequest): Promise<Ro
     return withoutFigures(request, 'no answer in 180 s')
   }
   const waited = await others()
-  const behind = await indexed()
+  const behind = await untilIndexed()
   if (hasEnded()) return withoutFigures(request, `${answer}, the server ended: ${child.signalCode ?? child.exitCode}`)
   // Work that the request left for later turns of the event loop counts too.
-  await (behind > LONG_INDEXING ? settled() : pause(100))
+  await (behind > LONG_INDEXING ? untilIdle() : pause(100))
   const { longest, all } = await readDelays()
   const otherUsage = usedByOthers()
   const megabytes = Math.max(0, (request.body?.length ?? 0) / 1e6 - 1)
-  const peak = memory('VmHWM')
-  const isOver = longest / 1000 > BAR + megabytes * MB_PER_BAR || peak > MEMORY_BAR || !ANSWERED.test(answer) || behind > PATIENCE
+  const peak = memoryOf(child, 'VmHWM')
+  const isOver =
+    longest / 1000 > MAX_HELD + megabytes * MAX_HELD_PER_MB || peak > MAX_MEMORY || !ANSWERED.test(answer) || behind > TIME_LIMIT
   const rounded = [longest / 1000, all / 1000, waited, behind, before, peak, otherUsage].map((figure) => String(Math.round(figure)))
-  return { name: request.name, figures: [answer, ...rounded], isOver, isQuiet: otherUsage <= QUIET_BAR }
+  return { name: request.name, figures: [answer, ...rounded], isOver, isQuiet: otherUsage <= MAX_OTHERS }
 }
 
 try {
@@ -174,7 +175,7 @@ try {
   for (const bundle of seedBundles()) await sendRequest(`${base}/`, { agent, method: 'POST', headers, body: JSON.stringify(bundle) })
   await sendRequest(`${base}/Condition?_summary=count`, { agent })
   console.log(
-    '| request | answer | held, ms | used, ms | others waited, ms | indexed after, ms | memory before, MB | at most, MB | other processes, % | |\n|---|---|---|---|---|---|---|---|---|---|',
+    '| request | answer | held, ms | used, ms | longest read of others, ms | indexed after, ms | memory before, MB | at most, MB | other processes, % | |\n|---|---|---|---|---|---|---|---|---|---|',
   )
   let [over, unquiet] = [0, 0]
   const smaller = worstRequests(WARM_UP.size)
@@ -187,7 +188,7 @@ try {
     console.log(`| ${name} | ${figures.join(' | ')} | ${isOver ? 'OVER' : ''}${isOver && !isQuiet ? ', not quiet' : ''} |`)
   }
   console.log(
-    `\n${over} over the bars: ${BAR} ms held in one piece, ${MB_PER_BAR} more for each MB of a body over the first; ${MEMORY_BAR} MB; an answer, no 5xx.\n${unquiet} of them while other processes used more than ${QUIET_BAR} % of the processors.`,
+    `\n${over} above the limits: ${MAX_HELD} ms held without a pause, ${MAX_HELD_PER_MB} more for each MB of a body after the first; ${MAX_MEMORY} MB; a response without 5xx.\n${unquiet} of them while other processes used more than ${MAX_OTHERS} % of the processors.`,
   )
 } finally {
   agent.destroy()
