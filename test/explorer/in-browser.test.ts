@@ -222,11 +222,25 @@ const ALETA = '58c297c4-d684-4677-8024-01131d93835e'
   })
 
   it('saves the rows as CSV in UTF-8, and runs no text as a formula', async () => {
-    await open.request('PUT', '/Basic/formula', { resourceType: 'Basic', id: 'formula', code: { text: '=1+"ä"' } })
-    const page = await browser.open(`${open.base}/explorer/Basic?_id=formula`)
+    const code = { text: '=1+"ä"' }
+    await open.request('PUT', '/Observation/csv', { resourceType: 'Observation', id: 'csv', status: 'final', code, valueInteger: -5 })
+    const page = await browser.open(`${open.base}/explorer/Observation?_id=csv`)
     const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Save as CSV' }).click()])
     const lines = readFileSync(await download.path(), 'utf8').split('\r\n')
-    expect([download.suggestedFilename(), lines]).toEqual(['Basic.csv', ['\ufeff"id","code"', `"formula","'=1+""ä"""`]])
+    expect([download.suggestedFilename(), lines]).toEqual([
+      'Observation.csv',
+      ['\ufeff"id","code","valueInteger","status"', `"csv","'=1+""ä""","-5","final"`],
+    ])
+  })
+
+  it('names parameters that the server ignored, and does not deny matches that the query leaves out', async () => {
+    const page = await browser.open(`${open.base}/explorer/Patient?nmae=wintheiser&_summary=count`)
+    await page.getByText('warning The server ignored nmae').waitFor()
+    await page.getByText('This response has no resources.').waitFor()
+    await page.goto(`${open.base}/explorer/Observation?_group=code:code&_count=2&status=final`)
+    await page.getByRole('link', { name: 'Next' }).click()
+    await page.getByText(/^GET .*_cursor=/).waitFor()
+    expect(await page.getByText('The server ignored').count()).toBe(0)
   })
 
   it('counts the references to a resource on request', async () => {

@@ -54,6 +54,9 @@ const ORDERED: ReadonlySet<string> = new Set(['date', 'number', 'quantity'])
 /** Parameters for resources of all types that are criteria. The others with an underscore shape the response. */
 const SHARED: ReadonlySet<string> = new Set(['_id', '_lastUpdated', '_profile', '_security', '_source', '_tag'])
 
+/** Whether a parameter restricts the matches. `name`: with its modifier. The others shape the response, such as `_sort`. */
+export const isCriterion = (name: string): boolean => !name.startsWith('_') || name.startsWith('_has:') || SHARED.has(name.split(':')[0]!)
+
 /** Returns the comparisons that the server supports for a parameter, the empty one first. None: the parameter takes a value only. */
 export function comparisonsOf({ name, type, targets }: Parameter): readonly string[] {
   const modifiers = MODIFIERS.get(type)

@@ -13,6 +13,7 @@ import { isTree, type Json, type Tree, textOf, treesOf } from '../json.ts'
 import { linkTo } from '../place.ts'
 import { saveFile } from '../save-file.ts'
 import { columnsOf, elementsOf, sortParameterOf } from '../types.ts'
+import { ignoredNames, scopeOf, typeFilterOf } from './query-uses.ts'
 import { type Section, sectionsOf } from './search-groups.ts'
 
 /** `path`: of the search, below the base. `type`: undefined if the search has several types. */
@@ -25,7 +26,9 @@ export function Results({ answer, path, query, type }: ResultProps) {
   const outcomes = resources.filter(({ resourceType }) => resourceType === 'OperationOutcome')
   const shown = resources.filter((resource) => !outcomes.includes(resource))
   const matches = entries.filter(({ search }) => !isTree(search) || search.mode !== 'include').map(({ resource }) => resource)
-  const issues = outcomes.flatMap(({ issue }) => treesOf(issue))
+  const ignored = ignoredNames(bundle, query).map((name) => ({ severity: 'warning', details: { text: `The server ignored ${name}` } }))
+  const issues = [...ignored, ...outcomes.flatMap(({ issue }) => treesOf(issue))]
+  const [typeFilter, scope] = [typeFilterOf({ path, query, type }), scopeOf({ path, query, type })]
   const sections = sectionsOf(entries.filter(({ resource }) => isTree(resource) && !outcomes.includes(resource)))
   const { columns, setColumns, error } = useColumns(type, shown)
   return h(
@@ -39,15 +42,13 @@ export function Results({ answer, path, query, type }: ResultProps) {
       h('span', null, `${answer.ms} ms`),
       h(Columns, { shown, columns, setColumns }),
       h(CopyButton, { text: curlOf(answer.request), name: 'Copy curl' }),
-      type !== undefined &&
-        query !== '' &&
-        h(CopyButton, { text: `_typeFilter=${encodeURIComponent(`${type}?${query}`)}`, name: 'Copy _typeFilter' }),
-      type !== undefined && h(CopyButton, { text: scopeOf(type, query), name: 'Copy scope' }),
+      typeFilter !== undefined && h(CopyButton, { text: typeFilter, name: 'Copy _typeFilter' }),
+      scope !== undefined && h(CopyButton, { text: scope, name: 'Copy scope' }),
       h(CsvLink, { name: type ?? 'resources', columns, shown }),
     ),
     error !== undefined && h(Problem, { error }),
     shown.length === 0
-      ? h('p', { class: 'nothing' }, 'No resource matches.')
+      ? h('p', { class: 'nothing' }, Number(bundle.total) > 0 ? 'This response has no resources.' : 'No resource matches.')
       : h(ResultTable, { sections, matches: new Set(matches.filter(isTree)), columns, path, query, hasTypes: type === undefined }),
     h(Paging, { bundle }),
   )
@@ -55,11 +56,6 @@ export function Results({ answer, path, query, type }: ResultProps) {
 
 const totalText = ({ total }: Tree, shown: number): string =>
   total === undefined ? `${shown} shown, total unknown` : `${Number(textOf(total)).toLocaleString('en')} in all, ${shown} shown`
-
-const scopeOf = (type: string, query: string): string => {
-  const criteria = [...new URLSearchParams(query)].filter(([name]) => !name.startsWith('_'))
-  return `user/${type}.rs${criteria.length === 0 ? '' : `?${new URLSearchParams(criteria.map((pair) => [...pair]))}`}`
-}
 
 const STORED = 'fhir-explorer-columns-'
 
@@ -200,6 +196,11 @@ function CsvLink({
 /** Excel reads a file that begins with this mark as UTF-8. */
 const BYTE_ORDER_MARK = '\ufeff'
 
-/** Returns the rows as CSV. An apostrophe precedes each text that a spreadsheet would run as a formula. https://www.rfc-editor.org/rfc/rfc4180 */
+/**
+ * Returns the rows as CSV. An apostrophe precedes each text that a spreadsheet would run as a formula. Negative numbers stay as they are.
+ * https://www.rfc-editor.org/rfc/rfc4180
+ */
 const csvOf = (rows: readonly (readonly string[])[]): string =>
-  rows.map((row) => row.map((cell) => `"${(/^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell).replaceAll('"', '""')}"`).join(',')).join('\r\n')
+  rows.map((row) => row.map((cell) => `"${(isFormula(cell) ? `'${cell}` : cell).replaceAll('"', '""')}"`).join(',')).join('\r\n')
+
+const isFormula = (cell: string): boolean => /^[=+\-@\t\r]/.test(cell) && !/^-\d+(?:\.\d+)?$/.test(cell)
