@@ -190,7 +190,8 @@ const sectionOf = (page: Page, name: string) => page.getByRole('region', { name,
     it.each([
       ['Coverage', 'Plan of health', 'Payor Inc'],
       ['Explanations of benefit', '2023-03-01', '120.50 USD'],
-      ['Prior authorizations and claim responses', '2024-01-01', 'AUTH-1'],
+      ['Explanations of benefit', '2023-03-01', 'claim, 2023-02-01 – 2023-02-28'],
+      ['Claim responses', '2024-01-01', 'AUTH-1'],
       ['Groups', 'Members of 2024', 'Members of 2024'],
       ['Consents', '2024-02-02', 'Authorization'],
     ])('shows %s with links', async (title, name, cell) => {

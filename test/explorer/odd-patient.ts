@@ -73,6 +73,7 @@ const RESOURCES: readonly (Tree & { readonly resourceType: string; readonly id: 
     use: 'claim',
     patient: subject,
     billablePeriod: { start: '2023-03-01', end: '2023-03-01' },
+    preAuthRefPeriod: [{ start: '2023-02-01', end: '2023-02-28' }],
     created: '2023-04-01',
     insurer: { display: 'Payor Inc' },
     provider: { reference: 'Organization/payor' },

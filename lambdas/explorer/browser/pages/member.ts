@@ -74,7 +74,7 @@ const tablesOf = (id: string): readonly Table[] => [
   {
     title: 'Explanations of benefit',
     path: `/ExplanationOfBenefit?patient=${id}&_sort=-created`,
-    elements: 'status,use,type,outcome,created,billablePeriod,provider,insurer,total,payment',
+    elements: 'status,use,type,outcome,created,billablePeriod,provider,insurer,total,payment,preAuthRefPeriod',
     order: (a, b) => (Date.parse(serviceDateOf(b)) || 0) - (Date.parse(serviceDateOf(a)) || 0),
     columns: [
       {
@@ -85,14 +85,17 @@ const tablesOf = (id: string): readonly Table[] => [
       { name: 'Total', isNumber: true, value: ({ total }) => h(Amounts, { total }) },
       { name: 'Payment', isNumber: true, value: ({ payment }) => moneyText(isTree(payment) ? payment.amount : undefined) },
       { name: 'Type', value: ({ type }) => shortText(type) },
-      { name: 'Use', value: ({ use }) => shortText(use) },
+      {
+        name: 'Use',
+        value: ({ use, preAuthRefPeriod }) => [shortText(use), ...treesOf(preAuthRefPeriod).map(daysText)].filter(Boolean).join(', '),
+      },
       { name: 'Status', value: ({ status, outcome }) => [shortText(status), shortText(outcome)].filter(Boolean).join(', ') },
       { name: 'Provider', value: ({ provider }) => h(Value, { value: provider }) },
       { name: 'Insurer', value: ({ insurer }) => h(Value, { value: insurer }) },
     ],
   },
   {
-    title: 'Prior authorizations and claim responses',
+    title: 'Claim responses',
     path: `/ClaimResponse?patient=${id}&_sort=-created`,
     elements: 'status,use,type,outcome,disposition,created,insurer,preAuthRef,preAuthPeriod,total,payment',
     order: (a, b) => Number(b.use === 'preauthorization') - Number(a.use === 'preauthorization'),
