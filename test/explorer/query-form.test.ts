@@ -40,8 +40,9 @@ const STATEMENT = {
       .locator('.filters li')
       .evaluateAll((rows) => rows.map((row) => [...row.querySelectorAll('input, select')].map((each) => (each as HTMLInputElement).value)))
 
-  it('reads the statement once, when the person opens it', async () => {
+  it('reads the statement once a minute, when the person opens it', async () => {
     const page = await browser.open('about:blank')
+    await page.clock.install()
     const sent = dataRequestsOf(page, server.base)
     await page.goto(`${server.base}/explorer/Patient`)
     await page.getByRole('table').waitFor()
@@ -55,7 +56,16 @@ const STATEMENT = {
     await page.getByRole('link', { name: /^Patient 3$/ }).click()
     await page.getByText('Filters', { exact: true }).click()
     await page.getByText('GET /fhir/metadata').waitFor()
-    expect(sent.filter((each) => each === 'GET /metadata')).toHaveLength(1)
+    const read = () => sent.filter((each) => each === 'GET /metadata')
+    expect(read()).toHaveLength(1)
+    await page.clock.fastForward(61_000)
+    const again = page.waitForResponse(`${server.base}/metadata`)
+    await page.getByText('Filters', { exact: true }).click()
+    await page.getByRole('link', { name: 'FHIR explorer' }).click()
+    await page.getByRole('link', { name: /^Patient 3$/ }).click()
+    await page.getByText('Filters', { exact: true }).click()
+    await again
+    expect(read()).toHaveLength(2)
   })
 
   it('mirrors the text in its rows', async () => {

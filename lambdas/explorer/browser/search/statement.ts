@@ -2,16 +2,19 @@
 import { type Answer, read } from '../http.ts'
 import { tenant } from '../session.ts'
 
-/** Answers by tenant, because each tenant has its own search parameters. */
-const statements = new Map<string, Promise<Answer>>()
+/** Milliseconds after which a statement is read again, because custom parameters change while the server runs. */
+const MAX_AGE = 60_000
 
-/** Reads the statement of the tenant, once while the page is loaded. Throws Refusal; the next call then reads again. */
+/** Answers by tenant, because each tenant has its own search parameters. */
+const statements = new Map<string, { readonly answer: Promise<Answer>; readonly expires: number }>()
+
+/** Reads the statement of the tenant, at most once a minute. Throws Refusal; the next call then reads again. */
 export function readStatement(): Promise<Answer> {
   const key = tenant.value
-  const known = statements.get(key)
-  if (known !== undefined) return known
+  const cached = statements.get(key)
+  if (cached !== undefined && Date.now() < cached.expires) return cached.answer
   const answer = read('/metadata')
-  statements.set(key, answer)
+  statements.set(key, { answer, expires: Date.now() + MAX_AGE })
   answer.catch(() => statements.delete(key))
   return answer
 }
