@@ -13,7 +13,7 @@ import { type RunningServer, runFhir, startTokenServer } from './process.ts'
 /** Single commands that .ci/run, the tests of a deployment or stage.test.ts run. */
 const ELSEWHERE = [
   ...['npm ci --omit=dev && npm start -- --sample', 'npm ci && npm test', 'npm ci && npm run deploy', 'curl --aws-sigv4 '],
-  ...['npm run fhir -- client add reporting ', 'npm run fhir -- client add admin '],
+  ...['npm run fhir -- client add reporting ', 'npm run fhir -- client add admin ', 'npm run fhir -- user add me '],
 ]
 /** Commands that restore a stage in an AWS account. The tests of templates and engines cover them in part. */
 const IN_AN_ACCOUNT = ['for machine in $(aws cloudformation ', 'before=$(node -p ', 'aws dynamodb describe-table ']
