@@ -29,6 +29,21 @@ import { closeAfterAll, type Explored, HAS_BROWSER, PASSWORD, signIn, startExplo
     await page.getByRole('heading', { name: 'Resources' }).waitFor()
   })
 
+  it.each(['//evil.example/fhir/explorer', '/fhir/explorer/../auth/logout'])(
+    'leads home after a login that began at a place outside the explorer: %s',
+    async (from) => {
+      const page = await browser.open(`${explored.base}/explorer/Patient`)
+      await page.getByLabel('User name').waitFor()
+      await page.evaluate((text) => {
+        const key = 'fhir-explorer-login'
+        sessionStorage.setItem(key, JSON.stringify({ ...JSON.parse(sessionStorage.getItem(key)!), from: text }))
+      }, from)
+      await signIn(page, 'doctor')
+      await page.getByRole('heading', { name: 'Resources' }).waitFor()
+      expect(page.url()).toBe(`${explored.base}/explorer`)
+    },
+  )
+
   it('begins one login for requests that the server refuses at the same time', async () => {
     const page = await openAs('admin', '/exports')
     await page.getByText('No exports').waitFor()
