@@ -261,7 +261,7 @@ const OWNED_TYPES = ['Consent', 'Coverage', 'DocumentReference', 'Group'] as con
 
   it('in a file name and in a table are saved as text', async () => {
     const title = '../../<b>=1+1"\u202egnp.exe'
-    const cells = ['=1+1', '+1', '-1', '@SUM(1)', '\t=1', '"; =1', 'plain']
+    const cells = ['=1+1', '+1', '-1+1', '@SUM(1)', '\t=1', '"; =1', 'plain']
     const attachment = [{ title, contentType: 'text/html', data: 'PHNjcmlwdD4=' }]
     const body = { resourceType: 'Basic', id: 'saved', attachment }
     stubs.set('/Basic/saved', { status: 200, body })
