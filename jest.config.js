@@ -64,6 +64,7 @@ const LONG = [
   'explorer/findings',
   'explorer/hostile',
   'explorer/in-browser',
+  'explorer/layout',
   'explorer/odd-answers',
   'explorer/operator',
   'explorer/query-form',

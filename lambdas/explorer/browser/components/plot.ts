@@ -90,7 +90,7 @@ function optionsOf(element: HTMLElement, series: readonly Series[], range: Norma
     cursor: { show: false },
     scales: { y: { range: (_, low, high) => boundsOf(low, high, range) } },
     axes: [
-      { ...axis, size: 24, space: 64 },
+      { ...axis, size: 24, space: 48 },
       { ...axis, size: 48, space: 24 },
     ],
     series: [

@@ -13,6 +13,7 @@ export function RequestCards({ answers }: { readonly answers: readonly Answer[] 
   return h(
     'section',
     { class: 'requests', 'aria-label': 'Requests behind this page' },
+    h('h2', null, 'Requests behind this page'),
     answers.map((answer, i) => h(RequestCard, { key: i, answer })),
   )
 }
@@ -30,18 +31,26 @@ function RequestCard({ answer }: { readonly answer: Answer }) {
       'summary',
       null,
       h('code', null, `${request.method} ${BASE_PATH}${decodedPath(request.path)}`),
-      h('span', { class: 'cost' }, `${status} · ${ms} ms · ${bytes.toLocaleString('en')} bytes`),
+      h('span', { class: 'cost' }, `${batchText(answer)}${status} · ${ms} ms · ${bytes.toLocaleString('en')} bytes`),
     ),
     h('pre', { tabIndex: 0 }, curlOf(request)),
-    h(CopyButton, { text: curlOf(request), name: 'Copy curl' }),
-    h(CopyButton, { text: `${BASE}${request.path}`, name: 'Copy FHIR address' }),
-    mayExplain &&
-      searchesIn(answer).length > 0 &&
-      h('button', { type: 'button', onClick: explain }, request.method === 'GET' ? 'Show the plan' : 'Show the plans'),
+    h(
+      'p',
+      { class: 'buttons' },
+      h(CopyButton, { text: curlOf(request), name: 'Copy curl' }),
+      h(CopyButton, { text: `${BASE}${request.path}`, name: 'Copy FHIR address' }),
+      mayExplain &&
+        searchesIn(answer).length > 0 &&
+        h('button', { type: 'button', onClick: explain }, request.method === 'GET' ? 'Show the plan' : 'Show the plans'),
+    ),
     error !== undefined && h(Problem, { error }),
     plan?.map((text, i) => h('pre', { key: i, tabIndex: 0 }, text)),
   )
 }
+
+/** Returns the number of requests in a batch, which its address does not show. */
+const batchText = ({ body }: Answer): string =>
+  isTree(body) && body.type === 'batch-response' ? `batch of ${treesOf(body.entry).length} · ` : ''
 
 /** Sends the search, or the batch, again with `Prefer: explain`, and returns the texts about its plans. */
 async function planOf({ request }: Answer): Promise<readonly string[]> {

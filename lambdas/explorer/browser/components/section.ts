@@ -166,7 +166,7 @@ export function ResourceTable({
   }
   return h(
     TableFrame,
-    { name: `Table: ${label}`, columns: columns.map(({ name }) => name) },
+    { name: `Table: ${label}`, columns: columns.map(({ name, isNumber }) => (isNumber ? h('span', { class: 'number' }, name) : name)) },
     h(
       'tbody',
       null,

@@ -1,7 +1,9 @@
 /** CodeableConcept and Coding. https://hl7.org/fhir/R4/datatypes.html#CodeableConcept */
 import { type Tree, textOf, treesOf } from '../json.ts'
 
-export const isCodeableConcept = (tree: Tree): boolean => 'coding' in tree
+/** A tree with only a text may have another type, such as Annotation. Its text is then all there is to show, too. */
+export const isCodeableConcept = (tree: Tree): boolean =>
+  'coding' in tree || (Object.keys(tree).length === 1 && typeof tree.text === 'string')
 
 export const isCoding = (tree: Tree): boolean => 'code' in tree && 'system' in tree && !('value' in tree)
 

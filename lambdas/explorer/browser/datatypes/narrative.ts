@@ -3,6 +3,9 @@ import { h } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { type Tree, textOf } from '../json.ts'
 
+/** Number of characters of markup below which the frame is low. */
+const SHORT = 400
+
 export const isNarrative = (tree: Tree): boolean => typeof tree.div === 'string' && 'status' in tree
 
 /**
@@ -13,9 +16,13 @@ export function NarrativeView({ narrative }: { readonly narrative: Tree }) {
   const [url, setUrl] = useState('')
   const div = textOf(narrative.div) ?? ''
   useEffect(() => {
-    const made = URL.createObjectURL(new Blob([`<!doctype html><meta charset="utf-8"><body>${div}`], { type: 'text/html' }))
+    const made = URL.createObjectURL(
+      new Blob([`<!doctype html><meta charset="utf-8"><meta name="color-scheme" content="light dark"><body>${div}`], { type: 'text/html' }),
+    )
     setUrl(made)
     return () => URL.revokeObjectURL(made)
   }, [div])
-  return url === '' ? null : h('iframe', { class: 'narrative', title: 'Narrative', sandbox: '', src: url })
+  return url === ''
+    ? null
+    : h('iframe', { class: div.length < SHORT ? 'narrative short' : 'narrative', title: 'Narrative', sandbox: '', src: url })
 }

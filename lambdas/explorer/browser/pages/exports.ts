@@ -115,7 +115,7 @@ type Actions = { readonly add: (answer: Answer) => void; readonly reload: () => 
 const Jobs = ({ jobs, add, reload }: Actions & { readonly jobs: readonly Job[] }) =>
   h(
     TableFrame,
-    { name: 'Exports', columns: ['Start', 'State', 'Request', 'Client', 'End', 'Actions'] },
+    { name: 'Exports', columns: ['Start', 'State', 'Actions', 'Request', 'Client', 'End'] },
     h(
       'tbody',
       null,
@@ -144,9 +144,6 @@ function Row({ job, add, reload }: Actions & { readonly job: Job }) {
     null,
     h('td', null, h('time', { dateTime: job.start, title: job.start }, dateText(job.start))),
     h('td', null, h(State, { job }), error !== undefined && h(Problem, { error }), manifest !== undefined && h(Files, { manifest })),
-    h('td', null, h('code', null, decodedPath(job.request.startsWith(BASE) ? job.request.slice(BASE.length) : job.request))),
-    h('td', null, job.client, job.schedule !== '' && h('div', { class: 'quiet' }, `schedule ${job.schedule}`)),
-    h('td', null, job.end !== '' && h('time', { dateTime: job.end, title: job.end }, dateText(job.end))),
     h(
       'td',
       null,
@@ -163,6 +160,9 @@ function Row({ job, add, reload }: Actions & { readonly job: Job }) {
                 : button('Remove', () => remove(`Remove ${name} and its files?`), true),
             ),
     ),
+    h('td', null, h('code', null, decodedPath(job.request.startsWith(BASE) ? job.request.slice(BASE.length) : job.request))),
+    h('td', null, job.client, job.schedule !== '' && h('div', { class: 'quiet' }, `schedule ${job.schedule}`)),
+    h('td', null, job.end !== '' && h('time', { dateTime: job.end, title: job.end }, dateText(job.end))),
   )
 }
 
@@ -197,11 +197,13 @@ function Files({ manifest }: { readonly manifest: Tree }) {
         'li',
         { key: i },
         h('a', { href: safeLink(textOf(url)), download: '' }, `${kind}${textOf(type) ?? 'file'}`),
-        h('span', { class: 'quiet' }, ` ${Number(textOf(count)).toLocaleString('en')} lines`),
+        h('span', { class: 'quiet' }, ` ${linesText(Number(textOf(count)))}`),
       ),
     ),
   )
 }
+
+const linesText = (count: number): string => `${count.toLocaleString('en')} ${count === 1 ? 'line' : 'lines'}`
 
 /** Returns the URL if it begins with http or https, so that no link runs a script. */
 const safeLink = (url: string | undefined): string | undefined => (url !== undefined && /^https?:\/\//.test(url) ? url : undefined)

@@ -66,17 +66,15 @@ function FoundResources({ resources }: Pick<Found, 'resources'>) {
         { key: `${resourceType}/${id}` },
         h('a', { href: linkTo(`/${resourceType}/${id}`), dir: 'auto' }, shortText(name ?? code) || `${resourceType}/${id}`),
         ' ',
-        h(
-          'span',
-          { class: 'quiet' },
-          [resourceType, shortText(birthDate), shortText(identifier)].filter((each) => each !== '').join(' · '),
-        ),
-        resourceType === 'Patient' && [
-          ' ',
-          h('a', { href: linkTo(`/Patient/${id}/chart`) }, 'Chart'),
-          ' ',
-          h('a', { href: linkTo(`/Patient/${id}/member`) }, 'Member'),
-        ],
+        resourceType === 'Patient' &&
+          h(
+            'span',
+            { class: 'cost' },
+            h('a', { href: linkTo(`/Patient/${id}/chart`) }, 'Chart'),
+            ' ',
+            h('a', { href: linkTo(`/Patient/${id}/member`) }, 'Member'),
+          ),
+        h('div', { class: 'quiet' }, [resourceType, shortText(birthDate), shortText(identifier)].filter((each) => each !== '').join(' · ')),
       )
     }),
   )

@@ -38,8 +38,7 @@ export function HomePage() {
   return h(
     Frame,
     { title: 'Resources', answers, actions: h('a', { href: linkTo('/_history') }, 'History of all resources') },
-    session.value.isAdministrator && h(IndexLine, { add }),
-    session.value.isAdministrator && h(RunningExports, { add, isShort: true }),
+    session.value.isAdministrator && h('div', { class: 'lines' }, h(IndexLine, { add }), h(RunningExports, { add, isShort: true })),
     h(Show<Counts>, { loaded, retry, show: ({ counts }) => h(CountList, { counts }) }),
     h(OtherCounts, { key: tenant.value, add }),
     h(OtherTypes, null),

@@ -37,7 +37,7 @@ function Links({ type, id }: Props) {
   return h(
     'nav',
     { class: 'links', 'aria-label': 'About this resource' },
-    h('a', { href: linkTo(`/${type}`) }, `All ${type}`),
+    h('a', { href: linkTo(`/${type}`) }, `All ${type} resources`),
     type === 'Patient' && h('a', { href: linkTo(`${path}/chart`) }, 'Chart'),
     type === 'Patient' && h('a', { href: linkTo(`${path}/member`) }, 'Member'),
     h('a', { href: linkTo(`${path}/_history`) }, 'History'),

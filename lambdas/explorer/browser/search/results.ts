@@ -6,7 +6,8 @@ import { Paging } from '../components/paging.ts'
 import { Issues, Problem } from '../components/problem.ts'
 import { CopyButton } from '../components/request-card.ts'
 import { TableFrame } from '../components/table.ts'
-import { originalOf } from '../datatypes/date-time.ts'
+import { isDateText, originalOf } from '../datatypes/date-time.ts'
+import { isReference, targetPathOf } from '../datatypes/reference.ts'
 import { shortText } from '../datatypes/value.ts'
 import { type Answer, curlOf } from '../http.ts'
 import { isTree, type Json, type Tree, textOf, treesOf } from '../json.ts'
@@ -143,17 +144,28 @@ function ResultTable({ sections, matches, columns, path, query, hasTypes }: Tabl
             { key: j, class: matches.has(resource) ? undefined : 'included' },
             h(
               'td',
-              null,
+              { class: 'id' },
               h('a', { href: linkTo(`/${resource.resourceType}/${resource.id}`) }, idText(resource, hasTypes || !matches.has(resource))),
             ),
-            columns.map((name) =>
-              h('td', { key: name, dir: 'auto', title: originalOf(elementOf(resource, name)) }, shortText(elementOf(resource, name))),
-            ),
+            columns.map((name) => h(Cell, { key: name, value: elementOf(resource, name) })),
           ),
         ),
       ),
     ),
   )
+}
+
+/** Characters from which a cell may be cut, because it shows three lines. */
+const LONG = 60
+
+/** Cell with a value in one line. A reference is a link. On hover a date shows its original, and a long text all of it. */
+function Cell({ value }: { readonly value: Json | undefined }) {
+  const text = shortText(value)
+  const path = isTree(value) && isReference(value) ? targetPathOf(value) : undefined
+  const isDate = typeof value === 'string' && isDateText(value)
+  const title = originalOf(value) ?? (text.length < LONG ? undefined : text)
+  const props = { dir: 'auto', class: isDate ? 'date' : undefined, title } as const
+  return h('td', props, path === undefined ? h('div', { class: 'cut' }, text) : h('a', { href: linkTo(path) }, text))
 }
 
 /** Returns the value of an element. A column may have a name that every object inherits. */

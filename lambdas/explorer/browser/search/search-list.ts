@@ -36,7 +36,7 @@ export function SearchList({ path, query }: Props) {
   }
   return h(
     'section',
-    { 'aria-label': 'Saved searches' },
+    { class: 'searches', 'aria-label': 'Saved searches' },
     searches.length > 0 &&
       h(
         'ul',
