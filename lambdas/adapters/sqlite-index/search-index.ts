@@ -11,6 +11,7 @@ import { Intervals } from './intervals/intervals.ts'
 import { Postings } from './lists/postings.ts'
 import { TupleLists } from './lists/tuple-lists.ts'
 import { searchBudgetOf, type YieldCheck } from './reading/budget.ts'
+import { CachedColumns } from './reading/cached-columns.ts'
 import { groupsOf } from './reading/groups.ts'
 import { IndexReader } from './reading/index-reader.ts'
 import { PageCandidates } from './reading/page-candidates.ts'
@@ -27,7 +28,7 @@ export type IndexOptions = {
   readonly givesWay?: YieldCheck
   /** Number of unwritten documents, summed over the terms, above which `isFull` is true. Default: MOST_PENDING. */
   readonly pending?: number
-  /** Maximum bytes of cached sort values (page-candidates.ts). */
+  /** Maximum bytes of cached sort values (cached-columns.ts). */
   readonly leading?: number
 }
 
@@ -43,7 +44,7 @@ export class SqliteSearchIndex implements SearchIndex {
   readonly #postings: Postings
   readonly #intervals: Intervals
   readonly #tuples: TupleLists
-  readonly #leading: PageCandidates
+  readonly #columns: CachedColumns
   readonly #mostPending: number
   readonly #reader: IndexReader
   readonly #writer: IndexWriter
@@ -64,10 +65,11 @@ export class SqliteSearchIndex implements SearchIndex {
     const tuples = new TupleLists(db)
     this.#tuples = tuples
     this.#intervals = new Intervals(db, budget, (field) => tuples.drop(-field))
-    this.#leading = new PageCandidates(new Statements(db), room)
-    const kept = { tuples, hidden: new Set<number>(), leading: this.#leading }
+    this.#columns = new CachedColumns(new Statements(db), room)
+    const kept = { tuples, hidden: new Set<number>(), columns: this.#columns }
     const lists = { numbers: new IndexNumbers(db), postings: this.#postings, intervals: this.#intervals, ...kept }
-    this.#reader = new IndexReader({ db, ...lists, budget, ...(gathered === undefined ? {} : { gathered }) })
+    const leading = new PageCandidates(this.#columns)
+    this.#reader = new IndexReader({ db, ...lists, leading, budget, ...(gathered === undefined ? {} : { gathered }) })
     this.#writer = new IndexWriter(db, lists)
     this.#about = this.#db.prepare('SELECT value FROM about WHERE name = ?')
     this.#setAbout = this.#db.prepare('INSERT OR REPLACE INTO about VALUES (?, ?)')
@@ -118,7 +120,7 @@ export class SqliteSearchIndex implements SearchIndex {
     this.#postings.clear()
     this.#intervals.clear()
     this.#tuples.clear()
-    this.#leading.clear()
+    this.#columns.clear()
     this.#writer.reset()
   }
 

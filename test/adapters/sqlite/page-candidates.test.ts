@@ -2,6 +2,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from '@jest/globals'
 import { listOf } from '../../../lambdas/adapters/sqlite-index/lists/document-sets.ts'
+import { CachedColumns } from '../../../lambdas/adapters/sqlite-index/reading/cached-columns.ts'
 import { type CandidateOrder, PageCandidates } from '../../../lambdas/adapters/sqlite-index/reading/page-candidates.ts'
 import { SqliteSearchIndex } from '../../../lambdas/adapters/sqlite-index/search-index.ts'
 import { Statements } from '../../../lambdas/adapters/sqlite-index/statements.ts'
@@ -28,7 +29,8 @@ function table(values: readonly Value[], room?: number) {
     rows = 0
     return before
   }
-  return { db, read, leading: new PageCandidates(new Statements(db), room) }
+  const columns = new CachedColumns(new Statements(db), room)
+  return { db, read, columns, leading: new PageCandidates(columns) }
 }
 
 const docs = (from: number, to: number) => Uint32Array.from({ length: to - from + 1 }, (_, i) => from + i)
@@ -36,15 +38,15 @@ const BY: CandidateOrder = { column: 'd.value', descending: false }
 
 describe('Sort values', () => {
   it('are read once, also of later documents, and again if the document has changed', () => {
-    const { leading, read } = table(Array.from({ length: 1_000 }, (_, i) => (i * 7_919) % 1_000))
+    const { columns, leading, read } = table(Array.from({ length: 1_000 }, (_, i) => (i * 7_919) % 1_000))
     const few = (to: number) => leading.of(docs(1, to), BY, 3).length
     expect([few(100), read()]).toEqual([3, 100])
     expect([few(100), read()]).toEqual([3, 0])
     expect([few(1_000), read()]).toEqual([3, 900])
     expect([leading.of(docs(1, 1_000), { ...BY, descending: true }, 5).length, read()]).toEqual([5, 0])
-    leading.forget(17)
+    columns.forget(17)
     expect([few(1_000), read()]).toEqual([3, 1])
-    leading.clear()
+    columns.clear()
     expect([few(10), read()]).toEqual([3, 10])
   })
 

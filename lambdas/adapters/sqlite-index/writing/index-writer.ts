@@ -7,7 +7,7 @@ import type { FieldNumbers, FieldSet, IndexNumbers } from '../index-numbers.ts'
 import type { Interval, Intervals } from '../intervals/intervals.ts'
 import type { Postings } from '../lists/postings.ts'
 import type { TupleLists } from '../lists/tuple-lists.ts'
-import type { PageCandidates } from '../reading/page-candidates.ts'
+import type { CachedColumns } from '../reading/cached-columns.ts'
 import { COMPARTMENT_FIELD, ID_FIELD, PRESENCE_KEY } from '../schema.ts'
 import { NO_SORTING, serializeSorting } from '../sorting.ts'
 import { isPieceEnd, MAX_PIECE_VALUES, type PostingChanges, type PostingRows, postingChangesOf } from './exchange.ts'
@@ -19,7 +19,7 @@ type Lists = {
   readonly intervals: Intervals
   readonly tuples: TupleLists
   readonly hidden: Set<number>
-  readonly leading: PageCandidates
+  readonly columns: CachedColumns
 }
 
 type KnownDocument = { readonly doc: number; readonly version: number; readonly held: string }
@@ -50,7 +50,7 @@ export class IndexWriter {
   readonly #intervals: Intervals
   readonly #tuples: TupleLists
   readonly #hidden: Set<number>
-  readonly #leading: PageCandidates
+  readonly #columns: CachedColumns
   readonly #insertions = new Map<string, StatementSync>()
   readonly #statements
   #nextDoc: number
@@ -58,9 +58,9 @@ export class IndexWriter {
   readonly #places: IdRow[] = []
   readonly #points: GeoPoint[] = []
 
-  constructor(db: DatabaseSync, { numbers, postings, intervals, tuples, hidden, leading }: Lists) {
+  constructor(db: DatabaseSync, { numbers, postings, intervals, tuples, hidden, columns }: Lists) {
     this.#db = db
-    this.#leading = leading
+    this.#columns = columns
     this.#numbers = numbers
     this.#postings = postings
     this.#intervals = intervals
@@ -140,7 +140,7 @@ export class IndexWriter {
     const entry = deleted ? '' : JSON.stringify(now)
     if (known?.doc === doc) {
       this.#statements.document.run(version, sorting, entry, doc)
-      this.#leading.forget(doc)
+      this.#columns.forget(doc)
     } else this.#documents.push([doc, kind, id, version, sorting, entry])
     if (known === undefined) return void this.#places.push([kind, id, doc, Number(deleted)])
     if (known.doc !== doc) this.#statements.replaced.run(known.doc)
