@@ -12,7 +12,7 @@ import { Postings } from './lists/postings.ts'
 import { TupleLists } from './lists/tuple-lists.ts'
 import { searchBudgetOf, type YieldCheck } from './reading/budget.ts'
 import { CachedColumns } from './reading/cached-columns.ts'
-import { groupsOf } from './reading/groups.ts'
+import { GroupReader } from './reading/group-reader.ts'
 import { IndexReader } from './reading/index-reader.ts'
 import { PageCandidates } from './reading/page-candidates.ts'
 import { openIndex } from './schema.ts'
@@ -28,7 +28,7 @@ export type IndexOptions = {
   readonly givesWay?: YieldCheck
   /** Number of unwritten documents, summed over the terms, above which `isFull` is true. Default: MOST_PENDING. */
   readonly pending?: number
-  /** Maximum bytes of cached sort values (cached-columns.ts). */
+  /** Maximum bytes of cached sort values and groups (cached-columns.ts). */
   readonly leading?: number
 }
 
@@ -47,6 +47,7 @@ export class SqliteSearchIndex implements SearchIndex {
   readonly #columns: CachedColumns
   readonly #mostPending: number
   readonly #reader: IndexReader
+  readonly #groups: GroupReader
   readonly #writer: IndexWriter
   /** Steps of the write in progress, from memory to the file. undefined: no write is in progress. */
   #writing: Generator<undefined> | undefined
@@ -70,6 +71,7 @@ export class SqliteSearchIndex implements SearchIndex {
     const lists = { numbers: new IndexNumbers(db), postings: this.#postings, intervals: this.#intervals, ...kept }
     const leading = new PageCandidates(this.#columns)
     this.#reader = new IndexReader({ db, ...lists, leading, budget, ...(gathered === undefined ? {} : { gathered }) })
+    this.#groups = new GroupReader(this.#reader, this.#columns, budget)
     this.#writer = new IndexWriter(db, lists)
     this.#about = this.#db.prepare('SELECT value FROM about WHERE name = ?')
     this.#setAbout = this.#db.prepare('INSERT OR REPLACE INTO about VALUES (?, ?)')
@@ -169,7 +171,7 @@ export class SqliteSearchIndex implements SearchIndex {
   }
 
   groupsNow(plan: GroupPlan): GroupPage {
-    return groupsOf(this.#reader.matches(plan, plan.order), plan)
+    return this.#groups.read(plan)
   }
 
   async explain(plan: Plan): Promise<readonly string[]> {

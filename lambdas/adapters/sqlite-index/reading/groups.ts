@@ -1,24 +1,21 @@
-/** Groups matches by their keys, which are read from the forward entry of each match. */
+/** Groups matches by keys that the caller supplies. */
 import { MachineFault } from '../../../ports/faults.ts'
 import { comparePositions, compareText, type GroupPlan, type GroupPosition, MAX_GROUPS, type SortKey } from '../../../ports/search/plan.ts'
 import type { GroupPage, Hit, HitGroup } from '../../../ports/search/search-index.ts'
-import { keyFieldsOf } from '../forward-entry.ts'
-import { explicitGroupKeys, keysIn } from '../forward-keys.ts'
-import { ID_FIELD } from '../schema.ts'
-import type { KindNumbers } from './compile-plan.ts'
 
-/** Matching document. `entry`: JSON of its forward entry. `numbers`: field numbers of its kind. */
-export type Match = { readonly hit: Hit; readonly entry: string; readonly numbers: KindNumbers }
+/** Match with the keys of its groups. */
+export type KeyedHit = { readonly hit: Hit; readonly keys: readonly string[] }
 
 type Growing = { readonly key: string; size: number; hits: Hit[] }
 
-export function groupsOf(matches: Iterable<Match>, plan: GroupPlan): GroupPage {
+/** Returns a page of the groups of the matches. Throws the fault `too-many-groups` for more than MAX_GROUPS groups. */
+export function groupsOf(matches: Iterable<KeyedHit>, plan: GroupPlan): GroupPage {
   const groups = new Map<string, Growing>()
   let total = 0
-  for (const match of matches) {
+  for (const { hit, keys } of matches) {
     total++
-    for (const key of groupKeys(match, plan.field)) grow(groups, key, match.hit, plan)
-    if (groups.size > MAX_GROUPS) throw new MachineFault('too-many-groups', `more than ${MAX_GROUPS} groups`)
+    for (const key of keys) grow(groups, key, hit, plan)
+    checkGroupCount(groups.size)
   }
   const order = (a: GroupPosition, b: GroupPosition): number => compareGroups(a, b, plan.order)
   const sorted = [...groups.values()]
@@ -31,6 +28,11 @@ export function groupsOf(matches: Iterable<Match>, plan: GroupPlan): GroupPage {
     more: sorted.length > skip + plan.limit,
     total,
   }
+}
+
+/** Throws the fault `too-many-groups` for more than MAX_GROUPS groups. */
+export function checkGroupCount(groups: number): void {
+  if (groups > MAX_GROUPS) throw new MachineFault('too-many-groups', `more than ${MAX_GROUPS} groups`)
 }
 
 function grow(groups: Map<string, Growing>, key: string, hit: Hit, { hits: most, order }: GroupPlan): void {
@@ -47,16 +49,3 @@ function grow(groups: Map<string, Growing>, key: string, hit: Hit, { hits: most,
 
 const compareGroups = (a: GroupPosition, b: GroupPosition, order: readonly SortKey[]): number =>
   comparePositions(a.position, b.position, order) || compareText(a.key, b.key)
-
-function groupKeys(match: Match, name: string): readonly string[] {
-  const own = explicitGroupKeys(match.entry, match.numbers.field(name))
-  if (own !== undefined) return own
-  for (const source of keyFieldsOf(name)) {
-    const keys = keysOf(match, source)
-    if (keys.length > 0) return keys
-  }
-  return []
-}
-
-export const keysOf = ({ hit, entry, numbers }: Match, name: string): readonly string[] =>
-  name === ID_FIELD ? [hit.id] : keysIn(entry, numbers.combinations(name))

@@ -12,7 +12,7 @@ import { sortValueSql } from '../sorting.ts'
 import { Statements } from '../statements.ts'
 import { BUDGET_CONDITION, type SearchBudget } from './budget.ts'
 import type { IndexSources } from './compile-plan.ts'
-import { keysOf, type Match } from './groups.ts'
+import { keysOf } from './document-keys.ts'
 import { LatestMatches } from './latest-matches.ts'
 import { matchesOf } from './matches.ts'
 import { type Kind, KindNumbersCache } from './numbers-of.ts'
@@ -46,7 +46,11 @@ export type IndexReaderParts = {
 
 /** Row of a hit: id, version and sort values of the document, then further columns of the query. */
 type HitRow = readonly [id: string, version: number, ...values: (string | number | null)[]]
-type KindMatches = Kind & { readonly docs: DocSet; readonly sources: IndexSources }
+/** Matches of a kind. */
+export type KindMatches = Kind & { readonly docs: DocSet; readonly sources: IndexSources }
+
+/** `entry`: JSON of the forward entry, if it was requested. */
+type ReadHit = { readonly hit: Hit; readonly doc: number; readonly entry: string }
 
 export class IndexReader {
   readonly #parts: IndexReaderParts
@@ -75,7 +79,7 @@ export class IndexReader {
 
   /** Returns a page of hits. Throws the fault `too-costly` if its time budget is used up, or SearchPreempted if it must yield. */
   find(plan: Plan): HitPage {
-    const found = this.#found(plan)
+    const found = this.found(plan)
     const matches = found.reduce((sum, { docs }) => sum + docs.length, 0)
     const shown = plan.total === 'none' || (plan.total === 'estimate' && matches > COUNTED) ? {} : { total: matches }
     const skip = plan.skip ?? 0
@@ -90,15 +94,10 @@ export class IndexReader {
     return { hits: hits.slice(skip, wanted - 1), more: hits.length >= wanted, ...shown }
   }
 
-  /** Yields all matches, unordered, with the sort values of `order`. Throws `too-costly` or SearchPreempted as `find` does. */
-  *matches(matching: Matching, order: readonly SortKey[]): Generator<Match> {
-    for (const each of this.#found(matching)) yield* this.#shown(each, order)
-  }
-
   /** Returns different keys of a field among the matches, at most `limit`. Throws `too-costly` or SearchPreempted as `find` does. */
   distinct(matching: Matching, field: string, limit: number): readonly string[] {
     const keys = new Set<string>()
-    for (const each of this.#found(matching))
+    for (const each of this.found(matching))
       for (const key of this.#keysAmong(each, field)) {
         keys.add(key)
         if (keys.size >= limit) return [...keys]
@@ -125,7 +124,8 @@ export class IndexReader {
       })
   }
 
-  #found(matching: Matching): readonly KindMatches[] {
+  /** Starts a search: returns its matches by kind, sorted by type. Throws `too-costly` or SearchPreempted as `find` does. */
+  found(matching: Matching): readonly KindMatches[] {
     this.#parts.budget.begin()
     return this.#latest.of(matching, () =>
       this.#kindsOf(matching).flatMap((kind) => {
@@ -134,6 +134,19 @@ export class IndexReader {
         return docs.length === 0 ? [] : [{ ...kind, docs, sources }]
       }),
     )
+  }
+
+  /**
+   * Yields documents, unordered, with the sort values of `order`. `entries`: also reads their forward entries. Throws `too-costly` or
+   * SearchPreempted as `find` does.
+   */
+  *hits(found: KindMatches, order: readonly SortKey[], entries: boolean): Generator<ReadHit> {
+    const more = ['d.doc', ...(entries ? ['d.held'] : [])]
+    const { text, values } = this.#query(found, { order }, GIVEN, [sql('d.doc = c.value'), BUDGET_CONDITION], more)
+    for (const each of this.#statements.each(text, jsonOf(found.docs), ...values)) {
+      const row = each as HitRow
+      yield { hit: hitOf(row, found, { order }), doc: Number(row[2 + order.length]), entry: String(row[3 + order.length] ?? '') }
+    }
   }
 
   #visible(docs: DocSet): DocSet {
@@ -156,16 +169,6 @@ export class IndexReader {
     return docListOf(Uint32Array.from(rows, ([doc]) => doc))
   }
 
-  *#shown(found: KindMatches, order: readonly SortKey[]): Generator<Match> {
-    const { text, values } = this.#query(found, { order }, GIVEN, [sql('d.doc = c.value'), BUDGET_CONDITION], ['d.held'])
-    for (const row of this.#statements.each(text, jsonOf(found.docs), ...values))
-      yield {
-        hit: hitOf(row as HitRow, found, { order }),
-        entry: String((row as HitRow).at(-1)),
-        numbers: found.sources.numbers,
-      }
-  }
-
   /**
    * Yields the keys of a field among the matches, possibly several times. Reads the lists of the keys or the forward entries, whichever
    * costs less.
@@ -176,7 +179,7 @@ export class IndexReader {
     const combinations = sources.numbers.combinations(field)
     if (field !== ID_FIELD && combinations.length === 0) return
     if (field !== ID_FIELD && postings.isSmall(combinations, docs.length)) return yield* postings.valuesAmong(combinations, docs)
-    for (const match of this.#shown(found, [])) yield* keysOf(match, field)
+    for (const { hit, entry } of this.hits(found, [], true)) yield* keysOf({ id: hit.id, entry }, field, sources.numbers)
   }
 
   #page(found: KindMatches, plan: Plan, wanted: number): readonly Hit[] {
