@@ -127,6 +127,21 @@ const ALETA = '58c297c4-d684-4677-8024-01131d93835e'
     expect(await page.getByRole('button', { name: /^Show the plan/ }).count()).toBe(0)
   })
 
+  it('sends no PATCH again for plans, although its response looks like that of a batch', async () => {
+    const entry = [{ resource: { resourceType: 'Bundle', type: 'searchset', total: 0 }, response: { status: '200' } }]
+    const stored = { resourceType: 'Bundle', id: 'answers', type: 'batch-response', entry }
+    expect((await open.request('PUT', '/Bundle/answers', stored)).status).toBe(201)
+    const page = await browser.open(`${open.base}/explorer/requests`)
+    await page.getByLabel('Method').selectOption('PATCH')
+    await page.getByLabel('Path below the base').fill('/Bundle/answers')
+    await page.getByLabel('Body').fill(JSON.stringify([{ op: 'add', path: '/entry/-', value: entry[0] }]))
+    await page.getByRole('button', { name: 'Send', exact: true }).click()
+    await page.getByRole('heading', { name: 'Status 200' }).waitFor()
+    await page.getByRole('region', { name: 'Requests behind this page' }).getByText('PATCH /fhir/').click()
+    await page.getByRole('button', { name: 'Copy curl' }).waitFor()
+    expect(await page.getByRole('button', { name: /^Show the plan/ }).count()).toBe(0)
+  })
+
   it('keeps chosen columns, sorts by a header, and follows cursors', async () => {
     const page = await browser.open(`${open.base}/explorer/Observation?_count=5`)
     await page.getByText('Columns', { exact: true }).click()

@@ -1,7 +1,7 @@
 /** Request behind what a page shows: method, URL, time, bytes, curl, and for an administrator the plan of a search. */
 import { h } from 'preact'
 import { useState } from 'preact/hooks'
-import { type Answer, ask, curlOf } from '../http.ts'
+import { type Answer, ask, curlOf, type Request } from '../http.ts'
 import { isTree, type Json, type Tree, textOf, treesOf } from '../json.ts'
 import { seenAs } from '../see-as.ts'
 import { session } from '../session.ts'
@@ -71,8 +71,8 @@ type Result = { readonly entry: Json | undefined; readonly name: string }
 function searchesIn({ request, body }: Answer): readonly Result[] {
   if (!isTree(body)) return []
   if (body.type === 'searchset') return request.method === 'GET' ? [{ entry: body.entry, name: '' }] : []
-  if (body.type !== 'batch-response') return []
-  const sent = treesOf((JSON.parse(request.body ?? '{}') as Tree).entry).map((each) => (isTree(each.request) ? each.request : {}))
+  if (body.type !== 'batch-response' || !isBatch(request)) return []
+  const sent = sentIn(request)
   // The page sends a batch again for its plans, so it must not change anything.
   if (!sent.every(({ method }) => method === 'GET')) return []
   return treesOf(body.entry).flatMap(({ resource }, i) =>
@@ -80,6 +80,18 @@ function searchesIn({ request, body }: Answer): readonly Result[] {
       ? [{ entry: resource.entry, name: `${decodedPath(textOf(sent[i]?.url) ?? '')}\n` }]
       : [],
   )
+}
+
+/** Whether the request is a batch. The response to a PATCH of a stored Bundle may have the type of a batch, too. */
+const isBatch = ({ method, path }: Request): boolean => method === 'POST' && /^\/?(?:\?|$)/.test(path)
+
+/** Returns the requests in the body of a batch. A body that is no JSON counts as one request without a method. */
+function sentIn({ body = '' }: Request): readonly Tree[] {
+  try {
+    return treesOf((JSON.parse(body) as Tree).entry).map((each) => (isTree(each.request) ? each.request : {}))
+  } catch {
+    return [{}]
+  }
 }
 
 export function CopyButton({ text, name }: { readonly text: string; readonly name: string }) {
