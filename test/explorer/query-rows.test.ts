@@ -209,6 +209,15 @@ describe('the capabilities of a statement', () => {
     expect(capabilitiesOf(statement, 'Patient').valuesOf('_revinclude')).toEqual(['*', 'Observation:subject'])
   })
 
+  it('are listed in time for thousands of parameters', () => {
+    const names = Array.from({ length: 3000 }, (_, i) => `parameter-${i}`)
+    const searchRevInclude = names.map((name) => `Observation:${name}`)
+    const targets = Array.from({ length: 150 }, (_, i) => ({ type: `Type${i}`, searchRevInclude }))
+    const observation = { type: 'Observation', searchParam: names.map((name) => ({ name, type: 'reference' })) }
+    const { parameters } = capabilitiesOf({ rest: [{ resource: [observation, ...targets] }] }, 'Observation')
+    expect([...parameters.values()].map((each) => each.targets.length)).toEqual(names.map(() => 150))
+  })
+
   it('are those of all types without a type', () => {
     const { parameters, names } = capabilitiesOf(statement, undefined)
     expect([...parameters.keys()]).toEqual(['_id', '_group'])

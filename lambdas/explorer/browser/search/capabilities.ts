@@ -22,12 +22,13 @@ export function capabilitiesOf(statement: Json | undefined, type: string | undef
   const resource = resources.find((each) => type !== undefined && each.type === type) ?? {}
   const listed = [...treesOf(resource.searchParam), ...treesOf(rest.searchParam)]
   const parameters = new Map<string, Parameter>()
+  const targets = targetsOf(resources)
   for (const each of listed) {
     const name = textOf(each.name)
     if (name === undefined || name === '' || parameters.has(name)) continue
     const documentation = textOf(each.documentation)
-    const targets = type === undefined ? [] : targetsOf(resources, `${type}:${name}`)
-    parameters.set(name, { name, type: textOf(each.type) ?? '', targets, ...(documentation === undefined ? {} : { documentation }) })
+    const known = { name, type: textOf(each.type) ?? '', targets: targets.get(`${type}:${name}`) ?? [] }
+    parameters.set(name, { ...known, ...(documentation === undefined ? {} : { documentation }) })
   }
   const isCriterion = ({ type }: Parameter): boolean => type !== 'composite' && type !== 'special'
   const codes = [...parameters.values()].filter(isCriterion).map(({ name }) => name)
@@ -50,6 +51,16 @@ function valuesOf(name: string, sortable: readonly string[], { searchInclude, se
   return base === '_summary' ? ['true', 'text', 'data', 'count', 'false'] : []
 }
 
-/** Returns the types that a reference parameter may refer to: those whose `searchRevInclude` lists it. `reference`: such as `Observation:subject`. */
-const targetsOf = (resources: readonly Tree[], reference: string): readonly string[] =>
-  resources.flatMap(({ type, searchRevInclude }) => (listOf(searchRevInclude).includes(reference) ? (textOf(type) ?? []) : []))
+/** Returns the types that each reference parameter, such as `Observation:subject`, may refer to: those whose `searchRevInclude` lists it. */
+function targetsOf(resources: readonly Tree[]): ReadonlyMap<string, readonly string[]> {
+  const targets = new Map<string, string[]>()
+  for (const { type, searchRevInclude } of resources)
+    for (const each of listOf(searchRevInclude)) {
+      const [reference, target] = [textOf(each), textOf(type)]
+      if (reference === undefined || target === undefined) continue
+      const others = targets.get(reference)
+      if (others === undefined) targets.set(reference, [target])
+      else others.push(target)
+    }
+  return targets
+}
