@@ -1,8 +1,8 @@
 /** Places of issues in a resource, and in its text. */
 import { describe, expect, it } from '@jest/globals'
-import { divide, pathOf } from '../../lambdas/explorer/browser/issue-places.ts'
+import { divide, marksByPart, pathOf } from '../../lambdas/explorer/browser/issue-places.ts'
 import { parseJson, type Tree } from '../../lambdas/explorer/browser/json.ts'
-import { issueLineIn, prettyText } from '../../lambdas/explorer/browser/json-text.ts'
+import { issueLineIn, issuePlaceIn, prettyText } from '../../lambdas/explorer/browser/json-text.ts'
 
 const PATIENT: Tree = {
   resourceType: 'Patient',
@@ -88,9 +88,19 @@ it('divides issues into those with a shown element, and the others', () => {
   expect(others).toEqual([whole, meta, none, {}])
 })
 
+it('passes the marks of each part with their paths from there, and none of the value itself', () => {
+  const issue = { code: 'value' }
+  const marksOf = marksByPart([['name', 0], ['name', 1, 'family'], ['__proto__'], []].map((path) => ({ path, issue })))
+  expect(marksOf('name')).toEqual([
+    { path: [0], issue },
+    { path: [1, 'family'], issue },
+  ])
+  expect([marksOf('__proto__'), marksOf('constructor'), marksByPart([])('name')]).toEqual([[{ path: [], issue }], [], []])
+})
+
 describe('the line of an issue', () => {
   const lineIn = (text: string, issue: Tree) => {
-    const line = issueLineIn(text)(issue)
+    const line = issueLineIn(text, issue)
     return line === undefined ? undefined : text.slice(...line)
   }
   const text = prettyText(
@@ -115,6 +125,13 @@ describe('the line of an issue', () => {
     const resource = parseJson('{"a":[[1,2],{"b":{"c":[3]}}],"d":4}') as Tree
     const flat = JSON.stringify(resource)
     expect(lineIn(flat, { expression: ['a[1].b.c[0]'] })).toBe(flat)
+  })
+
+  it('has a place that is found without a search of the text', () => {
+    const placeIn = issuePlaceIn('{"resourceType":"Patient","name":[{"family":"A"}]}')
+    const expressions = [['Patient.x', 'Patient.name.family'], ['Patient'], []]
+    expect(expressions.map((expression) => placeIn({ expression }))).toEqual([['name', 0, 'family'], undefined, undefined])
+    expect(issuePlaceIn('{')({ details: { text: 'not valid JSON (line 12, column 3)' } })).toBe(12)
   })
 
   it('is that of the message if the text is no JSON', () => {

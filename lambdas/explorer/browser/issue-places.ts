@@ -123,6 +123,18 @@ export function divide(issues: readonly Tree[], resource: Tree, hidden: readonly
   return { marks, others }
 }
 
-/** Returns the marks of a part, with their paths from there. */
-export const marksAt = (marks: readonly Mark[], step: string | number): readonly Mark[] =>
-  marks.flatMap(({ path: [first, ...path], issue }) => (first === step ? [{ path, issue }] : []))
+const NONE: readonly Mark[] = []
+
+/** Returns a function that returns the marks of a part, with their paths from there. It reads the marks once for all parts. */
+export function marksByPart(marks: readonly Mark[]): (step: string | number) => readonly Mark[] {
+  if (marks.length === 0) return () => NONE
+  const parts = new Map<string | number, Mark[]>()
+  for (const { path, issue } of marks) {
+    const [first, ...rest] = path
+    if (first === undefined) continue
+    const own = parts.get(first)
+    if (own === undefined) parts.set(first, [{ path: rest, issue }])
+    else own.push({ path: rest, issue })
+  }
+  return (step) => parts.get(step) ?? NONE
+}

@@ -88,17 +88,24 @@ function endOfValue(text: string, index: number): number {
 type Line = readonly [from: number, to: number]
 
 /**
- * Returns a function that finds the line of an issue in the text of a resource: the line of the element, or the line that the message of the
- * server names because the text is no JSON.
+ * Returns a function that returns the place of an issue in the text of a resource: the path of its element, or the number of the line that
+ * the message of the server names because the text is no JSON. The function does not search the text, which may have megabytes.
  */
-export function issueLineIn(text: string): (issue: Tree) => Line | undefined {
+export function issuePlaceIn(text: string): (issue: Tree) => Path | number | undefined {
   const resource = resourceOf(text)
-  if (resource === undefined) return ({ details }) => lineOfMessage(text, (isTree(details) ? textOf(details.text) : undefined) ?? '')
-  return ({ expression }) => {
-    const paths = listOf(expression).flatMap((each) => [pathOf(textOf(each) ?? '', resource) ?? []])
-    const index = paths.map((path) => (path.length === 0 ? undefined : indexOf(text, path))).find((each) => each !== undefined)
-    return index === undefined ? undefined : lineAt(text, index)
-  }
+  if (resource === undefined) return ({ details }) => lineNumberIn((isTree(details) ? textOf(details.text) : undefined) ?? '')
+  return ({ expression }) =>
+    listOf(expression)
+      .map((each) => pathOf(textOf(each) ?? '', resource) ?? [])
+      .find(({ length }) => length > 0)
+}
+
+/** Returns the line of an issue in the text of a resource, or undefined if the text has no such place. */
+export function issueLineIn(text: string, issue: Tree): Line | undefined {
+  const place = issuePlaceIn(text)(issue)
+  if (place === undefined) return undefined
+  const index = typeof place === 'number' ? indexOfLine(text, place) : indexOf(text, place)
+  return index === undefined ? undefined : lineAt(text, index)
 }
 
 function resourceOf(text: string): Tree | undefined {
@@ -110,15 +117,16 @@ function resourceOf(text: string): Tree | undefined {
   }
 }
 
-function lineOfMessage(text: string, message: string): Line | undefined {
+function lineNumberIn(message: string): number | undefined {
   const [, line] = /\(line (\d+), column \d+\)/.exec(message) ?? []
-  if (line === undefined) return undefined
-  const before = text.split('\n').slice(0, Number(line) - 1)
-  return lineAt(
-    text,
-    before.reduce((sum, each) => sum + each.length + 1, 0),
-  )
+  return line === undefined ? undefined : Number(line)
 }
+
+const indexOfLine = (text: string, line: number): number =>
+  text
+    .split('\n')
+    .slice(0, line - 1)
+    .reduce((sum, each) => sum + each.length + 1, 0)
 
 function lineAt(text: string, index: number): Line {
   const end = text.indexOf('\n', index)

@@ -1,7 +1,7 @@
 /** Indented JSON. References to resources of this server are links. Each issue has a line above its value. */
 import { type ComponentChild, h } from 'preact'
 import { targetPathOf } from '../datatypes/reference.ts'
-import { type Mark, marksAt } from '../issue-places.ts'
+import { type Mark, marksByPart } from '../issue-places.ts'
 import { Decimal, isTree, type Json, textOf } from '../json.ts'
 import { linkTo } from '../place.ts'
 import { issueText } from './problem.ts'
@@ -20,10 +20,11 @@ const issueLines = (marks: readonly Mark[], indent: string): ComponentChild[] =>
 
 function partsOf(value: Json | undefined, name: string, indent: string, marks: readonly Mark[]): ComponentChild[] {
   const inner = `${indent}  `
+  const marksOf = marksByPart(marks)
   if (Array.isArray(value)) {
     const items = value as readonly Json[]
     const partsOfItem = (each: Json, i: number) => {
-      const own = marksAt(marks, i)
+      const own = marksOf(i)
       return [...issueLines(own, inner), inner, ...partsOf(each, name, inner, own), i < items.length - 1 ? ',\n' : '\n']
     }
     return ['[\n', ...items.flatMap(partsOfItem), indent, ']']
@@ -33,7 +34,7 @@ function partsOf(value: Json | undefined, name: string, indent: string, marks: r
     return [
       '{\n',
       ...names.flatMap((each, i) => {
-        const own = marksAt(marks, each)
+        const own = marksOf(each)
         return [
           ...issueLines(own, inner),
           inner,

@@ -1,7 +1,7 @@
 /** Shows the value of any element. The shape of a value decides how it is shown, because the pages know no definitions. */
 import { type ComponentChild, h } from 'preact'
 import { Issues } from '../components/problem.ts'
-import { type Mark, marksAt } from '../issue-places.ts'
+import { type Mark, marksByPart } from '../issue-places.ts'
 import { isTree, type Json, listOf, type Tree, textOf } from '../json.ts'
 import { linkTo } from '../place.ts'
 import { addressText, isAddress } from './address.ts'
@@ -62,7 +62,8 @@ const hasParts = (value: Json | undefined): boolean =>
 
 function plainOf(value: Json | undefined, marks: readonly Mark[]): ComponentChild {
   if (Array.isArray(value)) {
-    const items = (value as readonly Json[]).map((each, i) => h(Value, { key: i, value: each, marks: marksAt(marks, i) }))
+    const marksOf = marksByPart(marks)
+    const items = (value as readonly Json[]).map((each, i) => h(Value, { key: i, value: each, marks: marksOf(i) }))
     if (items.length === 1) return items[0]
     return h(
       'ul',
@@ -93,11 +94,10 @@ type ElementsProps = { readonly tree: Tree; readonly skip?: readonly string[]; r
 /** Shows the elements of a value by name. `skip`: names that are left out. `marks`: issues of the elements. */
 export function Elements({ tree, skip = [], marks = NONE }: ElementsProps) {
   const names = Object.keys(tree).filter((name) => !skip.includes(name))
+  const marksOf = marksByPart(marks)
   return h(
     'dl',
     { class: 'elements' },
-    names.map((name) =>
-      h('div', { key: name }, h('dt', null, name), h('dd', null, h(Value, { value: tree[name], marks: marksAt(marks, name) }))),
-    ),
+    names.map((name) => h('div', { key: name }, h('dt', null, name), h('dd', null, h(Value, { value: tree[name], marks: marksOf(name) })))),
   )
 }

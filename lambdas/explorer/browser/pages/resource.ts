@@ -12,7 +12,7 @@ import { type Draft, draftOf, setDraft } from '../draft.ts'
 import { type Answer, ask, noted, read } from '../http.ts'
 import { divide } from '../issue-places.ts'
 import { isTree, type Tree, textOf, treesOf } from '../json.ts'
-import { issueLineIn, prettyText } from '../json-text.ts'
+import { issueLineIn, issuePlaceIn, prettyText } from '../json-text.ts'
 import { go, linkTo } from '../place.ts'
 import { seenAs } from '../see-as.ts'
 import { tenant } from '../session.ts'
@@ -117,8 +117,8 @@ function Editor({ resource, answer, add, done }: EditorProps) {
   const { error, isBusy, run } = useTask()
   const area = useRef<HTMLTextAreaElement>(null)
   // The issues are about the text that was sent. A person may have changed it since.
-  const lineOf = useMemo(() => issueLineIn(text), [error])
-  const selectorOf = (issue: Tree) => (lineOf(issue) === undefined ? undefined : () => selectLine(area.current, issueLineIn(text)(issue)))
+  const placeOf = useMemo(() => issuePlaceIn(text), [error])
+  const selectorOf = (issue: Tree) => (placeOf(issue) === undefined ? undefined : () => selectLine(area.current, issueLineIn(text, issue)))
   const guard = etag === undefined ? {} : { 'if-match': etag }
   const save = async () => {
     await noted(ask({ method: 'PUT', path, headers: { ...guard, 'content-type': 'application/fhir+json' }, body: text }), add)
