@@ -157,6 +157,15 @@ export async function signIn(page: Page, user: UserName): Promise<void> {
   await page.getByRole('link', { name: 'FHIR explorer' }).waitFor()
 }
 
+/** Makes the browser throw for each use of its storage, as with the setting that blocks the data of sites. */
+export const forbidStorage = (page: Page): Promise<unknown> =>
+  page.addInitScript(() => {
+    const get = () => {
+      throw new DOMException('Access is denied for this document.', 'SecurityError')
+    }
+    for (const name of ['localStorage', 'sessionStorage']) Object.defineProperty(globalThis, name, { get })
+  })
+
 /** Returns what axe-core finds on the page, by rule. https://github.com/dequelabs/axe-core */
 export async function axeFindingsOf(page: Page): Promise<readonly string[]> {
   // The policy of the page forbids scripts of others, so the source runs in the page by the debugger's protocol.

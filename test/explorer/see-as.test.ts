@@ -191,6 +191,20 @@ const OTHER = '8d3e1155-278a-4824-a7e0-fddb24c7c179'
     expect(await banner(page).count()).toBe(0)
   })
 
+  it('says that the server is busy in place of a token, and shows nothing in its place', async () => {
+    const page = await openAs('doctor', `/Patient/${ALETA}`)
+    await seeAs(page, 'user/Patient.rs')
+    await page.getByText('Version 1').waitFor()
+    await page.route('**/auth/token', (route) => route.fulfill({ status: 503, headers: { 'retry-after': '1' }, body: 'busy' }))
+    await page.getByLabel('Name, identifier, id or path').fill(`Patient/${OTHER}`)
+    await page.getByLabel('Name, identifier, id or path').press('Enter')
+    await page.getByRole('alert').getByText('The view was not started: the server answered 503').waitFor()
+    await page.unrouteAll()
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByText('Version 1').waitFor()
+    await banner(page).waitFor()
+  })
+
   it('gives a token that writes nothing and starts no export', async () => {
     const page = await openAs('admin', `/Patient/${ALETA}`)
     const received = page.waitForResponse((response) => response.request().postData()?.includes('token-exchange') === true)

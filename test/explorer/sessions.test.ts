@@ -1,7 +1,17 @@
 /** Logins, logouts and changes of the person in a real browser. */
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import type { Page } from 'playwright-core'
-import { closeAfterAll, type Explored, HAS_BROWSER, PASSWORD, signIn, startExplored, TestBrowser, type UserName } from './explored.ts'
+import {
+  closeAfterAll,
+  type Explored,
+  forbidStorage,
+  HAS_BROWSER,
+  PASSWORD,
+  signIn,
+  startExplored,
+  TestBrowser,
+  type UserName,
+} from './explored.ts'
 
 ;(HAS_BROWSER ? describe : describe.skip)('the session of the explorer', () => {
   let explored: Explored
@@ -117,6 +127,50 @@ import { closeAfterAll, type Explored, HAS_BROWSER, PASSWORD, signIn, startExplo
     await page.getByLabel('Body').waitFor()
     expect(await page.getByLabel('Body').inputValue()).toBe('{"resourceType":"Basic"}')
     expect(await storedIn(page)).not.toContain('fhir-explorer-draft')
+  })
+
+  it('stays on the page, with the text, if the text is too large to keep while it renews the login', async () => {
+    const page = await openAs('doctor', '/Organization/kept')
+    await page.getByRole('button', { name: 'Edit' }).click()
+    const editor = page.getByLabel('JSON of the resource')
+    await editor.evaluate((area: HTMLTextAreaElement) => {
+      area.value = ' '.repeat(6_000_000)
+      area.dispatchEvent(new Event('input', { bubbles: true }))
+      const now = Date.now
+      Date.now = () => now() + 2 * 60 * 60 * 1000
+    })
+    for (const _ of ['first', 'second']) {
+      await page.getByRole('button', { name: 'Save', exact: true }).click()
+      await page.getByRole('alert').getByText('copy the text').waitFor()
+    }
+    expect((await editor.inputValue()).length).toBe(6_000_000)
+    await page.getByRole('button', { name: 'Elements' }).click()
+    await page.getByRole('link', { name: 'All Organization' }).click()
+    await page.getByRole('table').waitFor()
+  })
+
+  it('needs the storage of the browser, and says so', async () => {
+    const page = await browser.open('about:blank')
+    await forbidStorage(page)
+    await page.goto(`${explored.base}/explorer`)
+    await page.getByRole('alert').getByText('forbids this page to store data').waitFor()
+    expect(await page.getByRole('button', { name: 'Try again' }).count()).toBe(1)
+  })
+
+  it.each([
+    ['the server is busy', { status: 503, contentType: 'text/html', body: '<h1>Busy</h1>' }, 'The login failed: the server answered 503'],
+    ['the connection is lost', undefined, 'The login failed: the server did not answer'],
+  ] as const)('says that a login failed because %s, and begins another one', async (_, answer, message) => {
+    const page = await browser.open('about:blank')
+    await page.route('**/auth/token', (route) => (answer === undefined ? route.abort() : route.fulfill(answer)))
+    await page.goto(`${explored.base}/explorer/Patient`)
+    await page.getByLabel('User name').fill('doctor')
+    await page.getByLabel('Password').fill(PASSWORD)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('alert').getByText(message).waitFor()
+    await page.unrouteAll()
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByRole('heading', { name: 'Resources' }).waitFor()
   })
 
   it('shows the history of all patients in a view', async () => {

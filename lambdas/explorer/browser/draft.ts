@@ -18,9 +18,14 @@ export const draftOf = (path: string): Draft | undefined => (draft?.path === pat
 /** Draft with the name of the person who wrote it. */
 type StoredDraft = { readonly person: string; readonly draft: Draft }
 
-/** Stores the text of the person before the browser leaves the page for a login. */
+/** Stores the text of the person before the browser leaves the page for a login. Throws Error if the browser has no space for the text. */
 export function keepDraft(person: string): void {
-  if (draft !== undefined) sessionStorage.setItem(STORED, JSON.stringify({ person, draft } satisfies StoredDraft))
+  if (draft === undefined) return
+  try {
+    sessionStorage.setItem(STORED, JSON.stringify({ person, draft } satisfies StoredDraft))
+  } catch {
+    throw new Error('The login has expired, and your text is too large to keep during a new one: copy the text, and load the page again')
+  }
 }
 
 /** Takes the text out of the storage after the login. The text of another person is dropped. */

@@ -1,11 +1,13 @@
 /** Starts the explorer in the browser: login, then the page at the address. */
 import { h, render } from 'preact'
+import { useEffect, useErrorBoundary } from 'preact/hooks'
+import { Frame } from './components/frame.ts'
 import { Problem } from './components/problem.ts'
 import { pageAt } from './pages.ts'
-import { followPlaces, place } from './place.ts'
+import { followPlaces, type Place, place } from './place.ts'
 import { resumeView, seenAs } from './see-as.ts'
 import { logIn } from './session.ts'
-import { BASE, HAS_OWN_ORIGIN } from './settings.ts'
+import { BASE, HAS_OWN_ORIGIN, ROOT } from './settings.ts'
 import '@preact/signals'
 
 const app = document.getElementById('app')!
@@ -13,7 +15,17 @@ const app = document.getElementById('app')!
 function Page() {
   const { path, query } = place.value
   // The key changes with the view, so that each page loads its data again.
-  return h('div', { key: `${path} ${seenAs.value?.name ?? ''}` }, pageAt({ path, query }))
+  return h('div', { key: `${path} ${seenAs.value?.name ?? ''}` }, h(Guarded, { path, query }))
+}
+
+/** Page, or the error of a page that cannot show its data. Without it the page would stay empty. */
+function Guarded({ path, query }: Place) {
+  const [error, reset] = useErrorBoundary()
+  useEffect(() => {
+    if (error !== undefined) reset()
+  }, [query])
+  if (error === undefined) return pageAt({ path, query })
+  return h(Frame, { title: 'This page cannot be shown' }, h(Problem, { error, retry: reset }))
 }
 
 async function start(): Promise<void> {
@@ -30,6 +42,8 @@ addEventListener('pagehide', () => render(null, app))
 addEventListener('pageshow', ({ persisted }) => persisted && location.reload())
 
 start().catch((error: unknown) => {
+  // The address at the end of a login works once only.
+  const retry = () => (location.pathname === `${ROOT}/callback` ? location.replace(ROOT) : location.reload())
   app.replaceChildren()
-  render(h('main', null, h(Problem, { error, retry: () => location.reload() })), app)
+  render(h('main', null, h(Problem, { error, retry })), app)
 })

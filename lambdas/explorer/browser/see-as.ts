@@ -4,8 +4,8 @@
  */
 import { signal } from '@preact/signals'
 import { place } from './place.ts'
-import { accessToken, tenant } from './session.ts'
-import { BASE_PATH } from './settings.ts'
+import { accessToken, requestToken, tenant } from './session.ts'
+import { IS_OPEN } from './settings.ts'
 
 /** Active view. `name`: client id or scopes, as the person typed them. `scopes`: those of the token. */
 export type View = { readonly name: string; readonly scopes: readonly string[] }
@@ -16,6 +16,7 @@ const STORED = 'fhir-explorer-view'
 /** Milliseconds before the expiry of a token at which it is exchanged again. */
 const MARGIN = 15_000
 
+type Granted = { readonly access_token: string; readonly scope: string; readonly expires_in: number }
 type Exchanged = { readonly text: string; readonly scopes: readonly string[]; readonly expires: number }
 
 /** Latest exchange. `key`: view, patient and tenant of the token. Concurrent requests share it. */
@@ -40,9 +41,10 @@ export function stopView(): void {
 
 /**
  * Continues the view that was active before the browser left the page for a login. If the exchange fails, the view stays and the pages show
- * the error: they must not show the person's own data in its place.
+ * the error: they must not show the person's own data in its place. An open server has no views, and needs no storage.
  */
 export async function resumeView(): Promise<void> {
+  if (IS_OPEN) return
   const name = sessionStorage.getItem(STORED)
   if (name === null) return
   await startView(name).catch(() => {
@@ -84,9 +86,7 @@ async function exchange(name: string, patient: string | undefined): Promise<Exch
     ...(patient === undefined ? {} : { patient }),
     ...(tenant.value === '' ? {} : { tenant: tenant.value }),
   })
-  const response = await fetch(`${BASE_PATH}/auth/token`, { method: 'POST', body, cache: 'no-store', credentials: 'omit' })
-  const { access_token, scope, expires_in, error_description } = (await response.json()) as Readonly<Record<string, string>>
-  if (!response.ok || access_token === undefined) throw new Error(error_description ?? 'The server refused this view, and gave no reason')
+  const { access_token, scope, expires_in } = await requestToken<Granted>(body, 'The view was not started')
   known = { patient, tenant: tenant.value }
-  return { text: access_token, scopes: (scope ?? '').split(' '), expires: Date.now() + Number(expires_in) * 1_000 }
+  return { text: access_token, scopes: scope.split(' '), expires: Date.now() + expires_in * 1_000 }
 }

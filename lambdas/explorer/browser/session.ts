@@ -30,6 +30,7 @@ const PREFIX = 'fhir-explorer-'
 const STORED = 'fhir-explorer-login'
 /** Present after a login of this tab. */
 const DONE = 'fhir-explorer-logged-in'
+const PROBE = 'fhir-explorer-probe'
 const TENANT = 'fhir-explorer-tenant'
 const SCOPES = 'openid fhirUser user/*.cruds system/admin'
 /** Milliseconds before the expiry of a token at which it is renewed. */
@@ -46,6 +47,7 @@ type Started = { readonly verifier: string; readonly state: string; readonly non
 export async function logIn(): Promise<boolean> {
   if (IS_OPEN) return true
   if (!isSecureContext) throw new Error('A login needs https, or a browser on the machine of the server')
+  requireStorage()
   if (location.pathname !== `${ROOT}/callback`) {
     await redirectToLogin(location.pathname + location.search)
     return false
@@ -62,6 +64,16 @@ export async function logIn(): Promise<boolean> {
   return true
 }
 
+/** Throws Error if the browser allows no storage for the page. */
+function requireStorage(): void {
+  try {
+    sessionStorage.setItem(PROBE, '')
+    sessionStorage.removeItem(PROBE)
+  } catch {
+    throw new Error('The browser forbids this page to store data, which the login needs: allow it for this site, and try again')
+  }
+}
+
 /** Whether the browser's back button led to the end of a login that this tab has used. A browser without storage is not led in circles. */
 const isOldCallback = (): boolean => sessionStorage.getItem(STORED) === null && sessionStorage.getItem(DONE) !== null
 
@@ -72,10 +84,15 @@ let renewal: Promise<never> | undefined
 
 /**
  * Renews a token that is expired or refused: the browser leaves the page and returns to it. It never resolves. Concurrent calls begin one
- * login, because the tab remembers only one.
+ * login, because the tab remembers only one. Throws Error if the browser cannot keep the unsaved text, and then stays on the page.
  */
 export function renewLogin(): Promise<never> {
-  renewal ??= redirectToLogin(location.pathname + location.search).then(() => new Promise<never>(() => undefined))
+  renewal ??= redirectToLogin(location.pathname + location.search)
+    .catch((error: unknown) => {
+      renewal = undefined
+      throw error
+    })
+    .then(() => new Promise<never>(() => undefined))
   return renewal
 }
 
@@ -97,9 +114,9 @@ export function chooseTenant(name: string): void {
 }
 
 async function redirectToLogin(from: string): Promise<void> {
+  keepDraft(session.value.name)
   const started: Started = { verifier: randomText(), state: randomText(), nonce: randomText(), from }
   sessionStorage.setItem(STORED, JSON.stringify(started))
-  keepDraft(session.value.name)
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(started.verifier))
   const parameters = new URLSearchParams({
     response_type: 'code',
@@ -132,12 +149,25 @@ async function tokensOf(query: URLSearchParams): Promise<Tokens & { readonly fro
     redirect_uri: `${BASE}/explorer/callback`,
     code_verifier: started.verifier,
   })
-  const response = await fetch(`${BASE_PATH}/auth/token`, { method: 'POST', body, cache: 'no-store', credentials: 'omit' })
-  const answer = (await response.json()) as Tokens & { readonly error_description?: string }
-  if (!response.ok) throw new Error(answer.error_description ?? 'The login failed')
+  const answer = await requestToken<Tokens>(body, 'The login failed')
   if (claimsOf(answer.id_token ?? '').nonce !== started.nonce)
     throw new Error('The login belongs to another request: open the explorer again')
   return { ...answer, from: safePlace(started.from) }
+}
+
+/**
+ * Sends a request for a token, and returns the response. Throws Error with a message for the person: the reason of the server, or `failure`
+ * with the status.
+ */
+export async function requestToken<Response>(body: URLSearchParams, failure: string): Promise<Response> {
+  const response = await fetch(`${BASE_PATH}/auth/token`, { method: 'POST', body, cache: 'no-store', credentials: 'omit' }).catch(
+    ({ message }: Error) => {
+      throw new Error(`${failure}: the server did not answer (${message})`)
+    },
+  )
+  const answer = await response.json().catch(() => ({}))
+  if (response.ok && typeof answer?.access_token === 'string') return answer
+  throw new Error(answer?.error_description ?? `${failure}: the server answered ${response.status}`)
 }
 
 /** Returns the place to return to, which lies below the explorer. */
