@@ -1,7 +1,7 @@
 /** The pages show a person a server that fails, a lost connection, and unusual resources. */
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import type { Page } from 'playwright-core'
-import { closeAfterAll, type Explored, HAS_BROWSER, startExplored, TestBrowser } from './explored.ts'
+import { closeAfterAll, type Explored, forbidStorage, HAS_BROWSER, startExplored, TestBrowser } from './explored.ts'
 
 const ALETA = '58c297c4-d684-4677-8024-01131d93835e'
 const LONG = 'a'.repeat(10_000_000)
@@ -71,6 +71,14 @@ const OUTCOME = {
     await page.goto(`${server.base}/explorer/Patient`)
     await page.getByRole('alert').getByText('The server answered 502').waitFor()
     expect(await page.getByText('Bad gateway').count()).toBe(0)
+  })
+
+  it('a success that is no FHIR JSON, in place of an empty result', async () => {
+    const page = await browser.open('about:blank')
+    await page.route(`${server.base}/Patient`, (route) => route.fulfill({ contentType: 'text/html', body: '<h1>Proxy</h1>' }))
+    await page.goto(`${server.base}/explorer/Patient`)
+    await page.getByRole('alert').getByText('The server answered 200, but with no JSON').waitFor()
+    expect(await page.getByText('No resource matches.').count()).toBe(0)
   })
 
   it('a type without resources', async () => {
@@ -151,8 +159,8 @@ const OUTCOME = {
   })
 
   it('an address that cannot be decoded, and a period that is no number of days', async () => {
-    const page = await browser.open(`${server.base}/explorer/exports?days=1e300`)
-    await page.getByRole('heading', { name: 'Exports' }).waitFor()
+    const page = await browser.open(`${server.base}/explorer/exports?days=1e300&state=constructor`)
+    await page.getByRole('status').getByText('No exports').waitFor()
     await page.getByLabel('Name, identifier, id or path').fill('Patient/%zz')
     await page.getByLabel('Name, identifier, id or path').press('Enter')
     await page.getByRole('heading', { name: 'No such page' }).waitFor()
@@ -181,6 +189,39 @@ const OUTCOME = {
     await page.getByRole('button', { name: 'Save Large' }).waitFor()
     await page.getByRole('button', { name: 'JSON', exact: true }).click()
     await page.getByText('"contentType"').waitFor()
+  })
+
+  it('its pages in a browser that allows no storage', async () => {
+    const page = await browser.open('about:blank')
+    await forbidStorage(page)
+    await page.goto(`${server.base}/explorer/Organization`)
+    await page.getByRole('table').waitFor()
+    await page.getByText('Columns', { exact: true }).click()
+    await page.getByLabel('address', { exact: true }).click()
+    await page.getByRole('alert').getByText('The browser could not store this').waitFor()
+  })
+
+  it('an error in place of data that a page cannot show, and other pages after it', async () => {
+    const page = await browser.open('about:blank')
+    await page.addInitScript(() => {
+      Number.prototype.toLocaleString = () => {
+        throw new Error('No such locale')
+      }
+    })
+    await page.goto(`${server.base}/explorer/Organization`)
+    await page.getByRole('heading', { name: 'This page cannot be shown' }).waitFor()
+    await page.getByRole('alert').getByText('No such locale').waitFor()
+    await page.getByRole('button', { name: 'Try again' }).waitFor()
+    await page.getByRole('link', { name: 'Requests' }).click()
+    await page.getByRole('heading', { name: 'Requests', exact: true }).waitFor()
+  })
+
+  it('that nothing is copied where the browser has no clipboard', async () => {
+    const page = await browser.open('about:blank')
+    await page.addInitScript(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }))
+    await page.goto(`${server.base}/explorer/Organization`)
+    await page.getByRole('button', { name: 'Copy scope' }).click()
+    await page.getByRole('button', { name: 'Not copied: the browser forbids it' }).waitFor()
   })
 
   it('a group of ten thousand of which a hundred are there', async () => {

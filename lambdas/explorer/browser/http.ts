@@ -86,10 +86,10 @@ export async function send(request: Request): Promise<Answer> {
   }
 }
 
-/** Like `send`. Throws Refusal for every status from 400 on. */
+/** Like `send`. Throws Refusal for every status from 400 on, and for a text that is no JSON, which a proxy may have sent. */
 export async function ask(request: Request): Promise<Answer> {
   const answer = await send(request)
-  if (answer.status >= 400) throw new Refusal(answer)
+  if (answer.status >= 400 || (answer.text !== '' && answer.body === undefined)) throw new Refusal(answer)
   return answer
 }
 
@@ -152,7 +152,8 @@ function bodyOf(text: string): Json | undefined {
 }
 
 function messageOf({ status, text }: Answer): string {
-  return status === 0 ? `The server did not answer (${text})` : `The server answered ${status}`
+  if (status === 0) return `The server did not answer (${text})`
+  return status < 400 ? `The server answered ${status}, but with no JSON that the page can read` : `The server answered ${status}`
 }
 
 /** Returns the request as a curl command for a shell. The token is a variable, so that the command can be shared. */

@@ -95,9 +95,15 @@ function sentIn({ body = '' }: Request): readonly Tree[] {
 }
 
 export function CopyButton({ text, name }: { readonly text: string; readonly name: string }) {
-  const [isDone, setDone] = useState(false)
-  const copy = () => navigator.clipboard.writeText(text).then(() => setDone(true))
-  return h('button', { type: 'button', onClick: () => void copy() }, isDone ? 'Copied' : name)
+  const [outcome, setOutcome] = useState<string | undefined>(undefined)
+  // Without https a browser has no clipboard.
+  const copy = async () => navigator.clipboard.writeText(text)
+  const onClick = () =>
+    void copy().then(
+      () => setOutcome('Copied'),
+      () => setOutcome('Not copied: the browser forbids it'),
+    )
+  return h('button', { type: 'button', onClick }, outcome ?? name)
 }
 
 /** Returns the path as a person reads it. A path that cannot be decoded stays as it is. */

@@ -23,7 +23,8 @@ const DAY = 24 * 60 * 60 * 1000
 
 export function ExportsPage({ query }: { readonly query: string }) {
   const parameters = new URLSearchParams(query)
-  const state = STATES[parameters.get('state') ?? '']
+  const name = parameters.get('state') ?? ''
+  const state = Object.hasOwn(STATES, name) ? STATES[name] : undefined
   const days = /^[1-9]\d{0,4}$/.test(parameters.get('days') ?? '') ? Number(parameters.get('days')) : undefined
   const path = `/export?_count=100${state === undefined ? '' : `&state=${state}`}`
   const { answer, error, reload } = useJobs(path)
