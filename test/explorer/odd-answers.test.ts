@@ -198,7 +198,7 @@ const OUTCOME = {
     await page.getByRole('table').waitFor()
     await page.getByText('Columns', { exact: true }).click()
     await page.getByLabel('address', { exact: true }).click()
-    await page.getByRole('alert').getByText('The browser could not store this').waitFor()
+    await page.getByRole('alert').getByText('The browser did not store this').waitFor()
   })
 
   it('an error in place of data that a page cannot show, and other pages after it', async () => {
@@ -216,7 +216,7 @@ const OUTCOME = {
     await page.getByRole('heading', { name: 'Requests', exact: true }).waitFor()
   })
 
-  it('that nothing is copied where the browser has no clipboard', async () => {
+  it('a failed copy where the browser has no clipboard', async () => {
     const page = await browser.open('about:blank')
     await page.addInitScript(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }))
     await page.goto(`${server.base}/explorer/Organization`)
