@@ -5,6 +5,7 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { KeyFilter } from '../keys/key-filter.ts'
 import { openForWriting } from '../schema.ts'
+import { BatchWait, type WaitingCommits } from './batch-wait.ts'
 import { type BatchReply, type Commit, type CommitMessage, type CommitReply, unpackCommit } from './commit-message.ts'
 import { commitAll } from './committer.ts'
 import { KeyMerge } from './key-merge.ts'
@@ -24,12 +25,6 @@ export type WriterMessage = CommitMessage | 'close'
 const LARGEST_BATCH = 6_000_000
 /** Weight of a row in bytes, in addition to its body: writing a row takes as long as writing this many bytes. */
 const ROW = 4_000
-/** Size of recent batches, in commits, from which the thread waits for further commits. */
-const COMPANY = 5
-/** Maximum milliseconds of that wait: `each` after the latest arrival, `all` in total. */
-const PATIENCE = { each: 2, all: 8 }
-/** Weight of the waiting commits, in bytes, from which the thread does not wait for further ones. */
-const WORTH_A_FLUSH = 500_000
 /**
  * Work after which a checkpoint is due, so that no checkpoint takes long. `bytes`: stored bytes of bodies. `keys`: merged keys, each of
  * which may change its own page.
@@ -49,7 +44,7 @@ const db = openForWriting(file)
 const old = new KeyFilter(keys)
 const log = new LogWriter(db, old, dictionarySize)
 const passive = db.prepare('PRAGMA wal_checkpoint(PASSIVE)')
-const nap = new Int32Array(new SharedArrayBuffer(4))
+const wait = new BatchWait()
 
 /** Commits that wait for the next batches. */
 let small: Commit[] = []
@@ -68,7 +63,6 @@ let chores = [
   { isDue: () => filling !== undefined && !isClosing, do: () => fillFilter() },
 ]
 
-let company = 1
 let idle: NodeJS.Timeout | undefined = setTimeout(rest, 0)
 
 port.on('message', (message: WriterMessage) => {
@@ -116,26 +110,11 @@ function receive(): boolean {
 }
 
 function commitSmall(): void {
-  if (staging === undefined && large.length === 0) waitForCompany()
+  if (staging === undefined && large.length === 0) wait.forMore(waitingCommits, receive)
   const batch = takeSmall()
   if (batch.length === 0) return
   reply(commitAll(log, batch))
-  company = Math.max(batch.length, company >> 1)
-}
-
-/**
- * Waits for further commits as long as they keep arriving and the batch is not large enough. Does so only if recent batches were large: for
- * small ones, the wait costs more than the shared flush saves.
- */
-function waitForCompany(): void {
-  const began = performance.now()
-  let arrived = began
-  while (!isClosing && company >= COMPANY && small.length < company * 2 && bytesOfAll(small) < WORTH_A_FLUSH) {
-    const now = performance.now()
-    if (receive()) arrived = now
-    else if (now - arrived < PATIENCE.each && now - began < PATIENCE.all) Atomics.wait(nap, 0, 0, 0.1)
-    else return
-  }
+  wait.committed(batch.length)
 }
 
 /**
@@ -194,7 +173,7 @@ function fillFilter(): void {
 
 const reply = (replies: readonly CommitReply[]): void => port.postMessage({ replies, position: log.position } satisfies BatchReply)
 
-const bytesOfAll = (commits: readonly Commit[]): number => commits.reduce((sum, commit) => sum + bytesOf(commit), 0)
+const waitingCommits = (): WaitingCommits => ({ count: small.length, weight: small.reduce((sum, commit) => sum + bytesOf(commit), 0) })
 
 const bytesOf = ({ bytes, writes }: Commit): number => bytes + writes.length * ROW
 
