@@ -81,6 +81,30 @@ import {
     expect(await storedIn(page)).toEqual(['other'])
   })
 
+  it('ends in every tab, with the tokens of all', async () => {
+    const page = await openAs('doctor', '/Patient')
+    const other = await page.context().newPage()
+    const tokens: string[] = []
+    for (const each of [page, other])
+      each.on('request', (request) => {
+        const { authorization } = request.headers()
+        if (authorization !== undefined) tokens.push(authorization)
+      })
+    await other.goto(`${explored.base}/explorer/Patient`)
+    await other.getByText('3 in all').waitFor()
+    await page.getByRole('link', { name: 'FHIR explorer' }).click()
+    await page.getByRole('link', { name: 'Patient 3' }).waitFor()
+    const statusesOf = () =>
+      Promise.all(
+        [...new Set(tokens)].map(async (authorization) => (await fetch(`${explored.base}/Patient`, { headers: { authorization } })).status),
+      )
+    expect(await statusesOf()).toEqual([200, 200])
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.waitForURL(/\/auth\/logout/)
+    await other.waitForURL(/\/auth\/logout/)
+    expect(await statusesOf()).toEqual([401, 401])
+  })
+
   it('loads a page again that the browser took out of its cache', async () => {
     const page = await openAs('doctor', '/Patient')
     await page.getByText('3 in all').waitFor()

@@ -38,6 +38,9 @@ const MARGIN = 60_000
 /** Minimum age of a refused token for a new login, in milliseconds. */
 const SHORT = 30_000
 
+/** Milliseconds that the logout waits for the revocation of the token. */
+const MOST_REVOKING = 3_000
+
 type Started = { readonly verifier: string; readonly state: string; readonly nonce: string; readonly from: string }
 
 /**
@@ -101,12 +104,33 @@ export async function renewIfDue(): Promise<void> {
   if (token !== undefined && Date.now() > token.expires - MARGIN) await renewLogin()
 }
 
-/** Leaves the page for the logout. The tab forgets the tenant, the view and every text of the person. */
+/** Channel to the other tabs of the explorer. */
+const tabs = new BroadcastChannel(PREFIX)
+tabs.onmessage = () => void leave()
+
+/** Signs out in all tabs: revokes their tokens, and leaves the pages for the logout. */
 export function logOut(): void {
+  tabs.postMessage('sign out')
+  void leave()
+}
+
+/** Leaves the page for the logout. The tab forgets the tenant, the view and every text of the person. */
+async function leave(): Promise<void> {
+  const revoked = token?.text
   token = undefined
   for (const key of Object.keys(sessionStorage)) if (key.startsWith(PREFIX)) sessionStorage.removeItem(key)
+  if (revoked !== undefined) await revoke(revoked).catch(() => undefined)
   location.assign(`${BASE}/auth/logout`)
 }
+
+/** Revokes a token, and with it the tokens of its views. Without a connection it lives until it expires. */
+const revoke = (revoked: string): Promise<unknown> =>
+  fetch(`${BASE_PATH}/auth/revoke`, {
+    method: 'POST',
+    body: new URLSearchParams({ client_id: 'explorer', token: revoked }),
+    credentials: 'omit',
+    signal: AbortSignal.timeout(MOST_REVOKING),
+  })
 
 export function chooseTenant(name: string): void {
   tenant.value = name
