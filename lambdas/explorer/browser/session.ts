@@ -3,6 +3,7 @@
  * https://hl7.org/fhir/smart-app-launch/app-launch.html
  */
 import { signal } from '@preact/signals'
+import { storeJson } from './browser-storage.ts'
 import { keepDraft, takeDraft } from './draft.ts'
 import { BASE, BASE_PATH, IS_OPEN, ROOT, TENANT_CLAIM } from './settings.ts'
 
@@ -104,13 +105,17 @@ export async function renewIfDue(): Promise<void> {
   if (token !== undefined && Date.now() > token.expires - MARGIN) await renewLogin()
 }
 
-/** Channel to the other tabs of the explorer. */
-const tabs = new BroadcastChannel(PREFIX)
-tabs.onmessage = () => void leave()
+/** Key whose value changes when the person signs out in any tab. The browser reports the change to the other tabs. */
+const SIGNED_OUT = 'fhir-explorer-signed-out'
+addEventListener('storage', ({ key }) => key === SIGNED_OUT && void leave())
 
 /** Signs out in all tabs: revokes their tokens, and leaves the pages for the logout. */
 export function logOut(): void {
-  tabs.postMessage('sign out')
+  try {
+    storeJson(SIGNED_OUT, Date.now())
+  } catch {
+    // The other tabs stay signed in until their tokens expire.
+  }
   void leave()
 }
 
