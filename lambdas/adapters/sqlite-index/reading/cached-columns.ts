@@ -82,10 +82,10 @@ export class CachedColumns {
   }
 
   /** Reads the numbers of documents into the column. Returns false if it has no room for all of them. */
-  #learn<L extends Legend>(unknown: DocList, column: Column<L>, { sql, numberOf }: ColumnSource<L>): boolean {
+  #learn<L extends Legend>(unknown: readonly number[], column: Column<L>, { sql, numberOf }: ColumnSource<L>): boolean {
     const text = `SELECT d.doc, ${sql} FROM json_each(?) c CROSS JOIN document d WHERE d.doc = c.value AND ${BUDGET_CONDITION.text}`
     for (let i = 0; i < unknown.length; i += AT_ONCE) {
-      const docs = unknown.subarray(i, i + AT_ONCE)
+      const docs = unknown.slice(i, i + AT_ONCE)
       const rows = this.#statements.lists(text).all(`[${docs.join(',')}]`) as unknown as readonly (readonly [number, Value])[]
       for (const [doc, value] of rows) column.numbers[doc] = numberOf(value, column.legend)
       if (unknownOf(docs, column).length > 0) return false
@@ -106,5 +106,9 @@ export class CachedColumns {
 
 const bytesOf = ({ numbers, legend }: Column<Legend>): number => numbers.byteLength + legend.bytes
 
-/** Returns the documents whose numbers are not cached. */
-const unknownOf = (docs: DocList, { numbers }: Column<Legend>): DocList => docs.filter((doc) => Number.isNaN(numbers[doc]))
+/** Returns the documents whose numbers are not cached. Each search calls it, so it costs little if all are. */
+function unknownOf(docs: ArrayLike<number>, { numbers }: Column<Legend>): readonly number[] {
+  const unknown: number[] = []
+  for (let i = 0; i < docs.length; i++) if (Number.isNaN(numbers[docs[i]!])) unknown.push(docs[i]!)
+  return unknown
+}
