@@ -30,9 +30,9 @@ export function capabilitiesOf(statement: Json | undefined, type: string | undef
     const known = { name, type: textOf(each.type) ?? '', targets: targets.get(`${type}:${name}`) ?? [] }
     parameters.set(name, { ...known, ...(documentation === undefined ? {} : { documentation }) })
   }
-  const isCriterion = ({ type }: Parameter): boolean => type !== 'composite' && type !== 'special'
-  const codes = [...parameters.values()].filter(isCriterion).map(({ name }) => name)
-  const sortable = codes.filter((name) => !/^_(?:group|skip|page)/.test(name))
+  const sortable = [...parameters.values()]
+    .filter(({ name, type }) => type !== 'composite' && type !== 'special' && !/^_(?:group|skip|page)/.test(name))
+    .map(({ name }) => name)
   return {
     parameters,
     names: [...new Set([...parameters.keys(), ...RESULT_PARAMETERS, ...(type === undefined ? ['_type'] : [])])],
