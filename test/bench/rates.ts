@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findSourceFiles } from '../../bin/load/file-reader.ts'
 import { load } from '../../bin/load/load.ts'
-import { averageComparison, bareServer, compareSearches, ratiosOf, type SearchComparison, searchesOf } from './searches.ts'
+import { averageComparison, bareServer, compareSearches, patientsOf, ratiosOf, type SearchComparison, searchesOf } from './searches.ts'
 import { sendRequest, startServer, stopAll, stopProcess } from './served.ts'
 import { TOKEN } from './shapes.ts'
 import { memoryOf, sumOfThreads, type ThreadTimes, threadTimesBetween, threadTimesOf } from './thread-times.ts'
@@ -191,9 +191,7 @@ async function benchLoad(): Promise<void> {
 }
 
 async function benchSearches(child: ChildProcess): Promise<void> {
-  const [, body] = await sendRequest(`${base}/Patient?_count=1000`, { agent })
-  const { entry } = JSON.parse(body.toString()) as { readonly entry: readonly { readonly resource: { readonly id: string } }[] }
-  const patients = entry.map(({ resource }) => resource.id)
+  const patients = await patientsOf(base)
   const compared = await compareSearches({ base, child, port: PORT + 1, patients, connections: 8 })
   const addRow = (name: string, comparison: Omit<SearchComparison, 'name'>): void => {
     const [wall, processor] = ratiosOf(comparison)

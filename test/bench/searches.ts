@@ -78,6 +78,14 @@ export async function compareSearches({ base, child, port, patients, connections
 export const searchesOf = (compared: readonly SearchComparison[]): readonly SearchComparison[] =>
   compared.filter(({ name }) => name !== READ)
 
+/** Returns the ids of up to 1,000 patients of the server at this base URL. Throws if the server refuses the search. */
+export async function patientsOf(base: string): Promise<readonly string[]> {
+  const [status, body] = await sendRequest(`${base}/Patient?_count=1000`, { agent: new Agent() })
+  if (status !== 200) throw new Error(body.toString())
+  const { entry } = JSON.parse(body.toString()) as { readonly entry: readonly { readonly resource: { readonly id: string } }[] }
+  return entry.map(({ resource }) => resource.id)
+}
+
 /** Returns the mean of several shapes. */
 export const averageComparison = (compared: readonly SearchComparison[]): Omit<SearchComparison, 'name'> => {
   const mean = (read: (each: SearchComparison) => number): number => compared.reduce((sum, each) => sum + read(each), 0) / compared.length

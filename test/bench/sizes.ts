@@ -12,7 +12,7 @@ import { findSourceFiles } from '../../bin/load/file-reader.ts'
 import { load } from '../../bin/load/load.ts'
 import { writeCopies } from './copies.ts'
 import { otherProcesses } from './other-processes.ts'
-import { averageComparison, compareSearches, ratiosOf, type SearchComparison, searchesOf } from './searches.ts'
+import { averageComparison, compareSearches, patientsOf, ratiosOf, type SearchComparison, searchesOf } from './searches.ts'
 import { sendRequest, startServer, stopAll, stopProcess } from './served.ts'
 import { pick, READ, SHAPES } from './shapes.ts'
 import { readProfiles, type Share } from './thread-profile.ts'
@@ -27,11 +27,11 @@ const scratch = mkdtempSync(join(tmpdir(), 'fhir-bench-'))
 
 type Measured = { readonly resources: number; readonly compared: ReadonlyMap<number, readonly SearchComparison[]> }
 
-/** Returns the folders to load: the given one, and those of its copies. */
-function foldersOf(size: string): readonly string[] {
+/** Returns the folders to load: the given one, and those of its copies. `number`: of the size, so that sizes do not share copies. */
+function foldersOf(size: string, number: number): readonly string[] {
   const [folder = '', copies = '1'] = size.split('*')
   const files = findSourceFiles([folder])
-  const copied = Array.from({ length: Number(copies) - 1 }, (_, i) => join(scratch, `copy-${i + 1}`))
+  const copied = Array.from({ length: Number(copies) - 1 }, (_, i) => join(scratch, `copy-${number}-${i + 1}`))
   for (const [i, each] of copied.entries()) writeCopies(files, each, i + 1)
   return [folder, ...copied]
 }
@@ -47,21 +47,13 @@ async function loadAll(folders: readonly string[]): Promise<number> {
   return resources
 }
 
-type Found = { readonly entry: readonly { readonly resource: { readonly id: string } }[] }
-
-async function patientsOf(): Promise<readonly string[]> {
-  const [status, body] = await sendRequest(`${base}/Patient?_count=1000`, { agent: new Agent() })
-  if (status !== 200) throw new Error(body.toString())
-  return (JSON.parse(body.toString()) as Found).entry.map(({ resource }) => resource.id)
-}
-
 async function measure(data: string, folders: readonly string[]): Promise<Measured> {
   const loading = await startServer(PORT, data, 'env', 'FHIR_ACCESS=open')
   const resources = await loadAll(folders)
   console.log(`\n## ${resources} resources\n\nmemory while loading: ${memoryOf(loading.child, 'VmHWM')} MB at most`)
   await stopProcess(loading.child)
   const { child } = await startServer(PORT, data, 'env', 'FHIR_ACCESS=open')
-  const patients = await patientsOf()
+  const patients = await patientsOf(base)
   const compared = new Map<number, readonly SearchComparison[]>()
   for (const connections of CONNECTIONS) {
     const others = otherProcesses()
@@ -106,7 +98,7 @@ const MAX_ROWS = 25
 async function printProfile(data: string): Promise<void> {
   const folder = join(scratch, 'profiles')
   const { child } = await startServer(PORT, data, 'env', 'FHIR_ACCESS=open', `NODE_OPTIONS=--cpu-prof --cpu-prof-dir=${folder}`)
-  await sendSearches(await patientsOf())
+  await sendSearches(await patientsOf(base))
   await stopProcess(child)
   const profiles = readProfiles(folder)
   const all = [...profiles.values()].reduce((sum, { ms }) => sum + ms, 0)
@@ -139,7 +131,7 @@ async function sendSearches(patients: readonly string[]): Promise<void> {
 process.env.FHIR_ACCESS = 'open'
 try {
   const measured: Measured[] = []
-  for (const [i, size] of sizes.entries()) measured.push(await measure(join(scratch, `data-${i}`), foldersOf(size)))
+  for (const [i, size] of sizes.entries()) measured.push(await measure(join(scratch, `data-${i}`), foldersOf(size, i)))
   printGrowth(measured[0]!, measured.at(-1)!)
   await printProfile(join(scratch, `data-${sizes.length - 1}`))
 } finally {
