@@ -5,13 +5,18 @@
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { chown } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
 import { giveToOwner } from '../../adapters/filesystem/durable-file.ts'
 import { DataFolderError } from '../../adapters/filesystem/folder-entries.ts'
+import { isBusy } from '../../adapters/sqlite-file/sqlite-errors.ts'
 import { openForWriting } from '../../adapters/sqlite-store/schema.ts'
 
 export const STORE_FILE = 'store.db'
 /** Complete restored store. A rename makes it the store of the folder, at the latest when the next server starts. */
 export const RESTORED_STORE_FILE = 'restored.db'
+
+/** Maximum attempts to create a store that another command creates, and milliseconds between two of them. */
+const [ATTEMPTS, PAUSE] = [500, 10]
 
 /** Files that exist only beside a store. If the store is missing, one of them shows that it was lost. */
 const BESIDE_STORE = ['index.db', 'store.db-wal', 'exports.db', 'key', 'grants.db', 'signing-keys', 'audit']
@@ -35,11 +40,23 @@ export async function makeStore(folder: string, isConfirmed = false): Promise<vo
   if (hasStore(folder) || (!isConfirmed && traceOfStore(folder) !== undefined)) return
   const file = join(folder, STORE_FILE)
   try {
-    openForWriting(file).close()
+    await create(folder)
     await giveToOwner(folder, ({ uid, gid }) => chown(file, uid, gid))
   } catch (error) {
     throw new DataFolderError(`${file} cannot be made (${(error as Error).message})`, { cause: error })
   }
+}
+
+/** Creates the store, and waits if another command creates it at the same time. */
+async function create(folder: string): Promise<void> {
+  for (let left = ATTEMPTS; ; left--)
+    try {
+      return openForWriting(join(folder, STORE_FILE)).close()
+    } catch (error) {
+      const isShared = isBusy(error) || hasStore(folder)
+      if (!isShared || left === 0) throw error
+      await wait(PAUSE)
+    }
 }
 
 const traceOfStore = (folder: string): string | undefined => BESIDE_STORE.find((name) => !isEmpty(join(folder, name)))
