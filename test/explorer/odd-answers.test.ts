@@ -113,6 +113,19 @@ const OUTCOME = {
     await page.getByText(`${digits} mg`).waitFor()
   })
 
+  it('a saved resource in place of the editor, also if a busy browser paints late', async () => {
+    expect((await server.request('PUT', '/Basic/saved', { resourceType: 'Basic', id: 'saved', code: { text: 'First' } })).status).toBe(201)
+    const page = await browser.open(`${server.base}/explorer/Basic/saved`)
+    await page.getByRole('button', { name: 'Edit' }).click()
+    const editor = page.getByLabel('JSON of the resource')
+    await editor.fill((await editor.inputValue()).replace('First', 'Second'))
+    // The page paints no more until the clock goes on.
+    await page.clock.pauseAt(Date.now() + 60_000)
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByText('Version 2').waitFor()
+    await page.getByText('Second', { exact: true }).waitFor()
+  })
+
   it('a plot of numbers that differ in their last digits only, and none of numbers that are too large', async () => {
     const patient = await server.request('PUT', '/Patient/digits', { resourceType: 'Patient', id: 'digits' })
     expect(patient.status).toBe(201)

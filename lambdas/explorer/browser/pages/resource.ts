@@ -1,6 +1,6 @@
 /** One resource: its elements, its JSON, an editor, the number of references to it, and the issues of its validation. */
 import { h } from 'preact'
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Frame } from '../components/frame.ts'
 import { IncomingReferences } from '../components/incoming-references.ts'
 import { JsonView } from '../components/json-view.ts'
@@ -108,7 +108,8 @@ function Editor({ resource, answer, add, done }: EditorProps) {
   const [{ text, etag }, setEdited] = useState<Pick<Draft, 'text' | 'etag'>>(
     () => draftOf(path) ?? { text: prettyText(answer.text), etag: answer.headers.etag },
   )
-  useEffect(() => () => setDraft(undefined), [])
+  // Before the browser paints: the saved resource may be there by then, and would open with the draft.
+  useLayoutEffect(() => () => setDraft(undefined), [])
   const edit = (event: Event) => {
     const edited = { text: (event.currentTarget as HTMLTextAreaElement).value, etag }
     setEdited(edited)
