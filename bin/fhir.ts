@@ -12,6 +12,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   user: async () => (await import('./commands/user.ts')).userCommand,
   keys: async () => (await import('./commands/keys.ts')).keysCommand,
   package: async () => (await import('./commands/package.ts')).packageCommand,
+  audit: async () => (await import('./commands/audit.ts')).auditCommand,
   backup: async () => (await import('./commands/backup.ts')).backupCommand,
   launch: async () => (await import('./commands/launch.ts')).launchCommand,
   token: async () => (await import('./commands/token.ts')).tokenCommand,

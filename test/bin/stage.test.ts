@@ -91,6 +91,8 @@ await runOnDynamo(async (engine) => {
       const { Items = [] } = await engine.client.send(new ScanCommand({ TableName: table }))
       const launches = Items.filter(({ pk, interaction }) => String(pk).startsWith('AUDIT#') && interaction === 'launch')
       expect(launches).toEqual([expect.objectContaining({ client: 'app', patient: 'p', status: 200, outcome: 'done' })])
+      const audit = await fhir('', 'audit', '--patient', 'p', '--since', '10m', '--json', '--stage', 'test')
+      expect(JSON.parse(audit.out)).toMatchObject({ interaction: 'launch', client: 'app', patient: 'p', status: 200 })
     })
 
     it('users are added with a password', async () => {

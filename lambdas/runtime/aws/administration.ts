@@ -4,7 +4,7 @@
  */
 import { setTimeout as wait } from 'node:timers/promises'
 import { documentClient } from '../../adapters/dynamodb/client.ts'
-import { DynamoDbAuditLog } from '../../adapters/dynamodb/rows/audit-log.ts'
+import { DynamoDbAuditLog, DynamoDbAuditReader } from '../../adapters/dynamodb/rows/audit-log.ts'
 import { DynamoDbGrants } from '../../adapters/dynamodb/rows/grants.ts'
 import { DynamoDbClients, DynamoDbUsers } from '../../adapters/dynamodb/rows/registered.ts'
 import { DynamoDbRevocations } from '../../adapters/dynamodb/rows/revocations.ts'
@@ -14,6 +14,7 @@ import { SystemClock } from '../../adapters/in-process/system-clock.ts'
 import { KEY_LIST, STAGE_TAG } from '../../adapters/kms/published-keys.ts'
 import { KmsSigningKeys } from '../../adapters/kms/signing-keys.ts'
 import { Passwords } from '../../auth/login/passwords.ts'
+import type { AuditReader } from '../../ports/security/audit-reader.ts'
 import type { Administration } from '../control/administration.ts'
 
 /** Deployment on AWS. `stateTable`: name of its DynamoDB state table. */
@@ -50,4 +51,13 @@ export function openDeploymentAdministration({ stage, region, stateTable, auditR
     ...{ clock, passwords: new Passwords(), wait },
     close: async () => client.destroy(),
   }
+}
+
+/** Opens the audit records of a deployment. `close` must be called after the last record was read. */
+export function openDeploymentAuditReader({ region, stateTable }: Pick<Deployment, 'region' | 'stateTable'>): AuditReader & {
+  readonly close: () => void
+} {
+  const client = documentClient({ region })
+  const reader = new DynamoDbAuditReader(new TableClient(client, stateTable, LIMITS))
+  return { read: (period, filter) => reader.read(period, filter), close: () => client.destroy() }
 }

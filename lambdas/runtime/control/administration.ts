@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { FilesystemAuditReader } from '../../adapters/filesystem/audit-reader.ts'
 import { CommandAuditLog } from '../../adapters/filesystem/command-audit-log.ts'
 import { makeFolder } from '../../adapters/filesystem/durable-file.ts'
 import { checkEntry } from '../../adapters/filesystem/folder-entries.ts'
@@ -12,6 +13,7 @@ import { openGrants } from '../../adapters/sqlite-grants/open-grants.ts'
 import type { AdministrationPorts } from '../../auth/administration/administration.ts'
 import { Passwords } from '../../auth/login/passwords.ts'
 import type { Grants } from '../../ports/rows/grants.ts'
+import type { AuditReader } from '../../ports/security/audit-reader.ts'
 import { readConfig } from '../config.ts'
 import { nameOfOperator } from '../operator-name.ts'
 import { isEmpty, makeStore } from './lost-files.ts'
@@ -42,6 +44,8 @@ export type { Client } from '../../ports/rows/clients.ts'
 export const GRANTS_FILE = 'grants.db'
 /** Folder in the data folder with the signing keys. */
 export const SIGNING_KEYS_FOLDER = 'signing-keys'
+/** Folder in the data folder with the audit records. */
+const AUDIT_FOLDER = 'audit'
 
 export type Administration = AdministrationPorts & {
   readonly grants: Grants
@@ -81,7 +85,7 @@ export async function openAdministration(folder: string, { isNew }: { readonly i
   checkNotLost(folder)
   const clock = new SystemClock()
   const { close, ...stores } = openGrants(join(folder, GRANTS_FILE), () => clock.now())
-  const audit = new CommandAuditLog(join(folder, 'audit'))
+  const audit = new CommandAuditLog(join(folder, AUDIT_FOLDER))
   return {
     ...{ ...stores, keys: new FilesystemSigningKeys(join(folder, SIGNING_KEYS_FOLDER)), clock, passwords: new Passwords(), wait },
     ...{ audit, operator: nameOfOperator() },
@@ -90,6 +94,17 @@ export async function openAdministration(folder: string, { isNew }: { readonly i
       await close()
     },
   }
+}
+
+/**
+ * Returns the reader of the audit records of a data folder, whose server may run. `onDamaged`: called for each line that is no record. Throws
+ * an Error for a folder without records.
+ */
+export async function openAuditReader(folder: string, onDamaged: (file: string, line: number) => void): Promise<AuditReader> {
+  await checkEntry(folder, 'folder')
+  const records = join(folder, AUDIT_FOLDER)
+  if (!existsSync(records)) throw new Error(`There are no audit records in ${folder}: name the data folder of a server by --data`)
+  return new FilesystemAuditReader(records, onDamaged)
 }
 
 /**

@@ -1,12 +1,13 @@
 /** State that the functions of a deployment share besides resources: values, the sealing key, audit records. On an emulator. */
 import { ScanCommand } from '@aws-sdk/lib-dynamodb'
 import { afterAll, describe, expect, it } from '@jest/globals'
-import { DynamoDbAuditLog } from '../../../lambdas/adapters/dynamodb/rows/audit-log.ts'
+import { DynamoDbAuditLog, DynamoDbAuditReader } from '../../../lambdas/adapters/dynamodb/rows/audit-log.ts'
 import { makeSecretKey, readSecretKey } from '../../../lambdas/adapters/dynamodb/rows/secret-key.ts'
 import { DynamoDbSharedState } from '../../../lambdas/adapters/dynamodb/rows/shared-state.ts'
 import { TableClient } from '../../../lambdas/adapters/dynamodb/table-client.ts'
 import type { AuditRecord } from '../../../lambdas/ports/security/audit-log.ts'
 import { auditLogContract } from '../../contracts/audit-log.contract.ts'
+import { auditReaderContract } from '../../contracts/audit-reader.contract.ts'
 import { runOnDynamo } from '../../fixtures/dynamodb/on-dynamo.ts'
 
 await runOnDynamo(async (engine) => {
@@ -77,6 +78,13 @@ await runOnDynamo(async (engine) => {
           isDown = false
         },
       }
+    })
+
+    auditReaderContract('a table', async () => {
+      const own = new TableClient(engine.client, await engine.newTable(), limits)
+      const newId = () => crypto.randomUUID()
+      const log = new DynamoDbAuditLog({ dynamo: own, retentionDays: 2, newId, durability: 'strict', onError: () => undefined })
+      return { log, reader: new DynamoDbAuditReader(own) }
     })
 
     it('expire after their retention', async () => {

@@ -5,9 +5,13 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { AuditFile } from '../../../lambdas/adapters/filesystem/audit-file.ts'
 import { FilesystemAuditLog } from '../../../lambdas/adapters/filesystem/audit-log.ts'
+import { FilesystemAuditReader } from '../../../lambdas/adapters/filesystem/audit-reader.ts'
+import { CommandAuditLog } from '../../../lambdas/adapters/filesystem/command-audit-log.ts'
 import { type AuditDurability, type AuditRecord, reservedBytesOf } from '../../../lambdas/ports/security/audit-log.ts'
 import { auditLogContract } from '../../contracts/audit-log.contract.ts'
+import { auditReaderContract } from '../../contracts/audit-reader.contract.ts'
 import { newFolder, runAtEnd } from '../../fixtures/at-end.ts'
+import { collect } from '../../fixtures/collect.ts'
 import { eventually } from '../../fixtures/eventually.ts'
 
 /** Complete lines: a failed write may leave half a line at the end. */
@@ -46,6 +50,38 @@ auditLogContract('files', async (durability) => {
     fail,
     mend,
   }
+})
+
+auditReaderContract('files', async () => {
+  const folder = newFolder()
+  const log = new FilesystemAuditLog({ folder, retentionDays: 2, durability: 'strict', onError: () => undefined })
+  return { log, reader: new FilesystemAuditReader(folder, () => expect('no line').toBe('damaged')) }
+})
+
+describe('Reading audit records from files', () => {
+  const entry = { requestId: 'r', tenant: 'default', interaction: 'read', status: 200, duration: 1 }
+  const AT = Date.parse('2026-01-02T03:04:05Z')
+
+  it('includes those of commands', async () => {
+    const folder = newFolder()
+    const log = new CommandAuditLog(folder)
+    await log.prepare(AT)
+    await log.record({ ...entry, at: AT })
+    await log.close()
+    const reader = new FilesystemAuditReader(folder, () => undefined)
+    expect(await collect(reader.read({ from: AT, to: AT + 1 }, {}))).toEqual([{ ...entry, at: AT }])
+  })
+
+  it('skips reserved space and an incomplete last line, and reports damaged lines', async () => {
+    const folder = newFolder()
+    const lineOf = (requestId: string) => JSON.stringify({ ...entry, requestId, at: new Date(AT).toISOString() })
+    const file = join(folder, '2026-01-02.jsonl')
+    writeFileSync(file, [lineOf('a'), 'damaged', lineOf('b'), '', '', lineOf('c').slice(0, 20)].join('\n'))
+    const damaged: unknown[] = []
+    const reader = new FilesystemAuditReader(folder, (...place) => damaged.push(place))
+    const found = await collect(reader.read({ from: AT, to: AT + 1 }, {}))
+    expect([found.map(({ requestId }) => requestId), damaged]).toEqual([['a', 'b'], [[file, 2]]])
+  })
 })
 
 describe('Audit records in files', () => {

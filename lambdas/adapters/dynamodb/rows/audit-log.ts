@@ -2,8 +2,10 @@
  * Audit records as items that expire. The records of each minute are spread over 64 partitions, because one partition accepts 1,000 writes
  * per second.
  */
+import { forEachInParallel } from '../../../ports/execution/parallel.ts'
 import { MachineFault } from '../../../ports/faults.ts'
 import type { AuditDurability, AuditLog, AuditRecord } from '../../../ports/security/audit-log.ts'
+import { type AuditFilter, type AuditReader, auditTestOf, type Period } from '../../../ports/security/audit-reader.ts'
 import { hashOf } from '../../../ports/store/fnv-hash.ts'
 import type { Item, TableClient } from '../table-client.ts'
 import { EXPIRY_ATTRIBUTE } from '../table-keys.ts'
@@ -18,6 +20,7 @@ export type DynamoDbAuditLogOptions = {
 }
 
 const DAY = 24 * 60 * 60
+const MINUTE = 60_000
 /** Partitions for the records of each minute. */
 const PARTITIONS = 64
 /** Maximum records retained for a retry. Above it the oldest are dropped. */
@@ -53,7 +56,7 @@ export class DynamoDbAuditLog implements AuditLog {
     // The sort key needs a unique part: clients choose request ids, and several requests may have the same.
     const id = this.#options.newId()
     return {
-      pk: `AUDIT#${at.slice(0, 16)}#${hashOf(id) % PARTITIONS}`,
+      pk: partitionOf(record.at, hashOf(id) % PARTITIONS),
       sk: `${at}#${record.requestId}#${id}`,
       ...record,
       at,
@@ -102,3 +105,34 @@ export class DynamoDbAuditLog implements AuditLog {
     }
   }
 }
+
+/** Reads audit records minute by minute. Each minute costs at least half a read unit for each of its partitions. */
+export class DynamoDbAuditReader implements AuditReader {
+  readonly #dynamo: TableClient
+
+  constructor(dynamo: TableClient) {
+    this.#dynamo = dynamo
+  }
+
+  async *read({ from, to }: Period, filter: AuditFilter): AsyncGenerator<AuditRecord> {
+    const isWanted = auditTestOf(filter)
+    const partitions = Array.from({ length: PARTITIONS }, (_, i) => i)
+    for (let minute = from - (from % MINUTE); minute < to; minute += MINUTE) {
+      const found: AuditRecord[] = []
+      await forEachInParallel(partitions, PARTITIONS, async (partition) => {
+        for await (const record of this.#recordsOf(partitionOf(minute, partition)))
+          if (record.at >= from && record.at < to && isWanted(record)) found.push(record)
+      })
+      yield* found.sort((a, b) => a.at - b.at)
+    }
+  }
+
+  async *#recordsOf(partition: string): AsyncGenerator<AuditRecord> {
+    const input = { KeyConditionExpression: 'pk = :pk', ExpressionAttributeValues: { ':pk': partition } }
+    for await (const { pk: _, sk: __, [EXPIRY_ATTRIBUTE]: ___, ...record } of this.#dynamo.query(input))
+      yield { ...(record as unknown as AuditRecord), at: Date.parse(String(record.at)) }
+  }
+}
+
+/** Returns the partition key of the records of a minute. `partition`: 0 to 63. */
+const partitionOf = (at: number, partition: number): string => `AUDIT#${new Date(at).toISOString().slice(0, 16)}#${partition}`

@@ -1,0 +1,59 @@
+/** Reads audit records from the daily files of the server and of commands, also while these are written. */
+import { createReadStream, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { AuditRecord } from '../../ports/security/audit-log.ts'
+import { type AuditFilter, type AuditReader, auditTestOf, type Period } from '../../ports/security/audit-reader.ts'
+
+export class FilesystemAuditReader implements AuditReader {
+  readonly #folder: string
+  readonly #onDamaged: (file: string, line: number) => void
+
+  /** `onDamaged`: called for each line that is no record and is skipped. The last line of a file may be incomplete. */
+  constructor(folder: string, onDamaged: (file: string, line: number) => void) {
+    this.#folder = folder
+    this.#onDamaged = onDamaged
+  }
+
+  async *read({ from, to }: Period, filter: AuditFilter): AsyncGenerator<AuditRecord> {
+    const isWanted = auditTestOf(filter)
+    for (const name of filesBetween(this.#folder, dayOf(from), dayOf(to)))
+      for await (const record of this.#recordsOf(join(this.#folder, name)))
+        if (record.at >= from && record.at < to && isWanted(record)) yield record
+  }
+
+  async *#recordsOf(file: string): AsyncGenerator<AuditRecord> {
+    let number = 0
+    let damaged: number | undefined
+    for await (const line of createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY })) {
+      number++
+      // The server reserves space by empty lines.
+      if (line === '') continue
+      if (damaged !== undefined) this.#onDamaged(file, damaged)
+      const record = parseRecord(line)
+      damaged = record === undefined ? number : undefined
+      if (record !== undefined) yield record
+    }
+  }
+}
+
+/** Returns the names of the files of the days, both included, by day. */
+function filesBetween(folder: string, first: string, last: string): readonly string[] {
+  return readdirSync(folder)
+    .filter((name) => {
+      const [, day] = /^(\d{4}-\d{2}-\d{2})(?:\.commands)?\.jsonl$/.exec(name) ?? []
+      return day !== undefined && day >= first && day <= last
+    })
+    .sort()
+}
+
+const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10)
+
+function parseRecord(line: string): AuditRecord | undefined {
+  try {
+    const record = JSON.parse(line) as Omit<AuditRecord, 'at'> & { readonly at: string }
+    return { ...record, at: Date.parse(record.at) }
+  } catch {
+    return undefined
+  }
+}
