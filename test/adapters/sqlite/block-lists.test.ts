@@ -38,6 +38,21 @@ describe('Lists of blocks', () => {
     expect([list.blocks[0]!.entries, list.bytes]).toEqual([undefined, bytes - 50])
   })
 
+  it('forget the joined entries when a block is written or removed', () => {
+    const known = lists(100_000)
+    const list = known.add('a', [block(10), block(20)])
+    const { bytes } = list
+    for (const change of [() => known.put('a', block(20)), () => known.drop('a', 10)]) {
+      known.keepJoined('a', list, { bytes: 500 })
+      expect([list.joined, list.bytes]).toEqual([{ bytes: 500 }, list.blocks.length === 2 ? bytes + 500 : expect.anything()])
+      change()
+      expect(list.joined).toBeUndefined()
+    }
+    expect(list.bytes).toBeLessThan(bytes)
+    known.keepJoined('a', list, { bytes: 60_000 })
+    expect(list.joined).toBeUndefined()
+  })
+
   it('stay within their memory limit and keep the recently used ones', () => {
     const most = 50_000
     const known = lists(most)

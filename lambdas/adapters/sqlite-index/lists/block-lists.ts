@@ -7,8 +7,11 @@ import { type DocSet, firstOf, isList, lastOf, lowerBoundIndex } from './documen
 /** Block with `n` entries of the documents from `first` to `last`. `entries`: undefined until they are decoded. */
 export type Block<Entries> = { readonly first: number; readonly last: number; readonly n: number; entries: Entries | undefined }
 
-/** All blocks of one key in ascending order of documents. `n`: number of entries of all blocks. `bytes`: approximate size in memory. */
-export type BlockList<B extends Block<unknown>> = { readonly blocks: B[]; n: number; bytes: number }
+/**
+ * All blocks of one key in ascending order of documents. `n`: number of entries of all blocks. `bytes`: approximate size in memory. `joined`:
+ * entries of all blocks together, until one of them changes.
+ */
+export type BlockList<B extends Block<unknown>> = { readonly blocks: B[]; n: number; bytes: number; joined?: B['entries'] }
 
 /** Approximate bytes of a list without its blocks. */
 const LIST = 300
@@ -63,11 +66,21 @@ export class BlockLists<Key, B extends Block<unknown>> {
     this.#use(key, list)
   }
 
+  /** Caches the joined entries of all blocks, unless the list would then take more than half of the memory. */
+  keepJoined(key: Key, list: BlockList<B>, joined: B['entries']): void {
+    const bytes = this.#bytesOf(joined)
+    if (list.bytes + bytes > this.#half) return
+    list.joined = joined
+    this.#grow(key, list, bytes)
+    this.#use(key, list)
+  }
+
   /** Adds a block that was written to disk to the cached list. Replaces the block with the same first document. */
   put(key: Key, block: B): void {
     const list = this.#known(key)
     if (list === undefined) return
     this.drop(key, block.first)
+    this.#dropJoined(key, list)
     list.blocks.splice(blockFrom(list.blocks, block.first, 0), 0, block)
     this.#count(key, list, block, 1)
   }
@@ -76,6 +89,7 @@ export class BlockLists<Key, B extends Block<unknown>> {
   drop(key: Key, first: number): void {
     const list = this.#known(key)
     if (list === undefined) return
+    this.#dropJoined(key, list)
     const at = blockFrom(list.blocks, first, 0)
     if (list.blocks[at]?.first === first) this.#count(key, list, list.blocks.splice(at, 1)[0]!, -1)
   }
@@ -100,6 +114,11 @@ export class BlockLists<Key, B extends Block<unknown>> {
   #count(key: Key, list: BlockList<B>, { n, entries }: B, sign: 1 | -1): void {
     list.n += sign * n
     this.#grow(key, list, sign * (BLOCK + this.#bytesOf(entries)))
+  }
+
+  #dropJoined(key: Key, list: BlockList<B>): void {
+    this.#grow(key, list, -this.#bytesOf(list.joined))
+    list.joined = undefined
   }
 
   #grow(key: Key, list: BlockList<B>, bytes: number): void {

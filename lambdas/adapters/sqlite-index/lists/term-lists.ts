@@ -7,7 +7,7 @@ import { BUDGET_CONDITION, type SearchBudget } from '../reading/budget.ts'
 import type { Sql } from '../reading/sql.ts'
 import { Statements } from '../statements.ts'
 import { type Block, type BlockList, BlockLists, blocksAmong } from './block-lists.ts'
-import { compact, DOC_NUMBER_END, type DocSet, firstOf, intersection, lastOf } from './document-sets.ts'
+import { compact, DOC_NUMBER_END, type DocSet, firstOf, intersection, lastOf, union } from './document-sets.ts'
 import { BLOCK_SIZE, bytesOf, docsOfBlock, docsOfBlocks, type PackedBlock } from './packed-blocks.ts'
 
 /** Terms to read: all pairs of a combination and a matching value. */
@@ -25,6 +25,9 @@ const MOST_ESTIMATED = 1_000
 const MOST_SINGLE = 500
 /** Approximate maximum bytes of all cached lists. Above it, lists that were not used recently are dropped. */
 const MOST_KEPT = 7_000_000
+/** Minimum blocks of a search that reads all blocks of a term together, and minimum part of the term's blocks. */
+const MANY = 16
+const LARGE_PART = 1 / 8
 /** New terms, each with one document, that one statement inserts. */
 const TOGETHER = 16
 /**
@@ -156,8 +159,18 @@ export class TermLists {
     return terms.map((term) => ({ ...term, list: this.#lists.add(term.key, (ofKeys.get(term.key) ?? []).map(blockOf)) }))
   }
 
-  #docsOf({ combination, value, key, list }: TermList, among: DocSet | undefined): readonly DocSet[] {
-    return blocksAmong(list, among).map((block) => {
+  #docsOf(term: TermList, among: DocSet | undefined): readonly DocSet[] {
+    const { key, list } = term
+    const blocks = blocksAmong(list, among)
+    if (blocks.length < Math.max(MANY, list.blocks.length * LARGE_PART)) return this.#docsOfBlocks(term, blocks)
+    if (list.joined !== undefined) return [list.joined]
+    const joined = union(this.#docsOfBlocks(term, list.blocks))
+    this.#lists.keepJoined(key, list, joined)
+    return [joined]
+  }
+
+  #docsOfBlocks({ combination, value, key, list }: TermList, blocks: readonly DocsBlock[]): readonly DocSet[] {
+    return blocks.map((block) => {
       this.#budget.tick()
       if (block.entries !== undefined) return block.entries
       const docs = compact(docsOfBlock(this.#block.get(combination, value, block.first) as unknown as PackedBlock))
