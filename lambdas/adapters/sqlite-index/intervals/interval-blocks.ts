@@ -4,12 +4,21 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { type Block, type BlockList, BlockLists, blocksAmong } from '../lists/block-lists.ts'
-import { DOC_NUMBER_END, type DocSet, firstOf, lastOf } from '../lists/document-sets.ts'
+import { DOC_NUMBER_END, type DocSet, firstOf, lastOf, union } from '../lists/document-sets.ts'
 import { packNumbers, unpackNumbers } from '../lists/packing.ts'
 import { BUDGET_CONDITION, type SearchBudget } from '../reading/budget.ts'
 import { Statements } from '../statements.ts'
-import { highestOf, INTERVAL_BYTES, type IntervalEntries, lowestOf, type SummarizedEntries, summarizeEntries } from './interval-scan.ts'
+import {
+  findPassingDocs,
+  highestOf,
+  INTERVAL_BYTES,
+  type IntervalEntries,
+  lowestOf,
+  type SummarizedEntries,
+  summarizeEntries,
+} from './interval-scan.ts'
 import { extremesOf, type IntervalTest } from './interval-test.ts'
+import { type FieldRanks, RankedFields } from './ranked-fields.ts'
 
 /** Approximate maximum bytes of all cached block lists. Above it, lists that were not used recently are dropped. */
 const MOST_KEPT = 18_000_000
@@ -21,10 +30,13 @@ type IntervalBlock = Block<SummarizedEntries> & { readonly lowest: number; reado
  */
 type BlockRow = [first: number, n: number, docs: Uint8Array, bounds: Uint8Array, field: number]
 
-type FieldBlocks = readonly [field: number, blocks: readonly SummarizedEntries[]]
+/** Minimum blocks of a search that uses the ranks of the field, and minimum part of the field's blocks. */
+const MANY = 16
+const LARGE_PART = 1 / 8
 
 export class IntervalBlocks {
   readonly #lists = new BlockLists<number, IntervalBlock>(MOST_KEPT, bytesOf)
+  readonly #ranks = new RankedFields()
   readonly #budget: SearchBudget
   readonly #statements
 
@@ -38,6 +50,7 @@ export class IntervalBlocks {
       holding: statements.lists(`${rows} = ? AND first <= ? ORDER BY first DESC LIMIT 1`),
       blocks: statements.lists('SELECT first, last, n, lowest, highest FROM span WHERE field = ? ORDER BY first'),
       block: statements.lists(`${rows} = ? AND first = ?`),
+      all: statements.lists(`${rows} = ? ORDER BY first`),
       any: statements.lists('SELECT 1 FROM span WHERE field = ? LIMIT 1'),
       ofMany: statements.lists(
         `${rows} IN (SELECT value FROM json_each(?)) AND ${BUDGET_CONDITION.text} AND lowest <= ? AND highest >= ? AND first <= ? AND last >= ?`,
@@ -47,23 +60,27 @@ export class IntervalBlocks {
 
   /** Returns an upper bound for the number of intervals that pass the test: all intervals of each block that may contain a passing one. */
   estimate(field: number, test: IntervalTest): number {
+    const ranks = this.#ranks.unchanged(field)
+    if (ranks !== undefined && test.width === 1) return ranks.estimate(test)
     return this.#listOf(field)
       .blocks.filter(touching(test))
       .reduce((sum, { n }) => sum + n, 0)
   }
 
-  /** Returns for each field the blocks that may contain a passing interval of one of the documents. `docs` undefined: of any document. */
-  among(fields: readonly number[], test: IntervalTest, docs: DocSet | undefined): readonly FieldBlocks[] {
-    return fields.map((field) => {
-      const list = this.#listOf(field)
-      const blocks = blocksAmong(list, docs).filter(touching(test))
-      return [field, blocks.map((block) => this.#entriesOf(field, list, block))]
-    })
+  /** Returns all documents of `docs` with a passing interval of the field, and possibly others. `docs` undefined: any document. */
+  find(field: number, test: IntervalTest, docs: DocSet | undefined): DocSet {
+    const list = this.#listOf(field)
+    const blocks = blocksAmong(list, docs)
+    const isWide = blocks.length >= Math.max(MANY, list.blocks.length * LARGE_PART)
+    const ranks = isWide && test.width === 1 ? this.#ranksOf(field, list) : undefined
+    const left = ranks === undefined ? blocks : ranks.isChanged ? blocks.filter(({ first }) => ranks.lacks(first)) : []
+    const entries = left.filter(touching(test)).map((block) => this.#entriesOf(field, list, block))
+    return union([...(ranks === undefined ? [] : [ranks.passing(test)]), findPassingDocs(entries, test)])
   }
 
   /**
-   * Yields the blocks that `among` returns, without the cache, so that a search of many fields does not displace the cached blocks. A block
-   * may occur several times.
+   * Yields the blocks of many fields that may contain a passing interval of one of the documents, without the cache, so that such a search does
+   * not displace the cached blocks. A block may occur several times.
    */
   *amongMany(
     fields: readonly number[],
@@ -100,16 +117,19 @@ export class IntervalBlocks {
     const [lowest, highest] = [lowestOf(lows), highestOf(highs)]
     this.#statements.put.run(field, first, last, n, lowest, highest, packNumbers(docs, 0, n, first), new Uint8Array(bounds.buffer))
     this.#lists.put(field, { first, last, n, lowest, highest, entries: undefined })
+    this.#ranks.onChange(field, first)
   }
 
   drop(field: number, first: number): void {
     this.#statements.drop.run(field, first)
     this.#lists.drop(field, first)
+    this.#ranks.onChange(field, first)
   }
 
   /** Clears the cache. The blocks on disk remain. */
   clear(): void {
     this.#lists.clear()
+    this.#ranks.clear()
   }
 
   #listOf(field: number): BlockList<IntervalBlock> {
@@ -120,6 +140,20 @@ export class IntervalBlocks {
       field,
       rows.map(([first, last, n, lowest, highest]) => ({ first, last, n, lowest, highest, entries: undefined })),
     )
+  }
+
+  #ranksOf(field: number, { blocks, n }: BlockList<IntervalBlock>): FieldRanks | undefined {
+    return this.#ranks.of(field, {
+      ...{ first: blocks[0]!.first, last: blocks.at(-1)!.last, n },
+      read: () => {
+        const read: IntervalEntries[] = []
+        for (const row of this.#statements.all.iterate(field)) {
+          this.#budget.tick()
+          read.push(decoded(row as unknown as BlockRow))
+        }
+        return read
+      },
+    })
   }
 
   #entriesOf(field: number, list: BlockList<IntervalBlock>, block: IntervalBlock): SummarizedEntries {

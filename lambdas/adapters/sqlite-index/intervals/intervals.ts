@@ -7,7 +7,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { DOC_NUMBER_END, type DocSet, difference, docListOf, lastOf, union } from '../lists/document-sets.ts'
 import type { SearchBudget } from '../reading/budget.ts'
 import { IntervalBlocks } from './interval-blocks.ts'
-import { filterDocs, findPassingDocs, type IntervalEntries } from './interval-scan.ts'
+import { filterDocs, type IntervalEntries } from './interval-scan.ts'
 import type { IntervalTest } from './interval-test.ts'
 
 export type Interval = readonly [low: number, high: number]
@@ -96,7 +96,7 @@ export class Intervals {
     const written =
       fields.length > MOST_SINGLE
         ? [...this.#blocks.amongMany(fields, test, docs)].map(([field, block]) => this.#untouched(field, filterDocs(block, test)))
-        : this.#blocks.among(fields, test, docs).map(([field, blocks]) => this.#untouched(field, findPassingDocs(blocks, test)))
+        : fields.map((field) => this.#untouched(field, this.#blocks.find(field, test, docs)))
     const pending = fields.flatMap((field) => this.#pending.get(field) ?? []).map((each) => filterDocs(each, test))
     return union([...written, ...pending])
   }
