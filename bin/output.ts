@@ -1,7 +1,18 @@
 /** Output of the command line. If it cannot be written (closed stream, full disk), the text is lost and the command continues. */
+import { once } from 'node:events'
 
 /** Writes results to standard output, for the user or the next command of a pipe. */
 export const print = (text: string): void => void ignoreStreamErrors(process.stdout).write(text)
+
+/**
+ * Writes a text to standard output, and waits until the reader has taken most of it. Resolves to false if nobody reads the output any more.
+ */
+export async function printInTurn(text: string): Promise<boolean> {
+  print(text)
+  const { stdout } = process
+  if (stdout.writableNeedDrain) await Promise.race([once(stdout, 'drain'), once(stdout, 'close')])
+  return !stdout.destroyed
+}
 
 /** Writes problems and progress to standard error. */
 export const printError = (text: string): void => void ignoreStreamErrors(process.stderr).write(text)

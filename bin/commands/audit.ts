@@ -1,11 +1,8 @@
 /** `fhir audit`: prints the audit records of a server. */
-import { once } from 'node:events'
 import { Command, InvalidArgumentError, Option } from 'commander'
-import type { AuditRecord } from '../../lambdas/ports/security/audit-log.ts'
-import type { AuditFilter, AuditReader } from '../../lambdas/ports/security/audit-reader.ts'
-import { openAuditReader } from '../../lambdas/runtime/control/administration.ts'
+import { type AuditFilter, type AuditReader, type AuditRecord, openAuditReader } from '../../lambdas/runtime/control/administration.ts'
 import { dataFolderAt } from '../../lambdas/runtime/control/server-socket.ts'
-import { print, toOneLine, warn } from '../output.ts'
+import { print, printInTurn, toOneLine, warn } from '../output.ts'
 import { jsonOption, readStageDeployment, type ServerLocationOptions, withLocationOptions } from './administration.ts'
 import { serverLocationOf, withExamples } from './options.ts'
 
@@ -58,13 +55,6 @@ const cellsOf = ({
   user ?? operator ?? '',
 ]
 
-/** Prints a line. Resolves to false if nobody reads the output any more. */
-async function printLine(line: string): Promise<boolean> {
-  print(line)
-  if (process.stdout.writableNeedDrain) await Promise.race([once(process.stdout, 'drain'), once(process.stdout, 'close')])
-  return !process.stdout.destroyed
-}
-
 async function printRecords(reader: AuditReader, { since, until, json, ...options }: Options): Promise<void> {
   const period = { from: since ?? Date.now() - UNITS.d!, to: until ?? Date.now() + 1 }
   const { tenant, client, user } = options
@@ -73,7 +63,7 @@ async function printRecords(reader: AuditReader, { since, until, json, ...option
   let count = 0
   for await (const record of reader.read(period, filter)) {
     if (count++ === 0 && !json) print(lineOf(COLUMNS))
-    const isRead = await printLine(
+    const isRead = await printInTurn(
       json ? `${JSON.stringify({ ...record, at: new Date(record.at).toISOString() })}\n` : lineOf(cellsOf(record)),
     )
     if (!isRead) return

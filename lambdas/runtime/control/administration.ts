@@ -39,6 +39,8 @@ export { toUser } from '../../auth/clients/registration.ts'
 export type { Launch } from '../../auth/launch/launches.ts'
 export { KEY_COPY_LIFETIME_MS, KEY_DISCOVERY_MS, signingKeyAt } from '../../auth/tokens/key-rotation.ts'
 export type { Client } from '../../ports/rows/clients.ts'
+export type { AuditRecord } from '../../ports/security/audit-log.ts'
+export type { AuditFilter, AuditReader } from '../../ports/security/audit-reader.ts'
 
 /** File in the data folder with clients, users, grants and revocations. */
 export const GRANTS_FILE = 'grants.db'
