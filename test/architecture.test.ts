@@ -8,7 +8,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'lambdas/fhir': ['fast-json-patch', 'fhirpath', 'node:vm'],
   'lambdas/search': ['lambdas/fhir', 'lambdas/ports', 'search-mappings', '@lhncbc/ucum-lhc', 'node:crypto'],
   // Parses addresses; opens no connection.
-  'lambdas/ports': ['lambdas/fhir', 'node:net'],
+  'lambdas/ports': ['lambdas/fhir', 'node:net', 'node:async_hooks'],
   // Access decisions: scopes, rules, verified tokens.
   'lambdas/access': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'aws-jwt-verify', 'node:crypto'],
   // The authorization server. It runs no searches.

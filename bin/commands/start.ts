@@ -80,6 +80,7 @@ async function start(options: Options): Promise<void> {
     ...(options.memory ? {} : { dataFolder: options.data, isNewStore: options.newStore === true }),
     report: (error, requestId) => printError(`${new Date().toISOString()} request ${requestId}: ${logTextOf(error)}\n`),
     warn,
+    logRequest: ({ at, ...record }) => print(`${JSON.stringify({ at: new Date(at).toISOString(), ...record })}\n`),
   })
   try {
     await listen(embedded, options)

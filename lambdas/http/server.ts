@@ -6,6 +6,7 @@ import type { Interaction, RequestContent } from '../interactions/interaction.ts
 import { parseParameterPairs } from '../search/query/parameter-pairs.ts'
 import type { Exchange, HttpRequest, HttpResponse, Site } from './exchange.ts'
 import { endpointPipeline, fallbackPipeline, pipeline, type Steps } from './pipeline.ts'
+import { logRequest, type RequestLogParts } from './pipelines/request-record.ts'
 import { allowHeaderOf, matchRoute } from './route-table.ts'
 import { preflightHeadersOf } from './steps/allow-origins.ts'
 
@@ -18,17 +19,22 @@ export type ServerParts = {
   readonly endpoints?: Readonly<Partial<Record<EndpointCode, Endpoint>>>
   readonly steps: Steps
   readonly site: Site
+  /** Log of all requests. Absent: there is none. */
+  readonly requestLog?: RequestLogParts | undefined
 }
 
-export function server({ interactions, endpoints = {}, steps, site }: ServerParts): Serve {
+export function server({ interactions, endpoints = {}, steps, site, requestLog }: ServerParts): Serve {
   const pipelines = new Map<PipelineCode, (exchange: Exchange) => Promise<HttpResponse>>()
   for (const [code, interaction] of Object.entries(interactions) as [InteractionCode, Interaction][])
     pipelines.set(code, pipeline(code, steps, interaction))
   for (const [code, endpoint] of Object.entries(endpoints) as [EndpointCode, Endpoint][])
     pipelines.set(code, endpointPipeline(code, steps, endpoint))
   const fallback = fallbackPipeline(steps, async ({ http }) => ({ status: 204, headers: preflightHeadersOf(allowHeaderOf(http.path)) }))
+  type Answer = (exchange: Exchange) => Promise<HttpResponse>
+  const logged = (exchange: Exchange, answer: Answer) =>
+    requestLog === undefined ? answer(exchange) : logRequest(exchange, requestLog, answer)
   return (http, requestId) => {
-    const fallBack = (http: HttpRequest) => fallback(exchangeOf({ ...http, query: '' }, requestId, 'fallback', site, {}))
+    const fallBack = (http: HttpRequest) => logged(exchangeOf({ ...http, query: '' }, requestId, 'fallback', site, {}), fallback)
     if (http.method === 'OPTIONS' || http.refused !== undefined) return fallBack(http)
     let exchange: Exchange
     try {
@@ -39,7 +45,7 @@ export function server({ interactions, endpoints = {}, steps, site }: ServerPart
     }
     const answer = pipelines.get(exchange.interaction)
     if (answer === undefined) return fallBack({ ...http, refused: fhirError(404, 'not-found', 'This path is not answered here') })
-    return answer(exchange)
+    return logged(exchange, answer)
   }
 }
 

@@ -11,7 +11,7 @@ import { DEFAULT_TENANT } from '../ports/store/tenants.ts'
 
 /**
  * Kinds of values. `count`: a whole number from 1. `bytes`: size of a text in memory, at most MOST_BYTES. `wait`: milliseconds, at most an
- * hour. `days`: at most 100 years. `header`: a header name or empty. `name`: a display name.
+ * hour. `days`: at most 100 years. `port`: 0 if there is none. `header`: a header name or empty. `name`: a display name.
  */
 export type SettingKind =
   | 'integer'
@@ -19,6 +19,7 @@ export type SettingKind =
   | 'bytes'
   | 'wait'
   | 'days'
+  | 'port'
   | 'origins'
   | 'hosts'
   | 'issuers'
@@ -82,6 +83,8 @@ export const SETTINGS = [
   setting('exportRetentionDays', 'days', '10'), // days for which the status of a finished export stays available; its files also stay for 7 days after the manifest was retrieved
   setting('groupExportTypes', 'types', 'Patient,AllergyIntolerance,CarePlan,CareTeam,Condition,Device,DiagnosticReport,DocumentReference,Encounter,Goal,Immunization,MedicationRequest,Observation,Procedure,Provenance,QuestionnaireResponse,RelatedPerson,ServiceRequest'), // resource types of Group exports, separated by commas; all: the whole Patient compartment
   setting('exportAdditionalResources', 'text', ''), // JSON file, or the JSON itself, with the rules for referenced resources that exports of patients and groups include; it replaces lambdas/export/additional-resources.json. On AWS an object in the settings of the stage
+  setting('requestLog', 'switch', 'off'), // on: a line of JSON on standard output for each request: interaction, type, status, bytes, request id, and milliseconds in all and for each part of the system. On AWS the default is on, and the lines are in the logs of the functions
+  setting('metricsPort', 'port', '0'), // port of 127.0.0.1 that answers `GET /metrics` in the text format of Prometheus; 0: none
   setting('searchBudget', 'wait', '10000'), // milliseconds that a search may run before it is answered 503; it waits up to twice as long for the index and for earlier searches
 ] as const satisfies readonly Setting[]
 
@@ -113,7 +116,7 @@ export const DEPLOYMENT_SETTINGS = [
   setting('keptIndexDays', 'integer', '7'), // days for which the previous index of a type is retained after an upgrade
 ] as const satisfies readonly Setting[]
 
-type Value<Kind> = Kind extends 'integer' | 'count' | 'bytes' | 'wait' | 'days'
+type Value<Kind> = Kind extends 'integer' | 'count' | 'bytes' | 'wait' | 'days' | 'port'
   ? number
   : Kind extends 'switch'
     ? boolean
@@ -194,6 +197,8 @@ function parse({ name, kind }: Setting, text: string): unknown {
       return upTo(LONGEST_WAIT, text) ?? refuse(`a whole number from 1 to ${LONGEST_WAIT}`)
     case 'days':
       return upTo(MOST_DAYS, text) ?? refuse(`a whole number from 1 to ${MOST_DAYS}`)
+    case 'port':
+      return text === '0' ? 0 : (upTo(MOST_PORT, text) ?? refuse(`a port from 1 to ${MOST_PORT}, or 0 for none`))
     case 'issuers':
       return issuersOf(text)
     case 'switch':
@@ -265,6 +270,8 @@ const MOST_BYTES = 100_000_000
 const LONGEST_WAIT = 3_600_000
 /** Maximum of settings of kind `days`, so that computed instants stay within the range of Date. */
 const MOST_DAYS = 36_500
+
+const MOST_PORT = 65_535
 
 /** Returns the number, or undefined if the text is not a whole number from 1 to `most`. */
 function upTo(most: number, text: string): number | undefined {

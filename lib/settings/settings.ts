@@ -142,7 +142,7 @@ export function settingsOf(input: Readonly<Partial<Settings>>): Settings {
   const settings: Settings = {
     ...DEFAULT_SETTINGS,
     ...input,
-    service: { maxBodyBytes: LARGEST_BODY, auditDurability: 'strict', ...input.service },
+    service: { maxBodyBytes: LARGEST_BODY, auditDurability: 'strict', requestLog: 'on', ...input.service },
     memory: { ...DEFAULT_SETTINGS.memory, ...input.memory },
     limits: { ...DEFAULT_SETTINGS.limits, ...input.limits },
   }
@@ -199,6 +199,7 @@ export function settingsOf(input: Readonly<Partial<Settings>>): Settings {
 const UNUSED_ON_AWS: readonly (readonly [ServiceSetting, string])[] = [
   ['maxRequests', 'a function has one request at a time, "concurrency" bounds how many it has'],
   ['addressHeader', 'CloudFront says who asks'],
+  ['metricsPort', 'CloudWatch has the metrics of a stage'],
   ['packageRegistry', 'who adds packages fetches them: set FHIR_PACKAGE_REGISTRY there'],
 ]
 

@@ -59,6 +59,8 @@ const TRIED: Readonly<Record<Name, Tried>> = {
   exportRetentionDays: { trials: keeping.jobRetentionTrials, wrong: DAYS },
   groupExportTypes: { trials: keeping.typesTrials, wrong: wrong('resource types of R4, separated by commas', 'Nobody', 'Patient,', '') },
   exportAdditionalResources: { trials: keeping.additionalTrials, wrong: { '{': ' is no JSON', '/nowhere.json': ': /nowhere.json cannot be read (ENOENT)', '{"Nobody":[]}': '.Nobody is no resource type of R4' } },
+  requestLog: { trials: requests.requestLogTrials, wrong: SWITCH },
+  metricsPort: { trials: requests.metricsTrials, wrong: wrong('a port from 1 to 65535, or 0 for none', '-1', '65536', 'on', '') },
   searchBudget: { trials: requests.budgetTrials, wrong: wrong('a whole number from 1 to 3600000', '0', '3600001', '1e3') },
 }
 

@@ -39,6 +39,7 @@ const SERVICE_SETTINGS: Readonly<Partial<Record<ServiceSetting, string>>> = {
   maxRunningExports: '2',
   exportRetentionDays: '3',
   groupExportTypes: 'Patient',
+  requestLog: 'on',
   searchBudget: '5000',
 }
 const REFUSED: readonly ServiceSetting[] = [
@@ -46,6 +47,7 @@ const REFUSED: readonly ServiceSetting[] = [
   'addressHeader',
   'exportAdditionalResources',
   'maxRequests',
+  'metricsPort',
   'packageRegistry',
   'referentialIntegrity',
 ]

@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto'
 import { KMSClient, SignCommand } from '@aws-sdk/client-kms'
 import type { ExportFile, ExportUrlSigner } from '../../ports/blobs/file-links.ts'
+import { timed } from '../../ports/execution/call-times.ts'
 
 export type CloudFrontLinkOptions = {
   /** Scheme and host of the CloudFront distribution, without a slash at the end. */
@@ -35,7 +36,7 @@ export class CloudFrontExportUrls implements ExportUrlSigner {
     const seconds = Math.floor(expires / 1_000)
     const Message = createHash('sha256').update(cannedPolicy(url, seconds)).digest()
     const command = new SignCommand({ KeyId: keyId, Message, MessageType: 'DIGEST', SigningAlgorithm: 'RSASSA_PKCS1_V1_5_SHA_256' })
-    const { Signature } = await this.#client.send(command)
+    const { Signature } = await timed('kms', () => this.#client.send(command))
     return `${url}&Expires=${seconds}&Signature=${inUrls(Signature!)}&Key-Pair-Id=${keyPairId}&Hash-Algorithm=SHA256`
   }
 }

@@ -17,6 +17,7 @@ import {
   ScheduleKeyDeletionCommand,
   SignCommand,
 } from '@aws-sdk/client-kms'
+import { timed } from '../../ports/execution/call-times.ts'
 import type { PublicKey, SigningKey, SigningKeys } from '../../ports/security/signing-keys.ts'
 import { type KmsKey, type KmsKeyList, publishedKeys } from './published-keys.ts'
 
@@ -59,7 +60,7 @@ export class KmsSigningKeys implements SigningKeys {
     if (id === undefined) throw new Error('there is no such key to sign with')
     const Message = createHash('sha256').update(data).digest()
     const command = new SignCommand({ KeyId: id, Message, MessageType: 'DIGEST', SigningAlgorithm: 'RSASSA_PKCS1_V1_5_SHA_256' })
-    return (await this.#client.send(command)).Signature!
+    return (await timed('kms', () => this.#client.send(command))).Signature!
   }
 
   async make(madeAt: number): Promise<SigningKey> {

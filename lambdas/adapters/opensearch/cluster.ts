@@ -4,6 +4,7 @@
  */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Client } from '@opensearch-project/opensearch'
+import { timed } from '../../ports/execution/call-times.ts'
 import { MachineFault } from '../../ports/faults.ts'
 
 /**
@@ -128,7 +129,8 @@ export class Cluster {
     const query = isEndless ? querystring : { ...querystring, cancel_after_time_interval: `${left}ms` }
     const content = lines === undefined ? (body === undefined ? {} : { body }) : { bulkBody: lines }
     try {
-      const answer = await this.#client.transport.request({ method, path, querystring: query, ...content }, options)
+      const request = { method, path, querystring: query, ...content }
+      const answer = await timed('opensearch', () => this.#client.transport.request(request, options))
       // guard: write-reaches-all-shards
       if (!isComplete(answer.body)) throw new OpenSearchError(503, SHARDS_FAILED)
       return answer.body as Answer

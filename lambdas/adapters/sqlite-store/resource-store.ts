@@ -1,4 +1,5 @@
 /** ResourceReader and ResourceWriter on SQLite. Reads run on the caller's thread, writes on the writer thread. */
+import { timed } from '../../ports/execution/call-times.ts'
 import { checkCommit } from '../../ports/store/commit-checks.ts'
 import type {
   CommitResult,
@@ -149,7 +150,7 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter, Sett
 
   async #committed(writes: readonly Write[], guards: readonly UniquenessGuard[]): Promise<CommitResult> {
     try {
-      const result = await this.#writer.commit(writes, guards)
+      const result = await timed('store', () => this.#writer.commit(writes, guards))
       if (result.kind !== 'committed') this.#reader.doubt()
       return result
     } catch (error) {

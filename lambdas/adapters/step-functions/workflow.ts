@@ -7,6 +7,7 @@ import {
   StartExecutionCommand,
   StopExecutionCommand,
 } from '@aws-sdk/client-sfn'
+import { timed } from '../../ports/execution/call-times.ts'
 import type { Workflow } from '../../ports/execution/workflow.ts'
 import { checkWorkflowName } from '../../ports/execution/workflow-name.ts'
 
@@ -23,7 +24,8 @@ export class StepFunctionsWorkflow implements Workflow {
   async start(name: string, input: Readonly<Record<string, unknown>>): Promise<void> {
     checkWorkflowName(name)
     try {
-      await this.#client.send(new StartExecutionCommand({ stateMachineArn: this.#stateMachine, name, input: JSON.stringify(input) }))
+      const command = new StartExecutionCommand({ stateMachineArn: this.#stateMachine, name, input: JSON.stringify(input) })
+      await timed('step-functions', () => this.#client.send(command))
     } catch (error) {
       if (!(error instanceof ExecutionAlreadyExists)) throw error
     }
@@ -43,7 +45,7 @@ export class StepFunctionsWorkflow implements Workflow {
   /** Calls `ask`. Returns undefined if the execution does not exist. */
   async #ofExecution<Answer>(ask: () => Promise<Answer>): Promise<Answer | undefined> {
     try {
-      return await ask()
+      return await timed('step-functions', ask)
     } catch (error) {
       if (error instanceof ExecutionDoesNotExist) return undefined
       throw error

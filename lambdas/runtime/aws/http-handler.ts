@@ -10,7 +10,7 @@ import { type ServerParts, server } from '../../http/server.ts'
 import type { Interaction } from '../../interactions/interaction.ts'
 import { authenticator, authenticatorWithoutPersons } from './authenticator.ts'
 import { type LambdaContext, runWithLambdaDeadline, withDeadline } from './deadlines.ts'
-import { report } from './log.ts'
+import { logRequest, report } from './log.ts'
 import { audit, clock, config, deploymentSettings, searchContexts as known } from './ports.ts'
 
 /** Requires a field with a handler for each of the codes. Requires no field if there are no codes. */
@@ -69,7 +69,8 @@ export function httpHandler<Name extends HttpFunction>(
     seal,
   }: FunctionParts & Partial<Pick<ServerParts, 'interactions' | 'endpoints'>> = parts
   const site: Site = { baseUrl: deploymentSettings().baseUrl, reading: (tenant) => known().now(tenant) }
-  const serve = server({ interactions: allInTime(interactions), endpoints: allInTime(endpoints), steps, site })
+  const requestLog = config().requestLog ? { log: logRequest, now: () => performance.timeOrigin + performance.now() } : undefined
+  const serve = server({ interactions: allInTime(interactions), endpoints: allInTime(endpoints), steps, site, requestLog })
   const ready = (): Promise<unknown> => Promise.all([seal?.ready(), reading?.refresh(clock().now())])
   ready().catch(() => undefined)
   const answer = async (event: GatewayEvent): Promise<GatewayResult> => {

@@ -1,4 +1,5 @@
 /** Log output of functions: one line of JSON each, for CloudWatch. It contains no content of requests or resources. */
+import type { RequestLog } from '../../ports/execution/request-log.ts'
 import { NotFetched } from '../../ports/security/fetch-document.ts'
 
 type Thrown = { readonly name?: string; readonly code?: string; readonly message?: string; readonly stack?: string }
@@ -17,6 +18,10 @@ export function report(error: unknown, requestId: string): void {
   const told = error instanceof NotFetched ? { message } : {}
   console.error(JSON.stringify({ level: 'error', requestId, name, ...(code === undefined ? {} : { code }), ...told, at }))
 }
+
+/** Logs the record of a request. https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/AnalyzingLogData.html queries its fields. */
+export const logRequest: RequestLog = ({ at, ...record }) =>
+  console.log(JSON.stringify({ level: 'info', at: new Date(at).toISOString(), ...record }))
 
 /** Logs a warning about something that an operator can fix. */
 export const warn = (message: string): void => console.warn(JSON.stringify({ level: 'warning', message }))

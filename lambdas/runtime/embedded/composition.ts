@@ -31,6 +31,7 @@ import { supportedProfiles } from '../../packages/supported-profiles.ts'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { AddedPackages } from '../../ports/definitions/package-store.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
+import type { RequestLog } from '../../ports/execution/request-log.ts'
 import type { IndexProgress, Reindexer } from '../../ports/search/index-status.ts'
 import type { QueryDigest } from '../../ports/security/query-digest.ts'
 import type { Seal } from '../../ports/security/seal.ts'
@@ -65,6 +66,8 @@ export type ServerCoreParts = {
   readonly audit: FilesystemAuditLog
   readonly seal: Seal & QueryDigest
   readonly blobs: BlobStore
+  /** Log of all requests. Absent: there is none. */
+  readonly requestLog?: RequestLog
 }
 
 /** Server on open stores. `refuse`: answers requests that are marked as refused. It needs no store, so it also works after `close`. */
@@ -193,6 +196,7 @@ export function composeServerCore(stores: Stores, parts: Omit<ServerCoreParts, '
       ...(isOpen ? { checkForwarded } : {}),
     },
     { baseUrl, reading: readingFor },
+    parts.requestLog,
   )
   return {
     serve(http, requestId) {
@@ -234,9 +238,17 @@ const progressOf = ({ store, searcher, definitions }: Stores): IndexProgress => 
   },
 })
 
-function serveOf(ports: EmbeddedPorts, exports: Exports, endpoints: ServerParts['endpoints'], parts: WritingStepParts, site: Site): Serve {
+function serveOf(
+  ports: EmbeddedPorts,
+  exports: Exports,
+  endpoints: ServerParts['endpoints'],
+  parts: WritingStepParts,
+  site: Site,
+  log: RequestLog | undefined,
+): Serve {
   const exporting = { ...exportingSteps(parts), ...downloadingSteps(parts) }
   const steps = { ...authorizingSteps(parts), ...writingSteps(parts), ...searchingSteps(parts), ...operatingSteps(parts), ...exporting }
   const interactions = interactionsOf({ ...ports, ...exports }, (entries) => entryRunner(entries, steps, parts.report, NO_TIME_LIMIT))
-  return server({ interactions, endpoints: endpoints ?? {}, steps, site })
+  const requestLog = log === undefined ? undefined : { log, now: () => performance.timeOrigin + performance.now() }
+  return server({ interactions, endpoints: endpoints ?? {}, steps, site, requestLog })
 }

@@ -17,6 +17,7 @@ import type { Serve } from '../../http/server.ts'
 import { admission } from '../../http/steps/authenticate.ts'
 import { sweepStoredQueries } from '../../interactions/searching/stored-query.ts'
 import { QuotaBlobStore } from '../../interactions/searching/stored-query-quota.ts'
+import type { RequestLog } from '../../ports/execution/request-log.ts'
 import { MachineFault } from '../../ports/faults.ts'
 import type { FetchDocument } from '../../ports/security/fetch-document.ts'
 import type { Config } from '../config.ts'
@@ -28,6 +29,7 @@ import { locationCommands } from '../control/server-socket.ts'
 import { tokenCommands } from '../control/token-command.ts'
 import { type Authorization, openAuthorization } from './authorization.ts'
 import { openServerCore, type ServerCore, type ServerCoreParts } from './composition.ts'
+import { Metrics, PROCESS_GAUGES, serveMetrics } from './metrics.ts'
 import { RequestGate } from './request-gate.ts'
 import { storeRestorer } from './restore.ts'
 
@@ -49,6 +51,8 @@ export type EmbeddedServerOptions = {
   readonly fetchDocument?: FetchDocument
   /** Receives one-line warnings for the operator. */
   readonly warn?: (line: string) => void
+  /** Receives the record of each request, if the setting requestLog is on. */
+  readonly logRequest?: RequestLog
 }
 
 export type EmbeddedServer = {
@@ -107,8 +111,10 @@ export async function openEmbeddedServer(options: EmbeddedServerOptions): Promis
     warn,
   })
   opened.defer(() => authorization.close())
+  const requestLog = await openRequestLog(opened, options)
   const parts = {
     ...options,
+    ...(requestLog === undefined ? {} : { requestLog }),
     authorization,
     data,
     clock,
@@ -141,6 +147,24 @@ export async function openEmbeddedServer(options: EmbeddedServerOptions): Promis
   forgetEachHour(opened, parts)
   const all = opened.move()
   return { server, folder, issue: authorization.issue, hasUsers: authorization.hasUsers, close: () => all.disposeAsync() }
+}
+
+/** Returns the log that prints the records of requests and counts them, as the settings want. Undefined: neither. */
+async function openRequestLog(
+  opened: AsyncDisposableStack,
+  { config, logRequest }: EmbeddedServerOptions,
+): Promise<RequestLog | undefined> {
+  const logs: RequestLog[] = config.requestLog && logRequest !== undefined ? [logRequest] : []
+  if (config.metricsPort !== 0) {
+    const metrics = new Metrics(PROCESS_GAUGES)
+    const server = await serveMetrics(metrics, config.metricsPort)
+    opened.defer(() => closeServer(server))
+    logs.push((record) => metrics.observe(record))
+  }
+  if (logs.length === 0) return undefined
+  return (record) => {
+    for (const log of logs) log(record)
+  }
 }
 
 const restored = () => Promise.reject(new MachineFault('overloaded', 'the stores are being restored'))

@@ -4,6 +4,7 @@ import { type ClientRequest, createServer, type IncomingMessage, request } from 
 import type { AddressInfo } from 'node:net'
 import { expect } from '@jest/globals'
 import { runFhirWithEnvironment } from '../../bin/process.ts'
+import { freePort } from '../../engines/engine.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
 import { GUIDE_NAME, guideCanonicalOf, guideFilesOf, packArchive } from '../../fixtures/packages.ts'
 import { observation, patient } from '../../fixtures/resources.ts'
@@ -259,6 +260,51 @@ export const requestsTrials: readonly SettingTrial[] = [
       expect((await get('/Patient/nobody')).status).toBe(404)
     },
   )],
+]
+
+const sentinel = { resourceType: 'Patient', id: 'p', name: [{ family: 'Sentinel' }] }
+
+// biome-ignore format: a table
+export const requestLogTrials: readonly SettingTrial[] = [
+  ['off', 'no request is logged', withVariable('FHIR_REQUEST_LOG')(async ({ get, logged }) => {
+    expect((await get('/metadata')).status).toBe(200)
+    expect(logged).toEqual([])
+  })],
+  ['on', 'each request is logged with its times, without ids and queries', withVariable('FHIR_REQUEST_LOG')(async ({ put, get, logged }) => {
+    await put('/Patient/p', sentinel)
+    await get('/Patient?name=Sentinel')
+    await get('/Nobody/secret')
+    expect(logged).toEqual([
+      expect.objectContaining({ interaction: 'update', type: 'Patient', status: 201, calls: { store: expect.any(Number) } }),
+      expect.objectContaining({ interaction: 'search-type', type: 'Patient', status: 200, calls: { index: expect.any(Number) } }),
+      expect.objectContaining({ interaction: 'read', status: 404, calls: {} }),
+    ])
+    for (const { duration, own, bytes } of logged) expect([own <= duration, bytes! > 0]).toEqual([true, true])
+    expect(JSON.stringify(logged)).not.toMatch(/Sentinel|secret|"p"|Nobody/)
+  })],
+]
+
+const metricsPort = await freePort()
+const readMetrics = (path: string): Promise<Response> => fetch(`http://127.0.0.1:${metricsPort}${path}`)
+
+// biome-ignore format: a table
+export const metricsTrials: readonly SettingTrial[] = [
+  ['0', 'nothing listens', withVariable('FHIR_METRICS_PORT')(async () => {
+    await expect(readMetrics('/metrics')).rejects.toThrow()
+  })],
+  [String(metricsPort), 'Prometheus reads the requests there', withVariable('FHIR_METRICS_PORT')(async ({ put, get }) => {
+    await put('/Patient/p', sentinel)
+    for (const path of ['/Patient/p', '/Patient/p', '/Patient/none']) await get(path)
+    const response = await readMetrics('/metrics')
+    const text = await response.text()
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8'])
+    for (const line of ['fhir_requests_total{interaction="read",status="200"} 2', 'fhir_requests_total{interaction="read",status="404"} 1',
+      'fhir_request_duration_seconds_count{interaction="read"} 3', 'fhir_request_duration_seconds_bucket{interaction="read",le="+Inf"} 3'])
+      expect(text.split('\n')).toContain(line)
+    expect(text).toMatch(/^fhir_wait_seconds_total\{dependency="store"\} [\d.e-]+$/m)
+    expect(text).toMatch(/^process_resident_memory_bytes \d+$/m)
+    expect((await readMetrics('/')).status).toBe(404)
+  })],
 ]
 
 /** A search that looks at each of 300 names a hundred times for each criterion. */

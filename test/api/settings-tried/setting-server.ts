@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { uptime } from 'node:os'
 import { fetchDocument } from '../../../lambdas/adapters/https/fetch-document.ts'
 import { addressFilterOf } from '../../../lambdas/adapters/https/private-hosts.ts'
+import type { RequestRecord } from '../../../lambdas/ports/execution/request-log.ts'
 import { readConfig } from '../../../lambdas/runtime/config.ts'
 import { addClient, type NewClient, openAdministration } from '../../../lambdas/runtime/control/administration.ts'
 import { type EmbeddedServer, openEmbeddedServer } from '../../../lambdas/runtime/embedded/server.ts'
@@ -18,6 +19,8 @@ export type SettingsServer = TestClient & {
   readonly folder: string
   readonly embedded: EmbeddedServer
   readonly reports: readonly unknown[]
+  /** Records of the request log. */
+  readonly logged: readonly RequestRecord[]
   /** By how much this server's clocks are ahead, milliseconds. */
   ahead: number
   /** As a client with this token, or without any. */
@@ -45,6 +48,7 @@ export async function withSettings(
   { baseUrl = 'http://127.0.0.1/fhir', folder = newFolder() } = {},
 ): Promise<void> {
   const reports: unknown[] = []
+  const logged: RequestRecord[] = []
   const config = readConfig(settings)
   const times = {
     wall: () => Date.now() + server.ahead,
@@ -54,6 +58,7 @@ export async function withSettings(
   const server = { ahead: 0 } as SettingsServer
   const embedded = await openEmbeddedServer({
     ...{ config, baseUrl, dataFolder: folder, times, report: (error) => void reports.push(error) },
+    logRequest: (record) => void logged.push(record),
     fetchDocument: fetchDocument({ ca: CERTIFICATE, mayReach: addressFilterOf(config.privateHosts) }),
   })
   try {
@@ -65,7 +70,7 @@ export async function withSettings(
         () => token,
       )
     const token = config.access === 'open' ? undefined : await embedded.issue({ isAdministrator: true })
-    await proof(Object.assign(server, as(token), { folder, embedded, reports, as, ...accessAt(base, folder) }))
+    await proof(Object.assign(server, as(token), { folder, embedded, reports, logged, as, ...accessAt(base, folder) }))
   } finally {
     await embedded.close()
   }

@@ -45,6 +45,7 @@ beforeAll(async () => {
   Object.assign(process.env, {
     ...{ AWS_REGION: 'us-east-1', AWS_ACCESS_KEY_ID: 'x', AWS_SECRET_ACCESS_KEY: 'x', FHIR_ACCESS: 'iam', FHIR_BUCKET: 'bucket' },
     ...{ FHIR_BASE_URL: 'https://example.org/fhir', FHIR_TABLE: 'resources', FHIR_STATE_TABLE: 'state', FHIR_AUDIT_DURABILITY: 'strict' },
+    FHIR_REQUEST_LOG: 'on',
     AWS_ENDPOINT_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
   })
   aws = await modules()
@@ -79,13 +80,24 @@ async function asked(work: () => Promise<FhirResponse>, passes = 0, time = FUNCT
 }
 
 const records = () => calls.flatMap(({ operation, body: { Item } }) => (operation === 'PutItem' ? [Item] : []))
+const TIMES = { duration: expect.any(Number), own: expect.any(Number) }
+const logged = (level: string) => told.map((line) => JSON.parse(line)).filter((each) => each.level === level)
 const FOUND: FhirResponse = { status: 200, headers: {}, body: new TextEncoder().encode('{}') }
 const never = () => new Promise<never>(() => undefined)
 
 it('answers a request that takes too long with 504 and Retry-After, and records it', async () => {
   expect(await asked(never, WORK_TIME)).toMatchObject({ status: 504, retryAfter: '5', issue: { severity: 'error', code: 'timeout' } })
   expect(records()).toEqual([expect.objectContaining({ status: { N: '504' }, key: { S: 'Patient/1' }, interaction: { S: 'read' } })])
-  expect(told.map((line) => JSON.parse(line))).toEqual([expect.objectContaining({ level: 'error', at: expect.anything() })])
+  expect(logged('error')).toEqual([expect.objectContaining({ at: expect.anything() })])
+})
+
+it('logs a request with the times of its calls, without the name of the resource', async () => {
+  expect((await asked(async () => FOUND)).status).toBe(200)
+  const [record, ...others] = logged('info')
+  expect(others).toEqual([])
+  const request = { interaction: 'read', type: 'Patient', status: 200, bytes: 2, calls: { dynamodb: expect.any(Number) } }
+  expect(record).toEqual({ ...request, ...{ level: 'info', at: expect.any(String), requestId: expect.any(String) }, ...TIMES })
+  expect(told.join()).not.toContain('Patient/1')
 })
 
 it('answers a request that ends just in time', async () => {
@@ -197,7 +209,9 @@ describe('A batch', () => {
     expect([status, retryAfter, statuses]).toEqual([200, '5', [...Array(UNDER_WAY).fill('504'), '200', '200', '504', '503', '503']])
     const issueOf = (index: number, code: string) => [expect.objectContaining({ code, expression: [`Bundle.entry[${index}]`] })]
     expect([0, 34].map((index) => entries[index]!.outcome!.issue)).toEqual([issueOf(0, 'timeout'), issueOf(34, 'throttled')])
-    expect(told).toEqual(Array(UNDER_WAY + 1).fill(expect.stringContaining('longer than its function has time')))
+    expect(told.filter((line) => !line.startsWith('{"level":"info"'))).toEqual(
+      Array(UNDER_WAY + 1).fill(expect.stringContaining('longer than its function has time')),
+    )
     expect(records()).toEqual([expect.objectContaining({ status: { N: '200' }, interaction: { S: 'bundle' } })])
     expect(JSON.stringify(records()[0]!.keys).match(/Patient\/\d+/g)).toEqual(['Patient/31', 'Patient/32'])
   })

@@ -5,6 +5,7 @@
 import { Worker } from 'node:worker_threads'
 import type { FeedPositions } from '../../../indexing/feed/lines.ts'
 import { NotIndexed } from '../../../indexing/stream/unindexable-versions.ts'
+import { timed } from '../../../ports/execution/call-times.ts'
 import { indexBehind, MachineFault } from '../../../ports/faults.ts'
 import { ALWAYS_FALSE, type Freshness, type GroupPlan, type Matching, type Plan } from '../../../ports/search/plan.ts'
 import type { GroupPage, HitPage, IndexVisibility, OutdatedParameters, Searches } from '../../../ports/search/search-index.ts'
@@ -132,6 +133,10 @@ export class ThreadedIndex implements Searches, IndexVisibility, OutdatedParamet
 
   #askAt<Answer>(from: RequiredPosition, question: IndexCall): Promise<Answer> {
     if (this.#closed) return Promise.reject(new Error('the index is closed'))
+    return timed('index', () => this.#sent(from, question))
+  }
+
+  #sent<Answer>(from: RequiredPosition, question: IndexCall): Promise<Answer> {
     const number = ++this.#number
     return new Promise((resolve, reject) => {
       const late = () => {
