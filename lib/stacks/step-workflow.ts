@@ -14,6 +14,12 @@ import type { Settings } from '../settings/settings.ts'
 /** Seconds added to the timeout of the function for the time limit of a step: the call and its response take time, too. */
 const SLACK = 60
 
+/**
+ * Prefix of logs that AWS permits once for all of them. Each other log adds to a policy of the account, which may have 5,120 characters.
+ * https://docs.aws.amazon.com/step-functions/latest/dg/bp-cwl.html
+ */
+const LOG_PREFIX = '/aws/vendedlogs/states/'
+
 export type StepWorkflowProps = {
   readonly comment: string
   /** Returns the definition in Amazon States Language. `step`: ARN of the function. */
@@ -34,6 +40,7 @@ export class StepWorkflow extends Construct {
   constructor(scope: Construct, id: string, { comment, definition, step, maxDuration, key, settings }: StepWorkflowProps) {
     super(scope, id)
     const destination = new LogGroup(this, 'Log', {
+      logGroupName: `${LOG_PREFIX}fhir-${settings.stage}-${id}`,
       retention: settings.logRetentionDays as RetentionDays,
       encryptionKey: key,
       removalPolicy: RemovalPolicy.DESTROY,

@@ -3,11 +3,13 @@ import { describe, expect, it } from '@jest/globals'
 import { EXPIRY_ATTRIBUTE, INDEX_NAME, TABLE_DEFINITION } from '../../lambdas/adapters/dynamodb/table-keys.ts'
 import { type FunctionName, functionsOfStage, portsOfStage } from '../../lambdas/functions/functions.ts'
 import { DEPLOYMENT_SETTINGS, SETTINGS, variableOf } from '../../lambdas/runtime/config.ts'
+import { DEFAULT_SETTINGS, type Settings } from '../../lib/settings/settings.ts'
 import { functionsOf, resourcesOfType, type Tree } from './assembly.ts'
 import { digest } from './digest.ts'
-import { accessOf, demo, production, signed, stageEntries, tokens } from './stages.ts'
+import { accessOf, demo, production, STAGES, signed, stageEntries, tokens } from './stages.ts'
 
-describe.each(stageEntries)('the stacks: %s', (_stage, stacks) => {
+describe.each(stageEntries)('the stacks: %s', (name, stacks) => {
+  const { stage = DEFAULT_SETTINGS.stage }: Partial<Settings> = STAGES[name]
   const { data, service } = stacks
   const names = functionsOfStage(accessOf(stacks))
   const resources = Object.entries<Tree>({ ...data.Resources, ...service.Resources })
@@ -22,14 +24,14 @@ describe.each(stageEntries)('the stacks: %s', (_stage, stacks) => {
     expect(JSON.stringify(service)).toContain('Fn::ImportValue')
   })
 
-  it('set no physical names, so that a second stage can be deployed beside the first', () => {
+  it('set no physical names without the stage, so that a second stage can be deployed beside the first', () => {
     const nameProperty =
       /^(?:TableName|BucketName|FunctionName|RoleName|PolicyName|DomainName|TopicName|QueueName|StateMachineName|LogGroupName|AlarmName|DashboardName|GroupName|AliasName)$/
     const found = resources.flatMap(([id, { Type, Properties = {} }]) =>
       NAMED_TYPES.has(Type)
         ? []
         : Object.keys(Properties)
-            .filter((name) => nameProperty.test(name))
+            .filter((name) => nameProperty.test(name) && !String(Properties[name]).includes(`/fhir-${stage}-`))
             .map((name) => `${id} ${name}`),
     )
     expect(found).toEqual([])
@@ -123,6 +125,15 @@ describe.each(stageEntries)('the stacks: %s', (_stage, stacks) => {
     for (const properties of Object.values(functions)) {
       expect(properties).toMatchObject({ Runtime: 'nodejs24.x', Architectures: ['arm64'], LoggingConfig: { LogGroup: expect.anything() } })
     }
+  })
+
+  // Step Functions adds every other log to a policy of the account, which may have 5,120 characters.
+  it('name the logs of state machines with the prefix that AWS permits once for all of them', () => {
+    const logs = Object.values(resourcesOfType(service, 'AWS::StepFunctions::StateMachine')).map(({ LoggingConfiguration }) => {
+      const [logId] = LoggingConfiguration.Destinations[0].CloudWatchLogsLogGroup.LogGroupArn['Fn::GetAtt']
+      return service.Resources[logId].Properties.LogGroupName
+    })
+    expect(logs.toSorted()).toEqual(['Exporting', 'Rebuild'].map((name) => `/aws/vendedlogs/states/fhir-${stage}-${name}`))
   })
 
   it('expire logs', () => {
