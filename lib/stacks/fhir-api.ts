@@ -81,8 +81,9 @@ export class FhirApi extends Construct {
       const resource = path.split('/').filter(Boolean).reduce(child, this.api.root)
       for (const [method, name] of methods) resource.addMethod(method, integrationOf(name), { authorizationType })
       resource.addMethod('ANY', integrationOf('fallback'), { authorizationType })
-      // Browsers send preflight requests without credentials.
-      resource.addMethod('OPTIONS', integrationOf('fallback'), { authorizationType: AuthorizationType.NONE })
+      // Browsers send preflight requests without credentials, which ANY rejects only with IAM.
+      if (authorizationType === AuthorizationType.IAM)
+        resource.addMethod('OPTIONS', integrationOf('fallback'), { authorizationType: AuthorizationType.NONE })
     }
   }
 }

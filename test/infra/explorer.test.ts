@@ -85,14 +85,7 @@ describe('the function', () => {
     )
     const answering = methods.filter(([, each]) => JSON.stringify(each.Properties.Integration).includes('ExplorerFunction'))
     expect(answering.map(([, { Properties }]) => Properties.HttpMethod)).toEqual(['GET', 'GET'])
-    expect(methods.map(([, { Properties }]) => Properties.HttpMethod).toSorted()).toEqual([
-      'ANY',
-      'ANY',
-      'GET',
-      'GET',
-      'OPTIONS',
-      'OPTIONS',
-    ])
+    expect(methods.map(([, { Properties }]) => Properties.HttpMethod).toSorted()).toEqual(['ANY', 'ANY', 'GET', 'GET'])
   })
 })
 
