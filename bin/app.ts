@@ -1,5 +1,5 @@
 /**
- * The CDK app: the two stacks of a stage, selected by `-c stage=NAME`. Settings that differ from the defaults (lib/settings/settings.ts)
+ * The CDK app: the three stacks of a stage, selected by `-c stage=NAME`. Settings that differ from the defaults (lib/settings/settings.ts)
  * come from `-c settings=FILE`. Without it they come from .fhir/NAME.settings.json, if that file exists.
  */
 import { join } from 'node:path'
@@ -8,6 +8,7 @@ import { bundle } from '../lib/bundle.ts'
 import { DEFAULT_SETTINGS } from '../lib/settings/settings.ts'
 import { DataStack } from '../lib/stacks/data-stack.ts'
 import { FEATURE_FLAGS } from '../lib/stacks/flags.ts'
+import { OperationStack } from '../lib/stacks/operation-stack.ts'
 import { ServiceStack } from '../lib/stacks/service-stack.ts'
 import { settingsOfStage } from './stage-settings.ts'
 
@@ -19,5 +20,6 @@ const data = new DataStack(app, `fhir-${settings.stage}-data`, settings)
 const bundles = await bundle(join(app.outdir, 'bundles'), {
   additional: settings.exportAdditionalResources,
 })
-new ServiceStack(app, `fhir-${settings.stage}-service`, settings, data, bundles)
+const service = new ServiceStack(app, `fhir-${settings.stage}-service`, settings, data, bundles)
+new OperationStack(app, `fhir-${settings.stage}-operation`, settings, service)
 app.synth()

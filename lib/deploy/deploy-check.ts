@@ -94,7 +94,7 @@ async function bootstrap({ settings: { region } }: DeployCheckInput): Promise<Li
 async function stacks({ settings: { stage, region }, template }: DeployCheckInput): Promise<Lines> {
   const client = new CloudFormationClient({ region })
   const lines: string[] = []
-  for (const StackName of [`fhir-${stage}-data`, `fhir-${stage}-service`]) {
+  for (const StackName of [`fhir-${stage}-data`, `fhir-${stage}-service`, `fhir-${stage}-operation`]) {
     // CloudFormation answers with ValidationError if the stack does not exist.
     const described = await client.send(new DescribeStacksCommand({ StackName })).catch(ignoreErrorsNamed('ValidationError'))
     const stack = described?.Stacks?.[0]

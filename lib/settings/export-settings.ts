@@ -23,7 +23,7 @@ export type ExportTarget = { readonly bucket: string; readonly prefix: string; r
 
 const NAMES = ['name', 'schedule', 'client', 'tenant', 'level', 'group', 'types', 'sinceLast', 'late', 'bucket', 'bucketKey']
 /** Maximum scheduled exports; more are rejected. One event, whose size is limited, passes all of them to the sweep. */
-const MAX_EXPORTS = 50
+export const MAX_EXPORTS = 50
 const UNITS: Readonly<Record<string, number>> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 }
 
 /** Throws RangeError if an export is invalid. The message names the location. `related`: other settings that the check depends on. */

@@ -63,7 +63,7 @@ export class DataStack extends Stack {
       if (this.network !== undefined) this.domain.connections.allowFrom(this.network.functions, Port.tcp(443))
     }
     this.#createTablesLast()
-    this.#exportTableNames()
+    this.#exportNames()
     const { resources = this.resourceTable.tableName, state = this.stateTable.tableName } = settings.restored ?? {}
     new CfnOutput(this, 'ResourceTableName', { value: resources })
     new CfnOutput(this, 'StateTableName', { value: state })
@@ -78,10 +78,11 @@ export class DataStack extends Stack {
   }
 
   /**
-   * Exports the tables' names even if restored tables replace them. This stack is updated first, and CloudFormation refuses to remove an
-   * export that the service stack still imports.
+   * Exports the tables' names even if restored tables replace them, and the domain's name, which an earlier version of the service stack
+   * imports. This stack is updated first, and CloudFormation refuses to remove an export that the service stack still imports.
    */
-  #exportTableNames(): void {
+  #exportNames(): void {
+    if (this.domain !== undefined) this.exportValue(this.domain.domainName)
     for (const table of [this.resourceTable, this.stateTable])
       for (const value of [table.tableArn, table.tableName]) this.exportValue(value)
     this.exportValue(this.resourceTable.tableStreamArn)

@@ -1,7 +1,7 @@
 /** Rules that start scheduled exports. https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-scheduled-rule-pattern.html */
-import { Duration } from 'aws-cdk-lib'
-import { EventField, Rule, RuleTargetInput, Schedule } from 'aws-cdk-lib/aws-events'
-import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets'
+import { Duration, Stack } from 'aws-cdk-lib'
+import { EventField, type IRuleTarget, Rule, RuleTargetInput, Schedule } from 'aws-cdk-lib/aws-events'
+import { ServicePrincipal } from 'aws-cdk-lib/aws-iam'
 import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import type { Construct } from 'constructs'
 import type { ScheduledExport, ScheduleEvent, WatchedSchedule } from '../../lambdas/export/schedules/schedules.ts'
@@ -12,12 +12,27 @@ import type { Settings } from '../settings/settings.ts'
 /** Maximum time until an export that a restore ended is started again. */
 const AGAIN = Duration.minutes(10)
 
-/** Creates the rules. `starter`: function that starts exports. `sweeper`: function that checks their results and copies their files. */
+/** `starter`: function that starts exports. `sweeper`: function that checks their results and copies their files. */
+export type ScheduleFunctions = { readonly starter: IFunction; readonly sweeper: IFunction }
+
+/**
+ * Permits the rules of all stages to call the functions. A permission for each rule would exceed the 20 kB of a function's policy. The pattern
+ * is short, because CloudFormation shortens the names of rules.
+ */
+export function allowScheduleRules({ starter, sweeper }: ScheduleFunctions): void {
+  for (const each of [starter, sweeper]) {
+    each.addPermission('ScheduleRules', {
+      principal: new ServicePrincipal('events.amazonaws.com'),
+      sourceArn: Stack.of(each).formatArn({ service: 'events', resource: 'rule', resourceName: 'fhir-*' }),
+    })
+  }
+}
+
+/** Creates the rules. The functions permit their calls (allowScheduleRules). */
 export function scheduleExports(
   scope: Construct,
   { exports, restored }: Pick<Settings, 'exports' | 'restored'>,
-  starter: IFunction,
-  sweeper: IFunction,
+  { starter, sweeper }: ScheduleFunctions,
 ): void {
   const epoch = restored === undefined ? {} : { epoch: restored.epoch }
   for (const { schedule: expression, late, bucketKey: _, tenant = DEFAULT_TENANT, level = 'system', ...rest } of exports) {
@@ -27,13 +42,12 @@ export function scheduleExports(
         description: `${description} ${rest.name}`,
         schedule: when,
         // The same event may arrive twice. Its time identifies the run.
-        targets: [new LambdaFunction(starter, { event: RuleTargetInput.fromObject({ schedule, time: EventField.time, ...only }) })],
+        targets: [callOf(starter, RuleTargetInput.fromObject({ schedule, time: EventField.time, ...only }))],
       })
     calls('Export', 'Begins the export', Schedule.expression(expression), {})
     if (restored !== undefined)
       calls('Again', 'Begins again, where the store was set back meanwhile, the export', Schedule.rate(AGAIN), { only: 'set-back' })
   }
-  if (exports.length === 0) return
   const schedules = exports.map(
     (each): WatchedSchedule => ({
       name: each.name,
@@ -45,8 +59,13 @@ export function scheduleExports(
     new Rule(scope, `Sweep-${name}`, {
       description,
       schedule: Schedule.rate(Duration.minutes(minutes)),
-      targets: [new LambdaFunction(sweeper, { event: RuleTargetInput.fromObject({ sweep: name, schedules }), retryAttempts: 0 })],
+      targets: [callOf(sweeper, RuleTargetInput.fromObject({ sweep: name, schedules }), 0)],
     })
   sweep('schedules', 'Looks at what became of scheduled exports', 5)
   if (exports.some(({ bucket }) => bucket !== undefined)) sweep('copies', 'Copies files of scheduled exports', 1)
 }
+
+/** Returns a target that calls the function. Unlike the target of the CDK it adds no permission. */
+const callOf = ({ functionArn: arn }: IFunction, input: RuleTargetInput, retries?: number): IRuleTarget => ({
+  bind: () => ({ arn, input, ...(retries === undefined ? {} : { retryPolicy: { maximumRetryAttempts: retries } }) }),
+})

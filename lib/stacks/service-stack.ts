@@ -1,9 +1,13 @@
-/** Service stack: API, functions, stream processing, CloudFront, firewall and monitoring. Lasting data is in the data stack. */
+/**
+ * Service stack: API, functions, stream processing, CloudFront and firewall. Lasting data is in the data stack, alarms and schedules of exports
+ * are in the operation stack.
+ */
 import { createHash } from 'node:crypto'
 import { CfnOutput, CustomResource, Duration, Stack } from 'aws-cdk-lib'
 import { Rule, RuleTargetInput, Schedule } from 'aws-cdk-lib/aws-events'
 import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets'
 import type { IFunction } from 'aws-cdk-lib/aws-lambda'
+import type { ITopic } from 'aws-cdk-lib/aws-sns'
 import type { StateMachine } from 'aws-cdk-lib/aws-stepfunctions'
 import type { Construct } from 'constructs'
 import type { HttpFunction } from '../../lambdas/catalogue/catalogue.ts'
@@ -14,8 +18,8 @@ import type { Bundles } from '../bundle.ts'
 import { ExportFiles } from '../edge/export-files.ts'
 import { Firewall } from '../edge/firewall.ts'
 import { OriginSecret } from '../edge/origin-secret.ts'
-import { Observability } from '../monitoring/observability.ts'
-import { watchesOf } from '../monitoring/watches.ts'
+import { AlarmTopic } from '../monitoring/alarm-topic.ts'
+import type { DeployedNames } from '../monitoring/watch.ts'
 import { allowSealCreation, allowStreamReading, allowTokenRevocation } from '../permissions/grants.ts'
 import { suppressServiceStackFindings } from '../permissions/nag-suppressions.ts'
 import type { AwsResources } from '../permissions/permissions.ts'
@@ -27,7 +31,8 @@ import { accountOf, type DataStack } from './data-stack.ts'
 import { FhirDistribution } from './distribution.ts'
 import { FhirApi, GATEWAY_STAGE, type HttpFunctions } from './fhir-api.ts'
 import { FhirFunction, type FhirFunctionProps, httpFunctionsOf } from './fhir-function.ts'
-import { scheduleExports } from './scheduled-exports.ts'
+import { firstClient, firstUser } from './first-commands.ts'
+import { allowScheduleRules, type ScheduleFunctions } from './scheduled-exports.ts'
 import { diskGigabytesOf } from './search-domain.ts'
 import { StepWorkflow } from './step-workflow.ts'
 import { followStream } from './stream-indexer.ts'
@@ -57,6 +62,10 @@ const KEY_SWEEP = { keys: Duration.days(1) } as const
 const LONGEST = { rebuild: Duration.days(6), export: Duration.days(2) } as const
 
 export class ServiceStack extends Stack {
+  readonly alarmTopic: ITopic
+  readonly deployedNames: DeployedNames
+  /** Functions that the rules of scheduled exports call; absent if there are none. */
+  readonly scheduleFunctions?: ScheduleFunctions
   readonly #settings: Settings
   readonly #bundles: Bundles
   readonly #data: DataStack
@@ -115,10 +124,16 @@ export class ServiceStack extends Stack {
     const keys = settings.access === 'token' ? this.#signingKeys(aws, baseUrls) : undefined
     const functions = this.#httpFunctions(aws, baseUrls, migration, keys?.signingKeys)
     fhirApi.addRoutes(functions)
-    const starter = settings.access === 'token' ? this.#scheduled(aws, baseUrls, migration, exportSweep.function) : undefined
+    if (settings.access === 'token') {
+      const scheduled = { starter: this.#exportStarter(aws, baseUrls, migration), sweeper: exportSweep.function }
+      if (settings.exports.length > 0) {
+        allowScheduleRules(scheduled)
+        this.scheduleFunctions = scheduled
+      }
+    }
     firewall.protect(api.deploymentStage.stageArn)
 
-    const watches = watchesOf({
+    this.deployedNames = {
       stage: settings.stage,
       api: { name: api.restApiName, stage: GATEWAY_STAGE },
       ...{ table: this.#tables.resourceTable.tableName, stateTable: this.#tables.stateTable.tableName, index: INDEX_NAME },
@@ -128,21 +143,20 @@ export class ServiceStack extends Stack {
       exports: {
         machine: exportMachine.stateMachineArn,
         sweeper: exportSweep.function.functionName,
-        ...(starter === undefined || settings.exports.length === 0 ? {} : { starter: starter.functionName }),
+        ...(this.scheduleFunctions === undefined ? {} : { starter: this.scheduleFunctions.starter.functionName }),
       },
       ...(keys === undefined ? {} : { tokens: { tender: keys.tender.functionName } }),
       ...(data.domain === undefined
         ? {}
         : { domain: { name: data.domain.domainName, account: this.account, disk: diskGigabytesOf(settings.search) } }),
-    })
-    const { alarmEmail } = settings
-    const { topic } = new Observability(this, 'Watch', { watches, key, ...(alarmEmail === undefined ? {} : { alarmEmail }) })
+    }
+    this.alarmTopic = new AlarmTopic(this, 'Watch', { key, alarmEmail: settings.alarmEmail }).topic
     this.#outputs({
       BaseUrl: baseUrl,
       ApiUrl: api.url,
       ExportOrigin: fileOrigin,
       DistributionDomain: distribution.distributionDomainName,
-      AlarmTopic: topic.topicArn,
+      AlarmTopic: this.alarmTopic.topicArn,
       ...(settings.access === 'token'
         ? { FirstClient: firstClient(settings), ExplorerUrl: `${baseUrl}/explorer`, FirstUser: firstUser(settings) }
         : {}),
@@ -246,11 +260,10 @@ export class ServiceStack extends Stack {
     return { tender, signingKeys }
   }
 
-  /** Creates the function and rules for scheduled exports. They can start only when requests can, after the migration. */
-  #scheduled(aws: AwsResources, baseUrls: Record<string, string>, before: CustomResource, sweeper: IFunction): IFunction {
+  /** Creates the function that starts scheduled exports. It can start them only when requests can, after the migration. */
+  #exportStarter(aws: AwsResources, baseUrls: Record<string, string>, before: CustomResource): IFunction {
     const { function: starter } = this.#function('export-schedule', aws, { environment: baseUrls })
     starter.node.addDependency(before)
-    scheduleExports(this, this.#settings, starter, sweeper)
     return starter
   }
 
@@ -275,13 +288,3 @@ export class ServiceStack extends Stack {
     for (const [name, value] of Object.entries(values)) new CfnOutput(this, name, { value })
   }
 }
-
-/** Returns the command that registers a client with all scopes, the administrator's too. Without a client, a stage answers no request. */
-const firstClient = (settings: Settings): string =>
-  `npm run fhir -- client add admin --secret --scope 'system/*.cruds system/admin'${stageOptions(settings)}`
-
-/** Returns the command that adds a user with all scopes, the administrator's too. Without a user, no person can log in to the explorer. */
-const firstUser = (settings: Settings): string =>
-  `npm run fhir -- user add me --scope 'user/*.cruds system/admin' --fhir-user Practitioner/me${stageOptions(settings)}`
-
-const stageOptions = ({ stage, service }: Settings): string => `${service.tenancy === 'on' ? " --tenant '*'" : ''} --stage ${stage}`

@@ -8,11 +8,13 @@ import { readBundles } from '../../lib/bundle.ts'
 import { type Settings, settingsOf } from '../../lib/settings/settings.ts'
 import { DataStack } from '../../lib/stacks/data-stack.ts'
 import { FEATURE_FLAGS } from '../../lib/stacks/flags.ts'
+import { OperationStack } from '../../lib/stacks/operation-stack.ts'
 import { ServiceStack } from '../../lib/stacks/service-stack.ts'
 
 const [outdir, file, bundles] = process.argv.slice(2) as [string, string, string]
 const settings = settingsOf(JSON.parse(readFileSync(file, 'utf8')) as Partial<Settings>)
 const app = new App({ outdir, context: FEATURE_FLAGS })
 const data = new DataStack(app, `fhir-${settings.stage}-data`, settings)
-new ServiceStack(app, `fhir-${settings.stage}-service`, settings, data, readBundles(bundles))
+const service = new ServiceStack(app, `fhir-${settings.stage}-service`, settings, data, readBundles(bundles))
+new OperationStack(app, `fhir-${settings.stage}-operation`, settings, service)
 app.synth()

@@ -21,7 +21,7 @@ const { tokens } = await synthesizeStages({
   tokens: { access: 'token', exports: [{ name: 'nightly', schedule: 'rate(1 day)', client: 'etl', level: 'system' }] },
 })
 /** Alarms by name, one for each metric. */
-const alarms = Map.groupBy(Object.values(resourcesOfType(tokens.service, 'AWS::CloudWatch::Alarm')), ({ AlarmDescription }) => {
+const alarms = Map.groupBy(Object.values(resourcesOfType(tokens.operation, 'AWS::CloudWatch::Alarm')), ({ AlarmDescription }) => {
   const text: string = typeof AlarmDescription === 'string' ? AlarmDescription : JSON.stringify(AlarmDescription)
   return /^\W*(\w+):/.exec(text)![1]!
 })
@@ -338,5 +338,5 @@ it('the runbook lists each alarm with an action', () => {
     expect(AlarmActions).toHaveLength(1)
     expect(AlarmDescription).toMatch(/^\w+: .+\. .{20,}/)
   }
-  expect(Object.keys(resourcesOfType(tokens.service, 'AWS::CloudWatch::Dashboard'))).toHaveLength(1)
+  expect(Object.keys(resourcesOfType(tokens.operation, 'AWS::CloudWatch::Dashboard'))).toHaveLength(1)
 })

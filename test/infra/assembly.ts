@@ -10,6 +10,7 @@ export type Tree = any
 export type SynthesizedStacks = {
   readonly data: Tree
   readonly service: Tree
+  readonly operation: Tree
   /** Whether the stack of data has termination protection. */
   readonly isProtected: boolean
 }
@@ -54,6 +55,12 @@ const anyOfType = (template: Tree, type: string): Readonly<Record<string, Tree>>
       .filter(([, { Type }]) => Type === type)
       .map(([id, { Properties }]) => [id, Properties]),
   )
+
+/** Returns the value that an `Fn::GetStackOutput` of another stack reads, in terms of the template that outputs it. */
+export function outputOf(stacks: SynthesizedStacks, reference: Tree): Tree {
+  const { StackName, OutputName } = reference['Fn::GetStackOutput']
+  return stacks[StackName as 'data' | 'service'].Outputs[OutputName].Value
+}
 
 /** Name → properties. */
 export const functionsOf = (template: Tree): Readonly<Record<string, Tree>> =>

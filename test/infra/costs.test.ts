@@ -46,7 +46,7 @@ describe('a month', () => {
   })
 
   it('counts the alarms of the stacks', () => {
-    const countIn = ({ service }: typeof demo) => Object.keys(resourcesOfType(service, 'AWS::CloudWatch::Alarm')).length
+    const countIn = ({ operation }: typeof demo) => Object.keys(resourcesOfType(operation, 'AWS::CloudWatch::Alarm')).length
     expect({ iam: countIn(signed), token: countIn(demo) }).toEqual(ALARMS)
   })
 

@@ -168,6 +168,12 @@ it('a stack that is updating or failed to roll back is reported', async () => {
   expect(await problemsOf()).toEqual([])
 })
 
+it.each(['fhir-dev-service', 'fhir-dev-operation'])('a failed stack without data is reported: %s', async (StackName) => {
+  const failed = { StackName, CreationTime: new Date(0), StackStatus: 'UPDATE_ROLLBACK_FAILED' } as const
+  formation.on(DescribeStacksCommand, { StackName }).resolves({ Stacks: [failed] })
+  expect(await problemsOf()).toEqual([`Stacks: ${StackName} is UPDATE_ROLLBACK_FAILED`])
+})
+
 it('resources that would be replaced are reported, and no others', async () => {
   deployed(demo.data)
   expect(await problemsOf()).toEqual([])

@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals'
 import { fileKeyOf } from '../../lambdas/export/job/job.ts'
 import { functionsOfStage } from '../../lambdas/functions/functions.ts'
 import { settingsOf } from '../../lib/settings/settings.ts'
-import { findingsOf, functionsOf, resourcesOfType, synthesizeStages, type Tree } from './assembly.ts'
+import { findingsOf, functionsOf, outputOf, resourcesOfType, type SynthesizedStacks, synthesizeStages, type Tree } from './assembly.ts'
 import { ARNS, isFunctionAllowed } from './iam.ts'
 
 const OTHERS = [
@@ -210,7 +210,15 @@ describe('a stage with exports', () => {
 })
 
 describe('scheduled exports', () => {
-  const rulesOf = ({ service }: { readonly service: Tree }): readonly Tree[] => Object.values(resourcesOfType(service, 'AWS::Events::Rule'))
+  /** Rules of all stacks, with targets in terms of the service stack. */
+  const rulesOf = (stacks: SynthesizedStacks): readonly Tree[] =>
+    [stacks.service, stacks.operation]
+      .flatMap(({ Resources }) => Object.values<Tree>(Resources))
+      .flatMap(({ Type, Properties }) => (Type === 'AWS::Events::Rule' ? [Properties] : []))
+      .map(({ Targets: [{ Arn, ...target }, ...others], ...rule }) => ({
+        ...rule,
+        Targets: [{ ...target, Arn: 'Fn::GetStackOutput' in Arn ? outputOf(stacks, Arn) : Arn }, ...others],
+      }))
   const rules = rulesOf(second).filter(({ Description }) => Description.startsWith('Begins'))
   const idOf = (name: string): string =>
     Object.entries(resourcesOfType(second.service, 'AWS::Lambda::Function')).find(([, { Handler }]) => Handler === `${name}.handler`)![0]
@@ -229,7 +237,21 @@ describe('scheduled exports', () => {
     ])
   })
 
-  const sweptBy = (stacks: typeof second): readonly Tree[] =>
+  it('are permitted by one permission for each function, whatever the number of rules', () => {
+    const permitted = Object.values(resourcesOfType(second.service, 'AWS::Lambda::Permission')).filter(
+      ({ SourceArn }) => SourceArn === 'arn:aws:events:us-east-1:111111111111:rule/fhir-*',
+    )
+    expect(permitted).toEqual(
+      ['export-sweep', 'export-schedule'].map((name) => ({
+        ...{ Action: 'lambda:InvokeFunction', Principal: 'events.amazonaws.com', SourceArn: expect.any(String) },
+        FunctionName: { 'Fn::GetAtt': [idOf(name), 'Arn'] },
+      })),
+    )
+    expect(JSON.stringify(second.operation)).not.toContain('AWS::Lambda::Permission')
+    expect(JSON.stringify(first.service)).not.toContain(':rule/fhir-*')
+  })
+
+  const sweptBy = (stacks: SynthesizedStacks): readonly Tree[] =>
     rulesOf(stacks).flatMap(({ Targets, ScheduleExpression }) => {
       const { Arn, Input } = Targets[0]
       return Arn['Fn::GetAtt'][0].startsWith('ExportSweep') ? [{ ...JSON.parse(Input), every: ScheduleExpression }] : []
@@ -271,11 +293,11 @@ describe('scheduled exports', () => {
     expect(sweeper({ action: 'kms:GenerateDataKey', resource: LAKE_KEY, ...byS3 })).toBe(true)
     expect(sweeper({ action: 'kms:GenerateDataKey', resource: LAKE_KEY })).toBe(false)
     expect(findings.second).toEqual([])
-    expect(JSON.stringify(first.service)).not.toMatch(/s3:::|"rate\(1 minute\)".*copies/)
+    expect(JSON.stringify([first.service, first.operation])).not.toMatch(/s3:::|"rate\(1 minute\)".*copies/)
   })
 
   it('set off an alarm if one failed, did not start or is late', () => {
-    const alarms = Object.values(resourcesOfType(second.service, 'AWS::CloudWatch::Alarm')).filter(({ AlarmDescription }) =>
+    const alarms = Object.values(resourcesOfType(second.operation, 'AWS::CloudWatch::Alarm')).filter(({ AlarmDescription }) =>
       AlarmDescription.startsWith('ScheduledExport'),
     )
     expect(alarms.map(({ Namespace, MetricName, Threshold }) => [Namespace, MetricName, Threshold])).toEqual([
@@ -283,7 +305,8 @@ describe('scheduled exports', () => {
       ['AWS/Lambda', 'Errors', 0],
       ['FHIR', 'ScheduledExportsLate', 0],
     ])
-    expect(alarms[1]!.Dimensions).toEqual([{ Name: 'FunctionName', Value: { Ref: idOf('export-schedule') } }])
+    const [{ Name, Value }] = alarms[1]!.Dimensions
+    expect([Name, outputOf(second, Value)]).toEqual(['FunctionName', { Ref: idOf('export-schedule') }])
   })
 
   it('have rows that only their starter and the sweep access, with tokens only', () => {

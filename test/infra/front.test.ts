@@ -101,10 +101,10 @@ describe('the front of the API', () => {
         expect(Action.Block.CustomResponse.ResponseHeaders).toContainEqual({ Name: 'Cache-Control', Value: 'no-store' })
   })
 
-  it.each(stageEntries)('has metrics only of methods that an alarm watches: %s', (_, { service }) => {
+  it.each(stageEntries)('has metrics only of methods that an alarm watches: %s', (_, { service, operation }) => {
     const [{ MethodSettings }] = Object.values(resourcesOfType(service, 'AWS::ApiGateway::Stage')) as [Tree]
     const measured = MethodSettings.filter(({ MetricsEnabled }: Tree) => MetricsEnabled)
-    const watched = Object.values(resourcesOfType(service, 'AWS::CloudWatch::Alarm')).flatMap(({ Namespace, Dimensions }) => {
+    const watched = Object.values(resourcesOfType(operation, 'AWS::CloudWatch::Alarm')).flatMap(({ Namespace, Dimensions }) => {
       const value = (name: string): string | undefined => Dimensions?.find(({ Name }: Tree) => Name === name)?.Value
       return Namespace === 'AWS/ApiGateway' && value('Resource') !== undefined ? [`${value('Resource')} ${value('Method')}`] : []
     })

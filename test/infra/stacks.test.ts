@@ -4,24 +4,34 @@ import { EXPIRY_ATTRIBUTE, INDEX_NAME, TABLE_DEFINITION } from '../../lambdas/ad
 import { type FunctionName, functionsOfStage, portsOfStage } from '../../lambdas/functions/functions.ts'
 import { DEPLOYMENT_SETTINGS, SETTINGS, variableOf } from '../../lambdas/runtime/config.ts'
 import { DEFAULT_SETTINGS, type Settings } from '../../lib/settings/settings.ts'
-import { functionsOf, resourcesOfType, type Tree } from './assembly.ts'
+import { functionsOf, outputOf, resourcesOfType, type Tree } from './assembly.ts'
 import { digest } from './digest.ts'
 import { accessOf, demo, production, STAGES, signed, stageEntries, tokens } from './stages.ts'
 
 describe.each(stageEntries)('the stacks: %s', (name, stacks) => {
   const { stage = DEFAULT_SETTINGS.stage }: Partial<Settings> = STAGES[name]
-  const { data, service } = stacks
+  const { data, service, operation } = stacks
   const names = functionsOfStage(accessOf(stacks))
-  const resources = Object.entries<Tree>({ ...data.Resources, ...service.Resources })
+  const resources = Object.entries<Tree>({ ...data.Resources, ...service.Resources, ...operation.Resources })
 
   it('have no cycles', () => {
     expect(cycleOf(data)).toBeUndefined()
     expect(cycleOf(service)).toBeUndefined()
+    expect(cycleOf(operation)).toBeUndefined()
   })
 
   it('refer from the service stack to the data stack, never back', () => {
     expect(JSON.stringify(data)).not.toContain('Fn::ImportValue')
     expect(JSON.stringify(service)).toContain('Fn::ImportValue')
+  })
+
+  // CloudFormation refuses to change an export that is imported. A service stack could then not replace what an alarm watches.
+  it('refer from the operation stack to outputs that are no exports', () => {
+    const outputs = JSON.stringify(operation).match(/"Fn::GetStackOutput":\{[^}]*\}/g) ?? []
+    expect(outputs.length).toBeGreaterThan(20)
+    for (const each of outputs) expect(outputOf(stacks, JSON.parse(`{${each}}`))).toBeDefined()
+    expect(JSON.stringify(operation)).not.toContain('Fn::ImportValue')
+    expect(JSON.stringify([data, service])).not.toContain('Fn::GetStackOutput')
   })
 
   it('set no physical names without the stage, so that a second stage can be deployed beside the first', () => {
@@ -270,6 +280,7 @@ describe('the table of resources', () => {
 
 describe('Deployed resources and permissions', () => {
   it('match the snapshot of the data stack', () => expect(digest(demo.data)).toMatchSnapshot())
+  it('match the snapshot of the operation stack', () => expect(digest(tokens.operation)).toMatchSnapshot())
   it('match the snapshot of the service stack', () => expect(digest(signed.service)).toMatchSnapshot())
   it('match the snapshot of the service stack with access "token"', () => expect(digest(tokens.service)).toMatchSnapshot())
 })

@@ -24,9 +24,9 @@ const WORK: Readonly<Record<SynthesisOutput, (settings: Partial<Settings>) => Pr
   },
   async findings(settings) {
     const [{ stacksOf }, { AwsSolutionsChecks, HIPAASecurityChecks }] = await Promise.all([import('./stage-stacks.ts'), import('cdk-nag')])
-    const { app, data, service } = stacksOf(newFolder(), settings)
+    const { app, data, service, operation } = stacksOf(newFolder(), settings)
     const found = [new AwsSolutionsChecks(app), new HIPAASecurityChecks(app)].flatMap((pack) =>
-      [data, service].flatMap((stack) =>
+      [data, service, operation].flatMap((stack) =>
         pack
           .validateScope(stack)
           .violations.flatMap(({ ruleName, violatingResources }) =>

@@ -1,0 +1,22 @@
+/**
+ * Operation stack: alarms, dashboard, and the rules of scheduled exports. They are separate because a stack may have 500 resources.
+ * https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
+ */
+import { CrossStackReferences, ReferenceStrength, Stack } from 'aws-cdk-lib'
+import type { Construct } from 'constructs'
+import { Observability } from '../monitoring/observability.ts'
+import { watchesOf } from '../monitoring/watches.ts'
+import type { Settings } from '../settings/settings.ts'
+import { accountOf } from './data-stack.ts'
+import { scheduleExports } from './scheduled-exports.ts'
+import type { ServiceStack } from './service-stack.ts'
+
+export class OperationStack extends Stack {
+  constructor(scope: Construct, id: string, settings: Settings, { alarmTopic, deployedNames, scheduleFunctions }: ServiceStack) {
+    super(scope, id, { env: { region: settings.region, ...accountOf(settings) }, description: 'FHIR server: alarms and schedules' })
+    // CloudFormation refuses to change an export that this stack imports. The service stack could then neither replace nor remove what is watched.
+    CrossStackReferences.of(this).consume(ReferenceStrength.WEAK)
+    new Observability(this, 'Watch', { watches: watchesOf(deployedNames), topic: alarmTopic })
+    if (scheduleFunctions !== undefined) scheduleExports(this, settings, scheduleFunctions)
+  }
+}

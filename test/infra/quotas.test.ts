@@ -1,0 +1,72 @@
+/**
+ * The largest stage stays below the quotas of AWS.
+ * https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
+ */
+import { describe, expect, it } from '@jest/globals'
+import { type ExportSetting, MAX_EXPORTS } from '../../lib/settings/export-settings.ts'
+import { resourcesOfType, synthesizeStages, type Tree } from './assembly.ts'
+import { STAGES } from './stages.ts'
+
+/** As many schedules as the settings allow, with the longest names and with buckets, whose copies need a rule of their own. */
+const EXPORTS = Array.from({ length: MAX_EXPORTS }, (_, i): ExportSetting => {
+  const name = `schedule-${i}-`.padEnd(40, 'x')
+  return { name, schedule: 'cron(0 3 * * ? *)', client: 'etl', sinceLast: true, late: 30, bucket: name.padEnd(63, 'x') }
+})
+
+const { largest } = await synthesizeStages({
+  largest: {
+    ...STAGES.production,
+    access: 'token',
+    originSecret: 2,
+    exportLinkKey: 2,
+    exports: EXPORTS,
+    restored: { resources: 'restored-1', state: 'state-1', former: 'made', epoch: 1, instant: '2031-01-01T03:00:00Z' },
+  },
+})
+
+/** Maximum resources of a stack. CloudFormation allows 500; 60 are reserved for additions. */
+const MOST_RESOURCES = 440
+const [MOST_OUTPUTS, MOST_TEMPLATE_BYTES] = [200, 1_000_000]
+
+describe.each(['data', 'service', 'operation'] as const)('the %s stack of the largest stage', (name) => {
+  const template: Tree = largest[name]
+
+  it(`has at most ${MOST_RESOURCES} resources`, () => expect(Object.keys(template.Resources).length).toBeLessThanOrEqual(MOST_RESOURCES))
+
+  it('has fewer outputs and bytes than CloudFormation allows', () => {
+    expect(Object.keys(template.Outputs ?? {}).length).toBeLessThanOrEqual(MOST_OUTPUTS)
+    expect(JSON.stringify(template, undefined, 1).length).toBeLessThanOrEqual(MOST_TEMPLATE_BYTES)
+  })
+})
+
+const rules = Object.values(resourcesOfType(largest.operation, 'AWS::Events::Rule'))
+
+it('each schedule has a rule that starts it and one that restarts it after a restore', () => {
+  for (const start of ['Begins the export ', 'Begins again, '])
+    expect(rules.filter(({ Description }) => Description.startsWith(start))).toHaveLength(MAX_EXPORTS)
+})
+
+/** https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_Target.html */
+const MOST_INPUT = 8_192
+
+it('each rule has an input that EventBridge accepts', () => {
+  for (const { Targets } of rules)
+    for (const { Input, InputTransformer } of Targets) {
+      expect([Targets.length, typeof (Input ?? InputTransformer.InputTemplate)]).toEqual([1, 'string'])
+      expect((Input ?? InputTransformer.InputTemplate).length).toBeLessThanOrEqual(MOST_INPUT)
+    }
+})
+
+/** Bytes of a function's policy (https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html), and more than a statement has. */
+const [MOST_POLICY_BYTES, STATEMENT_BYTES] = [20_480, 1_000]
+
+it('each function has a policy that Lambda accepts', () => {
+  const permissions = Map.groupBy(
+    [largest.service, largest.operation].flatMap(({ Resources }) =>
+      Object.values<Tree>(Resources).filter(({ Type }) => Type === 'AWS::Lambda::Permission'),
+    ),
+    ({ Properties }) => JSON.stringify(Properties.FunctionName),
+  )
+  expect(permissions.size).toBeGreaterThan(25)
+  for (const some of permissions.values()) expect(some.length * STATEMENT_BYTES).toBeLessThanOrEqual(MOST_POLICY_BYTES)
+})
