@@ -6,11 +6,14 @@ import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import type { Construct } from 'constructs'
 import type { ScheduledExport, ScheduleEvent, WatchedSchedule } from '../../lambdas/export/schedules/schedules.ts'
 import { DEFAULT_TENANT } from '../../lambdas/ports/store/tenants.ts'
-import { latenessLimitOf } from '../settings/export-settings.ts'
+import { type ExportSetting, latenessLimitOf } from '../settings/export-settings.ts'
 import type { Settings } from '../settings/settings.ts'
 
 /** Maximum time until an export that a restore ended is started again. */
 const AGAIN = Duration.minutes(10)
+
+/** Maximum targets of a rule. Regions allow 100 rules or more: https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-quota.html */
+const MOST_TARGETS = 5
 
 /** `starter`: function that starts exports. `sweeper`: function that checks their results and copies their files. */
 export type ScheduleFunctions = { readonly starter: IFunction; readonly sweeper: IFunction }
@@ -34,19 +37,23 @@ export function scheduleExports(
   { exports, restored }: Pick<Settings, 'exports' | 'restored'>,
   { starter, sweeper }: ScheduleFunctions,
 ): void {
-  const epoch = restored === undefined ? {} : { epoch: restored.epoch }
-  for (const { schedule: expression, late, bucketKey: _, tenant = DEFAULT_TENANT, level = 'system', ...rest } of exports) {
-    const schedule: ScheduledExport = { tenant, level, ...rest, ...epoch }
-    const calls = (id: string, description: string, when: Schedule, only: Pick<ScheduleEvent, 'only'>) =>
-      new Rule(scope, `${id}-${rest.name}`, {
-        description: `${description} ${rest.name}`,
-        schedule: when,
-        // The same event may arrive twice. Its time identifies the run.
-        targets: [callOf(starter, RuleTargetInput.fromObject({ schedule, time: EventField.time, ...only }))],
-      })
-    calls('Export', 'Begins the export', Schedule.expression(expression), {})
-    if (restored !== undefined)
-      calls('Again', 'Begins again, where the store was set back meanwhile, the export', Schedule.rate(AGAIN), { only: 'set-back' })
+  // The same event may arrive twice. Its time identifies the run.
+  const startOf = (each: ExportSetting, only: Pick<ScheduleEvent, 'only'>): IRuleTarget =>
+    callOf(starter, RuleTargetInput.fromObject({ schedule: scheduleOf(each, restored), time: EventField.time, ...only }))
+  for (const each of exports) {
+    new Rule(scope, `Export-${each.name}`, {
+      description: `Begins the export ${each.name}`,
+      schedule: Schedule.expression(each.schedule),
+      targets: [startOf(each, {})],
+    })
+  }
+  for (let i = 0; restored !== undefined && i < exports.length; i += MOST_TARGETS) {
+    const some = exports.slice(i, i + MOST_TARGETS)
+    new Rule(scope, `Again-${i}`, {
+      description: `Begins exports again that a restore ended: ${some.map(({ name }) => name).join(', ')}`,
+      schedule: Schedule.rate(AGAIN),
+      targets: some.map((each) => startOf(each, { only: 'set-back' })),
+    })
   }
   const schedules = exports.map(
     (each): WatchedSchedule => ({
@@ -63,6 +70,13 @@ export function scheduleExports(
     })
   sweep('schedules', 'Looks at what became of scheduled exports', 5)
   if (exports.some(({ bucket }) => bucket !== undefined)) sweep('copies', 'Copies files of scheduled exports', 1)
+}
+
+function scheduleOf(
+  { schedule: _, late: __, bucketKey: ___, tenant = DEFAULT_TENANT, level = 'system', ...rest }: ExportSetting,
+  restored: Settings['restored'],
+): ScheduledExport {
+  return { tenant, level, ...rest, ...(restored === undefined ? {} : { epoch: restored.epoch }) }
 }
 
 /** Returns a target that calls the function. Unlike the target of the CDK it adds no permission. */

@@ -41,20 +41,27 @@ describe.each(['data', 'service', 'operation'] as const)('the %s stack of the la
 
 const rules = Object.values(resourcesOfType(largest.operation, 'AWS::Events::Rule'))
 
-it('each schedule has a rule that starts it and one that restarts it after a restore', () => {
-  for (const start of ['Begins the export ', 'Begins again, '])
-    expect(rules.filter(({ Description }) => Description.startsWith(start))).toHaveLength(MAX_EXPORTS)
+it('each schedule is a target of a rule that starts it and of one that restarts it after a restore', () => {
+  for (const start of ['Begins the export ', 'Begins exports again ']) {
+    const inputs: readonly string[] = rules
+      .filter(({ Description }) => Description.startsWith(start))
+      .flatMap(({ Targets }) => Targets.map(({ InputTransformer }: Tree) => InputTransformer.InputTemplate))
+    expect(inputs.map((input) => /"name":"([^"]+)"/.exec(input)?.[1])).toEqual(EXPORTS.map(({ name }) => name))
+  }
 })
 
-/** https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_Target.html */
-const MOST_INPUT = 8_192
+/** Default quota of rules in the regions with the lowest, and limits of a rule: https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-quota.html */
+const [MOST_RULES, MOST_TARGETS, MOST_INPUT, MOST_DESCRIPTION] = [100, 5, 8_192, 512]
 
-it('each rule has an input that EventBridge accepts', () => {
-  for (const { Targets } of rules)
-    for (const { Input, InputTransformer } of Targets) {
-      expect([Targets.length, typeof (Input ?? InputTransformer.InputTemplate)]).toEqual([1, 'string'])
+it('all rules together are accepted by every region, and each of them by EventBridge', () => {
+  const all = [...rules, ...Object.values(resourcesOfType(largest.service, 'AWS::Events::Rule'))]
+  expect(all.length).toBeLessThanOrEqual(MOST_RULES)
+  for (const { Targets, Description } of all) {
+    expect(Targets.length).toBeLessThanOrEqual(MOST_TARGETS)
+    expect(Description.length).toBeLessThanOrEqual(MOST_DESCRIPTION)
+    for (const { Input, InputTransformer } of Targets)
       expect((Input ?? InputTransformer.InputTemplate).length).toBeLessThanOrEqual(MOST_INPUT)
-    }
+  }
 })
 
 /** Bytes of a function's policy (https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html), and more than a statement has. */
