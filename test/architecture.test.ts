@@ -180,7 +180,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     stream: ['feed', 'lifecycle'],
     rebuild: ['stream', 'feed', 'lifecycle'],
   },
-  'lambdas/search': { '.': [], types: [], query: ['types'], documents: ['types'], custom: [] },
+  'lambdas/search': { '.': [], types: [], query: ['types'], documents: ['types'], custom: ['types'] },
   'lambdas/ports': {
     '.': [],
     search: [],

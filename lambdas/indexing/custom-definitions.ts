@@ -7,6 +7,7 @@ import { failedParameterOf } from '../ports/search/index-status.ts'
 import type { ResourceVersion, VersionKey } from '../ports/store/resource-store.ts'
 import { isWithinTenantQuota, isWithinTotalCapacity } from '../search/custom/custom-parameter-limits.ts'
 import { customMappingsOf } from '../search/custom/custom-parameters.ts'
+import { registrationOf } from '../search/custom/registration.ts'
 import type { CustomMapping } from '../search/custom-mapping.ts'
 
 /** A custom parameter on one resource type. `id`: id of the SearchParameter resource. Searches can use it once its `state` is `active`. */
@@ -102,21 +103,16 @@ const isRebuild =
  * Applies a version of a SearchParameter to the definitions, and requests rebuilds that build its new mappings. Until a rebuild ends,
  * searches use the previous mapping of the same code. Mappings that the version no longer defines end at once. A deletion ends all
  * mappings. A version beyond a quota or the total capacity adds no mapping, and is recorded as unindexable. The write rejects a version
- * beyond the tenant's quota, but it misses concurrent writes and does not check the total capacity.
+ * beyond the tenant's quota or the total capacity, but it misses concurrent writes.
  */
 export function withSearchParameter(state: Definitions, version: ResourceVersion): Definitions {
   const { tenant, id } = version
   const mine = state.definitions.filter(isOf(version))
   const wanted = version.deleted ? [] : mappingsOf(version, knownTo(state, tenant))
   const others = state.definitions.filter((each) => !isOf(version)(each))
-  const kept = mine.filter(
-    ({ mapping, state }) =>
-      wanted.some(({ field, base }) => field === mapping.field && base === mapping.base) ||
-      (state === 'active' && replaced(mapping, wanted)),
-  )
-  const added = wanted
-    .filter(({ field, base }) => !mine.some(({ mapping }) => mapping.field === field && mapping.base === base))
-    .map((mapping): CustomParameter => ({ tenant, id, mapping, state: 'building' }))
+  const registration = registrationOf(mine, wanted)
+  const { kept } = registration
+  const added = registration.added.map((mapping): CustomParameter => ({ tenant, id, mapping, state: 'building' }))
   if (!isRoom(tenant, added, [...others, ...kept]))
     return withUnindexable({ ...state, definitions: [...others, ...kept] }, version, TOO_MANY_PARAMETERS)
   const definitions = [...others, ...kept, ...added]
@@ -155,9 +151,6 @@ function poisonedNow({ poisoned }: Definitions, tenant: string, changed: readonl
   }
   return poisoned.some(isOver) ? poisoned.filter((each) => !isOver(each)) : poisoned
 }
-
-const replaced = ({ base, code }: CustomMapping, by: readonly CustomMapping[]): boolean =>
-  by.some((each) => each.base === base && each.code === code)
 
 /**
  * Returns the mappings that a composite may use as components. All were active when the composite was written, so their state is not

@@ -21,6 +21,8 @@ it.each<[told: string, file: string, constant: string]>([
   ['4.5 MB with included resources', 'interactions/searching/page-limits', 'MAX_PAGE_BYTES = 4_500_000'],
   ['10,000 included resources', 'interactions/searching/page-weight', 'MOST_WITH_ONE = 10_000'],
   ['parameters of your own | 200 on a type', 'search/custom/custom-parameter-limits', 'MAX_PER_TYPE = 200'],
+  ['3,000 index fields on a type', 'search/custom/custom-parameter-limits', 'MAX_CUSTOM_FIELDS = 3_000'],
+  ['20,000 parameters on all types together', 'search/custom/custom-parameter-limits', 'MAX_IN_TOTAL = 20_000'],
   ['5,000 on all types together', 'search/custom/custom-parameter-limits', 'MAX_DEFINED = 5_000'],
   ['`_pretty` | 5 MB', 'http/steps/write-response', 'LONGEST_PRETTY = 5_000_000'],
   ['50 MB of current versions', 'interactions/writing/transaction-heads', 'MOST_HELD = 50_000_000'],

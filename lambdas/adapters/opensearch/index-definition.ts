@@ -1,4 +1,6 @@
 /** Settings and mapping of all indices. They do not depend on the search parameters. https://docs.opensearch.org/latest/field-types/ */
+import { MAX_INDEX_FIELDS } from '../../ports/search/search-index.ts'
+
 const KEYWORD = { type: 'keyword' }
 const INTERVAL = { type: 'double_range' }
 
@@ -30,7 +32,7 @@ const DYNAMIC = 'strict_allow_templates'
 export type IndexSettings = Readonly<Record<string, string | number | boolean>>
 
 export const indexDefinition = (settings: IndexSettings) => ({
-  settings: { number_of_shards: 1, refresh_interval: '1s', 'index.mapping.total_fields.limit': 4_000, ...settings },
+  settings: { number_of_shards: 1, refresh_interval: '1s', 'index.mapping.total_fields.limit': MAX_INDEX_FIELDS, ...settings },
   mappings: {
     dynamic: DYNAMIC,
     date_detection: false,

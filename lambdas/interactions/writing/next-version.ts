@@ -26,7 +26,7 @@ const LARGEST_BODY = 20_000_000
 const stampAfter = (clock: Clock, head: Head | undefined): number =>
   head === undefined || 'damage' in head ? clock.now() : Math.max(clock.now(), head.lastUpdated + 1)
 
-export type NextVersionPorts = Pick<Ports, 'clock' | 'profiled'> & JudgePorts
+export type NextVersionPorts = Pick<Ports, 'clock' | 'profiled' | 'progress'> & JudgePorts
 
 /**
  * Prepares the resource as the version after `head`. Throws FhirError 403 if the access does not allow this version, and 413 if it is too
@@ -56,7 +56,14 @@ export function prepareVersion(
   }
   const profiled = (): Awaitable<PreparedWrite> => andThen(ports.profiled(resource, request), next)
   if (resource.resourceType !== 'SearchParameter') return profiled()
-  return checkDefinition(resource, request.tenant, ports.expressions, request.reading.custom).then(profiled)
+  const { tenant } = request
+  return checkDefinition(resource, {
+    tenant,
+    id: target.key.id,
+    expressions: ports.expressions,
+    usable: request.reading.custom,
+    registered: () => ports.progress.parameters(tenant),
+  }).then(profiled)
 }
 
 /** Redacts the response to a patch, because its client has not sent the resource. Returns other responses unchanged. */

@@ -10,7 +10,10 @@ import type { Awaitable, FhirRequest, FhirResponse, Interaction, Ports } from '.
 import { authorizeHead, type Head } from './head-access.ts'
 import { type ReferenceResolver, referenceResolver } from './reference-resolution.ts'
 
-export type WritePorts = Pick<Ports, 'resources' | 'heads' | 'writer' | 'latest' | 'clock' | 'expressions' | 'profiled' | 'choices'>
+export type WritePorts = Pick<
+  Ports,
+  'resources' | 'heads' | 'writer' | 'latest' | 'clock' | 'expressions' | 'profiled' | 'progress' | 'choices'
+>
 
 /** Ports of one attempt of a write. `index`: index for its conditional searches. */
 export type AttemptPorts = Omit<WritePorts, 'latest'> & { readonly index: Searches }

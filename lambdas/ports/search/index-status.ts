@@ -11,6 +11,17 @@ export type CustomParameterStatus = {
 }
 
 /**
+ * Custom parameter of any tenant on one resource type (`base`). Parameters with the same `field` on a type share their index fields. `id`:
+ * id of the SearchParameter resource. `state`: as in CustomParameterStatus.
+ */
+export type RegisteredParameter = {
+  readonly tenant: string
+  readonly id: string
+  readonly mapping: { readonly base: string; readonly code: string; readonly type: string; readonly field: string }
+  readonly state: CustomParameterStatus['state']
+}
+
+/**
  * Progress of a rebuild of one type. `done`, `total`: documents of the tenant. `total` is the number when the rebuild began, or −1 until
  * they are counted. If all tenants are rebuilt together, `total` is 100 and `done` a percentage. `isSearched`: false if searches of the
  * type are answered 503 until the rebuild is done.
@@ -53,6 +64,8 @@ export interface IndexProgress {
    * acknowledged before the call. Otherwise it covers the versions that the index has processed.
    */
   status(tenant: string): Promise<IndexStatus>
+  /** Returns the custom parameters of all tenants. They cover as much as the status of the tenant does. */
+  parameters(tenant: string): Promise<readonly RegisteredParameter[]>
 }
 
 export interface Reindexer {

@@ -11,6 +11,9 @@
  */
 import type { Freshness, GroupPlan, HitPosition, Matching, Plan, SearchSubject } from './plan.ts'
 
+/** Maximum fields of the index of a type. */
+export const MAX_INDEX_FIELDS = 4_000
+
 export type SortValues = { readonly low: string | number; readonly high: string | number }
 
 /**

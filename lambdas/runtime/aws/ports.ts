@@ -127,6 +127,7 @@ export const indexState: () => SharedIndexState = /* @__PURE__ */ once(() => ope
 
 export const indexProgress = (): IndexProgress => ({
   status: async (tenant) => statusOf((await readerOf(storedIndexState())()).value, tenant),
+  parameters: async () => (await readerOf(storedIndexState())()).value.definitions,
 })
 
 /**

@@ -106,6 +106,7 @@ export const portsWithoutWriter = () => ({
   clock: clock(),
   expressions: expressions(),
   choices: config(),
+  progress: indexProgress(),
   profiled: writeValidator(config().validateProfiles, () => ({
     ...definitions(WRITES_LAG),
     expressions: expressions(),

@@ -230,13 +230,22 @@ const SOON_CAUGHT_UP = 2_000
 /** Maximum versions after the index position that a status request examines, to count those of the tenant. */
 const COUNTED = 10_000
 
-const progressOf = ({ store, searcher, definitions }: Stores): IndexProgress => ({
-  async status(tenant) {
-    const lag = store.countAfter(searcher.positionOf(tenant), tenant, COUNTED)
+const progressOf = ({ store, searcher, definitions }: Stores): IndexProgress => {
+  const soonCaughtUp = async (tenant: string): Promise<void> => {
     if (searcher.lag(tenant) < SOON_CAUGHT_UP) await searcher.caughtUp([String(store.lastPosition(tenant))], undefined, tenant)
-    return { lag, ...statusOf(definitions.now(), tenant) }
-  },
-})
+  }
+  return {
+    async status(tenant) {
+      const lag = store.countAfter(searcher.positionOf(tenant), tenant, COUNTED)
+      await soonCaughtUp(tenant)
+      return { lag, ...statusOf(definitions.now(), tenant) }
+    },
+    async parameters(tenant) {
+      await soonCaughtUp(tenant)
+      return definitions.now().definitions
+    },
+  }
+}
 
 function serveOf(
   ports: EmbeddedPorts,

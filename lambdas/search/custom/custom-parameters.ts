@@ -15,10 +15,12 @@ import { TooCostly, type WorkBudget } from '../../fhir/path/work-budget.ts'
 import { isElement, type Resource } from '../../fhir/resource.ts'
 import { isResourceType, resourceTypes } from '../../fhir/resource-types.ts'
 import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
+import type { RegisteredParameter } from '../../ports/search/index-status.ts'
 import type { CustomMapping } from '../custom-mapping.ts'
 import { findR4Mapping, findSearchParameter } from '../parameters.ts'
-import { isWithinTenantQuota, TENANT_QUOTA_TEXT } from './custom-parameter-limits.ts'
+import { findExceededCapacity, isWithinTenantQuota, TENANT_QUOTA_TEXT } from './custom-parameter-limits.ts'
 import { choiceNamesIn, isExtension, unionOperandsOf, valuesOfExtension } from './definition-expression.ts'
+import { registrationOf } from './registration.ts'
 import { findExpressionProblem } from './usable-expression.ts'
 
 /** Types that a custom parameter or a component of a composite may have. A custom parameter may also be a `composite`. */
@@ -95,27 +97,46 @@ export function findEmptyOperands({ base, expression }: Resource): readonly stri
 }
 
 /**
- * Checks a definition that a client writes. Throws FhirError 422 as customMappingsOf does, if the tenant's quota is exceeded, or if an
- * interpreted expression cannot be used. Tries an interpreted expression on one type only.
+ * Write of a definition. `id`: id of its resource. `usable`: active parameters of the tenant, which may be components of a composite.
+ * `registered`: reads the parameters of all tenants.
+ */
+export type DefinitionWrite = {
+  readonly tenant: string
+  readonly id: string
+  readonly expressions: ExpressionRunner
+  readonly usable?: readonly CustomMapping[] | undefined
+  readonly registered: () => Promise<readonly RegisteredParameter[]>
+}
+
+/**
+ * Checks a definition that a client writes. Throws FhirError 422 as customMappingsOf does, if the tenant's quota or the capacity of all
+ * tenants is exceeded, or if an interpreted expression cannot be used. Tries an interpreted expression on one type only.
  */
 export async function checkDefinition(
   definition: Resource,
-  tenant: string,
-  expressions: ExpressionRunner,
-  registered: readonly CustomMapping[] = [],
+  { tenant, id, expressions, usable, registered }: DefinitionWrite,
 ): Promise<void> {
-  const mappings = customMappingsOf(definition, tenant, registered)
-  const others = registered.filter(({ url }) => url !== definition.url)
-  if (!isWithinTenantQuota(mappings, others))
-    throw refused(`There are as many parameters as this server searches by: ${TENANT_QUOTA_TEXT}`, 'base', 'too-costly')
+  const mappings = customMappingsOf(definition, tenant, usable)
+  if (mappings.length > 0) checkCapacity(mappings, tenant, id, await registered())
   const first = mappings.find(({ interpreted }) => interpreted)
   if (first === undefined) return
   const { base, expression, components = [] } = first
-  await usable(expressions, expression, base, 'expression')
-  for (const [i, { expression }] of components.entries()) await usable(expressions, expression, 'Element', `component[${i}]`)
+  await checkUsable(expressions, expression, base, 'expression')
+  for (const [i, { expression }] of components.entries()) await checkUsable(expressions, expression, 'Element', `component[${i}]`)
 }
 
-async function usable(expressions: ExpressionRunner, expression: string, type: string, element: string): Promise<void> {
+function checkCapacity(wanted: readonly CustomMapping[], tenant: string, id: string, all: readonly RegisteredParameter[]): void {
+  const isMine = (each: RegisteredParameter): boolean => each.tenant === tenant && each.id === id
+  const { kept, added } = registrationOf(all.filter(isMine), wanted)
+  const others = [...all.filter((each) => !isMine(each)), ...kept]
+  const mappingsOf = (parameters: readonly RegisteredParameter[]) => parameters.map(({ mapping }) => mapping)
+  if (!isWithinTenantQuota(added, mappingsOf(others.filter((each) => each.tenant === tenant))))
+    throw refused(`There are as many parameters as this server searches by: ${TENANT_QUOTA_TEXT}`, 'base', 'too-costly')
+  const exceeded = findExceededCapacity(added, mappingsOf(others))
+  if (exceeded !== undefined) throw refused(exceeded, 'base', 'too-costly')
+}
+
+async function checkUsable(expressions: ExpressionRunner, expression: string, type: string, element: string): Promise<void> {
   const [choice] = choiceNamesIn(expression, true)
   if (choice !== undefined)
     throw refused(

@@ -29,6 +29,8 @@ type TypeOf = (type: ParameterType) => SearchType | undefined
 
 export const composite = (typeOf: TypeOf): SearchType => ({
   modifiers: [],
+  // Tuples of all parameters share the fields of one nested mapping.
+  maxFields: 0,
   extractor({ field, components }) {
     const first = components.findIndex(isExact)
     const readers = components.map((component, i) => readerOf(typeOf, component, i === first ? '' : `${i}`))

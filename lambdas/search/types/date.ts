@@ -11,6 +11,7 @@ const { POSITIVE_INFINITY: FOREVER, NEGATIVE_INFINITY: EVER } = Number
 
 export const date: SearchType = {
   modifiers: [],
+  maxFields: 5,
   extractor({ field }) {
     const names = namesOf(field)
     // Do not group by `_lastUpdated`: each resource would be a group of its own.

@@ -14,6 +14,7 @@ const FORM = /^[+-]?\d{1,1000}(?:\.\d{1,1000})?(?:[eE][+-]?\d{1,3})?$/
 
 export const number: SearchType = {
   modifiers: [],
+  maxFields: 5,
   extractor({ field }) {
     const names = namesOf(field)
     return (fields, values) => {

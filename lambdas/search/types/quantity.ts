@@ -40,6 +40,7 @@ type Measured = {
  */
 export const quantity: SearchType = {
   modifiers: [],
+  maxFields: 7,
   extractor({ field }) {
     const names = {
       value: `${field}:value`,

@@ -12,6 +12,7 @@ import { textOf } from './tokens.ts'
 
 export const reference: SearchType = {
   modifiers: ['identifier'],
+  maxFields: 7,
   extractor({ field }) {
     const names = namesOf(field)
     return (fields, values) => {

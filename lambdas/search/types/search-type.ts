@@ -20,6 +20,8 @@ export type ValueExtractor = (fields: DocumentFields, values: readonly TypedValu
 
 export type SearchType = {
   readonly modifiers: readonly string[]
+  /** Maximum fields of an index that a parameter of this type uses. Sort values use two. */
+  readonly maxFields: number
   /**
    * Creates the extractor of a parameter. Prepares here what depends on the parameter alone, so that it runs once and not for each
    * resource.

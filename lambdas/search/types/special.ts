@@ -10,6 +10,7 @@ const UNITS: Readonly<Record<string, number>> = { km: 1000, '[mi_us]': 1609.3472
 
 export const special: SearchType = {
   modifiers: [],
+  maxFields: 2,
   extractor:
     ({ field }) =>
     (fields, values) => {

@@ -14,6 +14,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
 
 export const string: SearchType = {
   modifiers: ['exact', 'contains'],
+  maxFields: 6,
   extractor({ field }) {
     const names = namesOf(field)
     return (fields, values) => {

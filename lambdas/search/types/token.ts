@@ -9,6 +9,7 @@ import { codingsOf, FOLDED_KEY_PREFIX, type Token, textOf, tokensOf } from './to
 
 export const token: SearchType = {
   modifiers: ['not', 'text', 'of-type'],
+  maxFields: 8,
   extractor({ field }) {
     const names = namesOf(field)
     return (fields, values) => {

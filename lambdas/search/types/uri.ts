@@ -8,6 +8,7 @@ const MAX_ANCESTORS = 64
 
 export const uri: SearchType = {
   modifiers: ['below', 'above'],
+  maxFields: 5,
   extractor({ field }) {
     const names = namesOf(field)
     return (fields, values, resource) => {

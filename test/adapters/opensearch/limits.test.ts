@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { tokenOf } from '../../../lambdas/adapters/opensearch/visibility.ts'
 import { and, metresBetween, not, type Plan, type Predicate } from '../../../lambdas/ports/search/plan.ts'
+import { MAX_CUSTOM_FIELDS } from '../../../lambdas/search/custom/custom-parameter-limits.ts'
+import { SEARCH_TYPES } from '../../../lambdas/search/types/search-types.ts'
 import { randomOf } from '../../contracts/generated-search.ts'
 import { document } from '../../contracts/index-document.ts'
 import { createTestIndex, runOnOpenSearch, type TestIndex } from '../../engines/opensearch-index.ts'
@@ -79,6 +81,33 @@ runOnOpenSearch('OpenSearch', (endpoint) => {
       const inside = points.flatMap((point, i) => (metresBetween(point, [latitude, longitude]) <= metres ? [`${i}`] : []))
       expect(await ids('Location', { kind: 'near', field: 'p', latitude, longitude, metres })).toBe(inside.sort().join(' '))
     }
+  })
+
+  it('takes the fields of custom parameters up to their capacity, of R4, and 500 of removed ones, but no more than it has', async () => {
+    const stubs: string[] = []
+    const index = open.another({ onPoison: ({ id }, reason) => void stubs.push(`${id} ${reason}`) })
+    /** As a token with every field. */
+    const parameters = (count: number, prefix: string) => {
+      const fields = Array.from({ length: count }, (_, i) => `${prefix}${i}`)
+      const each = <Value>(value: Value, ...suffixes: readonly string[]) =>
+        Object.fromEntries(fields.flatMap((field) => suffixes.map((suffix) => [field + suffix, value])))
+      return {
+        keys: each(['x'], '', ':code', ':text', ':of-type'),
+        groups: each(['x'], ':code', ':system'),
+        order: each({ low: 'x', high: 'x' }, ''),
+      }
+    }
+    const full = MAX_CUSTOM_FIELDS / SEARCH_TYPES.token!.maxFields
+    expect(Object.values(parameters(1, 'p')).flatMap(Object.keys).length + 1).toBe(SEARCH_TYPES.token!.maxFields)
+    await index.apply([
+      document({ type: 'Device', id: '1', ...parameters(full, 'custom') }),
+      document({ type: 'Device', id: '2', ...parameters(300 / 8, 'r4') }),
+      document({ type: 'Device', id: '3', ...parameters(500 / 8, 'removed') }),
+    ])
+    expect(stubs).toEqual([])
+    expect(await ids('Device', { kind: 'key', field: `custom${full - 1}:of-type`, oneOf: ['x'] })).toBe('1')
+    await index.apply([document({ type: 'Device', id: '4', ...parameters(300 / 8, 'more') })])
+    expect(stubs).toEqual(['4 illegal_argument_exception'])
   })
 
   it('searches all types at once', async () => {

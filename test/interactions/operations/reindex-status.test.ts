@@ -8,7 +8,10 @@ it('$reindex-status names rebuilds, their progress, and types without searches',
     { type: 'Basic', done: 3, total: -1 },
     { type: 'Patient', done: 42, total: 100, isSearched: false },
   ]
-  const progress = { status: async (tenant: string) => ({ definitions: [], rebuilds: tenant === 't' ? rebuilds : [], unreadable: [] }) }
+  const progress = {
+    status: async (tenant: string) => ({ definitions: [], rebuilds: tenant === 't' ? rebuilds : [], unreadable: [] }),
+    parameters: async () => [],
+  }
   const { status, body } = await reindexStatus({ progress })({ tenant: 't' } as FhirRequest)
   const of = (type: string, done: number, ...more: readonly object[]) => ({
     name: 'rebuild',

@@ -148,7 +148,9 @@ describe('A definition with JSON names of choices', () => {
 
   it('is refused with the reason where its expression is not compiled', async () => {
     const own = definition('own', 'date', ['ExplanationOfBenefit'], 'ExplanationOfBenefit.item.servicedDate.repeat($this)')
-    await expect(checkDefinition(own, 't', EXPRESSIONS)).rejects.toThrow('servicedDate is a name of JSON')
+    await expect(checkDefinition(own, { tenant: 't', id: 'own', expressions: EXPRESSIONS, registered: async () => [] })).rejects.toThrow(
+      'servicedDate is a name of JSON',
+    )
   })
 })
 
