@@ -6,8 +6,8 @@
  * https://states-language.net/spec.html
  */
 
-/** Concurrent writers of one job: the maximum that Step Functions allows for an inline Map state. */
-const WRITERS = 40
+/** Maximum concurrent writers of one job: Step Functions allows no more for an inline Map state. */
+export const MAX_WRITERS = 40
 
 const PAUSES = { IntervalSeconds: 2, BackoffRate: 2, MaxDelaySeconds: 120, JitterStrategy: 'FULL' }
 
@@ -31,8 +31,11 @@ export const STEPS = { Plan: 'plan', Write: 'write', Gather: 'gather', Collect: 
 
 export type StepAction = (typeof STEPS)[keyof typeof STEPS]
 
-/** Returns the state machine. `step`: ARN of the function that runs all steps. The input of the machine is `{ job, attempt }`. */
-export function exportWorkflow(step: string): object {
+/**
+ * Returns the state machine. `step`: ARN of the function that runs all steps. `writers`: maximum concurrent writers of a job. The input of
+ * the machine is `{ job, attempt }`.
+ */
+export function exportWorkflow(step: string, writers = MAX_WRITERS): object {
   const ofJob = { 'job.$': '$.job', 'attempt.$': '$.attempt' }
   const task = (action: StepAction, input: object, rest: object): object => ({
     Type: 'Task',
@@ -53,7 +56,7 @@ export function exportWorkflow(step: string): object {
   const each = (items: string, item: string, name: string, action: StepAction, next: string): object => ({
     Type: 'Map',
     ItemsPath: `$.${items}`,
-    MaxConcurrency: WRITERS,
+    MaxConcurrency: writers,
     ItemSelector: { ...ofJob, [`${item}.$`]: '$$.Map.Item.Value' },
     ItemProcessor: { ProcessorConfig: { Mode: 'INLINE' }, ...until(name, action, { ...ofJob, [`${item}.$`]: `$.${item}` }) },
     ResultPath: null,

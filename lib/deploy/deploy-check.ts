@@ -40,6 +40,8 @@ type Lines = readonly string[]
 const BOOTSTRAP = { name: '/cdk-bootstrap/hnb659fds/version', least: 6 }
 /** Concurrency that Lambda never lets an account reserve: https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html */
 const MIN_UNRESERVED = 100
+/** Quota for concurrent executions of an account. */
+const QUOTA = 'Service Quotas, L-B99A9384'
 const OPENSEARCH_ROLE = 'AWSServiceRoleForAmazonOpenSearchService'
 const MAKE_ROLE = 'aws iam create-service-linked-role --aws-service-name opensearchservice.amazonaws.com'
 
@@ -131,11 +133,18 @@ async function access({ settings: { stage, region, access }, namesAccess }: Depl
 async function concurrency({ settings }: DeployCheckInput): Promise<Lines> {
   const { AccountLimit } = await new LambdaClient({ region: settings.region }).send(new GetAccountSettingsCommand())
   const { ConcurrentExecutions: all = 0 } = AccountLimit ?? {}
-  const reserved = Object.values(settings.concurrency).reduce((sum, each) => sum + each, 0)
+  const { concurrency, exportWriters, rebuildWidth } = settings
+  const reserved = Object.values(concurrency).reduce((sum, each) => sum + each, 0)
+  const half = Math.max(1, Math.floor((all - reserved) / 2))
   return [
     ...(all < MIN_UNRESERVED
       ? [
-          `${all} functions run at once in the account, ${settings.rebuildWidth} of them in a rebuild: ask for more (Service Quotas, L-B99A9384)`,
+          `${all} functions run at once in the account, ${rebuildWidth} of them in a rebuild and ${exportWriters} in an export: ask for more (${QUOTA})`,
+        ]
+      : []),
+    ...(exportWriters > half && concurrency['export-step'] === undefined
+      ? [
+          `an export runs ${exportWriters} functions at once, and the account ${all - reserved} that are not reserved. Meanwhile requests may fail: set exportWriters to at most ${half}, or ask for more (${QUOTA})`,
         ]
       : []),
     ...(reserved > 0 && all - reserved < MIN_UNRESERVED

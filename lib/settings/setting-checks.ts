@@ -1,5 +1,6 @@
 /** Checks for values that settings in JSON can get wrong. Without them a misspelled name would silently leave the default in place. */
 import type { RetentionDays } from 'aws-cdk-lib/aws-logs'
+import { MAX_WRITERS } from '../../lambdas/export/workflow.ts'
 
 /** Check that returns the error with its location, or undefined if the value is valid. */
 type Check = (value: unknown, location: string) => string | undefined
@@ -105,6 +106,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   exportLinkKey: whole(1),
   rebuildWait: whole(0),
   rebuildWidth: whole(1),
+  exportWriters: whole(1, MAX_WRITERS),
   keptIndexDays: whole(0),
 }
 

@@ -1,5 +1,6 @@
 /** Settings of a deployment and their defaults. The settings of the service itself are in lambdas/runtime/config.ts. */
 import { type AdditionalResources, parseAdditionalResources } from '../../lambdas/export/additional-resources.ts'
+import { MAX_WRITERS } from '../../lambdas/export/workflow.ts'
 import { FUNCTIONS, type FunctionKind, type FunctionName } from '../../lambdas/functions/functions.ts'
 import { REBUILD_WIDTH } from '../../lambdas/indexing/rebuild/workflow.ts'
 import { readConfig, SETTINGS, variableOf } from '../../lambdas/runtime/config.ts'
@@ -67,6 +68,11 @@ export type Settings = {
   readonly rebuildWait: number
   /** Functions that create documents in parallel during a rebuild. They use the concurrency of the account, which is 10 for a new one. */
   readonly rebuildWidth: number
+  /**
+   * Functions that write one export in parallel, at most 40. They use the concurrency of the account, which is 10 for a new one. Default:
+   * 4 with a search domain of the size `demo`, otherwise 40.
+   */
+  readonly exportWriters: number
   /** Days for which an upgrade retains the previous index, so that a rollback takes minutes. 0: removed once the new one is ready. */
   readonly keptIndexDays: number
   /** Tables that DynamoDB restored and that replace the previous ones. If absent, the stage uses the tables that the data stack created. */
@@ -130,6 +136,7 @@ export const DEFAULT_SETTINGS: Settings = {
   limits: { perAddress: 100_000, rate: 500, burst: 1_000 },
   rebuildWait: 60,
   rebuildWidth: REBUILD_WIDTH,
+  exportWriters: 4,
   keptIndexDays: 7,
 }
 
@@ -141,6 +148,7 @@ export function settingsOf(input: Readonly<Partial<Settings>>): Settings {
   const names = [...Object.keys(DEFAULT_SETTINGS), ...OPTIONAL]
   const settings: Settings = {
     ...DEFAULT_SETTINGS,
+    ...(isDemo(input.search ?? DEFAULT_SETTINGS.search) ? {} : { exportWriters: MAX_WRITERS }),
     ...input,
     service: { maxBodyBytes: LARGEST_BODY, auditDurability: 'strict', requestLog: 'on', ...input.service },
     memory: { ...DEFAULT_SETTINGS.memory, ...input.memory },
@@ -194,6 +202,8 @@ export function settingsOf(input: Readonly<Partial<Settings>>): Settings {
   readConfig(serviceEnvironmentOf(settings))
   return settings
 }
+
+const isDemo = (search: SearchSettings): boolean => 'size' in search && search.size === 'demo'
 
 /** Settings of the service that are rejected on AWS, because no function reads them, each with the reason. */
 const UNUSED_ON_AWS: readonly (readonly [ServiceSetting, string])[] = [

@@ -105,7 +105,8 @@ export class ServiceStack extends Stack {
     const rebuildSteps = (step: string): object => rebuildWorkflow(step, settings.rebuildWidth)
     const rebuild = this.#workflow('Rebuild', step, rebuildSteps, 'Makes the documents of the search index again', LONGEST.rebuild)
     const exportStep = this.#function('export-step', this.#aws(files), { environment: baseUrls })
-    const exportMachine = this.#workflow('Exporting', exportStep, exportWorkflow, 'Writes an export into files', LONGEST.export)
+    const exportSteps = (step: string): object => exportWorkflow(step, settings.exportWriters)
+    const exportMachine = this.#workflow('Exporting', exportStep, exportSteps, 'Writes an export into files', LONGEST.export)
     const aws = { ...this.#aws(files), rebuildWorkflow: rebuild.stateMachineArn, exportMachine, links }
 
     const indexer = this.#function('indexer', aws, {

@@ -122,6 +122,20 @@ it('too little concurrency and too much reserved concurrency are reported', asyn
   ])
 })
 
+it('an export that takes more than half of the concurrency is reported, unless it is reserved', async () => {
+  lambda.on(GetAccountSettingsCommand).resolves({ AccountLimit: { ConcurrentExecutions: 10 } })
+  expect(await problemsOf({ exportWriters: 5 })).toHaveLength(1)
+  expect((await problemsOf({ exportWriters: 6 })).at(-1)).toBe(
+    'Lambda: an export runs 6 functions at once, and the account 10 that are not reserved. Meanwhile requests may fail: set exportWriters to at most 5, or ask for more (Service Quotas, L-B99A9384)',
+  )
+  lambda.on(GetAccountSettingsCommand).resolves({ AccountLimit: { ConcurrentExecutions: 170 } })
+  expect(await problemsOf({ exportWriters: 40, concurrency: { indexer: 70 } })).toEqual([])
+  lambda.on(GetAccountSettingsCommand).resolves({ AccountLimit: { ConcurrentExecutions: 100 } })
+  expect(await problemsOf({ exportWriters: 40 })).toEqual([])
+  lambda.on(GetAccountSettingsCommand).resolves({ AccountLimit: { ConcurrentExecutions: 140 } })
+  expect(await problemsOf({ exportWriters: 40, concurrency: { 'export-step': 40 } })).toEqual([])
+})
+
 it('a log role of API Gateway that others use is reported', async () => {
   gateway.on(GetAccountCommand).resolves({ cloudwatchRoleArn: 'arn:aws:iam::1:role/theirs' })
   expect(await problemsOf()).toEqual([expect.stringMatching(/^API Gateway: .*role\/theirs, which the deployment exchanges/)])

@@ -110,7 +110,7 @@ describe('the background work of a stage', () => {
 
   it.each([
     ['rebuilds by the workflow of lambdas/indexing', 'Rebuild', rebuildWorkflow],
-    ['exports by the workflow of lambdas/export', 'Exporting', exportWorkflow],
+    ['exports by the workflow of lambdas/export', 'Exporting', (step: string) => exportWorkflow(step, 4)],
   ])('%s, and its log contains no input', (_, id, definition) => {
     const machines = Object.entries(resourcesOfType(signed.service, 'AWS::StepFunctions::StateMachine'))
     const [, machine] = machines.find(([each]) => each.startsWith(`${id}Machine`))!

@@ -43,6 +43,7 @@ const CHANGED: {
   limits: { to: { perAddress: 1_000, rate: 10, burst: 20 } },
   rebuildWait: { to: 90 },
   rebuildWidth: { to: 16 },
+  exportWriters: { to: 10 },
   keptIndexDays: { to: 0 },
   restored: { to: RESTORED },
 }

@@ -63,6 +63,7 @@ const INVALID: readonly (readonly [object, string])[] = [
   [{ parallelizationFactor: 11 }, 'parallelizationFactor is a whole number from 1 to 10'],
   [{ rebuildWait: '60' }, 'rebuildWait is a whole number from 0 on'],
   [{ rebuildWidth: 0 }, 'rebuildWidth is a whole number from 1 on'],
+  [{ exportWriters: 41 }, 'exportWriters is a whole number from 1 to 40'],
   [{ keptIndexDays: -1 }, 'keptIndexDays is a whole number from 0 on'],
   [{ originSecret: '1' }, 'originSecret is a whole number from 1 on'],
   [{ exportLinkKey: 0 }, 'exportLinkKey is a whole number from 1 on'],
@@ -86,6 +87,14 @@ const INVALID: readonly (readonly [object, string])[] = [
 
 describe('Settings', () => {
   it.each(VALID.map((settings) => [settings]))('are accepted: %j', (settings) => expect(settingsOf(settings)).toMatchObject(settings))
+
+  it.each([
+    [{}, 4],
+    [{ search: { kind: 'domain', size: 'production' } }, 40],
+    [{ search: { endpoint: 'https://search.example.org' } }, 40],
+    [{ exportWriters: 7 }, 7],
+    [{ search: { kind: 'domain', size: 'production' }, exportWriters: 7 }, 7],
+  ] as const)('%j let an export have %i writers', (settings, writers) => expect(settingsOf(settings).exportWriters).toBe(writers))
 
   it.each(INVALID)('are rejected: %j', (settings, message) => expect(() => settingsOf(settings)).toThrow(message))
 })
