@@ -55,7 +55,7 @@ const GRANT_WRITES = ['dynamodb:PutItem', 'dynamodb:DeleteItem']
 const TABLE_PARTS = ['Table', 'TimeToLive', 'ContinuousBackups']
 
 /** Actions on signing keys, except creating them and signing. */
-const KEY_MAINTENANCE = ['kms:GetPublicKey', 'kms:ListResourceTags', 'kms:DescribeKey', 'kms:ScheduleKeyDeletion']
+const KEY_MAINTENANCE = ['kms:CreateAlias', 'kms:GetPublicKey', 'kms:ListResourceTags', 'kms:DescribeKey', 'kms:ScheduleKeyDeletion']
 
 /** Tag that identifies the keys of a stage in KMS. */
 const STAGE_TAG = 'fhir-stage'
@@ -186,7 +186,7 @@ const GRANTS: Readonly<Record<PortName, PortGrant>> = {
     const { environment, statements } = allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], SIGNING_KEYS)
     return {
       environment: { ...environment, FHIR_STAGE: aws.stage },
-      statements: [...statements, onSigningKeys(aws, KEY_MAINTENANCE), allow(['kms:ListKeys'], ['*']), ...makesKeys(aws)],
+      statements: [...statements, onSigningKeys(aws, KEY_MAINTENANCE), allow(['kms:ListAliases'], ['*']), ...makesKeys(aws)],
     }
   },
   'restored-tables': (aws) => ({
@@ -260,21 +260,22 @@ const onBucket = ({ bucket }: AwsResources) => allow(['s3:ListBucket'], [bucket.
 
 /** Permits actions on keys with the tag of the stage only. Other keys of the account stay out of reach. */
 const onSigningKeys = (aws: AwsResources, actions: string[]): PolicyStatement =>
-  allow(actions, [signingKeys(aws)], { StringEquals: { [`aws:ResourceTag/${STAGE_TAG}`]: aws.stage } })
+  allow(actions, [kmsArn(aws, 'key')], { StringEquals: { [`aws:ResourceTag/${STAGE_TAG}`]: aws.stage } })
 
-const signingKeys = ({ stateTable }: AwsResources): string =>
-  Stack.of(stateTable).formatArn({ service: 'kms', resource: 'key', resourceName: '*' })
+const kmsArn = ({ stateTable }: AwsResources, resource: 'key' | 'alias', resourceName = '*'): string =>
+  Stack.of(stateTable).formatArn({ service: 'kms', resource, resourceName })
 
 /**
- * Permits creating keys with the tag of the stage, and tagging them. A key with another stage's tag cannot get this one.
+ * Permits creating keys with the tag of the stage, tagging and naming them. A key with another stage's tag cannot get this one.
  * https://docs.aws.amazon.com/kms/latest/developerguide/tag-permissions.html
  */
 const makesKeys = (aws: AwsResources): readonly PolicyStatement[] => {
   const tagged = { StringEquals: { [`aws:RequestTag/${STAGE_TAG}`]: aws.stage } }
   const signing = { 'kms:KeySpec': 'RSA_2048', 'kms:KeyUsage': 'SIGN_VERIFY' }
   return [
+    allow(['kms:CreateAlias'], [kmsArn(aws, 'alias', `fhir-${aws.stage}/signing/*`)]),
     allow(['kms:CreateKey'], ['*'], { StringEquals: { ...tagged.StringEquals, ...signing } }),
-    allow(['kms:TagResource'], [signingKeys(aws)], {
+    allow(['kms:TagResource'], [kmsArn(aws, 'key')], {
       ...tagged,
       StringEqualsIfExists: { ...signing, [`aws:ResourceTag/${STAGE_TAG}`]: aws.stage },
     }),

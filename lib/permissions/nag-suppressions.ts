@@ -130,7 +130,7 @@ const SERVICE_WITH_VPC: readonly Accepted[] = [
   },
 ]
 
-const withTokens = (stack: Stack): readonly Accepted[] => [
+const withTokens = (stack: Stack, stage: string): readonly Accepted[] => [
   { rules: ['AwsSolutions-APIG4'], at: /^Api\/Api\//, reason: OWN_AUTHORIZATION },
   {
     rules: ['AwsSolutions-SMG4', 'HIPAA.Security-SecretsManagerRotationEnabled'],
@@ -141,6 +141,11 @@ const withTokens = (stack: Stack): readonly Accepted[] => [
     rules: ['AwsSolutions-IAM5[Resource::*]', `AwsSolutions-IAM5[Resource::${anyKeyOf(stack)}]`],
     at: /^(?:Token|TendKeys)\/Role$/,
     reason: SIGNING_KEYS,
+  },
+  {
+    rules: [`AwsSolutions-IAM5[Resource::${arnPrefix(stack, 'kms')}:alias/fhir-${stage}/signing/*]`],
+    at: /^TendKeys\/Role$/,
+    reason: 'The alias of a key that signs ends with the id of the key, which is made with it',
   },
 ]
 
@@ -166,10 +171,14 @@ export function suppressDataStackFindings(stack: Stack, { search, vpc }: Setting
   accept(stack, [...IN_DATA, ...(vpc === undefined ? WITHOUT_VPC : WITH_VPC), ...('kind' in search && search.size === 'demo' ? DEMO : [])])
 }
 
-export function suppressServiceStackFindings(stack: Stack, data: Parents, { access, vpc, customDomain, search, exports }: Settings): void {
+export function suppressServiceStackFindings(
+  stack: Stack,
+  data: Parents,
+  { stage, access, vpc, customDomain, search, exports }: Settings,
+): void {
   accept(stack, [
     ...IN_SERVICE,
-    ...(access === 'token' ? withTokens(stack) : []),
+    ...(access === 'token' ? withTokens(stack, stage) : []),
     ...(vpc === undefined ? SERVICE_WITHOUT_VPC : SERVICE_WITH_VPC),
     ...(customDomain === undefined ? WITHOUT_NAME : []),
     {

@@ -1,5 +1,13 @@
 /** Signing keys in KMS: on the engine of KMS_ENDPOINT if it is set, else with a double that signs. */
-import { CreateKeyCommand, DescribeKeyCommand, KMSClient, ListResourceTagsCommand, ScheduleKeyDeletionCommand } from '@aws-sdk/client-kms'
+import {
+  CreateAliasCommand,
+  CreateKeyCommand,
+  DescribeKeyCommand,
+  KMSClient,
+  ListResourceTagsCommand,
+  paginateListAliases,
+  ScheduleKeyDeletionCommand,
+} from '@aws-sdk/client-kms'
 import { describe, expect, it } from '@jest/globals'
 import { type KmsKey, publishedKeys } from '../../lambdas/adapters/kms/published-keys.ts'
 import { KmsSigningKeys } from '../../lambdas/adapters/kms/signing-keys.ts'
@@ -24,7 +32,7 @@ function keptInMemory(): SharedState<readonly KmsKey[]> {
   }
 }
 
-const tags = { 'fhir-stage': 'test' }
+const stage = 'test'
 const endpoint = process.env.KMS_ENDPOINT
 
 if (endpoint !== undefined) {
@@ -33,23 +41,27 @@ if (endpoint !== undefined) {
 
   signingKeysContract(`KMS of ${endpoint}`, async () => {
     const kept = keptInMemory()
-    return { open: async () => new KmsSigningKeys({ kept, tags, client }) }
+    return { open: async () => new KmsSigningKeys({ kept, stage, client }) }
   })
 
   it('A key of KMS is for signing, tagged, and scheduled for deletion on removal', async () => {
     const kept = keptInMemory()
-    const keys = new KmsSigningKeys({ kept, tags, client })
+    const keys = new KmsSigningKeys({ kept, stage, client })
     const { key } = await keys.make(1)
     const KeyId = (await kept.read()).value[0]!.id
     const { KeyMetadata } = await client.send(new DescribeKeyCommand({ KeyId }))
     expect(KeyMetadata).toMatchObject({ KeySpec: 'RSA_2048', KeyUsage: 'SIGN_VERIFY', KeyState: 'Enabled' })
     expect((await client.send(new ListResourceTagsCommand({ KeyId }))).Tags).toEqual([{ TagKey: 'fhir-stage', TagValue: 'test' }])
+    const aliases: (string | undefined)[] = []
+    for await (const page of paginateListAliases({ client }, {}))
+      for (const { AliasName, TargetKeyId } of page.Aliases ?? []) if (TargetKeyId === KeyId) aliases.push(AliasName)
+    expect(aliases).toEqual([`alias/fhir-test/signing/${KeyId}`])
     await keys.remove(key.kid)
     expect((await client.send(new DescribeKeyCommand({ KeyId }))).KeyMetadata?.KeyState).toBe('PendingDeletion')
   })
 } else {
   const { mock, held } = createMemoryKms()
-  const open = (kept: SharedState<readonly KmsKey[]>) => new KmsSigningKeys({ kept, tags, client: new KMSClient({ region: 'us-east-1' }) })
+  const open = (kept: SharedState<readonly KmsKey[]>) => new KmsSigningKeys({ kept, stage, client: new KMSClient({ region: 'us-east-1' }) })
 
   signingKeysContract('KMS', async () => {
     const kept = keptInMemory()
@@ -87,13 +99,25 @@ if (endpoint !== undefined) {
       await open(kept).make(5)
       const others = new KMSClient({ region: 'us-east-1' })
       const Tags = [{ TagKey: 'fhir-stage', TagValue: 'other' }]
-      for (const more of [{}, { Tags }]) await others.send(new CreateKeyCommand({ KeySpec: 'RSA_2048', KeyUsage: 'SIGN_VERIFY', ...more }))
+      for (const [more, alias] of [
+        [{}, 'alias/own'],
+        [{}, 'alias/fhir-test/signing/1'],
+        [{ Tags }, 'alias/fhir-test/signing/2'],
+        [{ Tags }, 'alias/fhir-other/signing/1'],
+      ] as const) {
+        const { KeyMetadata } = await others.send(new CreateKeyCommand({ KeySpec: 'RSA_2048', KeyUsage: 'SIGN_VERIFY', ...more }))
+        const named = new CreateAliasCommand({ AliasName: alias, TargetKeyId: KeyMetadata!.KeyId! })
+        await others.send(named).catch(() => others.send(named))
+      }
       const pending = () => [...held].filter(([, { isPending }]) => isPending).map(([id]) => id)
       const made = held.get(lost)!.madeAt.getTime()
       await open(kept).removeLost(made + 3_600_000)
-      expect([pending(), held.size]).toEqual([[], 4])
+      expect([pending(), held.size]).toEqual([[], 6])
+      const before = mock.commandCalls(ListResourceTagsCommand).length
       await open(kept).removeLost(made + 7_200_000)
       expect(pending()).toEqual([lost])
+      // Only keys with an alias of the stage are looked at.
+      expect(mock.commandCalls(ListResourceTagsCommand).length - before).toBe(3)
     })
 
     it('signs data longer than KMS accepts', async () => {

@@ -59,7 +59,12 @@ const LINK_FUNCTIONS = ['export-status', 'link-key']
 function keyCalls({ caller, operation, input, output }: RecordedCall, tags: Tags): readonly Needed[] {
   const action = `kms:${operation}`
   if (LINK_FUNCTIONS.includes(caller)) return [{ action, resource: ARNS.ExportsLinkKey1 }]
-  if (operation === 'ListKeys') return [{ action, resource: '*' }]
+  if (operation === 'ListAliases') return [{ action, resource: '*' }]
+  if (operation === 'CreateAlias')
+    return [
+      { action, resource: `arn:aws:kms:us-east-1:000000000000:${input.AliasName}` },
+      { action, resource: keyArn(input.TargetKeyId), context: tags.get(input.TargetKeyId) ?? {} },
+    ]
   if (operation === 'CreateKey') {
     const context = newKeyContext(input)
     return [
@@ -67,8 +72,6 @@ function keyCalls({ caller, operation, input, output }: RecordedCall, tags: Tags
       { action: 'kms:TagResource', resource: keyArn(output.KeyMetadata.KeyId), context },
     ]
   }
-  // Whose tags are not shown is not ours: that is an answer.
-  if (operation === 'ListResourceTags' && !tags.has(input.KeyId)) return []
   return [{ action, resource: keyArn(input.KeyId), context: tags.get(input.KeyId) ?? {} }]
 }
 

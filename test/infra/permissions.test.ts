@@ -1,6 +1,6 @@
 /** Permissions of the functions of a stage. */
 import { describe, expect, it } from '@jest/globals'
-import { KEY_LIST } from '../../lambdas/adapters/kms/published-keys.ts'
+import { aliasPrefixOf, KEY_LIST } from '../../lambdas/adapters/kms/published-keys.ts'
 import { FUNCTIONS, type FunctionName, functionsOfStage, portsOfStage } from '../../lambdas/functions/functions.ts'
 import { functionsOf, resourcesOfType } from './assembly.ts'
 import { ARNS, type IamCall, isFunctionAllowed, statementsOf } from './iam.ts'
@@ -184,7 +184,10 @@ describe('permissions', () => {
       expect(may('CreateKey', { ...make, 'aws:RequestTag/fhir-stage': 'prod' })).toEqual([])
       expect(may('TagResource', make)).toEqual(['tend-keys'])
       expect(may('TagResource', { ...make, ...ofStage('prod') })).toEqual([])
-      for (const action of ['GetPublicKey', 'ScheduleKeyDeletion']) {
+      const alias = (name: string) =>
+        functionsAllowed({ action: 'kms:CreateAlias', resource: `arn:aws:kms:us-east-1:111111111111:${aliasPrefixOf(name)}1` })
+      expect([alias('dev'), alias('prod'), functionsAllowed({ action: 'kms:ListKeys', resource: '*' })]).toEqual([['tend-keys'], [], []])
+      for (const action of ['CreateAlias', 'GetPublicKey', 'ScheduleKeyDeletion']) {
         expect(may(action, ofStage('dev'))).toEqual(['tend-keys'])
         expect(may(action, ofStage('prod'))).toEqual([])
       }

@@ -9,6 +9,9 @@ export type KmsKey = SigningKey & { readonly id: string }
 export const KEY_LIST = 'SIGNING_KEYS'
 export const STAGE_TAG = 'fhir-stage'
 
+/** Prefix of the aliases of a stage's keys. The key id follows. lib/permissions/grants.ts permits these aliases. */
+export const aliasPrefixOf = (stage: string): string => `alias/fhir-${stage}/signing/`
+
 export type KmsKeyList = SharedState<readonly KmsKey[]>
 
 export const publishedKeys = (kept: Pick<KmsKeyList, 'read'>): PublishedKeys => ({

@@ -5,6 +5,7 @@
 import { createHash, createPublicKey } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import {
+  CreateAliasCommand,
   CreateKeyCommand,
   DescribeKeyCommand,
   GetPublicKeyCommand,
@@ -13,18 +14,18 @@ import {
   KMSServiceException,
   ListResourceTagsCommand,
   NotFoundException,
-  paginateListKeys,
+  paginateListAliases,
   ScheduleKeyDeletionCommand,
   SignCommand,
 } from '@aws-sdk/client-kms'
 import { timed } from '../../ports/execution/call-times.ts'
 import type { PublicKey, SigningKey, SigningKeys } from '../../ports/security/signing-keys.ts'
-import { type KmsKey, type KmsKeyList, publishedKeys } from './published-keys.ts'
+import { aliasPrefixOf, type KmsKey, type KmsKeyList, publishedKeys, STAGE_TAG } from './published-keys.ts'
 
 /** Days until KMS deletes a key whose deletion is scheduled: the minimum that KMS accepts. */
 const PENDING_DAYS = 7
 /**
- * Maximum attempts to read the public half of a new key. A new key may be invisible for some seconds.
+ * Maximum attempts of a call about a new key. A new key may be invisible for some seconds.
  * https://docs.aws.amazon.com/kms/latest/developerguide/accessing-kms.html#programming-eventual-consistency
  */
 const ATTEMPTS = 8
@@ -34,8 +35,8 @@ const LISTED_WITHIN = 60 * 60 * 1_000
 
 export type KmsSigningKeysParts = {
   readonly kept: KmsKeyList
-  /** Tags of the server's keys, for instance `fhir-stage`. Permissions and `removeLost` identify the keys by them. */
-  readonly tags: Readonly<Record<string, string>>
+  /** Stage of the server. Its keys have it as a tag, by which permissions identify them, and in an alias, by which `removeLost` does. */
+  readonly stage: string
   readonly client?: KMSClient
   /** AWS region. Default: the region of the environment. */
   readonly region?: string
@@ -44,13 +45,13 @@ export type KmsSigningKeysParts = {
 export class KmsSigningKeys implements SigningKeys {
   readonly #client: KMSClient
   readonly #kept: KmsKeyList
-  readonly #tags: Readonly<Record<string, string>>
+  readonly #stage: string
   readonly list: () => Promise<readonly SigningKey[]>
 
-  constructor({ kept, tags, region, client = new KMSClient(region === undefined ? {} : { region }) }: KmsSigningKeysParts) {
+  constructor({ kept, stage, region, client = new KMSClient(region === undefined ? {} : { region }) }: KmsSigningKeysParts) {
     this.#client = client
     this.#kept = kept
-    this.#tags = tags
+    this.#stage = stage
     this.list = publishedKeys(kept).list
   }
 
@@ -64,11 +65,14 @@ export class KmsSigningKeys implements SigningKeys {
   }
 
   async make(madeAt: number): Promise<SigningKey> {
-    const Tags = Object.entries(this.#tags).map(([TagKey, TagValue]) => ({ TagKey, TagValue }))
+    const Tags = [{ TagKey: STAGE_TAG, TagValue: this.#stage }]
     const { KeyMetadata } = await this.#client.send(
       new CreateKeyCommand({ KeySpec: 'RSA_2048', KeyUsage: 'SIGN_VERIFY', Description: 'FHIR server: signs access tokens', Tags }),
     )
     const id = KeyMetadata!.KeyId!
+    // Add the alias first: if this call is interrupted later, `removeLost` finds the key by it.
+    const alias = new CreateAliasCommand({ AliasName: `${aliasPrefixOf(this.#stage)}${id}`, TargetKeyId: id })
+    await repeatUntilVisible(() => this.#client.send(alias))
     const known: SigningKey = { key: await this.#publicKey(id), madeAt }
     await this.#kept.change((keys) => (keys.some((key) => key.id === id) ? keys : [...keys, { ...known, id }]))
     return known
@@ -88,22 +92,25 @@ export class KmsSigningKeys implements SigningKeys {
   }
 
   /**
-   * Schedules the deletion of keys with the server's tags that are older than LISTED_WITHIN and not in the list. A call of `make` was
-   * interrupted before it listed them.
+   * Schedules the deletion of keys of the stage that are older than LISTED_WITHIN and not in the list. A call of `make` was interrupted
+   * before it listed them. Finds them by their aliases, because AWS denies a request for each key of another owner.
    */
   async removeLost(now: number): Promise<void> {
     const known = new Set((await this.#kept.read()).value.map(({ id }) => id))
-    // guard: kms-foreign-key-is-ignored
-    for await (const { Keys = [] } of paginateListKeys({ client: this.#client }, {}))
-      for (const { KeyId = '' } of Keys)
-        if (!known.has(KeyId) && (await this.#isOurs(KeyId)) && (await this.#isLeft(KeyId, now))) await this.#forget(KeyId)
+    const prefix = aliasPrefixOf(this.#stage)
+    for await (const { Aliases = [] } of paginateListAliases({ client: this.#client }, {}))
+      for (const { AliasName = '', TargetKeyId: id } of Aliases) {
+        if (!AliasName.startsWith(prefix) || id === undefined || known.has(id)) continue
+        // guard: kms-foreign-key-is-ignored
+        if ((await this.#isOurs(id)) && (await this.#isLeft(id, now))) await this.#forget(id)
+      }
   }
 
-  /** Whether the key has the server's tags. A key of which AWS denies access belongs to another owner. */
+  /** Whether the key has the tag of the stage. A key of which AWS denies access belongs to another owner. */
   async #isOurs(KeyId: string): Promise<boolean> {
     try {
       const { Tags = [] } = await this.#client.send(new ListResourceTagsCommand({ KeyId }))
-      return Object.entries(this.#tags).every(([name, value]) => Tags.some(({ TagKey, TagValue }) => TagKey === name && TagValue === value))
+      return Tags.some(({ TagKey, TagValue }) => TagKey === STAGE_TAG && TagValue === this.#stage)
     } catch (error) {
       if (error instanceof KMSServiceException && error.name === 'AccessDeniedException') return false
       throw error
@@ -128,13 +135,19 @@ export class KmsSigningKeys implements SigningKeys {
   }
 
   async #publicKey(KeyId: string): Promise<PublicKey> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return publicKeyOf((await this.#client.send(new GetPublicKeyCommand({ KeyId }))).PublicKey!)
-      } catch (error) {
-        if (!(error instanceof NotFoundException) || attempt === ATTEMPTS) throw error
-        await wait(PAUSE * 2 ** attempt)
-      }
+    const { PublicKey } = await repeatUntilVisible(() => this.#client.send(new GetPublicKeyCommand({ KeyId })))
+    return publicKeyOf(PublicKey!)
+  }
+}
+
+/** Repeats a call about a new key, which fails while the key is invisible. */
+async function repeatUntilVisible<Result>(call: () => Promise<Result>): Promise<Result> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await call()
+    } catch (error) {
+      if (!(error instanceof NotFoundException) || attempt === ATTEMPTS) throw error
+      await wait(PAUSE * 2 ** attempt)
     }
   }
 }

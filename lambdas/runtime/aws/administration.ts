@@ -11,7 +11,7 @@ import { DynamoDbRevocations } from '../../adapters/dynamodb/rows/revocations.ts
 import { DynamoDbSharedState } from '../../adapters/dynamodb/rows/shared-state.ts'
 import { TableClient } from '../../adapters/dynamodb/table-client.ts'
 import { SystemClock } from '../../adapters/in-process/system-clock.ts'
-import { KEY_LIST, STAGE_TAG } from '../../adapters/kms/published-keys.ts'
+import { KEY_LIST } from '../../adapters/kms/published-keys.ts'
 import { KmsSigningKeys } from '../../adapters/kms/signing-keys.ts'
 import { Passwords } from '../../auth/login/passwords.ts'
 import type { AuditReader } from '../../ports/security/audit-reader.ts'
@@ -40,7 +40,7 @@ export function openDeploymentAdministration({ stage, region, stateTable, auditR
     users: new DynamoDbUsers(dynamo),
     grants: new DynamoDbGrants(dynamo, now),
     revocations: new DynamoDbRevocations(dynamo, now),
-    keys: new KmsSigningKeys({ kept: new DynamoDbSharedState(dynamo, KEY_LIST, []), tags: { [STAGE_TAG]: stage }, region }),
+    keys: new KmsSigningKeys({ kept: new DynamoDbSharedState(dynamo, KEY_LIST, []), stage, region }),
     audit: new DynamoDbAuditLog({
       dynamo,
       retentionDays: auditRetentionDays,

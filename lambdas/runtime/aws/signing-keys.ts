@@ -1,14 +1,11 @@
 /** Signing keys on AWS, in KMS. */
-import { STAGE_TAG } from '../../adapters/kms/published-keys.ts'
 import { KmsSigningKeys } from '../../adapters/kms/signing-keys.ts'
 import { maintainKeys } from '../../auth/tokens/key-rotation.ts'
 import { once } from '../once.ts'
 import { keyList } from './authorization.ts'
 import { clock, deploymentSettings } from './ports.ts'
 
-export const signingKeys = /* @__PURE__ */ once(
-  () => new KmsSigningKeys({ kept: keyList(), tags: { [STAGE_TAG]: deploymentSettings().stage } }),
-)
+export const signingKeys = /* @__PURE__ */ once(() => new KmsSigningKeys({ kept: keyList(), stage: deploymentSettings().stage }))
 
 /**
  * Creates the first key, finishes rotations, and removes keys that no token needs or that are missing from the list. Runs when the stage is
