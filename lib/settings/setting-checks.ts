@@ -1,5 +1,6 @@
 /** Checks for values that settings in JSON can get wrong. Without them a misspelled name would silently leave the default in place. */
 import type { RetentionDays } from 'aws-cdk-lib/aws-logs'
+import { RegionInfo } from 'aws-cdk-lib/region-info'
 import { MAX_WRITERS } from '../../lambdas/export/workflow.ts'
 
 /** Check that returns the error with its location, or undefined if the value is valid. */
@@ -130,11 +131,21 @@ export type RelatedSettings = {
 
 /** Throws RangeError if the settings conflict. */
 export function checkRelatedSettings({ customDomain, region, search, vpc }: RelatedSettings): void {
+  checkPartition(region)
   if (vpc !== undefined) checkNetwork(vpc, region, search)
   if (customDomain === undefined) return
   const { name, hostedZone } = customDomain
   if (name !== hostedZone.name && !name.endsWith(`.${hostedZone.name}`))
     throw new RangeError(`customDomain.name ${name} is not in the zone ${hostedZone.name}`)
+}
+
+/** The stacks use CloudFront with its functions and keys. GovCloud, China and the isolated regions have none, or one without these parts. */
+function checkPartition(region: string): void {
+  const { partition = 'aws' } = RegionInfo.get(region)
+  if (partition !== 'aws')
+    throw new RangeError(
+      `region ${region} is in the partition ${partition}, without the CloudFront that access tokens and the links to export files need: choose a region of the partition aws, as eu-central-1`,
+    )
 }
 
 /**

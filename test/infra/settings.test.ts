@@ -17,7 +17,7 @@ const DOMAIN = {
 const VALID: readonly object[] = [
   {},
   DEFAULT_SETTINGS,
-  { account: '111111111111', region: 'us-gov-west-1', alarmEmail: 'ops@example.org' },
+  { account: '111111111111', region: 'eu-west-3', alarmEmail: 'ops@example.org' },
   { search: { endpoint: 'https://search.example.org' } },
   { search: { endpoint: 'https://a.example', domainArn: 'arn:aws:es:us-east-1:111111111111:domain/fhir' } },
   { search: { kind: 'domain', size: 'production' }, vpc: NETWORK },
@@ -33,6 +33,17 @@ const customDomain = (rest: object) => ({ customDomain: { ...DOMAIN, ...rest } }
 
 const INVALID: readonly (readonly [object, string])[] = [
   [{ region: 'Frankfurt' }, 'region is a region of AWS'],
+  ...[
+    ['us-gov-west-1', 'aws-us-gov'],
+    ['cn-northwest-1', 'aws-cn'],
+    ['us-iso-east-1', 'aws-iso'],
+  ].map(
+    ([region, partition]) =>
+      [
+        { region },
+        `region ${region} is in the partition ${partition}, without the CloudFront that access tokens and the links to export files need`,
+      ] as const,
+  ),
   [{ region: 5 }, 'region is a region of AWS'],
   [{ account: 111111111111 }, 'account is the twelve digits'],
   [{ account: '123' }, 'account is the twelve digits'],
