@@ -14,7 +14,7 @@ import {
 } from 'aws-cdk-lib/aws-dynamodb'
 import type { IKey } from 'aws-cdk-lib/aws-kms'
 import type { Construct } from 'constructs'
-import type { TableCapacity } from './settings/settings.ts'
+import { type CapacityUnits, type TableCapacity, warmIndexOf, warmStateOf } from './settings/table-capacity.ts'
 
 export const INDEX_NAME = 'gsi1'
 
@@ -34,7 +34,7 @@ export const createResourceTable = (scope: Construct, key: IKey, { warm, most }:
   new TableV2(scope, 'ResourceTable', {
     ...retainedTable(key),
     billing: Billing.onDemand(most === undefined ? {} : { maxReadRequestUnits: most.reads, maxWriteRequestUnits: most.writes }),
-    ...(warm === undefined ? {} : { warmThroughput: { readUnitsPerSecond: warm.reads, writeUnitsPerSecond: warm.writes } }),
+    ...warmThroughputOf(warm),
     // The stream readers of this project need only the new images. A replica in another region would need both, and the view of a stream
     // cannot change later.
     dynamoStream: StreamViewType.NEW_AND_OLD_IMAGES,
@@ -45,10 +45,14 @@ export const createResourceTable = (scope: Construct, key: IKey, { warm, most }:
         sortKey: text('gsk'),
         projectionType: ProjectionType.INCLUDE,
         nonKeyAttributes: ['sup'],
+        ...warmThroughputOf(warmIndexOf(warm)),
       },
     ],
   })
 
 /** Creates the table for shared state, such as audit records, definitions and their indices, and the key for seals. */
-export const createStateTable = (scope: Construct, key: IKey): TableV2 =>
-  new TableV2(scope, 'StateTable', { ...retainedTable(key), billing: Billing.onDemand() })
+export const createStateTable = (scope: Construct, key: IKey, { warm }: TableCapacity): TableV2 =>
+  new TableV2(scope, 'StateTable', { ...retainedTable(key), billing: Billing.onDemand(), ...warmThroughputOf(warmStateOf(warm)) })
+
+const warmThroughputOf = (units: CapacityUnits | undefined) =>
+  units === undefined ? {} : { warmThroughput: { readUnitsPerSecond: units.reads, writeUnitsPerSecond: units.writes } }

@@ -2,6 +2,7 @@
 import type { RetentionDays } from 'aws-cdk-lib/aws-logs'
 import { RegionInfo } from 'aws-cdk-lib/region-info'
 import { MAX_WRITERS } from '../../lambdas/export/workflow.ts'
+import { type CapacityUnits, NEW_TABLE } from './table-capacity.ts'
 
 /** Check that returns the error with its location, or undefined if the value is valid. */
 type Check = (value: unknown, location: string) => string | undefined
@@ -57,8 +58,8 @@ const CLUSTER_URL = /^https?:\/\/[^\s?#@]+$/
 
 /** Checks the memory of a function in MB: https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html */
 const memory = whole(128, 10_240)
-const units = (min: { readonly reads: number; readonly writes: number }): Check =>
-  object({ reads: whole(min.reads), writes: whole(min.writes) })
+const units = (min: CapacityUnits, more: Readonly<Record<string, Check>> = {}): Check =>
+  object({ reads: whole(min.reads), writes: whole(min.writes), ...more }, Object.keys(more))
 
 const search: Check = (value, location) =>
   isObject(value) && 'endpoint' in value
@@ -90,7 +91,10 @@ const CHECKS: Readonly<Record<string, Check>> = {
   }),
   // DynamoDB rejects `warm` values below those of a new table:
   // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/warm-throughput.html
-  capacity: object({ warm: units({ reads: 12_000, writes: 4_000 }), most: units({ reads: 1, writes: 1 }) }, ['warm', 'most']),
+  capacity: object({ warm: units(NEW_TABLE, { index: units(NEW_TABLE), state: units(NEW_TABLE) }), most: units({ reads: 1, writes: 1 }) }, [
+    'warm',
+    'most',
+  ]),
   logRetentionDays: must(
     (days) => LOG_RETENTION_DAYS.includes(days as number),
     `one of the numbers of days ${LOG_RETENTION_DAYS.join(', ')}`,

@@ -7,6 +7,7 @@ import { readConfig, SETTINGS, variableOf } from '../../lambdas/runtime/config.t
 import { checkExports, type ExportSetting } from './export-settings.ts'
 import { checkRestoredTables, type RestoredTables } from './restored-tables.ts'
 import { checkRelatedSettings, checkSettings } from './setting-checks.ts'
+import type { TableCapacity } from './table-capacity.ts'
 
 export type Settings = {
   /** Name of the stage. It is part of stack names and role paths, so an account can hold several stages. */
@@ -96,15 +97,6 @@ export type CustomDomain = {
 
 /** VPC with private subnets in these zones and endpoints for the services that functions call. It has no route to the internet. */
 export type VpcSettings = { readonly cidr: string; readonly availabilityZones: readonly string[] }
-
-/**
- * Request units per second of the resource table. `warm`: capacity that is available at once. `most`: maximum, above which DynamoDB
- * throttles requests; it limits costs.
- */
-export type TableCapacity = {
-  readonly warm?: { readonly reads: number; readonly writes: number }
-  readonly most?: { readonly reads: number; readonly writes: number }
-}
 
 export type RateLimits = {
   /** Maximum requests of one address in five minutes. Further requests are answered 429. */

@@ -15,7 +15,7 @@ import {
 } from '../permissions/permissions.ts'
 import { INDEX_NAME } from '../resource-table.ts'
 import type { RestoredTables } from '../settings/restored-tables.ts'
-import type { TableCapacity } from '../settings/settings.ts'
+import { type CapacityUnits, type TableCapacity, warmIndexOf, warmStateOf } from '../settings/table-capacity.ts'
 
 export type CurrentTables = Pick<AwsResources, 'resourceTable' | 'stateTable' | 'restoredTables'>
 
@@ -46,12 +46,15 @@ export function adoptTables(
   { resources, state, former, instant }: RestoredTables,
   { key, capacity: { most, warm } }: { readonly key: string; readonly capacity: TableCapacity },
 ): CustomResource {
-  const units = (capacityUnits: TableCapacity['most']) => capacityUnits && `${capacityUnits.reads} ${capacityUnits.writes}`
+  const units = (capacityUnits: CapacityUnits | undefined) => capacityUnits && `${capacityUnits.reads} ${capacityUnits.writes}`
   return new CustomResource(scope, 'AdoptedTables', {
     resourceType: 'Custom::FhirAdoptedTables',
     serviceToken: functionArn,
     serviceTimeout: Duration.minutes(10),
-    properties: { Resources: resources, State: state, Key: key, Most: units(most), Warm: units(warm), Former: former, Instant: instant },
+    properties: {
+      ...{ Resources: resources, State: state, Key: key, Most: units(most), Former: former, Instant: instant },
+      ...{ Warm: units(warm), WarmIndex: units(warmIndexOf(warm)), WarmState: state && units(warmStateOf(warm)) },
+    },
   })
 }
 

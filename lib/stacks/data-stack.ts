@@ -49,7 +49,7 @@ export class DataStack extends Stack {
     const { capacity, search, stage, vpc } = settings
     this.key = this.#key()
     this.resourceTable = createResourceTable(this, this.key, capacity)
-    this.stateTable = createStateTable(this, this.key)
+    this.stateTable = createStateTable(this, this.key, capacity)
     this.logsBucket = this.#logsBucket(settings)
     this.bucket = this.#dataBucket()
     if (vpc !== undefined) {

@@ -24,8 +24,8 @@ const { made, once, both, again, back, gone } = await synthesizeStages({
   back: { ...TOKEN, restored: { resources: 'made', epoch: 3, instant: INSTANT } },
   gone: {
     ...TOKEN,
-    restored: { resources: 'restored-1', epoch: 1, instant: INSTANT },
-    capacity: { warm: { reads: 20_000, writes: 8_000 }, most: { reads: 40_000, writes: 20_000 } },
+    restored: { resources: 'restored-1', state: 'state-1', epoch: 1, instant: INSTANT },
+    capacity: { warm: { reads: 20_000, writes: 8_000, state: { reads: 12_000, writes: 25_000 } }, most: { reads: 40_000, writes: 20_000 } },
   },
 })
 
@@ -122,7 +122,9 @@ describe('The function that adopts tables', () => {
       Key: { 'Fn::ImportValue': expect.stringMatching(/Key\w+Arn/) },
     })
     expect(Object.keys(adoptionOf(once))).toEqual(['ServiceToken', 'ServiceTimeout', 'Resources', 'Key', 'Former', 'Instant'])
-    expect(adoptionOf(gone)).toMatchObject({ Most: '40000 20000', Warm: '20000 8000' })
+    expect(adoptionOf(gone)).toMatchObject({
+      ...{ Most: '40000 20000', Warm: '20000 8000', WarmIndex: '12000 8000', WarmState: '12000 25000' },
+    })
     const mappings = Object.values(resourcesOfType(once.service, 'AWS::Lambda::EventSourceMapping'))
     expect(mappings.map(({ EventSourceArn, StartingPosition }) => [EventSourceArn, StartingPosition])).toEqual([
       [{ 'Fn::GetAtt': ['AdoptedTables', 'StreamArn'] }, 'TRIM_HORIZON'],

@@ -24,6 +24,7 @@ const VALID: readonly object[] = [
   { vpc: { cidr: '10.0.0.0/22', availabilityZones: ['us-east-1a'] } },
   { customDomain: DOMAIN },
   { customDomain: { ...DOMAIN, name: 'example.org' } },
+  { capacity: { warm: { reads: 12_000, writes: 4_000, index: { reads: 12_000, writes: 5_000 } } } },
   { capacity: { warm: { reads: 12_000, writes: 4_000 } }, limits: { rate: 5 }, memory: { light: 1024 }, concurrency: { read: 0 } },
   ...LOG_RETENTION_DAYS.map((logRetentionDays) => ({ logRetentionDays })),
 ]
@@ -58,9 +59,17 @@ const INVALID: readonly (readonly [object, string])[] = [
   [{ search: { endpoint: 'https://a.example', size: 'demo' } }, 'search.size is nothing that can be said: there are endpoint, domainArn'],
   [{ logRetentionDays: 45 }, 'logRetentionDays is one of the numbers of days 1, 3'],
   [{ logRetentionDays: '90' }, 'logRetentionDays is one of'],
+  [
+    { capacity: { warm: { reads: 20_000, writes: 8_000, gsi1: {} } } },
+    'capacity.warm.gsi1 is nothing that can be said: there are reads, writes, index, state',
+  ],
   [{ capacity: { wram: {} } }, 'capacity.wram is nothing that can be said: there are warm, most'],
   [{ capacity: { warm: { reads: 20_000 } } }, 'capacity.warm.writes is a whole number from 4000 on'],
   [{ capacity: { warm: { reads: 100, writes: 8_000 } } }, 'capacity.warm.reads is a whole number from 12000 on'],
+  [
+    { capacity: { warm: { reads: 20_000, writes: 8_000, state: { reads: 12_000 } } } },
+    'capacity.warm.state.writes is a whole number from 4000 on',
+  ],
   [{ capacity: { most: { reads: 0, writes: 1 } } }, 'capacity.most.reads is a whole number from 1 on'],
   [{ memory: 512 }, 'memory is an object of light, request, worker'],
   [{ memory: { lite: 512 } }, 'memory.lite is nothing that can be said'],

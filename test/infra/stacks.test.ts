@@ -274,6 +274,11 @@ describe('the table of resources', () => {
     expect(table).toMatchObject({
       WarmThroughput: { ReadUnitsPerSecond: 20_000, WriteUnitsPerSecond: 8_000 },
       WriteOnDemandThroughputSettings: { MaxWriteRequestUnits: 20_000 },
+      GlobalSecondaryIndexes: [{ WarmThroughput: { ReadUnitsPerSecond: 12_000, WriteUnitsPerSecond: 8_000 } }],
+    })
+    const tables = Object.values(resourcesOfType(production.data, 'AWS::DynamoDB::GlobalTable'))
+    expect(tables.find(({ GlobalSecondaryIndexes }) => GlobalSecondaryIndexes === undefined)).toMatchObject({
+      WarmThroughput: { ReadUnitsPerSecond: 12_000, WriteUnitsPerSecond: 25_000 },
     })
   })
 })

@@ -18,7 +18,7 @@ export const STAGES = {
     search: { kind: 'domain', size: 'production' },
     customDomain: DOMAIN,
     vpc: { cidr: '10.0.0.0/16', availabilityZones: ['eu-central-1a', 'eu-central-1b', 'eu-central-1c'] },
-    capacity: { warm: { reads: 20_000, writes: 8_000 }, most: { reads: 40_000, writes: 20_000 } },
+    capacity: { warm: { reads: 20_000, writes: 8_000, state: { reads: 12_000, writes: 25_000 } }, most: { reads: 40_000, writes: 20_000 } },
     service: { versioning: 'off', allowedOrigins: 'https://app.example.org' },
     concurrency: { indexer: 20 },
     alarmEmail: 'ops@example.org',

@@ -5,18 +5,21 @@ import { DeploymentError, type ResourceProperties } from './custom-resource.ts'
 /**
  * Prepares restored tables, and returns the ARN of the stream that the index follows. The properties come from the template.
  * `Resources`, `State`: table names. Without `State` the state table stays. `Key`: ARN of their encryption key. `Most`: maximum throughput
- * of the resource table. `Warm`: throughput that it accepts immediately. Both are units per second, as `READS WRITES`. `Former`: name of
+ * of the resource table. `Warm`: throughput that it accepts immediately; `WarmIndex` and `WarmState`: the same of its
+ * index and of the state table. All are units per second, as `READS WRITES`. `Former`: name of
  * the previous resource table. `Instant`: time to which it was restored.
  */
 export async function adoptTables(properties: ResourceProperties): Promise<{ readonly StreamArn: string }> {
-  const { Resources = '', State, Key: key = '', Most, Warm, Former, Instant = '' } = properties
+  const { Resources = '', State, Key: key = '', Most, Warm, WarmIndex, WarmState, Former, Instant = '' } = properties
   const StreamArn = await adopted({
     ...{ name: Resources, key, isFollowed: true },
     ...(Most === undefined ? {} : { most: unitsOf(Most) }),
     ...(Warm === undefined ? {} : { warm: unitsOf(Warm) }),
+    ...(WarmIndex === undefined ? {} : { warmIndex: unitsOf(WarmIndex) }),
     ...(Former === undefined ? {} : { former: { name: Former, instant: Date.parse(Instant) } }),
   })
-  if (State !== undefined) await adopted({ name: State, key, isFollowed: false })
+  if (State !== undefined)
+    await adopted({ name: State, key, isFollowed: false, ...(WarmState === undefined ? {} : { warm: unitsOf(WarmState) }) })
   return { StreamArn }
 }
 

@@ -54,7 +54,17 @@ function tableOf(
   mock.on(UpdateTableCommand).callsFake(async ({ TableName: _, ...change }) => {
     if (isChanging || Object.keys(change).length !== 1) throw failing('ResourceInUseException')
     made.push(change)
-    table = { ...table, ...change, ...(change.StreamSpecification === undefined ? {} : { LatestStreamArn: STREAM }) }
+    const { GlobalSecondaryIndexUpdates, ...ofTable } = change
+    const { IndexName: updated, WarmThroughput } = GlobalSecondaryIndexUpdates?.[0].Update ?? {}
+    const GlobalSecondaryIndexes = table.GlobalSecondaryIndexes?.map((each) =>
+      each.IndexName === updated ? { ...each, WarmThroughput } : each,
+    )
+    table = {
+      ...table,
+      ...ofTable,
+      ...(updated === undefined ? {} : { GlobalSecondaryIndexes }),
+      ...(change.StreamSpecification === undefined ? {} : { LatestStreamArn: STREAM }),
+    }
     isChanging = true
     return {}
   })
@@ -115,17 +125,23 @@ describe('A restored table', () => {
   it('gets the limits of the stage, and its warm throughput is never lowered', async () => {
     const units = { reads: 20_000, writes: 8_000 }
     const cold = tableOf({ ...RESTORED, WarmThroughput: { ReadUnitsPerSecond: 30_000, WriteUnitsPerSecond: 4_000 } })
-    await cold.adopt({ ...WANTED, most: units, warm: units })
+    const wanted = { ...WANTED, most: units, warm: units, warmIndex: { reads: 12_000, writes: 8_000 } }
+    await cold.adopt(wanted)
     expect(cold.made).toEqual([
       STREAMED,
       PROTECTED,
       { OnDemandThroughput: { MaxReadRequestUnits: 20_000, MaxWriteRequestUnits: 8_000 } },
       { WarmThroughput: { ReadUnitsPerSecond: 30_000, WriteUnitsPerSecond: 8_000 } },
+      {
+        GlobalSecondaryIndexUpdates: [
+          { Update: { IndexName: 'gsi1', WarmThroughput: { ReadUnitsPerSecond: 12_000, WriteUnitsPerSecond: 8_000 } } },
+        ],
+      },
       EXPIRING,
       RECOVERABLE,
     ])
     const before = cold.made.length
-    await cold.adopt({ ...WANTED, most: units, warm: units })
+    await cold.adopt(wanted)
     expect(cold.made).toHaveLength(before)
   })
 

@@ -13,6 +13,7 @@ import {
   UpdateTableCommand,
   type UpdateTableCommandInput,
   UpdateTimeToLiveCommand,
+  type WarmThroughput,
 } from '@aws-sdk/client-dynamodb'
 import { EXPIRY_ATTRIBUTE, INDEX_NAME, TABLE_DEFINITION } from '../table-keys.ts'
 
@@ -28,6 +29,8 @@ export type TableRequirements = {
   readonly most?: CapacityUnits
   /** Warm throughput: units per second that the table accepts without scaling first. */
   readonly warm?: CapacityUnits
+  /** Warm throughput of the index of the table. */
+  readonly warmIndex?: CapacityUnits
   /**
    * Previous table, from which this one must have been restored. Its history since `instant` (milliseconds since 1970) contains the
    * versions that this table lacks.
@@ -122,21 +125,32 @@ const isSame = (found: unknown, wanted: unknown): boolean => JSON.stringify(foun
 
 type Change = Omit<UpdateTableCommandInput, 'TableName'>
 
-function* changesOf(table: TableDescription, { isFollowed, most, warm }: TableRequirements): Generator<Change> {
+function* changesOf(table: TableDescription, { isFollowed, most, warm, warmIndex }: TableRequirements): Generator<Change> {
   if (isFollowed && !table.StreamSpecification?.StreamEnabled) yield { StreamSpecification: { StreamEnabled: true, StreamViewType: VIEW } }
   if (!table.DeletionProtectionEnabled) yield { DeletionProtectionEnabled: true }
   const { MaxReadRequestUnits, MaxWriteRequestUnits } = table.OnDemandThroughput ?? {}
   if (most !== undefined && !(MaxReadRequestUnits === most.reads && MaxWriteRequestUnits === most.writes))
     yield { OnDemandThroughput: { MaxReadRequestUnits: most.reads, MaxWriteRequestUnits: most.writes } }
-  const { ReadUnitsPerSecond = 0, WriteUnitsPerSecond = 0 } = table.WarmThroughput ?? {}
-  // DynamoDB only accepts a higher warm throughput, so each value is raised or remains.
-  if (warm !== undefined && (ReadUnitsPerSecond < warm.reads || WriteUnitsPerSecond < warm.writes))
-    yield {
-      WarmThroughput: {
-        ReadUnitsPerSecond: Math.max(ReadUnitsPerSecond, warm.reads),
-        WriteUnitsPerSecond: Math.max(WriteUnitsPerSecond, warm.writes),
-      },
-    }
+  const WarmThroughput = raised(table.WarmThroughput, warm)
+  if (WarmThroughput !== undefined) yield { WarmThroughput }
+  const index = table.GlobalSecondaryIndexes?.find(({ IndexName }) => IndexName === INDEX_NAME)
+  const ofIndex = raised(index?.WarmThroughput, warmIndex)
+  if (ofIndex !== undefined) yield { GlobalSecondaryIndexUpdates: [{ Update: { IndexName: INDEX_NAME, WarmThroughput: ofIndex } }] }
+}
+
+/**
+ * Returns the throughput to set, or undefined if it has the wanted one. DynamoDB only accepts a higher one, so each value is raised or
+ * remains.
+ */
+function raised(
+  { ReadUnitsPerSecond = 0, WriteUnitsPerSecond = 0 }: WarmThroughput = {},
+  wanted?: CapacityUnits,
+): WarmThroughput | undefined {
+  if (wanted === undefined || (ReadUnitsPerSecond >= wanted.reads && WriteUnitsPerSecond >= wanted.writes)) return undefined
+  return {
+    ReadUnitsPerSecond: Math.max(ReadUnitsPerSecond, wanted.reads),
+    WriteUnitsPerSecond: Math.max(WriteUnitsPerSecond, wanted.writes),
+  }
 }
 
 async function letExpire(client: DynamoDBClient, TableName: string): Promise<void> {
