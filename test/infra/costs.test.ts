@@ -8,11 +8,13 @@ import {
   costsOfMonth,
   PACKAGES_MONTHLY_COST,
   REQUEST_WORK,
+  STORED,
   STRONG_WRITES_COST,
   type StageUse,
   TOKENS_MONTHLY_COST,
 } from './costs.ts'
 import { demo, signed } from './stages.ts'
+import { measureAuditRecord, measureSample } from './stored-items.ts'
 
 const PAGE = readFileSync('lib/docs/cost.md', 'utf8')
 
@@ -32,6 +34,27 @@ describe('a million requests', () => {
 it('a million writes cost $13.33 more with strong consistency', () => {
   expect(STRONG_WRITES_COST.toFixed(2)).toBe('13.33')
   expect(PAGE).toContain('$13.33')
+})
+
+describe('stored data', () => {
+  const kB = (bytes: number, count: number): string => (bytes / count / 1_000).toFixed(2)
+
+  it.each([
+    ['Observation', ['Observation']],
+    ['resource of any type', []],
+  ])('takes the listed kilobytes: %s', async (name, types) => {
+    const { count, json, table, index } = await measureSample(...types)
+    const figures = [json, table, index, table + index].map((bytes) => kB(bytes, count))
+    expect(PAGE).toContain(`| ${name} | ${figures.join(' | ')} |`)
+  })
+
+  it('takes the gigabytes by which a month is computed', async () => {
+    const { json, table, index } = await measureSample()
+    expect([table / json, index / json].map((each) => each.toFixed(2))).toEqual([STORED.table.toFixed(2), STORED.index.toFixed(2)])
+    expect(PAGE).toContain(`${(STORED.table + STORED.index).toFixed(2)} GB in DynamoDB`)
+    expect(kB(await measureAuditRecord(), 1)).toBe(STORED.audit.toFixed(2))
+    expect(PAGE).toContain(`An audit record takes ${STORED.audit} kB`)
+  })
 })
 
 describe('a month', () => {
@@ -58,7 +81,7 @@ describe('a month', () => {
   it.each<[string, StageUse, readonly [number, number, number, number, number]]>([
     ['a demo with ten thousand requests and 1 GB', { requests: 0.01, stored: 1, size: 'demo' }, [0, 0, 29, 16, 45]],
     ['a million requests and 10 GB', { requests: 1, stored: 10, size: 'demo' }, [6, 2, 29, 16, 53]],
-    ['a hundred million requests and 100 GB', { requests: 100, stored: 100, size: 'production' }, [703, 71, 466, 16, 1257]],
+    ['a hundred million requests and 100 GB', { requests: 100, stored: 100, size: 'production' }, [703, 106, 466, 16, 1292]],
   ])('costs the listed amounts: %s, %j', (_, use, dollars) => {
     const { requests, data, search, fixed } = costsOfMonth(use)
     expect([requests, data, search, fixed, requests + data + search + fixed].map(Math.round)).toEqual(dollars)
