@@ -2,7 +2,7 @@
  * REST API: a resource and its methods for each route of lambdas/catalogue/catalogue.ts. Its deployment stage is named `fhir`, so that paths
  * are the same at the API's own address and behind CloudFront. https://docs.aws.amazon.com/apigateway/latest/developerguide/
  */
-import { Duration, RemovalPolicy } from 'aws-cdk-lib'
+import { Duration, RemovalPolicy, Size } from 'aws-cdk-lib'
 import {
   AccessLogFormat,
   AuthorizationType,
@@ -26,6 +26,9 @@ import { TOKEN_ROUTE } from '../monitoring/watch.ts'
 import type { Settings } from '../settings/settings.ts'
 
 export const GATEWAY_STAGE = 'fhir'
+
+/** Size from which API Gateway compresses responses for clients that accept it. A shorter one takes one packet anyway. */
+const MIN_COMPRESSED = Size.bytes(1_400)
 
 const methodOptions = ({ limits }: Settings): MethodDeploymentOptions => ({
   // Traces would contain paths and bodies.
@@ -55,6 +58,7 @@ export class FhirApi extends Construct {
       description: 'FHIR R4',
       endpointTypes: [EndpointType.REGIONAL],
       binaryMediaTypes: [...BINARY_TYPES],
+      minCompressionSize: MIN_COMPRESSED,
       cloudWatchRole: true,
       deployOptions: {
         stageName: GATEWAY_STAGE,

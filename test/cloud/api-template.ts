@@ -28,6 +28,8 @@ export type ApiTemplate = {
   /** By type: MISSING_AUTHENTICATION_TOKEN. */
   readonly responses: Readonly<Record<string, GatewayResponse>>
   readonly binaryMediaTypes: readonly string[]
+  /** Bytes from which responses are compressed; undefined: none is. */
+  readonly minimumCompressionSize?: number
 }
 
 export function apiTemplate(template: Tree): ApiTemplate {
@@ -46,6 +48,7 @@ export function apiTemplate(template: Tree): ApiTemplate {
       ofType('AWS::ApiGateway::GatewayResponse').map(([, { Properties }]) => [Properties.ResponseType, response(Properties)]),
     ),
     binaryMediaTypes: api.Properties.BinaryMediaTypes ?? [],
+    minimumCompressionSize: api.Properties.MinimumCompressionSize,
   }
 }
 

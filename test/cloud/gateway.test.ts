@@ -30,7 +30,7 @@ const ROOT = { 'Fn::GetAtt': ['Api', 'RootResourceId'] }
 
 const TEMPLATE: Tree = {
   Resources: {
-    Api: { Type: 'AWS::ApiGateway::RestApi', Properties: { BinaryMediaTypes: ['image/*'] } },
+    Api: { Type: 'AWS::ApiGateway::RestApi', Properties: { BinaryMediaTypes: ['image/*'], MinimumCompressionSize: 1_000 } },
     Type: resource(ROOT, '{type}'),
     Id: resource({ Ref: 'Type' }, '{id}'),
     Metadata: resource(ROOT, 'metadata'),
@@ -152,6 +152,18 @@ describe('A body', () => {
 })
 
 describe('A response', () => {
+  it.each([
+    ['is compressed from the minimum size', 1_000, 'br, gzip', 'gzip'],
+    ['is deflated if the client accepts only that', 1_000, 'deflate', 'deflate'],
+    ['is not compressed if it is shorter', 999, 'gzip', null],
+    ['is not compressed if the client accepts no coding of API Gateway', 1_000, 'br', null],
+    ['is not compressed if the client accepts any coding', 1_000, '*', null],
+  ])('%s', async (_, length, accepted, coding) => {
+    const body = 'a'.repeat(length)
+    const { headers, text } = await send('/metadata', { headers: { 'accept-encoding': accepted } }, result({ statusCode: 200, body }))
+    expect([headers.get('content-encoding'), text]).toEqual([coding, body])
+  })
+
   it('is decoded from base64 if the first type of Accept is binary', async () => {
     const given = result({ statusCode: 200, body: 'AAEC', isBase64Encoded: true })
     expect((await send('/metadata', { headers: { accept: 'image/png' } }, given)).bytes).toEqual(Buffer.from([0, 1, 2]))
@@ -178,6 +190,14 @@ describe('A request that is too large', () => {
   it('is rejected with 413 if its body exceeds 10 MB', async () => {
     const { status, text } = await send('/Patient/1', { method: 'PUT', body: 'x'.repeat(11_000_000) })
     expect([status, JSON.parse(text).text]).toEqual([413, 'large'])
+  })
+
+  it('is rejected with 413 if its body exceeds 10 MB after decompression, or its event the limit of Lambda', async () => {
+    const headers = { 'content-encoding': 'gzip' }
+    const bomb = await send('/Patient/1', { method: 'PUT', body: gzipSync(Buffer.alloc(11_000_000)), headers })
+    expect([bomb.status, JSON.parse(bomb.text).text]).toEqual([413, 'large'])
+    const heavy = await send('/Patient/1', { method: 'PUT', body: 'x' }, { kind: 'event too large', message: '' })
+    expect([heavy.status, JSON.parse(heavy.text).text]).toEqual([413, 'large'])
   })
 
   it('is rejected with 400 without the template if its headers exceed 10,240 bytes', async () => {

@@ -3,7 +3,7 @@
  * the real one, which no emulator has. https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { gunzipSync, inflateSync } from 'node:zlib'
+import { deflateSync, gunzipSync, gzipSync, inflateSync } from 'node:zlib'
 import type { ApiTemplate, Match } from './api-template.ts'
 import type { Firewall } from './firewall.ts'
 import { KEEP_ALIVE_MS } from './front.ts'
@@ -70,25 +70,49 @@ async function answer(
     return fault(api, response, 'MISSING_AUTHENTICATION_TOKEN', 403, 'Missing Authentication Token')
   if (sent.length > LARGEST_BODY) return fault(api, response, 'REQUEST_TOO_LARGE', 413, 'Request Too Long')
   const body = decompressed(sent, request.headers['content-encoding'])
+  if (body === 'too large') return fault(api, response, 'REQUEST_TOO_LARGE', 413, 'Request Too Long')
   if (body === undefined) return fault(api, response, 'UNSUPPORTED_MEDIA_TYPE', 415, 'Unsupported Media Type')
   const invoked = await within(timeout, invoke(target, eventOf(api, request, matched, query, body, path)))
   if (invoked === 'late') return fault(api, response, 'INTEGRATION_TIMEOUT', 504, 'Endpoint request timed out')
+  // https://github.com/koki-develop/lgtm-generator/issues/10 shows such an answer.
+  if (!('result' in invoked) && invoked.kind === 'event too large')
+    return fault(api, response, 'REQUEST_TOO_LARGE', 413, 'Request Too Long')
   if (!('result' in invoked)) return fault(api, response, 'INTEGRATION_FAILURE', 502, 'Internal server error')
   return send(api, request, response, JSON.parse(invoked.result) as Result | null)
 }
 
 /**
- * Returns undefined if the coding is unknown, or is not that of the body. The function still gets the header Content-Encoding.
+ * Returns undefined if the coding is unknown, or is not that of the body. The function still gets the header Content-Encoding. API Gateway
+ * decompresses requests even if it compresses no responses.
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-make-request-with-compressed-payload.html
  */
-function decompressed(body: Buffer, coding = 'identity'): Buffer | undefined {
-  const decompress = { identity: (bytes: Buffer) => bytes, gzip: gunzipSync, deflate: inflateSync }[coding]
+function decompressed(body: Buffer, coding = 'identity'): Buffer | 'too large' | undefined {
+  const limit = { maxOutputLength: LARGEST_BODY }
+  const decompress = {
+    identity: (bytes: Buffer) => bytes,
+    gzip: (bytes: Buffer) => gunzipSync(bytes, limit),
+    deflate: (bytes: Buffer) => inflateSync(bytes, limit),
+  }[coding]
   try {
     return decompress?.(body)
-  } catch {
-    return undefined
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE' ? 'too large' : undefined
   }
 }
+
+/**
+ * Returns the coding for a response, or undefined if it is not compressed.
+ * https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-receive-response-with-compressed-payload.html
+ */
+function codingOf({ minimumCompressionSize }: ApiTemplate, accepted: unknown, size: number): keyof typeof COMPRESS | undefined {
+  if (minimumCompressionSize === undefined || size < minimumCompressionSize) return undefined
+  const codings = String(accepted ?? '')
+    .split(',')
+    .map((each) => each.split(';', 1)[0]!.trim())
+  return (['gzip', 'deflate'] as const).find((each) => codings.includes(each))
+}
+
+const COMPRESS = { gzip: gzipSync, deflate: deflateSync } as const
 
 /** Whether it is percent-encoded UTF-8. */
 function isText(path: string): boolean {
@@ -171,7 +195,10 @@ function send(api: ApiTemplate, request: IncomingMessage, response: ServerRespon
   }
   // Base64 becomes bytes only for a client whose Accept is one of the binary types.
   const isDecoded = isBase64Encoded && isAmong(api.binaryMediaTypes, request.headers.accept)
-  response.writeHead(statusCode).end(Buffer.from(body, isDecoded ? 'base64' : 'utf8'))
+  const bytes = Buffer.from(body, isDecoded ? 'base64' : 'utf8')
+  const coding = response.hasHeader('content-encoding') ? undefined : codingOf(api, request.headers['accept-encoding'], bytes.length)
+  if (coding === undefined) return void response.writeHead(statusCode).end(bytes)
+  response.writeHead(statusCode, { 'content-encoding': coding }).end(COMPRESS[coding](bytes))
 }
 
 /** An error of the gateway itself, as the template wants it. */

@@ -2,6 +2,7 @@
  * Requests above the limits of API Gateway and Lambda: every rejection is an OperationOutcome. gateway.ts has these limits, because no emulator
  * has them. https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
  */
+import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { clientOf, newId, type TestResponse, type Tree } from '../api/server.ts'
 import { patient } from '../fixtures/resources.ts'
@@ -47,6 +48,18 @@ runOnCloud('behind API Gateway', { here: true }, (cloud, { get, put, post, send 
     for (const size of [5.1, 7, 11]) {
       expect(refusal(await put(`/Patient/${id}`, heavyPatient(id, size * MB)))).toEqual([413, 'OperationOutcome', 'too-long'])
     }
+    expect((await get(`/Patient/${id}`)).status).toBe(404)
+  })
+
+  it('a compressed body that is larger after decompression is rejected with 413, and any other with 415', async () => {
+    const id = newId()
+    const sent = async (size: number) => {
+      const body = gzipSync(JSON.stringify(heavyPatient(id, size * MB)))
+      expect(body.length).toBeLessThan(MB)
+      return refusal(await send('PUT', `/Patient/${id}`, body, { 'content-type': 'application/fhir+json', 'content-encoding': 'gzip' }))
+    }
+    for (const size of [5.1, 7, 11]) expect(await sent(size)).toEqual([413, 'OperationOutcome', 'too-long'])
+    expect(await sent(0.1)).toEqual([415, 'OperationOutcome', 'not-supported'])
     expect((await get(`/Patient/${id}`)).status).toBe(404)
   })
 

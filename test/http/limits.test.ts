@@ -34,6 +34,7 @@ it.each<[told: string, file: string, constant: string]>([
   ['20 MB as it is stored', 'interactions/writing/next-version', 'LARGEST_BODY = 20_000_000'],
   ['100 ms of processor time, 40 more', 'interactions/rest/patch', 'LONGEST = { patch: 100, megabyte: 40 }'],
   ['URL and headers | 512 kB', 'http/node-server', 'LONGEST_HEAD = 512 * 1024'],
+  ['responses of 1,400 bytes or more', 'http/response-compression', 'MIN_GZIP_BYTES = 1_400'],
   ['128 MB of bodies are compressed at once', 'http/node-server', 'MOST_COMPRESSING = 128_000_000'],
   ['256 MB that clients have not read', 'http/node-server', 'MOST_ANSWERS = 256_000_000'],
   ['connections | 4,000', 'http/node-server', 'MOST_CONNECTIONS = 4_000'],

@@ -2,6 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { ENDPOINT_ROUTES, type EndpointRoute, isHeadAllowed, ROUTES, type Route } from '../../lambdas/catalogue/catalogue.ts'
 import { functionOf } from '../../lambdas/functions/functions.ts'
+import { MIN_GZIP_BYTES } from '../../lambdas/http/response-compression.ts'
 import { settingsOf } from '../../lib/settings/settings.ts'
 import { resourcesOfType, type Tree } from './assembly.ts'
 import { local, production, signed, tokens } from './stages.ts'
@@ -40,6 +41,11 @@ describe('the API', () => {
   it.each(served)('has a method at every level, so that static parts hide no variables: %s', (_, api) =>
     expect(api.filter(({ methods }) => methods.size === 0).map(({ path }) => path)).toEqual([]),
   )
+
+  it('compresses responses of the size from which the embedded server does', () => {
+    const [api] = Object.values(resourcesOfType(service, 'AWS::ApiGateway::RestApi'))
+    expect(api?.MinimumCompressionSize).toBe(MIN_GZIP_BYTES)
+  })
 
   it('requires signed requests, except for CORS preflight', () => {
     const open = Object.values(resourcesOfType(service, 'AWS::ApiGateway::Method')).filter(
