@@ -2,7 +2,8 @@
  * Lock on a folder: an SQLite file with an open write transaction. The operating system releases it when the process ends. The process must
  * not open the file in any other way, because closing it would release the lock. https://www.sqlite.org/lockingv3.html
  */
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, fchownSync, openSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 
 /** Maximum wait for the lock in milliseconds. On Windows a program that reads the file may block it for a moment. */
@@ -45,12 +46,15 @@ export const isNotLockFile = (error: unknown): boolean => [NOT_A_DATABASE, CORRU
 const codeOf = (error: unknown): number => ((error as { readonly errcode?: number }).errcode ?? 0) & 0xff
 
 /**
- * Creates the file with private access, because SQLite cannot set the mode. An existing file is not opened: closing it would release a lock
- * of this process.
+ * Creates the file with private access, because SQLite cannot set the mode. If root creates it, it belongs to the owner of the folder, as
+ * whom the server may run. An existing file is not opened: closing it would release a lock of this process.
  */
 function makePrivate(file: string): void {
   try {
-    closeSync(openSync(file, 'wx', 0o600))
+    const made = openSync(file, 'wx', 0o600)
+    const { uid, gid } = statSync(dirname(file))
+    if (process.geteuid?.() === 0) fchownSync(made, uid, gid)
+    closeSync(made)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }

@@ -1,7 +1,7 @@
 /** The folder of an embedded server: one process locks it, other users cannot read it, and its key is complete. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -13,8 +13,12 @@ import { DataFolderError } from '../../../lambdas/adapters/filesystem/folder-ent
 import { takeLock } from '../../../lambdas/adapters/filesystem/folder-lock.ts'
 import { newFolder, runAtEnd } from '../../fixtures/at-end.ts'
 import { caseCountOf } from '../../fixtures/long-runs.ts'
+import { itRequiring } from '../../fixtures/needing.ts'
 
 const AT_ONCE = caseCountOf(5, 200)
+
+/** Number of the user `nobody`. */
+const OTHER_USER = 65_534
 
 const children = new Set<ChildProcess>()
 runAtEnd(() => {
@@ -35,6 +39,15 @@ function taker(folder: string): { readonly child: ChildProcess; readonly told: (
 }
 
 describe('The lock of a folder', () => {
+  itRequiring('a user with the rights of root', process.geteuid?.() === 0)('belongs to the user of the folder if root takes it', () => {
+    const folder = newFolder()
+    chownSync(folder, OTHER_USER, OTHER_USER)
+    const file = join(folder, 'lock.db')
+    takeLock(file)!()
+    const { uid, gid } = statSync(file)
+    expect([uid, gid]).toEqual([OTHER_USER, OTHER_USER])
+  })
+
   it.each([['a new folder'], ['a folder whose server was killed']])(
     `is one process's of ${AT_ONCE} that ask at once, in %s`,
     async (state) => {
