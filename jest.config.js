@@ -48,6 +48,7 @@ const LONG = [
   'bin/exports',
   'bin/exports-clients',
   'bin/faults',
+  'bin/full-backup',
   'bin/load/references',
   'bin/load/reindex',
   'bin/output',

@@ -23,7 +23,8 @@ const HERE = [
   'npm run -s fhir -- export ',
   'npm run -s fhir -- client add reporting ',
   'npm run -s fhir -- client add my-app ',
-  'npm run -s fhir -- backup ',
+  'npm run -s fhir -- backup --all ',
+  'npm run -s fhir -- backup monday.db',
   'npm run -s fhir -- user add me ',
 ]
 /** Blocks of several lines that duckdb.test.ts runs. */
@@ -66,7 +67,7 @@ describe('By the commands of the pages', () => {
     path = join(newFolder(), 'npm')
     writeFileSync(
       path,
-      `#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift\n[ "$1" = export ] && set -- "$@" --from '${server.base}'\nexec '${process.execPath}' bin/fhir.js "$@" --data '${data}'\n`,
+      `#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift\n[ "$1" = export ] && set -- "$@" --from '${server.base}'\ncase "$*" in *--data*) ;; *) set -- "$@" --data '${data}' ;; esac\nexec '${process.execPath}' bin/fhir.js "$@"\n`,
     )
     chmodSync(path, 0o755)
   })
@@ -164,8 +165,16 @@ describe('By the commands of the pages', () => {
 
   it('resources are saved and restored', async () => {
     const file = join(newFolder(), 'monday.db')
-    const lines = blockOf('npm run -s fhir -- backup ').map((line) => line.replace('monday.db', file))
+    const lines = blockOf('npm run -s fhir -- backup monday.db').map((line) => line.replace('monday.db', file))
     expect(await printed(lines)).toMatch(/ is saved in .*\n.* is restored/)
+  })
+
+  it('everything is saved, and restored into another folder', async () => {
+    const folder = newFolder()
+    const lines = blockOf('npm run -s fhir -- backup --all ').map((line) =>
+      line.replaceAll(/\b(?:monday|new)$|\bmonday\b/g, `${folder}/$&`),
+    )
+    expect(await printed(lines)).toMatch(/ is saved in .*\n.* is restored in .*new: /)
   })
 })
 

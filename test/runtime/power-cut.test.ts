@@ -7,6 +7,7 @@ import { describe, expect } from '@jest/globals'
 import { AuditFile } from '../../lambdas/adapters/filesystem/audit-file.ts'
 import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-store.ts'
 import { openDataFolder } from '../../lambdas/adapters/filesystem/data-folder.ts'
+import { openGrants } from '../../lambdas/adapters/sqlite-grants/open-grants.ts'
 import { backupStoreFile } from '../../lambdas/adapters/sqlite-store/backup.ts'
 import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
 import { installRestoredStore } from '../../lambdas/runtime/control/backup-command.ts'
@@ -19,7 +20,7 @@ const program = fileURLToPath(new URL('../fixtures/faults/change-files.ts', impo
 /** Every step in a whole run, else every third, from the first on. */
 const EACH = caseStepOf(3, 1)
 
-type Change = 'restore' | 'backup' | 'key' | 'blob' | 'parts' | 'audit'
+type Change = 'restore' | 'backup' | 'backup-all' | 'key' | 'blob' | 'parts' | 'audit'
 
 function run(what: Change, folder: string, disk: Record<string, string>): number | null {
   const env = { ...process.env, ...FAULTY_DISK, DISK_UNDER: folder, ...disk }
@@ -90,6 +91,22 @@ describe('A power cut', () => {
       'rename saved.db',
       'fsync folder',
     ])
+  })
+
+  itOnFaultyDisk('leaves the list of a backup of everything only beside its files, which are flushed before', async () => {
+    const folder = newFolder()
+    await storeWithLog(folder)
+    await openGrants(join(folder, 'grants.db'), () => 1).close()
+    mkdirSync(join(folder, 'audit'))
+    writeFileSync(join(folder, 'audit', '2026-01-01.jsonl'), '{}\n{"half')
+    const trace = join(newFolder(), 'trace')
+    expect(run('backup-all', folder, { DISK_TRACE: trace })).toBe(0)
+    const calls = readFileSync(trace, 'utf8').replaceAll(`${folder}/`, '').trim().split('\n')
+    const listed = calls.indexOf('rename saved/backup.json')
+    const flushed = (path: string): boolean => calls.lastIndexOf(`fsync ${path}`, listed) > calls.lastIndexOf(`write ${path}`)
+    const paths = ['saved/store.db', 'saved/grants.db', 'saved/audit/2026-01-01.jsonl', 'saved/audit']
+    expect([calls.length > listed && listed > 0, paths.filter((path) => !flushed(path))]).toEqual([true, []])
+    expect(calls.slice(listed + 1)).toEqual(['fsync saved'])
   })
 
   itOnFaultyDisk('leaves a key or none, and the next start has one', async () => {

@@ -113,7 +113,7 @@ export async function openAuditReader(folder: string, onDamaged: (file: string, 
  * Throws an Error if there are signing keys but no grants file. Opening would create an empty grants file, so the server would not notice
  * the loss.
  */
-function checkNotLost(folder: string): void {
+export function checkNotLost(folder: string): void {
   const [grants, keys] = [join(folder, GRANTS_FILE), join(folder, SIGNING_KEYS_FOLDER)]
   if (isEmpty(grants) && !isEmpty(keys))
     throw new Error(`${grants} was lost: put it back from a backup, or start the server, which then lets no older token in`)

@@ -1,6 +1,6 @@
 /**
- * Backup and restore of a data folder. A backup is one file with all versions of all resources. After a restore the server rebuilds the
- * index.
+ * Backup and restore of the store of a data folder. A backup is one file with all versions of all resources. After a restore the server
+ * rebuilds the index. full-backup.ts saves the other parts of the folder too.
  */
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -25,19 +25,25 @@ const PATIENCE = 15_000
 const PAUSE = 50
 
 /** Receives one-line warnings about the folder, for the operator. */
-type Warn = (line: string) => void
+export type Warn = (line: string) => void
 
 /**
  * Writes a backup of the store to `file`, even while a server uses the folder. Throws a DataFolderError if the store was lost, and an Error
  * if there is no data.
  */
 export async function backupStore(folder: string, file: string, warn: Warn): Promise<void> {
-  checkStore(folder)
-  if (!hasStore(folder)) throw new Error(`There is no data in ${folder}`)
-  const copy = async () => {
+  await runWithStore(folder, warn, async () => {
     await backupStoreFile(join(folder, STORE_FILE), file)
     await flushFolder(dirname(file))
-  }
+  })
+}
+
+/**
+ * Runs `copy` while no restore replaces the store. Throws a DataFolderError if the store was lost, and an Error if there is no data.
+ */
+export async function runWithStore(folder: string, warn: Warn, copy: () => Promise<void>): Promise<void> {
+  checkStore(folder)
+  if (!hasStore(folder)) throw new Error(`There is no data in ${folder}`)
   await inFolder(folder, warn, {
     async alone() {
       await installRestoredStore(folder)
@@ -125,12 +131,15 @@ export function storeCommands(
   }
 }
 
+/** Returns a name for the copy of a store in a data folder. The next start of a server deletes a file with such a name. */
+export const newStoreCopyName = (): string => `${RESTORED_STORE_FILE}.${randomUUID()}.unfinished`
+
 /**
  * Copies a backup into the folder, checks the copy, and returns its file name. The copy is durable. The check reads the copy, because the
  * backup may change. The next start of a server deletes a copy that remains.
  */
 async function bring(folder: string, file: string): Promise<string> {
-  const name = `${RESTORED_STORE_FILE}.${randomUUID()}.unfinished`
+  const name = newStoreCopyName()
   const copy = join(folder, name)
   await copyDurably(file, copy)
   try {
