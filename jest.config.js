@@ -44,6 +44,7 @@ const LONG = [
   'bin/backup',
   'bin/crash',
   'bin/damage',
+  'bin/deploy',
   'bin/duckdb',
   'bin/exports',
   'bin/exports-clients',

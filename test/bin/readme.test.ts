@@ -27,11 +27,13 @@ const HERE = [
   'npm run -s fhir -- backup monday.db',
   'npm run -s fhir -- user add me ',
 ]
+/** Commands that install or upgrade a server. deploy.test.ts checks them. */
+const INSTALLATION = ['useradd --system ', 'fhir() {', 'docker build ', 'fhir backup --all ']
 /** Blocks of several lines that duckdb.test.ts runs. */
 const IN_DUCKDB = ['python3 -m venv .duckdb ']
 
 it('each command block of the pages is run here or elsewhere', () => {
-  const beginnings = [...ELSEWHERE, ...IN_AN_ACCOUNT, ...HERE, ...IN_DUCKDB]
+  const beginnings = [...ELSEWHERE, ...IN_AN_ACCOUNT, ...HERE, ...INSTALLATION, ...IN_DUCKDB]
   expect(BLOCKS.map(([first]) => beginnings.findIndex((each) => first!.startsWith(each))).toSorted((a, b) => a - b)).toEqual(
     beginnings.map((_, i) => i),
   )
