@@ -7,10 +7,13 @@ import { describe, expect } from '@jest/globals'
 import { AuditFile } from '../../lambdas/adapters/filesystem/audit-file.ts'
 import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-store.ts'
 import { openDataFolder } from '../../lambdas/adapters/filesystem/data-folder.ts'
+import { FilesystemPackages } from '../../lambdas/adapters/filesystem/packages.ts'
 import { openGrants } from '../../lambdas/adapters/sqlite-grants/open-grants.ts'
 import { backupStoreFile } from '../../lambdas/adapters/sqlite-store/backup.ts'
 import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
 import { installRestoredStore } from '../../lambdas/runtime/control/backup-command.ts'
+import { backupFolder } from '../../lambdas/runtime/control/full-backup.ts'
+import { checkStore } from '../../lambdas/runtime/control/lost-files.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { FAULTY_DISK, itOnFaultyDisk } from '../fixtures/faults/disk.ts'
 import { caseStepOf } from '../fixtures/long-runs.ts'
@@ -20,7 +23,7 @@ const program = fileURLToPath(new URL('../fixtures/faults/change-files.ts', impo
 /** Every step in a whole run, else every third, from the first on. */
 const EACH = caseStepOf(3, 1)
 
-type Change = 'restore' | 'backup' | 'backup-all' | 'key' | 'blob' | 'parts' | 'audit'
+type Change = 'restore' | 'restore-all' | 'backup' | 'backup-all' | 'key' | 'blob' | 'parts' | 'audit'
 
 function run(what: Change, folder: string, disk: Record<string, string>): number | null {
   const env = { ...process.env, ...FAULTY_DISK, DISK_UNDER: folder, ...disk }
@@ -91,6 +94,31 @@ describe('A power cut', () => {
       'rename saved.db',
       'fsync folder',
     ])
+  })
+
+  itOnFaultyDisk('leaves a folder that a start refuses, or all of a backup of everything', async () => {
+    const saved = async (folder: string): Promise<void> => {
+      if (existsSync(join(folder, '..', 'saved'))) return
+      const data = newFolder()
+      await storeWithLog(data)
+      writeFileSync(join(data, 'key'), 'k'.repeat(32))
+      writeFileSync(join(data, 'base-urls'), 'http://127.0.0.1/fhir\n')
+      await new FilesystemPackages(join(data, 'packages')).add({ name: 'a', version: '1.0.0' }, new Map([['package.json', '{}']]))
+      await backupFolder(data, join(folder, '..', 'saved'), () => undefined)
+    }
+    const { calls, states } = await cutEverywhere('restore-all', saved, async (folder) => {
+      const { unlock } = await openDataFolder(folder)
+      await installRestoredStore(folder)
+      unlock()
+      try {
+        checkStore(folder)
+      } catch {
+        return 'refused'
+      }
+      return existsSync(join(folder, 'packages', 'a-1.0.0', 'package.json')) ? 'all' : 'part'
+    })
+    expect(calls.indexOf('fsync key')).toBeLessThan(calls.indexOf('fsync package.json'))
+    expect(oldThenNew(states)).toBe('refused all')
   })
 
   itOnFaultyDisk('leaves the list of a backup of everything only beside its files, which are flushed before', async () => {
