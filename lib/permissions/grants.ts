@@ -160,10 +160,8 @@ const GRANTS: Readonly<Record<PortName, PortGrant>> = {
     return { environment: { ...environment, ...resources(aws) }, statements: [...statements, ...beats, allowEncryption(aws)] }
   },
   seal: (aws) => allowOnState(aws, ['dynamodb:GetItem'], SEAL),
-  verification(aws) {
-    const { environment, statements } = allowOnState(aws, ['dynamodb:BatchGetItem'], REVOCATIONS)
-    return { environment, statements: [...statements, ...allowOnState(aws, ['dynamodb:GetItem'], SIGNING_KEYS).statements] }
-  },
+  verification: (aws) =>
+    merge(allowOnState(aws, ['dynamodb:BatchGetItem'], REVOCATIONS), allowOnState(aws, ['dynamodb:GetItem'], SIGNING_KEYS)),
   audit: (aws) => {
     const { environment, statements } = allowOnState(aws, ['dynamodb:PutItem', 'dynamodb:BatchWriteItem'], AUDIT)
     // The metric for audit records that could not be written names the stage.
@@ -174,21 +172,18 @@ const GRANTS: Readonly<Record<PortName, PortGrant>> = {
   clients: (aws) => allowOnState(aws, ['dynamodb:GetItem'], CLIENTS),
   users: (aws) => allowOnState(aws, ['dynamodb:GetItem'], USERS),
   passwords: (aws) => allowOnState(aws, ['dynamodb:PutItem'], USERS),
-  grants: (aws) => {
-    const { environment, statements } = allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:BatchGetItem', ...GRANT_WRITES], GRANTED)
-    return { environment, statements: [...statements, ...allowOnState(aws, ['dynamodb:Query', ...GRANT_WRITES], OWNED).statements] }
-  },
-  signing: (aws) => {
-    const { environment, statements } = allowOnState(aws, ['dynamodb:GetItem'], SIGNING_KEYS)
-    return { environment, statements: [...statements, onSigningKeys(aws, ['kms:Sign'])] }
-  },
-  keys: (aws) => {
-    const { environment, statements } = allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], SIGNING_KEYS)
-    return {
-      environment: { ...environment, FHIR_STAGE: aws.stage },
-      statements: [...statements, onSigningKeys(aws, KEY_MAINTENANCE), allow(['kms:ListAliases'], ['*']), ...makesKeys(aws)],
-    }
-  },
+  grants: (aws) =>
+    merge(
+      allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:BatchGetItem', ...GRANT_WRITES], GRANTED),
+      allowOnState(aws, ['dynamodb:Query', ...GRANT_WRITES], OWNED),
+    ),
+  signing: (aws) =>
+    merge(allowOnState(aws, ['dynamodb:GetItem'], SIGNING_KEYS), { environment: {}, statements: [onSigningKeys(aws, ['kms:Sign'])] }),
+  keys: (aws) =>
+    merge(allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], SIGNING_KEYS), {
+      environment: { FHIR_STAGE: aws.stage },
+      statements: [onSigningKeys(aws, KEY_MAINTENANCE), allow(['kms:ListAliases'], ['*']), ...makesKeys(aws)],
+    }),
   'restored-tables': (aws) => ({
     environment: {},
     statements: [
@@ -205,13 +200,12 @@ const GRANTS: Readonly<Record<PortName, PortGrant>> = {
   }),
 }
 
-export function accessOfPorts(ports: readonly PortName[], aws: AwsResources): PortAccess {
-  const all = ports.map((port) => GRANTS[port](aws))
-  return {
-    environment: Object.assign({}, ...all.map(({ environment }) => environment)),
-    statements: all.flatMap(({ statements }) => statements),
-  }
-}
+export const accessOfPorts = (ports: readonly PortName[], aws: AwsResources): PortAccess => merge(...ports.map((port) => GRANTS[port](aws)))
+
+const merge = (...all: readonly PortAccess[]): PortAccess => ({
+  environment: Object.assign({}, ...all.map(({ environment }) => environment)),
+  statements: all.flatMap(({ statements }) => statements),
+})
 
 /** Permits the creation of the key for seals. Only the migration creates it, if the stage has none. */
 export const allowSealCreation = (aws: AwsResources): readonly PolicyStatement[] => allowOnState(aws, ['dynamodb:PutItem'], SEAL).statements
