@@ -25,6 +25,8 @@ export type Column =
   | 'AUTH'
   /** Files of the explorer, which hold no data of the server. */
   | 'EXPLORER'
+  /** Health of the server, which holds no data of it. */
+  | 'HEALTH'
   /** Requests that reach no interaction. */
   | 'FALLBACK'
 
@@ -84,10 +86,10 @@ export const INTERACTIONS = {
 } as const satisfies Readonly<Record<string, Row>>
 
 /**
- * Endpoint of the authorization server, or of the explorer. `page`: a user sees it in a browser, so errors are shown as a page. `column`:
- * absent for endpoints of the authorization server.
+ * Endpoint of the authorization server, of the explorer, or of the health of the server. `page`: a user sees it in a browser, so errors are
+ * shown as a page. `column`: absent for endpoints of the authorization server.
  */
-type EndpointRow = Pick<Row, 'lambda' | 'head'> & { readonly page?: true; readonly column?: 'EXPLORER' }
+type EndpointRow = Pick<Row, 'lambda' | 'head'> & { readonly page?: true; readonly column?: 'EXPLORER' | 'HEALTH' }
 
 /** Endpoints by code. An endpoint authenticates its caller itself, if it needs to. */
 // biome-ignore format: a table
@@ -108,12 +110,14 @@ export const ENDPOINTS = {
   // Requires no authentication: its pages request data with the access token of their user.
   // No HEAD, because each method of a path is a resource of the stack.
   explorer:               { lambda: 'explorer', column: 'EXPLORER', head: false },
+  // Requires no authentication: load balancers and monitors have no token.
+  health:                 { lambda: 'health', column: 'HEALTH' },
 } as const satisfies Readonly<Record<string, EndpointRow>>
 
 export type InteractionCode = keyof typeof INTERACTIONS
 export type EndpointCode = keyof typeof ENDPOINTS
 /** Codes of the endpoints of the authorization server. */
-export type AuthEndpointCode = Exclude<EndpointCode, 'explorer'>
+export type AuthEndpointCode = Exclude<EndpointCode, 'explorer' | 'health'>
 /** Code of a pipeline. `fallback`: answers requests that reach no interaction. */
 export type PipelineCode = InteractionCode | EndpointCode | 'fallback'
 
@@ -218,8 +222,8 @@ export const ROUTES: readonly Route[] = routesOf<InteractionCode>({
 })
 
 /**
- * Routes of the authorization server and of the explorer. No other routes exist below `/auth`, `/.well-known` and `/explorer`. `{proxy+}`
- * is the rest of a path, of any number of segments.
+ * Routes of the authorization server, of the explorer and of the health. No other routes exist below `/auth`, `/.well-known`, `/explorer` and
+ * `/health`. `{proxy+}` is the rest of a path, of any number of segments. Clients find `/health` at the root of the origin.
  */
 export const ENDPOINT_ROUTES: readonly EndpointRoute[] = routesOf<EndpointCode>({
   'GET /.well-known/smart-configuration': 'smart-configuration',
@@ -242,6 +246,7 @@ export const ENDPOINT_ROUTES: readonly EndpointRoute[] = routesOf<EndpointCode>(
   'POST /auth/logout': 'logout',
   'GET /explorer': 'explorer',
   'GET /explorer/{proxy+}': 'explorer',
+  'GET /health': 'health',
 })
 
 /** Whether clients may send HEAD to the route: only if its GET has no effect. https://www.rfc-editor.org/rfc/rfc9110#section-9.2.1 */

@@ -21,6 +21,7 @@ import {
  * - `index`: searches. `documents`: writes documents to the index. `rebuilding`: creates, switches and removes indices.
  * - `progress`: reads the custom search parameters and the state of the indices. `definitions`: also changes them. `conditions`: reads the
  *   custom search parameters that scopes may name. `workflow`: starts rebuilds.
+ * - `heartbeats`: reads the latest heartbeat in the table, and the progress of the heartbeats.
  * - `pulse`: sends the heartbeat through the table, and stores its progress. `blobs`: stored queries and lists of index tokens.
  * - `seal`: reads the key of sealed values, such as cursors and index tokens. `audit`: writes audit records.
  * - `verification`: reads public keys and revocations, to verify access tokens. `published-keys`: reads only public keys. `revoking`: reads
@@ -42,6 +43,7 @@ export type PortName =
   | 'blobs'
   | 'progress'
   | 'definitions'
+  | 'heartbeats'
   | 'pulse'
   | 'workflow'
   | 'seal'
@@ -157,6 +159,7 @@ export const FUNCTIONS: Readonly<Record<FunctionName, FunctionRow>> = {
     onlyWithTokens: true,
   },
   explorer: { kind: 'light', ports: [], onlyWithTokens: true },
+  health: { kind: 'light', ports: ['progress', 'heartbeats'] },
   indexer: { kind: 'worker', ports: ['documents', 'definitions', 'pulse', 'workflow'] },
   'settle-transactions': { kind: 'request', ports: ['settler', 'definitions', 'workflow'] },
   'rebuild-step': { kind: 'worker', ports: ['resources', 'canonicals', 'rebuilding', 'definitions'] },

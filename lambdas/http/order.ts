@@ -19,16 +19,17 @@ const SEARCH: Columns = ['SEARCH']
 const BUNDLE: Columns = ['BUNDLE']
 const AUTH: Columns = ['AUTH']
 const EXPLORER: Columns = ['EXPLORER']
+const HEALTH: Columns = ['HEALTH']
 const OPERATION: Columns = ['OPERATION']
 const QUERY: Columns = ['QUERY']
 const INPUT: Columns = ['INPUT']
 const EXPORT: Columns = ['EXPORT']
 const FILE: Columns = ['FILE']
 const FALLBACK: Columns = ['FALLBACK']
-/** Columns of all codes that work with data of the server. Only the files of the explorer hold none. */
+/** Columns of all codes that work with data of the server. Only the files of the explorer and the health hold none. */
 const EVERY: Columns = [...ROUTED, ...AUTH, ...FALLBACK]
 /** Columns of all codes. */
-const WHOLE: Columns = [...EVERY, ...EXPLORER]
+const WHOLE: Columns = [...EVERY, ...EXPLORER, ...HEALTH]
 
 export type StepName =
   | 'recordAudit'

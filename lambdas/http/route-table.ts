@@ -72,7 +72,7 @@ export type EntryMatch = Omit<RouteMatch, 'interaction'> & {
 
 /**
  * Returns the route of an entry of a Bundle. `url`: relative to the base, or with a base of this server.
- * Throws like `matchRoute`, and FhirError 400 for a path of the authorization server or of the explorer.
+ * Throws like `matchRoute`, and FhirError 400 for a path of an endpoint, such as those of the authorization server.
  */
 export function matchEntry({ method, url }: { readonly method: string; readonly url: string }, bases: BaseUrls): EntryMatch {
   const below = url.slice(baseUrlOf(url, bases)?.length ?? 0)
@@ -135,8 +135,8 @@ const fits = ({ parts }: Row, segments: readonly string[]): boolean =>
     return kind === 'rest' || text === segments[i]
   })
 
-/** First segments that are never a type: the paths of the authorization server and of the explorer. */
-const RESERVED: ReadonlySet<string> = new Set(['auth', '.well-known', 'explorer'])
+/** First segments that are never a type: the paths of the authorization server, of the explorer and of the health. */
+const RESERVED: ReadonlySet<string> = new Set(['auth', '.well-known', 'explorer', 'health'])
 
 function variablesOf({ parts }: Row, segments: readonly string[]): Record<string, string> {
   const named: Record<string, string> = {}

@@ -150,6 +150,11 @@ const GRANTS: Readonly<Record<PortName, PortGrant>> = {
   progress: (aws) => allowOnState(aws, ['dynamodb:GetItem'], DEFINITIONS),
   conditions: (aws) => allowOnState(aws, ['dynamodb:GetItem'], DEFINITIONS),
   definitions: (aws) => allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], DEFINITIONS),
+  heartbeats: (aws) =>
+    merge(allowOnState(aws, ['dynamodb:GetItem'], HEARTBEAT_STATE), {
+      environment: resources(aws),
+      statements: [onTable(aws, ['dynamodb:GetItem'], [HEARTBEATS])],
+    }),
   pulse: (aws) => {
     const { environment, statements } = allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], HEARTBEAT_STATE)
     const beats = [

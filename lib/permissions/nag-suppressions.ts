@@ -74,6 +74,11 @@ const IN_SERVICE: readonly Accepted[] = [
   { rules: ['AwsSolutions-APIG2'], at: /^Api\/Api$/, reason: 'The functions validate; the gateway knows no FHIR' },
   { rules: ['AwsSolutions-COG4'], at: /^Api\/Api\//, reason: OWN_AUTHORIZATION },
   { rules: ['AwsSolutions-APIG4'], at: /\/OPTIONS$/, reason: 'Browsers ask without credentials; the answer tells nothing of what is kept' },
+  {
+    rules: ['AwsSolutions-APIG4'],
+    at: /\/health\/(?:GET|HEAD)$/,
+    reason: 'Load balancers have no credentials; the answer tells only whether the server works',
+  },
   { rules: ['AwsSolutions-APIG6', 'HIPAA.Security-APIGWExecutionLoggingEnabled'], at: /\/DeploymentStage\.fhir$/, reason: NO_CONTENT },
   { rules: ['HIPAA.Security-APIGWXrayEnabled'], at: /\/DeploymentStage\.fhir$/, reason: NO_CONTENT },
   { rules: ['AwsSolutions-SF2'], at: /^(?:Rebuild|Exporting)\/Machine$/, reason: 'Its history tells all that a trace would' },

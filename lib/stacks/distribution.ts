@@ -135,6 +135,11 @@ const TO_BASE = `\
   if (known) request.uri = '/${GATEWAY_STAGE}' + known[1]
 `
 
+/** Code that maps the health at the root to the API, where load balancers and monitors look for it. */
+const TO_HEALTH = `\
+  if (request.uri === '/health') request.uri = '/${GATEWAY_STAGE}/health'
+`
+
 /** Code that leads a browser from the root to the base, where the explorer is. Other clients are answered 404. */
 const TO_EXPLORER = `\
   var accept = request.headers.accept ? request.headers.accept.value : ''
@@ -163,7 +168,7 @@ ${REFUSED_FUNCTION_CODE}function size(values) {
 }
 function handler(event) {
   var request = event.request
-${givesTokens ? `${TO_BASE}${TO_EXPLORER}` : ''}  if (!/^\\/${GATEWAY_STAGE}(\\/|$)/.test(request.uri)) return refused(404, '${toOutcomeJson('not-found', `The server is at /${GATEWAY_STAGE}`)}')
+${TO_HEALTH}${givesTokens ? `${TO_BASE}${TO_EXPLORER}` : ''}  if (!/^\\/${GATEWAY_STAGE}(\\/|$)/.test(request.uri)) return refused(404, '${toOutcomeJson('not-found', `The server is at /${GATEWAY_STAGE}`)}')
   var address = request.uri.length + size(request.querystring)
   if (address > ${LONGEST_ADDRESS}) return refused(414, '${toOutcomeJson('too-long', 'The address is too long: search by POST')}')
   if (address + size(request.headers) > ${LONGEST_HEAD}) return refused(431, '${toOutcomeJson('too-long', 'The headers are too long')}')

@@ -18,8 +18,8 @@ import type { IKey } from 'aws-cdk-lib/aws-kms'
 import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs'
 import { Construct } from 'constructs'
-import { ENDPOINT_ROUTES, type HttpFunction, isHeadAllowed, ROUTES } from '../../lambdas/catalogue/catalogue.ts'
-import { functionOf } from '../../lambdas/functions/functions.ts'
+import { ENDPOINT_ROUTES, ENDPOINTS, type HttpFunction, isHeadAllowed, ROUTES } from '../../lambdas/catalogue/catalogue.ts'
+import { FUNCTIONS, functionOf } from '../../lambdas/functions/functions.ts'
 import { BINARY_TYPES } from '../../lambdas/http/gateway-contract.ts'
 import { addGatewayErrors } from '../edge/gateway-errors.ts'
 import { TOKEN_ROUTE } from '../monitoring/watch.ts'
@@ -81,9 +81,11 @@ export class FhirApi extends Construct {
       return integrations.get(name)!
     }
     const authorizationType = this.#settings.access === 'iam' ? AuthorizationType.IAM : AuthorizationType.NONE
+    // Load balancers and monitors sign no requests.
+    const typeOf = (name: HttpFunction) => (name === 'health' ? AuthorizationType.NONE : authorizationType)
     for (const [path, methods] of gatewayRoutesOf(this.#settings)) {
       const resource = path.split('/').filter(Boolean).reduce(child, this.api.root)
-      for (const [method, name] of methods) resource.addMethod(method, integrationOf(name), { authorizationType })
+      for (const [method, name] of methods) resource.addMethod(method, integrationOf(name), { authorizationType: typeOf(name) })
       resource.addMethod('ANY', integrationOf('fallback'), { authorizationType })
       // Browsers send preflight requests without credentials, which ANY rejects only with IAM.
       if (authorizationType === AuthorizationType.IAM)
@@ -114,7 +116,10 @@ const ACCESS = {
 export function gatewayRoutesOf({ access }: Pick<Settings, 'access'>): ReadonlyMap<string, ReadonlyMap<string, HttpFunction>> {
   const givesTokens = access === 'token'
   const routes = new Map<string, Map<string, HttpFunction>>((givesTokens ? UNKNOWN_ENDPOINTS : []).map((path) => [path, new Map()]))
-  for (const route of [...ROUTES, ...(givesTokens ? ENDPOINT_ROUTES : [])]) {
+  const endpoints = ENDPOINT_ROUTES.filter(
+    ({ interaction }) => givesTokens || FUNCTIONS[ENDPOINTS[interaction].lambda].onlyWithTokens !== true,
+  )
+  for (const route of [...ROUTES, ...endpoints]) {
     const { method, path, interaction } = route
     const name = functionOf(interaction)
     if (name === 'cloudfront') continue

@@ -110,6 +110,15 @@ it.each(ROUTES.filter(({ interaction }) => requiresToken(interaction)).map(({ me
   },
 )
 
+it('the health needs no token, and ignores an invalid one', async () => {
+  // A search is answered after the index has reported its position.
+  expect((await ask('GET', '/Patient', await embedded.issue({ isAdministrator: true }))).status).toBe(200)
+  for (const headers of [{}, { authorization: 'Bearer garbage' }]) {
+    const response = await fetch(new URL('/health', base), { headers })
+    expect([response.status, Object.keys((await response.json()) as object)]).toEqual([200, ['ready', 'lag']])
+  }
+})
+
 it('metadata lists custom parameters only for a valid token', async () => {
   const token = await embedded.issue({ isAdministrator: true })
   const definition = {

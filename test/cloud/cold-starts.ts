@@ -46,6 +46,7 @@ const EVENTS: Readonly<Record<string, Event>> = {
   delete: http('DELETE', '/{type}/{id}', { type: 'Patient', id: 'nobody' }),
   bundle: http('POST', '/', {}, JSON.stringify({ resourceType: 'Bundle', type: 'batch', entry: [] })),
   capabilities: http('GET', '/metadata'),
+  health: http('GET', '/health'),
   meta: http('GET', '/{type}/{id}/$meta', cold),
   everything: http('GET', '/{type}/{id}/$everything', cold),
   validate: http('POST', '/{type}/$validate', { type: 'Patient' }, PATIENT),

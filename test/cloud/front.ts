@@ -7,7 +7,7 @@ import { type Headers, type Viewer, viewerOf } from './viewer.ts'
 
 export type Front = {
   readonly port: number
-  /** Requests for /fhir go to this address from now on, after the viewer function. */
+  /** Requests that the viewer function leaves or leads below /fhir go to this address from now on. */
   readonly forwardTo: (api: string, distribution?: Distribution) => void
   /** How many have been answered. */
   readonly answered: () => number
@@ -47,11 +47,12 @@ export async function startFront(port: number, control: (wish: object) => Promis
   const answer = (request: IncomingMessage, response: ServerResponse): void => {
     if (request.url === CONTROL) return void freshen(request, response, control)
     if (files !== undefined && isFile(files, request.url!)) return void handOut(files, request, response).catch(() => response.destroy())
-    if (api === undefined || !request.url!.startsWith(BASE)) return void response.writeHead(502).end()
+    if (api === undefined) return void response.writeHead(502).end()
     answered++
     const seen = view(request.url!, request.headers)
     if ('status' in seen) return void response.writeHead(seen.status, { ...seen.headers, connection: 'close' }).end(seen.body)
     const { url, headers } = seen
+    if (!url.startsWith(BASE)) return void response.writeHead(502).end()
     const target = api + (url.slice(BASE.length) || '/')
     enter(() => {
       // Who waited may have gone.

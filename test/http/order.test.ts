@@ -72,6 +72,7 @@ const STEPS_OF: Readonly<Record<Column, keyof typeof BOUND>> = {
   METADATA: 'reading',
   AUTH: 'authorizing',
   EXPLORER: 'reading',
+  HEALTH: 'reading',
   FALLBACK: 'reading',
 }
 const INTERACTION_CODES = Object.keys(INTERACTIONS) as InteractionCode[]
@@ -149,6 +150,9 @@ it('authentication precedes every step that reads content', () => {
 it('a Bundle is read before its index token is awaited', () =>
   expect(stepsOf('bundle').slice(-4)).toEqual(['parseResource', 'tellIndexToken', 'awaitIndexToken', 'shapeBody']))
 
+it('the health is neither audited nor for scripts of other origins', () =>
+  expect(stepsOf('health')).toEqual(['writeResponse', 'describeErrors', 'checkHost']))
+
 it('every code except the fallback has a route', () => {
   const routed: ReadonlySet<PipelineCode> = new Set([...ROUTES, ...ENDPOINT_ROUTES].map(({ interaction }) => interaction))
   expect(CODES.filter((code) => !routed.has(code))).toEqual(['fallback'])
@@ -186,9 +190,10 @@ it('an entry is matched by its path, relative to any base URL of the server', ()
     expect(() => matchEntry({ method: 'GET', url: `${base}Patient/1` }, bases)).toThrow(expect.objectContaining({ status: 404 }))
 })
 
-it('below /auth and /.well-known no segment is a type, elsewhere every one is', () => {
+it('below /auth, /.well-known and /health no segment is a type, elsewhere every one is', () => {
   for (const path of ['/auth/1', '/auth', '/.well-known/1', '/auth/1/_history', '/auth/1/Observation'])
     expect(() => matchRoute('GET', path)).toThrow(expect.objectContaining({ status: 404 }))
+  expect(() => matchRoute('GET', '/health/1')).toThrow(expect.objectContaining({ status: 404 }))
   expect(matchRoute('GET', '/Patient/auth').named).toEqual({ type: 'Patient', id: 'auth' })
   expect(matchRoute('GET', '/Auth/1').interaction).toBe('read')
   expect(() => matchEntry({ method: 'POST', url: 'http://a/auth/token' }, { baseUrl: 'http://a' })).toThrow(

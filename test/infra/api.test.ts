@@ -10,7 +10,7 @@ import { local, production, signed, tokens } from './stages.ts'
 describe('the API', () => {
   const { service } = signed
   const served: readonly (readonly [string, ReturnType<typeof routesOf>, readonly (Route | EndpointRoute)[]])[] = [
-    ['with signatures', routesOf(service), ROUTES],
+    ['with signatures', routesOf(service), [...ROUTES, ...ENDPOINT_ROUTES.filter(({ interaction }) => interaction === 'health')]],
     ['with tokens', routesOf(tokens.service), [...ROUTES, ...ENDPOINT_ROUTES]],
   ]
 
@@ -47,11 +47,15 @@ describe('the API', () => {
     expect(api?.MinimumCompressionSize).toBe(MIN_GZIP_BYTES)
   })
 
-  it('requires signed requests, except for CORS preflight', () => {
+  it('requires signed requests, except for CORS preflight and for the health', () => {
     const open = Object.values(resourcesOfType(service, 'AWS::ApiGateway::Method')).filter(
-      ({ AuthorizationType }) => AuthorizationType !== 'AWS_IAM',
+      ({ AuthorizationType, HttpMethod }) => AuthorizationType !== 'AWS_IAM' && HttpMethod !== 'OPTIONS',
     )
-    expect(new Set(open.map(({ HttpMethod }) => HttpMethod))).toEqual(new Set(['OPTIONS']))
+    const [id] = Object.entries(resourcesOfType(service, 'AWS::ApiGateway::Resource')).find(([, { PathPart }]) => PathPart === 'health')!
+    expect(open.map(({ ResourceId, HttpMethod }) => [ResourceId.Ref, HttpMethod])).toEqual([
+      [id, 'GET'],
+      [id, 'HEAD'],
+    ])
   })
 
   it('is open on one machine only, never in an AWS account', () => {

@@ -43,6 +43,7 @@ const ADAPTERS: Readonly<Record<PortName, readonly string[]>> = {
   blobs: ['s3'],
   progress: ['dynamodb'],
   definitions: ['dynamodb'],
+  heartbeats: ['dynamodb'],
   pulse: ['dynamodb'],
   seal: ['dynamodb'],
   audit: ['dynamodb'],
@@ -264,6 +265,27 @@ describe('a function that starts', () => {
     for (const { statusCode, headers, body } of files)
       expect([statusCode, headers['cache-control'], body.length > 1_000]).toEqual([200, 'public, max-age=31536000, immutable', true])
     expect([unknown.statusCode, unknown.headers['cache-control']]).toEqual([404, 'no-store'])
+  })
+
+  it.each([
+    ['no table responds', '', ['ready', 'lag'], 1],
+    ['no heartbeat has arrived', 'EMPTY', ['ready', 'lag'], 0],
+  ])('is not ready while %s, and checks once for several requests', (_, tables, members, reports) => {
+    const after = `(async () => {
+      const told = []
+      console.error = (line) => told.push(JSON.parse(line))
+      const event = { httpMethod: 'GET', resource: '/health', multiValueHeaders: {}, requestContext: { requestId: 'request-1' } }
+      const answers = [await loaded.handler(event), await loaded.handler(event), await loaded.handler({ ...event, httpMethod: 'HEAD' })]
+      return { answers, told }
+    })()`
+    const { answers, told } = started(fileOf('health'), variablesOf('health'), after, tables === 'EMPTY' ? EMPTY_TABLES : '')
+    const [first, second, head] = answers
+    expect(first).toMatchObject({ statusCode: 503, headers: { 'cache-control': 'no-store', 'x-request-id': 'request-1' } })
+    const { ready, ...rest } = JSON.parse(first.body)
+    expect([ready, Object.keys({ ready, ...rest })]).toEqual([false, members])
+    expect(second).toEqual(first)
+    expect([head.statusCode, head.body]).toEqual([503, ''])
+    expect(told.map(({ requestId }: Tree) => requestId)).toEqual(Array.from({ length: reports }, () => 'request-1'))
   })
 
   const SIGNED = { requestContext: { identity: { userArn: 'arn:aws:iam::111111111111:user/a' } } }

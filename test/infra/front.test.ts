@@ -43,6 +43,14 @@ describe('the front of the API', () => {
     expect(viewerRequest('/.well-known/smart-configuration').statusCode).toBe(404)
   })
 
+  it('finds the health at the root, and only there', () => {
+    for (const code of [viewer, viewerOfTokens]) {
+      expect(viewerRequest('/health', {}, {}, code).uri).toBe('/fhir/health')
+      for (const uri of ['/health/', '/health/1', '//health', '/Health', '/healthy'])
+        expect(viewerRequest(uri, {}, {}, code).statusCode).toBe(404)
+    }
+  })
+
   it('returns 414 or 431 for requests that are too long for the API', () => {
     const responseOf = ({ statusCode, body }: Tree) => [statusCode, JSON.parse(body.data).issue[0].code]
     const long = { value: 'x'.repeat(1_000) }

@@ -190,6 +190,7 @@ const PLACES_OF: Readonly<Record<string, readonly string[]>> = {
   canonicals: ['FHIR_TABLE'],
   writer: ['FHIR_TABLE', 'FHIR_BUCKET'],
   settler: ['FHIR_TABLE', 'FHIR_BUCKET'],
+  heartbeats: ['FHIR_TABLE', 'FHIR_STATE_TABLE'],
   pulse: ['FHIR_TABLE', 'FHIR_STATE_TABLE'],
   index: ['FHIR_SEARCH_ENDPOINT', 'FHIR_SEARCH_SIGNING'],
   documents: ['FHIR_SEARCH_ENDPOINT', 'FHIR_SEARCH_SIGNING', 'FHIR_BUCKET'],

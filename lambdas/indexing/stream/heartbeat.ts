@@ -6,7 +6,8 @@
  * functions.
  */
 import type { SharedState } from '../../ports/rows/shared-state.ts'
-import type { IndexHeartbeats, ShardHeartbeat } from '../../ports/search/heartbeat.ts'
+import { type IndexHeartbeats, MAX_HEARTBEAT_AGE_MS, type ShardHeartbeat } from '../../ports/search/heartbeat.ts'
+import type { IndexHealth } from '../../ports/search/index-status.ts'
 import { isServing, type ServingIndices } from '../../ports/search/serving-indices.ts'
 
 /**
@@ -133,4 +134,17 @@ export function heartbeatAgeOf(state: HeartbeatState, types: ServingIndices['typ
     isServing(types[type]) && types[type]!.identity === identity ? [sent] : [],
   )
   return now - Math.min(now, latestHeartbeatOf(state) ?? state.since ?? now, ...told)
+}
+
+/**
+ * Returns the health of the index: it works if a heartbeat has arrived, none is too old, and no type has a lost or unreconciled index. Its lag
+ * is the age of the heartbeat. A heartbeat is sent every minute, so the lag of an idle index rises to a minute.
+ */
+export function indexHealthOf(state: HeartbeatState, types: ServingIndices['types'], now: number): IndexHealth {
+  const age = heartbeatAgeOf(state, types, now)
+  const isEverySearched = Object.values(types).every(({ lost, unreconciled }) => !lost && !unreconciled)
+  return {
+    isWorking: latestHeartbeatOf(state) !== undefined && age <= MAX_HEARTBEAT_AGE_MS && isEverySearched,
+    lag: Math.ceil(age / 1_000),
+  }
 }

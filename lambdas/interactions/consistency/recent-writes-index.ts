@@ -9,6 +9,7 @@ import type { Resource } from '../../fhir/resource.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
 import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
 import { isFault } from '../../ports/faults.ts'
+import { MAX_HEARTBEAT_AGE_MS } from '../../ports/search/heartbeat.ts'
 import { comparePositions, type Plan, predicateOf, ruleOf } from '../../ports/search/plan.ts'
 import { decorateSearches, type Hit, type HitPage, type IndexDocument, type Searches } from '../../ports/search/search-index.ts'
 import type { RecentWrites } from '../../ports/store/recent-writes.ts'
@@ -40,8 +41,6 @@ const LATEST = 60_000
  * differences between clocks.
  */
 const STAMPED = 15_000
-/** Maximum milliseconds since the latest heartbeat in the index. Beyond it, conditional interactions are answered 503. */
-const FURTHEST = 5 * 60_000
 /** Maximum versions of one type to read as recent writes. Beyond it, conditional interactions are answered 503. */
 const MOST_LATEST = 2_000
 /** Seconds between two heartbeats. Retry-After of the 503 responses. */
@@ -94,7 +93,8 @@ const widened = (plan: Plan): Plan => ({ ...plan, limit: plan.limit + PAGE, tota
 function sinceOf({ pulse }: HitPage, { types }: Plan, begun: number, now: number): number {
   // Ignore a heartbeat with a timestamp in the future: writes after it may have earlier timestamps.
   if (pulse === undefined || pulse > now + STAMPED) return 0
-  if (now - pulse > FURTHEST) throw behind(`The search index of ${types.join(', ')} is more than ${FURTHEST / 60_000} minutes behind`)
+  if (now - pulse > MAX_HEARTBEAT_AGE_MS)
+    throw behind(`The search index of ${types.join(', ')} is more than ${MAX_HEARTBEAT_AGE_MS / 60_000} minutes behind`)
   return Math.min(begun - LATEST, pulse - STAMPED)
 }
 

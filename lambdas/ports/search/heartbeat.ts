@@ -5,6 +5,12 @@
  */
 
 /**
+ * Maximum age in milliseconds of the latest heartbeat in the index. Beyond it, conditional interactions are answered 503, and the server is
+ * not ready.
+ */
+export const MAX_HEARTBEAT_AGE_MS = 5 * 60_000
+
+/**
  * One of the markers of a heartbeat, for one partition of the change stream. `place`: number of the marker. `sent`: milliseconds since
  * 1970, the same for all markers of a heartbeat. `before`: `sent` of the previous heartbeat with this `place`.
  */

@@ -1,4 +1,4 @@
-/** Status of the search index: custom parameters, rebuilds, and versions that could not be indexed. */
+/** Status of the search index: custom parameters, rebuilds, versions that could not be indexed, and its health. */
 
 /**
  * Custom parameter for one of its resource types, `base`. `id`: id of the SearchParameter resource. `building`: searches cannot use it yet.
@@ -57,6 +57,12 @@ export type IndexStatus = {
   readonly rebuilds: readonly RebuildStatus[]
   readonly unreadable: readonly UnindexableVersionStatus[]
 }
+
+/**
+ * `isWorking`: whether the index follows the store and answers searches, even if it lags. `lag`: whole seconds by which the index lags behind
+ * the store, 0 if searches find every acknowledged version.
+ */
+export type IndexHealth = { readonly isWorking: boolean; readonly lag: number }
 
 export interface IndexProgress {
   /**

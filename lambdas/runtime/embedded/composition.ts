@@ -3,7 +3,7 @@ import { registerBaseUrl } from '../../adapters/filesystem/base-urls.ts'
 import type { DataFolder } from '../../adapters/filesystem/data-folder.ts'
 import { FilesystemPackages } from '../../adapters/filesystem/packages.ts'
 import type { CheckedClock } from '../../adapters/in-process/checked-clock.ts'
-import type { AuthPorts } from '../../auth/endpoint.ts'
+import type { AuthPorts, Endpoint } from '../../auth/endpoint.ts'
 import type { BaseUrls } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { checkForwarded } from '../../http/check-forwarded.ts'
@@ -32,7 +32,7 @@ import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { AddedPackages } from '../../ports/definitions/package-store.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
 import type { RequestLog } from '../../ports/execution/request-log.ts'
-import type { IndexProgress, Reindexer } from '../../ports/search/index-status.ts'
+import type { IndexHealth, IndexProgress, Reindexer } from '../../ports/search/index-status.ts'
 import type { QueryDigest } from '../../ports/security/query-digest.ts'
 import type { Seal } from '../../ports/security/seal.ts'
 import { DEFAULT_TENANT, type StoredTenants } from '../../ports/store/tenants.ts'
@@ -48,6 +48,7 @@ import { searchContextOf } from '../search-context.ts'
 import type { Authorization } from './authorization.ts'
 import { explorerEndpoint } from './explorer.ts'
 import { type Exports, openExports } from './exports.ts'
+import { checkStores } from './health.ts'
 import { type EmbeddedPorts, interactionsOf } from './interactions.ts'
 import { openStores, type Stores } from './stores.ts'
 import { dryRunWriter, layeredWriter } from './writer-layers.ts'
@@ -68,12 +69,18 @@ export type ServerCoreParts = {
   readonly blobs: BlobStore
   /** Log of all requests. Absent: there is none. */
   readonly requestLog?: RequestLog
+  /** Answers requests for the health of the server. Absent: they are answered 404. */
+  readonly health?: Endpoint
 }
 
-/** Server on open stores. `refuse`: answers requests that are marked as refused. It needs no store, so it also works after `close`. */
+/**
+ * Server on open stores. `serveWithoutStores`: answers requests that are marked as refused, and those for the health. It also works after
+ * `close`. `checkHealth`: reads the store, and returns the health of the index.
+ */
 export type ServerCore = {
   readonly serve: Serve
-  readonly refuse: Serve
+  readonly serveWithoutStores: Serve
+  readonly checkHealth: () => Promise<IndexHealth>
   readonly patients: AuthPorts['patients']
   readonly patientsOf: AuthPorts['patientsOf']
   readonly isDecidable: AuthPorts['isDecidable']
@@ -180,7 +187,11 @@ export function composeServerCore(stores: Stores, parts: Omit<ServerCoreParts, '
   const serve = serveOf(
     ports,
     exports,
-    { ...endpoints, explorer: explorerEndpoint(explorerPartsOf(config, baseUrl, 'embedded')) },
+    {
+      ...endpoints,
+      explorer: explorerEndpoint(explorerPartsOf(config, baseUrl, 'embedded')),
+      ...(parts.health === undefined ? {} : { health: parts.health }),
+    },
     {
       audit,
       recorder: queryRecorder(seal),
@@ -203,7 +214,8 @@ export function composeServerCore(stores: Stores, parts: Omit<ServerCoreParts, '
       exports.giveWay()
       return definitions.whenKnown(() => serve(http, requestId))
     },
-    refuse: serve,
+    serveWithoutStores: serve,
+    checkHealth: () => checkStores(stores),
     isDecidable: decidabilityCheck(readingFor),
     mayReadPatient: patientVisibility({ resources: store, reading: readingFor }),
     patientsOf,

@@ -12,7 +12,9 @@ import { fetchDocument } from '../../adapters/https/fetch-document.ts'
 import { addressFilterOf } from '../../adapters/https/private-hosts.ts'
 import { CheckedClock, type TimeSources } from '../../adapters/in-process/checked-clock.ts'
 import { AesSeal } from '../../adapters/in-process/seal.ts'
+import { HEALTH_PATH } from '../../http/base-path.ts'
 import { nodeServer } from '../../http/node-server.ts'
+import { normalizePath } from '../../http/route-table.ts'
 import type { Serve } from '../../http/server.ts'
 import { admission } from '../../http/steps/authenticate.ts'
 import { sweepStoredQueries } from '../../interactions/searching/stored-query.ts'
@@ -27,6 +29,7 @@ import { launchCommands } from '../control/launch-command.ts'
 import { checkStore, lostFileWarnings, makeStore } from '../control/lost-files.ts'
 import { locationCommands } from '../control/server-socket.ts'
 import { tokenCommands } from '../control/token-command.ts'
+import { healthEndpoint } from '../health.ts'
 import { type Authorization, openAuthorization } from './authorization.ts'
 import { openServerCore, type ServerCore, type ServerCoreParts } from './composition.ts'
 import { Metrics, PROCESS_GAUGES, serveMetrics } from './metrics.ts'
@@ -121,6 +124,12 @@ export async function openEmbeddedServer(options: EmbeddedServerOptions): Promis
     audit,
     seal,
     blobs: new QuotaBlobStore(new FilesystemBlobStore(data.path('blobs')), QUERY_BOUNDS),
+    health: healthEndpoint({
+      check: () => gate.pass(({ checkHealth }) => checkHealth(), restored),
+      isOpen: () => gate.isOpen && server.listening,
+      now: () => clock.now(),
+      report,
+    }),
   }
   const open = async (): Promise<ServerCore> => {
     await installRestoredStore(folder)
@@ -208,11 +217,14 @@ function forgetEachHour(opened: AsyncDisposableStack, { clock, blobs, report }: 
 
 const serveThrough =
   (gate: RequestGate<ServerCore>): Serve =>
-  (http, requestId) =>
-    gate.pass(
+  (http, requestId) => {
+    const answerHealth = ({ serveWithoutStores }: ServerCore) => serveWithoutStores(http, requestId)
+    if (normalizePath(http.path) === HEALTH_PATH) return gate.pass(answerHealth, answerHealth)
+    return gate.pass(
       ({ serve }) => serve(http, requestId),
-      ({ refuse }) => refuse({ ...http, refused: new MachineFault('overloaded') }, requestId),
+      ({ serveWithoutStores }) => serveWithoutStores({ ...http, refused: new MachineFault('overloaded') }, requestId),
     )
+  }
 
 /**
  * Stops the HTTP server after running requests are answered. Closes connections as soon as they are idle, even if clients would keep them

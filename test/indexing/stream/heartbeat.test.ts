@@ -4,6 +4,7 @@ import {
   BEATS_PER_HEARTBEAT,
   followHeartbeat,
   heartbeatAgeOf,
+  indexHealthOf,
   latestHeartbeatOf,
   NO_HEARTBEAT,
   sendHeartbeat,
@@ -143,5 +144,32 @@ describe('the age of the heartbeat', () => {
     expect(heartbeatAgeOf(held, types, 220)).toBe(120)
     expect(heartbeatAgeOf(held, { ...types, Basic: { identity: 'one', lost: true } }, 220)).toBe(60)
     expect(heartbeatAgeOf(held, { ...types, Basic: { identity: 'two' } }, 220)).toBe(60)
+  })
+})
+
+describe('the health of the index', () => {
+  const MINUTE = 60_000
+  const arrived = withBeats(NO_HEARTBEAT, all(MINUTE))
+
+  it('is working from the first heartbeat that arrived, with its age as lag', async () => {
+    const state = memoryState(NO_HEARTBEAT)
+    expect(indexHealthOf(NO_HEARTBEAT, {}, MINUTE)).toEqual({ isWorking: false, lag: 0 })
+    const { value } = await state.change(() => ({ ...NO_HEARTBEAT, since: MINUTE }))
+    expect(indexHealthOf(value, {}, MINUTE + 1_500)).toEqual({ isWorking: false, lag: 2 })
+    expect(indexHealthOf(arrived, types, MINUTE + 1_500)).toEqual({ isWorking: true, lag: 2 })
+  })
+
+  it('fails after five minutes without a heartbeat in one of the indices', () => {
+    const held = withIndexHeartbeats(withBeats(arrived, all(2 * MINUTE)), { Patient: one(2 * MINUTE), Basic: one(MINUTE) })
+    expect(indexHealthOf(held, types, 6 * MINUTE)).toEqual({ isWorking: true, lag: 300 })
+    expect(indexHealthOf(held, types, 6 * MINUTE + 1)).toEqual({ isWorking: false, lag: 301 })
+  })
+
+  it('fails while an index is lost or unreconciled, and not while one is rebuilt beside it', () => {
+    const now = MINUTE + 1_000
+    const outdated = { ...types, Basic: { identity: 'one', outdated: { format: 'before', since: 1 } } }
+    expect(indexHealthOf(arrived, outdated, now)).toEqual({ isWorking: true, lag: 1 })
+    for (const mark of [{ lost: true }, { unreconciled: true }] as const)
+      expect(indexHealthOf(arrived, { ...types, Basic: { identity: 'one', ...mark } }, now)).toEqual({ isWorking: false, lag: 1 })
   })
 })

@@ -30,6 +30,11 @@ export const heartbeatItem = ({ place, sent }: ShardHeartbeat): Item => ({
   ...(isIndexed(place) ? { gpk: keyOf(place), gsk: HEARTBEAT_SORT_KEY, sup: sent } : {}),
 })
 
+/** Returns the instant at which the latest heartbeat was sent, in milliseconds since 1970, or undefined if none was. */
+export async function readSentHeartbeat(dynamo: TableClient): Promise<number | undefined> {
+  return (await dynamo.get({ pk: keyOf(0), sk: HEARTBEAT_SORT_KEY }))?.sent as number | undefined
+}
+
 /** Returns those of the given heartbeats that are in the index, but not yet with their latest instant. */
 export async function hiddenHeartbeats(dynamo: TableClient, beats: readonly ShardHeartbeat[]): Promise<readonly ShardHeartbeat[]> {
   const indexed = beats.filter(({ place }) => isIndexed(place))

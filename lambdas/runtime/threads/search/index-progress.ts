@@ -50,6 +50,22 @@ export class IndexProgress {
   }
 
   /**
+   * Returns the seconds until all acknowledged writes are indexed, rounded up. Returns 0 if they are. While the rate is unknown or the index
+   * makes no progress, returns the estimate of `secondsTo`.
+   */
+  secondsBehind(now: number): number {
+    const { all, apart } = this.#positions
+    const lines: readonly (readonly [string | undefined, number])[] = [[undefined, all], ...apart]
+    return Math.max(
+      ...lines.map(([tenant, position]) => {
+        const last = this.#acknowledged(tenant)
+        const rate = this.#paceFor(tenant)
+        return position >= last ? 0 : Math.max(rate.secondsTo(last), Math.ceil(rate.msTo(last, now) / 1_000))
+      }),
+    )
+  }
+
+  /**
    * Returns the milliseconds until the acknowledged writes that precede the tenant's next write are indexed. For a separately followed
    * tenant these are its own writes, otherwise those of all tenants. Returns 0 if that is unknown, or if the index makes no progress.
    */

@@ -7,6 +7,7 @@ import type { FeedPositions } from '../../../indexing/feed/lines.ts'
 import { NotIndexed } from '../../../indexing/stream/unindexable-versions.ts'
 import { timed } from '../../../ports/execution/call-times.ts'
 import { indexBehind, MachineFault } from '../../../ports/faults.ts'
+import type { IndexHealth } from '../../../ports/search/index-status.ts'
 import { ALWAYS_FALSE, type Freshness, type GroupPlan, type Matching, type Plan } from '../../../ports/search/plan.ts'
 import type { GroupPage, HitPage, IndexVisibility, OutdatedParameters, Searches } from '../../../ports/search/search-index.ts'
 import { IndexProgress } from './index-progress.ts'
@@ -51,6 +52,8 @@ export class ThreadedIndex implements Searches, IndexVisibility, OutdatedParamet
   #number = 0
   readonly #progress: IndexProgress
   #closed = false
+  /** Whether the running thread has reported its position, so it has opened its files. */
+  #hasPosition = false
   #pause = PAUSE.first
   #isStoreDamaged = false
 
@@ -79,6 +82,14 @@ export class ThreadedIndex implements Searches, IndexVisibility, OutdatedParamet
    */
   delay(tenant: string): number {
     return this.#progress.delay(tenant, performance.now())
+  }
+
+  /**
+   * Returns whether the thread follows the store: it has reported its position, and the store is not damaged. Also returns the estimated
+   * seconds until searches find every acknowledged version.
+   */
+  health(): IndexHealth {
+    return { isWorking: this.#hasPosition && !this.#isStoreDamaged, lag: this.#progress.secondsBehind(performance.now()) }
   }
 
   /** Position of the change feed up to which the versions of all tenants are indexed, as last reported. */
@@ -223,11 +234,13 @@ export class ThreadedIndex implements Searches, IndexVisibility, OutdatedParamet
   /** Schedules the next thread after a pause. It reads uncommitted versions from the store again. */
   #ended(): void {
     this.#worker = undefined
+    this.#hasPosition = false
     setTimeout(() => this.#start(), this.#pause).unref()
     this.#pause = Math.min(2 * this.#pause, PAUSE.longest)
   }
 
   #cameTo(positions: FeedPositions): void {
+    this.#hasPosition = true
     if (this.#progress.cameTo(positions, performance.now())) this.#isWell()
   }
 

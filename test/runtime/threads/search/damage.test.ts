@@ -121,11 +121,13 @@ describe('The searcher with damaged files', () => {
       expect(error).toEqual(new MachineFault('store-damaged', 'the store is damaged: it is malformed'))
     }
     expect(second.reports).toEqual(['Damaged: the store is damaged: it is malformed'])
+    expect(second.searcher.health()).toMatchObject({ isWorking: false })
     expect(statSync(first.index).ino).toBe(ino)
     await second.close()
     writeFileSync(first.file, sound)
     const third = await openSearchHome({ name: first.name })
     expect((await third.searcher.find(planOf(exactFamilyPredicate('X', ...names)))).total).toBe(301)
+    expect(third.searcher.health()).toEqual({ isWorking: true, lag: 0 })
     expect(statSync(first.index).ino).toBe(ino)
   })
 

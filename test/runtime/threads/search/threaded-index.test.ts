@@ -255,6 +255,22 @@ describe('The searcher', () => {
     expect(await asked).toBe('Error: the index is closed')
   })
 
+  it('works from the first position that its thread reports until the thread ends', async () => {
+    const program = `import { parentPort } from 'node:worker_threads'
+      parentPort.postMessage({ kind: 'positions', positions: { all: 7, apart: new Map() } })
+      parentPort.on('message', ({ kind }) => { if (kind !== 'follow') process.exit() })`
+    const searcher = new ThreadedIndex({
+      thread: new URL(`data:text/javascript,${encodeURIComponent(program)}`),
+      store: '', index: '', reading: {}, budget: 60_000, acknowledged: () => 7, report: () => undefined,
+    }) // biome-ignore format: one line of options
+    expect(searcher.health().isWorking).toBe(false)
+    await eventually(() => searcher.position === 7)
+    expect(searcher.health()).toEqual({ isWorking: true, lag: 0 })
+    searcher.rebuild('t', [])
+    await eventually(() => !searcher.health().isWorking)
+    await searcher.close()
+  })
+
   it('doubles the pause before each restart of a failing thread, up to a minute', async () => {
     const { pauses, restore } = shortenPauses(500)
     const searcher = new ThreadedIndex({
