@@ -13,7 +13,7 @@ const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 type Durations = { readonly counts: number[]; seconds: number }
 
 /** Gauges that are read when the metrics are requested, by name, with their meaning. */
-export type Gauges = Readonly<Record<string, { readonly help: string; readonly read: () => number }>>
+export type Gauges = Readonly<Record<string, { readonly help: string; readonly read: () => number | Promise<number> }>>
 
 export class Metrics {
   readonly #gauges: Gauges
@@ -40,7 +40,12 @@ export class Metrics {
     this.#bytes += bytes
   }
 
-  text(): string {
+  async text(): Promise<string> {
+    const gauges = await Promise.all(
+      Object.entries(this.#gauges).map(async ([name, { help, read }]) =>
+        metric(name, name.endsWith('_total') ? 'counter' : 'gauge', help, [`${name} ${await read()}`]),
+      ),
+    )
     return [
       ...metric('fhir_requests_total', 'counter', 'Requests by interaction and status.', linesOf('fhir_requests_total', this.#requests)),
       ...metric('fhir_request_duration_seconds', 'histogram', 'Seconds from the arrival of a request to its response.', this.#histogram()),
@@ -53,9 +58,7 @@ export class Metrics {
       ...metric('fhir_response_bytes_total', 'counter', 'Bytes of responses before compression.', [
         `fhir_response_bytes_total ${this.#bytes}`,
       ]),
-      ...Object.entries(this.#gauges).flatMap(([name, { help, read }]) =>
-        metric(name, name.endsWith('_total') ? 'counter' : 'gauge', help, [`${name} ${read()}`]),
-      ),
+      ...gauges.flat(),
     ]
       .map((line) => `${line}\n`)
       .join('')
@@ -105,10 +108,11 @@ const add = (values: Map<string, number>, labels: string, value: number): void =
  * Serves the metrics at `/metrics`, to this machine only, because they need no token. Rejects if the port is taken. `port`: 0 for any free one.
  */
 export async function serveMetrics(metrics: Metrics, port: number): Promise<Server> {
-  const answer = (method: string, url: string, response: ServerResponse): ServerResponse => {
+  const answer = async (method: string, url: string, response: ServerResponse): Promise<unknown> => {
     if (url !== '/metrics') return response.writeHead(404).end()
     if (method !== 'GET') return response.writeHead(405, { allow: 'GET' }).end()
-    return response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }).end(metrics.text())
+    const text = await metrics.text()
+    return response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }).end(text)
   }
   const server = createServer(({ method = '', url = '' }, response) => void answer(method, url, response))
   await new Promise<void>((resolve, reject) => {

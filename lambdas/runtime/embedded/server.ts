@@ -114,7 +114,14 @@ export async function openEmbeddedServer(options: EmbeddedServerOptions): Promis
     warn,
   })
   opened.defer(() => authorization.close())
-  const requestLog = await openRequestLog(opened, options)
+  const requestLog = await openRequestLog(opened, options, () =>
+    gate
+      .pass(({ checkHealth }) => checkHealth(), restored)
+      .then(
+        ({ lag }) => lag,
+        () => Number.NaN,
+      ),
+  )
   const parts = {
     ...options,
     ...(requestLog === undefined ? {} : { requestLog }),
@@ -158,14 +165,21 @@ export async function openEmbeddedServer(options: EmbeddedServerOptions): Promis
   return { server, folder, issue: authorization.issue, hasUsers: authorization.hasUsers, close: () => all.disposeAsync() }
 }
 
-/** Returns the log that prints the records of requests and counts them, as the settings want. Undefined: neither. */
+/**
+ * Returns the log that prints the records of requests and counts them, as the settings want. Undefined: neither. `lag`: returns the seconds by
+ * which searches are behind the writes, NaN if that is unknown.
+ */
 async function openRequestLog(
   opened: AsyncDisposableStack,
   { config, logRequest }: EmbeddedServerOptions,
+  lag: () => Promise<number>,
 ): Promise<RequestLog | undefined> {
   const logs: RequestLog[] = config.requestLog && logRequest !== undefined ? [logRequest] : []
   if (config.metricsPort !== 0) {
-    const metrics = new Metrics(PROCESS_GAUGES)
+    const metrics = new Metrics({
+      fhir_index_lag_seconds: { help: 'Seconds by which searches are behind the writes.', read: lag },
+      ...PROCESS_GAUGES,
+    })
     const server = await serveMetrics(metrics, config.metricsPort)
     opened.defer(() => closeServer(server))
     logs.push((record) => metrics.observe(record))

@@ -302,6 +302,7 @@ export const metricsTrials: readonly SettingTrial[] = [
       'fhir_request_duration_seconds_count{interaction="read"} 3', 'fhir_request_duration_seconds_bucket{interaction="read",le="+Inf"} 3'])
       expect(text.split('\n')).toContain(line)
     expect(text).toMatch(/^fhir_wait_seconds_total\{dependency="store"\} [\d.e-]+$/m)
+    expect(text).toMatch(/^fhir_index_lag_seconds \d+$/m)
     expect(text).toMatch(/^process_resident_memory_bytes \d+$/m)
     expect((await readMetrics('/')).status).toBe(404)
   })],

@@ -16,11 +16,11 @@ const RECORD: RequestRecord = {
 }
 
 describe('metrics of requests', () => {
-  it('count requests, seconds, waits and bytes', () => {
-    const metrics = new Metrics({ fhir_index_lag_seconds: { help: 'Lag of the index.', read: () => 4 } })
+  it('count requests, seconds, waits and bytes', async () => {
+    const metrics = new Metrics({ fhir_index_lag_seconds: { help: 'Lag of the index.', read: async () => 4 } })
     for (const duration of [1, 3, 20_000]) metrics.observe({ ...RECORD, duration })
     metrics.observe({ ...RECORD, interaction: 'create', status: 422, calls: { store: 500 } })
-    const lines = metrics.text().split('\n')
+    const lines = (await metrics.text()).split('\n')
     expect(lines.filter((line) => !/^#|_bucket/.test(line))).toEqual([
       'fhir_requests_total{interaction="read",status="200"} 3',
       'fhir_requests_total{interaction="create",status="422"} 1',
