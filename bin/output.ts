@@ -5,7 +5,7 @@ import { once } from 'node:events'
 export const print = (text: string): void => void ignoreStreamErrors(process.stdout).write(text)
 
 /**
- * Writes a text to standard output, and waits until the reader has taken most of it. Resolves to false if nobody reads the output any more.
+ * Writes a text to standard output, and waits until the reader has taken most of it. Resolves to false if the output is closed.
  */
 export async function printInTurn(text: string): Promise<boolean> {
   print(text)

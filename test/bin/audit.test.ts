@@ -8,7 +8,7 @@ import { newFolder } from '../fixtures/at-end.ts'
 import { runFhir, startOpenServer } from './process.ts'
 
 describe('fhir audit', () => {
-  it('answers who read a patient, as a table and as JSON', async () => {
+  it('prints the requests that showed a patient, as a table and as JSON', async () => {
     const data = newFolder()
     const { base, stop } = await startOpenServer('--data', data)
     const headers = { 'content-type': 'application/fhir+json' }
@@ -49,7 +49,7 @@ describe('fhir audit', () => {
     expect([code, err]).toEqual([1, expect.stringContaining('A time is 2026-01-31, 2026-01-31T08:00:00Z, or 30m, 12h or 7d ago.')])
   })
 
-  it('ends when nobody reads its output any more', async () => {
+  it('ends when its output is closed', async () => {
     const folder = newFolder()
     mkdirSync(join(folder, 'audit'))
     const record = { requestId: 'r', tenant: 'default', interaction: 'read', key: 'Patient/1', status: 200, duration: 1 }

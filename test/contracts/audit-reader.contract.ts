@@ -1,4 +1,4 @@
-/** What lambdas/ports/security/audit-reader.ts promises, as tests: every adapter runs this suite. */
+/** Tests of the guarantees of lambdas/ports/security/audit-reader.ts. Every adapter runs this suite. */
 import { describe, expect, it } from '@jest/globals'
 import type { AuditLog, AuditRecord } from '../../lambdas/ports/security/audit-log.ts'
 import type { AuditFilter, AuditReader, Period } from '../../lambdas/ports/security/audit-reader.ts'
@@ -35,7 +35,7 @@ export function auditReaderContract(name: string, create: () => Promise<AuditRea
       expect(await read()).toEqual([whole])
     })
 
-    it('of the period only, without its end, day by day', async () => {
+    it('for a period without its end, day by day', async () => {
       const times = [AT - 1, AT, AT + 499, AT + 500, AT + MINUTE, AT + MINUTE + 1]
       const read = await readerOf(...times.toReversed().map((at) => recordOf(String(at - AT), { at })))
       const found = await read({}, { from: AT, to: AT + MINUTE + 1 })
@@ -59,7 +59,7 @@ export function auditReaderContract(name: string, create: () => Promise<AuditRea
       expect(await read({ client: 'ap' })).toEqual([])
     })
 
-    it('of a patient that a response shows, that is in context, or that a login page shows', async () => {
+    it('if a response, the context or a login page shows the patient', async () => {
       const read = await readerOf(
         recordOf('shown', { patients: ['Patient/2', 'Patient/1'] }),
         recordOf('context', { patient: '1' }),

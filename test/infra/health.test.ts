@@ -51,7 +51,7 @@ describe.each([
 })
 
 it('a stage is not ready once the alarm Pulse is raised', () => {
-  const { Threshold } = Object.values(resourcesOfType(demo.service, 'AWS::CloudWatch::Alarm')).find(
+  const { Threshold } = Object.values(resourcesOfType(demo.operation, 'AWS::CloudWatch::Alarm')).find(
     ({ MetricName }) => MetricName === 'PulseAge',
   )!
   expect(Threshold).toBe(MAX_HEARTBEAT_AGE_MS)

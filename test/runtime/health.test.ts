@@ -31,7 +31,7 @@ function openHealth(parts: Partial<HealthParts> = {}) {
 }
 
 describe('The health', () => {
-  it('tells whether the server is ready and the lag, nothing else, and no cache stores it', async () => {
+  it('contains readiness and lag only, and no cache stores it', async () => {
     const { endpoint, become, clock } = openHealth()
     expect(await endpoint({ requestId: 'request-1' })).toEqual({
       status: 200,

@@ -17,7 +17,7 @@ export type Gauges = Readonly<Record<string, { readonly help: string; readonly r
 
 export class Metrics {
   readonly #gauges: Gauges
-  /** By the labels of the metric. */
+  /** Number of requests by the labels of the metric. */
   readonly #requests = new Map<string, number>()
   readonly #durations = new Map<string, Durations>()
   readonly #waits = new Map<string, number>()

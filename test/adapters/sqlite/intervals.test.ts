@@ -1,4 +1,4 @@
-/** Wide searches of intervals, which use ranks of the field, find what a test of each interval finds, also after changes. */
+/** Wide searches of intervals use ranks of the field. They find the same documents as a test of each interval, also after changes. */
 import { describe, expect, it } from '@jest/globals'
 import { isWithinBounds, rangesTestOf } from '../../../lambdas/adapters/sqlite-index/intervals/interval-test.ts'
 import { type Interval, Intervals } from '../../../lambdas/adapters/sqlite-index/intervals/intervals.ts'
@@ -35,11 +35,11 @@ function rangesOf(random: Random): readonly RangeTest[] {
   return Array.from({ length: 1 + random.below(2) }, range)
 }
 
-describe('wide searches of intervals', () => {
+describe('Wide searches of intervals', () => {
   const seed = firstSeed()
   const random = randomOf(seed)
 
-  it('find what a test of each interval finds, after each change', () => {
+  it('equal a test of each interval, after each change', () => {
     for (let round = 0; round < ROUNDS; round++) {
       const db = openIndex(':memory:')
       const intervals = new Intervals(db, searchBudgetOf(db, Number.POSITIVE_INFINITY))

@@ -17,7 +17,7 @@ it('is at least a second before the rate is known', () => {
   expect(openProgress().secondsBehind(0)).toBe(1)
 })
 
-it('follows the rate of the index, also beyond what a client is told to wait', () => {
+it('follows the rate of the index, also beyond the longest Retry-After', () => {
   const progress = openProgress()
   progress.cameTo({ all: 0, apart: new Map() }, 0)
   progress.cameTo({ all: 1_000, apart: new Map() }, SECOND)
