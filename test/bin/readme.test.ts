@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals'
 import type { TestResponse } from '../auth/authorization.ts'
 import { type AuthorizationServer, allowAccess, formsOf, logIn, openBrowser, redirectOf } from '../auth/browser.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import { eventually } from '../fixtures/eventually.ts'
 import { isProgramUsable, itRequiring } from '../fixtures/needing.ts'
 import { BLOCKS, blockOf } from '../fixtures/pages.ts'
 import { type RunningServer, runFhir, startTokenServer } from './process.ts'
@@ -23,6 +24,7 @@ const HERE = [
   'npm run -s fhir -- export ',
   'npm run -s fhir -- client add reporting ',
   'npm run -s fhir -- client add my-app ',
+  'npm run -s fhir -- audit --patient ',
   'npm run -s fhir -- backup --all ',
   'npm run -s fhir -- backup monday.db',
   'npm run -s fhir -- user add me ',
@@ -165,6 +167,18 @@ describe('By the commands of the pages', () => {
     expect([page.status, uri, sent.code]).toEqual([200, asked.redirect_uri, expect.any(String)])
   })
 
+  it('the requests that touched a patient are printed, and saved as JSON', async () => {
+    const file = join(newFolder(), 'records.ndjson')
+    const lines = blockOf('npm run -s fhir -- audit --patient ').map((line) =>
+      line.replace(' 1 ', ` ${SAMPLE} `).replace('records.ndjson', file),
+    )
+    // The server writes its records within a fifth of a second.
+    await eventually(async () => (await printed(lines)).includes(' bundle '))
+    const records = readFileSync(file, 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line)) // biome-ignore format: one line
+    const loaded = expect.objectContaining({ interaction: 'bundle', patients: expect.arrayContaining([`Patient/${SAMPLE}`]) })
+    expect(records).toEqual(expect.arrayContaining([loaded]))
+  })
+
   it('resources are saved and restored', async () => {
     const file = join(newFolder(), 'monday.db')
     const lines = blockOf('npm run -s fhir -- backup monday.db').map((line) => line.replace('monday.db', file))
@@ -180,7 +194,7 @@ describe('By the commands of the pages', () => {
   })
 })
 
-const COMMANDS = ['start', 'token', 'launch', 'load', 'export', 'backup', 'restore', 'accept-clock']
+const COMMANDS = ['start', 'token', 'launch', 'load', 'export', 'audit', 'backup', 'restore', 'accept-clock']
 const BELOW = [
   ...['add', 'list', 'update', 'rotate', 'remove'].map((each) => ['client', each]),
   ...['add', 'list', 'password', 'remove'].map((each) => ['user', each]),
