@@ -1,6 +1,6 @@
 /**
- * Reports why a stage cannot be deployed into the account, one line per problem, and changes nothing. Run `npm run deploy:check` before
- * `npm run deploy`.
+ * Reports why a stage cannot or should not be deployed into the account, one line per problem, and changes nothing. `npm run deploy` begins
+ * with it.
  */
 import { App } from 'aws-cdk-lib'
 import { findDeployProblems } from '../lib/deploy/deploy-check.ts'
@@ -20,4 +20,6 @@ const template: StackTemplate = app.synth().getStackByName(data.stackName).templ
 const lines = await findDeployProblems({ settings, namesAccess: hasSetting(stage, 'access'), template })
 if (lines.length === 0) print(`The stage ${stage} can be deployed in ${settings.region}, as far as its account tells\n`)
 for (const line of lines) printError(`${line}\n`)
+// Without credentials there is one line, and the next step would only repeat it.
+if (lines.length > 0 && !lines[0]!.startsWith('Account:')) printError('Nothing is deployed. To deploy nevertheless: npm run deploy:unchecked\n')
 process.exitCode = lines.length === 0 ? 0 : 1
