@@ -1,9 +1,9 @@
 /**
- * Reports why a stage cannot or should not be deployed into the account, one line per problem, and changes nothing. `npm run deploy` begins
+ * Reports why a stage cannot be deployed into the account, and advice, one line each, and changes nothing. `npm run deploy` begins
  * with it.
  */
 import { App } from 'aws-cdk-lib'
-import { findDeployProblems } from '../lib/deploy/deploy-check.ts'
+import { findDeployProblems, isAdvice } from '../lib/deploy/deploy-check.ts'
 import type { StackTemplate } from '../lib/deploy/replacement-check.ts'
 import { DEFAULT_SETTINGS } from '../lib/settings/settings.ts'
 import { DataStack } from '../lib/stacks/data-stack.ts'
@@ -18,8 +18,9 @@ const data = new DataStack(app, `fhir-${settings.stage}-data`, settings)
 const template: StackTemplate = app.synth().getStackByName(data.stackName).template
 
 const lines = await findDeployProblems({ settings, namesAccess: hasSetting(stage, 'access'), template })
-if (lines.length === 0) print(`The stage ${stage} can be deployed in ${settings.region}, as far as its account tells\n`)
+const problems = lines.filter((line) => !isAdvice(line))
 for (const line of lines) printError(`${line}\n`)
-// Without credentials there is one line, and the next step would only repeat it.
-if (lines.length > 0 && !lines[0]!.startsWith('Account:')) printError('Nothing is deployed. To deploy nevertheless: npm run deploy:unchecked\n')
-process.exitCode = lines.length === 0 ? 0 : 1
+if (problems.length === 0) print(`The stage ${stage} can be deployed in ${settings.region}, as far as its account tells\n`)
+// Without credentials there is only this line.
+else if (!problems[0]!.startsWith('Account:')) printError('Nothing is deployed. To deploy nevertheless: npm run deploy:unchecked\n')
+process.exitCode = problems.length === 0 ? 0 : 1

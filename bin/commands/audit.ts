@@ -18,7 +18,8 @@ function parseTime(text: string): number {
   const time = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/.test(text)
     ? Date.parse(text)
     : Number.NaN
-  if (Number.isNaN(time)) throw new InvalidArgumentError('A time is 2026-01-31, 2026-01-31T08:00:00Z, or 30m, 12h or 7d ago.')
+  if (Number.isNaN(time))
+    throw new InvalidArgumentError('Expected a date (2026-01-31), a time (2026-01-31T08:00:00Z), or an age (30m, 12h, 7d).')
   return time
 }
 
@@ -72,7 +73,7 @@ async function printRecords(reader: AuditReader, { since, until, json, ...option
 }
 
 const audit = new Command('audit')
-  .description('print who did what: the audit records of requests and commands, oldest day first. All given conditions must hold')
+  .description('print audit records of requests and commands, oldest day first. Records must match all given options')
   .option('--patient <id>', 'requests that showed, wrote or named this patient')
   .option('--client <id>', 'requests of this client')
   .option('--user <name>', 'requests of the user with this login name')

@@ -16,7 +16,7 @@ const backup = new Command('backup')
   .action(async (path: string, { data, all }: Options) => {
     if (existsSync(path)) throw new Error(`${path} exists already`)
     await (all ? backupFolder : backupStore)(data, path, warn)
-    print(`${data} is saved in ${path}${all ? '; guard it like the data folder, because it holds keys and passwords' : ''}\n`)
+    print(`${data} is saved in ${path}${all ? '; guard it like the data folder: it holds signing keys and password digests' : ''}\n`)
   })
 
 export const backupCommand = withExamples(backup, ['npm run -s fhir -- backup --all monday', 'npm run -s fhir -- backup monday.db'])

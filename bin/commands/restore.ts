@@ -15,7 +15,9 @@ const restore = new Command('restore')
   .action(async (path: string, { data }: { readonly data: string }) => {
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
       await restoreFolder(data, path, warn)
-      return print(`${path} is restored in ${data}: start the server with the base URL that it had, which its tokens name\n`)
+      return print(
+        `${path} is restored in ${data}: start the server with its previous base URL, because issued tokens are valid only for it\n`,
+      )
     }
     const how = await restoreStore(data, path, warn)
     print(

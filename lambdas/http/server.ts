@@ -31,10 +31,10 @@ export function server({ interactions, endpoints = {}, steps, site, requestLog }
     pipelines.set(code, endpointPipeline(code, steps, endpoint))
   const fallback = fallbackPipeline(steps, async ({ http }) => ({ status: 204, headers: preflightHeadersOf(allowHeaderOf(http.path)) }))
   type Answer = (exchange: Exchange) => Promise<HttpResponse>
-  const logged = (exchange: Exchange, answer: Answer) =>
+  const answerAndLog = (exchange: Exchange, answer: Answer) =>
     requestLog === undefined ? answer(exchange) : logRequest(exchange, requestLog, answer)
   return (http, requestId) => {
-    const fallBack = (http: HttpRequest) => logged(exchangeOf({ ...http, query: '' }, requestId, 'fallback', site, {}), fallback)
+    const fallBack = (http: HttpRequest) => answerAndLog(exchangeOf({ ...http, query: '' }, requestId, 'fallback', site, {}), fallback)
     if (http.method === 'OPTIONS' || http.refused !== undefined) return fallBack(http)
     let exchange: Exchange
     try {
@@ -45,7 +45,7 @@ export function server({ interactions, endpoints = {}, steps, site, requestLog }
     }
     const answer = pipelines.get(exchange.interaction)
     if (answer === undefined) return fallBack({ ...http, refused: fhirError(404, 'not-found', 'This path is not answered here') })
-    return logged(exchange, answer)
+    return answerAndLog(exchange, answer)
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * `GET /health`: whether the server can do its work, for load balancers and monitors. It requires no token, so the response holds nothing
- * else. All callers share one check, so that they cannot load the stores.
+ * `GET /health`: whether the server can do its work, for load balancers and monitors. It requires no token, so the response contains
+ * only readiness and index lag. All callers share one check, so that they cannot load the stores.
  */
 import type { AuthRequest, AuthResponse } from '../auth/endpoint.ts'
 import type { IndexHealth } from '../ports/search/index-status.ts'
@@ -22,7 +22,7 @@ const INTERVAL = 10_000
 /** Returns the endpoint. It answers 200 if the server is ready, otherwise 503. `lag` is null if the check failed or did not run. */
 export function healthEndpoint({ check, isOpen = () => true, now, report }: HealthParts) {
   let last: { readonly at: number; readonly health: Promise<IndexHealth | undefined> } | undefined
-  const checked = async (requestId: string): Promise<IndexHealth | undefined> => {
+  const runCheck = async (requestId: string): Promise<IndexHealth | undefined> => {
     try {
       return await check()
     } catch (error) {
@@ -33,7 +33,7 @@ export function healthEndpoint({ check, isOpen = () => true, now, report }: Heal
   return async ({ requestId }: Pick<AuthRequest, 'requestId'>): Promise<AuthResponse> => {
     if (!isOpen()) return responseOf(undefined, requestId)
     const at = now()
-    if (last === undefined || at >= last.at + INTERVAL) last = { at, health: checked(requestId) }
+    if (last === undefined || at >= last.at + INTERVAL) last = { at, health: runCheck(requestId) }
     return responseOf(await last.health, requestId)
   }
 }

@@ -58,6 +58,11 @@ const CHECKS: Readonly<Record<string, Check>> = {
   Tables: findRestoredTableProblems,
 }
 
+/** Checks whose lines are advice: the stage can be deployed nevertheless. */
+const ADVISORY: readonly string[] = ['Lambda', 'API Gateway']
+
+export const isAdvice = (line: string): boolean => ADVISORY.some((name) => line.startsWith(`${name}: `))
+
 /** Returns the problems found; none means that no visible problem prevents the deployment. A check that cannot read is a problem. */
 export async function findDeployProblems(input: DeployCheckInput): Promise<Lines> {
   // Every identity may ask for its own account. A failure means invalid credentials. In another account no other check matters.
@@ -139,12 +144,12 @@ async function concurrency({ settings }: DeployCheckInput): Promise<Lines> {
   return [
     ...(all < MIN_UNRESERVED
       ? [
-          `${all} functions run at once in the account, ${rebuildWidth} of them in a rebuild and ${exportWriters} in an export: ask for more (${QUOTA})`,
+          `${all} functions run at once in the account, ${rebuildWidth} of them in a rebuild and ${exportWriters} in an export: request a higher quota (${QUOTA})`,
         ]
       : []),
     ...(exportWriters > half && concurrency['export-step'] === undefined
       ? [
-          `an export runs ${exportWriters} functions at once, and the account ${all - reserved} that are not reserved. Meanwhile requests may fail: set exportWriters to at most ${half}, or ask for more (${QUOTA})`,
+          `an export runs ${exportWriters} functions at once, but the account has ${all - reserved} unreserved. Requests may fail during an export: set exportWriters to at most ${half}, or request a higher quota (${QUOTA})`,
         ]
       : []),
     ...(reserved > 0 && all - reserved < MIN_UNRESERVED

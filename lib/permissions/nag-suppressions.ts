@@ -77,7 +77,7 @@ const IN_SERVICE: readonly Accepted[] = [
   {
     rules: ['AwsSolutions-APIG4'],
     at: /\/health\/(?:GET|HEAD)$/,
-    reason: 'Load balancers have no credentials; the answer tells only whether the server works',
+    reason: 'Load balancers have no credentials; the response contains only readiness and index lag',
   },
   { rules: ['AwsSolutions-APIG6', 'HIPAA.Security-APIGWExecutionLoggingEnabled'], at: /\/DeploymentStage\.fhir$/, reason: NO_CONTENT },
   { rules: ['HIPAA.Security-APIGWXrayEnabled'], at: /\/DeploymentStage\.fhir$/, reason: NO_CONTENT },

@@ -148,7 +148,7 @@ function checkPartition(region: string): void {
   const { partition = 'aws' } = RegionInfo.get(region)
   if (partition !== 'aws')
     throw new RangeError(
-      `region ${region} is in the partition ${partition}, without the CloudFront that access tokens and the links to export files need: choose a region of the partition aws, as eu-central-1`,
+      `region ${region} is in the partition ${partition}, which lacks CloudFront features that access tokens and export links require. Choose a region of the partition aws, such as eu-central-1`,
     )
 }
 

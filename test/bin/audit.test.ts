@@ -39,14 +39,17 @@ describe('fhir audit', () => {
     })
   })
 
-  it('refuses a folder without records and a time that is none', async () => {
+  it('rejects a folder without records and an invalid time', async () => {
     const folder = newFolder()
     expect(await runFhir('audit', '--data', folder)).toMatchObject({
       code: 1,
       err: `fhir: There are no audit records in ${folder}: name the data folder of a server by --data\n`,
     })
     const { code, err } = await runFhir('audit', '--data', folder, '--since', 'yesterday')
-    expect([code, err]).toEqual([1, expect.stringContaining('A time is 2026-01-31, 2026-01-31T08:00:00Z, or 30m, 12h or 7d ago.')])
+    expect([code, err]).toEqual([
+      1,
+      expect.stringContaining('Expected a date (2026-01-31), a time (2026-01-31T08:00:00Z), or an age (30m, 12h, 7d).'),
+    ])
   })
 
   it('ends when its output is closed', async () => {

@@ -125,7 +125,9 @@ describe('A server that is backed up while clients write', () => {
     const backup = await fhir('backup', '--all', saved)
     isSaved = true
     await ended
-    expect(printed(backup)).toBe(`${data} is saved in ${saved}; guard it like the data folder, because it holds keys and passwords\n`)
+    expect(printed(backup)).toBe(
+      `${data} is saved in ${saved}; guard it like the data folder: it holds signing keys and password digests\n`,
+    )
     expect(written.length).toBeGreaterThan(acknowledged.length)
     await server.stop()
   })
@@ -183,7 +185,7 @@ describe('A server that is backed up while clients write', () => {
   }
 
   it.each<readonly [string, (folder: string) => void, string]>([
-    ['did not finish', (copy) => rmSync(join(copy, 'backup.json')), 'COPY is no complete backup: it has no backup.json'],
+    ['did not finish', (copy) => rmSync(join(copy, 'backup.json')), 'COPY is an incomplete backup: backup.json is missing'],
     ['has a damaged list', (copy) => writeFileSync(join(copy, 'backup.json'), '{"format'), 'COPY/backup.json is damaged'],
     ['has a damaged file', (copy) => flip(join(copy, 'grants.db')), 'COPY/grants.db is damaged: the backup cannot be restored'],
     ['has a damaged store', (copy) => flip(join(copy, 'store.db')), 'COPY/store.db is damaged: the backup cannot be restored'],

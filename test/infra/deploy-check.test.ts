@@ -18,7 +18,7 @@ import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { mockClient } from 'aws-sdk-client-mock'
 import { TABLE_DEFINITION } from '../../lambdas/adapters/dynamodb/table-keys.ts'
-import { findDeployProblems } from '../../lib/deploy/deploy-check.ts'
+import { findDeployProblems, isAdvice } from '../../lib/deploy/deploy-check.ts'
 import { type Settings, settingsOf } from '../../lib/settings/settings.ts'
 import { synthesizeStages, type Tree } from './assembly.ts'
 
@@ -126,7 +126,7 @@ it('an export that takes more than half of the concurrency is reported, unless i
   lambda.on(GetAccountSettingsCommand).resolves({ AccountLimit: { ConcurrentExecutions: 10 } })
   expect(await problemsOf({ exportWriters: 5 })).toHaveLength(1)
   expect((await problemsOf({ exportWriters: 6 })).at(-1)).toBe(
-    'Lambda: an export runs 6 functions at once, and the account 10 that are not reserved. Meanwhile requests may fail: set exportWriters to at most 5, or ask for more (Service Quotas, L-B99A9384)',
+    'Lambda: an export runs 6 functions at once, but the account has 10 unreserved. Requests may fail during an export: set exportWriters to at most 5, or request a higher quota (Service Quotas, L-B99A9384)',
   )
   lambda.on(GetAccountSettingsCommand).resolves({ AccountLimit: { ConcurrentExecutions: 170 } })
   expect(await problemsOf({ exportWriters: 40, concurrency: { indexer: 70 } })).toEqual([])
@@ -141,6 +141,10 @@ it('a log role of API Gateway that others use is reported', async () => {
   expect(await problemsOf()).toEqual([expect.stringMatching(/^API Gateway: .*role\/theirs, which the deployment exchanges/)])
   gateway.on(GetAccountCommand).resolves({ cloudwatchRoleArn: 'arn:aws:iam::1:role/fhir-dev-service-ApiCloudWatchRole' })
   expect(await problemsOf()).toEqual([])
+})
+
+it('limits of the account and the role of logs are advice, and prevent no deployment', () => {
+  expect(['Lambda: x', 'API Gateway: x', 'Account: x', 'Stacks: Lambda: x'].map(isAdvice)).toEqual([true, true, false, false])
 })
 
 it('an account that CloudFront has not verified is reported', async () => {

@@ -42,7 +42,7 @@ const INVALID: readonly (readonly [object, string])[] = [
     ([region, partition]) =>
       [
         { region },
-        `region ${region} is in the partition ${partition}, without the CloudFront that access tokens and the links to export files need`,
+        `region ${region} is in the partition ${partition}, which lacks CloudFront features that access tokens and export links require`,
       ] as const,
   ),
   [{ region: 5 }, 'region is a region of AWS'],

@@ -1,6 +1,6 @@
 /**
  * Backup of a whole data folder: copies of its files, and a list of their checksums. The list is written last, so a folder without it is
- * the rest of a backup that did not finish.
+ * an unfinished backup.
  */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
@@ -9,7 +9,7 @@ import { dirname, join, relative, sep } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { copyDurably, flushFolder, giveToOwner, isMissing, isUnfinished, makeFolder, replaceDurably } from './durable-file.ts'
 
-/** Folder that is no complete backup, or has a damaged file. */
+/** Folder that is an incomplete backup, or has a damaged file. */
 export class BackupError extends Error {}
 
 /** `path`: below the folder, with slashes. */
@@ -58,7 +58,7 @@ async function flushFile(path: string): Promise<void> {
 /** Returns the files of a backup. Throws BackupError if it is incomplete or from a newer version of the server. */
 export async function readList(backup: string): Promise<readonly ListedFile[]> {
   const text = await readFile(join(backup, LIST), 'utf8').catch((error) => {
-    if (isMissing(error)) throw new BackupError(`${backup} is no complete backup: it has no ${LIST}, which a backup gets at its end`)
+    if (isMissing(error)) throw new BackupError(`${backup} is an incomplete backup: ${LIST} is missing`)
     throw error
   })
   const list = parse(text)

@@ -46,8 +46,8 @@ export const isNotLockFile = (error: unknown): boolean => [NOT_A_DATABASE, CORRU
 const codeOf = (error: unknown): number => ((error as { readonly errcode?: number }).errcode ?? 0) & 0xff
 
 /**
- * Creates the file with private access, because SQLite cannot set the mode. If root creates it, it belongs to the owner of the folder, as
- * whom the server may run. An existing file is not opened: closing it would release a lock of this process.
+ * Creates the file with private access, because SQLite cannot set the mode. If root creates the file, gives it to the owner
+ * of the folder, because the server may run as that user. An existing file is not opened: closing it would release a lock of this process.
  */
 function makePrivate(file: string): void {
   try {

@@ -35,7 +35,7 @@ const LISTED_WITHIN = 60 * 60 * 1_000
 
 export type KmsSigningKeysParts = {
   readonly kept: KmsKeyList
-  /** Stage of the server. Its keys have it as a tag, by which permissions identify them, and in an alias, by which `removeLost` does. */
+  /** Stage of the server. Permissions identify its keys by a tag with the stage. `removeLost` finds them by an alias with the stage. */
   readonly stage: string
   readonly client?: KMSClient
   /** AWS region. Default: the region of the environment. */
@@ -93,7 +93,7 @@ export class KmsSigningKeys implements SigningKeys {
 
   /**
    * Schedules the deletion of keys of the stage that are older than LISTED_WITHIN and not in the list. A call of `make` was interrupted
-   * before it listed them. Finds them by their aliases, because AWS denies a request for each key of another owner.
+   * before it listed them. Lists aliases, because listing keys would cause a denied request for each key of another owner.
    */
   async removeLost(now: number): Promise<void> {
     const known = new Set((await this.#kept.read()).value.map(({ id }) => id))
@@ -106,7 +106,7 @@ export class KmsSigningKeys implements SigningKeys {
       }
   }
 
-  /** Whether the key has the tag of the stage. A key of which AWS denies access belongs to another owner. */
+  /** Whether the key has the tag of the stage. A key to which AWS denies access belongs to another owner. */
   async #isOurs(KeyId: string): Promise<boolean> {
     try {
       const { Tags = [] } = await this.#client.send(new ListResourceTagsCommand({ KeyId }))

@@ -22,14 +22,14 @@ export async function logRequest(
   } finally {
     const duration = now() - at
     const { waited, calls } = times.summary
-    const ended = { status: response?.status ?? 500, duration: rounded(duration), own: rounded(duration - waited) }
+    const ended = { status: response?.status ?? 500, duration: roundMs(duration), own: roundMs(duration - waited) }
     log({
       at: Math.floor(at),
       requestId: exchange.requestId,
       interaction: exchange.interaction,
       ...typeOf(exchange),
       ...ended,
-      calls: Object.fromEntries(Object.entries(calls).map(([dependency, time]) => [dependency, rounded(time)])),
+      calls: Object.fromEntries(Object.entries(calls).map(([dependency, time]) => [dependency, roundMs(time)])),
       ...bytesOf(response),
     })
   }
@@ -43,4 +43,4 @@ function bytesOf(response: HttpResponse | undefined): Pick<RequestRecord, 'bytes
 }
 
 /** Returns the milliseconds with one decimal place. */
-const rounded = (time: number): number => Math.round(time * 10) / 10
+const roundMs = (time: number): number => Math.round(time * 10) / 10

@@ -4,7 +4,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 /** Part of the system that a request waits for. `store`, `index`: threads of the embedded server; the others are services of AWS. */
 export type Dependency = 'dynamodb' | 'opensearch' | 's3' | 'kms' | 'step-functions' | 'store' | 'index'
 
-/** Waiting time in milliseconds, and the part of it for each dependency. Calls at the same time count once, so parts may exceed the whole. */
+/** Waiting time in milliseconds, and the part of it for each dependency. Concurrent calls count once in `waited`, so the sum of `calls` may exceed it. */
 export type CallSummary = { readonly waited: number; readonly calls: Readonly<Partial<Record<Dependency, number>>> }
 
 /** Times of the calls of one request. */

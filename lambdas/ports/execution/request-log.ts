@@ -11,7 +11,7 @@ export type RequestRecord = {
   readonly type?: string
   readonly status: number
   readonly duration: number
-  /** Part of the duration in which the request waited for no other part of the system. */
+  /** Duration without the time that the request waited for dependencies. */
   readonly own: number
   readonly calls: CallSummary['calls']
   /** Bytes of the response before compression. Absent for a stream of unknown length. */

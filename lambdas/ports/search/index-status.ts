@@ -59,8 +59,8 @@ export type IndexStatus = {
 }
 
 /**
- * `isWorking`: whether the index follows the store and answers searches, even if it lags. `lag`: whole seconds by which the index lags behind
- * the store, 0 if searches find every acknowledged version.
+ * `isWorking`: whether the index follows the store and answers searches, even if it lags. `lag`: index lag in whole seconds. Embedded:
+ * estimated time until searches find every acknowledged version. AWS: age of the latest heartbeat that all indices hold.
  */
 export type IndexHealth = { readonly isWorking: boolean; readonly lag: number }
 
@@ -70,7 +70,7 @@ export interface IndexProgress {
    * acknowledged before the call. Otherwise it covers the versions that the index has processed.
    */
   status(tenant: string): Promise<IndexStatus>
-  /** Returns the custom parameters of all tenants. They cover as much as the status of the tenant does. */
+  /** Returns the custom parameters of all tenants. The result is as recent as `status(tenant)`. */
   parameters(tenant: string): Promise<readonly RegisteredParameter[]>
 }
 

@@ -22,7 +22,8 @@ const KEY_FILE = 'key'
 
 /**
  * Writes a backup of everything into the new folder `to`, even while a server uses the data folder. It contains all that was acknowledged
- * before the call. Throws an Error if the data folder has no data or lost a part of it. A failed backup leaves no folder.
+ * before the call. Throws an Error if the data folder has no data, or lost its store or its grants. Warns of other lost files.
+ * A failed backup leaves no folder.
  */
 export async function backupFolder(folder: string, to: string, warn: Warn): Promise<void> {
   // guard: lost-grants-are-not-backed-up

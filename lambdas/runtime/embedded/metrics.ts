@@ -86,7 +86,7 @@ export const PROCESS_GAUGES: Gauges = {
   process_resident_memory_bytes: { help: 'Resident memory.', read: () => process.memoryUsage.rss() },
   process_start_time_seconds: { help: 'Start of the process since 1970.', read: () => performance.timeOrigin / 1_000 },
   nodejs_eventloop_utilization: {
-    help: 'Part of its time, from 0 to 1, that the serving thread was busy since the start.',
+    help: 'Fraction of time (0 to 1) that the serving thread was busy since its start.',
     read: () => performance.eventLoopUtilization().utilization,
   },
 }

@@ -166,8 +166,8 @@ export async function openEmbeddedServer(options: EmbeddedServerOptions): Promis
 }
 
 /**
- * Returns the log that prints the records of requests and counts them, as the settings want. Undefined: neither. `lag`: returns the seconds by
- * which searches are behind the writes, NaN if that is unknown.
+ * Returns a log that prints and counts request records, as the settings require, or undefined if both are off. `lag`: returns the index lag in
+ * seconds, or NaN if unknown.
  */
 async function openRequestLog(
   opened: AsyncDisposableStack,
@@ -177,7 +177,7 @@ async function openRequestLog(
   const logs: RequestLog[] = config.requestLog && logRequest !== undefined ? [logRequest] : []
   if (config.metricsPort !== 0) {
     const metrics = new Metrics({
-      fhir_index_lag_seconds: { help: 'Seconds by which searches are behind the writes.', read: lag },
+      fhir_index_lag_seconds: { help: 'Estimated index lag in seconds.', read: lag },
       ...PROCESS_GAUGES,
     })
     const server = await serveMetrics(metrics, config.metricsPort)

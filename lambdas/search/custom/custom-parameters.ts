@@ -131,7 +131,7 @@ function checkCapacity(wanted: readonly CustomMapping[], tenant: string, id: str
   const others = [...all.filter((each) => !isMine(each)), ...kept]
   const mappingsOf = (parameters: readonly RegisteredParameter[]) => parameters.map(({ mapping }) => mapping)
   if (!isWithinTenantQuota(added, mappingsOf(others.filter((each) => each.tenant === tenant))))
-    throw refused(`There are as many parameters as this server searches by: ${TENANT_QUOTA_TEXT}`, 'base', 'too-costly')
+    throw refused(`The definition exceeds the tenant's quota of search parameters: ${TENANT_QUOTA_TEXT}`, 'base', 'too-costly')
   const exceeded = findExceededCapacity(added, mappingsOf(others))
   if (exceeded !== undefined) throw refused(exceeded, 'base', 'too-costly')
 }

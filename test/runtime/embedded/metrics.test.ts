@@ -46,7 +46,7 @@ describe('metrics of requests', () => {
     ])
   })
 
-  it('are refused a port that is taken', async () => {
+  it('reject a port that is in use', async () => {
     const metrics = new Metrics({})
     const server = await serveMetrics(metrics, 0)
     runAtEnd(() => server.close())

@@ -1,6 +1,6 @@
 /**
- * Intervals of a whole field for searches of wide ranges. Its lower and its upper bounds are in bins of ascending values, and for each bin the
- * documents of all bins before it are known as bits. So a search tests only the intervals of the bins in which a limit lies.
+ * Ranks of a whole field, for searches of wide ranges. Lower and upper bounds are each sorted into bins. Each bin stores, as bits, the documents of
+ * all bins before it. A search tests only the intervals of the bins in which a limit lies.
  */
 import type { IntervalEntries } from './interval-scan.ts'
 import type { IntervalBounds } from './interval-test.ts'
@@ -47,7 +47,7 @@ export class RankedField {
    * several intervals.
    */
   static of(blocks: readonly IntervalEntries[]): RankedField | undefined {
-    const entries = joined(blocks)
+    const entries = joinBlocks(blocks)
     const { docs } = entries
     for (let i = 1; i < docs.length; i++) if (docs[i - 1] === docs[i]) return undefined
     const ranking = docs.length === 0 ? undefined : rankingOf({ first: docs[0]!, last: docs.at(-1)!, n: docs.length })
@@ -81,7 +81,7 @@ export class RankedField {
   #select({ lowFrom, lowTo, highFrom, highTo }: IntervalBounds): Uint32Array {
     if (scratch.length < this.width) scratch = new Uint32Array(this.width)
     const words = scratch.subarray(0, this.width)
-    // Also if a limit is NaN.
+    // This condition also covers NaN limits.
     if (!(lowFrom <= lowTo && highFrom <= highTo)) return words.fill(0)
     const { before } = this.#lows
     words.set(before.subarray(before.length - this.width))
@@ -103,7 +103,7 @@ export function rankingOf({ first, last, n }: { readonly first: number; readonly
   return bins < FEWEST_BINS ? undefined : { bins, bytes: 2 * (12 * n + ((bins + 1) * range) / 8) }
 }
 
-function joined(blocks: readonly IntervalEntries[]): IntervalEntries {
+function joinBlocks(blocks: readonly IntervalEntries[]): IntervalEntries {
   const n = blocks.reduce((sum, { docs }) => sum + docs.length, 0)
   const [docs, lows, highs] = [new Uint32Array(n), new Float64Array(n), new Float64Array(n)]
   let at = 0

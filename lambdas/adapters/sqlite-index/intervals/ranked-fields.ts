@@ -9,7 +9,7 @@ import { RankedField, rankingOf } from './ranked-field.ts'
 
 /** Maximum bytes of all ranked fields. */
 const MOST_KEPT = 32_000_000
-/** Number of searches after which an unused field makes room for others. Fields that are used in turn must not displace each other. */
+/** Number of searches after which an unused field is dropped when others need its room. Fields that are used in turn must not displace each other. */
 const IDLE = 1_000
 /** Part of the blocks of a field that may change before the field is ranked again. */
 const MOST_CHANGED = 1 / 8

@@ -144,10 +144,10 @@ export class ThreadedIndex implements Searches, IndexVisibility, OutdatedParamet
 
   #askAt<Answer>(from: RequiredPosition, question: IndexCall): Promise<Answer> {
     if (this.#closed) return Promise.reject(new Error('the index is closed'))
-    return timed('index', () => this.#sent(from, question))
+    return timed('index', () => this.#send(from, question))
   }
 
-  #sent<Answer>(from: RequiredPosition, question: IndexCall): Promise<Answer> {
+  #send<Answer>(from: RequiredPosition, question: IndexCall): Promise<Answer> {
     const number = ++this.#number
     return new Promise((resolve, reject) => {
       const late = () => {
