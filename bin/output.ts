@@ -1,17 +1,30 @@
 /** Output of the command line. If it cannot be written (closed stream, full disk), the text is lost and the command continues. */
-import { once } from 'node:events'
 
 /** Writes results to standard output, for the user or the next command of a pipe. */
 export const print = (text: string): void => void ignoreStreamErrors(process.stdout).write(text)
 
+let isOutputClosed = false
+const noteClosedOutput = (): void => {
+  isOutputClosed = true
+}
+
 /**
- * Writes a text to standard output, and waits until the reader has taken most of it. Resolves to false if the output is closed.
+ * Writes a text to standard output, and waits until the reader has taken most of it. Resolves to false if the output is closed. The error is
+ * noted, because Node resets `destroyed` of a pipe.
  */
 export async function printInTurn(text: string): Promise<boolean> {
-  print(text)
   const { stdout } = process
-  if (stdout.writableNeedDrain) await Promise.race([once(stdout, 'drain'), once(stdout, 'close')])
-  return !stdout.destroyed
+  if (!stdout.listeners('error').includes(noteClosedOutput)) stdout.on('error', noteClosedOutput)
+  print(text)
+  if (stdout.writableNeedDrain)
+    await new Promise<void>((resolve) => {
+      const end = (): void => {
+        stdout.off('drain', end).off('error', end).off('close', end)
+        resolve()
+      }
+      stdout.on('drain', end).on('error', end).on('close', end)
+    })
+  return !isOutputClosed
 }
 
 /** Writes problems and progress to standard error. */

@@ -33,7 +33,8 @@ export function healthEndpoint({ check, isOpen = () => true, now, report }: Heal
   return async ({ requestId }: Pick<AuthRequest, 'requestId'>): Promise<AuthResponse> => {
     if (!isOpen()) return responseOf(undefined, requestId)
     const at = now()
-    if (last === undefined || at >= last.at + INTERVAL) last = { at, health: runCheck(requestId) }
+    // The clock may go back.
+    if (last === undefined || at < last.at || at >= last.at + INTERVAL) last = { at, health: runCheck(requestId) }
     return responseOf(await last.health, requestId)
   }
 }

@@ -2,7 +2,8 @@
 
 /**
  * Request units per second. `warm`: capacity of the resource table that is available at once. `index`, `state`: the same of its index and
- * of the state table. Their default is the capacity of a new table for reads, and that of the resource table for writes. `most`: maximum of
+ * of the state table. Their default for reads is the capacity of a new table. The index has the writes of the resource
+ * table. The state table has its reads and writes together, because each request writes an audit record. `most`: maximum of
  * the resource table, above which DynamoDB throttles requests; it limits costs.
  */
 export type TableCapacity = {
@@ -23,4 +24,4 @@ export const warmIndexOf = (warm: Warm): CapacityUnits | undefined =>
 
 /** Returns the warm capacity of the state table. Each request writes an audit record to it. */
 export const warmStateOf = (warm: Warm): CapacityUnits | undefined =>
-  warm && (warm.state ?? { reads: NEW_TABLE.reads, writes: warm.writes })
+  warm && (warm.state ?? { reads: NEW_TABLE.reads, writes: warm.reads + warm.writes })

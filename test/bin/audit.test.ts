@@ -59,8 +59,10 @@ describe('fhir audit', () => {
     const line = `${JSON.stringify({ ...record, at: '2026-01-02T03:04:05.000Z' })}\n`
     writeFileSync(join(folder, 'audit', '2026-01-02.jsonl'), line.repeat(200_000))
     const child = spawn(process.execPath, ['bin/fhir.js', 'audit', '--data', folder, '--since', '2026-01-01', '--until', '2026-02-01'])
+    let err = ''
+    child.stderr.on('data', (data) => (err += data))
     await once(child.stdout, 'data')
     child.stdout.destroy()
-    expect(await once(child, 'close')).toEqual([0, null])
+    expect([await once(child, 'close'), err]).toEqual([[0, null], ''])
   })
 })

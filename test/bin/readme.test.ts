@@ -30,7 +30,7 @@ const HERE = [
   'npm run -s fhir -- user add me ',
 ]
 /** Commands that install or upgrade a server. deploy.test.ts checks them. */
-const INSTALLATION = ['useradd --system ', 'fhir() {', 'docker build ', 'fhir backup --all ']
+const INSTALLATION = ['useradd --system ', 'fhir() {', 'docker build ', 'systemctl stop fhir ']
 /** Blocks of several lines that duckdb.test.ts runs. */
 const IN_DUCKDB = ['python3 -m venv .duckdb ']
 

@@ -66,6 +66,14 @@ describe('The health', () => {
     expect(checks()).toBe(2)
   })
 
+  it('is checked again after the clock went back', async () => {
+    const { ask, become, clock } = openHealth()
+    await ask()
+    become({ isWorking: false, lag: 0 })
+    clock.pass(-MINUTE)
+    expect(await ask()).toEqual([503, { ready: false, lag: 0 }])
+  })
+
   it('is not ready while a check fails, which is reported once', async () => {
     let checks = 0
     const check = () => (++checks === 1 ? Promise.reject(new Error('the store is gone')) : Promise.resolve({ isWorking: true, lag: 1 }))

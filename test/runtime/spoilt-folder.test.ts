@@ -83,7 +83,7 @@ const loop = spoilt((path) => symlinkSync(path, path))
 const nowhere = spoilt((path) => symlinkSync(`${path}.gone`, path))
 
 const LOST =
-  'shows that the folder had a store: put it back, restore a backup (npm run fhir -- restore FILE), or confirm an empty store (npm start -- --new-store). Nothing was changed'
+  'shows that the folder had a store: put it back, restore a backup (npm run fhir -- restore FILE; after an interrupted restore of a folder, empty this one and repeat it), or confirm an empty store (npm start -- --new-store). Nothing was changed'
 
 const REFUSED: readonly (readonly [what: string, names: readonly string[], spoil: Spoil, told: string])[] = [
   ['a folder', FILES, folder, 'is not a file: move it away'],

@@ -1,7 +1,6 @@
 /** Reads audit records from the daily files of the server and of commands, also while these are written. */
 import { createReadStream, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import type { AuditRecord } from '../../ports/security/audit-log.ts'
 import { type AuditFilter, type AuditReader, auditTestOf, type Period } from '../../ports/security/audit-reader.ts'
 
@@ -25,7 +24,7 @@ export class FilesystemAuditReader implements AuditReader {
   async *#recordsOf(file: string): AsyncGenerator<AuditRecord> {
     let number = 0
     let damaged: number | undefined
-    for await (const line of createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY })) {
+    for await (const line of linesOf(file)) {
       number++
       // The server reserves space by empty lines.
       if (line === '') continue
@@ -35,6 +34,17 @@ export class FilesystemAuditReader implements AuditReader {
       if (record !== undefined) yield record
     }
   }
+}
+
+/** Yields the lines of the file. Unlike node:readline it does not split at U+2028, which JSON may contain. */
+async function* linesOf(file: string): AsyncGenerator<string> {
+  let rest = ''
+  for await (const text of createReadStream(file, 'utf8')) {
+    const lines = `${rest}${text}`.split('\n')
+    rest = lines.pop()!
+    yield* lines
+  }
+  if (rest !== '') yield rest
 }
 
 /** Returns the names of the files of the days, both included, by day. */

@@ -72,7 +72,11 @@ export class KmsSigningKeys implements SigningKeys {
     const id = KeyMetadata!.KeyId!
     // Add the alias first: if this call is interrupted later, `removeLost` finds the key by it.
     const alias = new CreateAliasCommand({ AliasName: `${aliasPrefixOf(this.#stage)}${id}`, TargetKeyId: id })
-    await repeatUntilVisible(() => this.#client.send(alias))
+    await repeatUntilVisible(() => this.#client.send(alias)).catch(async (error: unknown) => {
+      // Without its alias `removeLost` would never find the key.
+      await this.#forget(id)
+      throw error
+    })
     const known: SigningKey = { key: await this.#publicKey(id), madeAt }
     await this.#kept.change((keys) => (keys.some((key) => key.id === id) ? keys : [...keys, { ...known, id }]))
     return known

@@ -40,7 +40,11 @@ export class CallTimes {
   }
 
   get summary(): CallSummary {
-    return { waited: this.#all.total, calls: Object.fromEntries([...this.#of].map(([dependency, { total }]) => [dependency, total])) }
+    const now = this.#now()
+    return {
+      waited: this.#all.totalAt(now),
+      calls: Object.fromEntries([...this.#of].map(([dependency, time]) => [dependency, time.totalAt(now)])),
+    }
   }
 }
 
@@ -48,14 +52,19 @@ export class CallTimes {
 class OpenTime {
   #open = 0
   #began = 0
-  total = 0
+  #total = 0
 
   begin(now: number): void {
     if (this.#open++ === 0) this.#began = now
   }
 
   end(now: number): void {
-    if (--this.#open === 0) this.total += now - this.#began
+    if (--this.#open === 0) this.#total += now - this.#began
+  }
+
+  /** Includes the calls that have not ended. A request may be answered before them. */
+  totalAt(now: number): number {
+    return this.#total + (this.#open === 0 ? 0 : now - this.#began)
   }
 }
 

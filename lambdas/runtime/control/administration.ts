@@ -103,7 +103,6 @@ export async function openAdministration(folder: string, { isNew }: { readonly i
  * an Error for a folder without records.
  */
 export async function openAuditReader(folder: string, onDamaged: (file: string, line: number) => void): Promise<AuditReader> {
-  await checkEntry(folder, 'folder')
   const records = join(folder, AUDIT_FOLDER)
   if (!existsSync(records)) throw new Error(`There are no audit records in ${folder}: name the data folder of a server by --data`)
   return new FilesystemAuditReader(records, onDamaged)

@@ -14,7 +14,7 @@ import { backupSqliteFile } from '../../adapters/sqlite-file/backup.ts'
 import { backupStoreFile, checkIsStore } from '../../adapters/sqlite-store/backup.ts'
 import { checkNotLost, GRANTS_FILE, SIGNING_KEYS_FOLDER } from './administration.ts'
 import { commitRestore, installRestoredStore, newStoreCopyName, runWithStore, type Warn } from './backup-command.ts'
-import { lostFileWarnings, STORE_FILE } from './lost-files.ts'
+import { lostFileWarnings, RESTORED_STORE_FILE, STORE_FILE } from './lost-files.ts'
 import { PACKAGES_FOLDER } from './package-folder.ts'
 
 const AUDIT_FOLDER = 'audit'
@@ -84,7 +84,7 @@ async function checkHasNoData(folder: string, backup: string): Promise<void> {
   // guard: full-restore-replaces-no-data
   if (found !== undefined)
     throw new DataFolderError(
-      `${folder} has data (${found}), and a backup of everything needs an empty folder: name one by --data. To replace only the resources, restore ${join(backup, STORE_FILE)}`,
+      `${folder} has data (${found}), and a backup of everything needs an empty folder: name one by --data, or empty this one if an interrupted restore left it. To replace only the resources, restore ${join(backup, STORE_FILE)}`,
     )
 }
 
@@ -98,7 +98,7 @@ async function copyAll(files: readonly ListedFile[], store: ListedFile, backup: 
     await commitRestore(folder, copy)
     await installRestoredStore(folder)
   } catch (error) {
-    for (const name of [...files.map(({ path }) => path.split('/')[0]!), copy])
+    for (const name of [...files.map(({ path }) => path.split('/')[0]!), copy, RESTORED_STORE_FILE])
       await rm(join(folder, name), { recursive: true, force: true })
     throw error
   }

@@ -28,7 +28,7 @@ export function checkStore(folder: string): void {
   // guard: lost-store-is-not-replaced
   if (trace !== undefined)
     throw new DataFolderError(
-      `${join(folder, STORE_FILE)} is ${existsSync(join(folder, STORE_FILE)) ? 'empty' : 'missing'}, but ${trace} shows that the folder had a store: put it back, restore a backup (npm run fhir -- restore FILE), or confirm an empty store (npm start -- --new-store). Nothing was changed`,
+      `${join(folder, STORE_FILE)} is ${existsSync(join(folder, STORE_FILE)) ? 'empty' : 'missing'}, but ${trace} shows that the folder had a store: put it back, restore a backup (npm run fhir -- restore FILE; after an interrupted restore of a folder, empty this one and repeat it), or confirm an empty store (npm start -- --new-store). Nothing was changed`,
     )
 }
 

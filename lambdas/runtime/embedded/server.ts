@@ -115,8 +115,9 @@ export async function openEmbeddedServer(options: EmbeddedServerOptions): Promis
   })
   opened.defer(() => authorization.close())
   const requestLog = await openRequestLog(opened, options, () =>
-    gate
-      .pass(({ checkHealth }) => checkHealth(), restored)
+    // The metrics are served before the gate exists.
+    Promise.resolve()
+      .then(() => gate.pass(({ checkHealth }) => checkHealth(), restored))
       .then(
         ({ lag }) => lag,
         () => Number.NaN,
@@ -134,7 +135,7 @@ export async function openEmbeddedServer(options: EmbeddedServerOptions): Promis
     health: healthEndpoint({
       check: () => gate.pass(({ checkHealth }) => checkHealth(), restored),
       isOpen: () => gate.isOpen && server.listening,
-      now: () => clock.now(),
+      now: () => performance.now(),
       report,
     }),
   }

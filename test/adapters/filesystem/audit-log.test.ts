@@ -72,6 +72,16 @@ describe('Reading audit records from files', () => {
     expect(await collect(reader.read({ from: AT, to: AT + 1 }, {}))).toEqual([{ ...entry, at: AT }])
   })
 
+  it('keeps a record with a line separator whole', async () => {
+    const folder = newFolder()
+    const log = new FilesystemAuditLog({ folder, retentionDays: 2, durability: 'strict', onError: () => undefined })
+    await log.prepare(AT, 'read')
+    await log.record({ ...entry, at: AT, user: 'a\u2028b' })
+    await log.close()
+    const reader = new FilesystemAuditReader(folder, () => undefined)
+    expect(await collect(reader.read({ from: AT, to: AT + 1 }, {}))).toEqual([{ ...entry, at: AT, user: 'a\u2028b' }])
+  })
+
   it('skips reserved space and an incomplete last line, and reports damaged lines', async () => {
     const folder = newFolder()
     const lineOf = (requestId: string) => JSON.stringify({ ...entry, requestId, at: new Date(AT).toISOString() })

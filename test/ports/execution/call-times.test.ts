@@ -24,6 +24,16 @@ describe('the times of the calls of a request', () => {
     expect(times.summary).toEqual({ waited: 15, calls: { dynamodb: 8, s3: 12 } })
   })
 
+  it('include a call that has not ended', async () => {
+    const times = new CallTimes(() => now)
+    const open = Promise.withResolvers<void>()
+    const running = times.collect(() => timed('opensearch', () => open.promise))
+    now += 8
+    expect(times.summary).toEqual({ waited: 8, calls: { opensearch: 8 } })
+    open.resolve()
+    await running
+  })
+
   it('include calls that fail, and no calls of other requests', async () => {
     const [one, other] = [new CallTimes(() => now), new CallTimes(() => now)]
     const failing = timed.bind(undefined, 'kms', async () => {
