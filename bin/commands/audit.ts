@@ -1,6 +1,12 @@
 /** `fhir audit`: prints the audit records of a server. */
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { type AuditFilter, type AuditReader, type AuditRecord, openAuditReader } from '../../lambdas/runtime/control/administration.ts'
+import {
+  type AuditFilter,
+  type AuditReader,
+  type AuditRecord,
+  auditLineOf,
+  openAuditReader,
+} from '../../lambdas/runtime/control/administration.ts'
 import { dataFolderAt } from '../../lambdas/runtime/control/server-socket.ts'
 import { print, printInTurn, toOneLine, warn } from '../output.ts'
 import { jsonOption, readStageDeployment, type ServerLocationOptions, withLocationOptions } from './administration.ts'
@@ -64,9 +70,7 @@ async function printRecords(reader: AuditReader, { since, until, json, ...option
   let count = 0
   for await (const record of reader.read(period, filter)) {
     if (count++ === 0 && !json) print(lineOf(COLUMNS))
-    const isRead = await printInTurn(
-      json ? `${JSON.stringify({ ...record, at: new Date(record.at).toISOString() })}\n` : lineOf(cellsOf(record)),
-    )
+    const isRead = await printInTurn(json ? auditLineOf(record) : lineOf(cellsOf(record)))
     if (!isRead) return
   }
   if (count === 0) warn(`no request from ${new Date(period.from).toISOString()} to ${new Date(period.to).toISOString()} matches`)

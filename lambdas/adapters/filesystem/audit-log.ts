@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { MachineFault } from '../../ports/faults.ts'
 import { type AuditDurability, type AuditLog, type AuditRecord, reservedBytesOf } from '../../ports/security/audit-log.ts'
 import { AuditFile } from './audit-file.ts'
+import { dayOf, dayOfFile, lineOf } from './audit-lines.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 /** Milliseconds until waiting records are written: normally FLUSH_EVERY, and RETRY_EVERY after a failed write. */
@@ -54,7 +55,7 @@ export class FilesystemAuditLog implements AuditLog {
   record(...records: readonly [AuditRecord, ...(readonly AuditRecord[])]): Promise<void> | undefined {
     const [{ at, interaction }] = records
     const day = dayOf(at)
-    const lines = records.map((each) => `${JSON.stringify({ ...each, at: new Date(each.at).toISOString() })}\n`).join('')
+    const lines = records.map(lineOf).join('')
     if (this.#options.durability === 'batched') {
       this.#waiting.push({ day, lines })
       this.#writeSoon()
@@ -211,12 +212,10 @@ export class FilesystemAuditLog implements AuditLog {
 /** Removes the files of days before `oldest`, also those of commands, which no other code removes. */
 function removeBefore(folder: string, oldest: string): void {
   for (const name of readdirSync(folder)) {
-    const [, day] = /^(\d{4}-\d{2}-\d{2})(?:\.commands)?\.jsonl$/.exec(name) ?? []
+    const day = dayOfFile(name)
     if (day !== undefined && day < oldest) rmSync(join(folder, name))
   }
 }
 
 /** Returns the bytes to reserve for the record of an interaction, including the line break. */
 const roomOf = (interaction: string): number => reservedBytesOf(interaction) + 1
-
-const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)

@@ -3,6 +3,7 @@ import { createReadStream, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { AuditRecord } from '../../ports/security/audit-log.ts'
 import { type AuditFilter, type AuditReader, auditTestOf, type Period } from '../../ports/security/audit-reader.ts'
+import { dayOf, dayOfFile, parseLine } from './audit-lines.ts'
 
 export class FilesystemAuditReader implements AuditReader {
   readonly #folder: string
@@ -29,7 +30,7 @@ export class FilesystemAuditReader implements AuditReader {
       // The server reserves space by empty lines.
       if (line === '') continue
       if (damaged !== undefined) this.#onDamaged(file, damaged)
-      const record = parseRecord(line)
+      const record = parseLine(line)
       damaged = record === undefined ? number : undefined
       if (record !== undefined) yield record
     }
@@ -51,19 +52,8 @@ async function* linesOf(file: string): AsyncGenerator<string> {
 function filesBetween(folder: string, first: string, last: string): readonly string[] {
   return readdirSync(folder)
     .filter((name) => {
-      const [, day] = /^(\d{4}-\d{2}-\d{2})(?:\.commands)?\.jsonl$/.exec(name) ?? []
+      const day = dayOfFile(name)
       return day !== undefined && day >= first && day <= last
     })
     .sort()
-}
-
-const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10)
-
-function parseRecord(line: string): AuditRecord | undefined {
-  try {
-    const record = JSON.parse(line) as Omit<AuditRecord, 'at'> & { readonly at: string }
-    return { ...record, at: Date.parse(record.at) }
-  } catch {
-    return undefined
-  }
 }

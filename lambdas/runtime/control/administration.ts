@@ -16,8 +16,9 @@ import type { Grants } from '../../ports/rows/grants.ts'
 import type { AuditReader } from '../../ports/security/audit-reader.ts'
 import { readConfig } from '../config.ts'
 import { nameOfOperator } from '../operator-name.ts'
-import { isEmpty, makeStore } from './lost-files.ts'
+import { AUDIT_FOLDER, isEmpty, makeStore } from './lost-files.ts'
 
+export { lineOf as auditLineOf } from '../../adapters/filesystem/audit-lines.ts'
 export {
   addClient,
   addLaunch,
@@ -46,8 +47,6 @@ export type { AuditFilter, AuditReader } from '../../ports/security/audit-reader
 export const GRANTS_FILE = 'grants.db'
 /** Folder in the data folder with the signing keys. */
 export const SIGNING_KEYS_FOLDER = 'signing-keys'
-/** Folder in the data folder with the audit records. */
-const AUDIT_FOLDER = 'audit'
 
 export type Administration = AdministrationPorts & {
   readonly grants: Grants

@@ -14,10 +14,9 @@ import { backupSqliteFile } from '../../adapters/sqlite-file/backup.ts'
 import { backupStoreFile, checkIsStore } from '../../adapters/sqlite-store/backup.ts'
 import { checkNotLost, GRANTS_FILE, SIGNING_KEYS_FOLDER } from './administration.ts'
 import { commitRestore, installRestoredStore, newStoreCopyName, runWithStore, type Warn } from './backup-command.ts'
-import { lostFileWarnings, RESTORED_STORE_FILE, STORE_FILE } from './lost-files.ts'
+import { AUDIT_FOLDER, lostFileWarnings, RESTORED_STORE_FILE, STORE_FILE } from './lost-files.ts'
 import { PACKAGES_FOLDER } from './package-folder.ts'
 
-const AUDIT_FOLDER = 'audit'
 const KEY_FILE = 'key'
 
 /**

@@ -14,12 +14,14 @@ import { openForWriting } from '../../adapters/sqlite-store/schema.ts'
 export const STORE_FILE = 'store.db'
 /** Complete restored store. A rename makes it the store of the folder, at the latest when the next server starts. */
 export const RESTORED_STORE_FILE = 'restored.db'
+/** Folder with the audit records. */
+export const AUDIT_FOLDER = 'audit'
 
 /** Maximum attempts to create a store that another command creates, and milliseconds between two of them. */
 const [ATTEMPTS, PAUSE] = [500, 10]
 
 /** Files that exist only beside a store. If the store is missing, one of them shows that it was lost. */
-const BESIDE_STORE = ['index.db', 'store.db-wal', 'exports.db', 'key', 'grants.db', 'signing-keys', 'audit']
+const BESIDE_STORE = ['index.db', 'store.db-wal', 'exports.db', 'key', 'grants.db', 'signing-keys', AUDIT_FOLDER]
 
 /** Throws a DataFolderError if the store of the folder was lost. */
 export function checkStore(folder: string): void {

@@ -23,7 +23,7 @@ import { BUILTIN_PACKAGES } from '../builtin-packages.ts'
 import { readConfig } from '../config.ts'
 import { definitionsOf } from '../definitions.ts'
 import { nameOfOperator } from '../operator-name.ts'
-import { makeStore } from './lost-files.ts'
+import { AUDIT_FOLDER, makeStore } from './lost-files.ts'
 import { PACKAGES_FOLDER } from './package-folder.ts'
 
 export { type PackageReference, parsePackageReference, parsePackageRequest } from '../../packages/package-labels.ts'
@@ -60,7 +60,7 @@ export type ListedPackage = PackageLabel & { readonly counts: DefinitionCounts |
 /** Opens the packages of a data folder. `isNew`: creates the store if the folder has none. */
 export async function openPackages(data: string, isNew = false): Promise<PackageAdministration> {
   if (isNew) await makeStore(data)
-  const audit = new CommandAuditLog(join(data, 'audit'))
+  const audit = new CommandAuditLog(join(data, AUDIT_FOLDER))
   return {
     store: new FilesystemPackages(join(data, PACKAGES_FOLDER)),
     recording: { audit, clock: new SystemClock(), operator: nameOfOperator() },
