@@ -3,7 +3,7 @@
  * blocks stay decoded in memory.
  */
 import type { DatabaseSync } from 'node:sqlite'
-import { type Block, type BlockList, BlockLists, blocksAmong } from '../lists/block-lists.ts'
+import { type Block, type BlockList, BlockLists, blocksAmong, isLargePart } from '../lists/block-lists.ts'
 import { DOC_NUMBER_END, type DocSet, firstOf, lastOf, union } from '../lists/document-sets.ts'
 import { packNumbers, unpackNumbers } from '../lists/packing.ts'
 import { BUDGET_CONDITION, type SearchBudget } from '../reading/budget.ts'
@@ -29,10 +29,6 @@ type IntervalBlock = Block<SummarizedEntries> & { readonly lowest: number; reado
  * bounds, as doubles of 8 bytes.
  */
 type BlockRow = [first: number, n: number, docs: Uint8Array, bounds: Uint8Array, field: number]
-
-/** Minimum blocks of a search that uses the ranks of the field, and minimum part of the field's blocks. */
-const MANY = 16
-const LARGE_PART = 1 / 8
 
 export class IntervalBlocks {
   readonly #lists = new BlockLists<number, IntervalBlock>(MOST_KEPT, bytesOf)
@@ -71,8 +67,7 @@ export class IntervalBlocks {
   find(field: number, test: IntervalTest, docs: DocSet | undefined): DocSet {
     const list = this.#listOf(field)
     const blocks = blocksAmong(list, docs)
-    const isWide = blocks.length >= Math.max(MANY, list.blocks.length * LARGE_PART)
-    const ranks = isWide && test.width === 1 ? this.#ranksOf(field, list) : undefined
+    const ranks = isLargePart(list, blocks) && test.width === 1 ? this.#ranksOf(field, list) : undefined
     const left = ranks === undefined ? blocks : ranks.isChanged ? blocks.filter(({ first }) => ranks.lacks(first)) : []
     const entries = left.filter(touching(test)).map((block) => this.#entriesOf(field, list, block))
     return union([...(ranks === undefined ? [] : [ranks.passing(test)]), findPassingDocs(entries, test)])

@@ -2,7 +2,7 @@
  * Ranks of a whole field, for searches of wide ranges. Lower and upper bounds are each sorted into bins. Each bin stores, as bits, the documents of
  * all bins before it. A search tests only the intervals of the bins in which a limit lies.
  */
-import type { IntervalEntries } from './interval-scan.ts'
+import { highestOf, type IntervalEntries, lowestOf } from './interval-scan.ts'
 import type { IntervalBounds } from './interval-test.ts'
 
 /** Maximum bins. */
@@ -145,8 +145,8 @@ function limitsOf(bounds: Float64Array, bins: number): Float64Array {
   for (let i = 0; i < sample.length; i++) sample[i] = bounds[Math.floor((i * bounds.length) / sample.length)]!
   sample.sort()
   for (let bin = 1; bin < bins; bin++) limits[bin] = sample[Math.floor((bin * sample.length) / bins)]!
-  limits[0] = bounds.reduce((a, b) => Math.min(a, b))
-  limits[bins] = bounds.reduce((a, b) => Math.max(a, b))
+  limits[0] = lowestOf(bounds)
+  limits[bins] = highestOf(bounds)
   return limits
 }
 

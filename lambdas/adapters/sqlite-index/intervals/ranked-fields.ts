@@ -106,7 +106,7 @@ export class FieldRanks {
 
   /** Whether the ranks lack the intervals of the block that begins with this document. */
   lacks(first: number): boolean {
-    return this.#changed.size > 0 && this.#changed.has(this.#regionOf(first))
+    return this.#changed.has(this.#regionOf(first))
   }
 
   /** Returns an upper bound for the number of documents with a passing interval. Precondition: the field is ranked and not changed. */

@@ -6,7 +6,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { BUDGET_CONDITION, type SearchBudget } from '../reading/budget.ts'
 import type { Sql } from '../reading/sql.ts'
 import { Statements } from '../statements.ts'
-import { type Block, type BlockList, BlockLists, blocksAmong } from './block-lists.ts'
+import { type Block, type BlockList, BlockLists, blocksAmong, isLargePart } from './block-lists.ts'
 import { compact, DOC_NUMBER_END, type DocSet, firstOf, intersection, lastOf, union } from './document-sets.ts'
 import { BLOCK_SIZE, bytesOf, docsOfBlock, docsOfBlocks, type PackedBlock } from './packed-blocks.ts'
 
@@ -25,9 +25,6 @@ const MOST_ESTIMATED = 1_000
 const MOST_SINGLE = 500
 /** Approximate maximum bytes of all cached lists. Above it, lists that were not used recently are dropped. */
 const MOST_KEPT = 7_000_000
-/** Minimum blocks of a search that reads all blocks of a term together, and minimum part of the term's blocks. */
-const MANY = 16
-const LARGE_PART = 1 / 8
 /** New terms, each with one document, that one statement inserts. */
 const TOGETHER = 16
 /**
@@ -162,7 +159,7 @@ export class TermLists {
   #docsOf(term: TermList, among: DocSet | undefined): readonly DocSet[] {
     const { key, list } = term
     const blocks = blocksAmong(list, among)
-    if (blocks.length < Math.max(MANY, list.blocks.length * LARGE_PART)) return this.#docsOfBlocks(term, blocks)
+    if (!isLargePart(list, blocks)) return this.#docsOfBlocks(term, blocks)
     if (list.joined !== undefined) return [list.joined]
     const joined = union(this.#docsOfBlocks(term, list.blocks))
     this.#lists.keepJoined(key, list, joined)
