@@ -5,7 +5,7 @@ import { UnusableFileError } from './open-file.ts'
 import { isDamageError } from './sqlite-errors.ts'
 
 /** Pages per backup step: more than any file has. The copy is then one snapshot, despite concurrent writes. */
-const ALL_PAGES = 0x7fff_ffff
+export const ALL_PAGES = 0x7fff_ffff
 /** Maximum wait for the lock of another connection, in milliseconds. */
 const PATIENCE = 5_000
 

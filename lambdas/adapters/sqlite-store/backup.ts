@@ -1,15 +1,13 @@
 /** Backups of a store's file, and checks of such files. https://www.sqlite.org/backup.html */
 import { renameSync, rmSync, statSync } from 'node:fs'
 import { backup, type DatabaseSync } from 'node:sqlite'
+import { ALL_PAGES } from '../sqlite-file/backup.ts'
 import { ContentReader } from './bodies/contents.ts'
 import { checkDictionaries } from './bodies/dictionaries.ts'
 import { damagedError } from './damage.ts'
 import { RecentKeys } from './keys/recent-keys.ts'
 import { committedCondition, VERSION_COLUMNS, type VersionRow, versionOf } from './rows.ts'
 import { columnsIn, isReadable, mayHavePackedVersions, openForReading, StoreFileError, toStoreFileError } from './schema.ts'
-
-/** Pages per backup step: more than any file has. The backup is then one step on one snapshot of the store, despite concurrent writes. */
-const ALL_PAGES = 0x7fff_ffff
 
 /**
  * Creates a consistent copy of a store that this or another process may be writing. `to` appears only when the copy is complete and was
