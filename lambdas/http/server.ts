@@ -3,10 +3,11 @@ import type { Endpoint } from '../auth/endpoint.ts'
 import type { EndpointCode, InteractionCode, PipelineCode } from '../catalogue/catalogue.ts'
 import { fhirError } from '../fhir/outcome.ts'
 import type { Interaction, RequestContent } from '../interactions/interaction.ts'
+import type { RequestLog } from '../ports/execution/request-log.ts'
 import { parseParameterPairs } from '../search/query/parameter-pairs.ts'
 import type { Exchange, HttpRequest, HttpResponse, Site } from './exchange.ts'
 import { endpointPipeline, fallbackPipeline, pipeline, type Steps } from './pipeline.ts'
-import { logRequest, type RequestLogParts } from './pipelines/request-record.ts'
+import { logRequest } from './pipelines/request-record.ts'
 import { allowHeaderOf, matchRoute } from './route-table.ts'
 import { preflightHeadersOf } from './steps/allow-origins.ts'
 
@@ -20,7 +21,7 @@ export type ServerParts = {
   readonly steps: Steps
   readonly site: Site
   /** Log of all requests. Absent: there is none. */
-  readonly requestLog?: RequestLogParts | undefined
+  readonly requestLog?: RequestLog | undefined
 }
 
 export function server({ interactions, endpoints = {}, steps, site, requestLog }: ServerParts): Serve {

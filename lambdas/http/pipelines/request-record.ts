@@ -4,13 +4,13 @@ import { CallTimes } from '../../ports/execution/call-times.ts'
 import type { RequestLog, RequestRecord } from '../../ports/execution/request-log.ts'
 import type { Exchange, HttpResponse } from '../exchange.ts'
 
-/** `now`: milliseconds since 1970, with fractions. */
-export type RequestLogParts = { readonly log: RequestLog; readonly now: () => number }
+/** Returns milliseconds since 1970, with fractions. */
+const now = (): number => performance.timeOrigin + performance.now()
 
 /** Answers the request, and logs its record. A request without a response, because the server failed, has status 500. */
 export async function logRequest(
   exchange: Exchange,
-  { log, now }: RequestLogParts,
+  log: RequestLog,
   answer: (exchange: Exchange) => Promise<HttpResponse>,
 ): Promise<HttpResponse> {
   const at = now()

@@ -69,7 +69,7 @@ export function httpHandler<Name extends HttpFunction>(
     seal,
   }: FunctionParts & Partial<Pick<ServerParts, 'interactions' | 'endpoints'>> = parts
   const site: Site = { baseUrl: deploymentSettings().baseUrl, reading: (tenant) => known().now(tenant) }
-  const requestLog = config().requestLog ? { log: logRequest, now: () => performance.timeOrigin + performance.now() } : undefined
+  const requestLog = config().requestLog ? logRequest : undefined
   const serve = server({ interactions: allInTime(interactions), endpoints: allInTime(endpoints), steps, site, requestLog })
   const ready = (): Promise<unknown> => Promise.all([seal?.ready(), reading?.refresh(clock().now())])
   ready().catch(() => undefined)

@@ -265,11 +265,10 @@ function serveOf(
   endpoints: ServerParts['endpoints'],
   parts: WritingStepParts,
   site: Site,
-  log: RequestLog | undefined,
+  requestLog: RequestLog | undefined,
 ): Serve {
   const exporting = { ...exportingSteps(parts), ...downloadingSteps(parts) }
   const steps = { ...authorizingSteps(parts), ...writingSteps(parts), ...searchingSteps(parts), ...operatingSteps(parts), ...exporting }
   const interactions = interactionsOf({ ...ports, ...exports }, (entries) => entryRunner(entries, steps, parts.report, NO_TIME_LIMIT))
-  const requestLog = log === undefined ? undefined : { log, now: () => performance.timeOrigin + performance.now() }
   return server({ interactions, endpoints: endpoints ?? {}, steps, site, requestLog })
 }
