@@ -5,7 +5,7 @@ import type { PortName } from '../../lambdas/functions/functions.ts'
 import { DEFINITION_TYPES } from '../../lambdas/ports/definitions/canonicals.ts'
 import { INDEX_NAME } from '../resource-table.ts'
 import { EXPORT_GRANTS } from './export-grants.ts'
-import { DEFINITION_OVERFLOW_PATTERNS, OVERFLOW_PATTERN, PERSON_OVERFLOW_PATTERNS, PERSONS } from './overflow-objects.ts'
+import { DEFINITION_OVERFLOW_PATTERNS, OVERFLOW_PATTERNS, PERSON_OVERFLOW_PATTERNS, PERSONS } from './overflow-objects.ts'
 import {
   type AwsResources,
   allow,
@@ -73,7 +73,7 @@ const GRANTS: Readonly<Record<PortName, PortGrant>> = {
     statements: [
       onTable(aws, READ_ITEM_ACTIONS),
       onIndex(aws),
-      onObjects(aws, ['s3:GetObject'], [OVERFLOW_PATTERN]),
+      onObjects(aws, ['s3:GetObject'], OVERFLOW_PATTERNS),
       onBucket(aws),
       allowDecryption(aws),
     ],
@@ -105,7 +105,7 @@ const GRANTS: Readonly<Record<PortName, PortGrant>> = {
     environment: { ...resources(aws), ...blobs(aws) },
     statements: [
       onTable(aws, WRITE_ITEMS),
-      onObjects(aws, ['s3:PutObject', 's3:DeleteObject'], [OVERFLOW_PATTERN]),
+      onObjects(aws, ['s3:PutObject', 's3:DeleteObject'], OVERFLOW_PATTERNS),
       allowDecryption(aws),
       allowEncryption(aws),
     ],
@@ -115,7 +115,8 @@ const GRANTS: Readonly<Record<PortName, PortGrant>> = {
     statements: [
       onTable(aws, [...READ_ITEM_ACTIONS, ...WRITE_ITEMS]),
       onIndex(aws),
-      onObjects(aws, ['s3:DeleteObject'], [OVERFLOW_PATTERN]),
+      // Each body names its version, which the sweep of unused bodies looks up.
+      onObjects(aws, ['s3:GetObject', 's3:DeleteObject'], OVERFLOW_PATTERNS),
       onBucket(aws),
       allowDecryption(aws),
       allowEncryption(aws),
@@ -129,7 +130,7 @@ const GRANTS: Readonly<Record<PortName, PortGrant>> = {
     environment: { ...search(aws), ...blobs(aws) },
     statements: [
       ...onSearch(aws, { Post: ['_bulk', '_mget'], Get: ['_alias/fhir-*', 'fhir-*/_alias', 'fhir-*/_mapping'], Put: ['fhir-*'] }),
-      onObjects(aws, ['s3:GetObject'], [OVERFLOW_PATTERN]),
+      onObjects(aws, ['s3:GetObject'], OVERFLOW_PATTERNS),
       onBucket(aws),
       allowDecryption(aws),
     ],

@@ -3,7 +3,7 @@ import { type CfnElement, Stack, Token, Validations } from 'aws-cdk-lib'
 import type { IConstruct } from 'constructs'
 import { type ExportTarget, targetOf } from '../settings/export-settings.ts'
 import type { Settings } from '../settings/settings.ts'
-import { DEFINITION_OVERFLOW_PATTERNS, OVERFLOW_PATTERN, PERSON_OVERFLOW_PATTERNS } from './overflow-objects.ts'
+import { DEFINITION_OVERFLOW_PATTERNS, OVERFLOW_PATTERNS, PERSON_OVERFLOW_PATTERNS } from './overflow-objects.ts'
 import type { TableConstruct } from './permissions.ts'
 
 type Accepted = {
@@ -233,7 +233,7 @@ function partsOf({ bucket, domain, resourceTable }: Parents, search: Settings['s
   return [
     ...below(arnOf(bucket), [
       'aws/lambda/*',
-      OVERFLOW_PATTERN,
+      ...OVERFLOW_PATTERNS,
       ...DEFINITION_OVERFLOW_PATTERNS,
       ...PERSON_OVERFLOW_PATTERNS,
       'packages/*',

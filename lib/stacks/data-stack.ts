@@ -128,8 +128,9 @@ export class DataStack extends Stack {
   }
 
   /**
-   * Creates the bucket for data. `overflow/`: bodies too large for an item. `queries/`, `tokens/`: data that search links refer to.
-   * `packages/`: definitions that operators added. `aws/`: records that no function could process.
+   * Creates the bucket for data. `bodies/`: bodies too large for an item; those of an earlier server version are in `overflow/`. `queries/`,
+   * `tokens/`: data that search links refer to. `packages/`: definitions that operators added. `aws/`: records that no function could
+   * process. Access logs show the keys of its objects, so no key names a resource.
    */
   #dataBucket(): IBucket {
     return new Bucket(this, 'DataBucket', {

@@ -27,9 +27,9 @@ const NOT_SEEN: readonly RegExp[] = [
   // The rollback of a large transaction that loses to another while it is written.
   /DeleteItem \S+:table\/ResourceTable$/,
   // Reads of a definition that a large transaction is about to replace, and of one larger than an item.
-  ...[/^dynamodb:GetItem \S+ \*#TXN#\*$/, /^s3:GetObject \S+\/overflow\/\*\/(?:StructureDefinition|ValueSet|CodeSystem)\/\*$/],
+  ...[/^dynamodb:GetItem \S+ \*#TXN#\*$/, /^s3:GetObject \S+\/bodies\/\*\/(?:StructureDefinition|ValueSet|CodeSystem)\/\*$/],
   // The user of a token, at functions that read no other resource: no test sends them such a token.
-  ...[/^dynamodb:GetItem \S+ \*#(?:Patient|RelatedPerson)#\*$/, /^s3:GetObject \S+\/overflow\/\*\/(?:Patient|RelatedPerson)\/\*$/],
+  ...[/^dynamodb:GetItem \S+ \*#(?:Patient|RelatedPerson)#\*$/, /^s3:GetObject \S+\/bodies\/\*\/(?:Patient|RelatedPerson)\/\*$/],
   // The lag of gsi1, which is stored only from a second on.
   /^dynamodb:PutItem \S+ #LAG$/,
   // The mapping of an index of an older release.
@@ -37,7 +37,9 @@ const NOT_SEEN: readonly RegExp[] = [
   // Only files of more than a GiB are copied in parts.
   /^s3:AbortMultipartUpload s3:::lake\//,
   // They need many requests at once, or a day: audit records, guards of large transactions, unreferenced bodies.
-  ...[/BatchWriteItem \S+ AUDIT#/, /ConditionCheckItem/, /^s3:DeleteObject \S+\/overflow\/\*$/],
+  ...[/BatchWriteItem \S+ AUDIT#/, /ConditionCheckItem/, /^s3:DeleteObject \S+\/bodies\/\*$/],
+  // Bodies that an earlier server version wrote.
+  /^s3:\w+ \S+\/overflow\//,
 ]
 
 runOnCloud('the permissions of functions', { here: true }, (cloud) => {

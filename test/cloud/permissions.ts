@@ -202,7 +202,7 @@ const LEADING = 'dynamodb:LeadingKeys'
 export function shapeOf({ functionName, action, resource, context = {} }: Need): string {
   const location = resource
     .replace(/^arn:aws:/, '')
-    .replace(/((?:overflow|queries|tokens|exports|into-lake)\/).*/, '$1…')
+    .replace(/((?:bodies|overflow|queries|tokens|exports|into-lake)\/).*/, '$1…')
     .replace(/(:execution:\w+:).*/, '$1…')
     .replace(/(:key\/)[\da-f-]{36}/, '$1…')
   const keys = Object.values(context).flatMap((values) =>

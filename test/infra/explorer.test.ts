@@ -64,7 +64,7 @@ describe('the function', () => {
     const calls: readonly IamCall[] = [
       { action: 'dynamodb:GetItem', resource: ARNS.ResourceTable },
       { action: 'dynamodb:GetItem', resource: ARNS.StateTable, context: { 'dynamodb:LeadingKeys': ['CLIENTS'] } },
-      { action: 's3:GetObject', resource: `${ARNS.DataBucket}/overflow/x` },
+      { action: 's3:GetObject', resource: `${ARNS.DataBucket}/bodies/x` },
       { action: 'kms:Decrypt', resource: ARNS.Key },
       { action: 'es:ESHttpGet', resource: `${ARNS.SearchDomain}/fhir-patient-v1/_search` },
     ]

@@ -43,7 +43,7 @@ describe.each([
       ...['CLIENTS', 'USERS', 'SEAL', 'SIGNING_KEYS', 'REVOKED#x', 'GRANT#x', 'AUDIT#x'].map((key) => ({
         ...{ action: 'dynamodb:GetItem', resource: ARNS.StateTable, context: partition(key) },
       })),
-      { action: 's3:GetObject', resource: `${ARNS.DataBucket}/overflow/x` },
+      { action: 's3:GetObject', resource: `${ARNS.DataBucket}/bodies/x` },
       { action: 'es:ESHttpPost', resource: `${ARNS.SearchDomain}/fhir-patient-v1/_search` },
     ]
     for (const call of calls) expect([call, isAllowed(call)]).toEqual([call, false])

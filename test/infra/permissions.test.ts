@@ -87,10 +87,13 @@ describe('permissions', () => {
   })
 
   it('let only functions that write resources put or remove large bodies', () => {
-    expect(functionsAllowed({ action: 's3:PutObject', resource: object('overflow/default/Patient/1') })).toEqual(
-      MAY_WRITE.filter((name) => name !== 'settle-transactions').sort(),
-    )
-    expect(functionsAllowed({ action: 's3:DeleteObject', resource: object('overflow/default/Patient/1') })).toEqual([...MAY_WRITE].sort())
+    for (const folder of ['bodies', 'overflow']) {
+      const resource = object(`${folder}/default/Patient/1`)
+      expect(functionsAllowed({ action: 's3:PutObject', resource })).toEqual(
+        MAY_WRITE.filter((name) => name !== 'settle-transactions').sort(),
+      )
+      expect(functionsAllowed({ action: 's3:DeleteObject', resource })).toEqual([...MAY_WRITE].sort())
+    }
   })
 
   it('let no function remove object versions or read failed records', () => {
@@ -214,6 +217,7 @@ describe('permissions', () => {
 
   it.each<[FunctionName, string, string]>([
     ['read', 'dynamodb:GetItem', ARNS.ResourceTable],
+    ['read', 's3:GetObject', object('bodies/default/Patient/1')],
     ['read', 's3:GetObject', object('overflow/default/Patient/1')],
     ['history', 'dynamodb:Query', `${ARNS.ResourceTable}/index/gsi1`],
     ['search', 'es:ESHttpPost', index('fhir-patient,fhir-observation/_search')],
@@ -226,6 +230,7 @@ describe('permissions', () => {
     ['indexer', 'es:ESHttpGet', index('fhir-patient-0123456789ab/_mapping')],
     ['rebuild-step', 'es:ESHttpGet', index('fhir-patient-next-0123456789ab/_mapping')],
     ['settle-transactions', 's3:ListBucket', ARNS.DataBucket],
+    ['settle-transactions', 's3:GetObject', object('bodies/default/Patient/1')],
     ['rebuild-step', 'dynamodb:Query', `${ARNS.ResourceTable}/index/gsi1`],
   ])('let %s do its work: %s on %s', (name, action, resource) => expect(may(name, { action, resource })).toBe(true))
 
@@ -282,8 +287,10 @@ it('apply-fhirpath reads definitions of tenants and no other resources', () => {
     expect([partition, reads('dynamodb:GetItem', partition)]).toEqual([partition, false])
   for (const partition of ['default#CFG', 'default#CANONICAL#ValueSet#a']) expect(reads('dynamodb:Query', partition)).toBe(true)
   expect(reads('dynamodb:Query', 'default#Patient#c#0')).toBe(false)
-  const bodies = ['overflow/default/ValueSet/a~1~b', 'overflow/default/Patient/a~1~b', 'queries/default/a']
+  const bodies = ['bodies/default/ValueSet/a', 'overflow/default/ValueSet/a~1~b']
+  const others = ['bodies/default/Patient/a', 'overflow/default/Patient/a~1~b', 'queries/default/a']
   const isRead = (key: string) =>
     isFunctionAllowed(tokens.service, 'apply-fhirpath', { action: 's3:GetObject', resource: `${ARNS.DataBucket}/${key}` })
-  expect(bodies.map(isRead)).toEqual([true, false, false])
+  expect(bodies.filter(isRead)).toEqual(bodies)
+  expect(others.filter(isRead)).toEqual([])
 })

@@ -33,7 +33,7 @@ export async function contentOf(write: Write, op: string, blobs: BlobStore): Pro
     ...(write.deleted ? { del: true as const } : {}),
     ...(write.made === undefined ? {} : { made: WRITE_KINDS.indexOf(write.made) }),
   }
-  return { ...common, ...(await packBody(write, op, blobs)) }
+  return { ...common, ...(await packBody(write, blobs)) }
 }
 
 /** Returns the version without its compartments and body. */

@@ -1,6 +1,6 @@
 /** Failed calls and concurrent writers of the DynamoDB store: each commit takes effect once, or reports that it did not. */
-import { randomBytes } from 'node:crypto'
-import { GetCommand } from '@aws-sdk/lib-dynamodb'
+import { createHash, randomBytes } from 'node:crypto'
+import { GetCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb'
 import { describe, expect, it, jest } from '@jest/globals'
 import { MachineFault } from '../../../lambdas/ports/faults.ts'
 import type { CommitResult, ResourceKey } from '../../../lambdas/ports/store/resource-store.ts'
@@ -384,6 +384,26 @@ function suite(engine: DynamoEngine, table: TestTable): void {
 
   describe('Bodies too large for an item', () => {
     const large = randomBytes(400_000)
+    const keysOf = (tenant: string) => [...table.blobs.keys()].filter((name) => name.includes(`/${tenant}/`)).toSorted()
+
+    /** Replaces the body of the current version by the object that an earlier server version wrote for it: without its owner. */
+    async function storeAsBefore(key: ResourceKey, name: string): Promise<void> {
+      const [now] = keysOf(key.tenant)
+      const bytes = Buffer.from(table.blobs.get(now!)!.bytes)
+      const old = bytes.subarray(0, bytes.lastIndexOf(`${key.tenant}#Patient#${key.id} `))
+      table.blobs.delete(now!)
+      table.blobs.set(name, { bytes: old, contentType: 'application/octet-stream' })
+      const values = { ':blob': name, ':sha': createHash('sha256').update(old).digest() }
+      const item = { TableName: table.name, Key: { pk: `${key.tenant}#Patient#${key.id}`, sk: 'H' } }
+      await engine.client.send(
+        new UpdateCommand({
+          ...item,
+          UpdateExpression: 'SET v.#b = :blob, v.sha = :sha',
+          ExpressionAttributeNames: { '#b': 'blob' },
+          ExpressionAttributeValues: values,
+        }),
+      )
+    }
 
     it('are stored in the blob store under their own keys, with checksums', async () => {
       const key = patientKeyOf('..', newTenant())
@@ -392,7 +412,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       const [version] = await table.store().versions([{ ...key, versionId: 1 }])
       expect(Buffer.compare(version!.body, large)).toBe(0)
       const [name, blob] = [...table.blobs].find(([name]) => name.includes(key.tenant))!
-      table.blobs.set(name, { ...blob, bytes: blob.bytes.map((byte) => byte ^ 1) })
+      table.blobs.set(name, { ...blob, bytes: new Uint8Array(blob.bytes).with(9, blob.bytes[9]! ^ 1) })
       await expect(table.store().versions([{ ...key, versionId: 1 }])).rejects.toThrow('damaged')
     })
 
@@ -428,15 +448,44 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       const key = patientKeyOf('p', tenant)
       await table.store().commit([writeOf(key, { body: large })], [])
       await table.store().commit([writeOf(key, { expected: 1, body: large })], [])
-      const mine = () => [...table.blobs.keys()].filter((name) => name.includes(`/${tenant}/`)).toSorted()
+      const mine = () => keysOf(tenant)
       const named = mine()
-      const orphans = [named[0]!.replace(/[^~]+$/, 'dead'), `overflow/${tenant}/Patient/never~1~dead`]
-      for (const orphan of orphans) table.blobs.set(orphan, { bytes: large, contentType: 'application/octet-stream' })
+      table.blobs.set(`bodies/${tenant}/Patient/another`, table.blobs.get(named[0]!)!)
+      const dies = storeWith(({ name }) => (name === 'Put' ? 'crash' : undefined))
+      await expect(dies.commit([writeOf(patientKeyOf('never', tenant), { body: large })], [])).rejects.toThrow('crashed')
       expect(await table.store().sweepBodies({ from: 0, before: 1_000 })).toBe(0)
       expect(await table.store().sweepBodies({ from: 1_001, before: 2_000 })).toBe(0)
       expect(mine()).toHaveLength(4)
       expect(await table.store().sweepBodies({ from: 1_000, before: 1_001 })).toBe(2)
       expect(mine()).toEqual(named)
+    })
+
+    it('have keys that do not name their resource', async () => {
+      const key = patientKeyOf('member-4711', newTenant())
+      for (const expected of [0, 1]) await table.store().commit([writeOf(key, { expected, body: large })], [])
+      const names = keysOf(key.tenant)
+      expect(names.map((name) => name.replace(/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/, 'UUID'))).toEqual(
+        [1, 2].map(() => `bodies/${key.tenant}/Patient/UUID`),
+      )
+      expect(new Set(names).size).toBe(2)
+    })
+
+    it('stay readable and are swept if an earlier server version wrote them', async () => {
+      const key = patientKeyOf('old', newTenant())
+      await table.store().commit([writeOf(key, { body: large })], [])
+      const name = `overflow/${key.tenant}/Patient/old~1~op`
+      await storeAsBefore(key, name)
+      for (const orphan of ['old~1~dead', 'never~1~dead'])
+        table.blobs.set(`overflow/${key.tenant}/Patient/${orphan}`, table.blobs.get(name)!)
+      expect((await table.store().current([key]))[0]?.body.length).toBe(large.length)
+      const scanned = await readAllVersions(table.store(), { tenant: key.tenant, type: 'Patient', asOf: instantAt(0), limit: 10 })
+      expect(scanned.map(({ body }) => Buffer.compare(body, large))).toEqual([0])
+      await table.store().sweepBodies({ from: 0, before: Number.MAX_SAFE_INTEGER })
+      expect(keysOf(key.tenant)).toEqual([name])
+      await table.store().commit([writeOf(key, { expected: 1, body: 'small' })], [])
+      await table.store().sweepBodies({ from: 0, before: Number.MAX_SAFE_INTEGER })
+      const [version] = await table.store().versions([{ ...key, versionId: 1 }])
+      expect(Buffer.compare(version!.body, large)).toBe(0)
     })
 
     it('are retained while a staged transaction names them, decided or not', async () => {
