@@ -23,10 +23,23 @@ it('every setting that the pages raise exists', () => {
   for (const name of named) expect(() => settingsOf({ [name]: 2 })).not.toThrow()
 })
 
-it.each(['client', 'user', 'keys', 'package'])('the command %s takes a stage, as the pages state', (command) => {
-  const [, commandList = ''] = /^(.*) take `--stage dev`/m.exec(PAGE)!
-  expect(commandList).toContain(`\`${command}\``)
-  expect(spawnSync(process.execPath, ['bin/fhir.js', command, 'list', '--help'], { encoding: 'utf8' }).stdout).toContain('--stage <name>')
+it('the pages state the permissions of each command that takes a stage', () => {
+  const helpOf = (...args: readonly string[]) =>
+    spawnSync(process.execPath, ['bin/fhir.js', ...args, '--help'], { encoding: 'utf8' }).stdout
+  const namesIn = (help: string) => [...help.matchAll(/^ {2}([a-z-]+) (?:\[|<| )/gm)].map(([, name]) => name!)
+  const commands = namesIn(helpOf()).filter((name) => name !== 'help')
+  const takesStage = (command: string) => [helpOf(command), helpOf(command, 'list')].some((help) => help.includes('--stage <name>'))
+  const [, rows = ''] = /^\| command \| permissions \|\n\|---\|---\|\n((?:\|.*\n)+)/m.exec(PAGE)!
+  const listed = [...rows.matchAll(/^\|([^|]*)\|/gm)].flatMap(([, cell]) => [...cell!.matchAll(/`([a-z-]+)`/g)].map(([, name]) => name!))
+  expect(commands).toContain('accept-clock')
+  expect(listed.toSorted()).toEqual(commands.filter(takesStage).toSorted())
+  const [, inPlaceOfData = ''] = /^(.*) take `--stage dev`/m.exec(PAGE)!
+  for (const command of listed.filter((name) => name !== 'redrive')) expect(inPlaceOfData).toContain(`\`${command}\``)
+})
+
+it('each page begins with a table of tasks', () => {
+  for (const page of globSync('lib/docs/*.md'))
+    expect([page, readFileSync(page, 'utf8').split('\n')[2]?.startsWith('| ')]).toEqual([page, true])
 })
 
 it('manual CDK commands in the pages name the stage or the account and region', () => {
