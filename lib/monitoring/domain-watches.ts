@@ -4,62 +4,68 @@
  */
 import type { DeployedNames, Watch, WatchedMetric } from './watch.ts'
 
+type DeployedDomain = NonNullable<DeployedNames['domain']>
+
 /** Alarm thresholds: JVM memory in use above 85 %, and free disk below a quarter, which OpenSearch needs to merge segments. */
 const [FULL_MEMORY, FREE_DISK] = [85, 0.25]
 const MB_OF_GB = 1_024
 
-export function watchesOfDomain({ name, account, disk }: NonNullable<DeployedNames['domain']>): readonly Watch[] {
-  const domainMetric = (metricName: string, statistic: string): WatchedMetric => ({
+export function watchesOfDomain(domain: DeployedDomain): readonly Watch[] {
+  const metricOf = (metricName: string, statistic: string): WatchedMetric => ({
     namespace: 'AWS/ES',
     metricName,
     statistic,
-    dimensions: { DomainName: name, ClientId: account },
+    dimensions: { DomainName: domain.name, ClientId: domain.account },
   })
   return [
     {
       title: 'OpenSearch: CPU and memory, %',
-      metrics: [domainMetric('CPUUtilization', 'Maximum'), domainMetric('JVMMemoryPressure', 'Maximum')],
+      metrics: [metricOf('CPUUtilization', 'Maximum'), metricOf('JVMMemoryPressure', 'Maximum')],
     },
     {
-      title: 'OpenSearch: red, or refusing writes',
-      metrics: [domainMetric('ClusterStatus.red', 'Maximum'), domainMetric('ClusterIndexWritesBlocked', 'Maximum')],
+      title: 'OpenSearch: red status, blocked writes',
+      metrics: [metricOf('ClusterStatus.red', 'Maximum'), metricOf('ClusterIndexWritesBlocked', 'Maximum')],
       alarm: {
         name: 'SearchDomain',
+        severity: 'page',
         above: 0,
         periods: 2,
-        means: 'an index is not there, or the disk is full',
-        todo: 'Enlarge the disk or the nodes (setting search). An index that is lost is made again from the table by itself: IndexLost, $reindex-status',
+        means: 'an index is red, or the disk is full',
+        todo: 'Enlarge disk or nodes (setting search). The server rebuilds a lost index by itself; its searches are 503 until then',
       },
     },
     {
       title: 'OpenSearch: memory of the JVM, %',
-      metrics: [domainMetric('JVMMemoryPressure', 'Maximum')],
+      metrics: [metricOf('JVMMemoryPressure', 'Maximum')],
       alarm: {
         name: 'SearchMemory',
+        severity: 'ticket',
         above: FULL_MEMORY,
         periods: 3,
-        means: `the memory of a node is more than ${FULL_MEMORY} % full: soon it refuses searches and writes`,
-        todo: 'Larger nodes (setting search); look for searches that gather much, as those with many includes',
+        means: `the memory of a node is ${FULL_MEMORY} % full. A full node rejects searches and writes`,
+        todo: 'Use larger nodes (setting search). Look for searches that gather much, such as those with many includes',
       },
     },
     {
       title: 'OpenSearch: free disk, MB',
-      metrics: [domainMetric('FreeStorageSpace', 'Minimum')],
+      metrics: [metricOf('FreeStorageSpace', 'Minimum')],
       alarm: {
         name: 'SearchDisk',
-        below: FREE_DISK * disk * MB_OF_GB,
-        means: `less than ${FREE_DISK * 100} % of the disk of a node are free: below a few GB the domain refuses writes`,
-        todo: 'A larger disk (setting search), before the domain is read-only',
+        severity: 'ticket',
+        below: FREE_DISK * domain.disk * MB_OF_GB,
+        means: `less than ${FREE_DISK * 100} % of the disk of a node is free. With a few GB left, the domain rejects writes`,
+        todo: 'Use a larger disk (setting search). For a week after an upgrade it holds each index twice, unless keptIndexDays is 0',
       },
     },
     {
-      title: 'OpenSearch: key that cannot be used',
-      metrics: [domainMetric('KMSKeyError', 'Maximum'), domainMetric('KMSKeyInaccessible', 'Maximum')],
+      title: 'OpenSearch: unusable key',
+      metrics: [metricOf('KMSKeyError', 'Maximum'), metricOf('KMSKeyInaccessible', 'Maximum')],
       alarm: {
         name: 'SearchKey',
+        severity: 'page',
         above: 0,
-        means: 'the key of the stage is disabled, is going to be deleted, or no grant is left: the domain stops, and so do the tables',
-        todo: 'Enable the key, cancel its deletion, or look at its policy. A domain whose key was inaccessible for days is lost; what it held is made again from the table by itself, once there is one again',
+        means: 'the key of the stage is disabled, scheduled for deletion, or without a grant. Domain and tables stop',
+        todo: 'Enable the key, cancel its deletion, or repair its policy. A domain is lost if its key was unusable for days. The server rebuilds all documents once a domain exists again',
       },
     },
   ]

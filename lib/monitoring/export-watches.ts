@@ -1,52 +1,50 @@
 /** Watches for exports, and for tokens and signing keys where the stage issues tokens. */
 import { type DeployedNames, stageMetricOf, TOKEN_ROUTE, type Watch, type WatchedMetric } from './watch.ts'
 
-/** Returns the metrics for executions that failed or timed out. */
-export const failedExecutionsOf = (StateMachineArn: string): readonly WatchedMetric[] =>
-  ['ExecutionsFailed', 'ExecutionsTimedOut'].map((metricName) => ({
+/** Returns metrics for executions of a state machine. */
+export const executionsOf = (StateMachineArn: string, ...metricNames: readonly string[]): readonly WatchedMetric[] =>
+  metricNames.map((metricName) => ({
     namespace: 'AWS/States',
     ...{ metricName, statistic: 'Sum', dimensions: { StateMachineArn } },
   }))
 
 export function watchesOfExports(stage: string, { machine, sweeper }: DeployedNames['exports']): readonly Watch[] {
-  const machineMetric = (metricName: string): WatchedMetric => ({
-    namespace: 'AWS/States',
-    metricName,
-    statistic: 'Sum',
-    dimensions: { StateMachineArn: machine },
-  })
   return [
-    { title: 'Exports', metrics: [machineMetric('ExecutionsStarted'), machineMetric('ExecutionsSucceeded')] },
+    { title: 'Exports', metrics: executionsOf(machine, 'ExecutionsStarted', 'ExecutionsSucceeded') },
     {
-      title: 'Exports that failed',
-      metrics: failedExecutionsOf(machine),
+      title: 'Failed exports',
+      // An execution that times out after two days needs no alarm: ExportAge reports its job, and another execution continues it.
+      metrics: executionsOf(machine, 'ExecutionsFailed'),
       alarm: {
         name: 'ExportFailed',
+        severity: 'ticket',
         above: 0,
         means:
-          'an export was given up after half an hour of attempts or more, or because a step of it has too little memory or time each time; its client is told so, and its files are removed. Or an execution was ended after two days: another goes on with the job',
-        todo: 'Look at the failed execution and the log of export-step. Once the cause is mended the client asks for it again',
+          'an export failed after half an hour of attempts or more, or because one of its steps repeatedly lacks memory or time. Its client gets the error, and the server removes its files',
+        todo: 'Look at the failed execution and the log of export-step. Fix the cause; then the client repeats its request',
       },
     },
     {
-      title: 'Age of the oldest export under way, ms',
+      title: 'Age of the oldest export in progress, ms',
       metrics: [stageMetricOf(stage, 'ExportAge', 'Maximum')],
       alarm: {
         name: 'ExportAge',
+        severity: 'info',
         above: 43_200_000,
-        means: 'an export is under way for twelve hours',
-        todo: 'Its X-Progress tells whether it goes on. Look at the log of export-step and at TableThrottles; more writers: concurrency of export-step',
+        means: 'an export has been in progress for twelve hours',
+        todo: 'Its X-Progress shows whether it continues. Look at the log of export-step and at TableThrottles. For more writers, raise concurrency of export-step',
       },
     },
     {
-      title: 'Exports nobody looks after',
+      title: 'Errors of export-sweep',
       metrics: [{ namespace: 'AWS/Lambda', metricName: 'Errors', statistic: 'Sum', dimensions: { FunctionName: sweeper } }],
       alarm: {
         name: 'ExportSweep',
+        severity: 'ticket',
         above: 0,
         periods: 3,
-        means: 'exports that lost their execution are not begun again, files that expired are not removed',
-        todo: 'Look at the log of export-sweep; nothing is lost, and the bucket removes old files by itself',
+        means: 'exports without an execution do not continue, and expired files stay',
+        todo: 'Look at the log of export-sweep. Nothing is lost; the bucket removes old files by itself',
       },
     },
   ]
@@ -56,23 +54,25 @@ export function watchesOfSchedules(stage: string, starter: string): readonly Wat
   const errors: WatchedMetric = { namespace: 'AWS/Lambda', metricName: 'Errors', statistic: 'Sum', dimensions: { FunctionName: starter } }
   return [
     {
-      title: 'Scheduled exports that failed',
+      title: 'Failed scheduled exports',
       metrics: [stageMetricOf(stage, 'ScheduledExportsFailed', 'Maximum'), errors],
       alarm: {
         name: 'ScheduledExportFailed',
+        severity: 'ticket',
         above: 0,
-        means: 'the last run of a scheduled export failed, or could not be begun, or its files cannot be copied',
-        todo: 'The log of export-sweep names it; that of export-schedule says why it was not begun, that of export-step why it failed, that of export-sweep why files are not copied, which is tried every minute. The next run goes on from the last that was complete',
+        means: 'the last run of a scheduled export failed, could not start, or its files cannot be copied',
+        todo: 'The log of export-sweep names it, and says why files are not copied; the copy is retried every minute. The log of export-schedule says why it did not start, that of export-step why it failed. The next run continues from the last complete one',
       },
     },
     {
-      title: 'Scheduled exports that are late',
+      title: 'Late scheduled exports',
       metrics: [stageMetricOf(stage, 'ScheduledExportsLate', 'Maximum')],
       alarm: {
         name: 'ScheduledExportLate',
+        severity: 'ticket',
         above: 0,
-        means: 'a scheduled export has not been complete for twice its interval, or the hours its setting late says',
-        todo: 'The log of export-sweep names it. Look at ExportAge, and whether its rule calls export-schedule',
+        means: 'a scheduled export was not complete for two intervals, or for the hours of its setting late',
+        todo: 'The log of export-sweep names it. Look at ExportAge, and check that its rule calls export-schedule',
       },
     },
   ]
@@ -82,24 +82,26 @@ export function watchesOfTokens(api: DeployedNames['api'], { tender }: NonNullab
   const dimensions = { ApiName: api.name, Resource: TOKEN_ROUTE, Method: 'POST', Stage: api.stage }
   return [
     {
-      title: 'Tokens that could not be given',
+      title: 'Errors of the token endpoint',
       metrics: [{ namespace: 'AWS/ApiGateway', metricName: '5XXError', statistic: 'Sum', dimensions }],
       alarm: {
         name: 'TokenErrors',
+        severity: 'page',
         above: 0,
         periods: 2,
         means: 'clients that may have tokens get none',
-        todo: 'Look at the log of the function token: KMS or the table of state refuses it. Tokens that were given go on counting',
+        todo: 'Look at the log of the function token: KMS or the state table rejects it. Issued tokens stay valid',
       },
     },
     {
-      title: 'Signing keys that were not tended',
+      title: 'Errors of tend-keys',
       metrics: [{ namespace: 'AWS/Lambda', metricName: 'Errors', statistic: 'Sum', dimensions: { FunctionName: tender } }],
       alarm: {
         name: 'SigningKeys',
+        severity: 'ticket',
         above: 0,
-        means: 'signing keys could not be made or removed',
-        todo: 'Look at the log of tend-keys; tokens are signed with the keys there are. The list of them is the item SIGNING_KEYS of the table of state',
+        means: 'signing keys could not be created or removed',
+        todo: 'Look at the log of tend-keys. The existing keys sign tokens meanwhile; the item SIGNING_KEYS of the state table lists them',
       },
     },
   ]

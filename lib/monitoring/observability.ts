@@ -4,35 +4,38 @@ import { Alarm, ComparisonOperator, Dashboard, GraphWidget, type IMetric, Metric
 import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions'
 import type { ITopic } from 'aws-cdk-lib/aws-sns'
 import { Construct } from 'constructs'
-import type { Watch } from './watch.ts'
+import type { Severity, Watch } from './watch.ts'
 
-/** `topic`: receives the notifications of all alarms. */
-export type ObservabilityProps = { readonly watches: readonly Watch[]; readonly topic: ITopic }
+/** `topics`: the topic of a severity is notified when such an alarm begins and when it ends. */
+export type ObservabilityProps = { readonly watches: readonly Watch[]; readonly topics: Readonly<Record<Severity, ITopic>> }
 
 const PER_ROW = 3
 const [WIDTH, HEIGHT] = [24 / PER_ROW, 6]
 
 export class Observability extends Construct {
-  constructor(scope: Construct, id: string, { watches, topic }: ObservabilityProps) {
+  constructor(scope: Construct, id: string, { watches, topics }: ObservabilityProps) {
     super(scope, id)
     const dashboard = new Dashboard(this, 'Dashboard', { defaultInterval: Duration.days(1) })
     const widgets = watches.map(
       ({ title, metrics }) => new GraphWidget({ title, left: metrics.map(metricOf), width: WIDTH, height: HEIGHT }),
     )
     for (let i = 0; i < widgets.length; i += PER_ROW) dashboard.addWidgets(...widgets.slice(i, i + PER_ROW))
-    for (const watch of watches) this.#alarms(watch, topic)
+    for (const watch of watches) this.#alarms(watch, topics)
   }
 
-  #alarms({ alarm, metrics }: Watch, topic: ITopic): void {
+  #alarms({ alarm, metrics }: Watch, topics: ObservabilityProps['topics']): void {
     if (alarm === undefined) return
     for (const [i, metric] of metrics.entries()) {
-      new Alarm(this, `${alarm.name}${i === 0 ? '' : i + 1}`, {
-        alarmDescription: `${alarm.name}: ${alarm.means}. ${alarm.todo}`,
+      const each = new Alarm(this, `${alarm.name}${i === 0 ? '' : i + 1}`, {
+        alarmDescription: `${alarm.name} (${alarm.severity}): ${alarm.means}. ${alarm.todo}`,
         metric: metricOf({ ...metric, label: undefined }),
         ...comparisonOf(alarm),
         evaluationPeriods: alarm.periods ?? 1,
         treatMissingData: alarm.isSilenceWrong ? TreatMissingData.BREACHING : TreatMissingData.NOT_BREACHING,
-      }).addAlarmAction(new SnsAction(topic))
+      })
+      const action = new SnsAction(topics[alarm.severity])
+      each.addAlarmAction(action)
+      each.addOkAction(action)
     }
   }
 }

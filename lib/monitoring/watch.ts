@@ -4,6 +4,13 @@ import { METRIC_NAMESPACE, type MetricName } from '../../lambdas/runtime/aws/log
 /** Route of the token endpoint, the only route with a watch of its own. */
 export const TOKEN_ROUTE = '/auth/token'
 
+/**
+ * Severities of alarms, each with a topic. `page`: requests fail now, or data is in danger. `ticket`: the operator must act within days.
+ * `info`: nothing is urgent.
+ */
+export const SEVERITIES = ['page', 'ticket', 'info'] as const
+export type Severity = (typeof SEVERITIES)[number]
+
 export type WatchedMetric = {
   readonly namespace: string
   readonly metricName: string
@@ -28,6 +35,7 @@ export type Watch = {
    */
   readonly alarm?: {
     readonly name: string
+    readonly severity: Severity
     readonly above?: number
     readonly below?: number
     readonly periods?: number
@@ -47,8 +55,8 @@ export type DeployedNames = {
   readonly index: string
   /** Deployed names of the functions that follow the table's stream, by the function's name in this project. */
   readonly followers: Readonly<Record<string, string>>
-  /** Ids of the event source mappings, by the function's name in this project. */
-  readonly mappings: Readonly<Record<string, string>>
+  /** Ids of the event source mappings of the functions that follow the table's stream. */
+  readonly mappings: { readonly indexer: string; readonly 'settle-transactions': string }
   /** ARN of the state machine for rebuilds. */
   readonly rebuild: string
   /**

@@ -1,115 +1,165 @@
 /** Watches for a deployment: failures that CloudWatch can detect, and the remedy for each. */
 import { watchesOfDomain } from './domain-watches.ts'
-import { failedExecutionsOf, watchesOfExports, watchesOfSchedules, watchesOfTokens } from './export-watches.ts'
+import { executionsOf, watchesOfExports, watchesOfSchedules, watchesOfTokens } from './export-watches.ts'
 import { type DeployedNames, stageMetricOf, type Watch, type WatchedMetric } from './watch.ts'
 
 export function watchesOf(deployed: DeployedNames): readonly Watch[] {
-  const { stage, api, table, stateTable, index, followers, mappings, rebuild, exports, domain, tokens } = deployed
-  const apiMetric = (metricName: string, statistic: string): WatchedMetric => ({
-    namespace: 'AWS/ApiGateway',
-    metricName,
-    statistic,
-    dimensions: { ApiName: api.name, Stage: api.stage },
-  })
-  const alarmForEach = (
-    names: Readonly<Record<string, string>>,
-    dimension: string,
-    metricName: string,
-    statistic: string,
-  ): readonly WatchedMetric[] =>
-    Object.entries(names).map(([label, name]) => ({
-      namespace: 'AWS/Lambda',
-      metricName,
-      statistic,
-      label: `${label}: ${metricName}`,
-      dimensions: { [dimension]: name },
-    }))
-  const throttlesOf = (dimensions: WatchedMetric['dimensions']): readonly WatchedMetric[] =>
-    ['ReadThrottleEvents', 'WriteThrottleEvents'].map((metricName) => ({
-      namespace: 'AWS/DynamoDB',
-      ...{ metricName, statistic: 'Sum', dimensions: dimensions! },
-    }))
+  const { stage, rebuild, exports, domain, api, tokens } = deployed
   return [
-    { title: 'Requests', metrics: [apiMetric('Count', 'Sum'), apiMetric('4XXError', 'Sum')] },
+    ...watchesOfRequests(deployed),
+    ...watchesOfStream(deployed),
+    ...watchesOfThrottles(deployed),
     {
-      title: 'Server errors, share of requests',
-      metrics: [apiMetric('5XXError', 'Average')],
+      title: 'Unwritten audit records',
+      metrics: [stageMetricOf(stage, 'AuditRefused', 'Sum')],
       alarm: {
-        name: 'ServerErrors',
-        above: 0.01,
-        periods: 3,
-        means: 'more than 1 % of requests fail',
-        todo: 'Look at `error` in the access log and for level "error" in the logs of the functions it names; throttles and OpenSearch have alarms of their own',
+        name: 'AuditRefused',
+        severity: 'page',
+        above: 0,
+        means:
+          'audit records could not be written. With auditDurability strict, their requests fail. The log of their function holds them, and the function retries while it lives',
+        todo: 'Check the state table, its key, the roles, and "audit" in the logs of the functions. Then search the logs for { $.unwritten.pk = * } and put the missing items into the state table, before logRetentionDays have passed',
       },
     },
     {
-      title: 'Latency, ms',
-      metrics: [apiMetric('Latency', 'p99')],
+      title: 'Types with a lost index',
+      metrics: [stageMetricOf(stage, 'IndexLost', 'Maximum')],
       alarm: {
-        name: 'Latency',
-        above: 3_000,
-        periods: 3,
-        means: 'one request of a hundred takes more than 3 s',
-        todo: 'Group the access log by route: cold starts are everywhere, slow searches at theirs. For searches look at CPU and memory of OpenSearch',
+        name: 'IndexLost',
+        severity: 'page',
+        above: 0,
+        means:
+          'OpenSearch lacks an index or holds an older state of it, or the setting search names another domain. Searches of its types are 503 until the rebuild, which has started, is complete',
+        todo: 'Find the cause. The log of the indexer names the types in `names` beside IndexLost. $reindex-status shows the progress; if there is none, look at the executions of the rebuild',
       },
     },
+    {
+      title: 'Failed rebuilds',
+      metrics: executionsOf(rebuild, 'ExecutionsFailed', 'ExecutionsTimedOut'),
+      alarm: {
+        name: 'RebuildFailed',
+        severity: 'ticket',
+        above: 0,
+        means: 'documents were not rebuilt, or not within six days. The old index answers, unless it was lost or the store was restored',
+        todo: 'Look at the failed execution and the log of rebuild-step. The rebuild restarts within the hour, or at once by POST $reindex',
+      },
+    },
+    ...watchesOfExports(stage, exports),
+    ...(exports.starter === undefined ? [] : watchesOfSchedules(stage, exports.starter)),
+    ...(domain === undefined ? [] : watchesOfDomain(domain)),
+    ...(tokens === undefined ? [] : watchesOfTokens(api, tokens)),
+  ]
+}
+
+const apiMetricOf = ({ api }: DeployedNames, metricName: string, statistic: string): WatchedMetric => ({
+  namespace: 'AWS/ApiGateway',
+  metricName,
+  statistic,
+  dimensions: { ApiName: api.name, Stage: api.stage },
+})
+
+const watchesOfRequests = (deployed: DeployedNames): readonly Watch[] => [
+  { title: 'Requests', metrics: [apiMetricOf(deployed, 'Count', 'Sum'), apiMetricOf(deployed, '4XXError', 'Sum')] },
+  {
+    title: 'Server errors, share of requests',
+    metrics: [apiMetricOf(deployed, '5XXError', 'Average')],
+    alarm: {
+      name: 'ServerErrors',
+      severity: 'page',
+      above: 0.01,
+      periods: 3,
+      means: 'more than 1 % of requests fail',
+      todo: 'Look at `error` in the access log, then for level "error" in the logs of the functions that it names. Throttles and OpenSearch have alarms of their own',
+    },
+  },
+  {
+    title: 'Latency, ms',
+    metrics: [apiMetricOf(deployed, 'Latency', 'p99')],
+    alarm: {
+      name: 'Latency',
+      severity: 'ticket',
+      above: 3_000,
+      periods: 3,
+      means: '1 % of requests take more than 3 s',
+      todo: 'Group the access log by route. Cold starts affect all routes, slow searches only their own. For searches look at CPU and memory of OpenSearch',
+    },
+  },
+]
+
+function watchesOfStream({ stage, followers, mappings }: DeployedNames): readonly Watch[] {
+  const functionMetrics = (metricName: string, statistic: string): readonly WatchedMetric[] =>
+    Object.entries(followers).map(([label, FunctionName]) => ({
+      namespace: 'AWS/Lambda',
+      ...{ metricName, statistic, label: `${label}: ${metricName}`, dimensions: { FunctionName } },
+    }))
+  const mappingMetric = (label: keyof typeof mappings, metricName: string, statistic: string): WatchedMetric => ({
+    namespace: 'AWS/Lambda',
+    ...{ metricName, statistic, label: `${label}: ${metricName}`, dimensions: { EventSourceMappingUUID: mappings[label] } },
+  })
+  return [
     {
       title: 'Index lag, ms',
       metrics: [stageMetricOf(stage, 'IndexLag', 'p95')],
       alarm: {
         name: 'IndexLag',
+        severity: 'ticket',
         above: 60_000,
         periods: 3,
-        means: 'writes are searchable only after more than a minute',
-        todo: 'Nothing is lost. If OpenSearch refuses or is slow, enlarge it; if it is idle, raise parallelizationFactor',
+        means: 'writes are searchable after more than a minute',
+        todo: 'Nothing is lost. Enlarge OpenSearch if it is slow or rejects writes. If it is idle, raise parallelizationFactor',
       },
     },
     {
       title: 'Age of the stream, ms',
-      metrics: alarmForEach(followers, 'FunctionName', 'IteratorAge', 'Maximum'),
+      metrics: functionMetrics('IteratorAge', 'Maximum'),
       alarm: {
         name: 'IteratorAge',
+        severity: 'ticket',
         above: 600_000,
         periods: 2,
         means: 'a function that follows the stream is ten minutes behind',
-        todo: 'Look at its log: it repeats what fails until it is 20 hours old. Mend the cause before, then it goes on by itself',
+        todo: 'Look at its log. It retries a failed record for 20 hours; fix the cause before. Then it continues by itself',
       },
     },
     {
       title: 'Errors of functions that follow the stream',
-      // `Errors` does not count records that a function reports as failed one by one. The second metric does.
-      metrics: [
-        ...alarmForEach(followers, 'FunctionName', 'Errors', 'Sum'),
-        ...alarmForEach(mappings, 'EventSourceMappingUUID', 'FailedInvokeEventCount', 'Sum'),
-      ],
+      // `Errors` does not count records that a function reports as failed one by one. The second metric does. settle-transactions needs it
+      // not: its sweep settles the same transactions every minute, and fails if it cannot.
+      metrics: [...functionMetrics('Errors', 'Sum'), mappingMetric('indexer', 'FailedInvokeEventCount', 'Sum')],
       alarm: {
         name: 'FollowerErrors',
+        severity: 'ticket',
         above: 0,
         periods: 3,
-        means: 'a function that follows the stream fails again and again',
-        todo: 'Look at its log; the stream is kept for 24 hours',
+        means: 'a function that follows the stream fails repeatedly, or leaves records',
+        todo: 'Look at its log. The stream retains records for 24 hours',
       },
     },
     {
-      title: 'Looks at the stream',
-      metrics: alarmForEach(mappings, 'EventSourceMappingUUID', 'PolledEventCount', 'SampleCount'),
+      title: 'Reads of the stream by settle-transactions',
+      // Heartbeat reports an indexer that does not read the stream.
+      metrics: [mappingMetric('settle-transactions', 'PolledEventCount', 'SampleCount')],
       alarm: {
         name: 'NotFollowed',
+        severity: 'ticket',
         below: 1,
         periods: 3,
         isSilenceWrong: true,
-        means: 'nobody has looked at the stream for a quarter of an hour: writes are not searchable, large transactions not settled',
-        todo: 'Look at the event source mapping of the function: whether it is enabled, what it says of its last processing, and whether the role may use the key and the stream. After 24 hours records are gone: once it is followed again, what they told of is made again by itself, and conditional interactions are 503 until it is',
+        means:
+          'settle-transactions has not read the stream for a quarter of an hour. Its sweep settles large transactions every minute instead, so that searches show them late',
+        todo: 'Check the event source mapping of the function: whether it is enabled, its last result, and the permissions of its role for the key and the stream',
       },
     },
     {
-      title: 'Age of the pulse, ms',
+      title: 'Age of the heartbeat, ms',
       metrics: [stageMetricOf(stage, 'PulseAge', 'Maximum')],
       alarm: {
         name: 'Pulse',
+        severity: 'page',
         ...{ above: 300_000, periods: 2, isSilenceWrong: true },
-        means: 'a pulse that goes the way of all writes is in the indices only after more than five minutes',
-        todo: 'Conditional interactions are 503 meanwhile, and nothing is lost. Look at the log of the indexer, at IteratorAge, NotFollowed and OpenSearch; where nothing is written at all, at the rule Sweep-index',
+        means:
+          'the heartbeat reaches the index after more than five minutes, or no heartbeat is sent. Conditional interactions are 503, and new writes may not be searchable',
+        todo: 'Look at the log of the indexer, IteratorAge and OpenSearch. Without errors there, check the event source mapping of the indexer: whether it is enabled, its last result, and the permissions of its role for the key and the stream. On a stage without writes, check the rule Sweep-index. The stream loses records after 24 hours; the server rebuilds their documents once it follows the stream again',
       },
     },
     {
@@ -117,40 +167,56 @@ export function watchesOf(deployed: DeployedNames): readonly Watch[] {
       metrics: [stageMetricOf(stage, 'TableIndexLag', 'Maximum')],
       alarm: {
         name: 'TableIndexLag',
+        severity: 'ticket',
         ...{ above: 2_000, periods: 2, isSilenceWrong: true },
-        means: 'gsi1 shows writes only after more than 2 s',
-        todo: 'Nothing is lost: histories with _since, exports and conditional interactions wait for it, or are 503. Look at TableThrottles, and for a load on one type; where nothing is written at all, at the log of the indexer and the rule Sweep-index',
+        means:
+          "the table's index gsi1 lags by more than 2 s, or its lag is not measured. Histories with _since, exports and conditional interactions wait, or are 503",
+        todo: 'Nothing is lost. Look at TableThrottles, and for a load on one type. On a stage without writes, look at the log of the indexer and at the rule Sweep-index',
       },
     },
     {
-      title: 'Records put aside',
-      metrics: alarmForEach(mappings, 'EventSourceMappingUUID', 'OnFailureDestinationDeliveredEventCount', 'Sum'),
+      title: 'Stream records stored in the bucket',
+      // Records that settle-transactions leaves need no repair: its sweep settles the same transactions.
+      metrics: [mappingMetric('indexer', 'OnFailureDestinationDeliveredEventCount', 'Sum')],
       alarm: {
         name: 'PutAside',
+        severity: 'ticket',
         above: 0,
-        means: 'records could not be taken for 20 hours and were written to aws/lambda/ in the bucket',
-        todo: 'Mend the cause, then npm run fhir -- redrive --stage STAGE; the resources themselves are all in the table',
+        means: 'the indexer could not process records for 20 hours. They are stored under aws/lambda/ in the bucket',
+        todo: 'Fix the cause, then run npm run fhir -- redrive --stage STAGE. All resources are in the table',
       },
     },
     {
-      title: 'Records dropped',
-      metrics: alarmForEach(mappings, 'EventSourceMappingUUID', 'DroppedEventCount', 'Sum'),
+      title: 'Lost stream records',
+      metrics: [mappingMetric('indexer', 'DroppedEventCount', 'Sum')],
       alarm: {
         name: 'Dropped',
+        severity: 'page',
         above: 0,
-        means: 'records were given up and not even put aside',
-        todo: 'POST $reindex without a type, of each tenant, once the cause is mended; check what the role of the function may do in the bucket',
+        means: 'the indexer could not process records, and they could not be stored in the bucket. All resources are in the table',
+        todo: 'Check the permissions of its role in the bucket. Fix the cause, then POST $reindex without a type, for each tenant',
       },
     },
+  ]
+}
+
+function watchesOfThrottles({ table, stateTable, index }: DeployedNames): readonly Watch[] {
+  const throttlesOf = (dimensions: WatchedMetric['dimensions']): readonly WatchedMetric[] =>
+    ['ReadThrottleEvents', 'WriteThrottleEvents'].map((metricName) => ({
+      namespace: 'AWS/DynamoDB',
+      ...{ metricName, statistic: 'Sum', dimensions: dimensions! },
+    }))
+  return [
     {
       title: 'Throttled functions of the account',
       metrics: [{ namespace: 'AWS/Lambda', metricName: 'Throttles', statistic: 'Sum' }],
       alarm: {
         name: 'FunctionThrottles',
+        severity: 'ticket',
         above: 0,
         periods: 3,
-        means: 'Lambda refuses calls for want of concurrency',
-        todo: 'Ask for more concurrency (Service Quotas), or reserve some for the functions that need it (setting concurrency)',
+        means: 'Lambda rejects calls, because the account has too little concurrency',
+        todo: 'Raise the quota of the account (Service Quotas), or reserve concurrency for the functions that need it (setting concurrency)',
       },
     },
     {
@@ -162,47 +228,12 @@ export function watchesOf(deployed: DeployedNames): readonly Watch[] {
       ],
       alarm: {
         name: 'TableThrottles',
+        severity: 'ticket',
         above: 0,
         periods: 3,
-        means: 'DynamoDB refuses reads or writes; functions repeat them for two seconds',
-        todo: 'A sudden load: raise capacity.warm before the next. A lasting one: check capacity.most, then whether one resource is written all the time',
+        means: 'DynamoDB rejects requests of a table or of its index. Functions repeat them for two seconds',
+        todo: 'Raise capacity.warm before loads. If the rejections last, check capacity.most, then look for a hot key: a resource that is written all the time',
       },
     },
-    {
-      title: 'Audit records that were refused',
-      metrics: [stageMetricOf(stage, 'AuditRefused', 'Sum')],
-      alarm: {
-        name: 'AuditRefused',
-        above: 0,
-        means:
-          'audit records could not be written: they stand in the log of their function; with auditDurability strict what they are about is answered with an error',
-        todo: 'Look for "audit" in the logs of the functions: the table of state throttles, its key cannot be used, or a role may not write it. Put what the filter { $.unwritten.pk = * } finds there into the table of state',
-      },
-    },
-    {
-      title: 'Types whose index is lost',
-      metrics: [stageMetricOf(stage, 'IndexLost', 'Maximum')],
-      alarm: {
-        name: 'IndexLost',
-        above: 0,
-        means:
-          'an index is gone from OpenSearch, was set back, or the setting search leads to another domain: searches of its types are 503 until it is made again, which has begun',
-        todo: 'Find out who did it: `names` beside IndexLost in the log of the indexer are the types. $reindex-status tells how far they are; if nothing moves, look at the executions of the rebuild',
-      },
-    },
-    {
-      title: 'Rebuilds that failed',
-      metrics: failedExecutionsOf(rebuild),
-      alarm: {
-        name: 'RebuildFailed',
-        above: 0,
-        means: 'documents could not be made again; the old index goes on answering, unless it was lost or the store was set back',
-        todo: 'Look at the failed execution and the log of rebuild-step. It is started again within the hour; POST $reindex starts it at once',
-      },
-    },
-    ...watchesOfExports(stage, exports),
-    ...(exports.starter === undefined ? [] : watchesOfSchedules(stage, exports.starter)),
-    ...(domain === undefined ? [] : watchesOfDomain(domain)),
-    ...(tokens === undefined ? [] : watchesOfTokens(api, tokens)),
   ]
 }

@@ -54,7 +54,7 @@ export type Settings = {
    * its format. They become part of the code, because a function's environment is limited to 4 kB.
    */
   readonly exportAdditionalResources?: AdditionalResources
-  /** Address that receives the alarms. Its owner must confirm the subscription once. */
+  /** Address that receives the alarms of the severities `page` and `ticket`. Its owner must confirm both subscriptions once. */
   readonly alarmEmail?: string
   /**
    * Reserved concurrency by function. A new account has 10 in total and can reserve none. The value of `export-step` limits the writers of

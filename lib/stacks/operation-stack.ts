@@ -12,11 +12,11 @@ import { scheduleExports } from './scheduled-exports.ts'
 import type { ServiceStack } from './service-stack.ts'
 
 export class OperationStack extends Stack {
-  constructor(scope: Construct, id: string, settings: Settings, { alarmTopic, deployedNames, scheduleFunctions }: ServiceStack) {
+  constructor(scope: Construct, id: string, settings: Settings, { alarmTopics, deployedNames, scheduleFunctions }: ServiceStack) {
     super(scope, id, { env: { region: settings.region, ...accountOf(settings) }, description: 'FHIR server: alarms and schedules' })
     // CloudFormation refuses to change an export that this stack imports. The service stack could then neither replace nor remove what is watched.
     CrossStackReferences.of(this).consume(ReferenceStrength.WEAK)
-    new Observability(this, 'Watch', { watches: watchesOf(deployedNames), topic: alarmTopic })
+    new Observability(this, 'Watch', { watches: watchesOf(deployedNames), topics: alarmTopics })
     if (scheduleFunctions !== undefined) scheduleExports(this, settings, scheduleFunctions)
   }
 }

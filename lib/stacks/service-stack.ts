@@ -18,8 +18,8 @@ import type { Bundles } from '../bundle.ts'
 import { ExportFiles } from '../edge/export-files.ts'
 import { Firewall } from '../edge/firewall.ts'
 import { OriginSecret } from '../edge/origin-secret.ts'
-import { AlarmTopic } from '../monitoring/alarm-topic.ts'
-import type { DeployedNames } from '../monitoring/watch.ts'
+import { AlarmTopics } from '../monitoring/alarm-topics.ts'
+import type { DeployedNames, Severity } from '../monitoring/watch.ts'
 import { allowSealCreation, allowStreamReading, allowTokenRevocation } from '../permissions/grants.ts'
 import { suppressServiceStackFindings } from '../permissions/nag-suppressions.ts'
 import type { AwsResources } from '../permissions/permissions.ts'
@@ -62,7 +62,7 @@ const KEY_SWEEP = { keys: Duration.days(1) } as const
 const LONGEST = { rebuild: Duration.days(6), export: Duration.days(2) } as const
 
 export class ServiceStack extends Stack {
-  readonly alarmTopic: ITopic
+  readonly alarmTopics: Readonly<Record<Severity, ITopic>>
   readonly deployedNames: DeployedNames
   /** Functions that the rules of scheduled exports call; absent if there are none. */
   readonly scheduleFunctions?: ScheduleFunctions
@@ -151,13 +151,15 @@ export class ServiceStack extends Stack {
         ? {}
         : { domain: { name: data.domain.domainName, account: this.account, disk: diskGigabytesOf(settings.search) } }),
     }
-    this.alarmTopic = new AlarmTopic(this, 'Watch', { key, alarmEmail: settings.alarmEmail }).topic
+    this.alarmTopics = new AlarmTopics(this, 'Watch', { key, alarmEmail: settings.alarmEmail }).topics
     this.#outputs({
       BaseUrl: baseUrl,
       ApiUrl: api.url,
       ExportOrigin: fileOrigin,
       DistributionDomain: distribution.distributionDomainName,
-      AlarmTopic: this.alarmTopic.topicArn,
+      AlarmTopic: this.alarmTopics.page.topicArn,
+      TicketTopic: this.alarmTopics.ticket.topicArn,
+      InfoTopic: this.alarmTopics.info.topicArn,
       ...(settings.access === 'token'
         ? { FirstClient: firstClient(settings), ExplorerUrl: `${baseUrl}/explorer`, FirstUser: firstUser(settings) }
         : {}),

@@ -11,19 +11,24 @@ import { followHeartbeat, heartbeatAgeOf, NO_HEARTBEAT, sendHeartbeat } from '..
 import type { ShardHeartbeat } from '../../lambdas/ports/search/heartbeat.ts'
 import type { AuditDurability, AuditRecord } from '../../lambdas/ports/security/audit-log.ts'
 import { logHeartbeatAge, logLostIndices, logUnwrittenAudit } from '../../lambdas/runtime/aws/log.ts'
+import { SEVERITIES } from '../../lib/monitoring/watch.ts'
 import type { InvocationResult } from '../cloud/function-host.ts'
 import { mappingOf, pump, type StreamRecord } from '../cloud/pump.ts'
 import { memoryState } from '../fixtures/memory-state.ts'
 import { alarmStateOf, type MetricPeriod } from './alarms.ts'
-import { resourcesOfType, synthesizeStages, type Tree } from './assembly.ts'
+import { outputOf, resourcesOfType, synthesizeStages, type Tree } from './assembly.ts'
 
 const { tokens } = await synthesizeStages({
-  tokens: { access: 'token', exports: [{ name: 'nightly', schedule: 'rate(1 day)', client: 'etl', level: 'system' }] },
+  tokens: {
+    access: 'token',
+    exports: [{ name: 'nightly', schedule: 'rate(1 day)', client: 'etl', level: 'system' }],
+    alarmEmail: 'ops@example.org',
+  },
 })
 /** Alarms by name, one for each metric. */
 const alarms = Map.groupBy(Object.values(resourcesOfType(tokens.operation, 'AWS::CloudWatch::Alarm')), ({ AlarmDescription }) => {
   const text: string = typeof AlarmDescription === 'string' ? AlarmDescription : JSON.stringify(AlarmDescription)
-  return /^\W*(\w+):/.exec(text)![1]!
+  return /^\W*(\w+) \(/.exec(text)![1]!
 })
 
 afterEach(() => {
@@ -82,7 +87,6 @@ const ROWS: Readonly<Record<string, Row>> = {
   'RebuildFailed ExecutionsFailed': { source: STATES, ...once([0, 1], [0]) },
   'RebuildFailed ExecutionsTimedOut': { source: STATES, ...once([0, 1], [0]) },
   'ExportFailed ExecutionsFailed': { source: STATES, ...once([0, 1], [0]) },
-  'ExportFailed ExecutionsTimedOut': { source: STATES, ...once([0, 1], [0]) },
   'ExportAge ExportAge': { source: OWN, ...once([3_600_000, 50_000_000], [3_600_000]) },
   'ExportSweep Errors': { source: FUNCTION, alarming: EVERY!, normal: NOW_AND_THEN! },
   'ScheduledExportFailed ScheduledExportsFailed': { source: OWN, ...once([0, 1], [0]) },
@@ -100,14 +104,15 @@ const ROWS: Readonly<Record<string, Row>> = {
   'SigningKeys Errors': { source: FUNCTION, ...once([0, 1], [0]) },
 } // biome-ignore format: a table
 
-const labelOf = (name: string, { MetricName }: Tree): string => `${name} ${MetricName}`
+const labelOf = (name: string, alarm: Tree): string => `${name} ${alarm.MetricName}`
 const all = [...alarms].flatMap(([name, alarmsOfName]) => alarmsOfName.map((alarm) => [labelOf(name, alarm), alarm] as const))
 
 it('every alarm is tested', () => expect([...new Set(all.map(([name]) => name))].sort()).toEqual(Object.keys(ROWS).sort()))
 
 describe.each(all.filter(([name]) => ROWS[name] !== undefined))('the alarm %s', (name, alarm) => {
   const { source, alarming, normal, silent } = ROWS[name]!
-  const dimensions = (alarm.Dimensions ?? []).map(({ Name }: Tree) => Name).sort()
+  const { Namespace, Dimensions = [], Period } = alarm
+  const dimensions = Dimensions.map(({ Name }: Tree) => Name).sort()
 
   it('goes off for the fault it is about, and not otherwise', () => {
     expect([alarmStateOf(alarm, alarming), alarmStateOf(alarm, normal)]).toEqual(['ALARM', 'OK'])
@@ -117,11 +122,11 @@ describe.each(all.filter(([name]) => ROWS[name] !== undefined))('the alarm %s', 
 
   it('watches the namespace and dimensions that its service writes', () => {
     const sources = name.startsWith('TableThrottles') ? [source, INDEX] : [source]
-    expect(sources.map(([namespace, names]) => `${namespace} ${names}`)).toContain(`${alarm.Namespace} ${dimensions.join()}`)
+    expect(sources.map(([namespace, names]) => `${namespace} ${names}`)).toContain(`${Namespace} ${dimensions.join()}`)
   })
 
-  it('evaluates at most three periods of five minutes and has an action', () => {
-    expect([alarm.Period, alarm.AlarmActions]).toEqual([300, [expect.anything()]])
+  it('evaluates at most three periods of five minutes', () => {
+    expect(Period).toBe(300)
     expect(alarm.EvaluationPeriods).toBeLessThanOrEqual(3)
   })
 })
@@ -129,6 +134,12 @@ describe.each(all.filter(([name]) => ROWS[name] !== undefined))('the alarm %s', 
 it('throttles of both tables and of the index are watched', () => {
   const watched = alarms.get('TableThrottles')!.map(({ Dimensions, MetricName }) => `${MetricName} ${JSON.stringify(Dimensions)}`)
   expect([watched.length, new Set(watched).size]).toEqual([6, 6])
+})
+
+it('records that remain are watched for the indexer, polls for settle-transactions', () => {
+  const mappingOf = (name: string): string => outputOf(tokens, alarms.get(name)![0]!.Dimensions[0].Value).Ref
+  for (const [name, sort] of Object.entries({ NotFollowed: 'T', PutAside: 'H', Dropped: 'H' }))
+    expect(JSON.stringify(tokens.service.Resources[mappingOf(name)].Properties.FilterCriteria)).toContain(`\\"${sort}\\"`)
 })
 
 describe('the event source mappings of the stream', () => {
@@ -324,19 +335,62 @@ describe('an audit record that cannot be written', () => {
   })
 })
 
-it('the runbook lists each alarm with an action', () => {
+/** Severity of an alarm, in its description. */
+const severityOf = ({ AlarmDescription }: Tree): string => /^\w+ \((\w+)\)/.exec(AlarmDescription)![1]!
+const SEVERITY_OUTPUTS: Readonly<Record<string, string>> = { page: 'AlarmTopic', ticket: 'TicketTopic', info: 'InfoTopic' }
+
+describe('the topic of a severity', () => {
+  const topicOf = (severity: string): string => tokens.service.Outputs[SEVERITY_OUTPUTS[severity]!].Value.Ref
+
+  it('is notified of the beginning and the end of each alarm of this severity, and of no other', () => {
+    const all = [...alarms.values()].flat()
+    expect(new Set(all.map(severityOf))).toEqual(new Set(SEVERITIES))
+    for (const alarm of all) {
+      for (const actions of [alarm.AlarmActions, alarm.OKActions])
+        expect(actions.map((action: Tree) => outputOf(tokens, action).Ref)).toEqual([topicOf(severityOf(alarm))])
+    }
+  })
+
+  it.each(SEVERITIES)('is encrypted with the key of the stage, and CloudWatch may publish to it: %s', (severity) => {
+    const topics = resourcesOfType(tokens.service, 'AWS::SNS::Topic')
+    const { KmsMasterKeyId } = topics[topicOf(severity)]!
+    expect(JSON.stringify(KmsMasterKeyId)).toMatch(/Key/)
+    const policies = Object.values(resourcesOfType(tokens.service, 'AWS::SNS::TopicPolicy'))
+    const { PolicyDocument } = policies.find(({ Topics }) => Topics[0].Ref === topicOf(severity))!
+    expect(PolicyDocument.Statement).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ Effect: 'Allow', Action: 'sns:Publish', Principal: { Service: 'cloudwatch.amazonaws.com' } }),
+        expect.objectContaining({ Effect: 'Deny', Condition: { Bool: { 'aws:SecureTransport': 'false' } } }),
+      ]),
+    )
+  })
+
+  it('keeps its logical id, because operators subscribe to it', () => {
+    const ids = Object.keys(SEVERITY_OUTPUTS).map((severity) => topicOf(severity).slice(0, -8))
+    expect(ids).toEqual(['WatchAlarms', 'WatchTickets', 'WatchInfos'])
+  })
+
+  it('is mailed, except for info', () => {
+    const mailed = Object.values(resourcesOfType(tokens.service, 'AWS::SNS::Subscription'))
+    expect(mailed.map(({ TopicArn, Protocol, Endpoint }) => [TopicArn.Ref, Protocol, Endpoint])).toEqual(
+      ['page', 'ticket'].map((severity) => [topicOf(severity), 'email', 'ops@example.org']),
+    )
+  })
+})
+
+/** Maximum characters of a description. https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html */
+const MOST_DESCRIPTION = 1_024
+
+it('the runbook lists each alarm with its severity and an action', () => {
   const all = [...alarms.values()].flat()
-  const watched = [...alarms.keys()]
-  const runbook = readFileSync('lib/docs/operate.md', 'utf8').match(/\| alarm \| means \| do \|\n.*\n(?:\|.*\n)+/)![0]
+  const watched = [...alarms].map(([name, [alarm]]) => `${name} ${severityOf(alarm)}`)
+  const runbook = readFileSync('lib/docs/operate.md', 'utf8').match(/\| alarm \| severity \| means \| do \|\n.*\n(?:\|.*\n)+/)![0]
   expect([...watched].sort()).toEqual(
-    [...runbook.matchAll(/^\| (\w+) \|/gm)]
-      .map(([, name]) => name!)
-      .filter((name) => name !== 'alarm')
-      .sort(),
+    [...runbook.matchAll(/^\| (\w+) \| (page|ticket|info) \|/gm)].map(([, name, severity]) => `${name} ${severity}`).sort(),
   )
-  for (const { AlarmActions, AlarmDescription } of all) {
-    expect(AlarmActions).toHaveLength(1)
-    expect(AlarmDescription).toMatch(/^\w+: .+\. .{20,}/)
+  for (const { AlarmDescription } of all) {
+    expect(AlarmDescription).toMatch(/^\w+ \(\w+\): .+\. .{20,}/)
+    expect(AlarmDescription.length).toBeLessThanOrEqual(MOST_DESCRIPTION)
   }
   expect(Object.keys(resourcesOfType(tokens.operation, 'AWS::CloudWatch::Dashboard'))).toHaveLength(1)
 })

@@ -10,7 +10,7 @@ const watches = watchesOf({
   stateTable: 'state',
   index: 'gsi1',
   followers: { indexer: 'fhir-indexer' },
-  mappings: { indexer: '7d9f' },
+  mappings: { indexer: '7d9f', 'settle-transactions': '7e01' },
   rebuild: 'arn:aws:states:rebuild',
   exports: { machine: 'arn:aws:states:export', sweeper: 'fhir-export-sweep', starter: 'fhir-export-schedule' },
   domain: { name: 'fhir', account: '111111111111', disk: 20 },
@@ -55,8 +55,8 @@ describe('Alarms', () => {
       Latency: [3 * SECOND, /more than 3 s$/],
       IndexLag: [60 * SECOND, /more than a minute$/],
       IteratorAge: [600 * SECOND, /ten minutes behind$/],
-      TableIndexLag: [2 * SECOND, /more than 2 s$/],
-      Pulse: [300 * SECOND, /more than five minutes$/],
+      TableIndexLag: [2 * SECOND, /more than 2 s, /],
+      Pulse: [300 * SECOND, /more than five minutes, /],
       ExportAge: [12 * 3_600 * SECOND, /for twelve hours$/],
     } as const
     for (const [name, [above, means]] of Object.entries(durations)) {
