@@ -1,5 +1,6 @@
 /**
  * Watches for the OpenSearch domain.
+ * https://docs.aws.amazon.com/opensearch-service/latest/developerguide/managedomains-cloudwatchmetrics.html
  * https://docs.aws.amazon.com/opensearch-service/latest/developerguide/cloudwatch-alarms.html
  */
 import type { DeployedNames, Watch, WatchedMetric } from './watch.ts'
@@ -17,6 +18,8 @@ export function watchesOfDomain(domain: DeployedDomain): readonly Watch[] {
     statistic,
     dimensions: { DomainName: domain.name, ClientId: domain.account },
   })
+  // The domain counts rejections since the start of a node. An average does not change if a minute or a node has no value.
+  const growthOf = (metricName: string): WatchedMetric => ({ ...metricOf(metricName, 'Average'), expression: 'DIFF(m)' })
   return [
     {
       title: 'OpenSearch: CPU and memory, %',
@@ -68,5 +71,58 @@ export function watchesOfDomain(domain: DeployedDomain): readonly Watch[] {
         todo: 'Enable the key, cancel its deletion, or repair its policy. A domain is lost if its key was unusable for days. The server rebuilds all documents once a domain exists again',
       },
     },
+    {
+      title: 'OpenSearch: rejected searches and writes',
+      metrics: [growthOf('ThreadpoolSearchRejected'), growthOf('ThreadpoolWriteRejected')],
+      alarm: {
+        name: 'SearchRejections',
+        severity: 'ticket',
+        above: 0,
+        periods: 3,
+        means: 'the domain has rejected searches or writes for a quarter of an hour, because its queues are full',
+        todo: 'Use larger or more nodes (setting search). Look for slow searches in the request log, and for a rebuild with a large rebuildWidth. The indexer repeats rejected writes',
+      },
+    },
+    ...(domain.nodes > 1 ? watchesOfCopies(domain.nodes, metricOf) : []),
   ]
 }
+
+/** Watches for a domain of several nodes, which hold copies of the shards. */
+const watchesOfCopies = (nodes: number, metricOf: (metricName: string, statistic: string) => WatchedMetric): readonly Watch[] => [
+  {
+    title: 'OpenSearch: yellow status',
+    // The status is also yellow for moments while a new index gets its copies. The minimum is 1 only if it stays yellow.
+    metrics: [metricOf('ClusterStatus.yellow', 'Minimum')],
+    alarm: {
+      name: 'SearchYellow',
+      severity: 'ticket',
+      above: 0,
+      periods: 3,
+      means: 'a shard has had no copy for a quarter of an hour. If its node fails, searches of its type are 503 until a rebuild',
+      todo: 'Look at SearchNodes and SearchDisk: OpenSearch places copies only on nodes with free disk. GET _cluster/allocation/explain gives the reason',
+    },
+  },
+  {
+    title: 'OpenSearch: nodes',
+    metrics: [metricOf('Nodes', 'Maximum')],
+    alarm: {
+      name: 'SearchNodes',
+      severity: 'ticket',
+      below: nodes,
+      periods: 3,
+      means: `fewer than ${nodes} nodes have been in the domain for a quarter of an hour`,
+      todo: 'AWS replaces a failed node by itself. If the node does not return within an hour, look at the health of the domain and open a case with AWS',
+    },
+  },
+  {
+    title: 'OpenSearch: failed automated snapshots',
+    metrics: [metricOf('AutomatedSnapshotFailure', 'Maximum')],
+    alarm: {
+      name: 'SearchSnapshot',
+      severity: 'info',
+      above: 0,
+      means: 'the domain could not write its hourly snapshot. The server needs none: it rebuilds documents from the table',
+      todo: 'Look at SearchDomain: a red index is the usual cause. If the status is green and the failure lasts for days, open a case with AWS',
+    },
+  },
+]

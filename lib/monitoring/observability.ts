@@ -1,10 +1,19 @@
 /** Monitoring of a stage: alarms with their remedies, and one dashboard. */
 import { Duration } from 'aws-cdk-lib'
-import { Alarm, ComparisonOperator, Dashboard, GraphWidget, type IMetric, Metric, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch'
+import {
+  Alarm,
+  ComparisonOperator,
+  Dashboard,
+  GraphWidget,
+  type IMetric,
+  MathExpression,
+  Metric,
+  TreatMissingData,
+} from 'aws-cdk-lib/aws-cloudwatch'
 import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions'
 import type { ITopic } from 'aws-cdk-lib/aws-sns'
 import { Construct } from 'constructs'
-import type { Severity, Watch } from './watch.ts'
+import { hasCount, type Severity, type Watch } from './watch.ts'
 
 /** `topics`: the topic of a severity is notified when such an alarm begins and when it ends. */
 export type ObservabilityProps = { readonly watches: readonly Watch[]; readonly topics: Readonly<Record<Severity, ITopic>> }
@@ -17,7 +26,7 @@ export class Observability extends Construct {
     super(scope, id)
     const dashboard = new Dashboard(this, 'Dashboard', { defaultInterval: Duration.days(1) })
     const widgets = watches.map(
-      ({ title, metrics }) => new GraphWidget({ title, left: metrics.map(metricOf), width: WIDTH, height: HEIGHT }),
+      ({ title, metrics }) => new GraphWidget({ title, left: metrics.map(shownOf), width: WIDTH, height: HEIGHT }),
     )
     for (let i = 0; i < widgets.length; i += PER_ROW) dashboard.addWidgets(...widgets.slice(i, i + PER_ROW))
     for (const watch of watches) this.#alarms(watch, topics)
@@ -45,10 +54,15 @@ const comparisonOf = ({ above, below }: NonNullable<Watch['alarm']>) =>
     ? { threshold: above!, comparisonOperator: ComparisonOperator.GREATER_THAN_THRESHOLD }
     : { threshold: below, comparisonOperator: ComparisonOperator.LESS_THAN_THRESHOLD }
 
-const metricOf = ({ dimensions, label, ...rest }: Watch['metrics'][number]): IMetric =>
-  new Metric({
-    ...rest,
-    ...(label === undefined ? {} : { label }),
-    period: Duration.minutes(5),
-    ...(dimensions === undefined ? {} : { dimensionsMap: { ...dimensions } }),
-  })
+/** Graphs show the metric itself. An expression is for the threshold of the alarm. */
+const shownOf = (metric: Watch['metrics'][number]): IMetric => metricOf({ ...metric, expression: undefined })
+
+const PERIOD = { period: Duration.minutes(5) }
+
+function metricOf({ dimensions, label, expression, ...rest }: Watch['metrics'][number]): IMetric {
+  const named = { ...rest, ...PERIOD, ...(dimensions === undefined ? {} : { dimensionsMap: { ...dimensions } }) }
+  if (expression === undefined) return new Metric({ ...named, ...(label === undefined ? {} : { label }) })
+  const m = new Metric(named)
+  const n = hasCount(expression) ? { n: m.with({ statistic: 'SampleCount' }) } : {}
+  return new MathExpression({ expression, usingMetrics: { m, ...n }, ...PERIOD })
+}

@@ -4,6 +4,9 @@ import { METRIC_NAMESPACE, type MetricName } from '../../lambdas/runtime/aws/log
 /** Route of the token endpoint, the only route with a watch of its own. */
 export const TOKEN_ROUTE = '/auth/token'
 
+/** Metric that the filters of refused-requests.ts write: 1 for a request that was answered 401 or 403, 0 for another one. */
+export const REFUSED_METRIC = 'Refused'
+
 /**
  * Severities of alarms, each with a topic. `page`: requests fail now, or data is in danger. `ticket`: the operator must act within days.
  * `info`: nothing is urgent.
@@ -11,16 +14,24 @@ export const TOKEN_ROUTE = '/auth/token'
 export const SEVERITIES = ['page', 'ticket', 'info'] as const
 export type Severity = (typeof SEVERITIES)[number]
 
+/**
+ * `expression`: metric math that is evaluated instead of the metric. In it `m` is the metric, and `n` the number of its values.
+ * https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/using-metric-math.html
+ */
 export type WatchedMetric = {
   readonly namespace: string
   readonly metricName: string
   readonly statistic: string
   readonly label?: string | undefined
   readonly dimensions?: Readonly<Record<string, string>>
+  readonly expression?: string | undefined
 }
 
-/** Returns a metric that the functions of the stage write themselves. */
-export const stageMetricOf = (stage: string, metricName: MetricName, statistic: string): WatchedMetric => ({
+/** Whether the expression uses the number of values. AWS charges an alarm for each metric, and this number is a second one. */
+export const hasCount = (expression: string): boolean => /\bn\b/.test(expression)
+
+/** Returns a metric that the functions of the stage or the filters of its access log write. */
+export const stageMetricOf = (stage: string, metricName: MetricName | typeof REFUSED_METRIC, statistic: string): WatchedMetric => ({
   namespace: METRIC_NAMESPACE,
   ...{ metricName, statistic, dimensions: { Stage: stage } },
 })
@@ -48,7 +59,8 @@ export type Watch = {
 /** Names of the deployed resources. */
 export type DeployedNames = {
   readonly stage: string
-  readonly api: { readonly name: string; readonly stage: string }
+  /** `rate`: maximum requests per second that the API accepts. */
+  readonly api: { readonly name: string; readonly stage: string; readonly rate: number }
   readonly table: string
   readonly stateTable: string
   /** Secondary index of the resource table. */
@@ -65,7 +77,7 @@ export type DeployedNames = {
    */
   readonly exports: { readonly machine: string; readonly sweeper: string; readonly starter?: string }
   /** Search domain. `disk`: gigabytes of each node. */
-  readonly domain?: { readonly name: string; readonly account: string; readonly disk: number }
+  readonly domain?: { readonly name: string; readonly account: string; readonly disk: number; readonly nodes: number }
   /** Name of the function that maintains the signing keys; absent if the stage issues no tokens. */
   readonly tokens?: { readonly tender: string }
 }

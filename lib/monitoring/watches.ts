@@ -1,14 +1,19 @@
 /** Watches for a deployment: failures that CloudWatch can detect, and the remedy for each. */
 import { watchesOfDomain } from './domain-watches.ts'
 import { executionsOf, watchesOfExports, watchesOfSchedules, watchesOfTokens } from './export-watches.ts'
-import { type DeployedNames, stageMetricOf, type Watch, type WatchedMetric } from './watch.ts'
+import { type DeployedNames, REFUSED_METRIC, stageMetricOf, type Watch, type WatchedMetric } from './watch.ts'
+
+/** Share of a limit from which an alarm warns. */
+const NEAR = 0.7
+/** Seconds of a period. */
+const PERIOD = 300
 
 export function watchesOf(deployed: DeployedNames): readonly Watch[] {
   const { stage, rebuild, exports, domain, api, tokens } = deployed
   return [
     ...watchesOfRequests(deployed),
     ...watchesOfStream(deployed),
-    ...watchesOfThrottles(deployed),
+    ...watchesOfLimits(deployed),
     {
       title: 'Unwritten audit records',
       metrics: [stageMetricOf(stage, 'AuditRefused', 'Sum')],
@@ -70,6 +75,19 @@ const watchesOfRequests = (deployed: DeployedNames): readonly Watch[] => [
       periods: 3,
       means: 'more than 1 % of requests fail',
       todo: 'Look at `error` in the access log, then for level "error" in the logs of the functions that it names. Throttles and OpenSearch have alarms of their own',
+    },
+  },
+  {
+    title: 'Responses 401 and 403, share of requests',
+    // A single client with an expired token must not ring at night, when it is alone: at least 20 requests in five minutes count.
+    metrics: [{ ...stageMetricOf(deployed.stage, REFUSED_METRIC, 'Average'), expression: 'IF(n >= 20, m, 0)' }],
+    alarm: {
+      name: 'Refused',
+      severity: 'page',
+      above: 0.3,
+      periods: 3,
+      means: 'more than 30 % of requests have been answered 401 or 403 for a quarter of an hour',
+      todo: 'Group the access log by route and status. If all clients are affected, check the signing keys (SigningKeys), external issuers, the origin secret, and the last change of settings or of clients. If a single client is affected, correct or remove it',
     },
   },
   {
@@ -200,13 +218,37 @@ function watchesOfStream({ stage, followers, mappings }: DeployedNames): readonl
   ]
 }
 
-function watchesOfThrottles({ table, stateTable, index }: DeployedNames): readonly Watch[] {
+function watchesOfLimits(deployed: DeployedNames): readonly Watch[] {
+  const { api, table, stateTable, index } = deployed
   const throttlesOf = (dimensions: WatchedMetric['dimensions']): readonly WatchedMetric[] =>
     ['ReadThrottleEvents', 'WriteThrottleEvents'].map((metricName) => ({
       namespace: 'AWS/DynamoDB',
       ...{ metricName, statistic: 'Sum', dimensions: dimensions! },
     }))
   return [
+    {
+      title: 'Requests in five minutes',
+      metrics: [apiMetricOf(deployed, 'Count', 'Sum')],
+      alarm: {
+        name: 'RequestRate',
+        severity: 'ticket',
+        above: NEAR * api.rate * PERIOD,
+        means: `clients have sent more than ${100 * NEAR} % of ${api.rate} requests per second for five minutes. Above ${api.rate} the API answers 429`,
+        todo: 'Raise limits.rate and limits.burst, and the concurrency of the account with them. In the access log, `error` THROTTLED shows requests that were answered 429',
+      },
+    },
+    {
+      title: 'Concurrency of the account',
+      metrics: [{ namespace: 'AWS/Lambda', metricName: 'ConcurrentExecutions', statistic: 'Maximum', expression: 'm / SERVICE_QUOTA(m)' }],
+      alarm: {
+        name: 'Concurrency',
+        severity: 'ticket',
+        above: NEAR,
+        periods: 3,
+        means: `functions of the account have used more than ${100 * NEAR} % of its concurrency for a quarter of an hour. At 100 % Lambda rejects calls`,
+        todo: 'Raise the quota of the account (Service Quotas), or lower exportWriters and rebuildWidth',
+      },
+    },
     {
       title: 'Throttled functions of the account',
       metrics: [{ namespace: 'AWS/Lambda', metricName: 'Throttles', statistic: 'Sum' }],

@@ -22,6 +22,7 @@ import { ENDPOINT_ROUTES, ENDPOINTS, type HttpFunction, isHeadAllowed, ROUTES } 
 import { FUNCTIONS, functionOf } from '../../lambdas/functions/functions.ts'
 import { BINARY_TYPES } from '../../lambdas/http/gateway-contract.ts'
 import { addGatewayErrors } from '../edge/gateway-errors.ts'
+import { measureRefusedRequests } from '../monitoring/refused-requests.ts'
 import { TOKEN_ROUTE } from '../monitoring/watch.ts'
 import type { Settings } from '../settings/settings.ts'
 
@@ -66,10 +67,11 @@ export class FhirApi extends Construct {
         // Metrics of single methods cost extra. Only one method has an alarm.
         methodOptions: settings.access === 'token' ? { [`${TOKEN_ROUTE}/POST`]: { ...methodOptions(settings), metricsEnabled: true } } : {},
         accessLogDestination: new LogGroupLogDestination(this.logGroup),
-        accessLogFormat: AccessLogFormat.custom(JSON.stringify(ACCESS)),
+        accessLogFormat: AccessLogFormat.custom(JSON.stringify({ ...ACCESS, stage: settings.stage })),
       },
     })
     addGatewayErrors(this.api, settings)
+    measureRefusedRequests(this, this.logGroup)
   }
 
   /** Adds the routes. The functions need the address of the API, so they are created after the API and before this call. */

@@ -20,8 +20,12 @@ const SIZES: Readonly<Record<Size, Pick<DomainProps, 'capacity' | 'ebs' | 'zoneA
   },
 }
 
-/** Returns the gigabytes of each node of the stage's domain, or 0 if the stage uses another cluster. */
-export const diskGigabytesOf = (search: Settings['search']): number => ('kind' in search ? (SIZES[search.size].ebs?.volumeSize ?? 0) : 0)
+/** Returns the number of nodes of the stage's domain and the gigabytes of each, or 0 if the stage uses another cluster. */
+export function nodesOf(search: Settings['search']): { readonly nodes: number; readonly disk: number } {
+  if (!('kind' in search)) return { nodes: 0, disk: 0 }
+  const { capacity, ebs } = SIZES[search.size]
+  return { nodes: capacity?.dataNodes ?? 0, disk: ebs?.volumeSize ?? 0 }
+}
 
 export type SearchDomainProps = { readonly size: Size; readonly stage: string; readonly key: IKey; readonly vpc?: IVpc }
 

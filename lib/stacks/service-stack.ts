@@ -33,7 +33,7 @@ import { FhirApi, GATEWAY_STAGE, type HttpFunctions } from './fhir-api.ts'
 import { FhirFunction, type FhirFunctionProps, httpFunctionsOf } from './fhir-function.ts'
 import { firstClient, firstUser } from './first-commands.ts'
 import { allowScheduleRules, type ScheduleFunctions } from './scheduled-exports.ts'
-import { diskGigabytesOf } from './search-domain.ts'
+import { nodesOf } from './search-domain.ts'
 import { StepWorkflow } from './step-workflow.ts'
 import { followStream } from './stream-indexer.ts'
 
@@ -136,7 +136,7 @@ export class ServiceStack extends Stack {
 
     this.deployedNames = {
       stage: settings.stage,
-      api: { name: api.restApiName, stage: GATEWAY_STAGE },
+      api: { name: api.restApiName, stage: GATEWAY_STAGE, rate: settings.limits.rate },
       ...{ table: this.#tables.resourceTable.tableName, stateTable: this.#tables.stateTable.tableName, index: INDEX_NAME },
       followers: { indexer: indexer.function.functionName, 'settle-transactions': settler.function.functionName },
       mappings,
@@ -149,7 +149,7 @@ export class ServiceStack extends Stack {
       ...(keys === undefined ? {} : { tokens: { tender: keys.tender.functionName } }),
       ...(data.domain === undefined
         ? {}
-        : { domain: { name: data.domain.domainName, account: this.account, disk: diskGigabytesOf(settings.search) } }),
+        : { domain: { name: data.domain.domainName, account: this.account, ...nodesOf(settings.search) } }),
     }
     this.alarmTopics = new AlarmTopics(this, 'Watch', { key, alarmEmail: settings.alarmEmail }).topics
     this.#outputs({

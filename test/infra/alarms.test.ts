@@ -15,12 +15,13 @@ import { SEVERITIES } from '../../lib/monitoring/watch.ts'
 import type { InvocationResult } from '../cloud/function-host.ts'
 import { mappingOf, pump, type StreamRecord } from '../cloud/pump.ts'
 import { memoryState } from '../fixtures/memory-state.ts'
-import { alarmStateOf, type MetricPeriod } from './alarms.ts'
+import { alarmStateOf, type MetricPeriod, metricOf, QUOTA } from './alarms.ts'
 import { outputOf, resourcesOfType, synthesizeStages, type Tree } from './assembly.ts'
 
 const { tokens } = await synthesizeStages({
   tokens: {
     access: 'token',
+    search: { kind: 'domain', size: 'production' },
     exports: [{ name: 'nightly', schedule: 'rate(1 day)', client: 'etl', level: 'system' }],
     alarmEmail: 'ops@example.org',
   },
@@ -63,6 +64,9 @@ const [EVERY, NOW_AND_THEN]: readonly (readonly MetricPeriod[])[] = [
 ]
 /** Durations of a hundred calls: `calls` of them take `ms` milliseconds, the others one. */
 const slow = (calls: number, ms: number): MetricPeriod => Array.from({ length: 100 }, (_, i) => (i < calls ? ms : 1))
+/** Values that the filters write for requests, `some` of them refused. */
+const refused = (some: number, requests: number): MetricPeriod => Array.from({ length: requests }, (_, i) => Number(i < some))
+const counted = (requests: number): MetricPeriod => [requests - 1, 1]
 const once = (alarming: MetricPeriod, normal: MetricPeriod): Pick<Row, 'alarming' | 'normal'> => ({
   alarming: [normal, normal, alarming],
   normal: [normal, normal, normal],
@@ -71,6 +75,7 @@ const once = (alarming: MetricPeriod, normal: MetricPeriod): Pick<Row, 'alarming
 /** By alarm and metric. Names of AWS: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/aws-services-cloudwatch-metrics.html */
 const ROWS: Readonly<Record<string, Row>> = {
   'ServerErrors 5XXError': { source: ['AWS/ApiGateway', 'ApiName,Stage'], alarming: [[0, 1], [1, 0], [1]], normal: [[1], [1], Array.from({ length: 200 }, (_, i) => Number(i === 0))] },
+  'Refused Refused': { source: OWN, alarming: [refused(40, 100), refused(7, 20), refused(31, 100)], normal: [refused(19, 19), refused(30, 100), refused(1, 1)] },
   'Latency Latency': { source: ['AWS/ApiGateway', 'ApiName,Stage'], alarming: [[9_000], [9_000], slow(2, 9_000)], normal: [[9_000], slow(1, 9_000), [9_000]] },
   'IndexLag IndexLag': { source: OWN, alarming: [[90_000], [90_000], slow(6, 90_000)], normal: [[90_000], slow(5, 90_000), [90_000]] },
   'IteratorAge IteratorAge': { source: FUNCTION, alarming: [[0], [0, 700_000], [900_000, 0]], normal: [[700_000], [700_000], [0]] },
@@ -81,6 +86,8 @@ const ROWS: Readonly<Record<string, Row>> = {
   'TableIndexLag TableIndexLag': { source: OWN, alarming: [[40], [40, 2_100], [61_000]], normal: [[], [2_100], [40, 2_000]], silent: 'ALARM' },
   'PutAside OnFailureDestinationDeliveredEventCount': { source: MAPPING, ...once([0, 1], [0]) },
   'Dropped DroppedEventCount': { source: MAPPING, ...once([0, 1], [0]) },
+  'RequestRate Count': { source: ['AWS/ApiGateway', 'ApiName,Stage'], ...once(counted(105_001), counted(105_000)) },
+  'Concurrency ConcurrentExecutions': { source: [LAMBDA, ''], alarming: [[100, 0.71 * QUOTA], [QUOTA], [0.8 * QUOTA]], normal: [[QUOTA], [0.7 * QUOTA], [QUOTA]] },
   'FunctionThrottles Throttles': { source: [LAMBDA, ''], alarming: EVERY!, normal: NOW_AND_THEN! },
   'TableThrottles ReadThrottleEvents': { source: TABLE, alarming: EVERY!, normal: [[5], [], [5]] },
   'TableThrottles WriteThrottleEvents': { source: TABLE, alarming: EVERY!, normal: [[5], [], [5]] },
@@ -97,21 +104,26 @@ const ROWS: Readonly<Record<string, Row>> = {
   'SearchDomain ClusterStatus.red': { source: DOMAIN, alarming: [[0], [0, 1], [1, 0]], normal: [[1], [0], [1]] },
   'SearchDomain ClusterIndexWritesBlocked': { source: DOMAIN, alarming: [[0], [0, 1], [1, 0]], normal: [[1], [0], [1]] },
   'SearchMemory JVMMemoryPressure': { source: DOMAIN, alarming: [[70, 90], [88], [95]], normal: [[90], [60, 75], [90]] },
-  'SearchDisk FreeStorageSpace': { source: DOMAIN, ...once([15_000, 5_000], [15_000, 12_000]) },
+  'SearchDisk FreeStorageSpace': { source: DOMAIN, ...once([150_000, 51_000], [150_000, 52_000]) },
   'SearchKey KMSKeyError': { source: DOMAIN, ...once([0, 1], [0]) },
   'SearchKey KMSKeyInaccessible': { source: DOMAIN, ...once([0, 1], [0]) },
+  'SearchRejections ThreadpoolSearchRejected': { source: DOMAIN, alarming: [[4, 4], [5, 5], [5, 7], [9, 9]], normal: [[4, 4], [9, 9], [9, 9], [0, 1]] },
+  'SearchRejections ThreadpoolWriteRejected': { source: DOMAIN, alarming: [[0, 0], [0, 1], [1, 1], [2, 1]], normal: [[3, 3], [3, 3], [3], [3, 3]] },
+  'SearchYellow ClusterStatus.yellow': { source: DOMAIN, alarming: [[1, 1], [1], [1, 1]], normal: [[1, 1], [0, 1], [1, 1]] },
+  'SearchNodes Nodes': { source: DOMAIN, alarming: [[2, 2], [2], [1, 2]], normal: [[2, 2], [2, 3], [6, 6]] },
+  'SearchSnapshot AutomatedSnapshotFailure': { source: DOMAIN, ...once([0, 1], [0]) },
   'TokenErrors 5XXError': { source: ['AWS/ApiGateway', 'ApiName,Method,Resource,Stage'], alarming: [[], [0, 1], [2, 0]], normal: [[1], [0], [1]] },
   'SigningKeys Errors': { source: FUNCTION, ...once([0, 1], [0]) },
 } // biome-ignore format: a table
 
-const labelOf = (name: string, alarm: Tree): string => `${name} ${alarm.MetricName}`
+const labelOf = (name: string, alarm: Tree): string => `${name} ${metricOf(alarm).MetricName}`
 const all = [...alarms].flatMap(([name, alarmsOfName]) => alarmsOfName.map((alarm) => [labelOf(name, alarm), alarm] as const))
 
 it('every alarm is tested', () => expect([...new Set(all.map(([name]) => name))].sort()).toEqual(Object.keys(ROWS).sort()))
 
 describe.each(all.filter(([name]) => ROWS[name] !== undefined))('the alarm %s', (name, alarm) => {
   const { source, alarming, normal, silent } = ROWS[name]!
-  const { Namespace, Dimensions = [], Period } = alarm
+  const { Namespace, Dimensions = [], Period } = metricOf(alarm)
   const dimensions = Dimensions.map(({ Name }: Tree) => Name).sort()
 
   it('goes off for the fault it is about, and not otherwise', () => {
@@ -131,13 +143,62 @@ describe.each(all.filter(([name]) => ROWS[name] !== undefined))('the alarm %s', 
   })
 })
 
+describe('the filters of the access log', () => {
+  const filters = Object.values(resourcesOfType(tokens.service, 'AWS::Logs::MetricFilter'))
+  const [{ AccessLogSetting }] = Object.values(resourcesOfType(tokens.service, 'AWS::ApiGateway::Stage')) as [Tree]
+  const [alarm] = alarms.get('Refused')!
+
+  /** Line of the access log, in the format of the template. */
+  const lineOf = (context: Readonly<Record<string, string>>): Tree =>
+    JSON.parse(AccessLogSetting.Format.replaceAll(/\$context\.([\w.]+)/g, (_: string, name: string) => context[name] ?? '-'))
+  const COMPARISON = /^\(?\$\.(\w+) (=|!=) "(.*?)"\)?$/
+  const isTrue = (comparison: string, line: Tree): boolean => {
+    const [, field, operator, value] = COMPARISON.exec(comparison)!
+    return (value === '*' ? line[field!] !== undefined : line[field!] === value) === (operator === '=')
+  }
+  const matches = (pattern: string, line: Tree): boolean =>
+    pattern
+      .slice(2, -2)
+      .split(' && ')
+      .every((part) => part.split(' || ').some((each) => isTrue(each, line)))
+  /** Values that the filters write for requests with these statuses. */
+  const valuesOf = (statuses: readonly number[], resourcePath = '/{type}'): MetricPeriod =>
+    statuses.flatMap((status) => {
+      const line = lineOf({ status: String(status), resourcePath })
+      return filters
+        .filter(({ FilterPattern }) => matches(FilterPattern, line))
+        .map(({ MetricTransformations: [{ MetricValue }] }) => Number(MetricValue))
+    })
+  const some = (count: number, status: number): readonly number[] => Array.from({ length: count }, () => status)
+
+  it('write one value for each request, with the namespace, name and dimension of the alarm', () => {
+    expect(valuesOf([200, 401, 403, 404, 422, 429, 500])).toEqual([0, 1, 1, 0, 0, 0, 0])
+    expect(valuesOf([200, 200], '/health')).toEqual([])
+    const { Namespace, MetricName, Dimensions } = metricOf(alarm)
+    for (const { MetricTransformations } of filters) {
+      const [{ Dimensions: dimensions, ...transformation }] = MetricTransformations
+      expect(transformation).toMatchObject({ MetricNamespace: Namespace, MetricName })
+      const line = lineOf({ status: '200' })
+      expect(dimensions.map(({ Key, Value }: Tree) => ({ Name: Key, Value: line[Value.slice(2)] }))).toEqual(Dimensions)
+    }
+  })
+
+  it('set off the alarm if all clients are refused, but not if they miss resources', () => {
+    const threeTimes = (period: MetricPeriod) => alarmStateOf(alarm, [period, period, period])
+    // Each client gets a new token before it tries again.
+    expect(threeTimes(valuesOf([...some(30, 200), ...some(30, 401)]))).toBe('ALARM')
+    expect(threeTimes(valuesOf(some(60, 404)))).toBe('OK')
+    expect(threeTimes(valuesOf([...some(10, 403), ...some(60, 404)]))).toBe('OK')
+  })
+})
+
 it('throttles of both tables and of the index are watched', () => {
   const watched = alarms.get('TableThrottles')!.map(({ Dimensions, MetricName }) => `${MetricName} ${JSON.stringify(Dimensions)}`)
   expect([watched.length, new Set(watched).size]).toEqual([6, 6])
 })
 
 it('records that remain are watched for the indexer, polls for settle-transactions', () => {
-  const mappingOf = (name: string): string => outputOf(tokens, alarms.get(name)![0]!.Dimensions[0].Value).Ref
+  const mappingOf = (name: string): string => outputOf(tokens, metricOf(alarms.get(name)![0]!).Dimensions[0].Value).Ref
   for (const [name, sort] of Object.entries({ NotFollowed: 'T', PutAside: 'H', Dropped: 'H' }))
     expect(JSON.stringify(tokens.service.Resources[mappingOf(name)].Properties.FilterCriteria)).toContain(`\\"${sort}\\"`)
 })

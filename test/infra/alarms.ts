@@ -18,6 +18,41 @@ const STATISTICS: Readonly<Record<string, (values: MetricPeriod) => number>> = {
   SampleCount: (values) => values.length,
 }
 
+/** Metric of an alarm, also if the alarm evaluates an expression about it. */
+export function metricOf(alarm: Tree): Tree {
+  if (alarm.Metrics === undefined) return alarm
+  const { Metric, Period, Stat } = alarm.Metrics.find(({ Id }: Tree) => Id === 'm').MetricStat
+  return { ...Metric, Period, Statistic: Stat }
+}
+
+/** Quota of the account in tests. */
+export const QUOTA = 1_000
+
+type Statistics = (value: number, count: number, previous: number | undefined) => number | undefined
+
+/** Expressions of alarms. https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/using-metric-math.html */
+const EXPRESSIONS: Readonly<Record<string, Statistics>> = {
+  m: (value) => value,
+  'DIFF(m)': (value, _, previous) => (previous === undefined ? undefined : value - previous),
+  'm / SERVICE_QUOTA(m)': (value) => value / QUOTA,
+  'IF(n >= 20, m, 0)': (value, count) => (count >= 20 ? value : 0),
+}
+
+/** Values of the alarm's metric or expression by period. Without values of the metric there is none. */
+function valuesOf(alarm: Tree, periods: readonly MetricPeriod[]): readonly (number | undefined)[] {
+  const expression = alarm.Metrics?.find(({ Expression }: Tree) => Expression !== undefined).Expression ?? 'm'
+  const evaluate = EXPRESSIONS[expression]
+  if (evaluate === undefined) throw new RangeError(`an expression that is not known here: ${expression}`)
+  const statistic = statisticOf(metricOf(alarm))
+  let previous: number | undefined
+  return periods.map((values) => {
+    if (values.length === 0) return undefined
+    const [value, before] = [statistic(values), previous]
+    previous = value
+    return evaluate(value, values.length, before)
+  })
+}
+
 function statisticOf({ Statistic, ExtendedStatistic }: Tree): (values: MetricPeriod) => number {
   const [, percent] = /^p(\d+)$/.exec(ExtendedStatistic ?? '') ?? []
   if (percent !== undefined) return (values) => values.toSorted((a, b) => a - b)[Math.ceil((Number(percent) / 100) * values.length) - 1]!
@@ -36,10 +71,10 @@ export function alarmStateOf(alarm: Tree, periods: readonly MetricPeriod[]): Ala
   const { Threshold, ComparisonOperator, EvaluationPeriods, DatapointsToAlarm = EvaluationPeriods, TreatMissingData = 'missing' } = alarm
   const isBeyond = COMPARISONS[ComparisonOperator]
   if (isBeyond === undefined) throw new RangeError(`a comparison that is not known here: ${ComparisonOperator}`)
-  const seen = periods.slice(-EvaluationPeriods)
+  const seen = valuesOf(alarm, periods).slice(-EvaluationPeriods)
   if (seen.length < EvaluationPeriods) throw new RangeError(`${EvaluationPeriods} periods are evaluated`)
-  const judged = seen.map((values): boolean | undefined => {
-    if (values.length > 0) return isBeyond(statisticOf(alarm)(values), Threshold)
+  const judged = seen.map((value): boolean | undefined => {
+    if (value !== undefined) return isBeyond(value, Threshold)
     return { breaching: true, notBreaching: false }[TreatMissingData as string]
   })
   if (judged.every((each) => each === undefined)) return 'INSUFFICIENT_DATA'

@@ -5,6 +5,7 @@
 import { heartbeatItem } from '../../lambdas/adapters/dynamodb/stream/heartbeat.ts'
 import { BEATS_PER_HEARTBEAT, beatsOf } from '../../lambdas/indexing/stream/heartbeat.ts'
 import { METRIC_NAMES } from '../../lambdas/runtime/aws/log.ts'
+import { hasCount, REFUSED_METRIC } from '../../lib/monitoring/watch.ts'
 import { watchesOf } from '../../lib/monitoring/watches.ts'
 
 const PRICES = {
@@ -70,25 +71,29 @@ const PARTS = 4
 /** Records come in batches. */
 const INDEXING = 0.05
 
-const RESOURCE_NAMES = { stage: 'x', table: 'x', stateTable: 'x', index: 'x', rebuild: 'x', api: { name: 'x', stage: 'x' } }
+const RESOURCE_NAMES = { stage: 'x', table: 'x', stateTable: 'x', index: 'x', rebuild: 'x', api: { name: 'x', stage: 'x', rate: 1 } }
 const FOLLOWERS = { indexer: 'x', 'settle-transactions': 'x' }
 const DEPLOYED = {
-  ...{ ...RESOURCE_NAMES, followers: FOLLOWERS, mappings: FOLLOWERS, domain: { name: 'x', account: 'x', disk: 20 } },
+  ...{ ...RESOURCE_NAMES, followers: FOLLOWERS, mappings: FOLLOWERS, domain: { name: 'x', account: 'x', disk: 20, nodes: 1 } },
   exports: { machine: 'x', sweeper: 'x' },
 }
-const alarmsOf = (deployed: Parameters<typeof watchesOf>[0]): number =>
-  watchesOf(deployed).flatMap(({ alarm, metrics }) => (alarm === undefined ? [] : metrics)).length
+const alarmMetricsOf = (deployed: Parameters<typeof watchesOf>[0]): number =>
+  watchesOf(deployed)
+    .flatMap(({ alarm, metrics }) => (alarm === undefined ? [] : metrics))
+    .reduce((sum, { expression = '' }) => sum + (hasCount(expression) ? 2 : 1), 0)
 
-/** Alarms of a stage with signed requests, and of one that issues tokens. */
-export const ALARMS = {
-  iam: alarmsOf(DEPLOYED),
-  token: alarmsOf({ ...DEPLOYED, tokens: { tender: 'x' } }),
+/** Charged metrics of the alarms of a demo with signed requests, and of one that issues tokens. */
+export const ALARM_METRICS = {
+  iam: alarmMetricsOf(DEPLOYED),
+  token: alarmMetricsOf({ ...DEPLOYED, tokens: { tender: 'x' } }),
 }
 
 /** Monthly cost of issuing tokens: the signing key, the secret that CloudFront sends to the API, and alarms. */
-export const TOKENS_MONTHLY_COST = PRICES.key + PRICES.secret + (ALARMS.token - ALARMS.iam) * PRICES.alarm
+export const TOKENS_MONTHLY_COST = PRICES.key + PRICES.secret + (ALARM_METRICS.token - ALARM_METRICS.iam) * PRICES.alarm
 
-const WATCHING_COST = Math.max(0, ALARMS.iam - FREE.alarms) * PRICES.alarm + Math.max(0, METRIC_NAMES.length - FREE.metrics) * PRICES.metric
+const CUSTOM_METRICS = [...METRIC_NAMES, REFUSED_METRIC].length
+const WATCHING_COST =
+  Math.max(0, ALARM_METRICS.iam - FREE.alarms) * PRICES.alarm + Math.max(0, CUSTOM_METRICS - FREE.metrics) * PRICES.metric
 
 /** Monthly cost of a function that looks for packages every ten seconds. */
 export const PACKAGES_MONTHLY_COST = ((30 * 24 * 3_600) / 10 / 1_000_000) * PRICES.objectRead

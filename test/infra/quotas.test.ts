@@ -5,7 +5,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { type ExportSetting, MAX_EXPORTS } from '../../lib/settings/export-settings.ts'
 import { resourcesOfType, synthesizeStages, type Tree } from './assembly.ts'
-import { STAGES } from './stages.ts'
+import { demo, STAGES } from './stages.ts'
 
 /** As many schedules as the settings allow, with the longest names and with buckets, whose copies need a rule of their own. */
 const EXPORTS = Array.from({ length: MAX_EXPORTS }, (_, i): ExportSetting => {
@@ -37,6 +37,15 @@ describe.each(['data', 'service', 'operation'] as const)('the %s stack of the la
     expect(Object.keys(template.Outputs ?? {}).length).toBeLessThanOrEqual(MOST_OUTPUTS)
     expect(JSON.stringify(template, undefined, 1).length).toBeLessThanOrEqual(MOST_TEMPLATE_BYTES)
   })
+})
+
+/** Maximum alarms of a demo and of any stage. An operator has to know all of them. */
+const [MOST_DEMO_ALARMS, MOST_ALARMS] = [40, 60]
+
+it('a demo and the largest stage have few alarms', () => {
+  const countIn = ({ operation }: typeof largest) => Object.keys(resourcesOfType(operation, 'AWS::CloudWatch::Alarm')).length
+  expect(countIn(demo)).toBeLessThanOrEqual(MOST_DEMO_ALARMS)
+  expect(countIn(largest)).toBeLessThanOrEqual(MOST_ALARMS)
 })
 
 const rules = Object.values(resourcesOfType(largest.operation, 'AWS::Events::Rule'))

@@ -176,8 +176,8 @@ describe.each(stageEntries)('the stacks: %s', (name, stacks) => {
 
 const LASTING = /GlobalTable|S3::Bucket$|KMS::Key|OpenSearchService/
 
-/** A policy's name is one within its role; others name the function they belong to. */
-const NAMED_TYPES = new Set(['AWS::IAM::Policy', 'AWS::Lambda::EventSourceMapping', 'AWS::Lambda::Permission'])
+/** A policy's name is one within its role; others name the function or the log group they belong to. */
+const NAMED_TYPES = new Set(['AWS::IAM::Policy', 'AWS::Lambda::EventSourceMapping', 'AWS::Lambda::Permission', 'AWS::Logs::MetricFilter'])
 
 const PLACE_VARIABLES = new Set(DEPLOYMENT_SETTINGS.map(({ name }) => variableOf(name)))
 const isKnown = (variable: string): boolean => PLACE_VARIABLES.has(variable) || SETTINGS.some(({ name }) => variableOf(name) === variable)

@@ -1,11 +1,12 @@
 /** Alarms watch the metrics that the code writes, with thresholds in the same unit. */
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { logMetric, METRIC_NAMES } from '../../lambdas/runtime/aws/log.ts'
+import { REFUSED_METRIC } from '../../lib/monitoring/watch.ts'
 import { watchesOf } from '../../lib/monitoring/watches.ts'
 
-const watches = watchesOf({
+const DEPLOYED = {
   stage: 'prod',
-  api: { name: 'fhir-prod', stage: 'fhir' },
+  api: { name: 'fhir-prod', stage: 'fhir', rate: 500 },
   table: 'resources',
   stateTable: 'state',
   index: 'gsi1',
@@ -13,9 +14,10 @@ const watches = watchesOf({
   mappings: { indexer: '7d9f', 'settle-transactions': '7e01' },
   rebuild: 'arn:aws:states:rebuild',
   exports: { machine: 'arn:aws:states:export', sweeper: 'fhir-export-sweep', starter: 'fhir-export-schedule' },
-  domain: { name: 'fhir', account: '111111111111', disk: 20 },
+  domain: { name: 'fhir', account: '111111111111', disk: 200, nodes: 3 },
   tokens: { tender: 'fhir-tend-keys' },
-})
+}
+const watches = watchesOf(DEPLOYED)
 const SECOND = 1_000
 const alarms = watches.flatMap(({ alarm, ...watch }) => (alarm === undefined ? [] : [{ ...watch, ...alarm }]))
 const alarmOf = (name: string) => alarms.find((alarm) => alarm.name === name)!
@@ -45,9 +47,11 @@ describe('The lag of the index', () => {
 })
 
 describe('Alarms', () => {
-  it('watch every metric of the code', () => {
+  it('watch every metric of the code and of the access log, at most ten', () => {
     const own = alarms.flatMap(({ metrics }) => metrics).filter(({ namespace }) => namespace === 'FHIR')
-    expect(own.map(({ metricName }) => metricName).sort()).toEqual([...METRIC_NAMES].sort())
+    expect(own.map(({ metricName }) => metricName).sort()).toEqual([...METRIC_NAMES, REFUSED_METRIC].sort())
+    // More would cost $0.30 a month each.
+    expect(own.length).toBeLessThanOrEqual(10)
   })
 
   it('have thresholds of durations in milliseconds that equal their descriptions', () => {
@@ -75,13 +79,25 @@ describe('Alarms', () => {
     expect(others.length).toBeGreaterThan(5)
     const shares: Readonly<Record<string, object>> = {
       ServerErrors: { above: 0.01 },
+      Refused: { above: 0.3, means: expect.stringContaining('more than 30 %') },
+      // 70 % of 500 requests per second for 300 seconds.
+      RequestRate: { above: 105_000, means: expect.stringContaining('70 % of 500 requests per second for five minutes') },
+      Concurrency: { above: 0.7, means: expect.stringContaining('70 %') },
       SearchMemory: { above: 85 },
-      // A quarter of 20 GB, in MB.
-      SearchDisk: { below: 5 * 1_024 },
+      // A quarter of 200 GB, in MB.
+      SearchDisk: { below: 50 * 1_024 },
+      SearchNodes: { below: 3 },
       NotFollowed: { below: 1, isSilenceWrong: true },
     }
     for (const alarm of others) expect(alarm).toMatchObject(shares[alarm.name] ?? { above: 0 })
     expect(alarms.filter(({ isSilenceWrong }) => isSilenceWrong).map(({ name }) => name)).toEqual(['NotFollowed', 'Pulse', 'TableIndexLag'])
+  })
+
+  it.each([
+    ['one node, which has no copies of shards', { ...DEPLOYED.domain, nodes: 1 }, ['SearchYellow', 'SearchNodes', 'SearchSnapshot']],
+  ])('omit failures that are impossible with %s', (_, domain, missing) => {
+    const namesOf = (each: typeof watches) => each.flatMap(({ alarm }) => (alarm === undefined ? [] : [alarm.name]))
+    expect(namesOf(watches).filter((name) => !namesOf(watchesOf({ ...DEPLOYED, domain })).includes(name))).toEqual(missing)
   })
 
   it('watch metrics by dimensions that AWS services write', () => {
