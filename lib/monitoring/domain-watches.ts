@@ -3,13 +3,17 @@
  * https://docs.aws.amazon.com/opensearch-service/latest/developerguide/managedomains-cloudwatchmetrics.html
  * https://docs.aws.amazon.com/opensearch-service/latest/developerguide/cloudwatch-alarms.html
  */
-import type { DeployedNames, Watch, WatchedMetric } from './watch.ts'
+import { type DeployedNames, stageMetricOf, type Watch, type WatchedMetric } from './watch.ts'
 
 type DeployedDomain = NonNullable<DeployedNames['domain']>
 
 /** Alarm thresholds: JVM memory in use above 85 %, and free disk below a quarter, which OpenSearch needs to merge segments. */
 const [FULL_MEMORY, FREE_DISK] = [85, 0.25]
 const MB_OF_GB = 1_024
+
+/** Alarm threshold: bytes of a shard, 70 % of the 50 GB that OpenSearch recommends as maximum. */
+const LARGE_SHARD_GB = 35
+const BYTES_OF_GB = 1_024 ** 3
 
 export function watchesOfDomain(domain: DeployedDomain): readonly Watch[] {
   const metricOf = (metricName: string, statistic: string): WatchedMetric => ({
@@ -126,3 +130,21 @@ const watchesOfCopies = (nodes: number, metricOf: (metricName: string, statistic
     },
   },
 ]
+
+/** Returns the watch for the size of shards. A domain with a smaller disk cannot have such a shard. */
+export const watchesOfShards = (stage: string, domain: DeployedDomain | undefined): readonly Watch[] =>
+  domain !== undefined && domain.disk < LARGE_SHARD_GB
+    ? []
+    : [
+        {
+          title: 'OpenSearch: largest shard, bytes',
+          metrics: [stageMetricOf(stage, 'LargestShard', 'Maximum')],
+          alarm: {
+            name: 'LargestShard',
+            severity: 'info',
+            above: LARGE_SHARD_GB * BYTES_OF_GB,
+            means: `an index has more than ${LARGE_SHARD_GB} GB in its only shard. OpenSearch recommends at most 50 GB: larger shards recover slowly after the failure of a node`,
+            todo: 'The log of the indexer names the index in `names` beside LargestShard. Each index has one shard: remove resources of its type that are no longer needed, or use nodes with a faster disk',
+          },
+        },
+      ]

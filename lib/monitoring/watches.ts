@@ -1,5 +1,5 @@
 /** Watches for a deployment: failures that CloudWatch can detect, and the remedy for each. */
-import { watchesOfDomain } from './domain-watches.ts'
+import { watchesOfDomain, watchesOfShards } from './domain-watches.ts'
 import { executionsOf, watchesOfExports, watchesOfSchedules, watchesOfTokens } from './export-watches.ts'
 import { type DeployedNames, REFUSED_METRIC, stageMetricOf, type Watch, type WatchedMetric } from './watch.ts'
 
@@ -52,6 +52,7 @@ export function watchesOf(deployed: DeployedNames): readonly Watch[] {
     ...watchesOfExports(stage, exports),
     ...(exports.starter === undefined ? [] : watchesOfSchedules(stage, exports.starter)),
     ...(domain === undefined ? [] : watchesOfDomain(domain)),
+    ...watchesOfShards(stage, domain),
     ...(tokens === undefined ? [] : watchesOfTokens(api, tokens)),
   ]
 }

@@ -12,6 +12,7 @@ import {
   allowDecryption,
   allowEncryption,
   allowOnState,
+  INDEX_LOOKUPS,
   type PortAccess,
   type PortGrant,
   READ_ITEM_ACTIONS,
@@ -129,7 +130,7 @@ const GRANTS: Readonly<Record<PortName, PortGrant>> = {
   documents: (aws) => ({
     environment: { ...search(aws), ...blobs(aws) },
     statements: [
-      ...onSearch(aws, { Post: ['_bulk', '_mget'], Get: ['_alias/fhir-*', 'fhir-*/_alias', 'fhir-*/_mapping'], Put: ['fhir-*'] }),
+      ...onSearch(aws, { Post: ['_bulk', '_mget'], Get: [...INDEX_LOOKUPS, 'fhir-*/_stats/store'], Put: ['fhir-*'] }),
       onObjects(aws, ['s3:GetObject'], OVERFLOW_PATTERNS),
       onBucket(aws),
       allowDecryption(aws),
@@ -139,7 +140,7 @@ const GRANTS: Readonly<Record<PortName, PortGrant>> = {
     environment: search(aws),
     statements: onSearch(aws, {
       Post: ['_bulk', '_mget', '_aliases', 'fhir-*/_refresh'],
-      Get: ['_alias/fhir-*', 'fhir-*/_alias', 'fhir-*/_mapping'],
+      Get: INDEX_LOOKUPS,
       Put: ['fhir-*'],
       Delete: ['fhir-*'],
     }),

@@ -243,7 +243,15 @@ function partsOf({ bucket, domain, resourceTable }: Parents, search: Settings['s
     ...below(table, ['stream/*']),
     ...(domainArn === undefined
       ? []
-      : below(domainArn, ['_alias/fhir-*', 'fhir-*/_alias', 'fhir-*/_mapping', 'fhir-*/_refresh', 'fhir-*/_search', 'fhir-*'])),
+      : below(domainArn, [
+          '_alias/fhir-*',
+          'fhir-*/_alias',
+          'fhir-*/_mapping',
+          'fhir-*/_stats/store',
+          'fhir-*/_refresh',
+          'fhir-*/_search',
+          'fhir-*',
+        ])),
   ]
 }
 

@@ -41,6 +41,9 @@ export type PortGrant = (aws: AwsResources) => PortAccess
 
 export const READ_ITEM_ACTIONS = ['dynamodb:GetItem', 'dynamodb:BatchGetItem', 'dynamodb:Query']
 
+/** Paths of a search domain that return the aliases and the mapping of indices. */
+export const INDEX_LOOKUPS = ['_alias/fhir-*', 'fhir-*/_alias', 'fhir-*/_mapping']
+
 export const allow = (
   actions: string[],
   resources: string[],

@@ -228,6 +228,7 @@ describe('permissions', () => {
     ['indexer', 's3:PutObject', object('aws/lambda/1/shard/x')],
     ['indexer', 'es:ESHttpPut', index('fhir-patient-v1')],
     ['indexer', 'es:ESHttpGet', index('fhir-patient-0123456789ab/_mapping')],
+    ['indexer', 'es:ESHttpGet', index('fhir-*/_stats/store')],
     ['rebuild-step', 'es:ESHttpGet', index('fhir-patient-next-0123456789ab/_mapping')],
     ['settle-transactions', 's3:ListBucket', ARNS.DataBucket],
     ['settle-transactions', 's3:GetObject', object('bodies/default/Patient/1')],

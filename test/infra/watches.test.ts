@@ -87,6 +87,8 @@ describe('Alarms', () => {
       // A quarter of 200 GB, in MB.
       SearchDisk: { below: 50 * 1_024 },
       SearchNodes: { below: 3 },
+      // 70 % of 50 GB.
+      LargestShard: { above: 0.7 * 50 * 1_024 ** 3, means: expect.stringContaining('35 GB') },
       NotFollowed: { below: 1, isSilenceWrong: true },
     }
     for (const alarm of others) expect(alarm).toMatchObject(shares[alarm.name] ?? { above: 0 })
@@ -95,9 +97,15 @@ describe('Alarms', () => {
 
   it.each([
     ['one node, which has no copies of shards', { ...DEPLOYED.domain, nodes: 1 }, ['SearchYellow', 'SearchNodes', 'SearchSnapshot']],
+    ['a disk that is smaller than a large shard', { ...DEPLOYED.domain, disk: 20 }, ['LargestShard']],
   ])('omit failures that are impossible with %s', (_, domain, missing) => {
     const namesOf = (each: typeof watches) => each.flatMap(({ alarm }) => (alarm === undefined ? [] : [alarm.name]))
     expect(namesOf(watches).filter((name) => !namesOf(watchesOf({ ...DEPLOYED, domain })).includes(name))).toEqual(missing)
+  })
+
+  it('watch the shards of a cluster outside the stage', () => {
+    const { domain: _, ...others } = DEPLOYED
+    expect(watchesOf(others).map(({ alarm }) => alarm?.name)).toContain('LargestShard')
   })
 
   it('watch metrics by dimensions that AWS services write', () => {

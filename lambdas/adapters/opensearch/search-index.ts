@@ -16,6 +16,7 @@ import type { IndexSettings } from './index-definition.ts'
 import { findPage, requestOf } from './page.ts'
 import type { Query } from './query.ts'
 import { SearchSession } from './search-requests.ts'
+import { findLargestShard } from './shard-sizes.ts'
 import { resolveConditions } from './two-step-conditions.ts'
 import { refreshIndex, waitUntilVisible } from './visibility.ts'
 
@@ -48,6 +49,7 @@ export type IndexRebuild = {
 
 export class OpenSearchIndex implements SearchIndex {
   readonly #cluster: Cluster
+  readonly #prefix: string
   readonly #aliases: Aliases
   readonly #bulk: BulkWriter
   readonly #budget: number
@@ -61,6 +63,7 @@ export class OpenSearchIndex implements SearchIndex {
     const { attempts = 6, patience = 30_000, pause = 100 } = options
     const { keepsBodies = false, epoch = 0, refresh = 'none', mostBytes = 4_000_000, onPoison = () => {} } = options
     this.#cluster = new Cluster(client, { attempts, patience, pause }, options.timer)
+    this.#prefix = prefix
     this.#aliases = new Aliases(this.#cluster, prefix, settings, knownFor)
     this.#bulk = new BulkWriter(this.#cluster, { keepsBodies, epoch, refresh, mostBytes, onPoison })
     this.#live = live
@@ -161,6 +164,11 @@ export class OpenSearchIndex implements SearchIndex {
       had.map(([type, { identity }]) => this.#aliases.live(type, identity)),
     )
     return Object.fromEntries(had.flatMap(([type, { identity, sent }], i) => ((has[i] ?? sent) < sent ? [[type, identity]] : [])))
+  }
+
+  /** Returns the largest shard of all indices, also of those that do not serve, or undefined if there is none. */
+  largestShard(): ReturnType<typeof findLargestShard> {
+    return findLargestShard(this.#cluster, this.#prefix)
   }
 
   async find(plan: Plan): Promise<HitPage> {

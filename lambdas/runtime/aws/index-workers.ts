@@ -27,7 +27,7 @@ import type { ServingIndices } from '../../ports/search/serving-indices.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { SearchContextOf } from '../../search/search-context.ts'
 import { once } from '../once.ts'
-import { logHeartbeatAge, logLostIndices, logMetric, report } from './log.ts'
+import { logHeartbeatAge, logLargestShard, logLostIndices, logMetric, report } from './log.ts'
 import {
   announceDefinitions,
   baseSearchContext,
@@ -160,8 +160,8 @@ async function heed(beats: readonly ShardHeartbeat[]): Promise<void> {
 }
 
 /**
- * Sends a heartbeat, and logs the age of the last one that arrived and the lost indices. Also measures the table's index if OpenSearch does
- * not respond.
+ * Sends a heartbeat, and logs the age of the last one that arrived, the lost indices and the largest shard. Also measures the table's index
+ * if OpenSearch does not respond.
  */
 async function tendIndices(): Promise<void> {
   const [at, { stage }] = [clock().now(), deploymentSettings()]
@@ -170,8 +170,19 @@ async function tendIndices(): Promise<void> {
   try {
     logHeartbeatAge(heartbeatAgeOf(sent, (await indexState().read()).value.types, at), { stage, at })
     logLostIndices(await documents().tend(sent.held), { stage, at })
+    await measureShards({ stage, at })
   } finally {
     await measuring
+  }
+}
+
+/** Logs the largest shard. Only logs a failure, because a cluster that is not of this stage may refuse the question. */
+async function measureShards(about: { readonly stage: string; readonly at: number }): Promise<void> {
+  try {
+    const largest = await documents().largestShard()
+    if (largest !== undefined) logLargestShard(largest, about)
+  } catch (error) {
+    report(error, 'largest shard')
   }
 }
 

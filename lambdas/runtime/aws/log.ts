@@ -55,6 +55,12 @@ export const logHeartbeatAge = (age: number, about: Pick<Told, 'stage' | 'at'>):
 export const logTableIndexLag = (lag: number, about: Pick<Told, 'stage' | 'at'>): void =>
   logMetric('TableIndexLag', 'Milliseconds', [lag], about)
 
+/** Logs the bytes of the largest shard, and the name of its index. The schedule calls it every minute. */
+export const logLargestShard = (
+  { index, bytes }: { readonly index: string; readonly bytes: number },
+  about: Pick<Told, 'stage' | 'at'>,
+): void => logMetric('LargestShard', 'Bytes', [bytes], { ...about, names: [index] })
+
 export const METRIC_NAMESPACE = 'FHIR'
 
 /** Names of all metrics that functions log. Each has an alarm in lib/monitoring. */
@@ -63,6 +69,7 @@ export const METRIC_NAMES = [
   'ExportAge',
   'IndexLag',
   'IndexLost',
+  'LargestShard',
   'PulseAge',
   'ScheduledExportsFailed',
   'ScheduledExportsLate',
@@ -73,7 +80,7 @@ export type MetricName = (typeof METRIC_NAMES)[number]
 /** Maximum values of one metric line. More values need several lines. The metric format sets this limit. */
 const MOST_VALUES = 100
 
-export type MetricUnit = 'Milliseconds' | 'Count'
+export type MetricUnit = 'Milliseconds' | 'Count' | 'Bytes'
 
 /** Context of a metric. `at`: milliseconds since 1970. `names`: names of what was counted, logged beside the values. */
 type Told = { readonly stage: string; readonly at: number; readonly names?: readonly string[] }
