@@ -5,8 +5,10 @@
 import { forEachInParallel } from '../../../ports/execution/parallel.ts'
 import { MachineFault } from '../../../ports/faults.ts'
 import type { AuditDurability, AuditLog, AuditRecord } from '../../../ports/security/audit-log.ts'
-import { type AuditFilter, type AuditReader, auditTestOf, type Period } from '../../../ports/security/audit-reader.ts'
+import type { AuditFilter, AuditReader, Period } from '../../../ports/security/audit-reader.ts'
+import { type AuditSource, type AuditTest, readAuditMinutes, type StoredAuditRecord } from '../../../ports/security/audit-source.ts'
 import { hashOf } from '../../../ports/store/fnv-hash.ts'
+import { AUDIT_PARTITION, auditRecordOf, auditSortKeyOf } from '../audit-items.ts'
 import type { Item, TableClient } from '../table-client.ts'
 import { EXPIRY_ATTRIBUTE } from '../table-keys.ts'
 
@@ -20,7 +22,6 @@ export type DynamoDbAuditLogOptions = {
 }
 
 const DAY = 24 * 60 * 60
-const MINUTE = 60_000
 /** Partitions for the records of each minute. */
 const PARTITIONS = 64
 /** Maximum records retained for a retry. Above it the oldest are dropped. */
@@ -53,11 +54,10 @@ export class DynamoDbAuditLog implements AuditLog {
 
   #itemOf(record: AuditRecord): Item {
     const at = new Date(record.at).toISOString()
-    // The sort key needs a unique part: clients choose request ids, and several requests may have the same.
     const id = this.#options.newId()
     return {
       pk: partitionOf(record.at, hashOf(id) % PARTITIONS),
-      sk: `${at}#${record.requestId}#${id}`,
+      sk: auditSortKeyOf(at, record.requestId, id),
       ...record,
       at,
       [EXPIRY_ATTRIBUTE]: Math.floor(record.at / 1000) + this.#options.retentionDays * DAY,
@@ -107,32 +107,30 @@ export class DynamoDbAuditLog implements AuditLog {
 }
 
 /** Reads audit records minute by minute. Each minute costs at least half a read unit for each of its partitions. */
-export class DynamoDbAuditReader implements AuditReader {
+export class DynamoDbAuditReader implements AuditReader, AuditSource {
   readonly #dynamo: TableClient
 
   constructor(dynamo: TableClient) {
     this.#dynamo = dynamo
   }
 
-  async *read({ from, to }: Period, filter: AuditFilter): AsyncGenerator<AuditRecord> {
-    const isWanted = auditTestOf(filter)
-    const partitions = Array.from({ length: PARTITIONS }, (_, i) => i)
-    for (let minute = from - (from % MINUTE); minute < to; minute += MINUTE) {
-      const found: AuditRecord[] = []
-      await forEachInParallel(partitions, PARTITIONS, async (partition) => {
-        for await (const record of this.#recordsOf(partitionOf(minute, partition)))
-          if (record.at >= from && record.at < to && isWanted(record)) found.push(record)
-      })
-      yield* found.sort((a, b) => a.at - b.at)
-    }
+  read(period: Period, filter: AuditFilter): AsyncGenerator<AuditRecord> {
+    return readAuditMinutes([this], period, filter)
   }
 
-  async *#recordsOf(partition: string): AsyncGenerator<AuditRecord> {
-    const input = { KeyConditionExpression: 'pk = :pk', ExpressionAttributeValues: { ':pk': partition } }
-    for await (const { pk: _, sk: __, [EXPIRY_ATTRIBUTE]: ___, ...record } of this.#dynamo.query(input))
-      yield { ...(record as unknown as AuditRecord), at: Date.parse(String(record.at)) }
+  async readMinute(minute: number, isWanted: AuditTest): Promise<readonly StoredAuditRecord[]> {
+    const partitions = Array.from({ length: PARTITIONS }, (_, i) => i)
+    const found: StoredAuditRecord[] = []
+    await forEachInParallel(partitions, PARTITIONS, async (partition) => {
+      const input = { KeyConditionExpression: 'pk = :pk', ExpressionAttributeValues: { ':pk': partitionOf(minute, partition) } }
+      for await (const item of this.#dynamo.query(input)) {
+        const stored = auditRecordOf(item)
+        if (isWanted(stored.record)) found.push(stored)
+      }
+    })
+    return found
   }
 }
 
 /** Returns the partition key of the records of a minute. `partition`: 0 to 63. */
-const partitionOf = (at: number, partition: number): string => `AUDIT#${new Date(at).toISOString().slice(0, 16)}#${partition}`
+const partitionOf = (at: number, partition: number): string => `${AUDIT_PARTITION}${new Date(at).toISOString().slice(0, 16)}#${partition}`
