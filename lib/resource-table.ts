@@ -50,9 +50,17 @@ export const createResourceTable = (scope: Construct, key: IKey, { warm, most }:
     ],
   })
 
-/** Creates the table for shared state, such as audit records, definitions and their indices, and the key for seals. */
-export const createStateTable = (scope: Construct, key: IKey, { warm }: TableCapacity): TableV2 =>
-  new TableV2(scope, 'StateTable', { ...retainedTable(key), billing: Billing.onDemand(), ...warmThroughputOf(warmStateOf(warm)) })
+/**
+ * Creates the table for shared state, such as audit records, definitions and their indices, and the key for seals. `isFollowed`: it has a
+ * stream, for the archive of audit records.
+ */
+export const createStateTable = (scope: Construct, key: IKey, { warm }: TableCapacity, isFollowed: boolean): TableV2 =>
+  new TableV2(scope, 'StateTable', {
+    ...retainedTable(key),
+    billing: Billing.onDemand(),
+    ...warmThroughputOf(warmStateOf(warm)),
+    ...(isFollowed ? { dynamoStream: StreamViewType.NEW_IMAGE } : {}),
+  })
 
 const warmThroughputOf = (units: CapacityUnits | undefined) =>
   units === undefined ? {} : { warmThroughput: { readUnitsPerSecond: units.reads, writeUnitsPerSecond: units.writes } }

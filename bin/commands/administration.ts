@@ -58,9 +58,10 @@ async function readStageSettings(stage: string) {
 /** Returns the region and the stores of a stage. Their names come from the file that `npm run deploy` wrote. */
 export async function readStageDeployment(stage: string) {
   const { region, config } = await readStageSettings(stage)
-  const { StateTableName: stateTable, BucketName: bucket } = outputsOf(stage)
+  const { StateTableName: stateTable, BucketName: bucket, AuditBucketName: auditBucket } = outputsOf(stage)
   if (stateTable === undefined) throw new Error(`.fhir/${stage}.json does not name the table of state: deploy the stage again`)
-  return { stage, region, stateTable, bucket, auditRetentionDays: config.auditRetentionDays }
+  const { auditRetentionDays } = config
+  return { stage, region, stateTable, bucket, auditRetentionDays, ...(auditBucket === undefined ? {} : { auditBucket }) }
 }
 
 async function openStage(stage: string): Promise<Administration> {

@@ -1,5 +1,6 @@
 /** `fhir audit`: prints the audit records of a server. */
 import { Command, InvalidArgumentError, Option } from 'commander'
+import type { DeploymentAuditReader } from '../../lambdas/runtime/aws/administration.ts'
 import {
   type AuditFilter,
   type AuditReader,
@@ -76,6 +77,14 @@ async function printRecords(reader: AuditReader, { since, until, json, ...option
   if (count === 0) warn(`no request from ${new Date(period.from).toISOString()} to ${new Date(period.to).toISOString()} matches`)
 }
 
+/** Warns if the period begins before the first archived day, because records of then have expired, or will. */
+async function warnAboutArchive({ archiveStart }: DeploymentAuditReader, { since }: Options, retentionDays: number): Promise<void> {
+  const start = since === undefined ? undefined : await archiveStart()
+  if (start === undefined || since! >= start) return
+  const day = new Date(start).toISOString().slice(0, 10)
+  warn(`the archive of the stage begins on ${day}. Earlier records are removed after ${retentionDays} days`)
+}
+
 const audit = new Command('audit')
   .description('print audit records of requests and commands, oldest day first. Records must match all given options')
   .option('--patient <id>', 'requests that showed, wrote or named this patient')
@@ -97,8 +106,14 @@ export const auditCommand = withExamples(withLocationOptions(audit), [
 ]).action(async (options: Options) => {
   if (options.stage !== undefined) {
     const { openDeploymentAuditReader } = await import('../../lambdas/runtime/aws/administration.ts')
-    const reader = openDeploymentAuditReader(await readStageDeployment(options.stage))
-    await printRecords(reader, options).finally(() => reader.close())
+    const deployment = await readStageDeployment(options.stage)
+    const reader = openDeploymentAuditReader(deployment)
+    try {
+      await printRecords(reader, options)
+      await warnAboutArchive(reader, options, deployment.auditRetentionDays)
+    } finally {
+      reader.close()
+    }
     return
   }
   const folder = await dataFolderAt(serverLocationOf(options))

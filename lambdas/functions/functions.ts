@@ -30,6 +30,7 @@ import {
  *   refresh tokens, sessions and other rows of the authorization server.
  * - `conformance`: reads definitions that are deployed with the code. `packages`: reads packages that operators added.
  * - `restored-tables`: changes settings of restored tables, but none of their items.
+ * - `audit-archive`: adds objects to the archive of audit records. It cannot read them.
  */
 export type PortName =
   | 'resources'
@@ -62,6 +63,7 @@ export type PortName =
   | 'conformance'
   | 'packages'
   | 'restored-tables'
+  | 'audit-archive'
   | ExportPort
 
 /**
@@ -96,6 +98,7 @@ export type ExportPort =
  * - `migrate`: runs once in every deployment. `adopt-tables`: prepares restored tables, if the settings name them.
  * - `tend-keys`: runs every day, and when a stage is created or removed. `link-key`: runs once for each link key of a stage.
  * - `rebuild-step`, `export-step`: run the steps of their workflow.
+ * - `audit-archive`: follows the stream of the state table, if the settings archive audit records.
  * - `export-sweep`: resumes, copies and removes exports on schedules. `export-schedule`: starts the exports that the settings schedule.
  */
 export type Worker =
@@ -109,6 +112,7 @@ export type Worker =
   | 'export-sweep'
   | 'export-schedule'
   | 'adopt-tables'
+  | 'audit-archive'
 
 export type FunctionName = HttpFunction | Worker
 
@@ -177,7 +181,11 @@ export const FUNCTIONS: Readonly<Record<FunctionName, FunctionRow>> = {
     onlyWithTokens: true,
   },
   'adopt-tables': { kind: 'light', ports: ['restored-tables'] },
+  'audit-archive': { kind: 'light', ports: ['audit-archive'] },
 }
+
+/** Functions that only certain settings of a stage need, besides `access`. */
+const ON_DEMAND: ReadonlySet<FunctionName> = new Set(['adopt-tables', 'audit-archive'])
 
 /** Ports that only stages with access tokens need. */
 const ABOUT_TOKENS: ReadonlySet<PortName> = new Set([
@@ -191,12 +199,12 @@ const ABOUT_TOKENS: ReadonlySet<PortName> = new Set([
 ])
 
 /**
- * Returns the functions of every stage with this `access` setting. Stages without tokens have no authorization server. `adopt-tables` is
- * not among them, because only stages with restored tables have it.
+ * Returns the functions of every stage with this `access` setting. Stages without tokens have no authorization server. `adopt-tables` and
+ * `audit-archive` are not among them, because only stages with restored tables or an archive have them.
  */
 export const functionsOfStage = (access: string): readonly FunctionName[] =>
   (Object.keys(FUNCTIONS) as FunctionName[]).filter(
-    (name) => name !== 'adopt-tables' && (access === 'token' || FUNCTIONS[name].onlyWithTokens !== true),
+    (name) => !ON_DEMAND.has(name) && (access === 'token' || FUNCTIONS[name].onlyWithTokens !== true),
   )
 
 /** Returns the ports of a function in a stage with this `access` setting. Without tokens it omits the ports in ABOUT_TOKENS. */

@@ -100,6 +100,7 @@ export const DEPLOYMENT_SETTINGS = [
   setting('table', 'text', ''), // DynamoDB table of the resources
   setting('stateTable', 'text', ''), // DynamoDB table of all other state: audit records, definitions, the key of seals
   setting('bucket', 'text', ''), // S3 bucket of large bodies and stored queries
+  setting('auditBucket', 'text', ''), // S3 bucket of the archive of audit records
   setting('searchEndpoint', 'text', ''), // URL of OpenSearch
   setting('searchSigning', ['sigv4', 'none'], 'sigv4'), // signature of requests to OpenSearch
   setting('searchPrefix', 'text', 'fhir'), // prefix of the index names

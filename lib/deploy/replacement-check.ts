@@ -30,7 +30,8 @@ export function findReplacements(before: StackTemplate, after: StackTemplate): r
   }
   const lines: string[] = []
   fullDiff({ ...before }, { ...after }).resources.forEachDifference((id, { changeImpact }) => {
-    if (matters(id) && !IN_PLACE.includes(changeImpact)) lines.push(`${id}: ${changeImpact}`)
+    const advice = before.Resources[id]?.Properties?.ObjectLockEnabled === true ? ': set auditArchiveYears to 0 instead of removing it' : ''
+    if (matters(id) && !IN_PLACE.includes(changeImpact)) lines.push(`${id}: ${changeImpact}${advice}`)
     if (matters(id) && isMovedIntoNetwork(before.Resources[id], after.Resources[id])) lines.push(`${id}: is refused`)
   })
   return lines

@@ -69,6 +69,8 @@ export type DeployedNames = {
   readonly followers: Readonly<Record<string, string>>
   /** Ids of the event source mappings of the functions that follow the table's stream. */
   readonly mappings: { readonly indexer: string; readonly 'settle-transactions': string }
+  /** Name of the function that archives audit records, and id of its event source mapping. Absent without an archive. */
+  readonly archive?: { readonly archiver: string; readonly mapping: string }
   /** ARN of the state machine for rebuilds. */
   readonly rebuild: string
   /**

@@ -1,4 +1,5 @@
 /** Watches for a deployment: failures that CloudWatch can detect, and the remedy for each. */
+import { watchesOfArchive } from './archive-watches.ts'
 import { watchesOfDomain, watchesOfShards } from './domain-watches.ts'
 import { executionsOf, watchesOfExports, watchesOfSchedules, watchesOfTokens } from './export-watches.ts'
 import { type DeployedNames, REFUSED_METRIC, stageMetricOf, type Watch, type WatchedMetric } from './watch.ts'
@@ -9,7 +10,7 @@ const NEAR = 0.7
 const PERIOD = 300
 
 export function watchesOf(deployed: DeployedNames): readonly Watch[] {
-  const { stage, rebuild, exports, domain, api, tokens } = deployed
+  const { stage, rebuild, exports, domain, api, tokens, archive } = deployed
   return [
     ...watchesOfRequests(deployed),
     ...watchesOfStream(deployed),
@@ -54,6 +55,7 @@ export function watchesOf(deployed: DeployedNames): readonly Watch[] {
     ...(domain === undefined ? [] : watchesOfDomain(domain)),
     ...watchesOfShards(stage, domain),
     ...(tokens === undefined ? [] : watchesOfTokens(api, tokens)),
+    ...(archive === undefined ? [] : watchesOfArchive(archive)),
   ]
 }
 

@@ -4,6 +4,7 @@ import type { PolicyStatement } from 'aws-cdk-lib/aws-iam'
 import type { PortName } from '../../lambdas/functions/functions.ts'
 import { DEFINITION_TYPES } from '../../lambdas/ports/definitions/canonicals.ts'
 import { INDEX_NAME } from '../resource-table.ts'
+import { AUDIT_GRANTS } from './audit-grants.ts'
 import { EXPORT_GRANTS } from './export-grants.ts'
 import { DEFINITION_OVERFLOW_PATTERNS, OVERFLOW_PATTERNS, PERSON_OVERFLOW_PATTERNS, PERSONS } from './overflow-objects.ts'
 import {
@@ -62,7 +63,7 @@ const KEY_MAINTENANCE = ['kms:CreateAlias', 'kms:GetPublicKey', 'kms:ListResourc
 const STAGE_TAG = 'fhir-stage'
 
 const GRANTS: Readonly<Record<PortName, PortGrant>> = {
-  ...EXPORT_GRANTS,
+  ...{ ...EXPORT_GRANTS, ...AUDIT_GRANTS },
   // The bundle of the function contains the definitions of this port.
   conformance: () => ({ environment: {}, statements: [] }),
   packages: (aws) => ({

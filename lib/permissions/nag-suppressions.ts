@@ -3,6 +3,7 @@ import { type CfnElement, Stack, Token, Validations } from 'aws-cdk-lib'
 import type { IConstruct } from 'constructs'
 import { type ExportTarget, targetOf } from '../settings/export-settings.ts'
 import type { Settings } from '../settings/settings.ts'
+import { ARCHIVED_RECORDS } from './audit-grants.ts'
 import { DEFINITION_OVERFLOW_PATTERNS, OVERFLOW_PATTERNS, PERSON_OVERFLOW_PATTERNS } from './overflow-objects.ts'
 import type { TableConstruct } from './permissions.ts'
 
@@ -219,15 +220,19 @@ const partOf = ({ partition }: Stack, { bucket, prefix }: ExportTarget): string 
   `AwsSolutions-IAM5[Resource::arn:${Token.isUnresolved(partition) ? '<AWS::Partition>' : partition}:s3:::${bucket}/${prefix}*]`
 
 /** Resources that contain the parts to which functions have access. */
-type Parents = { readonly bucket: IConstruct; readonly resourceTable: TableConstruct; readonly domain?: IConstruct }
+type Parents = {
+  readonly bucket: IConstruct
+  readonly resourceTable: TableConstruct
+  readonly stateTable: TableConstruct
+  readonly auditBucket?: IConstruct
+  readonly domain?: IConstruct
+}
 
-/** Returns the parts that functions may access: keys in the bucket, indices of the domain, streams of the table. */
-function partsOf({ bucket, domain, resourceTable }: Parents, search: Settings['search']): readonly string[] {
+/** Returns the parts that functions may access: keys in the bucket, indices of the domain, streams of the tables. */
+function partsOf({ bucket, auditBucket, domain, resourceTable, stateTable }: Parents, search: Settings['search']): readonly string[] {
   const arnOf = (construct: IConstruct) => `<${Stack.of(construct).getLogicalId(construct.node.defaultChild as CfnElement)}.Arn>`
-  const table =
-    resourceTable.node.defaultChild === undefined
-      ? `${arnPrefix(Stack.of(resourceTable), 'dynamodb')}:table/${resourceTable.tableName}`
-      : arnOf(resourceTable)
+  const tableArnOf = (table: TableConstruct) =>
+    table.node.defaultChild === undefined ? `${arnPrefix(Stack.of(table), 'dynamodb')}:table/${table.tableName}` : arnOf(table)
   const below = (arn: string, parts: readonly string[]) => parts.map((part) => `${arn}/${part}`)
   const domainArn = domain === undefined ? ('domainArn' in search ? search.domainArn : undefined) : arnOf(domain)
   return [
@@ -240,7 +245,10 @@ function partsOf({ bucket, domain, resourceTable }: Parents, search: Settings['s
       'queries/*',
       'tokens/*',
     ]),
-    ...below(table, ['stream/*']),
+    ...below(tableArnOf(resourceTable), ['stream/*']),
+    ...(auditBucket === undefined
+      ? []
+      : [...below(arnOf(auditBucket), [ARCHIVED_RECORDS]), ...below(tableArnOf(stateTable), ['stream/*'])]),
     ...(domainArn === undefined
       ? []
       : below(domainArn, [

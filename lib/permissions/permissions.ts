@@ -18,6 +18,8 @@ export type AwsResources = {
   /** The restored ones of these two tables. */
   readonly restoredTables: readonly TableConstruct[]
   readonly bucket: IBucket
+  /** Archive of audit records; absent if the stage has none. */
+  readonly auditBucket?: IBucket
   readonly searchEndpoint: string
   /** ARN of the domain. If absent, functions send unsigned requests to OpenSearch and need no permissions for it. */
   readonly searchDomainArn?: string

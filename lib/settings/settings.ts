@@ -45,6 +45,11 @@ export type Settings = {
    */
   readonly vpc?: VpcSettings
   readonly capacity: TableCapacity
+  /**
+   * Years for which each audit record stays in a bucket with Object Lock, which deletes none earlier. 0: nothing more is archived, and the
+   * bucket stays. If absent, there is no archive.
+   */
+  readonly auditArchiveYears?: number
   /** Days for which logs are retained. CloudWatch accepts certain numbers only. */
   readonly logRetentionDays: number
   /** Settings of the service, by their names in config.ts. */
@@ -132,7 +137,7 @@ export const DEFAULT_SETTINGS: Settings = {
   keptIndexDays: 7,
 }
 
-const OPTIONAL = ['account', 'baseUrl', 'customDomain', 'vpc', 'alarmEmail', 'exportAdditionalResources', 'restored']
+const OPTIONAL = ['account', 'baseUrl', 'customDomain', 'vpc', 'alarmEmail', 'auditArchiveYears', 'exportAdditionalResources', 'restored']
 
 /** Returns the defaults, overridden by `input`. Throws RangeError with the reason if a setting is invalid or conflicts with another one. */
 export function settingsOf(input: Readonly<Partial<Settings>>): Settings {
@@ -194,6 +199,9 @@ export function settingsOf(input: Readonly<Partial<Settings>>): Settings {
   readConfig(serviceEnvironmentOf(settings))
   return settings
 }
+
+/** Whether the stage archives new audit records. */
+export const isArchiving = ({ auditArchiveYears = 0 }: Pick<Settings, 'auditArchiveYears'>): boolean => auditArchiveYears > 0
 
 const isDemo = (search: SearchSettings): boolean => 'size' in search && search.size === 'demo'
 

@@ -38,13 +38,13 @@ export function currentTablesOf(
 
 /**
  * Adopts the restored tables when the deployment first names them, and again when a property changes, such as the capacity. The attribute
- * `StreamArn` of the result is the stream that functions follow.
+ * `StreamArn` of the result is the stream that functions follow, and with `isArchived` `StateStreamArn` is that of the state table.
  */
 export function adoptTables(
   scope: Construct,
   functionArn: string,
   { resources, state, former, instant }: RestoredTables,
-  { key, capacity: { most, warm } }: { readonly key: string; readonly capacity: TableCapacity },
+  { key, capacity: { most, warm }, isArchived }: { readonly key: string; readonly capacity: TableCapacity; readonly isArchived: boolean },
 ): CustomResource {
   const units = (capacityUnits: CapacityUnits | undefined) => capacityUnits && `${capacityUnits.reads} ${capacityUnits.writes}`
   return new CustomResource(scope, 'AdoptedTables', {
@@ -54,6 +54,7 @@ export function adoptTables(
     properties: {
       ...{ Resources: resources, State: state, Key: key, Most: units(most), Former: former, Instant: instant },
       ...{ Warm: units(warm), WarmIndex: units(warmIndexOf(warm)), WarmState: state && units(warmStateOf(warm)) },
+      ...(isArchived && state !== undefined ? { StateStream: 'yes' } : {}),
     },
   })
 }

@@ -14,7 +14,8 @@ import { FAILED_RECORDS_PREFIX } from '../deploy/failed-records.ts'
 import { EXPORT_LOGS } from '../edge/export-files.ts'
 import { suppressDataStackFindings } from '../permissions/nag-suppressions.ts'
 import { createResourceTable, createStateTable } from '../resource-table.ts'
-import type { Settings } from '../settings/settings.ts'
+import { isArchiving, type Settings } from '../settings/settings.ts'
+import { createAuditBucket } from './audit-archive.ts'
 import { Network } from './network.ts'
 import { createSearchDomain } from './search-domain.ts'
 
@@ -36,6 +37,8 @@ export class DataStack extends Stack {
   readonly stateTable: TableV2
   readonly bucket: IBucket
   readonly logsBucket: IBucket
+  /** Archive of audit records; absent if the stage has none. */
+  readonly auditBucket?: IBucket
   /** Search domain; absent if the stage uses another cluster. */
   readonly domain?: Domain
   readonly network?: { readonly vpc: IVpc; readonly functions: ISecurityGroup }
@@ -46,12 +49,14 @@ export class DataStack extends Stack {
       terminationProtection: true,
       description: 'FHIR server: what lasts',
     })
-    const { capacity, search, stage, vpc } = settings
+    const { auditArchiveYears, capacity, search, stage, vpc } = settings
     this.key = this.#key()
     this.resourceTable = createResourceTable(this, this.key, capacity)
-    this.stateTable = createStateTable(this, this.key, capacity)
+    this.stateTable = createStateTable(this, this.key, capacity, isArchiving(settings))
     this.logsBucket = this.#logsBucket(settings)
     this.bucket = this.#dataBucket()
+    if (auditArchiveYears !== undefined)
+      this.auditBucket = createAuditBucket(this, { years: auditArchiveYears, key: this.key, logs: this.logsBucket, common: SAFE })
     if (vpc !== undefined) {
       const network = new Network(this, 'Network', vpc)
       network.logTo(this.logsBucket)
@@ -73,7 +78,7 @@ export class DataStack extends Stack {
 
   /** Creates the tables after everything that may fail. Their deletion protection would block the rollback of a failed creation. */
   #createTablesLast(): void {
-    const others = [this.domain, this.bucket, this.network?.vpc].filter((each) => each !== undefined)
+    const others = [this.domain, this.bucket, this.auditBucket, this.network?.vpc].filter((each) => each !== undefined)
     for (const table of [this.resourceTable, this.stateTable]) table.node.addDependency(...others)
   }
 

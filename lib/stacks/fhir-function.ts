@@ -25,6 +25,9 @@ export type FhirFunctionProps = {
   readonly network?: { readonly vpc: IVpc; readonly functions: ISecurityGroup }
 }
 
+/** Properties that differ between the functions of a stage. */
+export type OwnProps = Pick<FhirFunctionProps, 'environment' | 'statements'>
+
 /** Timeouts in seconds, by function. `http`: all others, which answer requests; API Gateway waits 29 seconds for them. */
 const TIMEOUTS: Readonly<Partial<Record<FunctionName, number>>> & { readonly http: number } = {
   http: 29,
@@ -39,6 +42,7 @@ const TIMEOUTS: Readonly<Partial<Record<FunctionName, number>>> & { readonly htt
   'export-sweep': 300,
   'export-schedule': 60,
   'adopt-tables': 300,
+  'audit-archive': 60,
 }
 
 export class FhirFunction extends Construct {

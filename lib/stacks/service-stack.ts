@@ -25,12 +25,13 @@ import { suppressServiceStackFindings } from '../permissions/nag-suppressions.ts
 import type { AwsResources } from '../permissions/permissions.ts'
 import { INDEX_NAME } from '../resource-table.ts'
 import { targetOf } from '../settings/export-settings.ts'
-import { type Settings, serviceEnvironmentOf } from '../settings/settings.ts'
+import { isArchiving, type Settings, serviceEnvironmentOf } from '../settings/settings.ts'
 import { adoptTables, type CurrentTables, changedKeysAccessOf, currentTablesOf } from './adopted-tables.ts'
+import { archiveAudit } from './audit-archive.ts'
 import { accountOf, type DataStack } from './data-stack.ts'
 import { FhirDistribution } from './distribution.ts'
 import { FhirApi, GATEWAY_STAGE, type HttpFunctions } from './fhir-api.ts'
-import { FhirFunction, type FhirFunctionProps, httpFunctionsOf } from './fhir-function.ts'
+import { FhirFunction, httpFunctionsOf, type OwnProps } from './fhir-function.ts'
 import { firstClient, firstUser } from './first-commands.ts'
 import { allowScheduleRules, type ScheduleFunctions } from './scheduled-exports.ts'
 import { nodesOf } from './search-domain.ts'
@@ -115,6 +116,7 @@ export class ServiceStack extends Stack {
     })
     const settler = this.#function('settle-transactions', aws, { environment: baseUrls, statements: allowStreamReading(aws, streamArn) })
     const mappings = { indexer: this.#follow(indexer, streamArn), 'settle-transactions': this.#follow(settler, streamArn) }
+    const archive = archiveAudit(settings, { aws, data, adoption: this.#adoption }, (...asked) => this.#function(...asked))
     this.#sweep(settler.function, SWEEPS)
     this.#sweep(indexer.function, INDEX_SWEEP)
     const exportSweep = this.#function('export-sweep', aws, { environment: { ...baseUrls, FHIR_STAGE: settings.stage } })
@@ -140,6 +142,7 @@ export class ServiceStack extends Stack {
       ...{ table: this.#tables.resourceTable.tableName, stateTable: this.#tables.stateTable.tableName, index: INDEX_NAME },
       followers: { indexer: indexer.function.functionName, 'settle-transactions': settler.function.functionName },
       mappings,
+      ...archive,
       rebuild: rebuild.stateMachineArn,
       exports: {
         machine: exportMachine.stateMachineArn,
@@ -164,9 +167,9 @@ export class ServiceStack extends Stack {
         ? { FirstClient: firstClient(settings), ExplorerUrl: `${baseUrl}/explorer`, FirstUser: firstUser(settings) }
         : {}),
     })
-    const { bucket, domain } = data
-    const { resourceTable } = this.#tables
-    suppressServiceStackFindings(this, { bucket, resourceTable, ...(domain === undefined ? {} : { domain }) }, settings)
+    const { bucket, auditBucket, domain } = data
+    const parents = { bucket, ...this.#tables, ...(auditBucket && { auditBucket }), ...(domain && { domain }) }
+    suppressServiceStackFindings(this, parents, settings)
   }
 
   /** Returns the ARN of the resource table's stream. Adopts restored tables first, if the settings name any. */
@@ -175,7 +178,8 @@ export class ServiceStack extends Stack {
     if (restored === undefined) return this.#data.resourceTable.tableStreamArn!
     const aws = this.#aws(files)
     const { function: adopter } = this.#function('adopt-tables', aws, {})
-    this.#adoption = adoptTables(this, adopter.functionArn, restored, { key: aws.key.keyArn, capacity })
+    const isArchived = isArchiving(this.#settings)
+    this.#adoption = adoptTables(this, adopter.functionArn, restored, { key: aws.key.keyArn, capacity, isArchived })
     return this.#adoption.getAttString('StreamArn')
   }
 
@@ -191,7 +195,7 @@ export class ServiceStack extends Stack {
     return { stage: this.#settings.stage, key, ...this.#tables, bucket, ...own, ...searchAccess }
   }
 
-  #function(name: FunctionName, aws: AwsResources, rest: Pick<FhirFunctionProps, 'environment' | 'statements'>): FhirFunction {
+  #function(name: FunctionName, aws: AwsResources, rest: OwnProps): FhirFunction {
     const { network } = this.#data
     const props = { name, bundle: this.#bundles[name], settings: this.#settings, aws, ...rest }
     const fhirFunction = new FhirFunction(this, { ...props, ...(network === undefined ? {} : { network }) })
@@ -213,7 +217,8 @@ export class ServiceStack extends Stack {
     const { bucket } = this.#data
     const { parallelizationFactor } = this.#settings
     const sorts = FOLLOWED_SORT_KEYS[follower.name as keyof typeof FOLLOWED_SORT_KEYS]
-    return followStream(follower, { streamArn, bucket, sorts, parallelizationFactor }).eventSourceMappingId
+    const pattern = { dynamodb: { Keys: { sk: { S: sorts } } } }
+    return followStream(follower, { streamArn, bucket, pattern, parallelizationFactor }).eventSourceMappingId
   }
 
   /** Creates a schedule for each sweep. `details`: fields that are added to the event of a sweep, by its name. */

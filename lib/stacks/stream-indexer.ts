@@ -1,5 +1,5 @@
 /**
- * Processing of the resource table's stream. Each function receives the records of an item in their order. A failing batch is split until
+ * Processing of a table's stream. Each function receives the records of an item in their order. A failing batch is split until
  * the failing record is alone. Records that cannot be processed are stored in the bucket.
  */
 import { Duration } from 'aws-cdk-lib'
@@ -17,10 +17,15 @@ import type { FhirFunction } from './fhir-function.ts'
 export type FollowStreamProps = {
   readonly streamArn: string
   readonly bucket: IBucket
-  /** Sort keys of the items whose records the function receives. */
-  readonly sorts: readonly string[]
+  /** Pattern of the records that the function receives. */
+  readonly pattern: object
   readonly parallelizationFactor: number
+  /** Default: 500 records, without waiting for more. */
+  readonly batch?: Batch
 }
+
+/** Maximum records of a batch, and how long it may wait for more. */
+export type Batch = { readonly size: number; readonly window: Duration }
 
 /** Maximum age of a record that is retried. An older one is stored in the bucket, before the stream removes it after 24 hours. */
 const OLDEST = Duration.hours(20)
@@ -28,19 +33,19 @@ const FOR_EVER = -1
 
 export function followStream(
   follower: FhirFunction,
-  { streamArn, bucket, sorts, parallelizationFactor }: FollowStreamProps,
+  { streamArn, bucket, pattern, parallelizationFactor, batch = { size: 500, window: Duration.seconds(0) } }: FollowStreamProps,
 ): EventSourceMapping {
   const mapping = new EventSourceMapping(follower, 'Stream', {
     target: follower.function,
     eventSourceArn: streamArn,
     startingPosition: StartingPosition.TRIM_HORIZON,
-    batchSize: 500,
-    maxBatchingWindow: Duration.seconds(0),
+    batchSize: batch.size,
+    maxBatchingWindow: batch.window,
     bisectBatchOnError: true,
     reportBatchItemFailures: true,
     maxRecordAge: OLDEST,
     parallelizationFactor,
-    filters: [FilterCriteria.filter({ dynamodb: { Keys: { sk: { S: sorts } } } })],
+    filters: [FilterCriteria.filter(pattern)],
     onFailure: putAside(bucket),
     metricsConfig: { metrics: [MetricType.EVENT_COUNT] },
   })

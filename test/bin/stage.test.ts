@@ -8,14 +8,18 @@ import { afterAll, describe, expect, it } from '@jest/globals'
 import { DynamoDbClients, DynamoDbUsers } from '../../lambdas/adapters/dynamodb/rows/registered.ts'
 import { DynamoDbRevocations } from '../../lambdas/adapters/dynamodb/rows/revocations.ts'
 import { TableClient } from '../../lambdas/adapters/dynamodb/table-client.ts'
+import { S3AuditArchive } from '../../lambdas/adapters/s3/audit-archive.ts'
 import { Passwords } from '../../lambdas/auth/login/passwords.ts'
 import { fingerprintOf } from '../../lambdas/auth/random-secret.ts'
+import { archiveStream } from '../../lambdas/runtime/aws/audit-archive.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import { auditItemsOf, auditStreamRecord } from '../fixtures/audit-stream.ts'
 import { runOnDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
 import { COLORS_VALUE_SET, GUIDE_NAME, guideFilesOf, writeArchiveFile } from '../fixtures/packages.ts'
 import { blockOf } from '../fixtures/pages.ts'
 import { createMemoryBucket } from '../fixtures/s3.ts'
 import { serveBucket } from '../fixtures/s3-server.ts'
+import { createVersionedBucket, serveVersions } from '../fixtures/versioned-bucket.ts'
 import type { ProcessResult } from './process.ts'
 
 const program = fileURLToPath(new URL('../../bin/fhir.js', import.meta.url))
@@ -42,8 +46,12 @@ await runOnDynamo(async (engine) => {
   const users = new DynamoDbUsers(dynamoOf(table))
   afterAll(() => engine.stop())
 
-  function fhir(input: string, ...args: readonly string[]): Promise<ProcessResult> {
-    const child = spawn(process.execPath, [program, ...args], { cwd: folder, env: { ...process.env, ...environment } })
+  const fhir = (input: string, ...args: readonly string[]): Promise<ProcessResult> => run(input, environment, args)
+  const fhirOn = (others: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<ProcessResult> =>
+    run('', { ...environment, ...others }, args)
+
+  function run(input: string, variables: Readonly<Record<string, string>>, args: readonly string[]): Promise<ProcessResult> {
+    const child = spawn(process.execPath, [program, ...args], { cwd: folder, env: { ...process.env, ...variables } })
     let [out, err] = ['', '']
     child.stdout.on('data', (data) => (out += data))
     child.stderr.on('data', (data) => (err += data))
@@ -93,6 +101,37 @@ await runOnDynamo(async (engine) => {
       expect(launches).toEqual([expect.objectContaining({ client: 'app', patient: 'p', status: 200, outcome: 'done' })])
       const audit = await fhir('', 'audit', '--patient', 'p', '--since', '10m', '--json', '--stage', 'test')
       expect(JSON.parse(audit.out)).toMatchObject({ interaction: 'launch', client: 'app', patient: 'p', status: 200 })
+    })
+
+    it('audit records are read from the archive, and those of the table that are not in it', async () => {
+      const StateTableName = await newStage('archived')
+      const outputs = { 'fhir-archived-data': { StateTableName, AuditBucketName: 'audit' } }
+      writeFileSync(join(folder, '.fhir', 'archived.json'), JSON.stringify(outputs))
+      const archive = createVersionedBucket()
+      const entry = { tenant: 'default', interaction: 'read', key: 'Patient/1', status: 200, duration: 1 }
+      const now = Date.now()
+      const old = Date.UTC(2024, 1, 28, 12)
+      const times = { old, archived: now - 120_000, both: now - 60_000, unarchived: now - 1_000 }
+      const records = Object.entries(times).map(([requestId, at]) => ({ ...entry, requestId, at }))
+      // The command does not look for records in the table that have expired there.
+      const expired = { ...entry, requestId: 'expired', at: old }
+      const page = { ...entry, requestId: 'page', at: old + 1, tenant: '', key: 'x', patients: ['default/Patient/1'] }
+      const items = await auditItemsOf([page, ...records, expired])
+      await dynamoOf(StateTableName).putAll(items.slice(3))
+      await archiveStream(new S3AuditArchive(archive.client, 'audit'))({
+        Records: items.slice(0, 4).map((item) => auditStreamRecord(item)),
+      })
+      const url = await serveVersions(archive)
+      const print = async (...args: readonly string[]) => {
+        const { code, out, err } = await fhirOn({ AWS_ENDPOINT_URL_S3: url }, 'audit', '--stage', 'archived', '--json', ...args)
+        const ids = out.trimEnd().split('\n').map((line) => JSON.parse(line || '{}').requestId) // biome-ignore format: one line
+        return { code, ids, err }
+      }
+      expect(await print('--patient', '1', '--since', '3m')).toEqual({ code: 0, ids: ['archived', 'both', 'unarchived'], err: '' })
+      const begins = 'fhir: the archive of the stage begins on 2024-02-28. Earlier records are removed after 90 days\n'
+      const since = ['--since', '2024-02-27', '--until', '2024-03-01', '--tenant', 'default']
+      expect(await print(...since)).toEqual({ code: 0, ids: ['old'], err: begins })
+      expect(await print(...since, '--patient', '1')).toEqual({ code: 0, ids: ['old', 'page'], err: begins })
     })
 
     it('users are added with a password', async () => {

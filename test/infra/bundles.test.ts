@@ -76,6 +76,7 @@ const ADAPTERS: Readonly<Record<PortName, readonly string[]>> = {
   conformance: ['filesystem'],
   packages: ['s3'],
   'restored-tables': ['dynamodb'],
+  'audit-archive': ['dynamodb', 's3'],
 }
 
 describe('the code of a function', () => {

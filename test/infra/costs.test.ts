@@ -4,6 +4,11 @@ import { describe, expect, it } from '@jest/globals'
 import { resourcesOfType, type Tree } from './assembly.ts'
 import {
   ALARM_METRICS,
+  ARCHIVE,
+  ARCHIVE_ALARMS_COST,
+  ARCHIVED_OBJECTS_MONTHLY_COST,
+  ARCHIVING_COST,
+  archivedCost,
   costOfMillionRequests,
   costsOfMonth,
   PACKAGES_MONTHLY_COST,
@@ -14,7 +19,7 @@ import {
   TOKENS_MONTHLY_COST,
 } from './costs.ts'
 import { demo, signed } from './stages.ts'
-import { measureAuditRecord, measureSample } from './stored-items.ts'
+import { measureArchive, measureAuditRecord, measureSample } from './stored-items.ts'
 
 const PAGE = readFileSync('lib/docs/cost.md', 'utf8')
 
@@ -54,6 +59,26 @@ describe('stored data', () => {
     expect(PAGE).toContain(`${(STORED.table + STORED.index).toFixed(2)} GB in DynamoDB`)
     expect(kB(await measureAuditRecord(), 1)).toBe(STORED.audit.toFixed(2))
     expect(PAGE).toContain(`An audit record takes ${STORED.audit} kB`)
+  })
+})
+
+describe('the archive of audit records', () => {
+  it('has the batches and bytes by which it is computed', async () => {
+    const { batch, bytes } = await measureArchive()
+    expect([Math.round(batch / 100) * 100, (bytes / 1_000).toFixed(1)]).toEqual([ARCHIVE.batch, ARCHIVE.gigabytes.toFixed(1)])
+    expect(PAGE).toContain(`${ARCHIVE.batch.toLocaleString('en')} records`)
+  })
+
+  it('costs the listed amounts', () => {
+    const amounts = [
+      ARCHIVING_COST.toFixed(3),
+      archivedCost(6).toFixed(2),
+      ARCHIVED_OBJECTS_MONTHLY_COST.toFixed(2),
+      ARCHIVE_ALARMS_COST.toFixed(2),
+    ]
+    expect(amounts).toEqual(['0.002', '0.17', '0.17', '0.60'])
+    const [, section = ''] = /## Archive of audit records\n([\s\S]*?)\n## /.exec(PAGE) ?? []
+    for (const each of amounts) expect(section).toContain(`$${each}`)
   })
 })
 

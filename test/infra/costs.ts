@@ -18,6 +18,7 @@ const PRICES = {
   firewall: 0.6,
   signature: 3,
   objectRead: 0.4,
+  objectWrite: 5,
   /** For a gigabyte and second, on arm64. */
   computing: 0.0000133334,
   /** For a gigabyte: once, or each month. */
@@ -26,6 +27,7 @@ const PRICES = {
   table: 0.25,
   recovery: 0.2,
   disk: 0.122,
+  objects: 0.023,
   /** For a month. */
   smallNode: 26.28,
   largeNode: 131,
@@ -97,6 +99,27 @@ const WATCHING_COST =
 
 /** Monthly cost of a function that looks for packages every ten seconds. */
 export const PACKAGES_MONTHLY_COST = ((30 * 24 * 3_600) / 10 / 1_000_000) * PRICES.objectRead
+
+/**
+ * The archive of audit records. `batch`: records of a batch, which becomes an object. `gigabytes`: of a million records. Both are measured by
+ * stored-items.ts. `seconds`: assumed duration of a batch.
+ */
+export const ARCHIVE = { batch: 5_100, gigabytes: 0.1, seconds: 1 } as const
+
+/** Cost of archiving the audit records of a million requests to one tenant. */
+export const ARCHIVING_COST =
+  (1_000_000 / ARCHIVE.batch) *
+  ((PRICES.objectWrite + PRICES.invocation) / 1_000_000 + REQUEST_WORK.read.gigabytes * ARCHIVE.seconds * PRICES.computing)
+
+/** Monthly cost of the archive of a million requests a month, after so many years. */
+export const archivedCost = (years: number): number => years * 12 * ARCHIVE.gigabytes * PRICES.objects
+
+/** Monthly cost of an object every five minutes for each partition of the table: the most for a tenant whose batches are not full. */
+export const ARCHIVED_OBJECTS_MONTHLY_COST = ((30 * 24 * 12 * PARTS) / 1_000_000) * PRICES.objectWrite
+
+/** Monthly cost of the alarms of the function that archives. */
+export const ARCHIVE_ALARMS_COST =
+  (alarmMetricsOf({ ...DEPLOYED, archive: { archiver: 'x', mapping: 'x' } }) - ALARM_METRICS.iam) * PRICES.alarm
 
 /** Beats that the index of the table contains. */
 const INDEXED = beatsOf(0).filter((beat) => heartbeatItem(beat).gpk !== undefined).length

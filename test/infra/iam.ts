@@ -32,6 +32,7 @@ export const ARNS = {
   ResourceTable: `arn:aws:dynamodb:${LOCATION}:table/ResourceTable`,
   StateTable: `arn:aws:dynamodb:${LOCATION}:table/StateTable`,
   DataBucket: 'arn:aws:s3:::DataBucket',
+  AuditBucket: 'arn:aws:s3:::AuditBucket',
   SearchDomain: `arn:aws:es:${LOCATION}:domain/SearchDomain`,
   Key: `arn:aws:kms:${LOCATION}:key/Key`,
   RebuildMachine: `arn:aws:states:${LOCATION}:stateMachine:RebuildMachine`,
@@ -140,6 +141,8 @@ function resolved(value: unknown): unknown {
       return PSEUDO[content as string] ?? arnOf(content as string, '')
     case 'Fn::ImportValue':
       return imported(content as string)
+    case 'Fn::GetStackOutput':
+      return imported((content as { readonly OutputName: string }).OutputName.replace(/^Publish/, ':Exports'))
     default:
       return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, resolved(each)]))
   }

@@ -19,6 +19,7 @@ const { largest } = await synthesizeStages({
     access: 'token',
     originSecret: 2,
     exportLinkKey: 2,
+    auditArchiveYears: 6,
     exports: EXPORTS,
     restored: { resources: 'restored-1', state: 'state-1', former: 'made', epoch: 1, instant: '2031-01-01T03:00:00Z' },
   },

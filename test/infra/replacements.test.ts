@@ -37,6 +37,7 @@ const CHANGED: {
   service: { to: { timeZone: 'Europe/Berlin', exportRetentionDays: 3, maxBodyBytes: 1_000_000 } },
   exportAdditionalResources: { to: {} },
   alarmEmail: { to: 'ops@example.org' },
+  auditArchiveYears: { to: 6 },
   concurrency: { to: { indexer: 20 } },
   parallelizationFactor: { to: 4 },
   memory: { to: { light: 1024, request: 2048, worker: 3008 } },

@@ -87,6 +87,8 @@ const INVALID: readonly (readonly [object, string])[] = [
   [{ keptIndexDays: -1 }, 'keptIndexDays is a whole number from 0 on'],
   [{ originSecret: '1' }, 'originSecret is a whole number from 1 on'],
   [{ exportLinkKey: 0 }, 'exportLinkKey is a whole number from 1 on'],
+  [{ auditArchiveYears: 60 }, 'auditArchiveYears is a whole number from 0 to 30'],
+  [{ auditArchiveYears: 0.5 }, 'auditArchiveYears is a whole number from 0 to 30'],
   [{ alarmEmail: 'nobody' }, 'alarmEmail is an address of e-mail'],
   [{ service: null }, 'service is an object'],
   [vpc({ cidr: '10.0.0.0' }), 'vpc.cidr is as 10.0.0.0/16'],

@@ -2,16 +2,21 @@
  * Bytes that DynamoDB stores, and charges, for resources of the sample and for an audit record. Measured with the items that the adapters
  * write. https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
  */
+import { createHash } from 'node:crypto'
 import { DynamoDbAuditLog } from '../../lambdas/adapters/dynamodb/rows/audit-log.ts'
 import type { Item, TableClient } from '../../lambdas/adapters/dynamodb/table-client.ts'
 import { TABLE_DEFINITION } from '../../lambdas/adapters/dynamodb/table-keys.ts'
 import { contentOf, headItem } from '../../lambdas/adapters/dynamodb/version-item.ts'
+import { S3AuditArchive } from '../../lambdas/adapters/s3/audit-archive.ts'
 import { compartmentsOf } from '../../lambdas/fhir/compartment.ts'
 import { stampResource } from '../../lambdas/fhir/version.ts'
 import type { BlobStore } from '../../lambdas/ports/blobs/blob-store.ts'
 import type { Write } from '../../lambdas/ports/store/resource-store.ts'
+import { archiveStream } from '../../lambdas/runtime/aws/audit-archive.ts'
+import { auditItemsOf, auditStreamRecord } from '../fixtures/audit-stream.ts'
 import { readData } from '../fixtures/count-synthea.ts'
 import { itemSizeOf } from '../fixtures/dynamodb/capacity.ts'
+import { createVersionedBucket } from '../fixtures/versioned-bucket.ts'
 
 /** Bytes that DynamoDB adds to each item, and to each item of an index. */
 const OVERHEAD = 100
@@ -51,6 +56,30 @@ const NO_BLOBS = {
     throw new Error(`a body of the sample is too large for an item: ${key}`)
   },
 } as unknown as BlobStore
+
+/** Maximum bytes of a batch that Lambda passes to a function. */
+const BATCH_BYTES = 6_000_000
+
+/**
+ * Returns the number of audit records in a batch of the stream, and the bytes of one in the archive. The records are those of reads as in
+ * `measureAuditRecord`, each of another Observation, of 500 patients by 50 users.
+ */
+export async function measureArchive(): Promise<{ readonly batch: number; readonly bytes: number }> {
+  const uuid = (...names: readonly unknown[]): string => {
+    const hex = createHash('sha256').update(names.join()).digest('hex')
+    return [0, 8, 12, 16, 20].map((start, i, starts) => hex.slice(start, starts[i + 1] ?? 32)).join('-')
+  }
+  const records = Array.from({ length: 6_000 }, (_, i) => ({
+    ...{ at: INSTANT + i * 4, requestId: uuid('request', i), tenant: 'default', client: 'app', subject: uuid('user', i % 50) },
+    ...{ scopes: 'user/*.rs openid fhirUser', interaction: 'read', key: `Observation/${uuid(i)}`, status: 200, duration: 12 },
+    patients: [`Patient/${uuid('patient', i % 500)}`],
+  }))
+  const Records = (await auditItemsOf(records)).map((item) => auditStreamRecord(item))
+  const batch = Math.floor(BATCH_BYTES / (JSON.stringify(Records).length / Records.length))
+  const bucket = createVersionedBucket()
+  await archiveStream(new S3AuditArchive(bucket.client, 'b'))({ Records: Records.slice(0, batch) })
+  return { batch, bytes: bucket.versions[0]!.bytes.length / batch }
+}
 
 /** Returns the bytes of the audit record of a read of an Observation, which shows data of one patient. */
 export async function measureAuditRecord(): Promise<number> {

@@ -1,8 +1,9 @@
-/** Opens the blob store, the copier and the packages of a bucket, each with a client of its own. */
+/** Opens the blob store, the copier, the packages and the audit archive of a bucket, each with a client of its own. */
 import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3'
 import type { BlobCopier } from '../../ports/blobs/blob-copier.ts'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import { timed } from '../../ports/execution/call-times.ts'
+import { S3AuditArchive, S3AuditArchiveReader } from './audit-archive.ts'
 import { S3BlobCopier } from './blob-copier.ts'
 import { S3BlobStore } from './blob-store.ts'
 import { S3Packages, type S3PackagesOptions } from './packages.ts'
@@ -21,3 +22,11 @@ export type S3PackagesLocation = Omit<S3PackagesOptions, 'client'> & { readonly 
 
 export const openS3Packages = ({ region, ...options }: S3PackagesLocation): S3Packages =>
   new S3Packages({ ...options, client: s3Client(region === undefined ? {} : { region }) })
+
+export const openS3AuditArchive = (bucket: string): S3AuditArchive => new S3AuditArchive(s3Client(), bucket)
+
+/** Opens an audit archive for reading. `open` begins another pass; `tenant`: see S3AuditArchiveReader. */
+export function openS3AuditReaders({ bucket, region }: { readonly bucket: string; readonly region: string }) {
+  const client = s3Client({ region })
+  return { open: (tenant?: string) => new S3AuditArchiveReader(client, bucket, tenant), close: () => client.destroy() }
+}

@@ -13,8 +13,10 @@ import { TableClient } from '../../adapters/dynamodb/table-client.ts'
 import { SystemClock } from '../../adapters/in-process/system-clock.ts'
 import { KEY_LIST } from '../../adapters/kms/published-keys.ts'
 import { KmsSigningKeys } from '../../adapters/kms/signing-keys.ts'
+import { openS3AuditReaders } from '../../adapters/s3/open-blob-store.ts'
 import { Passwords } from '../../auth/login/passwords.ts'
-import type { AuditReader } from '../../ports/security/audit-reader.ts'
+import type { AuditFilter, AuditReader } from '../../ports/security/audit-reader.ts'
+import { AUDIT_MINUTE_MS, type AuditSource, readAuditMinutes } from '../../ports/security/audit-source.ts'
 import type { Administration } from '../control/administration.ts'
 
 /** Deployment on AWS. `stateTable`: name of its DynamoDB state table. */
@@ -24,10 +26,13 @@ export type Deployment = {
   readonly stateTable: string
   /** Days for which audit records are retained, from the settings of the stage. */
   readonly auditRetentionDays: number
+  /** S3 bucket to which the stage archives audit records; absent if it does not. */
+  readonly auditBucket?: string
 }
 
 /** Maximum attempts of a DynamoDB call, and milliseconds per attempt. Both may be high, because an operator waits for the command. */
 const LIMITS = { attempts: 8, patience: 10_000 }
+const DAY = 24 * 60 * AUDIT_MINUTE_MS
 
 export function openDeploymentAdministration({ stage, region, stateTable, auditRetentionDays }: Deployment): Administration {
   const client = documentClient({ region })
@@ -53,11 +58,38 @@ export function openDeploymentAdministration({ stage, region, stateTable, auditR
   }
 }
 
-/** Opens the audit records of a deployment. `close` must be called after the last record was read. */
-export function openDeploymentAuditReader({ region, stateTable }: Pick<Deployment, 'region' | 'stateTable'>): AuditReader & {
+/** `archiveStart`: returns the start of the first archived day in milliseconds since 1970; undefined: nothing is archived. */
+export type DeploymentAuditReader = AuditReader & {
+  readonly archiveStart: () => Promise<number | undefined>
   readonly close: () => void
-} {
-  const client = documentClient({ region })
-  const reader = new DynamoDbAuditReader(new TableClient(client, stateTable, LIMITS))
-  return { read: (period, filter) => reader.read(period, filter), close: () => client.destroy() }
 }
+
+/**
+ * Opens the audit records of a deployment, in its table and its archive. Of days whose records have expired in the table it reads only the
+ * archive, because the table costs 64 queries a minute. `close` must be called after the last record was read.
+ */
+export function openDeploymentAuditReader(
+  { region, stateTable, auditBucket, auditRetentionDays }: Omit<Deployment, 'stage'>,
+  now: number = Date.now(),
+): DeploymentAuditReader {
+  const client = documentClient({ region })
+  const table = new DynamoDbAuditReader(new TableClient(client, stateTable, LIMITS))
+  if (auditBucket === undefined)
+    return { read: (...asked) => table.read(...asked), archiveStart: async () => undefined, close: () => client.destroy() }
+  const archive = openS3AuditReaders({ region, bucket: auditBucket })
+  const oldest = now - auditRetentionDays * DAY
+  const unexpired: AuditSource = {
+    readMinute: async (minute, isWanted) => (minute + AUDIT_MINUTE_MS > oldest ? table.readMinute(minute, isWanted) : []),
+  }
+  return {
+    read: (period, filter) => readAuditMinutes([unexpired, archive.open(archivedTenantOf(filter))], period, filter),
+    archiveStart: () => archive.open().firstDay(),
+    close() {
+      client.destroy()
+      archive.close()
+    },
+  }
+}
+
+/** Returns the tenant whose records can pass the filter, or undefined for any: a login page of several tenants names patients of each. */
+const archivedTenantOf = ({ tenant, patient }: AuditFilter): string | undefined => (patient === undefined ? tenant : undefined)

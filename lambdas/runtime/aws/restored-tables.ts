@@ -3,14 +3,16 @@ import { adoptTable, type CapacityUnits, type TableRequirements } from '../../ad
 import { DeploymentError, type ResourceProperties } from './custom-resource.ts'
 
 /**
- * Prepares restored tables, and returns the ARN of the stream that the index follows. The properties come from the template.
- * `Resources`, `State`: table names. Without `State` the state table stays. `Key`: ARN of their encryption key. `Most`: maximum throughput
+ * Prepares restored tables, and returns the ARNs of their streams. `StreamArn` is that of the resource table. The properties come from the template.
+ * `Resources`, `State`: table names. Without `State` the state table stays. `StateStream`: the state table needs a stream. `Key`: ARN of their encryption key. `Most`: maximum throughput
  * of the resource table. `Warm`: throughput that it accepts immediately; `WarmIndex` and `WarmState`: the same of its
  * index and of the state table. All are units per second, as `READS WRITES`. `Former`: name of
  * the previous resource table. `Instant`: time to which it was restored.
  */
-export async function adoptTables(properties: ResourceProperties): Promise<{ readonly StreamArn: string }> {
-  const { Resources = '', State, Key: key = '', Most, Warm, WarmIndex, WarmState, Former, Instant = '' } = properties
+export async function adoptTables(
+  properties: ResourceProperties,
+): Promise<{ readonly StreamArn: string; readonly StateStreamArn: string }> {
+  const { Resources = '', State, StateStream, Key: key = '', Most, Warm, WarmIndex, WarmState, Former, Instant = '' } = properties
   const StreamArn = await adopted({
     ...{ name: Resources, key, isFollowed: true },
     ...(Most === undefined ? {} : { most: unitsOf(Most) }),
@@ -18,9 +20,10 @@ export async function adoptTables(properties: ResourceProperties): Promise<{ rea
     ...(WarmIndex === undefined ? {} : { warmIndex: unitsOf(WarmIndex) }),
     ...(Former === undefined ? {} : { former: { name: Former, instant: Date.parse(Instant) } }),
   })
-  if (State !== undefined)
-    await adopted({ name: State, key, isFollowed: false, ...(WarmState === undefined ? {} : { warm: unitsOf(WarmState) }) })
-  return { StreamArn }
+  if (State === undefined) return { StreamArn, StateStreamArn: '' }
+  const isArchived = StateStream !== undefined
+  const warm = WarmState === undefined ? {} : { warm: unitsOf(WarmState) }
+  return { StreamArn, StateStreamArn: await adopted({ name: State, key, isFollowed: false, isArchived, ...warm }) }
 }
 
 /**

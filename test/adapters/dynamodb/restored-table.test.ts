@@ -107,6 +107,14 @@ describe('A restored table', () => {
     expect(pauses()).toBe(2)
   })
 
+  it('gets a stream of new images if it is a state table with an archive', async () => {
+    const { adopt, made } = tableOf(RESTORED)
+    expect(await adopt({ ...STATE, isArchived: true })).toBe(STREAM)
+    expect(made).toEqual([{ StreamSpecification: { StreamEnabled: true, StreamViewType: 'NEW_IMAGE' } }, PROTECTED, EXPIRING, RECOVERABLE])
+    await adopt({ ...STATE, isArchived: true })
+    expect(made).toHaveLength(4)
+  })
+
   it('is not changed by a second adoption', async () => {
     const { adopt, made } = tableOf(RESTORED)
     await adopt(WANTED)

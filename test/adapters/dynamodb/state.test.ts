@@ -4,11 +4,17 @@ import { afterAll, describe, expect, it } from '@jest/globals'
 import { DynamoDbAuditLog, DynamoDbAuditReader } from '../../../lambdas/adapters/dynamodb/rows/audit-log.ts'
 import { makeSecretKey, readSecretKey } from '../../../lambdas/adapters/dynamodb/rows/secret-key.ts'
 import { DynamoDbSharedState } from '../../../lambdas/adapters/dynamodb/rows/shared-state.ts'
-import { TableClient } from '../../../lambdas/adapters/dynamodb/table-client.ts'
+import { type Item, TableClient } from '../../../lambdas/adapters/dynamodb/table-client.ts'
+import { S3AuditArchive, S3AuditArchiveReader } from '../../../lambdas/adapters/s3/audit-archive.ts'
 import type { AuditRecord } from '../../../lambdas/ports/security/audit-log.ts'
+import { readAuditMinutes } from '../../../lambdas/ports/security/audit-source.ts'
+import { archiveStream } from '../../../lambdas/runtime/aws/audit-archive.ts'
 import { auditLogContract } from '../../contracts/audit-log.contract.ts'
 import { auditReaderContract } from '../../contracts/audit-reader.contract.ts'
+import { auditItemsOf, auditStreamRecord } from '../../fixtures/audit-stream.ts'
+import { collect } from '../../fixtures/collect.ts'
 import { runOnDynamo } from '../../fixtures/dynamodb/on-dynamo.ts'
+import { createVersionedBucket } from '../../fixtures/versioned-bucket.ts'
 
 await runOnDynamo(async (engine) => {
   const limits = { attempts: 3, patience: 60_000 }
@@ -85,6 +91,44 @@ await runOnDynamo(async (engine) => {
       const newId = () => crypto.randomUUID()
       const log = new DynamoDbAuditLog({ dynamo: own, retentionDays: 2, newId, durability: 'strict', onError: () => undefined })
       return { log, reader: new DynamoDbAuditReader(own) }
+    })
+
+    auditReaderContract('a table and its archive', async () => {
+      const [own, bucket] = [new TableClient(engine.client, await engine.newTable(), limits), createVersionedBucket()]
+      const newId = () => crypto.randomUUID()
+      const archive = archiveStream(new S3AuditArchive(bucket.client, 'b'))
+      const both = {
+        async putAll(items: readonly Item[]) {
+          await own.putAll(items)
+          await archive({ Records: items.map((item) => auditStreamRecord(item)) })
+        },
+      } as TableClient
+      const log = new DynamoDbAuditLog({ dynamo: both, retentionDays: 2, newId, durability: 'strict', onError: () => undefined })
+      const sources = () => [new DynamoDbAuditReader(own), new S3AuditArchiveReader(bucket.client, 'b')]
+      return { log, reader: { read: (period, filter) => readAuditMinutes(sources(), period, filter) } }
+    })
+
+    it('are in the order of their arrival if table and archive hold different ones, and twice only if one was overwritten', async () => {
+      const [own, bucket] = [new TableClient(engine.client, await engine.newTable(), limits), createVersionedBucket()]
+      const named = (requestId: string, second: number): AuditRecord => ({
+        ...{ at: at + second * 1_000, requestId, tenant: 'a', interaction: 'read', patients: ['Patient/1', 'Patient/2'] },
+        ...{ status: 200, duration: 3 },
+      })
+      const [unarchived, , archived] = await auditItemsOf([named('d', 4), named('b', 2), named('c', 3)], own)
+      const archive = archiveStream(new S3AuditArchive(bucket.client, 'b'))
+      const removed = await auditItemsOf([named('a', 1)])
+      await archive({ Records: [archived!, ...removed].map((item) => auditStreamRecord(item)) })
+      const read = async () => {
+        const sources = [new DynamoDbAuditReader(own), new S3AuditArchiveReader(bucket.client, 'b')]
+        const found = await collect(readAuditMinutes(sources, { from: at, to: at + 60_000 }, { patient: '2' }))
+        return found.map(({ requestId, status }) => [requestId, status])
+      }
+      const all = ['a', 'b', 'c', 'd'].map((id) => [id, 200])
+      expect(await read()).toEqual(all)
+      await archive({ Records: [auditStreamRecord(unarchived!)] })
+      expect(await read()).toEqual(all)
+      await own.putAll([{ ...archived!, status: 404 }])
+      expect(await read()).toEqual([...all.slice(0, 2), ['c', 404], ...all.slice(2)])
     })
 
     it('expire after their retention', async () => {

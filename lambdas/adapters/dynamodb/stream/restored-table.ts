@@ -25,6 +25,8 @@ export type TableRequirements = {
   readonly key: string
   /** Whether this is the table of resources, which needs an index, and a stream that functions read. */
   readonly isFollowed: boolean
+  /** Whether this is a state table whose audit records are archived, which needs a stream too. */
+  readonly isArchived?: boolean
   /** Maximum on-demand throughput in units per second. It limits costs. */
   readonly most?: CapacityUnits
   /** Warm throughput: units per second that the table accepts without scaling first. */
@@ -42,6 +44,8 @@ export type TableRequirements = {
 const LOOKS = 240
 const SECOND = 1_000
 const VIEW = 'NEW_AND_OLD_IMAGES'
+/** View of the stream of a state table. The archive needs only what was written. */
+const STATE_VIEW = 'NEW_IMAGE'
 
 export type AdoptParts = { readonly client?: DynamoDBClient; readonly pause?: () => Promise<unknown> }
 
@@ -125,8 +129,10 @@ const isSame = (found: unknown, wanted: unknown): boolean => JSON.stringify(foun
 
 type Change = Omit<UpdateTableCommandInput, 'TableName'>
 
-function* changesOf(table: TableDescription, { isFollowed, most, warm, warmIndex }: TableRequirements): Generator<Change> {
-  if (isFollowed && !table.StreamSpecification?.StreamEnabled) yield { StreamSpecification: { StreamEnabled: true, StreamViewType: VIEW } }
+function* changesOf(table: TableDescription, { isFollowed, isArchived, most, warm, warmIndex }: TableRequirements): Generator<Change> {
+  const StreamViewType = isFollowed ? VIEW : isArchived ? STATE_VIEW : undefined
+  if (StreamViewType !== undefined && !table.StreamSpecification?.StreamEnabled)
+    yield { StreamSpecification: { StreamEnabled: true, StreamViewType } }
   if (!table.DeletionProtectionEnabled) yield { DeletionProtectionEnabled: true }
   const { MaxReadRequestUnits, MaxWriteRequestUnits } = table.OnDemandThroughput ?? {}
   if (most !== undefined && !(MaxReadRequestUnits === most.reads && MaxWriteRequestUnits === most.writes))

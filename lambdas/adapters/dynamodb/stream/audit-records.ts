@@ -1,0 +1,17 @@
+/** Converts records of the state table's stream to audit records. */
+import type { StoredAuditRecord } from '../../../ports/security/audit-source.ts'
+import { toPlainItem } from '../attributes.ts'
+import { AUDIT_PARTITION, auditRecordOf } from '../audit-items.ts'
+import type { StreamRecord } from './stream.ts'
+
+/**
+ * Returns the audit record that a stream record shows as written or overwritten, or undefined for any other stream record. A record without
+ * a valid time gets that of its write: functions that may write audit records could otherwise block the archive by an invalid one.
+ */
+export function writtenAuditRecord({ dynamodb }: StreamRecord): StoredAuditRecord | undefined {
+  const { NewImage: image, ApproximateCreationDateTime: seconds = 0 } = dynamodb ?? {}
+  if (!image?.pk?.S?.startsWith(AUDIT_PARTITION)) return undefined
+  const { id, record } = auditRecordOf(toPlainItem(image))
+  // guard: invalid-audit-record-is-archived
+  return { id, record: Number.isNaN(record.at) ? { ...record, at: seconds * 1_000 } : record }
+}
