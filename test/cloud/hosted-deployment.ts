@@ -106,9 +106,10 @@ export async function hostDeployment(
   }
 }
 
-/** What another stack exports: `stack:output`. */
+/** What another stack exports, as `stack:output`, or outputs. */
 function imported({ outputs }: Deployment, value: Tree): string {
-  const [stack = '', output = ''] = String(value['Fn::ImportValue']).split(':')
+  const { StackName, OutputName } = value['Fn::GetStackOutput'] ?? {}
+  const [stack = '', output = ''] = StackName === undefined ? String(value['Fn::ImportValue']).split(':') : [StackName, OutputName]
   const found = outputs[stack]?.[output]
   if (found === undefined) throw new Error(`no export ${JSON.stringify(value)}`)
   return found
