@@ -54,12 +54,13 @@ const CHECKS: Readonly<Record<string, Check>> = {
   Lambda: concurrency,
   'API Gateway': gateway,
   CloudFront: front,
+  TLS: tls,
   OpenSearch: search,
   Tables: findRestoredTableProblems,
 }
 
 /** Checks whose lines are advice: the stage can be deployed nevertheless. */
-const ADVISORY: readonly string[] = ['Lambda', 'API Gateway']
+const ADVISORY: readonly string[] = ['Lambda', 'API Gateway', 'TLS']
 
 export const isAdvice = (line: string): boolean => ADVISORY.some((name) => line.startsWith(`${name}: `))
 
@@ -176,6 +177,14 @@ async function front(): Promise<Lines> {
       return error.message
     })
   return refused === undefined ? [] : [`${refused} Ask AWS Support`]
+}
+
+/** Advises a stage for production to use its own domain. CloudFront's default certificate permits no minimum of TLS. */
+async function tls({ settings: { access, customDomain, search } }: DeployCheckInput): Promise<Lines> {
+  const isProduction = 'size' in search && search.size === 'production'
+  return isProduction && access === 'token' && customDomain === undefined
+    ? ['the address of CloudFront accepts TLS 1.0 and 1.1. Set customDomain, which accepts TLS 1.2 and later only']
+    : []
 }
 
 async function search({ settings: { region, vpc }, template }: DeployCheckInput): Promise<Lines> {

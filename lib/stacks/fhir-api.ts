@@ -6,6 +6,8 @@ import { Duration, RemovalPolicy, Size } from 'aws-cdk-lib'
 import {
   AccessLogFormat,
   AuthorizationType,
+  type CfnRestApi,
+  EndpointAccessMode,
   EndpointType,
   type IResource,
   LambdaIntegration,
@@ -13,6 +15,7 @@ import {
   type MethodDeploymentOptions,
   MethodLoggingLevel,
   RestApi,
+  SecurityPolicy,
 } from 'aws-cdk-lib/aws-apigateway'
 import type { IKey } from 'aws-cdk-lib/aws-kms'
 import type { IFunction } from 'aws-cdk-lib/aws-lambda'
@@ -70,6 +73,10 @@ export class FhirApi extends Construct {
         accessLogFormat: AccessLogFormat.custom(JSON.stringify({ ...ACCESS, stage: settings.stage })),
       },
     })
+    // The construct has no properties for these. Without them, the API's own address accepts TLS 1.0.
+    const resource = this.api.node.defaultChild as CfnRestApi
+    resource.securityPolicy = SecurityPolicy.TLS13_1_2_PQ_2025_09
+    resource.endpointAccessMode = EndpointAccessMode.BASIC
     addGatewayErrors(this.api, settings)
     measureRefusedRequests(this, this.logGroup)
   }

@@ -21,6 +21,7 @@ import { TABLE_DEFINITION } from '../../lambdas/adapters/dynamodb/table-keys.ts'
 import { findDeployProblems, isAdvice } from '../../lib/deploy/deploy-check.ts'
 import { type Settings, settingsOf } from '../../lib/settings/settings.ts'
 import { synthesizeStages, type Tree } from './assembly.ts'
+import { DOMAIN } from './stages.ts'
 
 const VPC = { cidr: '10.0.0.0/16', availabilityZones: ['us-east-1a', 'us-east-1b', 'us-east-1c'] }
 const RESTORED = { resources: 'restored-1', state: 'state-1', former: 'made', epoch: 1, instant: '2031-01-01T03:00:00Z' }
@@ -143,8 +144,19 @@ it('a log role of API Gateway that others use is reported', async () => {
   expect(await problemsOf()).toEqual([])
 })
 
-it('limits of the account and the role of logs are advice, and prevent no deployment', () => {
-  expect(['Lambda: x', 'API Gateway: x', 'Account: x', 'Stacks: Lambda: x'].map(isAdvice)).toEqual([true, true, false, false])
+it('a production stage with tokens is advised to use its own domain', async () => {
+  const search = { kind: 'domain', size: 'production' } as const
+  expect(await problemsOf({ search })).toEqual([
+    'TLS: the address of CloudFront accepts TLS 1.0 and 1.1. Set customDomain, which accepts TLS 1.2 and later only',
+  ])
+  expect(await problemsOf({ search, access: 'iam' })).toEqual([])
+  expect(await problemsOf({ search, customDomain: DOMAIN })).toEqual([])
+  expect(await problemsOf()).toEqual([])
+})
+
+it('limits of the account, the role of logs and TLS are advice, and prevent no deployment', () => {
+  const lines = ['Lambda: x', 'API Gateway: x', 'TLS: x', 'Account: x', 'Stacks: Lambda: x']
+  expect(lines.map(isAdvice)).toEqual([true, true, true, false, false])
 })
 
 it('an account that CloudFront has not verified is reported', async () => {

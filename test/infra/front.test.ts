@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from '@jest/globals'
 import { settingsOf } from '../../lib/settings/settings.ts'
 import { resourcesOfType, type SynthesizedStacks, type Tree } from './assembly.ts'
-import { signed, stageEntries, tokens } from './stages.ts'
+import { DOMAIN, production, signed, stageEntries, tokens } from './stages.ts'
 
 describe('the front of the API', () => {
   const viewerOf = ({ service }: SynthesizedStacks): Tree =>
@@ -77,6 +77,16 @@ describe('the front of the API', () => {
       ErrorCachingMinTTL,
     ])
     expect(cachedErrors).toEqual([400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504].map((status) => [status, 0]))
+  })
+
+  it('accepts TLS 1.2 and later at a custom domain and at the address of the API', () => {
+    const [{ DistributionConfig }] = Object.values(resourcesOfType(production.service, 'AWS::CloudFront::Distribution')) as [Tree]
+    expect(DistributionConfig.Aliases).toEqual([DOMAIN.name])
+    expect(DistributionConfig.ViewerCertificate).toMatchObject({ MinimumProtocolVersion: 'TLSv1.2_2021', SslSupportMethod: 'sni-only' })
+    for (const [, { service }] of stageEntries) {
+      const [api] = Object.values(resourcesOfType(service, 'AWS::ApiGateway::RestApi')) as [Tree]
+      expect([api.SecurityPolicy, api.EndpointAccessMode]).toEqual(['SecurityPolicy_TLS13_1_2_PQ_2025_09', 'BASIC'])
+    }
   })
 
   it('rejects bodies that are too long for any function', () => {
