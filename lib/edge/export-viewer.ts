@@ -4,7 +4,7 @@
  * would open the file as well.
  */
 import { toOutcomeJson } from './gateway-errors.ts'
-import { REFUSED_FUNCTION_CODE } from './viewer-response.ts'
+import { refusedFunctionCode } from './viewer-response.ts'
 
 /** Name of the claim that identifies the client, by external `issuer`. Clients of these issuers have names like `app@auth.example.org`. */
 export type ClientClaimNames = Readonly<Record<string, string>>
@@ -15,7 +15,7 @@ export type ClientClaimNames = Readonly<Record<string, string>>
  */
 export const exportViewerCodeOf = (others: ClientClaimNames): string =>
   `
-${REFUSED_FUNCTION_CODE}var others = ${JSON.stringify(others)}
+${refusedFunctionCode()}var others = ${JSON.stringify(others)}
 function namesOf(token) {
   try {
     var claims = JSON.parse(Buffer.from(token.split('.')[1], 'base64url').toString())

@@ -1,6 +1,7 @@
 /**
- * AWS WAF in front of the API. It blocks requests that bypass CloudFront where it is required, and bodies too large for a function. It
- * throttles addresses that send too many requests. It uses no managed rules, because they mistake narratives for attacks.
+ * AWS WAF in front of the API. It blocks requests that bypass CloudFront where it is required. Elsewhere it blocks bodies too large for a
+ * function: where it is required, the viewer function rejects them, which costs no rule. It throttles addresses that send too many requests. It uses no
+ * managed rules, because they mistake narratives for attacks.
  * https://docs.aws.amazon.com/waf/latest/developerguide/
  */
 import { CfnWebACL, CfnWebACLAssociation } from 'aws-cdk-lib/aws-wafv2'
@@ -31,8 +32,9 @@ export class Firewall extends Construct {
     })
     const isBehindFront = secret !== undefined
     const rules = [
-      ...(secret === undefined ? [] : [rule('NotThroughFront', { notStatement: { statement: anyOf(secret.accepted.map(carries)) } })]),
-      rule('TooLarge', isLongerThan(Number(service.maxBodyBytes))),
+      secret === undefined
+        ? rule('TooLarge', isLongerThan(Number(service.maxBodyBytes)))
+        : rule('NotThroughFront', { notStatement: { statement: anyOf(secret.accepted.map(carries)) } }),
       rule('TooMany', exceedsRate(limits.perAddress, isBehindFront)),
     ]
     this.webAcl = new CfnWebACL(this, 'WebAcl', {
@@ -40,8 +42,9 @@ export class Firewall extends Construct {
       defaultAction: { allow: {} },
       visibilityConfig: visibilityOf('Requests'),
       customResponseBodies: {
-        ...(isBehindFront ? { NotThroughFront: body('forbidden', 'This is not the address of the server') } : {}),
-        TooLarge: body('too-long', `The body has more than ${service.maxBodyBytes} bytes`),
+        ...(isBehindFront
+          ? { NotThroughFront: body('forbidden', 'This is not the address of the server') }
+          : { TooLarge: body('too-long', `The body has more than ${service.maxBodyBytes} bytes`) }),
         TooMany: body('throttled', 'Too many requests of one address: try again in a few minutes'),
       },
       rules: rules.map((each, priority) => ({ ...each, priority })),

@@ -27,9 +27,9 @@ import { CloudFrontTarget } from 'aws-cdk-lib/aws-route53-targets'
 import { Construct } from 'constructs'
 import { CLIENT_ADDRESS_HEADER } from '../../lambdas/http/gateway-contract.ts'
 import { EXPORT_FILES_PATTERN } from '../edge/export-files.ts'
-import { toOutcomeJson } from '../edge/gateway-errors.ts'
+import { allowedOriginOf, toOutcomeJson } from '../edge/gateway-errors.ts'
 import { ORIGIN_SECRET_HEADER, type OriginSecret } from '../edge/origin-secret.ts'
-import { REFUSED_FUNCTION_CODE } from '../edge/viewer-response.ts'
+import { refusedFunctionCode } from '../edge/viewer-response.ts'
 import { type CustomDomain, localOriginOf, type Settings } from '../settings/settings.ts'
 import { GATEWAY_STAGE } from './fhir-api.ts'
 
@@ -84,7 +84,7 @@ export class FhirDistribution extends Construct {
         originRequestPolicy: OriginRequestPolicy.ALL_VIEWER_EXCEPT_HOST_HEADER,
         viewerProtocolPolicy: ViewerProtocolPolicy.HTTPS_ONLY,
         compress: true,
-        functionAssociations: [{ eventType: FunctionEventType.VIEWER_REQUEST, function: this.#viewerRequest(access === 'token') }],
+        functionAssociations: [{ eventType: FunctionEventType.VIEWER_REQUEST, function: this.#viewerRequest(settings) }],
       },
       additionalBehaviors: { [EXPORT_FILES_PATTERN]: files },
       errorResponses: CACHED_ERRORS.map((httpStatus) => ({ httpStatus, ttl: Duration.seconds(0) })),
@@ -100,8 +100,8 @@ export class FhirDistribution extends Construct {
     this.fileOrigin = localOriginOf(baseUrl) ?? origin
   }
 
-  #viewerRequest(givesTokens: boolean): ViewerFunction {
-    const code = FunctionCode.fromInline(viewerRequest(givesTokens))
+  #viewerRequest(settings: Settings): ViewerFunction {
+    const code = FunctionCode.fromInline(viewerRequest(settings))
     return new ViewerFunction(this, 'ViewerRequest', { runtime: FunctionRuntime.JS_2_0, code })
   }
 
@@ -150,17 +150,25 @@ const TO_EXPLORER = `\
   }
 `
 
+/** Returns code that rejects bodies too large for a function. With tokens, all requests pass it, so that the firewall needs no rule. */
+const tooLarge = (bytes: number): string => `\
+  var length = request.headers['content-length']
+  if (length && Number(length.value) > ${bytes}) return refused(413, '${toOutcomeJson('too-long', `The body has more than ${bytes} bytes`)}')
+`
+
 /**
  * Returns the source of the viewer function in CloudFront's JavaScript. It rejects requests that are too long. It also encodes characters
  * that browsers leave in a query, but at which API Gateway rejects or splits it.
  * https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/functions-javascript-runtime-20.html
  */
-const viewerRequest = (givesTokens: boolean): string =>
-  `
+function viewerRequest(settings: Settings): string {
+  const { maxBodyBytes } = settings.service
+  const givesTokens = settings.access === 'token'
+  return `
 function encoded(text) {
   return text.replace(/[|{};]/g, function (character) { return '%' + character.charCodeAt(0).toString(16).toUpperCase() })
 }
-${REFUSED_FUNCTION_CODE}function size(values) {
+${refusedFunctionCode(allowedOriginOf(settings))}function size(values) {
   return Object.keys(values).reduce(function (sum, name) {
     var each = values[name]
     return (each.multiValue || [each]).reduce(function (some, one) { return some + name.length + one.value.length + 4 }, sum)
@@ -169,7 +177,7 @@ ${REFUSED_FUNCTION_CODE}function size(values) {
 function handler(event) {
   var request = event.request
 ${TO_HEALTH}${givesTokens ? `${TO_BASE}${TO_EXPLORER}` : ''}  if (!/^\\/${GATEWAY_STAGE}(\\/|$)/.test(request.uri)) return refused(404, '${toOutcomeJson('not-found', `The server is at /${GATEWAY_STAGE}`)}')
-  var address = request.uri.length + size(request.querystring)
+${givesTokens ? tooLarge(Number(maxBodyBytes)) : ''}  var address = request.uri.length + size(request.querystring)
   if (address > ${LONGEST_ADDRESS}) return refused(414, '${toOutcomeJson('too-long', 'The address is too long: search by POST')}')
   if (address + size(request.headers) > ${LONGEST_HEAD}) return refused(431, '${toOutcomeJson('too-long', 'The headers are too long')}')
   if (event.viewer) request.headers['${CLIENT_ADDRESS_HEADER}'] = { value: event.viewer.ip }
@@ -181,3 +189,4 @@ ${TO_HEALTH}${givesTokens ? `${TO_BASE}${TO_EXPLORER}` : ''}  if (!/^\\/${GATEWA
   return request
 }
 `.trim()
+}

@@ -50,7 +50,11 @@ export async function startFront(port: number, control: (wish: object) => Promis
     if (api === undefined) return void response.writeHead(502).end()
     answered++
     const seen = view(request.url!, request.headers)
-    if ('status' in seen) return void response.writeHead(seen.status, { ...seen.headers, connection: 'close' }).end(seen.body)
+    if ('status' in seen) {
+      // A client may read the answer only after it has sent its body.
+      request.resume()
+      return void response.writeHead(seen.status, { ...seen.headers, connection: 'close' }).end(seen.body)
+    }
     const { url, headers } = seen
     if (!url.startsWith(BASE)) return void response.writeHead(502).end()
     const target = api + (url.slice(BASE.length) || '/')

@@ -11,6 +11,7 @@ import {
   archivedCost,
   costOfMillionRequests,
   costsOfMonth,
+  FIREWALL_RULES,
   PACKAGES_MONTHLY_COST,
   REQUEST_WORK,
   STORED,
@@ -18,7 +19,7 @@ import {
   type StageUse,
   TOKENS_MONTHLY_COST,
 } from './costs.ts'
-import { demo, signed } from './stages.ts'
+import { demo, production, signed } from './stages.ts'
 import { measureArchive, measureAuditRecord, measureSample } from './stored-items.ts'
 
 const PAGE = readFileSync('lib/docs/cost.md', 'utf8')
@@ -98,6 +99,11 @@ describe('a month', () => {
     const countIn = ({ operation }: typeof demo) =>
       Object.values(resourcesOfType(operation, 'AWS::CloudWatch::Alarm')).flatMap(metricsOf).length
     expect({ iam: countIn(signed), token: countIn(demo) }).toEqual(ALARM_METRICS)
+  })
+
+  it('counts the rules of the firewall', () => {
+    const countIn = ({ service }: typeof demo) => Object.values(resourcesOfType(service, 'AWS::WAFv2::WebACL'))[0]!.Rules.length
+    expect({ demo: countIn(demo), production: countIn(production) }).toEqual(FIREWALL_RULES)
   })
 
   it('costs at most $45 for an idle demo', () => {

@@ -31,7 +31,8 @@ const PRICES = {
   /** For a month. */
   smallNode: 26.28,
   largeNode: 131,
-  firewallWithRules: 7,
+  firewallAlone: 5,
+  firewallRule: 1,
   key: 1,
   secret: 0.4,
   alarm: 0.1,
@@ -89,6 +90,9 @@ export const ALARM_METRICS = {
   iam: alarmMetricsOf(DEPLOYED),
   token: alarmMetricsOf({ ...DEPLOYED, tokens: { tender: 'x' } }),
 }
+
+/** Rules of the firewall of a stage with tokens, by size. */
+export const FIREWALL_RULES = { demo: 2, production: 2 } as const
 
 /** Monthly cost of issuing tokens: the signing key, the secret that CloudFront sends to the API, and alarms. */
 export const TOKENS_MONTHLY_COST = PRICES.key + PRICES.secret + (ALARM_METRICS.token - ALARM_METRICS.iam) * PRICES.alarm
@@ -180,6 +184,12 @@ export function costsOfMonth({ requests, stored, size }: StageUse): {
     data: charged * PRICES.table + inTables * PRICES.recovery,
     search,
     // One key encrypts, one signs links to export files.
-    fixed: PRICES.firewallWithRules + 2 * PRICES.key + WATCHING_COST + HEARTBEAT_COST + TOKENS_MONTHLY_COST,
+    fixed:
+      PRICES.firewallAlone +
+      FIREWALL_RULES[size] * PRICES.firewallRule +
+      2 * PRICES.key +
+      WATCHING_COST +
+      HEARTBEAT_COST +
+      TOKENS_MONTHLY_COST,
   }
 }

@@ -89,7 +89,7 @@ describe('the front of the API', () => {
     }
   })
 
-  it('rejects bodies that are too long for any function', () => {
+  it('rejects bodies that are too long for any function where clients need not use CloudFront', () => {
     const [{ Rules }] = Object.values(resourcesOfType(signed.service, 'AWS::WAFv2::WebACL')) as [Tree]
     const tooLarge = Rules.find(({ Name }: Tree) => Name === 'TooLarge')
     expect(tooLarge.Action.Block.CustomResponse).toMatchObject({
@@ -158,7 +158,18 @@ describe('the front of the API', () => {
       expect(accepted).toHaveLength(2)
       expect(accepted[0].SearchString).toEqual(sent.HeaderValue)
       expect(accepted[1].SearchString).not.toEqual(sent.HeaderValue)
-      expect(others.map(({ Name }) => Name)).toEqual(['TooLarge', 'TooMany'])
+      expect(others.map(({ Name }) => Name)).toEqual(['TooMany'])
+    })
+
+    it('rejects bodies that are too long for any function before the firewall, with an answer that browsers can read', () => {
+      const sent = (length: string) => viewerRequest('/fhir/Patient', {}, { 'content-length': { value: length } }, viewerOfTokens)
+      for (const length of ['0', '999', '4999999', '5000000']) expect(sent(length).uri).toBe('/fhir/Patient')
+      for (const length of ['5000001', '10000000', '123456789']) {
+        const { statusCode, headers, body } = sent(length)
+        expect([statusCode, JSON.parse(body.data).issue[0].code]).toEqual([413, 'too-long'])
+        expect(headers['access-control-allow-origin']).toEqual({ value: '*' })
+      }
+      expect(viewerRequest('/fhir/Patient', {}, {}, viewerOfTokens).uri).toBe('/fhir/Patient')
     })
 
     it('has secrets that no template contains', () => {
