@@ -1,11 +1,12 @@
 /**
  * AWS WAF in front of the API. It blocks requests that bypass CloudFront where it is required. Elsewhere it blocks bodies too large for a
- * function: where it is required, the viewer function rejects them, which costs no rule. It throttles addresses that send too many requests. It uses no
+ * function: where it is required, the viewer function rejects them, which costs no rule. It throttles addresses and tokens that send too many requests. It uses no
  * managed rules, because they mistake narratives for attacks.
  * https://docs.aws.amazon.com/waf/latest/developerguide/
  */
 import { CfnWebACL, CfnWebACLAssociation } from 'aws-cdk-lib/aws-wafv2'
 import { Construct } from 'constructs'
+import { ENDPOINT_ROUTES, ROUTES, requiresToken } from '../../lambdas/catalogue/catalogue.ts'
 import { CLIENT_ADDRESS_HEADER } from '../../lambdas/http/gateway-contract.ts'
 import type { Settings } from '../settings/settings.ts'
 import { ALLOW_ORIGIN_HEADER, allowedOriginOf, toOutcomeJson } from './gateway-errors.ts'
@@ -13,7 +14,7 @@ import { ORIGIN_SECRET_HEADER, type OriginSecret } from './origin-secret.ts'
 
 const FIVE_MINUTES = 300
 
-type Rule = CfnWebACL.RuleProperty
+type Rate = CfnWebACL.RateBasedStatementProperty
 type Statement = CfnWebACL.StatementProperty
 
 export class Firewall extends Construct {
@@ -24,7 +25,7 @@ export class Firewall extends Construct {
     super(scope, id)
     const { limits, service } = settings
     const origin = allowedOriginOf(settings)
-    const rule = (name: keyof typeof ANSWERS, statement: Statement): Omit<Rule, 'priority'> => ({
+    const rule = (name: keyof typeof ANSWERS, statement: Statement) => ({
       name,
       action: refuse(ANSWERS[name], name, origin),
       statement,
@@ -35,18 +36,28 @@ export class Firewall extends Construct {
       secret === undefined
         ? rule('TooLarge', isLongerThan(Number(service.maxBodyBytes)))
         : rule('NotThroughFront', { notStatement: { statement: anyOf(secret.accepted.map(carries)) } }),
-      rule('TooMany', exceedsRate(limits.perAddress, isBehindFront)),
+      rule('TooMany', { rateBasedStatement: addressRate(limits.perAddress, isBehindFront) }),
+      ...(limits.perToken === undefined ? [] : [rule('TooManyOfToken', { rateBasedStatement: tokenRate(limits.perToken) })]),
+      ...(limits.withoutToken === undefined
+        ? []
+        : [
+            rule('TooManyWithoutToken', {
+              rateBasedStatement: { ...addressRate(limits.withoutToken, isBehindFront), scopeDownStatement: LACKS_TOKEN },
+            }),
+          ]),
     ]
+    const texts = {
+      NotThroughFront: body('forbidden', 'This is not the address of the server'),
+      TooLarge: body('too-long', `The body has more than ${service.maxBodyBytes} bytes`),
+      TooMany: body('throttled', 'Too many requests of one address: try again in a few minutes'),
+      TooManyOfToken: body('throttled', 'Too many requests with one token: try again in a few minutes'),
+      TooManyWithoutToken: body('throttled', 'Too many requests without a token: request an access token'),
+    } satisfies Readonly<Record<keyof typeof ANSWERS, object>>
     this.webAcl = new CfnWebACL(this, 'WebAcl', {
       scope: 'REGIONAL',
       defaultAction: { allow: {} },
       visibilityConfig: visibilityOf('Requests'),
-      customResponseBodies: {
-        ...(isBehindFront
-          ? { NotThroughFront: body('forbidden', 'This is not the address of the server') }
-          : { TooLarge: body('too-long', `The body has more than ${service.maxBodyBytes} bytes`) }),
-        TooMany: body('throttled', 'Too many requests of one address: try again in a few minutes'),
-      },
+      customResponseBodies: Object.fromEntries(rules.map(({ name }) => [name, texts[name]])),
       rules: rules.map((each, priority) => ({ ...each, priority })),
     })
   }
@@ -56,7 +67,7 @@ export class Firewall extends Construct {
   }
 }
 
-const ANSWERS = { NotThroughFront: 403, TooLarge: 413, TooMany: 429 } as const
+const ANSWERS = { NotThroughFront: 403, TooLarge: 413, TooMany: 429, TooManyOfToken: 429, TooManyWithoutToken: 429 } as const
 
 const NO_TRANSFORMATION = [{ priority: 0, type: 'NONE' }]
 
@@ -81,18 +92,67 @@ const isLongerThan = (bytes: number): Statement => ({
 })
 
 /**
- * Matches requests of a client address above the limit in five minutes. Behind CloudFront a header names that address. Elsewhere any client
- * could forge the header.
+ * Counts the requests of each client address in five minutes. Behind CloudFront a header names that address. Elsewhere any client could
+ * forge the header.
  */
-const exceedsRate = (limit: number, isBehindFront: boolean): Statement => ({
-  rateBasedStatement: {
-    limit,
-    evaluationWindowSec: FIVE_MINUTES,
-    ...(isBehindFront
-      ? { aggregateKeyType: 'FORWARDED_IP', forwardedIpConfig: { headerName: CLIENT_ADDRESS_HEADER, fallbackBehavior: 'MATCH' } }
-      : { aggregateKeyType: 'IP' }),
-  },
+const addressRate = (limit: number, isBehindFront: boolean): Rate => ({
+  limit,
+  evaluationWindowSec: FIVE_MINUTES,
+  ...(isBehindFront
+    ? { aggregateKeyType: 'FORWARDED_IP', forwardedIpConfig: { headerName: CLIENT_ADDRESS_HEADER, fallbackBehavior: 'MATCH' } }
+    : { aggregateKeyType: 'IP' }),
 })
+
+/** Counts the requests with each value of the header Authorization in five minutes. It does not count requests without the header. */
+const tokenRate = (limit: number): Rate => ({
+  limit,
+  evaluationWindowSec: FIVE_MINUTES,
+  aggregateKeyType: 'CUSTOM_KEYS',
+  customKeys: [{ header: { name: 'authorization', textTransformations: NO_TRANSFORMATION } }],
+})
+
+/** First parts of the paths that clients rightly request without a token: metadata, discovery, login, token endpoint, health, explorer. */
+const PUBLIC_PARTS = new Set(
+  [...ROUTES, ...ENDPOINT_ROUTES].filter(({ interaction }) => !requiresToken(interaction)).map(({ path }) => path.split('/')[1]!),
+)
+
+/**
+ * Matches requests that lack a token but require one. Browsers send preflight requests (OPTIONS) without it. The path begins with the stage
+ * of API Gateway.
+ */
+const LACKS_TOKEN: Statement = {
+  notStatement: {
+    statement: {
+      orStatement: {
+        statements: [
+          {
+            sizeConstraintStatement: {
+              fieldToMatch: { singleHeader: { Name: 'authorization' } },
+              comparisonOperator: 'GT',
+              size: 0,
+              textTransformations: NO_TRANSFORMATION,
+            },
+          },
+          {
+            byteMatchStatement: {
+              fieldToMatch: { method: {} },
+              positionalConstraint: 'EXACTLY',
+              searchString: 'OPTIONS',
+              textTransformations: NO_TRANSFORMATION,
+            },
+          },
+          {
+            regexMatchStatement: {
+              fieldToMatch: { uriPath: {} },
+              regexString: `^(?:/[a-z]+)?/(?:${[...PUBLIC_PARTS].map((part) => part.replaceAll('.', '[.]')).join('|')})(?:/|$)`,
+              textTransformations: NO_TRANSFORMATION,
+            },
+          },
+        ],
+      },
+    },
+  },
+}
 
 const visibilityOf = (metricName: string) => ({ metricName, cloudWatchMetricsEnabled: true, sampledRequestsEnabled: false })
 const body = (code: string, text: string) => ({ contentType: 'APPLICATION_JSON', content: toOutcomeJson(code, text) })

@@ -56,6 +56,9 @@ export const LOG_RETENTION_DAYS: readonly RetentionDays[] = [
 const HOST = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,}$/
 const CLUSTER_URL = /^https?:\/\/[^\s?#@]+$/
 
+/** Checks a rate of WAF: https://docs.aws.amazon.com/waf/latest/APIReference/API_RateBasedStatement.html */
+const firewallRate = whole(10, 2_000_000_000)
+
 /** Checks the memory of a function in MB: https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html */
 const memory = whole(128, 10_240)
 const units = (min: CapacityUnits, more: Readonly<Record<string, Check>> = {}): Check =>
@@ -106,9 +109,14 @@ const CHECKS: Readonly<Record<string, Check>> = {
   concurrency: entries(whole(0)),
   parallelizationFactor: whole(1, 10),
   memory: object({ light: memory, request: memory, worker: memory }, ['light', 'request', 'worker']),
-  // The account limits `rate` and `burst`, WAF limits `perAddress`:
-  // https://docs.aws.amazon.com/waf/latest/APIReference/API_RateBasedStatement.html
-  limits: object({ perAddress: whole(10, 2_000_000_000), rate: whole(1), burst: whole(1) }, ['perAddress', 'rate', 'burst']),
+  // The account limits `rate` and `burst`.
+  limits: object({ perAddress: firewallRate, perToken: firewallRate, withoutToken: firewallRate, rate: whole(1), burst: whole(1) }, [
+    'perAddress',
+    'perToken',
+    'withoutToken',
+    'rate',
+    'burst',
+  ]),
   originSecret: whole(1),
   exportLinkKey: whole(1),
   rebuildWait: whole(0),

@@ -106,6 +106,17 @@ export type VpcSettings = { readonly cidr: string; readonly availabilityZones: r
 export type RateLimits = {
   /** Maximum requests of one address in five minutes. Further requests are answered 429. */
   readonly perAddress: number
+  /**
+   * Maximum requests with one value of the header Authorization in five minutes, from all addresses. Further requests are answered 429.
+   * Only with `access` `token`. Default: none with a search domain of the size `demo`, otherwise half of what `rate` allows by default. A
+   * firewall rule costs $1 a month.
+   */
+  readonly perToken?: number
+  /**
+   * Maximum requests of one address without a token in five minutes, where a token is required. Further requests are answered 429. Only
+   * with `access` `token`. Default: none with a search domain of the size `demo`, otherwise 1,000. A firewall rule costs $1 a month.
+   */
+  readonly withoutToken?: number
   /** Maximum requests per second of all clients. Further requests are answered 429. */
   readonly rate: number
   readonly burst: number
@@ -137,26 +148,35 @@ export const DEFAULT_SETTINGS: Settings = {
   keptIndexDays: 7,
 }
 
+/** Limits of clients that a stage has by default, unless it is a demo. */
+const CLIENT_LIMITS = { perToken: 75_000, withoutToken: 1_000 } as const
+
 const OPTIONAL = ['account', 'baseUrl', 'customDomain', 'vpc', 'alarmEmail', 'auditArchiveYears', 'exportAdditionalResources', 'restored']
 
 /** Returns the defaults, overridden by `input`. Throws RangeError with the reason if a setting is invalid or conflicts with another one. */
 export function settingsOf(input: Readonly<Partial<Settings>>): Settings {
   checkSettings(input)
   const names = [...Object.keys(DEFAULT_SETTINGS), ...OPTIONAL]
+  const isForDemo = isDemo(input.search ?? DEFAULT_SETTINGS.search)
+  const hasTokens = (input.access ?? DEFAULT_SETTINGS.access) === 'token'
   const settings: Settings = {
     ...DEFAULT_SETTINGS,
-    ...(isDemo(input.search ?? DEFAULT_SETTINGS.search) ? {} : { exportWriters: MAX_WRITERS }),
+    ...(isForDemo ? {} : { exportWriters: MAX_WRITERS }),
     ...input,
     service: { maxBodyBytes: LARGEST_BODY, auditDurability: 'strict', requestLog: 'on', ...input.service },
     memory: { ...DEFAULT_SETTINGS.memory, ...input.memory },
-    limits: { ...DEFAULT_SETTINGS.limits, ...input.limits },
+    limits: { ...DEFAULT_SETTINGS.limits, ...(isForDemo || !hasTokens ? {} : CLIENT_LIMITS), ...input.limits },
   }
-  const { stage, access, account, baseUrl, exportAdditionalResources, service, concurrency, vpc } = settings
+  const { stage, access, account, baseUrl, exportAdditionalResources, service, concurrency, limits, vpc } = settings
   refuse(
     Object.keys(input).find((name) => !names.includes(name)),
     (name) => `"${name}" is no setting: there are ${names.join(', ')}`,
   )
   refuse(/^[a-z][a-z0-9-]{0,19}$/.test(stage) ? undefined : stage, (name) => `"${name}" is no stage: a to z, 0 to 9 and -, at most 20`)
+  refuse(
+    hasTokens ? undefined : (['perToken', 'withoutToken'] as const).find((name) => limits[name] !== undefined),
+    (name) => `limits.${name} is for access "token", not "${access}", with which clients send none`,
+  )
   refuse(
     access === 'open' ? account : undefined,
     (id) => `access "open" allows every request without a token: not in an account (${id}), use "token" or "iam"`,

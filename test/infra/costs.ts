@@ -92,7 +92,7 @@ export const ALARM_METRICS = {
 }
 
 /** Rules of the firewall of a stage with tokens, by size. */
-export const FIREWALL_RULES = { demo: 2, production: 2 } as const
+export const FIREWALL_RULES = { demo: 2, production: 4 } as const
 
 /** Monthly cost of issuing tokens: the signing key, the secret that CloudFront sends to the API, and alarms. */
 export const TOKENS_MONTHLY_COST = PRICES.key + PRICES.secret + (ALARM_METRICS.token - ALARM_METRICS.iam) * PRICES.alarm

@@ -1,9 +1,29 @@
 /** CloudFront and the firewall in front of the API. */
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from '@jest/globals'
+import { ENDPOINT_ROUTES, type EndpointRoute, ROUTES, type Route } from '../../lambdas/catalogue/catalogue.ts'
 import { settingsOf } from '../../lib/settings/settings.ts'
 import { resourcesOfType, type SynthesizedStacks, type Tree } from './assembly.ts'
-import { DOMAIN, production, signed, stageEntries, tokens } from './stages.ts'
+import { DOMAIN, demo, production, signed, stageEntries, tokens } from './stages.ts'
+
+type Inspected = { readonly method: string; readonly path: string; readonly headers: Readonly<Record<string, string>> }
+
+/** Whether WAF matches the request, for the statements that the rules nest. */
+function fits(statement: Tree, request: Inspected): boolean {
+  const { NotStatement, OrStatement, SizeConstraintStatement, ByteMatchStatement, RegexMatchStatement } = statement
+  if (NotStatement !== undefined) return !fits(NotStatement.Statement, request)
+  if (OrStatement !== undefined) return OrStatement.Statements.some((each: Tree) => fits(each, request))
+  const { FieldToMatch } = SizeConstraintStatement ?? ByteMatchStatement ?? RegexMatchStatement
+  const { method, path, headers } = request
+  const value = FieldToMatch.Method ? method : FieldToMatch.UriPath ? path : headers[FieldToMatch.SingleHeader.Name]
+  // A statement about a header does not match a request without it.
+  if (value === undefined) return false
+  if (SizeConstraintStatement !== undefined)
+    return SizeConstraintStatement.ComparisonOperator === 'GT' && value.length > SizeConstraintStatement.Size
+  if (ByteMatchStatement !== undefined)
+    return ByteMatchStatement.PositionalConstraint === 'EXACTLY' && value === ByteMatchStatement.SearchString
+  return new RegExp(RegexMatchStatement.RegexString).test(value)
+}
 
 describe('the front of the API', () => {
   const viewerOf = ({ service }: SynthesizedStacks): Tree =>
@@ -183,11 +203,71 @@ describe('the front of the API', () => {
       expect(distribution.DependsOn.map((id: string) => tokens.service.Resources[id].Type)).toContain('AWS::WAFv2::WebACL')
     })
 
+    it('has no limit of tokens in the size demo', () =>
+      expect(rulesOf(demo).map(({ Name }) => Name)).toEqual(['NotThroughFront', 'TooMany']))
+
     it('limits requests by the forwarded address of the client', () =>
       expect(tooMany(tokens).Statement.RateBasedStatement).toMatchObject({
         AggregateKeyType: 'FORWARDED_IP',
         ForwardedIPConfig: { HeaderName: 'true-client-ip', FallbackBehavior: 'MATCH' },
       }))
+  })
+
+  describe('with tokens in production', () => {
+    const rateOf = (name: string): Tree => rulesOf(production).find(({ Name }) => Name === name)
+    const [{ CustomResponseBodies }] = Object.values(resourcesOfType(production.service, 'AWS::WAFv2::WebACL')) as [Tree]
+
+    it.each(['TooMany', 'TooManyOfToken', 'TooManyWithoutToken'])(
+      'answers 429 with an OperationOutcome that browsers can read: %s',
+      (name) => {
+        const { ResponseCode, CustomResponseBodyKey, ResponseHeaders } = rateOf(name).Action.Block.CustomResponse
+        expect([ResponseCode, JSON.parse(CustomResponseBodies[CustomResponseBodyKey].Content).issue[0].code]).toEqual([429, 'throttled'])
+        expect(ResponseHeaders).toContainEqual({ Name: 'Access-Control-Allow-Origin', Value: 'https://app.example.org' })
+      },
+    )
+
+    it('limits the requests with one token, from all addresses', () =>
+      expect(rateOf('TooManyOfToken').Statement).toEqual({
+        RateBasedStatement: {
+          Limit: 75_000,
+          EvaluationWindowSec: 300,
+          AggregateKeyType: 'CUSTOM_KEYS',
+          CustomKeys: [{ Header: { Name: 'authorization', TextTransformations: [{ Priority: 0, Type: 'NONE' }] } }],
+        },
+      }))
+
+    describe('the limit of one address without a token', () => {
+      const { ScopeDownStatement, ...rate } = rateOf('TooManyWithoutToken').Statement.RateBasedStatement
+      const isCounted = (method: string, path: string, headers: Readonly<Record<string, string>> = {}) =>
+        fits(ScopeDownStatement, { method, path, headers })
+      const pathOf = ({ path }: Route | EndpointRoute): string => `/fhir${path.replaceAll(/\{\w+\+?\}|\*/g, 'x')}`
+
+      it('counts requests by their forwarded address', () =>
+        expect(rate).toEqual({
+          Limit: 1_000,
+          EvaluationWindowSec: 300,
+          AggregateKeyType: 'FORWARDED_IP',
+          ForwardedIPConfig: { HeaderName: 'true-client-ip', FallbackBehavior: 'MATCH' },
+        }))
+
+      it('counts every request that requires a token, except preflight', () => {
+        const others = ROUTES.filter(({ interaction }) => !['capabilities', 'export-file'].includes(interaction))
+        expect(others.length).toBeGreaterThan(40)
+        for (const route of others) {
+          expect([pathOf(route), isCounted(route.method, pathOf(route))]).toEqual([pathOf(route), true])
+          expect(isCounted(route.method, pathOf(route), { authorization: 'Bearer x' })).toBe(false)
+          expect(isCounted('OPTIONS', pathOf(route))).toBe(false)
+        }
+        expect(isCounted('GET', '/fhir/Patient', { authorization: '' })).toBe(true)
+        for (const path of ['/fhir/metadatas', '/fhir/Patient/metadata', '/fhir/Patient/auth', '/fhir/xwell-known/x'])
+          expect([path, isCounted('GET', path)]).toEqual([path, true])
+      })
+
+      it('counts no request for metadata, discovery, logins, tokens, the health or the explorer', () => {
+        for (const route of [{ method: 'GET', path: '/metadata', interaction: 'capabilities' } as const, ...ENDPOINT_ROUTES])
+          expect([pathOf(route), isCounted(route.method, pathOf(route))]).toEqual([pathOf(route), false])
+      })
+    })
   })
 
   it('has no secret if requests are signed, and numbers secrets from 1', () => {

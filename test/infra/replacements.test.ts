@@ -41,7 +41,7 @@ const CHANGED: {
   concurrency: { to: { indexer: 20 } },
   parallelizationFactor: { to: 4 },
   memory: { to: { light: 1024, request: 2048, worker: 3008 } },
-  limits: { to: { perAddress: 1_000, rate: 10, burst: 20 } },
+  limits: { to: { perAddress: 1_000, perToken: 500, withoutToken: 100, rate: 10, burst: 20 } },
   rebuildWait: { to: 90 },
   rebuildWidth: { to: 16 },
   exportWriters: { to: 10 },

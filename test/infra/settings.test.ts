@@ -14,6 +14,8 @@ const DOMAIN = {
   hostedZone: { id: 'Z0123456789', name: 'example.org' },
 }
 
+const PRODUCTION = { search: { kind: 'domain', size: 'production' } } as const
+
 const VALID: readonly object[] = [
   {},
   DEFAULT_SETTINGS,
@@ -76,6 +78,10 @@ const INVALID: readonly (readonly [object, string])[] = [
   [{ memory: { light: 64 } }, 'memory.light is a whole number from 128 to 10240'],
   [{ limits: { rat: 1 } }, 'limits.rat is nothing that can be said'],
   [{ limits: { perAddress: 1 } }, 'limits.perAddress is a whole number from 10 to 2000000000'],
+  [{ limits: { perToken: 9 } }, 'limits.perToken is a whole number from 10 to 2000000000'],
+  [{ limits: { withoutToken: 0 } }, 'limits.withoutToken is a whole number from 10 to 2000000000'],
+  [{ limits: { perToken: 100 }, access: 'iam' }, 'limits.perToken is for access "token", not "iam", with which clients send none'],
+  [{ limits: { withoutToken: 100 }, access: 'open' }, 'limits.withoutToken is for access "token", not "open"'],
   [{ limits: { rate: '500' } }, 'limits.rate is a whole number from 1 on'],
   [{ concurrency: 5 }, 'concurrency is an object'],
   [{ concurrency: { read: 1.5 } }, 'concurrency.read is a whole number from 0 on'],
@@ -112,11 +118,23 @@ describe('Settings', () => {
 
   it.each([
     [{}, 4],
-    [{ search: { kind: 'domain', size: 'production' } }, 40],
+    [PRODUCTION, 40],
     [{ search: { endpoint: 'https://search.example.org' } }, 40],
     [{ exportWriters: 7 }, 7],
-    [{ search: { kind: 'domain', size: 'production' }, exportWriters: 7 }, 7],
+    [{ ...PRODUCTION, exportWriters: 7 }, 7],
   ] as const)('%j let an export have %i writers', (settings, writers) => expect(settingsOf(settings).exportWriters).toBe(writers))
+
+  it.each<[object, object]>([
+    [{}, {}],
+    [PRODUCTION, { perToken: 75_000, withoutToken: 1_000 }],
+    [{ search: { endpoint: 'https://search.example.org' } }, { perToken: 75_000, withoutToken: 1_000 }],
+    [
+      { ...PRODUCTION, limits: { perToken: 10 } },
+      { perToken: 10, withoutToken: 1_000 },
+    ],
+    [{ ...PRODUCTION, access: 'iam' }, {}],
+    [{ limits: { withoutToken: 500 } }, { withoutToken: 500 }],
+  ])('%j limit clients by %j', (settings, limits) => expect(settingsOf(settings).limits).toEqual({ ...DEFAULT_SETTINGS.limits, ...limits }))
 
   it.each(INVALID)('are rejected: %j', (settings, message) => expect(() => settingsOf(settings)).toThrow(message))
 })
