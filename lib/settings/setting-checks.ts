@@ -106,6 +106,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   alarmEmail: matches(/^[^\s@]+@[^\s@]+$/, 'an address of e-mail'),
   // A typing error cannot be undone: S3 deletes no record earlier.
   auditArchiveYears: whole(0, 30),
+  budget: whole(1),
   concurrency: entries(whole(0)),
   parallelizationFactor: whole(1, 10),
   memory: object({ light: memory, request: memory, worker: memory }, ['light', 'request', 'worker']),

@@ -61,6 +61,8 @@ export type Settings = {
   readonly exportAdditionalResources?: AdditionalResources
   /** Address that receives the alarms of the severities `page` and `ticket`. Its owner must confirm both subscriptions once. */
   readonly alarmEmail?: string
+  /** Costs of the account in a month, in dollars, of which `alarmEmail` is notified. Default: no budget. */
+  readonly budget?: number
   /**
    * Reserved concurrency by function. A new account has 10 in total and can reserve none. The value of `export-step` limits the writers of
    * all exports.
@@ -151,7 +153,17 @@ export const DEFAULT_SETTINGS: Settings = {
 /** Limits of clients that a stage has by default, unless it is a demo. */
 const CLIENT_LIMITS = { perToken: 75_000, withoutToken: 1_000 } as const
 
-const OPTIONAL = ['account', 'baseUrl', 'customDomain', 'vpc', 'alarmEmail', 'auditArchiveYears', 'exportAdditionalResources', 'restored']
+const OPTIONAL = [
+  'account',
+  'baseUrl',
+  'customDomain',
+  'vpc',
+  'alarmEmail',
+  'auditArchiveYears',
+  'budget',
+  'exportAdditionalResources',
+  'restored',
+]
 
 /** Returns the defaults, overridden by `input`. Throws RangeError with the reason if a setting is invalid or conflicts with another one. */
 export function settingsOf(input: Readonly<Partial<Settings>>): Settings {
@@ -167,7 +179,7 @@ export function settingsOf(input: Readonly<Partial<Settings>>): Settings {
     memory: { ...DEFAULT_SETTINGS.memory, ...input.memory },
     limits: { ...DEFAULT_SETTINGS.limits, ...(isForDemo || !hasTokens ? {} : CLIENT_LIMITS), ...input.limits },
   }
-  const { stage, access, account, baseUrl, exportAdditionalResources, service, concurrency, limits, vpc } = settings
+  const { stage, access, account, alarmEmail, baseUrl, budget, exportAdditionalResources, service, concurrency, limits, vpc } = settings
   refuse(
     Object.keys(input).find((name) => !names.includes(name)),
     (name) => `"${name}" is no setting: there are ${names.join(', ')}`,
@@ -180,6 +192,10 @@ export function settingsOf(input: Readonly<Partial<Settings>>): Settings {
   refuse(
     access === 'open' ? account : undefined,
     (id) => `access "open" allows every request without a token: not in an account (${id}), use "token" or "iam"`,
+  )
+  refuse(
+    alarmEmail === undefined ? budget : undefined,
+    (dollars) => `budget is ${dollars}, but "alarmEmail", which its notifications go to, is missing`,
   )
   refuse(
     Object.keys(service).find((name) => !SETTINGS.some((each) => each.name === name)),

@@ -49,7 +49,7 @@ export function resourcesOfType(template: Tree, type: string): Readonly<Record<s
   return found
 }
 
-const anyOfType = (template: Tree, type: string): Readonly<Record<string, Tree>> =>
+export const anyOfType = (template: Tree, type: string): Readonly<Record<string, Tree>> =>
   Object.fromEntries(
     Object.entries<Tree>(template.Resources)
       .filter(([, { Type }]) => Type === type)

@@ -14,9 +14,9 @@ const VPC = { cidr: '10.0.0.0/16', availabilityZones: ['us-east-1a', 'us-east-1b
 
 const RESTORED = { resources: 'restored-1', epoch: 1, instant: '2031-01-01T03:00:00Z' } as const
 
-/** The value to which each setting is changed from its default. */
+/** The value to which each setting is changed from its default. `with`: other settings that it requires. */
 const CHANGED: {
-  readonly [Name in Exclude<keyof Settings, Place>]-?: { readonly to: Settings[Name] }
+  readonly [Name in Exclude<keyof Settings, Place>]-?: { readonly to: Settings[Name]; readonly with?: Partial<Settings> }
 } = {
   access: { to: 'iam' },
   originSecret: { to: 2 },
@@ -38,6 +38,7 @@ const CHANGED: {
   exportAdditionalResources: { to: {} },
   alarmEmail: { to: 'ops@example.org' },
   auditArchiveYears: { to: 6 },
+  budget: { to: 100, with: { alarmEmail: 'ops@example.org' } },
   concurrency: { to: { indexer: 20 } },
   parallelizationFactor: { to: 4 },
   memory: { to: { light: 1024, request: 2048, worker: 3008 } },
@@ -52,7 +53,10 @@ const CHANGED: {
 const NAMES = Object.keys(CHANGED) as (keyof typeof CHANGED)[]
 const before = await synthesizeStages({ defaults: {} })
 const after = await synthesizeStages(
-  Object.fromEntries(NAMES.map((name) => [name, { [name]: CHANGED[name].to }])) as Record<keyof typeof CHANGED, Partial<Settings>>,
+  Object.fromEntries(NAMES.map((name) => [name, { ...CHANGED[name].with, [name]: CHANGED[name].to }])) as Record<
+    keyof typeof CHANGED,
+    Partial<Settings>
+  >,
 )
 
 /** A domain cannot move into a network, so that is decided before the first deployment. */
