@@ -7,7 +7,7 @@ import { readConfig, SETTINGS, variableOf } from '../../lambdas/runtime/config.t
 import { checkExports, type ExportSetting } from './export-settings.ts'
 import { checkRestoredTables, type RestoredTables } from './restored-tables.ts'
 import { checkRelatedSettings, checkSettings } from './setting-checks.ts'
-import type { TableCapacity } from './table-capacity.ts'
+import { NEW_TABLE, type TableCapacity } from './table-capacity.ts'
 
 export type Settings = {
   /** Name of the stage. It is part of stack names and role paths, so an account can hold several stages. */
@@ -44,6 +44,7 @@ export type Settings = {
    * requests and TLS.
    */
   readonly vpc?: VpcSettings
+  /** Default: a maximum of what a new table takes with a search domain of the size `demo`, otherwise no maximum. */
   readonly capacity: TableCapacity
   /**
    * Years for which each audit record stays in a bucket with Object Lock, which deletes none earlier. 0: nothing more is archived, and the
@@ -137,7 +138,7 @@ export const DEFAULT_SETTINGS: Settings = {
   exportLinkKey: 1,
   exports: [],
   search: { kind: 'domain', size: 'demo' },
-  capacity: {},
+  capacity: { most: NEW_TABLE },
   logRetentionDays: 90,
   service: {},
   concurrency: {},
@@ -173,7 +174,7 @@ export function settingsOf(input: Readonly<Partial<Settings>>): Settings {
   const hasTokens = (input.access ?? DEFAULT_SETTINGS.access) === 'token'
   const settings: Settings = {
     ...DEFAULT_SETTINGS,
-    ...(isForDemo ? {} : { exportWriters: MAX_WRITERS }),
+    ...(isForDemo ? {} : { exportWriters: MAX_WRITERS, capacity: {} }),
     ...input,
     service: { maxBodyBytes: LARGEST_BODY, auditDurability: 'strict', requestLog: 'on', ...input.service },
     memory: { ...DEFAULT_SETTINGS.memory, ...input.memory },

@@ -11,6 +11,7 @@ import {
   archivedCost,
   costOfMillionRequests,
   costsOfMonth,
+  DEMO_MAX_HOURLY_COST,
   FIREWALL_RULES,
   PACKAGES_MONTHLY_COST,
   REQUEST_WORK,
@@ -40,6 +41,11 @@ describe('a million requests', () => {
 it('a million writes cost $13.33 more with strong consistency', () => {
   expect(STRONG_WRITES_COST.toFixed(2)).toBe('13.33')
   expect(PAGE).toContain('$13.33')
+})
+
+it('a demo at the maximum of its resource table costs $14.40 an hour', () => {
+  expect(DEMO_MAX_HOURLY_COST.toFixed(2)).toBe('14.40')
+  expect(PAGE).toContain('$14.40 an hour')
 })
 
 describe('stored data', () => {

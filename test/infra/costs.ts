@@ -7,6 +7,7 @@ import { BEATS_PER_HEARTBEAT, beatsOf } from '../../lambdas/indexing/stream/hear
 import { METRIC_NAMES } from '../../lambdas/runtime/aws/log.ts'
 import { hasCount, REFUSED_METRIC } from '../../lib/monitoring/watch.ts'
 import { watchesOf } from '../../lib/monitoring/watches.ts'
+import { NEW_TABLE } from '../../lib/settings/table-capacity.ts'
 
 const PRICES = {
   /** For a million. */
@@ -134,6 +135,9 @@ const HEARTBEAT_COST =
   ((BEATS_PER_HEARTBEAT + INDEXED + 2 * PARTS) * PRICES.writeUnit +
     INDEXED * PRICES.readUnit +
     PARTS * (PRICES.readUnit + PRICES.invocation))
+
+/** Hourly cost of a demo that constantly uses the maximum capacity of its resource table. */
+export const DEMO_MAX_HOURLY_COST = (3_600 / 1_000_000) * (NEW_TABLE.reads * PRICES.readUnit + NEW_TABLE.writes * PRICES.writeUnit)
 
 /** Cost of a million writes that wait until searches find them: a second of a function each. */
 export const STRONG_WRITES_COST = REQUEST_WORK.create.gigabytes * 1_000_000 * PRICES.computing

@@ -121,7 +121,7 @@ describe('The function that adopts tables', () => {
       State: 'state-1',
       Key: { 'Fn::ImportValue': expect.stringMatching(/Key\w+Arn/) },
     })
-    expect(Object.keys(adoptionOf(once))).toEqual(['ServiceToken', 'ServiceTimeout', 'Resources', 'Key', 'Former', 'Instant'])
+    expect(Object.keys(adoptionOf(once))).toEqual(['ServiceToken', 'ServiceTimeout', 'Resources', 'Key', 'Most', 'Former', 'Instant'])
     expect(adoptionOf(gone)).toMatchObject({
       ...{ Most: '40000 20000', Warm: '20000 8000', WarmIndex: '12000 8000', WarmState: '12000 25000' },
     })

@@ -129,6 +129,15 @@ describe('Settings', () => {
   ] as const)('%j let an export have %i writers', (settings, writers) => expect(settingsOf(settings).exportWriters).toBe(writers))
 
   it.each<[object, object]>([
+    [{}, { most: { reads: 12_000, writes: 4_000 } }],
+    [{ capacity: {} }, {}],
+    [{ capacity: { most: { reads: 40_000, writes: 1 } } }, { most: { reads: 40_000, writes: 1 } }],
+    [{ capacity: { warm: { reads: 12_000, writes: 4_000 } } }, { warm: { reads: 12_000, writes: 4_000 } }],
+    [PRODUCTION, {}],
+    [{ search: { endpoint: 'https://search.example.org' } }, {}],
+  ])('%j set the capacity %j', (settings, capacity) => expect(settingsOf(settings).capacity).toEqual(capacity))
+
+  it.each<[object, object]>([
     [{}, {}],
     [PRODUCTION, { perToken: 75_000, withoutToken: 1_000 }],
     [{ search: { endpoint: 'https://search.example.org' } }, { perToken: 75_000, withoutToken: 1_000 }],

@@ -282,6 +282,18 @@ describe('the table of resources', () => {
       WarmThroughput: { ReadUnitsPerSecond: 12_000, WriteUnitsPerSecond: 25_000 },
     })
   })
+
+  it('has a maximum in the size demo, which its index and the state table lack', () => {
+    const maxima = Object.values(resourcesOfType(demo.data, 'AWS::DynamoDB::GlobalTable')).map((each) => [
+      each.Replicas[0].ReadOnDemandThroughputSettings?.MaxReadRequestUnits,
+      each.WriteOnDemandThroughputSettings?.MaxWriteRequestUnits,
+      JSON.stringify(each.GlobalSecondaryIndexes ?? []).includes('OnDemandThroughput'),
+    ])
+    expect(maxima.toSorted()).toEqual([
+      [undefined, undefined, false],
+      [12_000, 4_000, false],
+    ])
+  })
 })
 
 describe('Deployed resources and permissions', () => {

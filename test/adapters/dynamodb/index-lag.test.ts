@@ -111,10 +111,11 @@ function suite(engine: DynamoEngine, shared: TestTable): void {
         ],
       },
       { name: 'ThrottlingException', ThrottlingReasons: [{ reason: 'TableWriteKeyRangeThroughputExceeded' }] },
+      { name: 'ThrottlingException', ThrottlingReasons: [{ reason: 'TableWriteMaxOnDemandThroughputExceeded' }] },
     ]
     const lags: number[] = []
     for (const [n, refusal] of refusals.entries()) {
-      const type = ['Patient', 'Observation', 'Encounter'][n]!
+      const type = ['Patient', 'Observation', 'Encounter', 'Condition'][n]!
       let isRefused = false
       const client = withFaults(engine.client, ({ text }) => {
         if (isRefused || !text.includes(`#${type}#`)) return undefined
@@ -126,7 +127,7 @@ function suite(engine: DynamoEngine, shared: TestTable): void {
       expect(isRefused).toBe(true)
       lags.push(await readGreatestLag(dynamo, clock.now(), { tenant, type }))
     }
-    expect(lags).toEqual([MINUTE, MINUTE, 0])
+    expect(lags).toEqual([MINUTE, MINUTE, 0, 0])
     expect(await readGreatestLag(dynamo, clock.now(), { tenant: `${tenant}0` })).toBe(0)
     expect(await readGreatestLag(dynamo, clock.now(), { tenant })).toBe(MINUTE)
   })
