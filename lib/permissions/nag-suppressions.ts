@@ -173,6 +173,18 @@ const WITHOUT_NAME: readonly Accepted[] = [
   },
 ]
 
+const IN_OPERATION: readonly Accepted[] = [
+  {
+    rules: ['Backup', 'S3Backup'].map(
+      (name) => `AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AWSBackupServiceRolePolicyFor${name}]`,
+    ),
+    at: /^Backups\/Role$/,
+    reason: 'The policies that AWS Backup requires; only AWS Backup assumes the role',
+  },
+]
+
+export const suppressOperationStackFindings = (stack: Stack): void => accept(stack, IN_OPERATION)
+
 export function suppressDataStackFindings(stack: Stack, { search, vpc }: Settings): void {
   accept(stack, [...IN_DATA, ...(vpc === undefined ? WITHOUT_VPC : WITH_VPC), ...('kind' in search && search.size === 'demo' ? DEMO : [])])
 }

@@ -2,6 +2,7 @@
 import type { RetentionDays } from 'aws-cdk-lib/aws-logs'
 import { RegionInfo } from 'aws-cdk-lib/region-info'
 import { MAX_WRITERS } from '../../lambdas/export/workflow.ts'
+import { VAULT_ARN } from './backup-settings.ts'
 import { type CapacityUnits, NEW_TABLE } from './table-capacity.ts'
 
 /** Check that returns the error with its location, or undefined if the value is valid. */
@@ -106,6 +107,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   alarmEmail: matches(/^[^\s@]+@[^\s@]+$/, 'an address of e-mail'),
   // A typing error cannot be undone: S3 deletes no record earlier.
   auditArchiveYears: whole(0, 30),
+  backup: object({ vault: matches(VAULT_ARN, 'the ARN of a vault of AWS Backup'), days: whole(1, 36_500) }),
   budget: whole(1),
   concurrency: entries(whole(0)),
   parallelizationFactor: whole(1, 10),

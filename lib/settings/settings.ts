@@ -4,6 +4,7 @@ import { MAX_WRITERS } from '../../lambdas/export/workflow.ts'
 import { FUNCTIONS, type FunctionKind, type FunctionName } from '../../lambdas/functions/functions.ts'
 import { REBUILD_WIDTH } from '../../lambdas/indexing/rebuild/workflow.ts'
 import { readConfig, SETTINGS, variableOf } from '../../lambdas/runtime/config.ts'
+import type { BackupSettings } from './backup-settings.ts'
 import { checkExports, type ExportSetting } from './export-settings.ts'
 import { checkRestoredTables, type RestoredTables } from './restored-tables.ts'
 import { checkRelatedSettings, checkSettings } from './setting-checks.ts'
@@ -86,6 +87,8 @@ export type Settings = {
   readonly keptIndexDays: number
   /** Tables that DynamoDB restored and that replace the previous ones. If absent, the stage uses the tables that the data stack created. */
   readonly restored?: RestoredTables
+  /** Daily backups of tables and bucket, copied into a vault of another account. Default: none. */
+  readonly backup?: BackupSettings
 }
 
 /**
@@ -164,6 +167,7 @@ const OPTIONAL = [
   'budget',
   'exportAdditionalResources',
   'restored',
+  'backup',
 ]
 
 /** Returns the defaults, overridden by `input`. Throws RangeError with the reason if a setting is invalid or conflicts with another one. */

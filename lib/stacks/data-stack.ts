@@ -5,7 +5,7 @@
 import { CfnOutput, Duration, RemovalPolicy, Stack } from 'aws-cdk-lib'
 import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb'
 import { type ISecurityGroup, type IVpc, Port } from 'aws-cdk-lib/aws-ec2'
-import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
+import { AccountPrincipal, PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
 import { Key } from 'aws-cdk-lib/aws-kms'
 import type { Domain } from 'aws-cdk-lib/aws-opensearchservice'
 import { BlockPublicAccess, Bucket, BucketEncryption, type IBucket, ObjectOwnership } from 'aws-cdk-lib/aws-s3'
@@ -14,6 +14,7 @@ import { FAILED_RECORDS_PREFIX } from '../deploy/failed-records.ts'
 import { EXPORT_LOGS } from '../edge/export-files.ts'
 import { suppressDataStackFindings } from '../permissions/nag-suppressions.ts'
 import { createResourceTable, createStateTable } from '../resource-table.ts'
+import { vaultAccountOf } from '../settings/backup-settings.ts'
 import { isArchiving, type Settings } from '../settings/settings.ts'
 import { createAuditBucket } from './audit-archive.ts'
 import { Network } from './network.ts'
@@ -21,6 +22,8 @@ import { createSearchDomain } from './search-domain.ts'
 
 /** Period that DynamoDB's point-in-time recovery covers. Overwritten objects are retained for the same period. */
 const RECOVERY = Duration.days(35)
+
+const USE_KEY = ['kms:Decrypt', 'kms:DescribeKey', 'kms:Encrypt', 'kms:GenerateDataKey', 'kms:ReEncryptFrom', 'kms:ReEncryptTo']
 
 const SAFE = {
   blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
@@ -50,7 +53,7 @@ export class DataStack extends Stack {
       description: 'FHIR server: what lasts',
     })
     const { auditArchiveYears, capacity, search, stage, vpc } = settings
-    this.key = this.#key()
+    this.key = this.#key(settings)
     this.resourceTable = createResourceTable(this, this.key, capacity)
     this.stateTable = createStateTable(this, this.key, capacity, isArchiving(settings))
     this.logsBucket = this.#logsBucket(settings)
@@ -93,7 +96,7 @@ export class DataStack extends Stack {
     this.exportValue(this.resourceTable.tableStreamArn)
   }
 
-  #key(): Key {
+  #key({ backup }: Settings): Key {
     const key = new Key(this, 'Key', {
       description: 'FHIR server: tables, bucket, search domain, logs, alarms',
       enableKeyRotation: true,
@@ -101,15 +104,36 @@ export class DataStack extends Stack {
     })
     const { account, partition, region } = this
     const logs = { 'kms:EncryptionContext:aws:logs:arn': `arn:${partition}:logs:${region}:${account}:*` }
-    const use = ['kms:Decrypt', 'kms:DescribeKey', 'kms:Encrypt', 'kms:GenerateDataKey', 'kms:ReEncryptFrom', 'kms:ReEncryptTo']
-    key.addToResourcePolicy(statement(`logs.${region}.amazonaws.com`, use, { ArnLike: logs }))
+    key.addToResourcePolicy(statement(`logs.${region}.amazonaws.com`, USE_KEY, { ArnLike: logs }))
     key.addToResourcePolicy(
       statement('cloudwatch.amazonaws.com', ['kms:Decrypt', 'kms:GenerateDataKey'], { StringEquals: { 'aws:SourceAccount': account } }),
     )
     // The bucket policy names the distribution. The key policy cannot, because that would create a circular dependency.
     const distributions = { 'aws:SourceArn': `arn:${partition}:cloudfront::${account}:distribution/*` }
     key.addToResourcePolicy(statement('cloudfront.amazonaws.com', ['kms:Decrypt'], { ArnLike: distributions }))
+    if (backup !== undefined) for (const each of this.#copyStatements(vaultAccountOf(backup))) key.addToResourcePolicy(each)
     return key
+  }
+
+  /**
+   * Permits AWS Backup in the account of the copies to read what the key encrypts. The principal is the account, because a policy that names
+   * a missing role is rejected.
+   * https://docs.aws.amazon.com/aws-backup/latest/devguide/create-cross-account-backup.html
+   */
+  #copyStatements(account: string): readonly PolicyStatement[] {
+    const isBackup = {
+      ArnLike: { 'aws:PrincipalArn': `arn:${this.partition}:iam::${account}:role/aws-service-role/backup.amazonaws.com/*` },
+    }
+    const use = [...USE_KEY, 'kms:GenerateDataKeyWithoutPlaintext']
+    const grants = ['kms:CreateGrant', 'kms:ListGrants', 'kms:RevokeGrant']
+    const [principals, resources] = [[new AccountPrincipal(account)], ['*']]
+    return [
+      new PolicyStatement({ principals, resources, actions: use, conditions: isBackup }),
+      new PolicyStatement({
+        ...{ principals, resources, actions: grants },
+        conditions: { ...isBackup, Bool: { 'kms:GrantIsForAWSResource': 'true' } },
+      }),
+    ]
   }
 
   /** Creates the bucket for access logs. S3 cannot write them with a customer managed key. */

@@ -28,6 +28,7 @@ import { targetOf } from '../settings/export-settings.ts'
 import { isArchiving, type Settings, serviceEnvironmentOf } from '../settings/settings.ts'
 import { adoptTables, type CurrentTables, changedKeysAccessOf, currentTablesOf } from './adopted-tables.ts'
 import { archiveAudit } from './audit-archive.ts'
+import type { BackupSources } from './data-backups.ts'
 import { accountOf, type DataStack } from './data-stack.ts'
 import { FhirDistribution } from './distribution.ts'
 import { FhirApi, GATEWAY_STAGE, type HttpFunctions } from './fhir-api.ts'
@@ -65,6 +66,7 @@ const LONGEST = { rebuild: Duration.days(6), export: Duration.days(2) } as const
 export class ServiceStack extends Stack {
   readonly alarmTopics: Readonly<Record<Severity, ITopic>>
   readonly deployedNames: DeployedNames
+  readonly backupSources: BackupSources
   /** Functions that the rules of scheduled exports call; absent if there are none. */
   readonly scheduleFunctions?: ScheduleFunctions
   readonly #settings: Settings
@@ -81,6 +83,7 @@ export class ServiceStack extends Stack {
     this.#data = data
     this.#tables = currentTablesOf(this, settings.restored, data)
     const { key } = data
+    this.backupSources = { key, bucket: data.bucket, tables: [this.#tables.resourceTable, this.#tables.stateTable] }
     const fhirApi = new FhirApi(this, 'Api', settings, key)
     const { api } = fhirApi
     const secret = settings.access === 'token' ? new OriginSecret(this, 'Origin', settings.originSecret, key) : undefined

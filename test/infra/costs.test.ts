@@ -9,6 +9,7 @@ import {
   ARCHIVED_OBJECTS_MONTHLY_COST,
   ARCHIVING_COST,
   archivedCost,
+  backupMonthlyCost,
   costOfMillionRequests,
   costsOfMonth,
   DEMO_MAX_HOURLY_COST,
@@ -46,6 +47,11 @@ it('a million writes cost $13.33 more with strong consistency', () => {
 it('a demo at the maximum of its resource table costs $14.40 an hour', () => {
   expect(DEMO_MAX_HOURLY_COST.toFixed(2)).toBe('14.40')
   expect(PAGE).toContain('$14.40 an hour')
+})
+
+it('backups of a gigabyte with copies for 35 days cost $3.80 a month', () => {
+  expect(backupMonthlyCost(35).toFixed(2)).toBe('3.80')
+  expect(PAGE).toContain('35 days cost $3.80 a month')
 })
 
 describe('stored data', () => {

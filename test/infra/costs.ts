@@ -7,6 +7,7 @@ import { BEATS_PER_HEARTBEAT, beatsOf } from '../../lambdas/indexing/stream/hear
 import { METRIC_NAMES } from '../../lambdas/runtime/aws/log.ts'
 import { hasCount, REFUSED_METRIC } from '../../lib/monitoring/watch.ts'
 import { watchesOf } from '../../lib/monitoring/watches.ts'
+import { OWN_BACKUP_DAYS } from '../../lib/settings/backup-settings.ts'
 import { NEW_TABLE } from '../../lib/settings/table-capacity.ts'
 
 const PRICES = {
@@ -27,6 +28,7 @@ const PRICES = {
   transfer: 0.085,
   table: 0.25,
   recovery: 0.2,
+  backup: 0.1,
   disk: 0.122,
   objects: 0.023,
   /** For a month. */
@@ -135,6 +137,9 @@ const HEARTBEAT_COST =
   ((BEATS_PER_HEARTBEAT + INDEXED + 2 * PARTS) * PRICES.writeUnit +
     INDEXED * PRICES.readUnit +
     PARTS * (PRICES.readUnit + PRICES.invocation))
+
+/** Monthly cost of the backups of a gigabyte of the tables. Each of them is complete. `days`: retention of the copies. */
+export const backupMonthlyCost = (days: number): number => (OWN_BACKUP_DAYS + days) * PRICES.backup
 
 /** Hourly cost of a demo that constantly uses the maximum capacity of its resource table. */
 export const DEMO_MAX_HOURLY_COST = (3_600 / 1_000_000) * (NEW_TABLE.reads * PRICES.readUnit + NEW_TABLE.writes * PRICES.writeUnit)

@@ -10,7 +10,7 @@ const PAGE = globSync('lib/docs/*.md')
 
 it('the settings that the pages show are valid', () => {
   const blocks = [...PAGE.matchAll(/^```json\n([\s\S]*?)^```$/gm)].map(([, text]) => text!)
-  expect(blocks).toHaveLength(3)
+  expect(blocks).toHaveLength(4)
   for (const text of blocks) {
     const settings = JSON.parse(text.startsWith('{') ? text : `{${text}}`)
     expect(settingsOf(settings)).toMatchObject(settings)

@@ -38,6 +38,7 @@ const CHANGED: {
   exportAdditionalResources: { to: {} },
   alarmEmail: { to: 'ops@example.org' },
   auditArchiveYears: { to: 6 },
+  backup: { to: { vault: 'arn:aws:backup:us-east-1:222222222222:backup-vault:fhir', days: 35 } },
   budget: { to: 100, with: { alarmEmail: 'ops@example.org' } },
   concurrency: { to: { indexer: 20 } },
   parallelizationFactor: { to: 4 },

@@ -14,6 +14,7 @@ const DOMAIN = {
   hostedZone: { id: 'Z0123456789', name: 'example.org' },
 }
 
+const VAULT = 'arn:aws:backup:us-east-1:222222222222:backup-vault:fhir'
 const PRODUCTION = { search: { kind: 'domain', size: 'production' } } as const
 
 const VALID: readonly object[] = [
@@ -21,6 +22,7 @@ const VALID: readonly object[] = [
   DEFAULT_SETTINGS,
   { account: '111111111111', region: 'eu-west-3', alarmEmail: 'ops@example.org' },
   { alarmEmail: 'ops@example.org', budget: 100 },
+  { backup: { vault: VAULT, days: 35 } },
   { search: { endpoint: 'https://search.example.org' } },
   { search: { endpoint: 'https://a.example', domainArn: 'arn:aws:es:us-east-1:111111111111:domain/fhir' } },
   { search: { kind: 'domain', size: 'production' }, vpc: NETWORK },
@@ -97,6 +99,9 @@ const INVALID: readonly (readonly [object, string])[] = [
   [{ auditArchiveYears: 60 }, 'auditArchiveYears is a whole number from 0 to 30'],
   [{ auditArchiveYears: 0.5 }, 'auditArchiveYears is a whole number from 0 to 30'],
   [{ alarmEmail: 'nobody' }, 'alarmEmail is an address of e-mail'],
+  [{ backup: { vault: 'fhir', days: 35 } }, 'backup.vault is the ARN of a vault of AWS Backup'],
+  [{ backup: { vault: VAULT } }, 'backup.days is a whole number from 1 to 36500'],
+  [{ backup: VAULT }, 'backup is an object of vault, days'],
   [{ budget: '100', alarmEmail: 'ops@example.org' }, 'budget is a whole number from 1 on'],
   [{ budget: 0, alarmEmail: 'ops@example.org' }, 'budget is a whole number from 1 on'],
   [{ budget: 100 }, 'budget is 100, but "alarmEmail", which its notifications go to, is missing'],

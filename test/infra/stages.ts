@@ -22,6 +22,7 @@ export const STAGES = {
     service: { versioning: 'off', allowedOrigins: 'https://app.example.org' },
     concurrency: { indexer: 20 },
     alarmEmail: 'ops@example.org',
+    backup: { vault: 'arn:aws:backup:eu-central-1:222222222222:backup-vault:fhir', days: 35 },
   },
   local: { access: 'open', baseUrl: 'http://127.0.0.1:8080/fhir', search: { endpoint: 'http://127.0.0.1:9200' }, rebuildWait: 1 },
   // A domain outside the stacks.
