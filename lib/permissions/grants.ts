@@ -1,5 +1,4 @@
 /** Environment variables and permissions of each port. A function gets only those of its ports (lambdas/functions/functions.ts). */
-import { Stack } from 'aws-cdk-lib'
 import type { PolicyStatement } from 'aws-cdk-lib/aws-iam'
 import type { PortName } from '../../lambdas/functions/functions.ts'
 import { DEFINITION_TYPES } from '../../lambdas/ports/definitions/canonicals.ts'
@@ -18,6 +17,7 @@ import {
   type PortGrant,
   READ_ITEM_ACTIONS,
 } from './permissions.ts'
+import { allowOnSigningKeys, allowSigningKeyMaintenance } from './signing-key-statements.ts'
 
 const WRITE_ITEMS = [
   'dynamodb:PutItem',
@@ -55,12 +55,6 @@ const GRANT_WRITES = ['dynamodb:PutItem', 'dynamodb:DeleteItem']
 
 /** Parts of a table that a restore omits: stream and protection, expiry, recovery. */
 const TABLE_PARTS = ['Table', 'TimeToLive', 'ContinuousBackups']
-
-/** Actions on signing keys, except creating them and signing. */
-const KEY_MAINTENANCE = ['kms:CreateAlias', 'kms:GetPublicKey', 'kms:ListResourceTags', 'kms:DescribeKey', 'kms:ScheduleKeyDeletion']
-
-/** Tag that identifies the keys of a stage in KMS. */
-const STAGE_TAG = 'fhir-stage'
 
 const GRANTS: Readonly<Record<PortName, PortGrant>> = {
   ...{ ...EXPORT_GRANTS, ...AUDIT_GRANTS },
@@ -186,11 +180,11 @@ const GRANTS: Readonly<Record<PortName, PortGrant>> = {
       allowOnState(aws, ['dynamodb:Query', ...GRANT_WRITES], OWNED),
     ),
   signing: (aws) =>
-    merge(allowOnState(aws, ['dynamodb:GetItem'], SIGNING_KEYS), { environment: {}, statements: [onSigningKeys(aws, ['kms:Sign'])] }),
+    merge(allowOnState(aws, ['dynamodb:GetItem'], SIGNING_KEYS), { environment: {}, statements: [allowOnSigningKeys(aws, ['kms:Sign'])] }),
   keys: (aws) =>
     merge(allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], SIGNING_KEYS), {
       environment: { FHIR_STAGE: aws.stage },
-      statements: [onSigningKeys(aws, KEY_MAINTENANCE), allow(['kms:ListAliases'], ['*']), ...makesKeys(aws)],
+      statements: allowSigningKeyMaintenance(aws),
     }),
   'restored-tables': (aws) => ({
     environment: {},
@@ -259,30 +253,6 @@ const onObjects = ({ bucket }: AwsResources, actions: string[], prefixes: readon
 
 /** Permits listing the bucket. Without it S3 reports a missing object as forbidden. A condition on prefixes would undo this effect. */
 const onBucket = ({ bucket }: AwsResources) => allow(['s3:ListBucket'], [bucket.bucketArn])
-
-/** Permits actions on keys with the tag of the stage only. Other keys of the account stay out of reach. */
-const onSigningKeys = (aws: AwsResources, actions: string[]): PolicyStatement =>
-  allow(actions, [kmsArn(aws, 'key')], { StringEquals: { [`aws:ResourceTag/${STAGE_TAG}`]: aws.stage } })
-
-const kmsArn = ({ stateTable }: AwsResources, resource: 'key' | 'alias', resourceName = '*'): string =>
-  Stack.of(stateTable).formatArn({ service: 'kms', resource, resourceName })
-
-/**
- * Permits creating keys with the tag of the stage, tagging and naming them. A key with another stage's tag cannot get this one.
- * https://docs.aws.amazon.com/kms/latest/developerguide/tag-permissions.html
- */
-const makesKeys = (aws: AwsResources): readonly PolicyStatement[] => {
-  const tagged = { StringEquals: { [`aws:RequestTag/${STAGE_TAG}`]: aws.stage } }
-  const signing = { 'kms:KeySpec': 'RSA_2048', 'kms:KeyUsage': 'SIGN_VERIFY' }
-  return [
-    allow(['kms:CreateAlias'], [kmsArn(aws, 'alias', `fhir-${aws.stage}/signing/*`)]),
-    allow(['kms:CreateKey'], ['*'], { StringEquals: { ...tagged.StringEquals, ...signing } }),
-    allow(['kms:TagResource'], [kmsArn(aws, 'key')], {
-      ...tagged,
-      StringEqualsIfExists: { ...signing, [`aws:ResourceTag/${STAGE_TAG}`]: aws.stage },
-    }),
-  ]
-}
 
 type Method = 'Get' | 'Post' | 'Put' | 'Delete'
 

@@ -4,8 +4,6 @@
  */
 import { createHash } from 'node:crypto'
 import { CfnOutput, CustomResource, Duration, Stack } from 'aws-cdk-lib'
-import { Rule, RuleTargetInput, Schedule } from 'aws-cdk-lib/aws-events'
-import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets'
 import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import type { ITopic } from 'aws-cdk-lib/aws-sns'
 import type { StateMachine } from 'aws-cdk-lib/aws-stepfunctions'
@@ -38,24 +36,10 @@ import { allowScheduleRules, type ScheduleFunctions } from './scheduled-exports.
 import { nodesOf } from './search-domain.ts'
 import { StepWorkflow } from './step-workflow.ts'
 import { followStream } from './stream-indexer.ts'
+import { EXPORT_SWEEPS, INDEX_SWEEP, KEY_SWEEP, SWEEPS, scheduleSweeps } from './sweeps.ts'
 
 /** Sort keys of the stream records that each function receives. `H`: current versions. `P`: heartbeats. `T`: large transactions. */
 export const FOLLOWED_SORT_KEYS = { indexer: ['H', 'P'], 'settle-transactions': ['T'] } as const
-
-/**
- * Sweeps of `settle-transactions` and their intervals. `transactions`: settles abandoned transactions and restarts rebuilds. `bodies`:
- * removes large bodies that no version refers to.
- */
-const SWEEPS = { transactions: Duration.minutes(1), bodies: Duration.days(1) } as const
-/** Sweep of `indexer` and its interval. It sends a heartbeat and checks that all indices exist. */
-const INDEX_SWEEP = { index: Duration.minutes(1) } as const
-/**
- * Sweeps of `export-sweep` and their intervals. `jobs`: resumes abandoned jobs. `expired`: removes files that clients can no longer
- * download.
- */
-const EXPORT_SWEEPS = { jobs: Duration.minutes(1), expired: Duration.hours(1) } as const
-/** Sweep of `tend-keys` and its interval. It maintains the signing keys. */
-const KEY_SWEEP = { keys: Duration.days(1) } as const
 
 /**
  * Maximum duration of an execution, after which it counts as stuck and is ended. A restarted export resumes; a restarted rebuild begins
@@ -120,11 +104,11 @@ export class ServiceStack extends Stack {
     const settler = this.#function('settle-transactions', aws, { environment: baseUrls, statements: allowStreamReading(aws, streamArn) })
     const mappings = { indexer: this.#follow(indexer, streamArn), 'settle-transactions': this.#follow(settler, streamArn) }
     const archive = archiveAudit(settings, { aws, data, adoption: this.#adoption }, (...asked) => this.#function(...asked))
-    this.#sweep(settler.function, SWEEPS)
-    this.#sweep(indexer.function, INDEX_SWEEP)
+    scheduleSweeps(this, settler.function, SWEEPS)
+    scheduleSweeps(this, indexer.function, INDEX_SWEEP)
     const exportSweep = this.#function('export-sweep', aws, { environment: { ...baseUrls, FHIR_STAGE: settings.stage } })
     const set = settings.access === 'token' ? { schedules: settings.exports.map(({ name }) => name) } : {}
-    this.#sweep(exportSweep.function, EXPORT_SWEEPS, { expired: set })
+    scheduleSweeps(this, exportSweep.function, EXPORT_SWEEPS, { expired: set })
 
     const migration = this.#migration(aws, baseUrls, [indexer, settler, step, exportStep, exportSweep])
     const keys = settings.access === 'token' ? this.#signingKeys(aws, baseUrls) : undefined
@@ -224,17 +208,6 @@ export class ServiceStack extends Stack {
     return followStream(follower, { streamArn, bucket, pattern, parallelizationFactor }).eventSourceMappingId
   }
 
-  /** Creates a schedule for each sweep. `details`: fields that are added to the event of a sweep, by its name. */
-  #sweep(sweeper: IFunction, sweeps: Readonly<Record<string, Duration>>, details: Readonly<Record<string, object>> = {}): void {
-    for (const [sweep, every] of Object.entries(sweeps)) {
-      new Rule(this, `Sweep-${sweep}`, {
-        description: `Takes up what was left: ${sweep}`,
-        schedule: Schedule.rate(every),
-        targets: [new LambdaFunction(sweeper, { event: RuleTargetInput.fromObject({ sweep, ...details[sweep] }), retryAttempts: 0 })],
-      })
-    }
-  }
-
   /** Creates the migration. It runs after the functions that maintain the index are updated, and before those that answer requests. */
   #migration(aws: AwsResources, baseUrls: Record<string, string>, before: readonly FhirFunction[]): CustomResource {
     const { restored } = this.#settings
@@ -262,7 +235,7 @@ export class ServiceStack extends Stack {
   /** Creates the signing keys before any client can request a token, and removes them with the stage. */
   #signingKeys(aws: AwsResources, baseUrls: Record<string, string>): { readonly tender: IFunction; readonly signingKeys: CustomResource } {
     const { function: tender } = this.#function('tend-keys', aws, { environment: baseUrls })
-    this.#sweep(tender, KEY_SWEEP)
+    scheduleSweeps(this, tender, KEY_SWEEP)
     const signingKeys = new CustomResource(this, 'SigningKeys', {
       resourceType: 'Custom::FhirSigningKeys',
       serviceToken: tender.functionArn,

@@ -24,6 +24,7 @@ const { tokens } = await synthesizeStages({
     search: { kind: 'domain', size: 'production' },
     exports: [{ name: 'nightly', schedule: 'rate(1 day)', client: 'etl', level: 'system' }],
     alarmEmail: 'ops@example.org',
+    auditArchiveYears: 6,
   },
 })
 /** Alarms by name, one for each metric. */
@@ -114,6 +115,12 @@ const ROWS: Readonly<Record<string, Row>> = {
   'SearchSnapshot AutomatedSnapshotFailure': { source: DOMAIN, ...once([0, 1], [0]) },
   'LargestShard LargestShard': { source: OWN, ...once([35 * 1_024 ** 3, 38_000_000_000], [35 * 1_024 ** 3]) },
   'TokenErrors 5XXError': { source: ['AWS/ApiGateway', 'ApiName,Method,Resource,Stage'], alarming: [[], [0, 1], [2, 0]], normal: [[1], [0], [1]] },
+  'ArchiveAge IteratorAge': { source: FUNCTION, alarming: [[0], [0, 1_000_000], [950_000]], normal: [[1_000_000], [1_000_000], [310_000]] },
+  'ArchiveErrors Errors': { source: FUNCTION, alarming: EVERY!, normal: NOW_AND_THEN! },
+  'ArchiveErrors FailedInvokeEventCount': { source: MAPPING, alarming: EVERY!, normal: NOW_AND_THEN! },
+  'ArchiveNotFollowed PolledEventCount': { source: MAPPING, alarming: [[], [], []], normal: [[0, 0, 0], [], [0]], silent: 'ALARM' },
+  'ArchivePutAside OnFailureDestinationDeliveredEventCount': { source: MAPPING, ...once([0, 1], [0]) },
+  'ArchiveDropped DroppedEventCount': { source: MAPPING, ...once([0, 1], [0]) },
   'SigningKeys Errors': { source: FUNCTION, ...once([0, 1], [0]) },
 } // biome-ignore format: a table
 
@@ -229,7 +236,7 @@ describe('the event source mappings of the stream', () => {
   const of = (name: string, metricName: string): Tree => alarms.get(name)!.find(({ MetricName }) => MetricName === metricName)!
 
   it('write metrics of event counts', () => {
-    expect(mappings).toHaveLength(2)
+    expect(mappings).toHaveLength(3)
     for (const { Properties } of mappings) expect(Properties.MetricsConfig).toEqual({ Metrics: ['EventCount'] })
   })
 
