@@ -175,8 +175,8 @@ const WITHOUT_NAME: readonly Accepted[] = [
 
 const IN_OPERATION: readonly Accepted[] = [
   {
-    rules: ['Backup', 'S3Backup'].map(
-      (name) => `AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AWSBackupServiceRolePolicyFor${name}]`,
+    rules: ['service-role/AWSBackupServiceRolePolicyForBackup', 'AWSBackupServiceRolePolicyForS3Backup'].map(
+      (name) => `AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/${name}]`,
     ),
     at: /^Backups\/Role$/,
     reason: 'The policies that AWS Backup requires; only AWS Backup assumes the role',

@@ -16,8 +16,11 @@ import { type BackupSettings, OWN_BACKUP_DAYS } from '../settings/backup-setting
 export type BackupSources = { readonly key: IKey; readonly bucket: IBucket; readonly tables: readonly TableConstruct[] }
 
 const DAILY = Schedule.cron({ hour: '3', minute: '0' })
-/** Policies that AWS Backup requires for its role: https://docs.aws.amazon.com/aws-backup/latest/devguide/iam-service-roles.html */
-const POLICIES = ['AWSBackupServiceRolePolicyForBackup', 'AWSBackupServiceRolePolicyForS3Backup']
+/**
+ * Policies that AWS Backup requires for its role. Only the first has a path.
+ * https://docs.aws.amazon.com/aws-backup/latest/devguide/iam-service-roles.html
+ */
+const POLICIES = ['service-role/AWSBackupServiceRolePolicyForBackup', 'AWSBackupServiceRolePolicyForS3Backup']
 
 export class DataBackups extends Construct {
   constructor(scope: Construct, id: string, { vault, days }: BackupSettings, { key, bucket, tables }: BackupSources) {
@@ -40,7 +43,7 @@ export class DataBackups extends Construct {
       resources: [...tables.map(({ tableArn }) => tableArn), bucket.bucketArn].map((arn) => BackupResource.fromArn(arn)),
       role: new Role(this, 'Role', {
         assumedBy: new ServicePrincipal('backup.amazonaws.com'),
-        managedPolicies: POLICIES.map((name) => ManagedPolicy.fromAwsManagedPolicyName(`service-role/${name}`)),
+        managedPolicies: POLICIES.map((name) => ManagedPolicy.fromAwsManagedPolicyName(name)),
       }),
       disableDefaultBackupPolicy: true,
     })

@@ -55,8 +55,8 @@ describe('Backups', () => {
     const { AssumeRolePolicyDocument, ManagedPolicyArns } = production.operation.Resources[id!].Properties
     expect(only(production.operation, 'AWS::Backup::BackupSelection').BackupSelection.IamRoleArn).toEqual({ 'Fn::GetAtt': [id, 'Arn'] })
     expect(AssumeRolePolicyDocument.Statement.map(({ Principal }: Tree) => Principal)).toEqual([{ Service: 'backup.amazonaws.com' }])
-    expect(ManagedPolicyArns.map((arn: Tree) => /service-role\/(\w+)/.exec(JSON.stringify(arn))?.[1])).toEqual([
-      'AWSBackupServiceRolePolicyForBackup',
+    expect(ManagedPolicyArns.map((arn: Tree) => /:aws:policy\/([\w/-]+)/.exec(JSON.stringify(arn))?.[1])).toEqual([
+      'service-role/AWSBackupServiceRolePolicyForBackup',
       'AWSBackupServiceRolePolicyForS3Backup',
     ])
   })
