@@ -13,9 +13,16 @@ export const AUDIT_GRANTS: Readonly<Record<'audit-archive', PortGrant>> = {
   }),
 }
 
-/** Permits reading the stream of the state table, and storing records that the function could not process. */
+/**
+ * Requests of Lambda itself, which has the role too. The stream also holds hashes of passwords and secrets, which Lambda filters out. The code
+ * of the function could read them without this condition.
+ * https://docs.aws.amazon.com/lambda/latest/dg/permissions-source-function-arn.html
+ */
+const BY_LAMBDA = { Null: { 'lambda:SourceFunctionArn': 'true' } }
+
+/** Permits Lambda to read the stream of the state table for the function, and to store records that the function could not process. */
 export const allowStateStreamReading = ({ stateTable, bucket }: AwsResources, streamArn: string): readonly PolicyStatement[] => [
-  allow(['dynamodb:DescribeStream', 'dynamodb:GetRecords', 'dynamodb:GetShardIterator'], [streamArn]),
+  allow(['dynamodb:DescribeStream', 'dynamodb:GetRecords', 'dynamodb:GetShardIterator'], [streamArn], BY_LAMBDA),
   allow(['dynamodb:ListStreams'], [`${stateTable.tableArn}/stream/*`]),
   allow(['s3:PutObject'], [bucket.arnForObjects('aws/lambda/*')]),
   allow(['s3:ListBucket'], [bucket.bucketArn]),

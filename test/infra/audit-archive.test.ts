@@ -9,7 +9,7 @@ import { auditItemsOf, auditStreamRecord } from '../fixtures/audit-stream.ts'
 import { collect } from '../fixtures/collect.ts'
 import { createVersionedBucket } from '../fixtures/versioned-bucket.ts'
 import { findingsOf, functionsOf, outputOf, resourcesOfType, type SynthesizedStacks, synthesizeStages, type Tree } from './assembly.ts'
-import { ARNS, isFunctionAllowed } from './iam.ts'
+import { ARNS, type IamContext, isFunctionAllowed } from './iam.ts'
 
 const RESTORED = { resources: 'restored-1', state: 'state-1', former: 'made', epoch: 1, instant: '2031-01-01T03:00:00Z' }
 const STAGES = {
@@ -92,8 +92,12 @@ describe('The bucket of the archive', () => {
 })
 
 describe('The function of the archive', () => {
-  it('may read the stream of the state table, and no item', () => {
-    const may = (action: string, resource: string) => isFunctionAllowed(on.service, 'audit-archive', { action, resource })
+  it('gets records of the stream from Lambda, and may read neither the stream nor an item', () => {
+    const may = (action: string, resource: string, context: IamContext = {}) =>
+      isFunctionAllowed(on.service, 'audit-archive', { action, resource, context })
+    const byCode = { 'lambda:SourceFunctionArn': 'arn:aws:lambda:us-east-1:000000000000:function:audit-archive' }
+    for (const action of ['DescribeStream', 'GetRecords', 'GetShardIterator'])
+      expect(may(`dynamodb:${action}`, `${ARNS.StateTable}/stream/1`, byCode)).toBe(false)
     expect(may('dynamodb:GetRecords', `${ARNS.StateTable}/stream/1`)).toBe(true)
     expect(may('dynamodb:GetRecords', `${ARNS.ResourceTable}/stream/1`)).toBe(false)
     for (const action of ['GetItem', 'Query', 'PutItem', 'BatchWriteItem']) expect(may(`dynamodb:${action}`, ARNS.StateTable)).toBe(false)

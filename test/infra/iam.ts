@@ -94,6 +94,7 @@ const TESTS: Readonly<Record<string, Test>> = {
 /** True if one of the wanted values matches. A missing key fails, except with IfExists and with ForAllValues, which has nothing to test. */
 function matches(operator: string, expected: readonly string[], actual: string | readonly string[] | undefined): boolean {
   const [, quantifier, name = '', ifExists] = /^(?:(ForAllValues|ForAnyValue):)?(\w+?)(IfExists)?$/.exec(operator) ?? []
+  if (operator === 'Null') return expected.includes(String(actual === undefined))
   const test = TESTS[name]
   if (test === undefined) throw new Error(`not known here: ${operator}`)
   if (actual === undefined) return quantifier === 'ForAllValues' || ifExists !== undefined
