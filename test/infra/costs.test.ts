@@ -44,9 +44,9 @@ it('a million writes cost $13.33 more with strong consistency', () => {
   expect(PAGE).toContain('$13.33')
 })
 
-it('a demo at the maximum of its resource table costs $14.40 an hour', () => {
-  expect(DEMO_MAX_HOURLY_COST.toFixed(2)).toBe('14.40')
-  expect(PAGE).toContain('$14.40 an hour')
+it('a demo at the maximum of its resource table costs up to $27.90 an hour', () => {
+  expect(DEMO_MAX_HOURLY_COST.toFixed(2)).toBe('27.90')
+  expect(PAGE).toContain('costs up to $27.90 an hour')
 })
 
 it('backups of a gigabyte with copies for 35 days cost $3.80 a month', () => {

@@ -141,8 +141,15 @@ const HEARTBEAT_COST =
 /** Monthly cost of the backups of a gigabyte of the tables. Each of them is complete. `days`: retention of the copies. */
 export const backupMonthlyCost = (days: number): number => (OWN_BACKUP_DAYS + days) * PRICES.backup
 
-/** Hourly cost of a demo that constantly uses the maximum capacity of its resource table. */
-export const DEMO_MAX_HOURLY_COST = (3_600 / 1_000_000) * (NEW_TABLE.reads * PRICES.readUnit + NEW_TABLE.writes * PRICES.writeUnit)
+/**
+ * Units that an update writes to the index for each unit of the table. The table gets a copy and a head. The index gets the copy, removes the
+ * entry of the previous head and gets another one.
+ */
+const INDEX_WRITES = 3 / 2
+
+/** Hourly cost of a demo that constantly uses the maximum capacity of its resource table, for updates. */
+export const DEMO_MAX_HOURLY_COST =
+  (3_600 / 1_000_000) * (NEW_TABLE.reads * PRICES.readUnit + (1 + INDEX_WRITES) * NEW_TABLE.writes * PRICES.writeUnit)
 
 /** Cost of a million writes that wait until searches find them: a second of a function each. */
 export const STRONG_WRITES_COST = REQUEST_WORK.create.gigabytes * 1_000_000 * PRICES.computing
