@@ -153,6 +153,16 @@ describe('A restored table', () => {
     expect(cold.made).toHaveLength(before)
   })
 
+  it('loses the maximum throughput of a stage that has none any more', async () => {
+    const { adopt, made } = tableOf(RESTORED)
+    await adopt({ ...WANTED, most: { reads: 12_000, writes: 4_000 } })
+    const before = made.length
+    await adopt(WANTED)
+    expect(made.slice(before)).toEqual([{ OnDemandThroughput: { MaxReadRequestUnits: -1, MaxWriteRequestUnits: -1 } }])
+    await adopt(WANTED)
+    expect(made).toHaveLength(before + 1)
+  })
+
   it('is awaited until its restore is done and its backups have started', async () => {
     const { adopt, made, pauses } = tableOf(RESTORED, { noBackupsYet: 3, isCreated: false })
     expect(await adopt(STATE)).toBe('')

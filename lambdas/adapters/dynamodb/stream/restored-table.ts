@@ -27,7 +27,7 @@ export type TableRequirements = {
   readonly isFollowed: boolean
   /** Whether this is a state table whose audit records are archived, which needs a stream too. */
   readonly isArchived?: boolean
-  /** Maximum on-demand throughput in units per second. It limits costs. */
+  /** Maximum on-demand throughput in units per second. It limits costs. Absent: no maximum. */
   readonly most?: CapacityUnits
   /** Warm throughput: units per second that the table accepts without scaling first. */
   readonly warm?: CapacityUnits
@@ -44,6 +44,8 @@ export type TableRequirements = {
 const LOOKS = 240
 const SECOND = 1_000
 const VIEW = 'NEW_AND_OLD_IMAGES'
+/** Value by which DynamoDB removes a maximum throughput. */
+const NO_MAXIMUM = -1
 /** View of the stream of a state table. The archive needs only what was written. */
 const STATE_VIEW = 'NEW_IMAGE'
 
@@ -134,9 +136,10 @@ function* changesOf(table: TableDescription, { isFollowed, isArchived, most, war
   if (StreamViewType !== undefined && !table.StreamSpecification?.StreamEnabled)
     yield { StreamSpecification: { StreamEnabled: true, StreamViewType } }
   if (!table.DeletionProtectionEnabled) yield { DeletionProtectionEnabled: true }
-  const { MaxReadRequestUnits, MaxWriteRequestUnits } = table.OnDemandThroughput ?? {}
-  if (most !== undefined && !(MaxReadRequestUnits === most.reads && MaxWriteRequestUnits === most.writes))
-    yield { OnDemandThroughput: { MaxReadRequestUnits: most.reads, MaxWriteRequestUnits: most.writes } }
+  const { MaxReadRequestUnits = NO_MAXIMUM, MaxWriteRequestUnits = NO_MAXIMUM } = table.OnDemandThroughput ?? {}
+  const { reads, writes } = most ?? { reads: NO_MAXIMUM, writes: NO_MAXIMUM }
+  if (!(MaxReadRequestUnits === reads && MaxWriteRequestUnits === writes))
+    yield { OnDemandThroughput: { MaxReadRequestUnits: reads, MaxWriteRequestUnits: writes } }
   const WarmThroughput = raised(table.WarmThroughput, warm)
   if (WarmThroughput !== undefined) yield { WarmThroughput }
   const index = table.GlobalSecondaryIndexes?.find(({ IndexName }) => IndexName === INDEX_NAME)
