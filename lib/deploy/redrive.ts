@@ -64,7 +64,8 @@ async function redriveFile(
   const other = recordsIn(payload)
     .map(({ eventSourceARN = '' }) => tableOf(eventSourceARN))
     .find((table) => !tables.has(table))
-  if (other !== undefined) return `it tells of the table ${other}, which counts no more: POST $reindex for its types, then remove it`
+  if (other !== undefined)
+    return `it has records of the table ${other}, which the stage no longer uses: if they are audit records, keep it; otherwise POST $reindex for its types, then remove it`
   const { FunctionError, Payload } = await lambda.send(new InvokeCommand({ FunctionName: functionArn, Payload: Buffer.from(payload) }))
   if (FunctionError !== undefined) return `the function failed: ${FunctionError}`
   const { batchItemFailures = [] } = (JSON.parse(Payload?.transformToString() || 'null') ?? {}) as {
