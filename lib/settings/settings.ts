@@ -4,7 +4,7 @@ import { MAX_WRITERS } from '../../lambdas/export/workflow.ts'
 import { FUNCTIONS, type FunctionKind, type FunctionName } from '../../lambdas/functions/functions.ts'
 import { REBUILD_WIDTH } from '../../lambdas/indexing/rebuild/workflow.ts'
 import { readConfig, SETTINGS, variableOf } from '../../lambdas/runtime/config.ts'
-import type { BackupSettings } from './backup-settings.ts'
+import { type BackupSettings, vaultAccountOf } from './backup-settings.ts'
 import { checkExports, type ExportSetting } from './export-settings.ts'
 import { checkRestoredTables, type RestoredTables } from './restored-tables.ts'
 import { checkRelatedSettings, checkSettings } from './setting-checks.ts'
@@ -184,7 +184,8 @@ export function settingsOf(input: Readonly<Partial<Settings>>): Settings {
     memory: { ...DEFAULT_SETTINGS.memory, ...input.memory },
     limits: { ...DEFAULT_SETTINGS.limits, ...(isForDemo || !hasTokens ? {} : CLIENT_LIMITS), ...input.limits },
   }
-  const { stage, access, account, alarmEmail, baseUrl, budget, exportAdditionalResources, service, concurrency, limits, vpc } = settings
+  const { stage, access, account, alarmEmail, backup, baseUrl, budget, exportAdditionalResources, service, concurrency, limits, vpc } =
+    settings
   refuse(
     Object.keys(input).find((name) => !names.includes(name)),
     (name) => `"${name}" is no setting: there are ${names.join(', ')}`,
@@ -197,6 +198,10 @@ export function settingsOf(input: Readonly<Partial<Settings>>): Settings {
   refuse(
     access === 'open' ? account : undefined,
     (id) => `access "open" allows every request without a token: not in an account (${id}), use "token" or "iam"`,
+  )
+  refuse(
+    backup !== undefined && vaultAccountOf(backup) === account ? account : undefined,
+    (id) => `backup.vault is in the account of the stage (${id}), with which its copies would be lost: name a vault of another account`,
   )
   refuse(
     alarmEmail === undefined ? budget : undefined,

@@ -102,6 +102,7 @@ const INVALID: readonly (readonly [object, string])[] = [
   [{ backup: { vault: 'fhir', days: 35 } }, 'backup.vault is the ARN of a vault of AWS Backup'],
   [{ backup: { vault: VAULT } }, 'backup.days is a whole number from 1 to 36500'],
   [{ backup: VAULT }, 'backup is an object of vault, days'],
+  [{ backup: { vault: VAULT, days: 35 }, account: '222222222222' }, 'backup.vault is in the account of the stage (222222222222)'],
   [{ budget: '100', alarmEmail: 'ops@example.org' }, 'budget is a whole number from 1 on'],
   [{ budget: 0, alarmEmail: 'ops@example.org' }, 'budget is a whole number from 1 on'],
   [{ budget: 100 }, 'budget is 100, but "alarmEmail", which its notifications go to, is missing'],
