@@ -139,6 +139,17 @@ describe('The archive of audit records', () => {
     expect(keysIn(bucket)).toContainEqual(expect.stringMatching(/^audit\/2026-01-02\/~\/120000000-120000000-/))
   })
 
+  it.each(['+275760-09-13T00:00:00.000Z', '-271821-04-20T00:00:00.000Z'])(
+    'archives an item of the year in %s by the time of its write, and its first day stays',
+    async (at) => {
+      const bucket = createVersionedBucket()
+      const [valid] = await auditItemsOf([recordOf('valid')])
+      await archiverOf(bucket)({ Records: [auditStreamRecord(valid!), auditStreamRecord({ ...valid!, at, requestId: 'odd' }, 'MODIFY')] })
+      expect(idsOf(await readerOf(bucket)())).toEqual(['valid', 'odd'])
+      expect(await new S3AuditArchiveReader(bucket.client, 'b').firstDay()).toBe(Date.UTC(2026, 0, 2))
+    },
+  )
+
   it('ignores other items of the state table', async () => {
     const bucket = createVersionedBucket()
     expect(await archiverOf(bucket)({ Records: [auditStreamRecord({ pk: 'SEAL', sk: 'x', key: 'secret' })] })).toEqual({

@@ -6,12 +6,15 @@ import type { StreamRecord } from './stream.ts'
 
 /**
  * Returns the audit record that a stream record shows as written or overwritten, or undefined for any other stream record. A record without
- * a valid time gets that of its write: functions that may write audit records could otherwise block the archive by an invalid one.
+ * a valid time, or with a year that no request can have, gets that of its write: functions that may write audit records could otherwise block the archive by an invalid one.
  */
 export function writtenAuditRecord({ dynamodb }: StreamRecord): StoredAuditRecord | undefined {
   const { NewImage: image, ApproximateCreationDateTime: seconds = 0 } = dynamodb ?? {}
   if (!image?.pk?.S?.startsWith(AUDIT_PARTITION)) return undefined
   const { id, record } = auditRecordOf(toPlainItem(image))
   // guard: invalid-audit-record-is-archived
-  return { id, record: Number.isNaN(record.at) ? { ...record, at: seconds * 1_000 } : record }
+  return { id, record: isWithinYears(record.at) ? record : { ...record, at: seconds * 1_000 } }
 }
+
+/** Whether an ISO date of the instant has a year of four digits. The archive sorts its objects by such dates. */
+const isWithinYears = (at: number): boolean => at >= Date.UTC(1970) && at < Date.UTC(10_000)
