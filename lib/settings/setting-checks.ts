@@ -57,8 +57,9 @@ export const LOG_RETENTION_DAYS: readonly RetentionDays[] = [
 const HOST = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,}$/
 const CLUSTER_URL = /^https?:\/\/[^\s?#@]+$/
 
-/** Checks a rate of WAF: https://docs.aws.amazon.com/waf/latest/APIReference/API_RateBasedStatement.html */
-const firewallRate = whole(10, 2_000_000_000)
+/** Maximum rate of WAF: https://docs.aws.amazon.com/waf/latest/APIReference/API_RateBasedStatement.html */
+export const MAX_FIREWALL_RATE = 2_000_000_000
+const firewallRate = whole(10, MAX_FIREWALL_RATE)
 
 /** Checks the memory of a function in MB: https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html */
 const memory = whole(128, 10_240)

@@ -6,6 +6,7 @@ import { REBUILD_WIDTH } from '../../lambdas/indexing/rebuild/workflow.ts'
 import { readConfig, SETTINGS, variableOf } from '../../lambdas/runtime/config.ts'
 import { type BackupSettings, vaultAccountOf } from './backup-settings.ts'
 import { checkExports, type ExportSetting } from './export-settings.ts'
+import { clientLimitsOf, type RateLimits } from './rate-limits.ts'
 import { checkRestoredTables, type RestoredTables } from './restored-tables.ts'
 import { checkRelatedSettings, checkSettings } from './setting-checks.ts'
 import { NEW_TABLE, type TableCapacity } from './table-capacity.ts'
@@ -109,25 +110,6 @@ export type CustomDomain = {
 /** VPC with private subnets in these zones and endpoints for the services that functions call. It has no route to the internet. */
 export type VpcSettings = { readonly cidr: string; readonly availabilityZones: readonly string[] }
 
-export type RateLimits = {
-  /** Maximum requests of one address in five minutes. Further requests are answered 429. */
-  readonly perAddress: number
-  /**
-   * Maximum requests with one value of the header Authorization in five minutes, from all addresses. Further requests are answered 429.
-   * Only with `access` `token`. Default: none with a search domain of the size `demo`, otherwise half of what `rate` allows by default. A
-   * firewall rule costs $1 a month.
-   */
-  readonly perToken?: number
-  /**
-   * Maximum requests of one address without a token in five minutes, where a token is required. Further requests are answered 429. Only
-   * with `access` `token`. Default: none with a search domain of the size `demo`, otherwise 1,000. A firewall rule costs $1 a month.
-   */
-  readonly withoutToken?: number
-  /** Maximum requests per second of all clients. Further requests are answered 429. */
-  readonly rate: number
-  readonly burst: number
-}
-
 export type ServiceSetting = (typeof SETTINGS)[number]['name']
 
 /** Maximum bytes of a request body. The event of a function is limited to 6 MB and carries the body as an escaped string. */
@@ -154,9 +136,6 @@ export const DEFAULT_SETTINGS: Settings = {
   keptIndexDays: 7,
 }
 
-/** Limits of clients that a stage has by default, unless it is a demo. */
-const CLIENT_LIMITS = { perToken: 75_000, withoutToken: 1_000 } as const
-
 const OPTIONAL = [
   'account',
   'baseUrl',
@@ -182,7 +161,11 @@ export function settingsOf(input: Readonly<Partial<Settings>>): Settings {
     ...input,
     service: { maxBodyBytes: LARGEST_BODY, auditDurability: 'strict', requestLog: 'on', ...input.service },
     memory: { ...DEFAULT_SETTINGS.memory, ...input.memory },
-    limits: { ...DEFAULT_SETTINGS.limits, ...(isForDemo || !hasTokens ? {} : CLIENT_LIMITS), ...input.limits },
+    limits: {
+      ...DEFAULT_SETTINGS.limits,
+      ...(isForDemo || !hasTokens ? {} : clientLimitsOf(input.limits?.rate ?? DEFAULT_SETTINGS.limits.rate)),
+      ...input.limits,
+    },
   }
   const { stage, access, account, alarmEmail, backup, baseUrl, budget, exportAdditionalResources, service, concurrency, limits, vpc } =
     settings

@@ -146,6 +146,11 @@ describe('Settings', () => {
   it.each<[object, object]>([
     [{}, {}],
     [PRODUCTION, { perToken: 75_000, withoutToken: 1_000 }],
+    // One token may use half of a higher rate, too.
+    [
+      { ...PRODUCTION, limits: { rate: 2_000 } },
+      { rate: 2_000, perToken: 300_000, withoutToken: 1_000 },
+    ],
     [{ search: { endpoint: 'https://search.example.org' } }, { perToken: 75_000, withoutToken: 1_000 }],
     [
       { ...PRODUCTION, limits: { perToken: 10 } },
