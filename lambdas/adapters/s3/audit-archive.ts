@@ -82,7 +82,7 @@ export class S3AuditArchiveReader implements AuditSource {
     const prefix = this.#tenant === undefined ? `${PREFIX}${day}/` : folderOf(day, this.#tenant)
     for await (const version of this.#versions(prefix)) {
       const [first = '', last = ''] = version.Key!.slice(version.Key!.lastIndexOf('/') + 1).split('-')
-      if (last >= time) objects.push({ first, version })
+      if (last >= time) objects.push({ first, version: { Key: version.Key!, VersionId: version.VersionId! } })
     }
     this.#day = day
     this.#objects = objects
@@ -95,8 +95,8 @@ export class S3AuditArchiveReader implements AuditSource {
     else some.push(stored)
   }
 
-  async #recordsOf({ Key, VersionId }: ObjectVersion): Promise<readonly StoredAuditRecord[]> {
-    const { Body } = await this.#client.send(new GetObjectCommand({ Bucket: this.#bucket, Key: Key!, VersionId: VersionId! }))
+  async #recordsOf({ Key, VersionId }: AuditObject['version']): Promise<readonly StoredAuditRecord[]> {
+    const { Body } = await this.#client.send(new GetObjectCommand({ Bucket: this.#bucket, Key, VersionId }))
     const lines = (await decompress(await Body!.transformToByteArray())).toString().split('\n')
     return lines.filter((line) => line !== '').map(parseLine)
   }
@@ -113,8 +113,8 @@ export class S3AuditArchiveReader implements AuditSource {
   }
 }
 
-/** Version of an object. `first`: time of its first record, as in its key. */
-type AuditObject = { readonly first: string; readonly version: ObjectVersion }
+/** Version of an object. `first`: time of its first record, as in its key. A busy day has hundreds of thousands. */
+type AuditObject = { readonly first: string; readonly version: { readonly Key: string; readonly VersionId: string } }
 
 const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
 

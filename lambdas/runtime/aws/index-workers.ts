@@ -245,13 +245,17 @@ export async function settleTransactions(event: StreamEvent | SweepEvent): Promi
 
 const DAY = 24 * 60 * 60_000
 
+/** Parts of the bodies. The sweep checks one each day. */
+const BODY_PARTS = 16
+
 /**
  * Removes unused bodies that were written at least a day ago. After a restore it retains bodies written before it, because versions of the
  * previous table may refer to them.
  */
 async function sweepBodies(): Promise<void> {
   const from = exclusiveInstantOf((await indexState().read()).value, deploymentSettings().epoch)
-  await store().sweepBodies({ from, before: clock().now() - DAY })
+  const before = clock().now() - DAY
+  await store().sweepBodies({ from, before, part: Math.floor(before / DAY) % BODY_PARTS })
 }
 
 /** Settles abandoned transactions and starts pending rebuilds. Runs both, even if one fails. */

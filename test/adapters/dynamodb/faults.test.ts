@@ -460,6 +460,17 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       expect(mine()).toEqual(named)
     })
 
+    it('are swept in sixteen parts, each once', async () => {
+      const tenant = newTenant()
+      await table.store().commit([writeOf(patientKeyOf('p', tenant), { body: large })], [])
+      const [body] = keysOf(tenant).map((name) => table.blobs.get(name)!)
+      const digits = [...'0123456789abcdef']
+      for (const digit of digits) table.blobs.set(`bodies/${tenant}/Patient/${digit}0000000-0000-4000-8000-000000000000`, body!)
+      const range = { from: 0, before: Number.MAX_SAFE_INTEGER }
+      for (const part of digits.keys()) expect([part, await table.store().sweepBodies({ ...range, part })]).toEqual([part, 1])
+      expect(keysOf(tenant)).toHaveLength(1)
+    })
+
     it('have keys that do not name their resource', async () => {
       const key = patientKeyOf('member-4711', newTenant())
       for (const expected of [0, 1]) await table.store().commit([writeOf(key, { expected, body: large })], [])
