@@ -45,6 +45,7 @@ export class DataStack extends Stack {
   /** Search domain; absent if the stage uses another cluster. */
   readonly domain?: Domain
   readonly network?: { readonly vpc: IVpc; readonly functions: ISecurityGroup }
+  readonly #zones: readonly string[] | undefined
 
   constructor(scope: Construct, id: string, settings: Settings) {
     super(scope, id, {
@@ -53,6 +54,7 @@ export class DataStack extends Stack {
       description: 'FHIR server: what lasts',
     })
     const { auditArchiveYears, capacity, search, stage, vpc } = settings
+    this.#zones = vpc?.availabilityZones
     this.key = this.#key(settings)
     this.resourceTable = createResourceTable(this, this.key, capacity)
     this.stateTable = createStateTable(this, this.key, capacity, isArchiving(settings))
@@ -77,6 +79,11 @@ export class DataStack extends Stack {
     new CfnOutput(this, 'StateTableName', { value: state })
     new CfnOutput(this, 'BucketName', { value: this.bucket.bucketName })
     suppressDataStackFindings(this, settings)
+  }
+
+  /** Returns the zones of the setting `vpc`. The CDK would look up those of an account that the settings name, which requires credentials. */
+  override get availabilityZones(): string[] {
+    return this.#zones === undefined ? super.availabilityZones : [...this.#zones]
   }
 
   /** Creates the tables after everything that may fail. Their deletion protection would block the rollback of a failed creation. */

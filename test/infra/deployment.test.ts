@@ -3,13 +3,16 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import validate from 'asl-validator'
+import { App } from 'aws-cdk-lib'
 import { exportWorkflow } from '../../lambdas/export/workflow.ts'
 import { rebuildWorkflow } from '../../lambdas/indexing/rebuild/workflow.ts'
 import { SETTINGS } from '../../lambdas/runtime/config.ts'
 import { type ServiceSetting, serviceEnvironmentOf, settingsOf } from '../../lib/settings/settings.ts'
+import { DataStack } from '../../lib/stacks/data-stack.ts'
+import { FEATURE_FLAGS } from '../../lib/stacks/flags.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { functionsOf, resourcesOfType, type SynthesizedStacks, synthesizeStages, type Tree } from './assembly.ts'
-import { DOMAIN, demo, functionNames, local, production, signed, tokens } from './stages.ts'
+import { DOMAIN, demo, functionNames, local, production, STAGES, signed, tokens } from './stages.ts'
 
 /** For each setting of the service a value other than the default, except those that are rejected. Tenancy requires tokens. */
 const SERVICE_SETTINGS: Readonly<Partial<Record<ServiceSetting, string>>> = {
@@ -58,6 +61,14 @@ const { again, changed, named, namedAndSigned } = await synthesizeStages({
   changed: { service: SERVICE_SETTINGS },
   named: { customDomain: DOMAIN },
   namedAndSigned: { access: 'iam', customDomain: DOMAIN },
+})
+
+it('the templates of a stage with an account and a VPC require no look-up in that account', () => {
+  const settings = settingsOf(STAGES.production)
+  expect([settings.account, settings.vpc]).not.toContain(undefined)
+  const app = new App({ context: FEATURE_FLAGS, outdir: newFolder() })
+  new DataStack(app, 'data', settings)
+  expect(app.synth().manifest.missing).toBeUndefined()
 })
 
 describe('the background work of a stage', () => {
