@@ -14,7 +14,7 @@ import { newFolder, runAtEnd } from '../fixtures/at-end.ts'
 import { type BuiltImage, buildImage } from '../fixtures/dockerfile.ts'
 import { eventually } from '../fixtures/eventually.ts'
 import { isProgramUsable, itRequiring } from '../fixtures/needing.ts'
-import { BLOCKS } from '../fixtures/pages.ts'
+import { BLOCKS, blockOf } from '../fixtures/pages.ts'
 import { runFhir, runFhirWithInput } from './process.ts'
 
 const FOLDER = 'bin/deploy'
@@ -88,6 +88,19 @@ it('all files and commands of unit, proxy, Dockerfile and page exist', async () 
     expect(code).toBe(0)
     for (const [option] of command.matchAll(/--[a-z-]+/g)) expect(out).toContain(`${option} `)
   }
+})
+
+it('the page restores a backup into an empty folder that only the user of the server can read', () => {
+  const root = newFolder()
+  const data = join(root, 'data')
+  mkdirSync(data)
+  writeFileSync(join(data, 'store.db'), '')
+  const block = blockOf('systemctl stop fhir && mv ').join('\n')
+  const commands = replaceAll(block, { '/var/lib/fhir': data, '-o fhir -g fhir ': '' })
+  const stubs = `systemctl() { echo "$1"; }; fhir() { stat -c %a ${data}; ls -A ${data}; echo "$1"; }`
+  const { status, stdout, stderr } = spawnSync('sh', ['-c', `${stubs}\n${commands}`], { encoding: 'utf8' })
+  expect([status, stdout, stderr]).toEqual([0, 'stop\n700\nrestore\nstart\n', ''])
+  expect(existsSync(join(`${data}.before`, 'store.db'))).toBe(true)
 })
 
 describe('fhir.service', () => {

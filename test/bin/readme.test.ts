@@ -29,8 +29,8 @@ const HERE = [
   'npm run -s fhir -- backup monday.db',
   'npm run -s fhir -- user add me ',
 ]
-/** Commands that install or upgrade a server. deploy.test.ts checks them. */
-const INSTALLATION = ['useradd --system ', 'fhir() {', 'docker build ', 'systemctl stop fhir ']
+/** Commands that install, restore or upgrade a server. deploy.test.ts checks them. */
+const INSTALLATION = ['useradd --system ', 'fhir() {', 'docker build ', 'systemctl stop fhir && mv ', 'systemctl stop fhir && fhir ']
 /** Blocks of several lines that duckdb.test.ts runs. */
 const IN_DUCKDB = ['python3 -m venv .duckdb ']
 
