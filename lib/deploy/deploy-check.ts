@@ -83,7 +83,7 @@ async function account({ settings }: DeployCheckInput): Promise<Lines> {
   const identity = await input.catch((error: Error) => error)
   if (identity instanceof Error)
     return [
-      `no credentials of AWS that count in ${settings.region}: log in (aws login, aws sso login) or set AWS_PROFILE; nothing else was looked at (${identity.name}: ${identity.message})`,
+      `AWS credentials are missing or invalid in ${settings.region}: log in (aws login, aws sso login) or set AWS_PROFILE. Nothing else was checked (${identity.name}: ${identity.message})`,
     ]
   const { Account } = identity
   return settings.account === undefined || settings.account === Account

@@ -99,7 +99,7 @@ it.each(['CredentialsProviderError', 'ExpiredToken', 'InvalidClientTokenId'])(
   async (name) => {
     for (const client of all) client.rejects(failing(name, 'of no use'))
     expect(await problemsOf()).toEqual([
-      expect.stringMatching(`^Account: no credentials of AWS that count in us-east-1: .*\\(${name}: of no use\\)$`),
+      expect.stringMatching(`^Account: AWS credentials are missing or invalid in us-east-1: .*\\(${name}: of no use\\)$`),
     ])
     expect(requests()).toBe(1)
   },
