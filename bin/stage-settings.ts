@@ -28,6 +28,6 @@ function settingsIn(file: string, stage: string): Settings {
   const settings = JSON.parse(readFileSync(file, 'utf8'))
   checkSettings(settings)
   if (settings.stage !== undefined && settings.stage !== stage)
-    throw new RangeError(`the stage is "${settings.stage}", but "${stage}" was asked for`)
+    throw new RangeError(`"stage" is "${settings.stage}", but the command selects "${stage}"`)
   return settingsOf({ ...settings, stage })
 }

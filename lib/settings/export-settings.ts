@@ -2,6 +2,7 @@
 import type { ScheduledExport } from '../../lambdas/export/schedules/schedules.ts'
 import { isResourceType } from '../../lambdas/fhir/resource-types.ts'
 import { DEFAULT_TENANT } from '../../lambdas/ports/store/tenants.ts'
+import { unacceptedName } from './setting-checks.ts'
 
 /** Scheduled export and its schedule. Default: a `system` export of the tenant `default`. */
 export type ExportSetting = Omit<ScheduledExport, 'level' | 'tenant' | 'epoch'> & {
@@ -28,14 +29,16 @@ const UNITS: Readonly<Record<string, number>> = { minute: 60_000, hour: 3_600_00
 
 /** Throws RangeError if an export is invalid. The message names the location. `related`: other settings that the check depends on. */
 export function checkExports(exports: unknown, related: { readonly access: string; readonly hasTenants: boolean }): void {
-  if (!Array.isArray(exports) || exports.length > MAX_EXPORTS) throw new RangeError(`exports is a list of at most ${MAX_EXPORTS}`)
+  if (!Array.isArray(exports) || exports.length > MAX_EXPORTS) throw new RangeError(`exports must be a list of at most ${MAX_EXPORTS}`)
   if (exports.length > 0 && related.access !== 'token')
-    throw new RangeError(`exports are begun as registered clients, which there are with access "token", not "${related.access}"`)
+    throw new RangeError(
+      `exports require access "token", not "${related.access}", because each runs with the permissions of a registered client`,
+    )
   const names = new Set<unknown>()
   for (const [i, each] of exports.entries()) {
     const fault = faultIn(each, related.hasTenants)
     if (fault !== undefined) throw new RangeError(`exports[${i}]${fault}`)
-    if (names.has(each.name)) throw new RangeError(`exports[${i}].name "${each.name}" is another's, too`)
+    if (names.has(each.name)) throw new RangeError(`exports[${i}].name "${each.name}" is already the name of another export`)
     names.add(each.name)
   }
 }
@@ -43,9 +46,9 @@ export function checkExports(exports: unknown, related: { readonly access: strin
 type ExportInput = Readonly<Partial<Record<keyof ExportSetting, unknown>>>
 
 function faultIn(input: unknown, hasTenants: boolean): string | undefined {
-  if (typeof input !== 'object' || input === null) return ' is no object'
+  if (typeof input !== 'object' || input === null) return ' must be an object'
   const unknown = Object.keys(input).find((name) => !NAMES.includes(name))
-  if (unknown !== undefined) return `.${unknown} is nothing that can be said: there are ${NAMES.join(', ')}`
+  if (unknown !== undefined) return unacceptedName(`.${unknown}`, NAMES)
   return [...checksOf(input, hasTenants)].find(([isInvalid]) => isInvalid)?.[1]
 }
 
@@ -55,22 +58,31 @@ function* checksOf(
 ) {
   const fits = (value: unknown, pattern: RegExp): boolean => typeof value === 'string' && pattern.test(value)
   const optional = (value: unknown, fitting: boolean): boolean => value !== undefined && !fitting
-  yield [!fits(name, /^[A-Za-z0-9-]{1,40}$/), '.name is 1 to 40 of A to Z, a to z, 0 to 9 and -'] as const
-  yield [!fits(schedule, RATE) && !fits(schedule, CRON), '.schedule is as rate(1 day), or as cron(0 3 * * ? *)'] as const
-  yield [!fits(client, /^[A-Za-z0-9._-]{1,64}$/), '.client is the id of a registered client'] as const
-  yield [optional(tenant, fits(tenant, /^[A-Za-z0-9_-]{1,64}$/)), '.tenant is the name of one'] as const
-  yield [hasTenants && tenant === undefined, '.tenant is missing: with tenancy it says whose data are exported'] as const
-  yield [!hasTenants && optional(tenant, tenant === DEFAULT_TENANT), `.tenant is "${DEFAULT_TENANT}" where tenancy is off`] as const
-  yield [optional(level, fits(level, /^(?:system|patient|group)$/)), '.level is system, patient or group'] as const
-  yield [level === 'group' && !fits(group, /^[A-Za-z0-9.-]{1,64}$/), '.group is the id of a Group'] as const
-  yield [level !== 'group' && group !== undefined, '.group is for the level group'] as const
-  yield [optional(types, areTypes(types)), '.types is a list of resource types'] as const
-  yield [optional(sinceLast, typeof sinceLast === 'boolean'), '.sinceLast is true or false'] as const
-  yield [optional(late, typeof late === 'number' && late > 0), '.late is a number of hours'] as const
-  yield [optional(bucket, fits(bucket, /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/)), '.bucket is the name of a bucket of S3'] as const
-  yield [optional(bucketKey, fits(bucketKey, KEY)), '.bucketKey is the ARN of a key of KMS'] as const
-  yield [bucketKey !== undefined && bucket === undefined, '.bucketKey is for a bucket'] as const
-  yield [late === undefined && fits(schedule, CRON), '.late is missing: cron does not say after how many hours one is late'] as const
+  yield [!fits(name, /^[A-Za-z0-9-]{1,40}$/), '.name must have 1 to 40 characters: A to Z, a to z, 0 to 9 and -'] as const
+  yield [
+    !fits(schedule, RATE) && !fits(schedule, CRON),
+    '.schedule must be an expression such as rate(1 day) or cron(0 3 * * ? *)',
+  ] as const
+  yield [!fits(client, /^[A-Za-z0-9._-]{1,64}$/), '.client must be the id of a registered client'] as const
+  yield [
+    optional(tenant, fits(tenant, /^[A-Za-z0-9_-]{1,64}$/)),
+    '.tenant must be the name of a tenant: 1 to 64 letters, digits, _ and -',
+  ] as const
+  yield [hasTenants && tenant === undefined, '.tenant is missing: with tenancy "on" an export requires it'] as const
+  yield [!hasTenants && optional(tenant, tenant === DEFAULT_TENANT), `.tenant must be "${DEFAULT_TENANT}" with tenancy "off"`] as const
+  yield [optional(level, fits(level, /^(?:system|patient|group)$/)), '.level must be system, patient or group'] as const
+  yield [level === 'group' && !fits(group, /^[A-Za-z0-9.-]{1,64}$/), '.group must be the id of a Group'] as const
+  yield [level !== 'group' && group !== undefined, '.group requires the level group'] as const
+  yield [optional(types, areTypes(types)), '.types must be a list of resource types'] as const
+  yield [optional(sinceLast, typeof sinceLast === 'boolean'), '.sinceLast must be true or false'] as const
+  yield [optional(late, typeof late === 'number' && late > 0), '.late must be a number of hours above 0'] as const
+  yield [optional(bucket, fits(bucket, /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/)), '.bucket must be the name of an S3 bucket'] as const
+  yield [optional(bucketKey, fits(bucketKey, KEY)), '.bucketKey must be the ARN of a KMS key'] as const
+  yield [bucketKey !== undefined && bucket === undefined, '.bucketKey requires bucket'] as const
+  yield [
+    late === undefined && fits(schedule, CRON),
+    '.late is missing: a cron schedule requires the hours after which a run is late',
+  ] as const
 }
 
 const RATE = /^rate\((?:1 (?:minute|hour|day)|(?!1 )[1-9]\d{0,4} (?:minutes|hours|days))\)$/

@@ -1,4 +1,5 @@
 /** Setting that adopts tables which DynamoDB restored. lib/docs/restore.md describes the procedure step by step. */
+import { unacceptedName } from './setting-checks.ts'
 
 export type RestoredTables = {
   /** Name of the table that DynamoDB restored and that the stage uses from now on. */
@@ -36,7 +37,7 @@ const NAMES = ['resources', 'state', 'former', 'epoch', 'instant']
 /** Throws RangeError if the setting is invalid. The message names the location. */
 export function checkRestoredTables(input: unknown): void {
   if (input === undefined) return
-  const fault = typeof input === 'object' && input !== null ? faultIn(input) : ' is no object'
+  const fault = typeof input === 'object' && input !== null ? faultIn(input) : ' must be an object'
   if (fault !== undefined) throw new RangeError(`restored${fault}`)
 }
 
@@ -44,7 +45,7 @@ type RestoredInput = Readonly<Partial<Record<keyof RestoredTables, unknown>>>
 
 function faultIn(input: RestoredInput): string | undefined {
   const unknown = Object.keys(input).find((name) => !NAMES.includes(name))
-  if (unknown !== undefined) return `.${unknown} is nothing that can be said: there are ${NAMES.join(', ')}`
+  if (unknown !== undefined) return unacceptedName(`.${unknown}`, NAMES)
   return [...checksOf(input)].find(([isInvalid]) => isInvalid)?.[1]
 }
 
@@ -52,11 +53,11 @@ function* checksOf({ resources, state, former, epoch, instant }: RestoredInput) 
   const isName = (value: unknown): boolean => typeof value === 'string' && TABLE_NAME.test(value)
   const isEpoch = Number.isInteger(epoch) && Number(epoch) >= 1 && Number(epoch) <= MAX_EPOCHS
   const isInstant = typeof instant === 'string' && INSTANT.test(instant) && !Number.isNaN(Date.parse(instant))
-  yield [!isName(resources), '.resources is the name of a table'] as const
-  yield [state !== undefined && !isName(state), '.state is the name of a table'] as const
-  yield [former !== undefined && !isName(former), '.former is the name of a table'] as const
-  yield [former === resources, '.former is the table that counted before, not the restored one'] as const
-  yield [state === resources, '.state is another table than that of resources'] as const
-  yield [!isEpoch, `.epoch is a whole number from 1 to ${MAX_EPOCHS}, one more with each restore`] as const
-  yield [!isInstant, '.instant is one of UTC, as 2031-01-01T03:00:00Z'] as const
+  yield [!isName(resources), '.resources must be the name of a table'] as const
+  yield [state !== undefined && !isName(state), '.state must be the name of a table'] as const
+  yield [former !== undefined && !isName(former), '.former must be the name of a table'] as const
+  yield [former === resources, '.former must be the previous table, not the restored one'] as const
+  yield [state === resources, '.state and resources must be different tables'] as const
+  yield [!isEpoch, `.epoch must be a whole number from 1 to ${MAX_EPOCHS}, one more with each restore`] as const
+  yield [!isInstant, '.instant must be a time in UTC, such as 2031-01-01T03:00:00Z'] as const
 }

@@ -15,7 +15,7 @@ const isObject = (value: unknown): value is Members => typeof value === 'object'
 const must =
   (isValid: (value: unknown) => boolean, expectation: string): Check =>
   (value, location) =>
-    isValid(value) ? undefined : `${location} is ${expectation}`
+    isValid(value) ? undefined : `${location} must be ${expectation}`
 
 const matches = (pattern: RegExp, expectation: string): Check =>
   must((value) => typeof value === 'string' && pattern.test(value), expectation)
@@ -26,14 +26,18 @@ const whole = (min: number, max = Number.MAX_SAFE_INTEGER): Check =>
     max === Number.MAX_SAFE_INTEGER ? `a whole number from ${min} on` : `a whole number from ${min} to ${max}`,
   )
 
+/** Returns the message for a misspelled name. `accepted`: names that are valid there. */
+export const unacceptedName = (name: string, accepted: readonly string[]): string =>
+  `${name} is not a setting. Accepted: ${accepted.join(', ')}`
+
 /** Checks an object and its members. `optional`: names that may be missing. */
 const object =
   (checks: Readonly<Record<string, Check>>, optional: readonly string[] = []): Check =>
   (value, location) => {
     const names = Object.keys(checks)
-    if (!isObject(value)) return `${location} is an object of ${names.join(', ')}`
+    if (!isObject(value)) return `${location} must be an object of ${names.join(', ')}`
     const unknown = Object.keys(value).find((name) => !names.includes(name))
-    if (unknown !== undefined) return `${location}.${unknown} is nothing that can be said: there are ${names.join(', ')}`
+    if (unknown !== undefined) return unacceptedName(`${location}.${unknown}`, names)
     for (const [name, check] of Object.entries(checks)) {
       const isMissing = value[name] === undefined && optional.includes(name)
       const fault = isMissing ? undefined : check(value[name], `${location}.${name}`)
@@ -47,7 +51,7 @@ const entries =
   (value, location) =>
     isObject(value)
       ? Object.entries(value).reduce<string | undefined>((fault, [name, each]) => fault ?? check(each, `${location}.${name}`), undefined)
-      : `${location} is an object`
+      : `${location} must be an object`
 
 /** Retention periods of CloudWatch: https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html */
 export const LOG_RETENTION_DAYS: readonly RetentionDays[] = [
@@ -76,22 +80,22 @@ const search: Check = (value, location) =>
 const DOMAIN = /^arn:aws[a-z-]*:es:[a-z0-9-]+:\d{12}:domain\/\S+$/
 
 const CHECKS: Readonly<Record<string, Check>> = {
-  account: matches(/^\d{12}$/, 'the twelve digits of an account, as a text'),
-  region: matches(/^[a-z]{2}(?:-[a-z]+)+-\d$/, 'a region of AWS, as eu-central-1'),
+  account: matches(/^\d{12}$/, 'a string of the twelve digits of an account'),
+  region: matches(/^[a-z]{2}(?:-[a-z]+)+-\d$/, 'an AWS region, such as eu-central-1'),
   search,
   customDomain: object({
-    name: matches(HOST, 'the name of a host'),
-    certificateArn: matches(/^arn:aws[a-z-]*:acm:us-east-1:\d{12}:certificate\/\S+$/, 'the ARN of a certificate of ACM in us-east-1'),
+    name: matches(HOST, 'a host name'),
+    certificateArn: matches(/^arn:aws[a-z-]*:acm:us-east-1:\d{12}:certificate\/\S+$/, 'the ARN of an ACM certificate in us-east-1'),
     hostedZone: object({
-      id: matches(/^Z[A-Z0-9]+$/, 'the id of a hosted zone, as Z0123456789'),
-      name: matches(HOST, 'the name of a zone'),
+      id: matches(/^Z[A-Z0-9]+$/, 'the id of a hosted zone, such as Z0123456789'),
+      name: matches(HOST, 'the name of a hosted zone'),
     }),
   }),
   vpc: object({
-    cidr: matches(/^\d{1,3}(?:\.\d{1,3}){3}\/(?:1[6-9]|2[0-2])$/, 'as 10.0.0.0/16, with 16 to 22 bits: each zone takes 22'),
+    cidr: matches(/^\d{1,3}(?:\.\d{1,3}){3}\/(?:1[6-9]|2[0-2])$/, 'an IPv4 range with a prefix of 16 to 22 bits, such as 10.0.0.0/16'),
     availabilityZones: must(
       (zones) => Array.isArray(zones) && zones.length > 0 && new Set(zones).size === zones.length,
-      'a list of different zones, as eu-central-1a',
+      'a list of different availability zones, such as eu-central-1a',
     ),
   }),
   // DynamoDB rejects `warm` values below those of a new table:
@@ -102,13 +106,13 @@ const CHECKS: Readonly<Record<string, Check>> = {
   ]),
   logRetentionDays: must(
     (days) => LOG_RETENTION_DAYS.includes(days as number),
-    `one of the numbers of days ${LOG_RETENTION_DAYS.join(', ')}`,
+    `one of these numbers of days: ${LOG_RETENTION_DAYS.join(', ')}`,
   ),
-  service: must(isObject, 'an object of settings of the service'),
-  alarmEmail: matches(/^[^\s@]+@[^\s@]+$/, 'an address of e-mail'),
+  service: must(isObject, 'an object of settings of the server'),
+  alarmEmail: matches(/^[^\s@]+@[^\s@]+$/, 'an e-mail address'),
   // A typing error cannot be undone: S3 deletes no record earlier.
   auditArchiveYears: whole(0, 30),
-  backup: object({ vault: matches(VAULT_ARN, 'the ARN of a vault of AWS Backup'), days: whole(1, 36_500) }),
+  backup: object({ vault: matches(VAULT_ARN, 'the ARN of an AWS Backup vault'), days: whole(1, 36_500) }),
   budget: whole(1),
   concurrency: entries(whole(0)),
   parallelizationFactor: whole(1, 10),
@@ -131,7 +135,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
 
 /** Throws RangeError if a setting is invalid. The message names the location. `settings`: explicit settings; others have their defaults. */
 export function checkSettings(settings: unknown): void {
-  if (!isObject(settings)) throw new RangeError('the settings are an object')
+  if (!isObject(settings)) throw new RangeError('the settings must be an object')
   for (const [name, check] of Object.entries(CHECKS)) {
     const value = settings[name]
     const fault = value === undefined ? undefined : check(value, name)
@@ -177,10 +181,10 @@ function checkNetwork({ cidr, availabilityZones }: NonNullable<RelatedSettings['
   const isInRegion = (zone: unknown): boolean =>
     typeof zone === 'string' && zone.startsWith(region) && /^[a-z]$/.test(zone.slice(region.length))
   const foreign = availabilityZones.find((zone) => !isInRegion(zone))
-  if (foreign !== undefined) throw new RangeError(`vpc.availabilityZones: ${foreign} is no zone of ${region}, as ${region}a`)
+  if (foreign !== undefined) throw new RangeError(`vpc.availabilityZones: ${foreign} is not a zone of ${region}, such as ${region}a`)
   if ('size' in search && search.size === 'production' && availabilityZones.length !== PRODUCTION_ZONES)
-    throw new RangeError(`vpc.availabilityZones are ${PRODUCTION_ZONES} with "production", which has so many nodes`)
+    throw new RangeError(`vpc.availabilityZones must be ${PRODUCTION_ZONES} zones with search.size "production", one for each node`)
   const capacity = 2 ** (SUBNET_BITS - Number(cidr.split('/')[1]))
   if (availabilityZones.length > capacity)
-    throw new RangeError(`vpc.cidr ${cidr} has room for ${capacity} of ${availabilityZones.length} zones`)
+    throw new RangeError(`vpc.cidr ${cidr} is too small: it has subnets for ${capacity} of ${availabilityZones.length} zones`)
 }

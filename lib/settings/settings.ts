@@ -8,7 +8,7 @@ import { type BackupSettings, vaultAccountOf } from './backup-settings.ts'
 import { checkExports, type ExportSetting } from './export-settings.ts'
 import { clientLimitsOf, type RateLimits } from './rate-limits.ts'
 import { checkRestoredTables, type RestoredTables } from './restored-tables.ts'
-import { checkRelatedSettings, checkSettings } from './setting-checks.ts'
+import { checkRelatedSettings, checkSettings, unacceptedName } from './setting-checks.ts'
 import { NEW_TABLE, type TableCapacity } from './table-capacity.ts'
 
 export type Settings = {
@@ -171,58 +171,58 @@ export function settingsOf(input: Readonly<Partial<Settings>>): Settings {
     settings
   refuse(
     Object.keys(input).find((name) => !names.includes(name)),
-    (name) => `"${name}" is no setting: there are ${names.join(', ')}`,
+    (name) => unacceptedName(`"${name}"`, names),
   )
-  refuse(/^[a-z][a-z0-9-]{0,19}$/.test(stage) ? undefined : stage, (name) => `"${name}" is no stage: a to z, 0 to 9 and -, at most 20`)
+  refuse(
+    /^[a-z][a-z0-9-]{0,19}$/.test(stage) ? undefined : stage,
+    (name) => `"${name}" is not a valid stage name. It must start with a letter and have at most 20 characters: a to z, 0 to 9 and -`,
+  )
   refuse(
     hasTokens ? undefined : (['perToken', 'withoutToken'] as const).find((name) => limits[name] !== undefined),
-    (name) => `limits.${name} is for access "token", not "${access}", with which clients send none`,
+    (name) => `limits.${name} requires access "token". With access "${access}" clients send no tokens`,
   )
   refuse(
     access === 'open' ? account : undefined,
-    (id) => `access "open" allows every request without a token: not in an account (${id}), use "token" or "iam"`,
+    (id) => `access "open" allows every request without a token, so it is rejected in an account (${id}). Use "token" or "iam"`,
   )
   refuse(
     backup !== undefined && vaultAccountOf(backup) === account ? account : undefined,
     (id) => `backup.vault is in the account of the stage (${id}), with which its copies would be lost: name a vault of another account`,
   )
-  refuse(
-    alarmEmail === undefined ? budget : undefined,
-    (dollars) => `budget is ${dollars}, but "alarmEmail", which its notifications go to, is missing`,
-  )
+  refuse(alarmEmail === undefined ? budget : undefined, () => 'budget requires alarmEmail, the address that receives its notifications')
   refuse(
     Object.keys(service).find((name) => !SETTINGS.some((each) => each.name === name)),
-    (name) => `"${name}" is no setting of the service`,
+    (name) => `service.${name} is not a setting of the server. lambdas/docs/settings.md lists them`,
   )
   refuse(
     Object.keys(concurrency).find((name) => !Object.hasOwn(FUNCTIONS, name)),
-    (name) => `"${name}" is no function`,
+    (name) => `concurrency.${name} is not a function. lambdas/functions/functions.ts lists them`,
   )
   refuse(
     baseUrl === undefined || isBaseUrl(baseUrl) ? undefined : baseUrl,
-    (url) => `baseUrl is "${url}", but must be an https URL without a user, a query, a fragment and a slash at the end`,
+    (url) => `baseUrl is "${url}", but must be an https URL without user, query, fragment and trailing slash`,
   )
-  refuse(service.access, () => '"access" stands beside "service", not in it: the gateway has to know it too')
-  refuse(service.exportAdditionalResources, () => '"exportAdditionalResources" stands beside "service", not in it: as an object')
+  refuse(service.access, () => '"access" must be set outside "service", because API Gateway uses it too')
+  refuse(service.exportAdditionalResources, () => '"exportAdditionalResources" must be set outside "service", as an object')
   refuse(
     service.tenancy === 'on' && access !== 'token' ? access : undefined,
-    (name) => `tenancy "on" is not possible with access "${name}", which does not say whose data a request is about`,
+    (name) => `tenancy "on" is not possible with access "${name}": such requests name no tenant. Use access "token"`,
   )
   checkRestoredTables(settings.restored)
   checkRelatedSettings(settings)
   refuse(
     vpc === undefined ? undefined : service.externalIssuers,
-    () => '"externalIssuers" are not possible with "vpc": their keys are on the internet, to which there is no way',
+    () => 'externalIssuers is not possible with vpc: functions without a route to the internet cannot fetch the keys of issuers',
   )
   refuse(
     service.referentialIntegrity === undefined || service.referentialIntegrity === 'off' ? undefined : 'referentialIntegrity',
-    (name) => `${name} is not possible on AWS, where functions that know nothing of each other write at once`,
+    (name) => `${name} is not possible on AWS: functions write concurrently, and none sees the references that the others write`,
   )
   refuse(
     UNUSED_ON_AWS.find(([name]) => service[name] !== undefined),
     ([name, reason]) => `${name} is not possible on AWS: ${reason}`,
   )
-  refuse(Number(service.maxBodyBytes) > LARGEST_BODY ? LARGEST_BODY : undefined, (max) => `maxBodyBytes is at most ${max} on AWS`)
+  refuse(Number(service.maxBodyBytes) > LARGEST_BODY ? LARGEST_BODY : undefined, (max) => `maxBodyBytes must be at most ${max} on AWS`)
   checkExports(settings.exports, { access, hasTenants: service.tenancy === 'on' })
   if (exportAdditionalResources !== undefined) parseAdditionalResources(exportAdditionalResources, 'exportAdditionalResources')
   readConfig(serviceEnvironmentOf(settings))
@@ -236,10 +236,10 @@ const isDemo = (search: SearchSettings): boolean => 'size' in search && search.s
 
 /** Settings of the service that are rejected on AWS, because no function reads them, each with the reason. */
 const UNUSED_ON_AWS: readonly (readonly [ServiceSetting, string])[] = [
-  ['maxRequests', 'a function has one request at a time, "concurrency" bounds how many it has'],
-  ['addressHeader', 'CloudFront says who asks'],
+  ['maxRequests', 'a function handles one request at a time. Limit its concurrent calls with "concurrency"'],
+  ['addressHeader', 'CloudFront names the address of the client'],
   ['metricsPort', 'CloudWatch has the metrics of a stage'],
-  ['packageRegistry', 'who adds packages fetches them: set FHIR_PACKAGE_REGISTRY there'],
+  ['packageRegistry', 'the command `package add` downloads packages. Set FHIR_PACKAGE_REGISTRY in its environment'],
 ]
 
 /** Returns the settings that differ from the defaults of config.ts, as environment variables. */

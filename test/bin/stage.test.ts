@@ -180,7 +180,10 @@ await runOnDynamo(async (engine) => {
     it.each([
       ['none', 'fhir: There is no .fhir/none.json, which npm run deploy writes: run it, or copy the file from where it was run\n'],
       ['empty', 'fhir: .fhir/empty.json does not name the table of state: deploy the stage again\n'],
-      ['../x', 'fhir: "../x" is no stage: a to z, 0 to 9 and -, at most 20\n'],
+      [
+        '../x',
+        'fhir: "../x" is not a valid stage name. It must start with a letter and have at most 20 characters: a to z, 0 to 9 and -\n',
+      ],
     ])('a stage that is not deployed is reported: %s', async (stage, err) => {
       expect(await fhir('', 'client', 'list', '--stage', stage)).toEqual({ code: 1, out: '', err })
     })

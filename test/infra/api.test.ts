@@ -73,7 +73,7 @@ describe('the API', () => {
     expect(new Set(access(service))).toEqual(new Set(['iam']))
     expect(new Set(access(local.service))).toEqual(new Set(['open']))
     expect(new Set(access(tokens.service))).toEqual(new Set(['token']))
-    expect(() => settingsOf({ service: { access: 'open' } })).toThrow('"access" stands beside "service"')
+    expect(() => settingsOf({ service: { access: 'open' } })).toThrow('"access" must be set outside "service"')
     expect(() => settingsOf({ access: 'iam', service: { tenancy: 'on' } })).toThrow('tenancy "on" is not possible with access "iam"')
   })
 

@@ -238,10 +238,10 @@ describe('a deployment', () => {
 
   it('does not start with invalid settings', () => {
     const wrong = (settings: object) => () => settingsOf(settings)
-    expect(wrong({ stagee: 'x' })).toThrow('"stagee" is no setting')
+    expect(wrong({ stagee: 'x' })).toThrow('"stagee" is not a setting')
     expect(wrong({ service: { versioning: 'maybe' } })).toThrow('FHIR_VERSIONING')
     expect(wrong({ service: { referentialIntegrity: 'on' } })).toThrow('referentialIntegrity is not possible on AWS')
-    expect(wrong({ service: { maxBodyBytes: 6_000_000 } })).toThrow('maxBodyBytes is at most 5000000')
+    expect(wrong({ service: { maxBodyBytes: 6_000_000 } })).toThrow('maxBodyBytes must be at most 5000000')
     for (const baseUrl of [
       'http://x/fhir',
       'http://127.0.0.1.evil.example/fhir',
@@ -255,7 +255,7 @@ describe('a deployment', () => {
     for (const baseUrl of ['https://fhir.example.org/fhir', 'http://127.0.0.1:8080/fhir'])
       expect(settingsOf({ access: 'token', baseUrl }).baseUrl).toBe(baseUrl)
     expect(wrong({ access: 'token', service: { tenantClaim: 'scope' } })).toThrow('FHIR_TENANT_CLAIM is "scope"')
-    expect(wrong({ stage: 'Prod!' })).toThrow('is no stage')
+    expect(wrong({ stage: 'Prod!' })).toThrow('is not a valid stage name')
   })
 
   it('applies the settings of the service', () => {

@@ -60,7 +60,7 @@ describe('the rules for additional resources in exports', () => {
       'exportAdditionalResources.Observation[0].path is no JSONPath',
     )
     expect(() => settingsOf({ service: { exportAdditionalResources: 'rules.json' } })).toThrow(
-      '"exportAdditionalResources" stands beside "service"',
+      '"exportAdditionalResources" must be set outside "service"',
     )
   })
 })
@@ -148,7 +148,8 @@ describe('links', () => {
     expect([first, second, third].map(numbers)).toEqual([['1'], ['2', '1'], ['3', '2']])
     const { Items } = only(second.service, 'AWS::CloudFront::KeyGroup').KeyGroupConfig
     expect(Items.map(({ Ref }: Tree) => Ref)).toEqual(idsOf(second.service, 'AWS::CloudFront::PublicKey'))
-    for (const exportLinkKey of [0, 1.5]) expect(() => settingsOf({ exportLinkKey })).toThrow('exportLinkKey is a whole number from 1 on')
+    for (const exportLinkKey of [0, 1.5])
+      expect(() => settingsOf({ exportLinkKey })).toThrow('exportLinkKey must be a whole number from 1 on')
   })
 })
 
@@ -328,24 +329,24 @@ describe('scheduled exports', () => {
   })
 
   it.each<[string, object, string]>([
-    ['exports[0].name', { name: 'a b' }, 'is 1 to 40 of'],
-    ['exports[0].schedule', { schedule: 'rate(1 days)' }, 'is as rate(1 day)'],
-    ['exports[0].schedule', { schedule: 'cron(0 3 * * ?)' }, 'is as rate(1 day)'],
-    ['exports[0].client', { client: undefined }, 'is the id of a registered client'],
+    ['exports[0].name', { name: 'a b' }, 'must have 1 to 40 characters'],
+    ['exports[0].schedule', { schedule: 'rate(1 days)' }, 'must be an expression such as rate(1 day)'],
+    ['exports[0].schedule', { schedule: 'cron(0 3 * * ?)' }, 'must be an expression such as rate(1 day)'],
+    ['exports[0].client', { client: undefined }, 'must be the id of a registered client'],
     ['exports[0].tenant', { tenant: undefined }, 'is missing'],
-    ['exports[0].tenant', { tenant: '*' }, 'is the name of one'],
-    ['exports[0].level', { level: 'ward' }, 'is system, patient or group'],
-    ['exports[0].group', { level: 'group' }, 'is the id of a Group'],
-    ['exports[0].group', { group: 'g-1' }, 'is for the level group'],
-    ['exports[0].types', { types: ['Patient', 'Nothing'] }, 'is a list of resource types'],
-    ['exports[0].types', { types: [] }, 'is a list of resource types'],
-    ['exports[0].sinceLast', { sinceLast: 'yes' }, 'is true or false'],
-    ['exports[0].late', { late: 0 }, 'is a number of hours'],
-    ['exports[0].late', { late: undefined }, 'is missing: cron'],
-    ['exports[0].bucket', { bucket: 's3://lake' }, 'is the name of a bucket of S3'],
-    ['exports[0].bucketKey', { bucket: 'lake', bucketKey: '1b2c' }, 'is the ARN of a key of KMS'],
-    ['exports[0].bucketKey', { bucketKey: LAKE_KEY }, 'is for a bucket'],
-    ['exports[0].prefix', { prefix: 'a' }, 'is nothing that can be said'],
+    ['exports[0].tenant', { tenant: '*' }, 'must be the name of a tenant'],
+    ['exports[0].level', { level: 'ward' }, 'must be system, patient or group'],
+    ['exports[0].group', { level: 'group' }, 'must be the id of a Group'],
+    ['exports[0].group', { group: 'g-1' }, 'requires the level group'],
+    ['exports[0].types', { types: ['Patient', 'Nothing'] }, 'must be a list of resource types'],
+    ['exports[0].types', { types: [] }, 'must be a list of resource types'],
+    ['exports[0].sinceLast', { sinceLast: 'yes' }, 'must be true or false'],
+    ['exports[0].late', { late: 0 }, 'must be a number of hours'],
+    ['exports[0].late', { late: undefined }, 'is missing: a cron schedule requires'],
+    ['exports[0].bucket', { bucket: 's3://lake' }, 'must be the name of an S3 bucket'],
+    ['exports[0].bucketKey', { bucket: 'lake', bucketKey: '1b2c' }, 'must be the ARN of a KMS key'],
+    ['exports[0].bucketKey', { bucketKey: LAKE_KEY }, 'requires bucket'],
+    ['exports[0].prefix', { prefix: 'a' }, 'is not a setting. Accepted: name, schedule'],
   ])('are rejected with a wrong %s: %j', (field, invalid, message) => {
     const settings = { access: 'token', service: { tenancy: 'on' }, exports: [{ ...SCHEDULED[0], ...invalid }] } as const
     expect(() => settingsOf(settings)).toThrow(field)
@@ -354,11 +355,11 @@ describe('scheduled exports', () => {
 
   it('are rejected with duplicate names, unknown tenants or without clients', () => {
     const settings = { access: 'token', service: { tenancy: 'on' }, exports: [SCHEDULED[0], SCHEDULED[0]] } as const
-    expect(() => settingsOf(settings)).toThrow('exports[1].name "nightly" is another\'s, too')
-    expect(() => settingsOf({ ...settings, exports: [null as never] })).toThrow('exports[0] is no object')
-    expect(() => settingsOf({ ...settings, exports: {} as never })).toThrow('exports is a list of at most 50')
-    expect(() => settingsOf({ access: 'token', exports: SCHEDULED })).toThrow('exports[0].tenant is "default" where tenancy is off')
-    expect(() => settingsOf({ access: 'iam', exports: SCHEDULED })).toThrow('access "token", not "iam"')
+    expect(() => settingsOf(settings)).toThrow('exports[1].name "nightly" is already the name of another export')
+    expect(() => settingsOf({ ...settings, exports: [null as never] })).toThrow('exports[0] must be an object')
+    expect(() => settingsOf({ ...settings, exports: {} as never })).toThrow('exports must be a list of at most 50')
+    expect(() => settingsOf({ access: 'token', exports: SCHEDULED })).toThrow('exports[0].tenant must be "default" with tenancy "off"')
+    expect(() => settingsOf({ access: 'iam', exports: SCHEDULED })).toThrow('exports require access "token", not "iam"')
   })
 })
 

@@ -272,6 +272,6 @@ describe('the front of the API', () => {
 
   it('has no secret if requests are signed, and numbers secrets from 1', () => {
     expect(JSON.stringify(signed.service)).not.toContain('secretsmanager')
-    expect(() => settingsOf({ access: 'token', originSecret: 0 })).toThrow('originSecret is a whole number from 1 on')
+    expect(() => settingsOf({ access: 'token', originSecret: 0 })).toThrow('originSecret must be a whole number from 1 on')
   })
 })

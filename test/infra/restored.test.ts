@@ -267,19 +267,19 @@ describe('A deployment', () => {
 
 describe('The setting restored', () => {
   it.each<[object | string, string]>([
-    ['restored-1', 'restored is no object'],
-    [{ ...FIRST, resources: 'x' }, 'restored.resources is the name of a table'],
-    [{ ...FIRST, resources: arnOf('restored-1') }, 'restored.resources is the name of a table'],
-    [{ ...FIRST, state: '' }, 'restored.state is the name of a table'],
-    [{ ...FIRST, state: 'restored-1' }, 'restored.state is another table'],
-    [{ ...FIRST, former: 1 }, 'restored.former is the name of a table'],
-    [{ ...FIRST, former: 'restored-1' }, 'restored.former is the table that counted before'],
-    [{ ...FIRST, epoch: 0 }, 'restored.epoch is a whole number from 1'],
-    [{ ...FIRST, epoch: 1.5 }, 'restored.epoch is a whole number from 1'],
-    [{ ...FIRST, epoch: 1_000_001 }, 'restored.epoch is a whole number from 1 to 1000000'],
-    [{ ...FIRST, instant: '2031-01-01' }, 'restored.instant is one of UTC'],
-    [{ ...FIRST, instant: '2031-02-31T99:00:00Z' }, 'restored.instant is one of UTC'],
-    [{ ...FIRST, table: 'x' }, 'restored.table is nothing that can be said'],
+    ['restored-1', 'restored must be an object'],
+    [{ ...FIRST, resources: 'x' }, 'restored.resources must be the name of a table'],
+    [{ ...FIRST, resources: arnOf('restored-1') }, 'restored.resources must be the name of a table'],
+    [{ ...FIRST, state: '' }, 'restored.state must be the name of a table'],
+    [{ ...FIRST, state: 'restored-1' }, 'restored.state and resources must be different tables'],
+    [{ ...FIRST, former: 1 }, 'restored.former must be the name of a table'],
+    [{ ...FIRST, former: 'restored-1' }, 'restored.former must be the previous table'],
+    [{ ...FIRST, epoch: 0 }, 'restored.epoch must be a whole number from 1'],
+    [{ ...FIRST, epoch: 1.5 }, 'restored.epoch must be a whole number from 1'],
+    [{ ...FIRST, epoch: 1_000_001 }, 'restored.epoch must be a whole number from 1 to 1000000'],
+    [{ ...FIRST, instant: '2031-01-01' }, 'restored.instant must be a time in UTC'],
+    [{ ...FIRST, instant: '2031-02-31T99:00:00Z' }, 'restored.instant must be a time in UTC'],
+    [{ ...FIRST, table: 'x' }, 'restored.table is not a setting. Accepted: resources, state'],
   ])('%j is refused', (restored, message) => expect(() => settingsOf({ restored } as object)).toThrow(message))
 
   it('is valid in the example of the runbook', () => {

@@ -80,7 +80,7 @@ function issuerOf(each: unknown, index: number): ExternalIssuer {
   const at = `[${index}]`
   if (!isObject(each)) throw invalid(at, 'an object', each)
   const unknown = Object.keys(each).find((name) => !MEMBERS.includes(name))
-  if (unknown !== undefined) throw new RangeError(`${at}.${unknown} is no field: there are ${MEMBERS.join(', ')}`)
+  if (unknown !== undefined) throw new RangeError(`${at}.${unknown} is not a member of an issuer. Accepted: ${MEMBERS.join(', ')}`)
   const { issuer, audience, jwksUri, scopes, claims = {} } = each
   if (!isHttps(issuer)) throw invalid(`${at}.issuer`, 'an https URL, as it stands in iss', issuer)
   if (typeof audience !== 'string' || audience === '') throw invalid(`${at}.audience`, 'a text, as it stands in aud', audience)
@@ -125,7 +125,7 @@ function namesOf(at: string, claims: unknown): Partial<ClaimNames> {
   if (!isObject(claims)) throw invalid(at, 'an object', claims)
   const accepted = [...Object.keys(NAMES), 'tenant']
   for (const [name, claim] of Object.entries(claims)) {
-    if (!accepted.includes(name)) throw new RangeError(`${at}.${name} is nothing a claim can say: there are ${accepted.join(', ')}`)
+    if (!accepted.includes(name)) throw new RangeError(`${at}.${name} is not a claim that can be renamed. Accepted: ${accepted.join(', ')}`)
     if (!isName(claim)) throw invalid(`${at}.${name}`, 'the name of a claim', claim)
   }
   const names: Partial<ClaimNames> = claims

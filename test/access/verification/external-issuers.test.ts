@@ -344,8 +344,11 @@ describe('The configuration of issuers', () => {
         [{ claims: 'a' }, '.claims must be an object, but is "a"'],
         [{ claims: { scope: '' } }, '.claims.scope must be the name of a claim, but is ""'],
         [{ claims: { scope: 'a"b' } }, '.claims.scope must be the name of a claim, but is "a\\"b"'],
-        [{ claims: { sub: 'oid' } }, '.claims.sub is nothing a claim can say: there are scope, client, patient, fhirUser, tenant'],
-        [{ claims: { toString: 'a' } }, '.claims.toString is nothing a claim can say: there are scope, client, patient, fhirUser, tenant'],
+        [{ claims: { sub: 'oid' } }, '.claims.sub is not a claim that can be renamed. Accepted: scope, client, patient, fhirUser, tenant'],
+        [
+          { claims: { toString: 'a' } },
+          '.claims.toString is not a claim that can be renamed. Accepted: scope, client, patient, fhirUser, tenant',
+        ],
         [{ claims: { client: 'sub' } }, '.claims.client must be a claim of its own, but is that of subject: users would count as clients'],
         [
           { claims: { client: 'p', patient: 'p' } },
@@ -367,7 +370,7 @@ describe('The configuration of issuers', () => {
             ] as const,
         ),
         [{ tenants: ['a'] }, '.tenants opens nothing here: with FHIR_TENANCY off there is only "default"'],
-        [{ tenant: 'a' }, '.tenant is no field: there are issuer, audience, jwksUri, tenants, scopes, claims, assertion'],
+        [{ tenant: 'a' }, '.tenant is not a member of an issuer. Accepted: issuer, audience, jwksUri, tenants, scopes, claims, assertion'],
         [{ issuer: 'x'.repeat(1_000) }, `.issuer must be an https URL, as it stands in iss, but is "${'x'.repeat(99)}…`],
       ] as const
     ).map(([more, why]) => [JSON.stringify([{ ...WRITTEN, ...more }]), `[0]${why}`] as const),
