@@ -77,7 +77,7 @@ async function printRecords(reader: AuditReader, { since, until, json, ...option
   if (count === 0) warn(`no request from ${new Date(period.from).toISOString()} to ${new Date(period.to).toISOString()} matches`)
 }
 
-/** Warns if the period begins before the first archived day, because records of then have expired, or will. */
+/** Warns if the period begins before the first archived day: records from before that day expire in the table, and no archive has them. */
 async function warnAboutArchive({ archiveStart }: DeploymentAuditReader, { since }: Options, retentionDays: number): Promise<void> {
   const start = since === undefined ? undefined : await archiveStart()
   if (start === undefined || since! >= start) return

@@ -1,7 +1,7 @@
 /**
- * AWS WAF in front of the API. It blocks requests that bypass CloudFront where it is required. Elsewhere it blocks bodies too large for a
- * function: where it is required, the viewer function rejects them, which costs no rule. It throttles addresses and tokens that send too many requests. It uses no
- * managed rules, because they mistake narratives for attacks.
+ * AWS WAF in front of the API. If a stage requires CloudFront, it blocks requests that bypass CloudFront. Otherwise it blocks bodies too large
+ * for a function. CloudFront's viewer function rejects such bodies without a rule. The firewall throttles addresses and tokens that send too
+ * many requests. It uses no managed rules, because they mistake narratives for attacks.
  * https://docs.aws.amazon.com/waf/latest/developerguide/
  */
 import { CfnWebACL, CfnWebACLAssociation } from 'aws-cdk-lib/aws-wafv2'
@@ -49,7 +49,7 @@ export class Firewall extends Construct {
     const texts = {
       NotThroughFront: body('forbidden', 'This is not the address of the server'),
       TooLarge: body('too-long', `The body has more than ${service.maxBodyBytes} bytes`),
-      TooMany: body('throttled', 'Too many requests of one address: try again in a few minutes'),
+      TooMany: body('throttled', 'Too many requests from one address: try again in a few minutes'),
       TooManyOfToken: body('throttled', 'Too many requests with one token: try again in a few minutes'),
       TooManyWithoutToken: body('throttled', 'Too many requests without a token: request an access token'),
     } satisfies Readonly<Record<keyof typeof ANSWERS, object>>
@@ -111,7 +111,7 @@ const tokenRate = (limit: number): Rate => ({
   customKeys: [{ header: { name: 'authorization', textTransformations: NO_TRANSFORMATION } }],
 })
 
-/** First parts of the paths that clients rightly request without a token: metadata, discovery, login, token endpoint, health, explorer. */
+/** First parts of the paths that require no token: metadata, discovery, login, token endpoint, health, explorer. */
 const PUBLIC_PARTS = new Set(
   [...ROUTES, ...ENDPOINT_ROUTES].filter(({ interaction }) => !requiresToken(interaction)).map(({ path }) => path.split('/')[1]!),
 )

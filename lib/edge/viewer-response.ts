@@ -8,11 +8,11 @@ export const refusedFunctionCode = (origin?: string): string => `\
 function refused(status, outcome) {
   return {
     statusCode: status,
-    headers: { 'content-type': { value: 'application/fhir+json; charset=utf-8' }, 'cache-control': { value: 'no-store' }${allowing(origin)} },
+    headers: { 'content-type': { value: 'application/fhir+json; charset=utf-8' }, 'cache-control': { value: 'no-store' }${originHeader(origin)} },
     body: { encoding: 'text', data: outcome }
   }
 }
 `
 
-const allowing = (origin: string | undefined): string =>
+const originHeader = (origin: string | undefined): string =>
   origin === undefined ? '' : `, 'access-control-allow-origin': { value: ${JSON.stringify(origin)} }`

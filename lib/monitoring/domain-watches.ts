@@ -50,7 +50,7 @@ export function watchesOfDomain(domain: DeployedDomain): readonly Watch[] {
         above: FULL_MEMORY,
         periods: 3,
         means: `the memory of a node is ${FULL_MEMORY} % full. A full node rejects searches and writes`,
-        todo: 'Use larger nodes (setting search). Look for searches that gather much, such as those with many includes',
+        todo: 'Use larger nodes (setting search). Look for searches that need much memory, such as those with many includes',
       },
     },
     {

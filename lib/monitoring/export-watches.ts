@@ -89,7 +89,7 @@ export function watchesOfTokens(api: DeployedNames['api'], { tender }: NonNullab
         severity: 'page',
         above: 0,
         periods: 2,
-        means: 'clients that may have tokens get none',
+        means: 'the token endpoint fails, so clients get no tokens',
         todo: 'Look at the log of the function token: KMS or the state table rejects it. Issued tokens stay valid',
       },
     },

@@ -26,7 +26,7 @@ export class Observability extends Construct {
     super(scope, id)
     const dashboard = new Dashboard(this, 'Dashboard', { defaultInterval: Duration.days(1) })
     const widgets = watches.map(
-      ({ title, metrics }) => new GraphWidget({ title, left: metrics.map(shownOf), width: WIDTH, height: HEIGHT }),
+      ({ title, metrics }) => new GraphWidget({ title, left: metrics.map(graphMetricOf), width: WIDTH, height: HEIGHT }),
     )
     for (let i = 0; i < widgets.length; i += PER_ROW) dashboard.addWidgets(...widgets.slice(i, i + PER_ROW))
     for (const watch of watches) this.#alarms(watch, topics)
@@ -54,8 +54,8 @@ const comparisonOf = ({ above, below }: NonNullable<Watch['alarm']>) =>
     ? { threshold: above!, comparisonOperator: ComparisonOperator.GREATER_THAN_THRESHOLD }
     : { threshold: below, comparisonOperator: ComparisonOperator.LESS_THAN_THRESHOLD }
 
-/** Graphs show the metric itself. An expression is for the threshold of the alarm. */
-const shownOf = (metric: Watch['metrics'][number]): IMetric => metricOf({ ...metric, expression: undefined })
+/** Returns the metric of a graph, without the expression of its alarm. */
+const graphMetricOf = (metric: Watch['metrics'][number]): IMetric => metricOf({ ...metric, expression: undefined })
 
 const PERIOD = { period: Duration.minutes(5) }
 

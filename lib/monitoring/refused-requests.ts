@@ -9,7 +9,7 @@ import { METRIC_NAMESPACE } from '../../lambdas/runtime/aws/log.ts'
 import { REFUSED_METRIC } from './watch.ts'
 
 /**
- * Two filters write one metric, so that its average is the share. The access log holds all fields as strings. Requests for the health do not
+ * Two filters write one metric, so that its average is the share. The access log holds all fields as strings. Requests for `/health` do not
  * count, because they need no permission.
  */
 const FILTERS = {

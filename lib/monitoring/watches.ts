@@ -82,7 +82,7 @@ const watchesOfRequests = (deployed: DeployedNames): readonly Watch[] => [
   },
   {
     title: 'Responses 401 and 403, share of requests',
-    // A single client with an expired token must not ring at night, when it is alone: at least 20 requests in five minutes count.
+    // At night a single client with an expired token may send all requests. So the alarm ignores periods with fewer than 20 requests.
     metrics: [{ ...stageMetricOf(deployed.stage, REFUSED_METRIC, 'Average'), expression: 'IF(n >= 20, m, 0)' }],
     alarm: {
       name: 'Refused',
@@ -144,8 +144,8 @@ function watchesOfStream({ stage, followers, mappings }: DeployedNames): readonl
     },
     {
       title: 'Errors of functions that follow the stream',
-      // `Errors` does not count records that a function reports as failed one by one. The second metric does. settle-transactions needs it
-      // not: its sweep settles the same transactions every minute, and fails if it cannot.
+      // `Errors` does not count records that a function reports as failed one by one. The second metric does.
+      // settle-transactions does not need it: its sweep settles the same transactions every minute, and fails if it cannot.
       metrics: [...functionMetrics('Errors', 'Sum'), mappingMetric('indexer', 'FailedInvokeEventCount', 'Sum')],
       alarm: {
         name: 'FollowerErrors',

@@ -110,7 +110,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   ),
   service: must(isObject, 'an object of settings of the server'),
   alarmEmail: matches(/^[^\s@]+@[^\s@]+$/, 'an e-mail address'),
-  // A typing error cannot be undone: S3 deletes no record earlier.
+  // The maximum limits the effect of a wrong number, because S3 deletes no record earlier.
   auditArchiveYears: whole(0, 30),
   backup: object({ vault: matches(VAULT_ARN, 'the ARN of an AWS Backup vault'), days: whole(1, 36_500) }),
   budget: whole(1),

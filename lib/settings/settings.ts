@@ -46,11 +46,11 @@ export type Settings = {
    * requests and TLS.
    */
   readonly vpc?: VpcSettings
-  /** Default: a maximum of what a new table takes with a search domain of the size `demo`, otherwise no maximum. */
+  /** Default: with a search domain of the size `demo` the maximum is what a new table accepts. Otherwise there is no maximum. */
   readonly capacity: TableCapacity
   /**
-   * Years for which each audit record stays in a bucket with Object Lock, which deletes none earlier. 0: nothing more is archived, and the
-   * bucket stays. If absent, there is no archive.
+   * Years for which a bucket with Object Lock retains each audit record. 0: the stage archives no more records, and the bucket stays. If
+   * absent, there is no archive.
    */
   readonly auditArchiveYears?: number
   /** Days for which logs are retained. CloudWatch accepts certain numbers only. */
@@ -64,7 +64,7 @@ export type Settings = {
   readonly exportAdditionalResources?: AdditionalResources
   /** Address that receives the alarms of the severities `page` and `ticket`. Its owner must confirm both subscriptions once. */
   readonly alarmEmail?: string
-  /** Costs of the account in a month, in dollars, of which `alarmEmail` is notified. Default: no budget. */
+  /** Budget for the costs of the account in a month, in dollars. AWS Budgets notifies `alarmEmail`. Default: no budget. */
   readonly budget?: number
   /**
    * Reserved concurrency by function. A new account has 10 in total and can reserve none. The value of `export-step` limits the writers of

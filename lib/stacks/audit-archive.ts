@@ -18,12 +18,12 @@ import { followStream } from './stream-indexer.ts'
 /** Days of a year of retention. No calendar year is longer. */
 const DAYS_OF_YEAR = 366
 
-/** `years`: those of the setting. `logs`: bucket for access logs. `common`: properties of every bucket of the data stack. */
+/** `years`: value of the setting. `logs`: bucket for access logs. `common`: properties of every bucket of the data stack. */
 export type AuditBucketProps = { readonly years: number; readonly key: IKey; readonly logs: IBucket; readonly common: BucketProps }
 
 /**
  * Creates the bucket. In the mode COMPLIANCE S3 deletes no record before its retention ends. In the mode GOVERNANCE, administrators of the
- * account could delete the records of their own commands. With 0 years the bucket stays, with what it holds.
+ * account could delete the records of their own commands. With 0 years the bucket and its records stay.
  */
 export function createAuditBucket(scope: Construct, { years, key, logs, common }: AuditBucketProps): IBucket {
   const bucket = new Bucket(scope, 'AuditBucket', {

@@ -1,5 +1,6 @@
 /**
- * Operation stack: alarms, dashboard, budget, backups, and the rules of scheduled exports. They are separate because a stack may have 500 resources.
+ * Operation stack: alarms, dashboard, budget, backups, and the rules of scheduled exports. They are separate because a stack is limited to 500
+ * resources.
  * https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
  */
 import { CrossStackReferences, ReferenceStrength, Stack } from 'aws-cdk-lib'

@@ -1,6 +1,6 @@
 /**
- * Processing of a table's stream. Each function receives the records of an item in their order. A failing batch is split until
- * the failing record is alone. Records that cannot be processed are stored in the bucket.
+ * Processing of a table's stream. Each function receives the records of an item in their order. A failing batch is split until the failing
+ * record is alone. Records that cannot be processed are stored in the bucket.
  */
 import { Duration } from 'aws-cdk-lib'
 import {

@@ -1,4 +1,4 @@
-/** Sweeps: regular calls of functions that take up interrupted work. */
+/** Sweeps: regular calls of functions that maintain the stage and continue interrupted work. */
 import { Duration } from 'aws-cdk-lib'
 import { Rule, RuleTargetInput, Schedule } from 'aws-cdk-lib/aws-events'
 import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets'
@@ -29,7 +29,7 @@ export function scheduleSweeps(
 ): void {
   for (const [sweep, every] of Object.entries(sweeps)) {
     new Rule(scope, `Sweep-${sweep}`, {
-      description: `Takes up what was left: ${sweep}`,
+      description: `Sweep: ${sweep}`,
       schedule: Schedule.rate(every),
       targets: [new LambdaFunction(sweeper, { event: RuleTargetInput.fromObject({ sweep, ...details[sweep] }), retryAttempts: 0 })],
     })

@@ -210,7 +210,7 @@ describe('The setting auditArchiveYears', () => {
   })
 })
 
-/** Expects that the data stack, which is updated first, still exports what the service stack of before imports. */
+/** Expects that the data stack, which is updated first, still exports what the previous service stack imports. */
 function expectImports(before: SynthesizedStacks, after: SynthesizedStacks): void {
   const exported = Object.values<Tree>(after.data.Outputs).flatMap(({ Export }) => Export?.Name ?? [])
   const imported = [...JSON.stringify(before.service).matchAll(/"Fn::ImportValue":"([^"]+)"/g)].map(([, name]) => name)

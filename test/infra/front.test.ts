@@ -263,7 +263,7 @@ describe('the front of the API', () => {
           expect([path, isCounted('GET', path)]).toEqual([path, true])
       })
 
-      it('counts no request for metadata, discovery, logins, tokens, the health or the explorer', () => {
+      it('counts no request for metadata, discovery, logins, tokens, /health or the explorer', () => {
         for (const route of [{ method: 'GET', path: '/metadata', interaction: 'capabilities' } as const, ...ENDPOINT_ROUTES])
           expect([pathOf(route), isCounted(route.method, pathOf(route))]).toEqual([pathOf(route), false])
       })

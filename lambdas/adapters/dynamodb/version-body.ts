@@ -56,7 +56,7 @@ export async function packBody(write: Write, blobs: BlobStore): Promise<PackedBo
 const LARGEST_OWNER = 2_100
 const OWNER_LENGTH = 2
 
-/** Packs the owner of a body and the length of its name. It follows the deflated bytes: inflating ends before it. */
+/** Packs the owner of a body and its length. They follow the deflated bytes: inflating ends before them. */
 function packOwner({ pk, versionId }: BodyOwner): Buffer {
   const owner = Buffer.from(`${pk} ${versionId}`)
   const length = Buffer.alloc(OWNER_LENGTH)

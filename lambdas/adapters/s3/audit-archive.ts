@@ -46,7 +46,7 @@ export class S3AuditArchiveReader implements AuditSource {
   /** Day of the objects in `#objects`. */
   #day = ''
   #objects: readonly AuditObject[] = []
-  /** Records that objects hold of later minutes, by minute. */
+  /** Records of later minutes from objects that were already read, by minute. */
   readonly #later = new Map<number, StoredAuditRecord[]>()
 
   /** `tenant`: reads only records of this tenant; undefined: of all. */
@@ -121,7 +121,7 @@ const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
 /** Returns the time of day of an instant, as `030405006`. */
 const timeOf = (at: number): string => new Date(at).toISOString().slice(11, 23).replace(/\D/g, '')
 
-/** Returns the folder of a day and tenant. Requests to several tenants have no name of one, so their folder is `~`. */
+/** Returns the folder of a day and tenant. A record of a request to several tenants or to none is in the folder `~`. */
 const folderOf = (day: string, tenant: string): string => `${PREFIX}${day}/${/^[A-Za-z0-9_-]{1,64}$/.test(tenant) ? tenant : '~'}/`
 
 const lineOf = ({ id, record }: StoredAuditRecord): string =>

@@ -65,8 +65,8 @@ export type DeploymentAuditReader = AuditReader & {
 }
 
 /**
- * Opens the audit records of a deployment, in its table and its archive. Of days whose records have expired in the table it reads only the
- * archive, because the table costs 64 queries a minute. `close` must be called after the last record was read.
+ * Opens the audit records of a deployment, in its table and its archive. For days whose records have expired in the table, it reads only the
+ * archive, because the table costs 64 queries for each minute. `close` must be called after the last record was read.
  */
 export function openDeploymentAuditReader(
   { region, stateTable, auditBucket, auditRetentionDays }: Omit<Deployment, 'stage'>,
@@ -75,7 +75,7 @@ export function openDeploymentAuditReader(
   const client = documentClient({ region })
   const table = new DynamoDbAuditReader(new TableClient(client, stateTable, LIMITS))
   if (auditBucket === undefined)
-    return { read: (...asked) => table.read(...asked), archiveStart: async () => undefined, close: () => client.destroy() }
+    return { read: (period, filter) => table.read(period, filter), archiveStart: async () => undefined, close: () => client.destroy() }
   const archive = openS3AuditReaders({ region, bucket: auditBucket })
   const oldest = now - auditRetentionDays * DAY
   const unexpired: AuditSource = {
@@ -91,5 +91,8 @@ export function openDeploymentAuditReader(
   }
 }
 
-/** Returns the tenant whose records can pass the filter, or undefined for any: a login page of several tenants names patients of each. */
+/**
+ * Returns the tenant whose folder holds all records that can pass the filter, or undefined if other folders hold some too: the record of a
+ * login page of several tenants names patients of each.
+ */
 const archivedTenantOf = ({ tenant, patient }: AuditFilter): string | undefined => (patient === undefined ? tenant : undefined)

@@ -176,7 +176,7 @@ async function tendIndices(): Promise<void> {
   }
 }
 
-/** Logs the largest shard. Only logs a failure, because a cluster that is not of this stage may refuse the question. */
+/** Logs the largest shard. Only logs a failure, because a cluster outside the stage may reject the request. */
 async function measureShards(about: { readonly stage: string; readonly at: number }): Promise<void> {
   try {
     const largest = await documents().largestShard()

@@ -30,7 +30,7 @@ export const warn = (message: string): void => console.warn(JSON.stringify({ lev
  * Logs audit records that could not be written, as items of the state table, so that an operator can add them. They name resources,
  * patients and users, but contain no content. Also counts them in a metric.
  */
-export function logUnwrittenAudit(error: unknown, unwritten: readonly object[], about: Pick<Told, 'stage' | 'at'>): void {
+export function logUnwrittenAudit(error: unknown, unwritten: readonly object[], about: Pick<MetricContext, 'stage' | 'at'>): void {
   report(error, 'audit')
   for (const item of unwritten)
     console.error(JSON.stringify({ level: 'error', message: 'an audit record is not written', unwritten: item }))
@@ -42,23 +42,24 @@ export function logUnwrittenAudit(error: unknown, unwritten: readonly object[], 
  * Logs the number of types with a lost index, and their names. Searches of them are rejected until the rebuild. Runs every minute, even if
  * there are none.
  */
-export const logLostIndices = (types: readonly string[], about: Pick<Told, 'stage' | 'at'>): void =>
+export const logLostIndices = (types: readonly string[], about: Pick<MetricContext, 'stage' | 'at'>): void =>
   logMetric('IndexLost', 'Count', [types.length], { ...about, ...(types.length > 0 && { names: types }) })
 
 /**
  * Logs the age of the latest heartbeat that the index received, in milliseconds. The schedule calls it every minute, so the age also grows
  * if the stream is no longer followed.
  */
-export const logHeartbeatAge = (age: number, about: Pick<Told, 'stage' | 'at'>): void => logMetric('PulseAge', 'Milliseconds', [age], about)
+export const logHeartbeatAge = (age: number, about: Pick<MetricContext, 'stage' | 'at'>): void =>
+  logMetric('PulseAge', 'Milliseconds', [age], about)
 
 /** Logs the lag of the table's index, in milliseconds. The schedule calls it every minute. */
-export const logTableIndexLag = (lag: number, about: Pick<Told, 'stage' | 'at'>): void =>
+export const logTableIndexLag = (lag: number, about: Pick<MetricContext, 'stage' | 'at'>): void =>
   logMetric('TableIndexLag', 'Milliseconds', [lag], about)
 
 /** Logs the bytes of the largest shard, and the name of its index. The schedule calls it every minute. */
 export const logLargestShard = (
   { index, bytes }: { readonly index: string; readonly bytes: number },
-  about: Pick<Told, 'stage' | 'at'>,
+  about: Pick<MetricContext, 'stage' | 'at'>,
 ): void => logMetric('LargestShard', 'Bytes', [bytes], { ...about, names: [index] })
 
 export const METRIC_NAMESPACE = 'FHIR'
@@ -83,13 +84,13 @@ const MOST_VALUES = 100
 export type MetricUnit = 'Milliseconds' | 'Count' | 'Bytes'
 
 /** Context of a metric. `at`: milliseconds since 1970. `names`: names of what was counted, logged beside the values. */
-type Told = { readonly stage: string; readonly at: number; readonly names?: readonly string[] }
+type MetricContext = { readonly stage: string; readonly at: number; readonly names?: readonly string[] }
 
 /**
  * Logs values of a metric in the embedded metric format, from which CloudWatch creates the metric.
  * https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
  */
-export function logMetric(name: MetricName, unit: MetricUnit, values: readonly number[], { stage, at, names }: Told): void {
+export function logMetric(name: MetricName, unit: MetricUnit, values: readonly number[], { stage, at, names }: MetricContext): void {
   const metrics = { Namespace: METRIC_NAMESPACE, Dimensions: [['Stage']], Metrics: [{ Name: name, Unit: unit }] }
   const _aws = { Timestamp: at, CloudWatchMetrics: [metrics] }
   for (let from = 0; from < values.length; from += MOST_VALUES)

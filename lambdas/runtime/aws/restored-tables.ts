@@ -3,10 +3,10 @@ import { adoptTable, type CapacityUnits, type TableRequirements } from '../../ad
 import { DeploymentError, type ResourceProperties } from './custom-resource.ts'
 
 /**
- * Prepares restored tables, and returns the ARNs of their streams. `StreamArn` is that of the resource table. The properties come from the template.
- * `Resources`, `State`: table names. Without `State` the state table stays. `StateStream`: the state table needs a stream. `Key`: ARN of their encryption key. `Most`: maximum throughput
- * of the resource table. `Warm`: throughput that it accepts immediately; `WarmIndex` and `WarmState`: the same of its
- * index and of the state table. All are units per second, as `READS WRITES`. `Former`: name of
+ * Prepares restored tables, and returns the ARNs of their streams. `StreamArn` is that of the resource table. The properties come from the
+ * template. `Resources`, `State`: table names. Without `State` the state table stays. `StateStream`: set if the state table needs a stream.
+ * `Key`: ARN of their encryption key. `Most`: maximum throughput of the resource table. `Warm`: throughput that it accepts immediately;
+ * `WarmIndex` and `WarmState`: the same of its index and of the state table. All are units per second, as `READS WRITES`. `Former`: name of
  * the previous resource table. `Instant`: time to which it was restored.
  */
 export async function adoptTables(

@@ -103,7 +103,7 @@ describe('The archive of audit records', () => {
     expect(bucket.versions).toHaveLength(2)
   })
 
-  it('shows an earlier expiry of a record as no other record', async () => {
+  it('shows a record once if only its expiry was overwritten', async () => {
     const bucket = createVersionedBucket()
     const [item] = await auditItemsOf([recordOf('a')])
     await archiverOf(bucket)({ Records: [auditStreamRecord(item!), auditStreamRecord({ ...item!, expires: 1 }, 'MODIFY')] })
@@ -158,7 +158,7 @@ describe('The archive of audit records', () => {
     expect(bucket.versions).toEqual([])
   })
 
-  it('is read only as far as the period and the tenant need it', async () => {
+  it('is read only for the period and the tenant of the filter', async () => {
     const bucket = createVersionedBucket()
     const records = [-DAY, -MINUTE, 0, 2 * MINUTE, DAY].flatMap((after) =>
       ['north', 'south'].map((tenant) => recordOf(`${tenant} ${after}`, { at: AT + after, tenant })),
