@@ -5,7 +5,7 @@ import { readStageDeployment } from './administration.ts'
 import { withExamples } from './options.ts'
 
 const command = new Command('redrive')
-  .description('send records that were put aside in the bucket of a stage on AWS to their function again; exit code 1 if some remain')
+  .description('send failed records, which are stored in the bucket of a stage on AWS, to their function again; exit code 1 if some remain')
   .requiredOption('--stage <name>', 'the stage, as it was deployed')
   .action(async ({ stage }: { readonly stage: string }) => {
     const [{ LambdaClient }, { S3Client }, { redriveFailedRecords: redrive }] = await Promise.all([

@@ -10,7 +10,7 @@ import { ignoreErrorsNamed } from './error-names.ts'
 
 type Lines = readonly string[]
 
-const RUNBOOK = 'lib/docs/restore.md tells step by step how to restore'
+const RUNBOOK = 'lib/docs/restore.md describes the steps of a restore'
 
 export async function findRestoredTableProblems({
   settings: { stage, region, restored },
@@ -23,11 +23,11 @@ export async function findRestoredTableProblems({
     return deployed.epoch === 0
       ? []
       : [
-          `the stage was set back, last with the epoch ${deployed.epoch}: the tables that count stay in its settings, as restored (${deployed.resources})`,
+          `the stage uses tables of the restore with the epoch ${deployed.epoch}, but its settings lack them: add restored again (${deployed.resources})`,
         ]
   const lines = [...turnOf(restored, deployed)]
   const key = await keyOf(formation, region, `fhir-${stage}-data`)
-  if (key === undefined) return [...lines, `there is no stack fhir-${stage}-data whose tables these could stand for`]
+  if (key === undefined) return [...lines, `there is no stack fhir-${stage}-data whose tables these could replace`]
   if (key.state !== 'Enabled') lines.push(`the key of the stage is ${key.state}: nothing in these tables can be read`)
   const client = new DynamoDBClient({ region })
   const { resources, state, former, instant } = restored
@@ -57,11 +57,11 @@ async function deployedTables(client: CloudFormationClient, StackName: string): 
 /** Yields problems with the epoch, and with writes that would be lost. Only a higher epoch marks another restore. */
 function* turnOf({ epoch, resources, state }: RestoredTables, before: Deployed): Generator<string> {
   const isSame = resources === before.resources && state === before.state
-  if (epoch < before.epoch) yield `restored.epoch is ${epoch}, and ${before.epoch} is deployed: it is never less`
+  if (epoch < before.epoch) yield `restored.epoch is ${epoch}, but ${before.epoch} is deployed, and an epoch never decreases`
   if (epoch === before.epoch && !isSame)
-    yield `restored names other tables than are deployed, with the same epoch: it is ${epoch + 1} with this restore`
+    yield `restored names other tables than the deployed ones with the same epoch: set epoch ${epoch + 1} for this restore`
   if (epoch > before.epoch && !before.isStopped)
-    yield `writes go on, and would be lost: deploy with "service": { "writes": "stopped" } first. ${RUNBOOK}`
+    yield `writes continue, and would be lost: deploy with "service": { "writes": "stopped" } first. ${RUNBOOK}`
 }
 
 type Key = { readonly arn: string; readonly state: string }
@@ -91,7 +91,7 @@ async function tableLines(client: DynamoDBClient, expected: Parameters<typeof mi
 
 const previousTableLines = async (client: DynamoDBClient, name: string): Promise<Lines> =>
   (await described(client, name)) === undefined
-    ? [`there is no table ${name}: without restored.former all documents of the index are made again`]
+    ? [`there is no table ${name}: without restored.former the server rebuilds all documents of the index`]
     : []
 
 const described = async (client: DynamoDBClient, TableName: string) =>

@@ -74,7 +74,7 @@ export async function findDeployProblems(input: DeployCheckInput): Promise<Lines
 }
 
 async function linesOf(name: string, check: Check, input: DeployCheckInput): Promise<Lines> {
-  const lines = await check(input).catch((error: Error) => [`cannot be looked at: ${error.name}: ${error.message}`])
+  const lines = await check(input).catch((error: Error) => [`the check failed: ${error.name}: ${error.message}`])
   return lines.map((line) => `${name}: ${line}`)
 }
 
@@ -88,14 +88,14 @@ async function account({ settings }: DeployCheckInput): Promise<Lines> {
   const { Account } = identity
   return settings.account === undefined || settings.account === Account
     ? []
-    : [`the credentials are those of ${Account}, the setting account says ${settings.account}`]
+    : [`the credentials belong to ${Account}, but the setting account is ${settings.account}`]
 }
 
 async function bootstrap({ settings: { region } }: DeployCheckInput): Promise<Lines> {
   const input = new SSMClient({ region }).send(new GetParameterCommand({ Name: BOOTSTRAP.name }))
   const found = await input.catch(ignoreErrorsNamed('ParameterNotFound'))
   const version = Number(found?.Parameter?.Value ?? 0)
-  return version >= BOOTSTRAP.least ? [] : [`run npx cdk bootstrap aws://ACCOUNT/${region}: its version is ${version || 'none'}`]
+  return version >= BOOTSTRAP.least ? [] : [`run npx cdk bootstrap aws://ACCOUNT/${region}. Its version is ${version || 'none'}`]
 }
 
 /** Finds deployed stacks in a state that blocks a deployment, and resources of the data stack that it would delete or replace. */
@@ -112,11 +112,11 @@ async function stacks({ settings: { stage, region }, template }: DeployCheckInpu
     if (/FAILED$|^ROLLBACK_COMPLETE$|_IN_PROGRESS$/.test(status)) lines.push(`${StackName} is ${status}`)
     if (status === 'ROLLBACK_COMPLETE' && stack.EnableTerminationProtection)
       lines.push(
-        `aws cloudformation update-termination-protection --no-enable-termination-protection --stack-name ${StackName}, or it cannot be made again`,
+        `aws cloudformation update-termination-protection --no-enable-termination-protection --stack-name ${StackName}, or it cannot be created again`,
       )
     else if (StackName.endsWith('-data') && status !== 'ROLLBACK_COMPLETE') {
       const { TemplateBody = '' } = await client.send(new GetTemplateCommand({ StackName, TemplateStage: 'Processed' }))
-      lines.push(...findReplacements(JSON.parse(TemplateBody) as StackTemplate, template).map((line) => `of ${StackName}, ${line}`))
+      lines.push(...findReplacements(JSON.parse(TemplateBody) as StackTemplate, template).map((line) => `${StackName}: ${line}`))
     }
   }
   return lines
@@ -132,7 +132,7 @@ async function access({ settings: { stage, region, access }, namesAccess }: Depl
   if (deployed === undefined) return []
   // guard: deployed-access-stays
   return [
-    `fhir-${stage}-service is deployed with access "${deployed}", and its settings do not name one: the default "${access}" would refuse every client. Add "access": "${deployed}" to .fhir/${stage}.settings.json to keep it, or "access": "${access}" to change it`,
+    `fhir-${stage}-service is deployed with access "${deployed}", and its settings do not name one: the default "${access}" would reject every client. Add "access": "${deployed}" to .fhir/${stage}.settings.json to keep it, or "access": "${access}" to change it`,
   ]
 }
 
@@ -145,7 +145,7 @@ async function concurrency({ settings }: DeployCheckInput): Promise<Lines> {
   return [
     ...(all < MIN_UNRESERVED
       ? [
-          `${all} functions run at once in the account, ${rebuildWidth} of them in a rebuild and ${exportWriters} in an export: request a higher quota (${QUOTA})`,
+          `the account can run ${all} functions at once, of which a rebuild takes ${rebuildWidth} and an export ${exportWriters}. Request a higher quota (${QUOTA})`,
         ]
       : []),
     ...(exportWriters > half && concurrency['export-step'] === undefined
@@ -154,7 +154,7 @@ async function concurrency({ settings }: DeployCheckInput): Promise<Lines> {
         ]
       : []),
     ...(reserved > 0 && all - reserved < MIN_UNRESERVED
-      ? [`the setting concurrency reserves ${reserved} of ${all}, of which ${MIN_UNRESERVED} stay unreserved`]
+      ? [`the setting concurrency reserves ${reserved} of ${all}, but ${MIN_UNRESERVED} must stay unreserved`]
       : []),
   ]
 }
@@ -164,7 +164,7 @@ async function gateway({ settings: { stage, region } }: DeployCheckInput): Promi
   const { cloudwatchRoleArn } = await new APIGatewayClient({ region }).send(new GetAccountCommand())
   return cloudwatchRoleArn === undefined || cloudwatchRoleArn.includes(`fhir-${stage}-service`)
     ? []
-    : [`its logs are written with ${cloudwatchRoleArn}, which the deployment exchanges, for all APIs of the region`]
+    : [`it writes logs with ${cloudwatchRoleArn}. The deployment replaces this role, for all APIs of the region`]
 }
 
 /** Checks whether CloudFront is available. It rejects new accounts until AWS Support has verified them. */
@@ -179,7 +179,7 @@ async function front(): Promise<Lines> {
   return refused === undefined ? [] : [`${refused} Ask AWS Support`]
 }
 
-/** Advises a stage for production to use its own domain. CloudFront's default certificate permits no minimum of TLS. */
+/** Advises a stage for production to use its own domain. CloudFront's default certificate permits no minimum version of TLS. */
 async function tls({ settings: { access, customDomain, search } }: DeployCheckInput): Promise<Lines> {
   const isProduction = 'size' in search && search.size === 'production'
   return isProduction && access === 'token' && customDomain === undefined
@@ -198,7 +198,7 @@ async function search({ settings: { region, vpc }, template }: DeployCheckInput)
     ...(InstanceTypeDetails.length === 0
       ? [`${region} has no ${InstanceType} with ${EngineVersion}: choose another size (setting search)`]
       : []),
-    ...(vpc === undefined || (await hasRole(region)) ? [] : [`${MAKE_ROLE}, without which no domain is made in a VPC`]),
+    ...(vpc === undefined || (await hasRole(region)) ? [] : [`run ${MAKE_ROLE}: a domain in a VPC requires this role`]),
   ]
 }
 

@@ -60,7 +60,7 @@ async function redriveFile(
   const { requestContext: { functionArn } = {}, payload } = JSON.parse((await Body?.transformToString()) ?? '{}') as PutAside
   if (functionArn === undefined || payload === undefined) return 'it names no function, or has no records'
   const tables = followed.get(functionArn)
-  if (tables === undefined) return `${functionArn} follows nothing of this stage`
+  if (tables === undefined) return `${functionArn} reads no stream of this stage`
   const other = recordsIn(payload)
     .map(({ eventSourceARN = '' }) => tableOf(eventSourceARN))
     .find((table) => !tables.has(table))
@@ -71,7 +71,7 @@ async function redriveFile(
   const { batchItemFailures = [] } = (JSON.parse(Payload?.transformToString() || 'null') ?? {}) as {
     batchItemFailures?: readonly unknown[]
   }
-  if (batchItemFailures.length > 0) return 'the function took a part of it'
+  if (batchItemFailures.length > 0) return 'the function processed only a part of it'
   await s3.send(new DeleteObjectCommand({ Bucket: bucket, Key: key }))
   return undefined
 }

@@ -32,7 +32,7 @@ export function findReplacements(before: StackTemplate, after: StackTemplate): r
   fullDiff({ ...before }, { ...after }).resources.forEachDifference((id, { changeImpact }) => {
     const advice = before.Resources[id]?.Properties?.ObjectLockEnabled === true ? ': set auditArchiveYears to 0 instead of removing it' : ''
     if (matters(id) && !IN_PLACE.includes(changeImpact)) lines.push(`${id}: ${changeImpact}${advice}`)
-    if (matters(id) && isMovedIntoNetwork(before.Resources[id], after.Resources[id])) lines.push(`${id}: is refused`)
+    if (matters(id) && isMovedIntoNetwork(before.Resources[id], after.Resources[id])) lines.push(`${id}: cannot move into a VPC`)
   })
   return lines
 }

@@ -89,7 +89,7 @@ it('nothing is reported for a complete account', async () => {
 
 it('credentials of another account are reported after a single request', async () => {
   expect(await problemsOf({ account: '222222222222' })).toEqual([
-    'Account: the credentials are those of 111111111111, the setting account says 222222222222',
+    'Account: the credentials belong to 111111111111, but the setting account is 222222222222',
   ])
   expect(requests()).toBe(1)
 })
@@ -111,12 +111,14 @@ it.each([
 ])('an insufficient bootstrap is reported: %s', async (_, Value, version) => {
   if (Value === undefined) ssm.on(GetParameterCommand).rejects(failing('ParameterNotFound'))
   else ssm.on(GetParameterCommand).resolves({ Parameter: { Value } })
-  expect(await problemsOf()).toEqual([`Bootstrap: run npx cdk bootstrap aws://ACCOUNT/us-east-1: its version is ${version}`])
+  expect(await problemsOf()).toEqual([`Bootstrap: run npx cdk bootstrap aws://ACCOUNT/us-east-1. Its version is ${version}`])
 })
 
 it('too little concurrency and too much reserved concurrency are reported', async () => {
   lambda.on(GetAccountSettingsCommand).resolves({ AccountLimit: { ConcurrentExecutions: 10 } })
-  expect(await problemsOf()).toEqual([expect.stringMatching(/^Lambda: 10 functions run at once in the account, 2 of them in a rebuild/)])
+  expect(await problemsOf()).toEqual([
+    expect.stringMatching(/^Lambda: the account can run 10 functions at once, of which a rebuild takes 2/),
+  ])
   lambda.on(GetAccountSettingsCommand).resolves({ AccountLimit: { ConcurrentExecutions: 110 } })
   expect(await problemsOf({ concurrency: { indexer: 20 } })).toEqual([
     expect.stringMatching(/^Lambda: the setting concurrency reserves 20 of 110/),
@@ -139,7 +141,7 @@ it('an export that takes more than half of the concurrency is reported, unless i
 
 it('a log role of API Gateway that others use is reported', async () => {
   gateway.on(GetAccountCommand).resolves({ cloudwatchRoleArn: 'arn:aws:iam::1:role/theirs' })
-  expect(await problemsOf()).toEqual([expect.stringMatching(/^API Gateway: .*role\/theirs, which the deployment exchanges/)])
+  expect(await problemsOf()).toEqual([expect.stringMatching(/^API Gateway: .*role\/theirs. The deployment replaces this role/)])
   gateway.on(GetAccountCommand).resolves({ cloudwatchRoleArn: 'arn:aws:iam::1:role/fhir-dev-service-ApiCloudWatchRole' })
   expect(await problemsOf()).toEqual([])
 })
@@ -175,7 +177,9 @@ it('an unavailable engine or instance type is reported, unless the cluster is ex
 it('a missing role of OpenSearch is reported in a VPC only', async () => {
   iam.on(GetRoleCommand).rejects(failing('NoSuchEntityException'))
   expect(await problemsOf()).toEqual([])
-  expect(await problemsOf({ vpc: VPC }, inNetwork.data)).toEqual([expect.stringMatching(/^OpenSearch: aws iam create-service-linked-role/)])
+  expect(await problemsOf({ vpc: VPC }, inNetwork.data)).toEqual([
+    expect.stringMatching(/^OpenSearch: run aws iam create-service-linked-role/),
+  ])
 })
 
 it('a failed creation is reported with the way to repeat it', async () => {
@@ -208,14 +212,14 @@ it('resources that would be replaced are reported, and no others', async () => {
   deployed(demo.data)
   expect(await problemsOf()).toEqual([])
   expect(await problemsOf({ vpc: VPC }, inNetwork.data)).toEqual([
-    expect.stringMatching(/^Stacks: of fhir-dev-data, SearchDomain\w+: is refused$/),
+    expect.stringMatching(/^Stacks: fhir-dev-data: SearchDomain\w+: cannot move into a VPC$/),
   ])
   const other = structuredClone(demo.data)
   for (const { Type, Properties } of Object.values<Tree>(other.Resources))
     if (Type === 'AWS::DynamoDB::GlobalTable') Properties.KeySchema[0].AttributeName = 'other'
   deployed(other)
   expect(await problemsOf()).toEqual(
-    expect.arrayContaining([expect.stringMatching(/^Stacks: of fhir-dev-data, ResourceTable\w+: WILL_REPLACE$/)]),
+    expect.arrayContaining([expect.stringMatching(/^Stacks: fhir-dev-data: ResourceTable\w+: WILL_REPLACE$/)]),
   )
 })
 
@@ -294,18 +298,22 @@ describe('the check before restored tables are adopted', () => {
 
   it('reports that writes continue', async () => {
     running(demo)
-    expect(await problemsOf(restored())).toEqual([expect.stringMatching(/^Tables: writes go on, and would be lost: .*"writes": "stopped"/)])
+    expect(await problemsOf(restored())).toEqual([
+      expect.stringMatching(/^Tables: writes continue, and would be lost: .*"writes": "stopped"/),
+    ])
   })
 
   it('reports that the epoch is not the next one', async () => {
     running(adopted)
     const { former: _, ...again } = { ...RESTORED, resources: 'made' }
     expect(await problemsOf({ restored: again })).toEqual([
-      expect.stringMatching(/^Tables: restored names other tables .* it is 2 with this restore$/),
+      expect.stringMatching(/^Tables: restored names other tables .* set epoch 2 for this restore$/),
     ])
-    expect(await problemsOf()).toEqual([expect.stringMatching(/^Tables: the stage was set back, last with the epoch 1: .*\(restored-1\)$/)])
+    expect(await problemsOf()).toEqual([
+      expect.stringMatching(/^Tables: the stage uses tables of the restore with the epoch 1, .*\(restored-1\)$/),
+    ])
     running({ service: JSON.parse(JSON.stringify(adopted.service).replaceAll('"FHIR_EPOCH":"1"', '"FHIR_EPOCH":"3"')) })
-    expect(await problemsOf(restored())).toEqual(['Tables: restored.epoch is 1, and 3 is deployed: it is never less'])
+    expect(await problemsOf(restored())).toEqual(['Tables: restored.epoch is 1, but 3 is deployed, and an epoch never decreases'])
   })
 })
 
@@ -326,6 +334,6 @@ it('a failed request is reported beside the other problems', async () => {
   mockStack('ROLLBACK_COMPLETE', false)
   expect(await problemsOf()).toEqual([
     'Stacks: fhir-dev-data is ROLLBACK_COMPLETE',
-    'Lambda: cannot be looked at: AccessDeniedException: not allowed',
+    'Lambda: the check failed: AccessDeniedException: not allowed',
   ])
 })

@@ -112,7 +112,7 @@ it('a redrive leaves records that are not taken, with the reason', async () => {
   const { processed, remaining } = await again()
   expect([processed, remaining.map(({ reason }) => reason)]).toEqual([
     1,
-    ['the function failed: Unhandled', 'the function took a part of it'],
+    ['the function failed: Unhandled', 'the function processed only a part of it'],
   ])
   expect([...objects.keys()].toSorted()).toEqual(remaining.map(({ key }) => key))
   answers.clear()
@@ -140,8 +140,8 @@ it('a redrive calls only functions of the stage', async () => {
     )
   const { remaining } = await again()
   expect(remaining.map(({ reason }) => reason)).toEqual([
-    'arn:aws:lambda:us-east-1:1:function:others follows nothing of this stage',
-    'arn:aws:lambda:us-east-1:1:function:payroll follows nothing of this stage',
+    'arn:aws:lambda:us-east-1:1:function:others reads no stream of this stage',
+    'arn:aws:lambda:us-east-1:1:function:payroll reads no stream of this stage',
   ])
   expect(lambda.commandCalls(InvokeCommand).every(({ args: [{ input }] }) => input.FunctionName === FUNCTION)).toBe(true)
 })

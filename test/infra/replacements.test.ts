@@ -61,7 +61,9 @@ const after = await synthesizeStages(
 )
 
 /** A domain cannot move into a network, so that is decided before the first deployment. */
-const DECIDED_ONCE: Readonly<Record<string, readonly unknown[]>> = { vpc: [expect.stringMatching(/^SearchDomain\w+: is refused$/)] }
+const DECIDED_ONCE: Readonly<Record<string, readonly unknown[]>> = {
+  vpc: [expect.stringMatching(/^SearchDomain\w+: cannot move into a VPC$/)],
+}
 
 it.each(NAMES)('a change of the setting %s replaces no permanent resource', (name) => {
   const { data, service } = before.defaults

@@ -125,7 +125,7 @@ async function warnOfHidden(known: StoredTenants, warn: ServerCoreParts['warn'])
   const others: string[] = []
   for await (const tenant of known.tenants()) if (tenant !== DEFAULT_TENANT && others.push(tenant) > SHOWN) break
   const named = others.length > SHOWN ? `${others.slice(0, SHOWN).join(', ')} and more` : others.join(', ')
-  if (others.length > 0) warn?.(`nobody sees the data of other tenants than "${DEFAULT_TENANT}" (${named}): FHIR_TENANCY is off`)
+  if (others.length > 0) warn?.(`no client sees the data of other tenants than "${DEFAULT_TENANT}" (${named}): FHIR_TENANCY is off`)
 }
 
 const SHOWN = 3

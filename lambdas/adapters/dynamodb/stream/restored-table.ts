@@ -120,7 +120,7 @@ function otherOrigin({ RestoreSummary }: TableDescription, { former }: TableRequ
   const { SourceTableArn, RestoreDateTime } = RestoreSummary ?? {}
   // guard: adopted-table-source
   if (!SourceTableArn?.endsWith(`:table/${former.name}`))
-    return `was not restored from ${former.name}: without restored.former all documents of the index are made again`
+    return `was not restored from ${former.name}: without restored.former the server rebuilds all documents of the index`
   // guard: adopted-table-instant
   return RestoreDateTime !== undefined && RestoreDateTime.getTime() < former.instant
     ? `was restored to ${RestoreDateTime.toISOString()}, which is not restored.instant`
