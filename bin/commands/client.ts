@@ -144,16 +144,16 @@ const list = new Command('list')
   })
 
 const rotate = new Command('rotate')
-  .description('give a client a second secret, which takes over from the first; or other keys')
+  .description('create a second secret for a client; the first stays valid until --end. Or set other keys')
   .argument(id, 'id of the client')
-  .addOption(new Option('--now', 'the secrets before, and what they were given for, count no more').conflicts(['end', 'jwks', 'jwksUri']))
+  .addOption(new Option('--now', 'revoke the previous secrets and tokens of the client at once').conflicts(['end', 'jwks', 'jwksUri']))
   .addOption(
     new Option(
       '--end',
-      'no new one: the first secret counts no more, nor any token, that of the second neither: they do not say by which',
+      'create no secret: revoke the first one and all tokens of the client. Tokens of the second secret are revoked too, because tokens do not name their secret',
     ).conflicts(['jwks', 'jwksUri']),
   )
-  .addOption(new Option('--jwks <file>', 'other keys: the public ones, a JSON Web Key Set').conflicts('jwksUri'))
+  .addOption(new Option('--jwks <file>', 'other public keys: a JSON Web Key Set').conflicts('jwksUri'))
   .option('--jwks-uri <url>', 'other keys, published at an https URL')
   .addOption(jsonOption('the client, with client_id and client_secret,'))
   .action(async (clientId: string, options: Rotated) => {
@@ -166,17 +166,17 @@ const rotate = new Command('rotate')
 /** Returns the effect of the rotation, for the confirmation. */
 function outcomeOf(rotation: CredentialRotation): string {
   if (rotation === 'next')
-    return 'its first secret counts too, until --end, which ends all its tokens: those of the new secret too, so that it asks for others'
-  const tokens = 'its tokens of before, and its refresh tokens, count no more'
-  return rotation === 'end' ? `of its secrets the second alone counts; ${tokens}, also those of the second` : tokens
+    return 'its first secret stays valid until --end. That revokes all its tokens, those of the new secret too, so that it requests new ones'
+  const tokens = 'its previous tokens and refresh tokens are revoked'
+  return rotation === 'end' ? `only its second secret is valid; ${tokens}, also those of the second secret` : tokens
 }
 
 const remove = new Command('remove')
-  .description('remove a client; its tokens count no more')
+  .description('remove a client and revoke its tokens')
   .argument(id, 'id of the client')
   .action(async (clientId: string, options: ServerLocationOptions) => {
     await withAdministration(options, (ports) => removeClient(ports, clientId))
-    print(`The client ${clientId} is removed, and within three seconds its tokens count no more\n`)
+    print(`The client ${clientId} is removed. Its tokens are rejected within three seconds\n`)
   })
 
 export const clientCommand = new Command('client')

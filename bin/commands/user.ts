@@ -65,7 +65,7 @@ const remove = new Command('remove')
   .argument('<name>', 'of the user')
   .action(async (name: string, options: ServerLocationOptions) => {
     await withAdministration(options, (ports) => removeUser(ports, name))
-    print(`The user ${name} is removed, and within three seconds the tokens of ${name} count no more\n`)
+    print(`The user ${name} is removed. The tokens of ${name} are rejected within three seconds\n`)
   })
 
 export const userCommand = new Command('user')
