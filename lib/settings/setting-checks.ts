@@ -1,4 +1,5 @@
 /** Checks for values that settings in JSON can get wrong. Without them a misspelled name would silently leave the default in place. */
+import { isIPv4 } from 'node:net'
 import type { RetentionDays } from 'aws-cdk-lib/aws-logs'
 import { RegionInfo } from 'aws-cdk-lib/region-info'
 import { MAX_WRITERS } from '../../lambdas/export/workflow.ts'
@@ -58,6 +59,12 @@ export const LOG_RETENTION_DAYS: readonly RetentionDays[] = [
   1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653,
 ]
 
+/** Whether the value is an address of IPv4 with 16 to 22 bits. */
+function isNetwork(value: unknown): boolean {
+  const [address = '', bits = ''] = String(value).split('/')
+  return isIPv4(address) && /^(?:1[6-9]|2[0-2])$/.test(bits) && String(value) === `${address}/${bits}`
+}
+
 const HOST = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,}$/
 const CLUSTER_URL = /^https?:\/\/[^\s?#@]+$/
 
@@ -92,7 +99,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
     }),
   }),
   vpc: object({
-    cidr: matches(/^\d{1,3}(?:\.\d{1,3}){3}\/(?:1[6-9]|2[0-2])$/, 'an IPv4 range with a prefix of 16 to 22 bits, such as 10.0.0.0/16'),
+    cidr: must(isNetwork, 'an IPv4 range with a prefix of 16 to 22 bits, such as 10.0.0.0/16'),
     availabilityZones: must(
       (zones) => Array.isArray(zones) && zones.length > 0 && new Set(zones).size === zones.length,
       'a list of different availability zones, such as eu-central-1a',

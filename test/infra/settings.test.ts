@@ -113,6 +113,8 @@ const INVALID: readonly (readonly [object, string])[] = [
   [{ service: { externalIssuers: '[]' }, ...vpc({}) }, 'externalIssuers is not possible with vpc'],
   [{ service: null }, 'service must be an object'],
   [vpc({ cidr: '10.0.0.0' }), 'vpc.cidr must be an IPv4 range with a prefix of 16 to 22 bits, such as 10.0.0.0/16'],
+  [vpc({ cidr: '999.0.0.0/16' }), 'vpc.cidr must be an IPv4 range with a prefix of 16 to 22 bits, such as 10.0.0.0/16'],
+  [vpc({ cidr: '10.0.0.0/16/16' }), 'vpc.cidr must be an IPv4 range with a prefix of 16 to 22 bits, such as 10.0.0.0/16'],
   [vpc({ cidr: '10.0.0.0/22' }), 'vpc.cidr 10.0.0.0/22 is too small: it has subnets for 1 of 3 zones'],
   [vpc({ availabilityZones: [] }), 'vpc.availabilityZones must be a list of different availability zones'],
   [vpc({ availabilityZones: 'us-east-1a' }), 'vpc.availabilityZones must be a list of different availability zones'],
