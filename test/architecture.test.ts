@@ -80,6 +80,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'lambdas/fhir/resource-types.ts',
     'lambdas/interactions/capabilities/operation-claims.ts',
     'lambdas/runtime/config.ts',
+    'lambdas/runtime/index-shards.ts',
     'node:*',
   ],
   // The explorer. Its browser code talks to the server over HTTP only.
@@ -114,6 +115,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'lambdas/ports/store/tenants.ts',
     'lambdas/runtime/aws/log.ts',
     'lambdas/runtime/config.ts',
+    'lambdas/runtime/index-shards.ts',
     'aws-cdk-lib',
     'constructs',
     'cdk-nag',

@@ -8,6 +8,7 @@ import { isResourceType } from '../fhir/resource-types.ts'
 import { isTimeZone } from '../fhir/time-zone.ts'
 import { hostsOf } from '../ports/security/private-hosts.ts'
 import { DEFAULT_TENANT } from '../ports/store/tenants.ts'
+import { type IndexShards, parseIndexShards } from './index-shards.ts'
 
 /**
  * Kinds of values. `count`: a whole number from 1. `bytes`: size of a text in memory, at most MOST_BYTES. `wait`: milliseconds, at most an
@@ -30,6 +31,7 @@ export type SettingKind =
   | 'text'
   | 'name'
   | 'registry'
+  | 'shards'
   | 'time zone'
   | readonly string[]
 
@@ -110,6 +112,7 @@ export const DEPLOYMENT_SETTINGS = [
   setting('exportWorkflow', 'text', ''), // ARN of the state machine that writes exports
   setting('linkKey', 'text', ''), // KMS key that signs links to export files
   setting('linkKeyPair', 'text', ''), // id of that key in CloudFront
+  setting('indexShards', 'shards', ''), // number of index partitions of the resource table by type, such as Observation=32,Claim=4; other types have one
   setting('epoch', 'integer', '0'), // restore generation: how many times the table of the resources was restored to an earlier time
   setting('restoredAt', 'text', ''), // instant to which the table was last restored, in FHIR format
   setting('formerTable', 'text', ''), // table of the resources before that restore; empty if it no longer exists
@@ -125,9 +128,11 @@ type Value<Kind> = Kind extends 'integer' | 'count' | 'bytes' | 'wait' | 'days' 
       ? readonly string[]
       : Kind extends 'issuers'
         ? readonly ExternalIssuer[]
-        : Kind extends readonly (infer Choice)[]
-          ? Choice
-          : string
+        : Kind extends 'shards'
+          ? IndexShards
+          : Kind extends readonly (infer Choice)[]
+            ? Choice
+            : string
 
 type Values<S extends Setting> = { readonly [Each in S as Each['name']]: Value<Each['kind']> }
 
@@ -222,6 +227,8 @@ function parse({ name, kind }: Setting, text: string): unknown {
       return isRegistry(text)
         ? text.replace(/\/+$/, '')
         : refuse('an https URL without a user, a query and a fragment; http on this machine only')
+    case 'shards':
+      return parseIndexShards(text) ?? refuse('types with numbers, such as Observation=32,Claim=4')
     case 'time zone':
       return isTimeZone(text) ? text : refuse('the name of a time zone, such as Europe/Berlin')
     default:

@@ -2,6 +2,7 @@
 import type { PolicyStatement } from 'aws-cdk-lib/aws-iam'
 import type { PortName } from '../../lambdas/functions/functions.ts'
 import { DEFINITION_TYPES } from '../../lambdas/ports/definitions/canonicals.ts'
+import { formatIndexShards } from '../../lambdas/runtime/index-shards.ts'
 import { INDEX_NAME } from '../resource-table.ts'
 import { AUDIT_GRANTS } from './audit-grants.ts'
 import { EXPORT_GRANTS } from './export-grants.ts'
@@ -98,7 +99,7 @@ const GRANTS: Readonly<Record<PortName, PortGrant>> = {
     statements: [onTable(aws, ['dynamodb:PutItem', 'dynamodb:BatchWriteItem'], [CANONICALS]), allowEncryption(aws)],
   }),
   writer: (aws) => ({
-    environment: { ...resources(aws), ...blobs(aws) },
+    environment: { ...resources(aws), ...blobs(aws), FHIR_INDEX_SHARDS: formatIndexShards(aws.indexShards) },
     statements: [
       onTable(aws, WRITE_ITEMS),
       onObjects(aws, ['s3:PutObject', 's3:DeleteObject'], OVERFLOW_PATTERNS),

@@ -5,6 +5,7 @@ import type { IKey } from 'aws-cdk-lib/aws-kms'
 import type { IBucket } from 'aws-cdk-lib/aws-s3'
 import type { StateMachine } from 'aws-cdk-lib/aws-stepfunctions'
 import type { IConstruct } from 'constructs'
+import type { IndexShards } from '../../lambdas/runtime/index-shards.ts'
 import type { ExportTarget } from '../settings/export-settings.ts'
 
 /** Table that a stack created or DynamoDB restored. */
@@ -17,6 +18,8 @@ export type AwsResources = {
   readonly stateTable: TableConstruct
   /** The restored ones of these two tables. */
   readonly restoredTables: readonly TableConstruct[]
+  /** Index partitions of the resource table, by type. */
+  readonly indexShards: IndexShards
   readonly bucket: IBucket
   /** Archive of audit records; absent if the stage has none. */
   readonly auditBucket?: IBucket

@@ -3,7 +3,9 @@ import { isIPv4 } from 'node:net'
 import type { RetentionDays } from 'aws-cdk-lib/aws-logs'
 import { RegionInfo } from 'aws-cdk-lib/region-info'
 import { MAX_WRITERS } from '../../lambdas/export/workflow.ts'
+import { isResourceType } from '../../lambdas/fhir/resource-types.ts'
 import { VAULT_ARN } from './backup-settings.ts'
+import { MAX_SHARDS } from './index-shards.ts'
 import { type CapacityUnits, NEW_TABLE } from './table-capacity.ts'
 
 /** Check that returns the error with its location, or undefined if the value is valid. */
@@ -47,11 +49,15 @@ const object =
     return undefined
   }
 
+/** Checks an object with any names. `checkName`: check of each name. */
 const entries =
-  (check: Check): Check =>
+  (check: Check, checkName: Check = () => undefined): Check =>
   (value, location) =>
     isObject(value)
-      ? Object.entries(value).reduce<string | undefined>((fault, [name, each]) => fault ?? check(each, `${location}.${name}`), undefined)
+      ? Object.entries(value).reduce<string | undefined>(
+          (fault, [name, each]) => fault ?? checkName(name, `${location}.${name}`) ?? check(each, `${location}.${name}`),
+          undefined,
+        )
       : `${location} must be an object`
 
 /** Retention periods of CloudWatch: https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html */
@@ -107,10 +113,17 @@ const CHECKS: Readonly<Record<string, Check>> = {
   }),
   // DynamoDB rejects `warm` values below those of a new table:
   // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/warm-throughput.html
-  capacity: object({ warm: units(NEW_TABLE, { index: units(NEW_TABLE), state: units(NEW_TABLE) }), most: units({ reads: 1, writes: 1 }) }, [
-    'warm',
-    'most',
-  ]),
+  capacity: object(
+    {
+      warm: units(NEW_TABLE, { index: units(NEW_TABLE), state: units(NEW_TABLE) }),
+      most: units({ reads: 1, writes: 1 }),
+      shards: entries(
+        whole(1, MAX_SHARDS),
+        must((name) => isResourceType(String(name)), 'a resource type of R4'),
+      ),
+    },
+    ['warm', 'most', 'shards'],
+  ),
   logRetentionDays: must(
     (days) => LOG_RETENTION_DAYS.includes(days as number),
     `one of these numbers of days: ${LOG_RETENTION_DAYS.join(', ')}`,

@@ -1,14 +1,17 @@
 /** Capacity of the DynamoDB tables. */
+import type { IndexShards } from '../../lambdas/runtime/index-shards.ts'
 
 /**
  * Request units per second. `warm`: capacity of the resource table that is available at once. `index`, `state`: the same of its index and
  * of the state table. Their default for reads is the capacity of a new table. The index has the writes of the resource
  * table. The state table has its reads and writes together, because each request writes an audit record. `most`: maximum of
- * the resource table, above which DynamoDB throttles requests; it limits costs.
+ * the resource table, above which DynamoDB throttles requests; it limits costs. `shards`: partitions of the index by type, each for 1,000
+ * writes per second (see index-shards.ts).
  */
 export type TableCapacity = {
   readonly warm?: CapacityUnits & { readonly index?: CapacityUnits; readonly state?: CapacityUnits }
   readonly most?: CapacityUnits
+  readonly shards?: IndexShards
 }
 
 export type CapacityUnits = { readonly reads: number; readonly writes: number }

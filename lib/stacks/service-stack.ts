@@ -23,6 +23,7 @@ import { suppressServiceStackFindings } from '../permissions/nag-suppressions.ts
 import type { AwsResources } from '../permissions/permissions.ts'
 import { INDEX_NAME } from '../resource-table.ts'
 import { targetOf } from '../settings/export-settings.ts'
+import { DEFAULT_SHARDS } from '../settings/index-shards.ts'
 import { isArchiving, type Settings, serviceEnvironmentOf } from '../settings/settings.ts'
 import { adoptTables, type CurrentTables, changedKeysAccessOf, currentTablesOf } from './adopted-tables.ts'
 import { archiveAudit } from './audit-archive.ts'
@@ -172,14 +173,15 @@ export class ServiceStack extends Stack {
 
   #aws({ bucket: exportBucket, linkKeys }: ExportFiles): AwsResources {
     const { key, bucket, domain } = this.#data
-    const { search, exports } = this.#settings
+    const { search, exports, capacity } = this.#settings
     const searchAccess =
       'endpoint' in search
         ? { searchEndpoint: search.endpoint, ...(search.domainArn === undefined ? {} : { searchDomainArn: search.domainArn }) }
         : { searchEndpoint: `https://${domain!.domainEndpoint}`, searchDomainArn: domain!.domainArn }
     const exportTargets = exports.flatMap((each) => targetOf(each) ?? [])
     const own = { exportBucket, exportTargets, linkKeys: linkKeys.map((each) => each.key.keyArn) }
-    return { stage: this.#settings.stage, key, ...this.#tables, bucket, ...own, ...searchAccess }
+    const indexShards = { ...DEFAULT_SHARDS, ...capacity.shards }
+    return { stage: this.#settings.stage, key, ...this.#tables, indexShards, bucket, ...own, ...searchAccess }
   }
 
   #function(name: FunctionName, aws: AwsResources, rest: OwnProps): FhirFunction {

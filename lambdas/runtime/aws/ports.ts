@@ -58,6 +58,7 @@ export const openStore = (settleTime?: number, table = deploymentSettings().tabl
     table,
     blobs: blobs(),
     clock: clock(),
+    shards: (type) => deploymentSettings().indexShards[type] ?? 1,
     ...LIMITS,
     ends: WORK_DEADLINE,
     ...(settleTime === undefined ? {} : { settleTime }),

@@ -18,13 +18,13 @@ import { historyLag, MAX_INDEX_LAG_MS, REFUSED_WRITES_LAG_MS } from '../time-lim
 import { type VersionContent, versionWithoutBody } from '../version-item.ts'
 import { type FoundVersion, readEntries } from './entries-at.ts'
 import { readGreatestLag, readLagBelow } from './index-lag.ts'
-import { distinctEntries, type IndexEntry, type IndexSource, readSources, type SortKeyRange } from './index-windows.ts'
+import type { IndexSource, SortKeyRange } from './index-windows.ts'
+import { mergeSources } from './merged-sources.ts'
 import type { VersionReader } from './reader.ts'
 import type { TypeShards } from './type-shards.ts'
 
 /** Bytes of bodies after which a page ends. The version that exceeds them is its last. */
 export const MAX_PAGE_BYTES = 16_000_000
-const SMALLEST_READING = 16
 
 export class HistoryReader {
   readonly #dynamo: TableClient
@@ -104,34 +104,9 @@ export class HistoryReader {
     after: HistoryPosition | undefined,
     wanted: number,
   ): AsyncGenerator<FoundVersion> {
-    let from = after
-    const size = sources.length === 1 ? wanted : Math.max(SMALLEST_READING, Math.ceil((2 * wanted) / Math.max(1, sources.length)))
-    for (let more = size; ; more *= 2) {
-      const { entries, end } = await this.#window(sources, window, from, more)
-      yield* readEntries(this.#reader, entries, window.currentAt, wanted)
-      if (end === undefined) return
-      from = end
-    }
-  }
-
-  /**
-   * Reads the next entries after a position from all sources. `end`: position up to which every source was read, absent if no entries
-   * follow.
-   */
-  async #window(
-    sources: readonly IndexSource[],
-    window: HistoryWindow & { readonly before: number },
-    after: HistoryPosition | undefined,
-    size: number,
-  ): Promise<{ readonly entries: readonly IndexEntry[]; readonly end?: HistoryPosition }> {
     const ranges = new Map(sources.map((source) => [source, rangeOf(source, window, after)]))
-    const heads = await readSources(this.#dynamo, 'c', ranges, size)
-    const past = await readSources(this.#dynamo, 'h', ranges, size)
-    const all = [...heads.values(), ...past.values()]
-    const ends = all.flatMap(({ entries, isAll }) => (isAll ? [] : [entries.at(-1)!])).sort(byPosition)
-    const [end] = ends
-    const within = all.flatMap(({ entries }) => entries).filter((entry) => end === undefined || byPosition(entry, end) <= 0)
-    return { entries: distinctEntries(within).toSorted(byPosition), ...(end === undefined ? {} : { end }) }
+    for await (const entries of mergeSources(this.#dynamo, ranges, wanted))
+      yield* readEntries(this.#reader, entries, window.currentAt, wanted)
   }
 
   /** Reads up to `limit` versions. The page ends early once its bodies exceed MAX_PAGE_BYTES. */
@@ -171,9 +146,3 @@ function rangeOf(
   if (type < after.type) return { from: sortKeyAfter(instant), to }
   return { from: sortKeyAfter(indexSortKey(after.lastUpdated, after.id, after.versionId)), to }
 }
-
-const text = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
-
-/** Compares in the order of HistoryPosition: newest first, then by type, id and descending version. */
-const byPosition = (a: HistoryPosition, b: HistoryPosition): number =>
-  b.lastUpdated - a.lastUpdated || text(a.type, b.type) || text(a.id, b.id) || b.versionId - a.versionId

@@ -76,13 +76,14 @@ export async function readSources(
   limit: number,
 ): Promise<ReadonlyMap<IndexSource, SourceEntries>> {
   const found = new Map<IndexSource, SourceEntries>()
-  await forEachInParallel([...ranges], WIDTH, async ([source, range]) => {
+  await forEachInParallel([...ranges], PARALLEL_SOURCES, async ([source, range]) => {
     found.set(source, await readSource(dynamo, kind, source, range, limit))
   })
   return found
 }
 
-const WIDTH = 32
+/** Maximum partitions of the index that are read at the same time. */
+export const PARALLEL_SOURCES = 32
 
 /**
  * Removes duplicate versions and prefers the entry of the head to that of its copy. A copy beside its head belongs to a commit that failed

@@ -2,12 +2,21 @@
  * Scans the versions of a type that were current at an instant, index partition by index partition, newest first. Each of them is in the
  * index once: as a head, or as a copy superseded after the instant. So a scan returns no resource twice.
  */
+import { forEachInParallel } from '../../../ports/execution/parallel.ts'
 import type { DamagedVersion, ResourceVersion, ScanExtent, ScanPage, ScanRequest } from '../../../ports/store/resource-store.ts'
 import type { TableClient } from '../table-client.ts'
 import { instantSortKey, sortKeyAfter } from '../table-keys.ts'
 import { readEntries } from './entries-at.ts'
 import { MAX_PAGE_BYTES } from './history.ts'
-import { countSource, distinctEntries, type IndexEntry, type IndexSource, readSource, type SortKeyRange } from './index-windows.ts'
+import {
+  countSource,
+  distinctEntries,
+  type IndexEntry,
+  type IndexSource,
+  PARALLEL_SOURCES,
+  readSource,
+  type SortKeyRange,
+} from './index-windows.ts'
 import type { VersionReader } from './reader.ts'
 import type { TypeShards } from './type-shards.ts'
 
@@ -107,20 +116,42 @@ async function* read(
   yield found()
 }
 
+/** Steps in which a partition counts its share of one part. A part exceeds its size by at most one step of each partition. */
+const STEPS_OF_PART = 4
+
 /**
- * Estimates the number of entries, and the timestamps that cut them into parts of about `every`. It counts heads of the first index
- * partition and multiplies: ids are spread evenly, and most versions are current.
+ * Counts the current versions, and returns the timestamps that cut them into parts of about `every`. Each partition is counted, because
+ * ids are spread evenly only over the partitions that the type had when they were written. Most versions are current.
  */
 export async function scanExtent({ dynamo, types }: ScanOptions, part: Part, every: number): Promise<ScanExtent> {
+  if (part.asOf < 0) return { entries: 0, cuts: [] }
   const sources = await types.sources(part.tenant, part.type)
-  const [first] = sources
+  const size = sources.length === 1 ? every : Math.ceil(every / (STEPS_OF_PART * sources.length))
+  const steps: { readonly count: number; readonly last: number }[] = []
+  await forEachInParallel(sources, PARALLEL_SOURCES, async (source) => {
+    for await (const { count, last } of countSource(dynamo, 'c', source, rangeOf(part), size))
+      steps.push({ count, last: last?.lastUpdated ?? Number.NEGATIVE_INFINITY })
+  })
+  return extentOf(
+    steps.filter(({ count }) => count > 0),
+    part.asOf,
+    every,
+  )
+}
+
+/** `last`: timestamp of the oldest entry of a step, or minus infinity at the end of a partition. */
+function extentOf(steps: readonly { readonly count: number; readonly last: number }[], asOf: number, every: number): ScanExtent {
   const cuts: number[] = []
-  if (first === undefined || part.asOf < 0) return { entries: 0, cuts }
-  let [entries, place] = [0, part.asOf + 1]
-  for await (const { count, last } of countSource(dynamo, 'c', first, rangeOf(part), Math.ceil(every / sources.length))) {
-    if (count > 0 && place < (cuts.at(-1) ?? part.asOf)) cuts.push(place)
-    entries += count * sources.length
-    place = last === undefined ? place : last.lastUpdated - 1
+  let [entries, uncut] = [0, 0]
+  let place = asOf + 1
+  for (const { count, last } of steps.toSorted((a, b) => b.last - a.last)) {
+    if (uncut >= every && place < (cuts.at(-1) ?? asOf)) {
+      cuts.push(place)
+      uncut = 0
+    }
+    entries += count
+    uncut += count
+    if (Number.isFinite(last)) place = last - 1
   }
   return { entries, cuts: cuts.toReversed() }
 }
