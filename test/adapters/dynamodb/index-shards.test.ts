@@ -1,6 +1,6 @@
 /** A type whose number of index partitions changes: reads meanwhile, estimates afterwards, and the queries of a page. */
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
-import { describe, expect, it } from '@jest/globals'
+import { expect, it } from '@jest/globals'
 import { COMMITTED_RESULT as COMMITTED } from '../../../lambdas/adapters/dynamodb/commit/commit-parts.ts'
 import type { DynamoDbResourceStore } from '../../../lambdas/adapters/dynamodb/store/resource-store.ts'
 import type { HistoryPosition, ResourceVersion } from '../../../lambdas/ports/store/resource-store.ts'
@@ -97,54 +97,50 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     expect(parts).toHaveLength(2)
   })
 
-  describe('A page of a history', () => {
-    it('of one type queries each partition at most twice, 32 at the same time, in any distribution', async () => {
-      const tenant = newTenant()
-      const keys = patientsOf(tenant, 200)
-      for (const [at, shards] of [
-        [0, 1],
-        [100, 32],
-      ] as const)
-        await table.store({ shards: () => shards, mostActions: 100 }).commit(
-          keys.slice(at, at + 100).map((key) => writeOf(key)),
-          [],
-        )
-      const { store, queries, most } = countingStore()
-      const { versions, more } = await store.history({ tenant, type: 'Patient' }, {}, undefined, 100)
-      expect([versions.length, more]).toEqual([100, true])
-      const counts = Map.groupBy(queries, (partition) => partition)
-      expect([counts.size, Math.max(...[...counts.values()].map(({ length }) => length)), most()]).toEqual([64, 1, 32])
-    })
+  it('A page of a type queries each partition at most twice, 32 in parallel', async () => {
+    const tenant = newTenant()
+    const keys = patientsOf(tenant, 200)
+    for (const [at, shards] of [
+      [0, 1],
+      [100, 32],
+    ] as const)
+      await table.store({ shards: () => shards, mostActions: 100 }).commit(
+        keys.slice(at, at + 100).map((key) => writeOf(key)),
+        [],
+      )
+    const { store, queries, most } = countingStore()
+    const { versions, more } = await store.history({ tenant, type: 'Patient' }, {}, undefined, 100)
+    expect([versions.length, more]).toEqual([100, true])
+    const counts = Map.groupBy(queries, (partition) => partition)
+    expect([counts.size, Math.max(...[...counts.values()].map(({ length }) => length)), most()]).toEqual([64, 1, 32])
+  })
 
-    it('of 300 partitions takes 600 queries', async () => {
-      const tenant = newTenant()
-      for (let n = 0; n < 30; n++) {
-        const writes = [...Array(20).keys()].map((i) =>
-          writeOf(resourceKeyOf(tenant, `Type${n}`, `r${i}`), { lastUpdated: instantAt(20 * n + i) }),
-        )
-        await table.store({ shards: () => 10, mostActions: 100 }).commit(writes, [])
-      }
-      const { store, queries } = countingStore()
-      const { versions } = await store.history({ tenant }, {}, undefined, 100)
-      expect([versions.length, new Set(queries).size, queries.length]).toEqual([100, 600, 600])
-    })
+  it('A page of a system history of 300 partitions takes 600 queries', async () => {
+    const tenant = newTenant()
+    for (let n = 0; n < 30; n++) {
+      const writes = [...Array(20).keys()].map((i) =>
+        writeOf(resourceKeyOf(tenant, `Type${n}`, `r${i}`), { lastUpdated: instantAt(20 * n + i) }),
+      )
+      await table.store({ shards: () => 10, mostActions: 100 }).commit(writes, [])
+    }
+    const { store, queries } = countingStore()
+    const { versions } = await store.history({ tenant }, {}, undefined, 100)
+    expect([versions.length, new Set(queries).size, queries.length]).toEqual([100, 600, 600])
+  })
 
-    it('reads only those partitions again whose entries are used up', async () => {
-      const tenant = newTenant()
-      const keys = patientsOf(tenant, 1_000)
-      for (let at = 0; at < 1_000; at += 100)
-        await table.store({ mostActions: 100 }).commit(
-          keys.slice(at, at + 100).map((key) => writeOf(key)),
-          [],
-        )
-      for (let n = 0; n < 30; n++)
-        await table
-          .store({ shards: () => 10 })
-          .commit([writeOf(resourceKeyOf(tenant, `Type${n}`, 'r'), { lastUpdated: instantAt(-1) })], [])
-      const { store, queries } = countingStore()
-      const { versions } = await store.history({ tenant }, {}, undefined, 1_000)
-      expect([versions.length, queries.filter((partition) => partition.includes('#Type')).length]).toEqual([1_000, 600])
-      expect(queries.filter((partition) => partition.includes('#Patient')).length).toBeLessThanOrEqual(6)
-    })
+  it('A history reads a partition again only when its entries are used up', async () => {
+    const tenant = newTenant()
+    const keys = patientsOf(tenant, 1_000)
+    for (let at = 0; at < 1_000; at += 100)
+      await table.store({ mostActions: 100 }).commit(
+        keys.slice(at, at + 100).map((key) => writeOf(key)),
+        [],
+      )
+    for (let n = 0; n < 30; n++)
+      await table.store({ shards: () => 10 }).commit([writeOf(resourceKeyOf(tenant, `Type${n}`, 'r'), { lastUpdated: instantAt(-1) })], [])
+    const { store, queries } = countingStore()
+    const { versions } = await store.history({ tenant }, {}, undefined, 1_000)
+    expect([versions.length, queries.filter((partition) => partition.includes('#Type')).length]).toEqual([1_000, 600])
+    expect(queries.filter((partition) => partition.includes('#Patient')).length).toBeLessThanOrEqual(6)
   })
 }

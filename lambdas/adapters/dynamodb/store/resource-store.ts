@@ -174,8 +174,7 @@ export class DynamoDbResourceStore implements ResourceReader, RecentWrites, Reso
 
   async commit(writes: readonly Write[], guards: readonly UniquenessGuard[]): Promise<CommitResult> {
     checkCommit(writes, guards)
-    await this.#tenants.register(writes)
-    await this.#types.register(writes)
+    await this.#types.register(writes, (tenant) => this.#tenants.register(tenant))
     return commit({ ...this.#options, dynamo: this.#dynamo }, writes, guards).catch(unsure)
   }
 

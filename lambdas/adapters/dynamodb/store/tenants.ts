@@ -1,5 +1,4 @@
 /** Items that name the tenants that may have resources. An item is written before the first resource of its tenant. */
-import type { Write } from '../../../ports/store/resource-store.ts'
 import { DEFAULT_TENANT } from '../../../ports/store/tenants.ts'
 import type { TableClient } from '../table-client.ts'
 import { decodeTenant, encodeTenant, tenantKey } from '../table-keys.ts'
@@ -10,18 +9,14 @@ const PREFIX = 'N#'
 
 export class Tenants {
   readonly #dynamo: TableClient
-  /** Tenants whose items exist. The default tenant needs none: tables of early versions, which had no other tenants, lack it. */
-  readonly #known = new Set([DEFAULT_TENANT])
 
   constructor(dynamo: TableClient) {
     this.#dynamo = dynamo
   }
 
-  /** Writes the item of the tenant before the first commit of this process for it. All writes of a call belong to one tenant. */
-  async register([first]: readonly Write[]): Promise<void> {
-    if (first === undefined || this.#known.has(first.tenant)) return
-    await this.#dynamo.updateIf({ Key: { pk: PK, sk: PREFIX + encodeTenant(first.tenant) } })
-    this.#known.add(first.tenant)
+  /** Writes the item of the tenant. The default tenant needs none: tables of early versions, which had no other tenants, lack it. */
+  async register(tenant: string): Promise<void> {
+    if (tenant !== DEFAULT_TENANT) await this.#dynamo.updateIf({ Key: { pk: PK, sk: PREFIX + encodeTenant(tenant) } })
   }
 
   /** Yields the default tenant first, because it has no item. The others follow in the order of their keys. */
