@@ -1,19 +1,21 @@
 /** What each interaction consumes, from the calls of the function that answered it, and what a million of them costs. */
+import { PRICES as LIST } from '../../lib/model/prices.ts'
+import { LOG_KB } from '../../lib/model/request-work.ts'
 import type { Tree } from './aws-calls.ts'
 import type { LocalDeployment } from './local-deployment.ts'
 import type { RecordedCall } from './recorder.ts'
 import { UnitMeter } from './units.ts'
 
-/** Dollars in us-east-1, by list; per million but where it says otherwise. */
+/** Dollars per million. */
 export const PRICES = {
-  gateway: 3.5,
-  invocation: 0.2,
-  gigabyteSeconds: 13.33,
-  writes: 0.625,
-  reads: 0.125,
-  s3Write: 5,
-  s3Read: 0.4,
-  log: 0.25,
+  gateway: LIST.api,
+  invocation: LIST.invocation,
+  gigabyteSeconds: LIST.computing * 1_000_000,
+  writes: LIST.writeUnit,
+  reads: LIST.readUnit,
+  s3Write: LIST.objectWrite,
+  s3Read: LIST.objectRead,
+  log: LIST.log * LOG_KB,
 }
 
 /** Assumed: GB and ms of a function while it answers. What runs on a shared machine says nothing about Lambda. */

@@ -1,5 +1,6 @@
 /** What an export consumes, from the calls of its steps, and what a million resources cost. */
 import { setTimeout as wait } from 'node:timers/promises'
+import { PRICES as LIST } from '../../lib/model/prices.ts'
 import { OPEN_ACCESS } from './assembly.ts'
 import type { Tree } from './aws-calls.ts'
 import type { Cloud } from './cloud.ts'
@@ -12,8 +13,6 @@ import { UnitMeter } from './units.ts'
 const [TRANSACTIONS, ENTRIES] = [10, 200]
 const RESOURCES = TRANSACTIONS * ENTRIES
 const MILLION = 1_000_000
-/** Dollars of a million state transitions, and of a gigabyte in S3 for a month. */
-const [TRANSITIONS, STORED] = [25, 0.023]
 /** Resources of a segment, and its transitions, where each of them is tried twice. */
 const [SEGMENT, TRANSITIONS_EACH] = [50_000, 6]
 /** Of a plan, a choice and a wait, as often as it waits at most; and of what comes once. */
@@ -86,8 +85,8 @@ function rows(seen: readonly MeteredCall[], size: number): readonly string[] {
     [`${writes.toFixed(4)} write units each`]: writes * PRICES.writes,
     [`${GIGABYTES} GB for ${MILLION / EACH_SECOND} s`]: ((GIGABYTES * MILLION) / EACH_SECOND / MILLION) * PRICES.gigabyteSeconds,
     [`${Math.round(puts)} requests of S3`]: (puts * PRICES.s3Write) / MILLION,
-    [`${transitions} state transitions`]: (transitions * TRANSITIONS) / MILLION,
-    [`${(size / 1_000).toFixed(1)} GB for ${DAYS} days`]: (size / 1_000) * STORED * (DAYS / 30),
+    [`${transitions} state transitions`]: (transitions * LIST.transition) / MILLION,
+    [`${(size / 1_000).toFixed(1)} GB for ${DAYS} days`]: (size / 1_000) * LIST.object * (DAYS / 30),
   }
   const calls = ['dynamodb', 's3', 'es'].map((service) => `${seen.filter(({ call }) => call.service === service).length} of ${service}`)
   return [

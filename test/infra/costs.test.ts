@@ -1,6 +1,7 @@
 /** The costs in lib/docs/cost.md, computed. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
+import { REQUEST_WORK } from '../../lib/model/request-work.ts'
 import { resourcesOfType, type Tree } from './assembly.ts'
 import {
   ALARM_METRICS,
@@ -15,7 +16,6 @@ import {
   DEMO_MAX_HOURLY_COST,
   FIREWALL_RULES,
   PACKAGES_MONTHLY_COST,
-  REQUEST_WORK,
   STORED,
   STRONG_WRITES_COST,
   type StageUse,

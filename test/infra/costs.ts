@@ -1,77 +1,14 @@
-/**
- * Monthly costs of a deployment: list prices of us-east-1 in US dollars, without free tiers that end, and the work of each interaction.
- * https://aws.amazon.com/pricing/
- */
+/** Monthly costs of a deployment, computed from list prices (lib/model/prices.ts) and the work of each interaction. */
 import { heartbeatItem } from '../../lambdas/adapters/dynamodb/stream/heartbeat.ts'
 import { BEATS_PER_HEARTBEAT, beatsOf } from '../../lambdas/indexing/stream/heartbeat.ts'
 import { METRIC_NAMES } from '../../lambdas/runtime/aws/log.ts'
+import { FREE, PRICES } from '../../lib/model/prices.ts'
+import { AUDIT_KB, AUDIT_MONTHS, AUDIT_WRITES, LOG_KB, REQUEST_WORK, type Work } from '../../lib/model/request-work.ts'
 import { hasCount, REFUSED_METRIC } from '../../lib/monitoring/watch.ts'
 import { watchesOf } from '../../lib/monitoring/watches.ts'
 import { OWN_BACKUP_DAYS } from '../../lib/settings/backup-settings.ts'
 import { NEW_TABLE } from '../../lib/settings/table-capacity.ts'
 
-const PRICES = {
-  /** For a million. */
-  api: 3.5,
-  invocation: 0.2,
-  writeUnit: 0.625,
-  readUnit: 0.125,
-  cloudFront: 1,
-  firewall: 0.6,
-  signature: 3,
-  objectRead: 0.4,
-  objectWrite: 5,
-  /** For a gigabyte and second, on arm64. */
-  computing: 0.0000133334,
-  /** For a gigabyte: once, or each month. */
-  log: 0.5,
-  transfer: 0.085,
-  table: 0.25,
-  recovery: 0.2,
-  backup: 0.1,
-  disk: 0.122,
-  objects: 0.023,
-  /** For a month. */
-  smallNode: 26.28,
-  largeNode: 131,
-  firewallAlone: 5,
-  firewallRule: 1,
-  key: 1,
-  secret: 0.4,
-  alarm: 0.1,
-  metric: 0.3,
-} as const
-
-/**
- * Permanent free tiers per month and account: of CloudFront, of CloudWatch, which also includes three dashboards, and of the storage of
- * DynamoDB.
- */
-const FREE = { requests: 10, gigabytes: 1_000, alarms: 10, metrics: 10, stored: 25 }
-
-type Work = {
-  readonly gigabytes: number
-  readonly ms: number
-  /** Units of DynamoDB, the audit record not counted. */
-  readonly writes: number
-  readonly reads: number
-  /** Bytes of the answer, in KB. */
-  readonly answer: number
-  readonly indexed?: true
-  readonly signed?: true
-}
-
-/** For a resource of 1.5 KB, which is stored in less than 1 KB. A search finds 20. Units are those of lib/docs/cost.md. */
-export const REQUEST_WORK = {
-  read: { gigabytes: 0.5, ms: 8, writes: 0, reads: 1, answer: 1.5 },
-  search: { gigabytes: 1, ms: 40, writes: 0, reads: 20, answer: 30 },
-  create: { gigabytes: 1, ms: 20, writes: 2, reads: 0, answer: 0.5, indexed: true },
-  update: { gigabytes: 1, ms: 25, writes: 5, reads: 1, answer: 0.5, indexed: true },
-  // The client, its failures, and twice the list of keys.
-  token: { gigabytes: 0.5, ms: 30, writes: 0, reads: 4, answer: 1.5, signed: true },
-} satisfies Record<string, Work>
-
-const AUDIT_WRITES = 1
-const LOG_KB = 0.5
 /** Partitions of a table with the default capacity. */
 const PARTS = 4
 /** Records come in batches. */
@@ -119,7 +56,7 @@ export const ARCHIVING_COST =
   ((PRICES.objectWrite + PRICES.invocation) / 1_000_000 + REQUEST_WORK.read.gigabytes * ARCHIVE.seconds * PRICES.computing)
 
 /** Monthly cost of the archive of a million requests a month, after so many years. */
-export const archivedCost = (years: number): number => years * 12 * ARCHIVE.gigabytes * PRICES.objects
+export const archivedCost = (years: number): number => years * 12 * ARCHIVE.gigabytes * PRICES.object
 
 /** Monthly cost of an object every five minutes for each partition of the table: the most for a tenant whose batches are not full. */
 export const ARCHIVED_OBJECTS_MONTHLY_COST = ((30 * 24 * 12 * PARTS) / 1_000_000) * PRICES.objectWrite
@@ -177,8 +114,7 @@ const SHARES = { read: 0.7, search: 0.2, create: 0.067, update: 0.033 } as const
  * Gigabytes in the table, and in its index, for a gigabyte of JSON in resources like those of the sample. Gigabytes of a million audit
  * records, which are kept for three months. Measured by stored-items.ts.
  */
-export const STORED = { table: 0.71, index: 0.2, audit: 0.56 } as const
-const AUDIT_MONTHS = 3
+export const STORED = { table: 0.71, index: 0.2, audit: AUDIT_KB } as const
 
 /** Returns the costs of a stage with the default `access`, which is `token`. */
 export function costsOfMonth({ requests, stored, size }: StageUse): {
