@@ -6,9 +6,9 @@ import { type CfnDomain, Domain, type DomainProps, EngineVersion, TLSSecurityPol
 import type { Construct } from 'constructs'
 import type { Settings } from '../settings/settings.ts'
 
-type Size = Extract<Settings['search'], { kind: 'domain' }>['size']
+export type DomainSize = Extract<Settings['search'], { kind: 'domain' }>['size']
 
-const SIZES: Readonly<Record<Size, Pick<DomainProps, 'capacity' | 'ebs' | 'zoneAwareness'>>> = {
+export const DOMAIN_SIZES: Readonly<Record<DomainSize, Pick<DomainProps, 'capacity' | 'ebs' | 'zoneAwareness'>>> = {
   demo: {
     capacity: { dataNodes: 1, dataNodeInstanceType: 't3.small.search', multiAzWithStandbyEnabled: false },
     ebs: { volumeType: EbsDeviceVolumeType.GP3, volumeSize: 20 },
@@ -23,14 +23,14 @@ const SIZES: Readonly<Record<Size, Pick<DomainProps, 'capacity' | 'ebs' | 'zoneA
 /** Returns the number of nodes of the stage's domain and the gigabytes of each, or 0 if the stage uses another cluster. */
 export function nodesOf(search: Settings['search']): { readonly nodes: number; readonly disk: number } {
   if (!('kind' in search)) return { nodes: 0, disk: 0 }
-  const { capacity, ebs } = SIZES[search.size]
+  const { capacity, ebs } = DOMAIN_SIZES[search.size]
   return { nodes: capacity?.dataNodes ?? 0, disk: ebs?.volumeSize ?? 0 }
 }
 
-export type SearchDomainProps = { readonly size: Size; readonly stage: string; readonly key: IKey; readonly vpc?: IVpc }
+export type SearchDomainProps = { readonly size: DomainSize; readonly stage: string; readonly key: IKey; readonly vpc?: IVpc }
 
 export function createSearchDomain(scope: Construct, { size, stage, key, vpc }: SearchDomainProps): Domain {
-  const { zoneAwareness, ...sized } = SIZES[size]
+  const { zoneAwareness, ...sized } = DOMAIN_SIZES[size]
   const zones = vpc === undefined || zoneAwareness === undefined ? zoneAwareness : { availabilityZoneCount: vpc.availabilityZones.length }
   const domain = new Domain(scope, 'SearchDomain', {
     version: EngineVersion.OPENSEARCH_3_7,
@@ -50,7 +50,7 @@ export function createSearchDomain(scope: Construct, { size, stage, key, vpc }: 
   return domain
 }
 
-const subnetsOf = (vpc: IVpc, size: Size) =>
+const subnetsOf = (vpc: IVpc, size: DomainSize) =>
   size === 'demo' ? { subnets: vpc.isolatedSubnets.slice(0, 1) } : { subnetType: SubnetType.PRIVATE_ISOLATED }
 
 /** Permits the roles of the functions, and no other roles of the account. Each role limits what its function may do. */

@@ -12,6 +12,7 @@ import type { HttpFunction } from '../../lambdas/catalogue/catalogue.ts'
 import { exportWorkflow } from '../../lambdas/export/workflow.ts'
 import type { FunctionName } from '../../lambdas/functions/functions.ts'
 import { rebuildWorkflow } from '../../lambdas/indexing/rebuild/workflow.ts'
+import { EXECUTION_DAYS } from '../../lambdas/runtime/aws/step-times.ts'
 import type { Bundles } from '../bundle.ts'
 import { ExportFiles } from '../edge/export-files.ts'
 import { Firewall } from '../edge/firewall.ts'
@@ -41,12 +42,6 @@ import { EXPORT_SWEEPS, INDEX_SWEEP, KEY_SWEEP, SWEEPS, scheduleSweeps } from '.
 
 /** Sort keys of the stream records that each function receives. `H`: current versions. `P`: heartbeats. `T`: large transactions. */
 export const FOLLOWED_SORT_KEYS = { indexer: ['H', 'P'], 'settle-transactions': ['T'] } as const
-
-/**
- * Maximum duration of an execution, after which it counts as stuck and is ended. A restarted export resumes; a restarted rebuild begins
- * from the start. Step Functions ends an execution after 25,000 events, which is about five days of two functions that fill an index.
- */
-const LONGEST = { rebuild: Duration.days(6), export: Duration.days(2) } as const
 
 export class ServiceStack extends Stack {
   readonly alarmTopics: Readonly<Record<Severity, ITopic>>
@@ -92,10 +87,10 @@ export class ServiceStack extends Stack {
       statements: changes.statements,
     })
     const rebuildSteps = (step: string): object => rebuildWorkflow(step, settings.rebuildWidth)
-    const rebuild = this.#workflow('Rebuild', step, rebuildSteps, 'Makes the documents of the search index again', LONGEST.rebuild)
+    const rebuild = this.#workflow('Rebuild', step, rebuildSteps, 'Makes the documents of the search index again', EXECUTION_DAYS.rebuild)
     const exportStep = this.#function('export-step', this.#aws(files), { environment: baseUrls })
     const exportSteps = (step: string): object => exportWorkflow(step, settings.exportWriters)
-    const exportMachine = this.#workflow('Exporting', exportStep, exportSteps, 'Writes an export into files', LONGEST.export)
+    const exportMachine = this.#workflow('Exporting', exportStep, exportSteps, 'Writes an export into files', EXECUTION_DAYS.export)
     const aws = { ...this.#aws(files), rebuildWorkflow: rebuild.stateMachineArn, exportMachine, links }
 
     const indexer = this.#function('indexer', aws, {
@@ -197,8 +192,9 @@ export class ServiceStack extends Stack {
     { function: step }: FhirFunction,
     definition: (step: string) => object,
     comment: string,
-    maxDuration: Duration,
+    maxDays: number,
   ): StateMachine {
+    const maxDuration = Duration.days(maxDays)
     return new StepWorkflow(this, id, { comment, definition, step, maxDuration, key: this.#data.key, settings: this.#settings }).machine
   }
 

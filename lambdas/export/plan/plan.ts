@@ -14,8 +14,8 @@ import { findStoredTypes } from './stored-types.ts'
  * Entries up to which a segment is filled. A large export has larger segments instead of more than about MAX_SEGMENTS, because the workflow
  * state contains their names.
  */
-const SMALLEST = 50_000
-const MAX_SEGMENTS = 1_000
+export const SMALLEST = 50_000
+export const MAX_SEGMENTS = 1_000
 /** Maximum pieces per segment. A store with many partitions reads all of them for every piece, however small. */
 const MAX_PIECES = 8
 

@@ -13,7 +13,7 @@ import { choosePartSize, FileUpload, MIN_PART_BYTES } from './multipart-uploads.
  * Bytes of lines of all files above which `flush` writes them out of memory, small remainders into a tail. Lines added between two flushes
  * may exceed it.
  */
-const MAX_HELD_BYTES = 48 * 1024 * 1024
+export const MAX_HELD_BYTES = 48 * 1024 * 1024
 
 type File = { -readonly [Field in keyof WrittenFile]: WrittenFile[Field] } & { readonly upload: FileUpload; readonly lines: LineBuffer }
 

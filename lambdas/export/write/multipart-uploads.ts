@@ -9,7 +9,8 @@ export const NDJSON_CONTENT_TYPE = 'application/fhir+ndjson'
 /** Row of an unfinished upload. `id`: id of the upload. `next`: number of the next part. */
 export type FileRow = { readonly id: string; readonly next: number }
 
-const MAX_PARTS = 10_000
+/** Maximum parts of a file, a limit of S3. */
+export const MAX_PARTS = 10_000
 const MiB = 1024 * 1024
 /** Minimum bytes of every part but the last, as S3 requires. */
 export const MIN_PART_BYTES = 5 * MiB

@@ -51,7 +51,8 @@ export type RebuildStepInput =
   | { readonly action: 'fill'; readonly segment: Segment }
   | ({ readonly action: 'swap'; readonly next: string } & OfType)
 
-const SEGMENTS = 4
+/** Maximum segments of a type. */
+export const SEGMENTS = 4
 /** Approximate number of history entries between two consecutive cuts. */
 const CUT_EVERY = 5_000
 /** Maximum tenants whose history entries determine the cuts of a type. Further tenants do not influence the cuts. */

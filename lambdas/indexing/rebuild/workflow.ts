@@ -19,12 +19,18 @@ const RETRY = [
   { ErrorEquals: ['States.ALL'], IntervalSeconds: 2, BackoffRate: 2, MaxAttempts: 6, MaxDelaySeconds: 60, JitterStrategy: 'FULL' },
 ]
 
+/** Returns how many types are rebuilt concurrently, and how many segments of each of them. */
+export function rebuildParallelism(width: number): { readonly types: number; readonly segments: number } {
+  const types = Math.min(MOST_TYPES, Math.floor(Math.sqrt(width)))
+  return { types, segments: Math.floor(width / types) }
+}
+
 /**
  * Returns the state machine. `step`: ARN of the Lambda function that runs each step. `width`: maximum segments filled concurrently. Input
  * and output hold types and cursors, never resource content.
  */
 export function rebuildWorkflow(step: string, width = REBUILD_WIDTH): object {
-  const types = Math.min(MOST_TYPES, Math.floor(Math.sqrt(width)))
+  const { types, segments } = rebuildParallelism(width)
   const task = (action: string, input: object, rest: object): object => ({
     Type: 'Task',
     Resource: step,
@@ -54,7 +60,7 @@ export function rebuildWorkflow(step: string, width = REBUILD_WIDTH): object {
             EachSegment: {
               Type: 'Map',
               ItemsPath: '$.segments',
-              MaxConcurrency: Math.floor(width / types),
+              MaxConcurrency: segments,
               ResultPath: null,
               ItemProcessor: {
                 ProcessorConfig: { Mode: 'INLINE' },

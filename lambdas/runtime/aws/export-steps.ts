@@ -10,20 +10,13 @@ import { exportCopier, exportFiles, exportTypeSettings, exportWorkflow, jobRows 
 import { logMetric, report } from './log.ts'
 import { clock, config, deploymentSettings, expressions, searchContexts, store } from './ports.ts'
 import { consistentIndex } from './search-index.ts'
-
-/**
- * How long a step starts further work, in milliseconds. The rest of the function's fifteen minutes is for the last part or page, which may
- * be slow.
- */
-const BUDGET = 10 * 60_000
+import { EXPORT_STEP_MS, LONGEST_PLAN_MS } from './step-times.ts'
 
 /**
  * How long a sweep starts further copies, in milliseconds. The rest of the function's five minutes is for the last part, which may be slow.
  */
 const COPYING = 2 * 60_000
 
-/** How long planning starts further reads, in milliseconds. The rest of the function's fifteen minutes is for the last read. */
-const LONGEST_PLAN = 12 * 60_000
 /** Maximum seconds between two attempts to plan an export. Longer waits use up fewer of the 25,000 events that an execution may have. */
 const LONGEST_WAIT = 120
 
@@ -52,8 +45,8 @@ const parts = (): ExportParts => ({
   now,
   elapsed: () => performance.now(),
   newId: () => clock().newId(),
-  budget: BUDGET,
-  longestPlan: LONGEST_PLAN,
+  budget: EXPORT_STEP_MS,
+  longestPlan: LONGEST_PLAN_MS,
   longestWait: LONGEST_WAIT,
   report: told,
 })

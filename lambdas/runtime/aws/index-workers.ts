@@ -42,6 +42,7 @@ import {
   store,
 } from './ports.ts'
 import { openIndex } from './search-index.ts'
+import { REBUILD_STEP_MS } from './step-times.ts'
 import { reportTableIndexLag } from './table-index-lag.ts'
 
 const workflow = /* @__PURE__ */ once(() => new StepFunctionsWorkflow(deploymentSettings().rebuildWorkflow))
@@ -265,9 +266,6 @@ async function sweepTransactions(): Promise<void> {
   for (const result of results) if (result.status === 'rejected') throw result.reason
 }
 
-/** How long a step of the rebuild starts further work, in milliseconds: well below the timeout of its function. */
-const STEP_BUDGET = 4 * 60_000
-
 /**
  * Step of the rebuild. Its scans do not wait until the table's index shows all concurrent writes, because the stream indexes those in both
  * search indices.
@@ -287,7 +285,7 @@ export const rebuild = /* @__PURE__ */ once(() =>
     expressions: expressions(),
     now: () => clock().now(),
     wait: deploymentSettings().rebuildWait,
-    budget: STEP_BUDGET,
+    budget: REBUILD_STEP_MS,
     poisoned: poisoned(),
     define: announceDefinitions,
   }),

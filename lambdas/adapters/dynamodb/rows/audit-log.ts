@@ -23,7 +23,7 @@ export type DynamoDbAuditLogOptions = {
 
 const DAY = 24 * 60 * 60
 /** Partitions for the records of each minute. */
-const PARTITIONS = 64
+export const AUDIT_PARTITIONS = 64
 /** Maximum records retained for a retry. Above it the oldest are dropped. */
 const MOST_HELD = 10_000
 
@@ -56,7 +56,7 @@ export class DynamoDbAuditLog implements AuditLog {
     const at = new Date(record.at).toISOString()
     const id = this.#options.newId()
     return {
-      pk: partitionOf(record.at, hashOf(id) % PARTITIONS),
+      pk: partitionOf(record.at, hashOf(id) % AUDIT_PARTITIONS),
       sk: auditSortKeyOf(at, record.requestId, id),
       ...record,
       at,
@@ -119,9 +119,9 @@ export class DynamoDbAuditReader implements AuditReader, AuditSource {
   }
 
   async readMinute(minute: number, isWanted: AuditTest): Promise<readonly StoredAuditRecord[]> {
-    const partitions = Array.from({ length: PARTITIONS }, (_, i) => i)
+    const partitions = Array.from({ length: AUDIT_PARTITIONS }, (_, i) => i)
     const found: StoredAuditRecord[] = []
-    await forEachInParallel(partitions, PARTITIONS, async (partition) => {
+    await forEachInParallel(partitions, AUDIT_PARTITIONS, async (partition) => {
       const input = { KeyConditionExpression: 'pk = :pk', ExpressionAttributeValues: { ':pk': partitionOf(minute, partition) } }
       for await (const item of this.#dynamo.query(input)) {
         const stored = auditRecordOf(item)

@@ -117,7 +117,7 @@ async function* read(
 }
 
 /** Steps in which a partition counts its share of one part. A part exceeds its size by at most one step of each partition. */
-const STEPS_OF_PART = 4
+export const STEPS_OF_PART = 4
 
 /**
  * Counts the current versions, and returns the timestamps that cut them into parts of about `every`. Each partition is counted, because

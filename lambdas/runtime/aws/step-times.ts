@@ -1,0 +1,19 @@
+/** Time limits of the steps and executions of workflows on AWS. */
+
+/** How long a step of a rebuild starts further pages, in milliseconds. */
+export const REBUILD_STEP_MS = 4 * 60_000
+
+/**
+ * How long a step of an export starts further work, in milliseconds. The rest of the function's fifteen minutes is for the last part or
+ * page, which may be slow.
+ */
+export const EXPORT_STEP_MS = 10 * 60_000
+
+/** How long planning starts further reads, in milliseconds. The rest of the function's fifteen minutes is for the last read. */
+export const LONGEST_PLAN_MS = 12 * 60_000
+
+/**
+ * Maximum days of an execution, after which it counts as stuck and is ended. A restarted export resumes; a restarted rebuild begins from
+ * the start. Step Functions ends an execution after 25,000 events, which is about five days of two functions that fill an index.
+ */
+export const EXECUTION_DAYS = { rebuild: 6, export: 2 } as const
