@@ -99,6 +99,25 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'lambdas/ports',
   ],
   'search-mappings': ['lambdas/fhir', 'lambdas/adapters/filesystem/package-archive.ts', 'node:*'],
+  // The model reads the limits of the code where they are defined.
+  'lib/model': [
+    'lib/settings',
+    'lib/stacks/search-domain.ts',
+    'lambdas/adapters/dynamodb/rows/audit-log.ts',
+    'lambdas/adapters/dynamodb/store/index-windows.ts',
+    'lambdas/adapters/dynamodb/store/scan.ts',
+    'lambdas/adapters/dynamodb/stream/heartbeat.ts',
+    'lambdas/adapters/opensearch/index-definition.ts',
+    'lambdas/export/plan/plan.ts',
+    'lambdas/export/workflow.ts',
+    'lambdas/export/write',
+    'lambdas/fhir/resource-types.ts',
+    'lambdas/functions/functions.ts',
+    'lambdas/indexing/rebuild',
+    'lambdas/indexing/stream/heartbeat.ts',
+    'lambdas/runtime/aws/step-times.ts',
+    'lambdas/runtime/index-shards.ts',
+  ],
   lib: [
     'lambdas/explorer/bundle.ts',
     'lambdas/adapters/dynamodb/stream/restored-table.ts',
@@ -214,6 +233,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     permissions: ['settings'],
     monitoring: [],
     stacks: ['settings', 'edge', 'deploy', 'permissions', 'monitoring'],
+    model: ['settings', 'stacks'],
   },
   bin: {
     '.': ['commands'],

@@ -105,3 +105,6 @@ export const PRICES = {
  * DynamoDB.
  */
 export const FREE = { requests: 10, gigabytes: 1_000, alarms: 10, metrics: 10, stored: 25 } as const
+
+/** Rules of the firewall of a stage with tokens, by the size of its search domain. */
+export const FIREWALL_RULES = { demo: 2, production: 4 } as const

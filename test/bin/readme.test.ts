@@ -11,9 +11,10 @@ import { isProgramUsable, itRequiring } from '../fixtures/needing.ts'
 import { BLOCKS, blockOf } from '../fixtures/pages.ts'
 import { type RunningServer, runFhir, startTokenServer } from './process.ts'
 
-/** Single commands that .ci/run, the tests of a deployment or stage.test.ts run. */
+/** Single commands that .ci/run, the tests of a deployment, stage.test.ts or model.test.ts run. */
 const ELSEWHERE = [
   ...['npm ci --omit=dev && npm start -- --sample', 'npm ci && npm test', 'npm ci && npm run deploy', 'curl --aws-sigv4 '],
+  'npm run -s model -- ',
   ...['npm run fhir -- client add reporting ', 'npm run fhir -- client add admin ', 'npm run fhir -- user add me '],
 ]
 /** Commands that restore a stage in an AWS account. The tests of templates and engines cover them in part. */

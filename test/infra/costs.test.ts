@@ -1,6 +1,7 @@
 /** The costs in lib/docs/cost.md, computed. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
+import { FIREWALL_RULES } from '../../lib/model/prices.ts'
 import { REQUEST_WORK } from '../../lib/model/request-work.ts'
 import { resourcesOfType, type Tree } from './assembly.ts'
 import {
@@ -14,7 +15,6 @@ import {
   costOfMillionRequests,
   costsOfMonth,
   DEMO_MAX_HOURLY_COST,
-  FIREWALL_RULES,
   PACKAGES_MONTHLY_COST,
   STORED,
   STRONG_WRITES_COST,

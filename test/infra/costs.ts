@@ -2,7 +2,7 @@
 import { heartbeatItem } from '../../lambdas/adapters/dynamodb/stream/heartbeat.ts'
 import { BEATS_PER_HEARTBEAT, beatsOf } from '../../lambdas/indexing/stream/heartbeat.ts'
 import { METRIC_NAMES } from '../../lambdas/runtime/aws/log.ts'
-import { FREE, PRICES } from '../../lib/model/prices.ts'
+import { FIREWALL_RULES, FREE, PRICES } from '../../lib/model/prices.ts'
 import { AUDIT_KB, AUDIT_MONTHS, AUDIT_WRITES, LOG_KB, REQUEST_WORK, type Work } from '../../lib/model/request-work.ts'
 import { hasCount, REFUSED_METRIC } from '../../lib/monitoring/watch.ts'
 import { watchesOf } from '../../lib/monitoring/watches.ts'
@@ -30,9 +30,6 @@ export const ALARM_METRICS = {
   iam: alarmMetricsOf(DEPLOYED),
   token: alarmMetricsOf({ ...DEPLOYED, tokens: { tender: 'x' } }),
 }
-
-/** Rules of the firewall of a stage with tokens, by size. */
-export const FIREWALL_RULES = { demo: 2, production: 4 } as const
 
 /** Monthly cost of issuing tokens: the signing key, the secret that CloudFront sends to the API, and alarms. */
 export const TOKENS_MONTHLY_COST = PRICES.key + PRICES.secret + (ALARM_METRICS.token - ALARM_METRICS.iam) * PRICES.alarm

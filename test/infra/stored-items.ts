@@ -13,6 +13,7 @@ import { stampResource } from '../../lambdas/fhir/version.ts'
 import type { BlobStore } from '../../lambdas/ports/blobs/blob-store.ts'
 import type { Write } from '../../lambdas/ports/store/resource-store.ts'
 import { archiveStream } from '../../lambdas/runtime/aws/audit-archive.ts'
+import type { VersionSizes } from '../../lib/model/sample-sizes.ts'
 import { auditItemsOf, auditStreamRecord } from '../fixtures/audit-stream.ts'
 import { readData } from '../fixtures/count-synthea.ts'
 import { itemSizeOf } from '../fixtures/dynamodb/capacity.ts'
@@ -29,13 +30,13 @@ const INDEXED = [...TABLE_DEFINITION.KeySchema, ...TABLE_DEFINITION.GlobalSecond
   ({ AttributeName }) => AttributeName,
 )
 
-/** Total bytes of some resources: as JSON, in the table, and in its index. */
-export type StoredBytes = { readonly count: number; readonly json: number; readonly table: number; readonly index: number }
+/** Total bytes of some resources: as JSON, in the table, and in its index. `units`: write units of their items. */
+export type StoredBytes = VersionSizes & { readonly count: number }
 
 /** Returns the bytes of the resources of the sample of these types, or of all types. Each has one version. */
 export async function measureSample(...types: readonly string[]): Promise<StoredBytes> {
   const resources = readData('test/fixtures/sample').all.filter(({ resourceType }) => types.length === 0 || types.includes(resourceType))
-  let [json, table, index] = [0, 0, 0]
+  let [json, table, index, units] = [0, 0, 0, 0]
   for (const resource of resources) {
     const stamped = stampResource(resource, resource.id, 1, INSTANT)
     const body = Buffer.from(JSON.stringify(stamped))
@@ -46,9 +47,10 @@ export async function measureSample(...types: readonly string[]): Promise<Stored
     const item = headItem({ write, content: await contentOf(write, UUID, NO_BLOBS), index: 0, shard: 0 })
     json += body.length
     table += itemSizeOf(item) + OVERHEAD
+    units += Math.ceil(itemSizeOf(item) / 1024)
     index += itemSizeOf(Object.fromEntries(INDEXED.map((name) => [name, item[name]]))) + OVERHEAD
   }
-  return { count: resources.length, json, table, index }
+  return { count: resources.length, json, table, index, units }
 }
 
 const NO_BLOBS = {

@@ -1,0 +1,13 @@
+/**
+ * Rates that are not measured on AWS: measurements on one machine say nothing about Lambda and OpenSearch. The output of the model names
+ * them. Durations of requests are in request-work.ts.
+ */
+
+/** Documents that one function creates and writes to the index per second, in the stream and in a rebuild. */
+export const DOCUMENTS_PER_SECOND = 500
+/** Resources that one writer exports per second. */
+export const EXPORTED_PER_SECOND = 2_000
+/** Milliseconds of a query that counts entries of the index. */
+export const COUNT_MS = 12
+/** Writes and searches per second of a domain of the size `demo`, one node with two burstable processors and 2 GB. */
+export const DEMO_REQUESTS = 20

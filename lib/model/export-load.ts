@@ -1,0 +1,117 @@
+/** Export of all resources of one tenant: its plan, its workflow, and the size of its files. */
+import { PARALLEL_SOURCES } from '../../lambdas/adapters/dynamodb/store/index-windows.ts'
+import { STEPS_OF_PART } from '../../lambdas/adapters/dynamodb/store/scan.ts'
+import { MAX_SEGMENTS, packSegments, SMALLEST } from '../../lambdas/export/plan/plan.ts'
+import { exportWorkflow, MAX_WRITERS } from '../../lambdas/export/workflow.ts'
+import { CHECKPOINT_INTERVAL_MS } from '../../lambdas/export/write/checkpoint.ts'
+import { MAX_HELD_BYTES } from '../../lambdas/export/write/file-writer.ts'
+import { choosePartSize, MIN_PART_BYTES } from '../../lambdas/export/write/multipart-uploads.ts'
+import { EXPORT_STEP_MS } from '../../lambdas/runtime/aws/step-times.ts'
+import type { IndexShards } from '../../lambdas/runtime/index-shards.ts'
+import { DEFAULT_SETTINGS } from '../settings/settings.ts'
+import type { DomainSize } from '../stacks/search-domain.ts'
+import { COUNT_MS, EXPORTED_PER_SECOND } from './assumptions.ts'
+import { type Load, largestType } from './load.ts'
+import { PRICES } from './prices.ts'
+import { sizesOf } from './sample-sizes.ts'
+import { type WorkflowUse, workflowUseOf } from './workflow-events.ts'
+
+/** Bytes that a query reads at most. https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.Pagination.html */
+const PAGE_BYTES = 1_048_576
+/** Bytes that DynamoDB adds to each item and does not count in a page. */
+const ITEM_OVERHEAD = 100
+/** Units of an exported resource, measured by `npm run test:cloud -- figures`. */
+export const SCAN_UNITS = { reads: 1.05, writes: 0.0025 } as const
+/** Requests to S3 of a segment besides the parts of its files: tails, rows of keys. */
+const PUTS_OF_SEGMENT = 4
+/** Days for which files stay, by default. */
+const FILE_DAYS = 10
+const MONTH_DAYS = 30
+/** Attempts to plan while earlier writes settle. */
+const PLANS = 15
+const MILLION = 1e6
+const HOUR = 3_600
+
+export type ExportLoad = WorkflowUse & {
+  readonly writers: number
+  readonly hours: number
+  readonly dollars: number
+  /** Minutes until the plan is made, in one function. */
+  readonly planMinutes: number
+  /** Parts of the largest file, and its type. */
+  readonly file: { readonly type: string; readonly parts: number }
+}
+
+/** Returns an export of everything with the default number of writers. */
+export function exportLoadOf({ resources, mix }: Load, shards: IndexShards, size: DomainSize): ExportLoad {
+  const writers = size === 'demo' ? DEFAULT_SETTINGS.exportWriters : MAX_WRITERS
+  const counts = Object.entries(mix.types).map(([type, share]): readonly [string, number] => [type, Math.ceil(share * resources)])
+  const segments = segmentsOf(counts)
+  const steps = segments.reduce(
+    (sum, entries) => sum + Math.max(1, Math.ceil(entries / ((EXPORTED_PER_SECOND * EXPORT_STEP_MS) / 1_000))),
+    0,
+  )
+  const use = workflowUseOf(
+    exportWorkflow('step', writers),
+    {
+      ...{ Plan: PLANS, Planned: PLANS, UntilSettled: PLANS - 1, EachSegment: 1, Gather: 1, Gathered: 1, Finish: 1, Done: 1 },
+      ...{ Write: steps, WriteMore: steps, WriteDone: segments.length },
+    },
+    segments.length,
+  )
+  const parts = counts.map(([type, count]) => partsOf(count * sizesOf(type).json, sizesOf(type).json))
+  const type = largestType(mix)
+  const bytes = counts.reduce((sum, [each, count]) => sum + count * sizesOf(each).json, 0)
+  return {
+    ...{ ...use, writers, hours: resources / (writers * EXPORTED_PER_SECOND) / HOUR, planMinutes: planMinutesOf(counts, shards) },
+    dollars: dollarsOf(resources, bytes, use, parts.reduce((sum, each) => sum + each, 0) + PUTS_OF_SEGMENT * segments.length),
+    file: { type, parts: parts[counts.findIndex(([each]) => each === type)]! },
+  }
+}
+
+/** Returns the entries of each segment, packed as the plan of an export packs them. */
+function segmentsOf(counts: readonly (readonly [type: string, count: number])[]): readonly number[] {
+  const extents = counts.map(([type, entries]) => ({
+    ...{ type, entries },
+    ends: Array.from({ length: Math.max(1, Math.ceil(entries / SMALLEST)) }, (_, i) => i),
+  }))
+  return packSegments(extents, SMALLEST, MAX_SEGMENTS).map((pieces) => pieces.reduce((sum, { entries }) => sum + entries, 0))
+}
+
+/** The plan counts the index entries of each type, type by type, in queries to its partitions. */
+function planMinutesOf(counts: readonly (readonly [type: string, count: number])[], shards: IndexShards): number {
+  const ms = counts.reduce((sum, [type, count]) => {
+    const sources = shards[type]!
+    const inPage = Math.floor(PAGE_BYTES / (sizesOf(type).index - ITEM_OVERHEAD))
+    const each = Math.min(inPage, sources === 1 ? SMALLEST : Math.ceil(SMALLEST / (STEPS_OF_PART * sources)))
+    return sum + (Math.ceil(count / each) * COUNT_MS) / Math.min(sources, PARALLEL_SOURCES)
+  }, 0)
+  return ms / 60_000
+}
+
+/**
+ * Returns the parts of a file. A writer cuts its lines into parts of the size of their number. At each checkpoint, and when it holds too
+ * many bytes, it writes the rest as a smaller part.
+ */
+function partsOf(fileBytes: number, resourceBytes: number): number {
+  const interval = Math.min(MAX_HELD_BYTES, (EXPORTED_PER_SECOND * resourceBytes * CHECKPOINT_INTERVAL_MS) / 1_000)
+  let [parts, bytes] = [0, 0]
+  while (bytes < fileBytes) bytes += meanPart(choosePartSize(parts++), interval)
+  return parts
+}
+
+function meanPart(size: number, interval: number): number {
+  const full = Math.floor(interval / size)
+  const rest = interval - full * size
+  return rest >= MIN_PART_BYTES ? interval / (full + 1) : size
+}
+
+function dollarsOf(resources: number, bytes: number, { transitions }: WorkflowUse, puts: number): number {
+  const gigabytes = DEFAULT_SETTINGS.memory.worker / 1_024
+  return (
+    (resources * (SCAN_UNITS.reads * PRICES.readUnit + SCAN_UNITS.writes * PRICES.writeUnit)) / MILLION +
+    (puts * PRICES.objectWrite + transitions * PRICES.transition) / MILLION +
+    (resources / EXPORTED_PER_SECOND) * gigabytes * PRICES.computing +
+    (bytes / 1e9) * PRICES.object * (FILE_DAYS / MONTH_DAYS)
+  )
+}

@@ -1,0 +1,88 @@
+/** Limits of AWS and of this code, with the part that a load uses. */
+import { AUDIT_PARTITIONS } from '../../lambdas/adapters/dynamodb/rows/audit-log.ts'
+import { MAX_PARTS } from '../../lambdas/export/write/multipart-uploads.ts'
+import { BEATS_PER_HEARTBEAT } from '../../lambdas/indexing/stream/heartbeat.ts'
+import { EXECUTION_DAYS, LONGEST_PLAN_MS } from '../../lambdas/runtime/aws/step-times.ts'
+import { requestsOf } from './load.ts'
+import { SHARD_GIGABYTES } from './search-load.ts'
+import type { StageParts } from './stage-parts.ts'
+import { KEY_UNITS, keyUnitsOf } from './table-load.ts'
+import { MAX_EVENTS } from './workflow-events.ts'
+
+/**
+ * A limit. `isRaised`: AWS raises it on request. `fits`: the load uses no more than the limit, so a raised limit of an account is not
+ * counted.
+ */
+export type Limit = {
+  readonly what: string
+  readonly used: number
+  readonly limit: number
+  readonly isRaised: boolean
+  readonly fits: boolean
+}
+
+/**
+ * Quotas of an account, per second but for `concurrency`. A new account has a concurrency of 10 until AWS raises it.
+ * https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html
+ * https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
+ * https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
+ */
+export const QUOTAS = { tableUnits: 40_000, requests: 10_000, concurrency: 1_000 } as const
+
+const HOURS = 24
+/** Part of the heartbeats that may miss a shard. */
+const MISSED = 0.002
+
+/**
+ * Returns the number of equal shards of the stream that a heartbeat of `beats` reaches. With n shards the probability that one gets no beat is
+ * at most n · (1 − 1/n)^beats.
+ */
+export function reachedShards(beats: number): number {
+  let shards = 1
+  while ((shards + 1) * (1 - 1 / (shards + 1)) ** beats <= MISSED) shards++
+  return shards
+}
+
+const fixed = (what: string, used: number, limit: number): Limit => ({ what, used, limit, isRaised: false, fits: used <= limit })
+const quota = (what: string, used: number, limit: number): Limit => ({ ...fixed(what, used, limit), isRaised: true })
+
+export const limitsOf = (parts: StageParts): readonly Limit[] => [
+  ...tableLimits(parts),
+  ...searchLimits(parts),
+  ...workflowLimits(parts),
+  quota('requests per second at API Gateway', requestsOf(parts.load), QUOTAS.requests),
+  quota(
+    'concurrent executions of Lambda',
+    parts.concurrency.reduce((sum, { count }) => sum + count, 0),
+    QUOTAS.concurrency,
+  ),
+]
+
+function tableLimits({ load, shards, warm, streamShards }: StageParts): readonly Limit[] {
+  const { writes, mix } = load
+  const keys = Object.entries(mix.types).map(([type, share]) => ({ type, units: keyUnitsOf(writes * share, mix, shards[type]!) }))
+  const hot = keys.reduce((a, b) => (b.units > a.units ? b : a))
+  return [
+    fixed(`write units of an index key of ${hot.type}, ${shards[hot.type]} partitions`, hot.units, KEY_UNITS),
+    fixed(`write units of a key of audit records, ${AUDIT_PARTITIONS} partitions`, requestsOf(load) / AUDIT_PARTITIONS, KEY_UNITS),
+    fixed(`shards of the stream that ${BEATS_PER_HEARTBEAT} heartbeats reach`, streamShards, reachedShards(BEATS_PER_HEARTBEAT)),
+    quota('write units of the resource table, warm', warm.writes, QUOTAS.tableUnits),
+    quota('read units of the resource table, warm', warm.reads, QUOTAS.tableUnits),
+    quota('write units of its index, warm', warm.index.writes, QUOTAS.tableUnits),
+    quota('write units of the state table, warm', warm.state.writes, QUOTAS.tableUnits),
+  ]
+}
+
+const searchLimits = ({ search: { size, needed, available, shard } }: StageParts): readonly Limit[] => [
+  fixed(`GB of a shard of the OpenSearch index of ${shard.type}`, shard.gigabytes, SHARD_GIGABYTES),
+  fixed(`GB of disks of a domain of the size ${size}`, needed, available),
+]
+
+const workflowLimits = ({ rebuild, exported }: StageParts): readonly Limit[] => [
+  fixed('events of the execution of a rebuild', rebuild.events, MAX_EVENTS),
+  fixed('hours of the execution of a rebuild', rebuild.hours, EXECUTION_DAYS.rebuild * HOURS),
+  fixed('minutes to plan an export', exported.planMinutes, LONGEST_PLAN_MS / 60_000),
+  fixed('events of the execution of an export', exported.events, MAX_EVENTS),
+  fixed('hours of the execution of an export', exported.hours, EXECUTION_DAYS.export * HOURS),
+  fixed(`parts of the export file of ${exported.file.type}`, exported.file.parts, MAX_PARTS),
+]

@@ -1,0 +1,97 @@
+/** The model as text: a table, the settings to write down, and the limits. */
+import type { IndexShards } from '../../lambdas/runtime/index-shards.ts'
+import { COUNT_MS, DEMO_REQUESTS, DOCUMENTS_PER_SECOND, EXPORTED_PER_SECOND } from './assumptions.ts'
+import type { Limit } from './limits.ts'
+import { requestsOf } from './load.ts'
+import { isTooLarge, type Model } from './model.ts'
+import { PRICE_PAGES, PRICES_REGION } from './prices.ts'
+import { REQUEST_WORK } from './request-work.ts'
+
+export function formatModel(model: Model): string {
+  const { load, settings, limits, costs } = model
+  const rates = `${count(load.writes)} writes, ${count(load.reads)} reads and ${count(load.searches)} searches per second`
+  return [
+    `${count(load.resources)} resources, ${rates}`,
+    section('Capacity', columns(capacityRows(model))),
+    section('Settings: write these into .fhir/STAGE.settings.json', [JSON.stringify(settings, null, 2)]),
+    section('Limits', columns([['used', 'limit', '', ''], ...limits.map(limitRow)])),
+    section('Dollars of a month with this load at all times', columns(costRows(costs))),
+    section('Assumed, not measured on AWS', assumptions()),
+    '',
+    isTooLarge(model) ? 'This load does not fit.' : 'This load fits.',
+    '',
+  ].join('\n')
+}
+
+const section = (title: string, lines: readonly string[]): string => ['', title, ...lines].join('\n')
+
+type Row = readonly string[]
+
+function capacityRows({ load, units, stored, shards, streamShards, search, concurrency, rebuild, exported }: Model): readonly Row[] {
+  const pair = ({ writes, reads }: { readonly writes: number; readonly reads: number }): string =>
+    `${count(writes)} write, ${count(reads)} read units per second`
+  return [
+    ['requests', `${count(requestsOf(load))} per second`],
+    ['resource table', pair(units.table)],
+    ['its index', pair(units.index)],
+    ['state table', `${pair(units.state)} (audit records; cached reads are not counted)`],
+    ['index partitions', partitions(shards)],
+    ['stored', `${gigabytes(stored.json)} of JSON: ${gigabytes(stored.table)} in the table, ${gigabytes(stored.index)} in its index`],
+    ['stream', `${count(streamShards)} shards`],
+    [
+      'search domain',
+      `${count(search.nodes)} × ${search.disk} GB (the size ${search.size} has ${count(search.available / search.disk)}): ${gigabytes(search.needed)} needed after merges, ${gigabytes(search.unmerged)} before`,
+    ],
+    ['concurrency', concurrency.map(({ name, count: number }) => `${name} ${count(number)}`).join(', ')],
+    ['rebuild of all types', `${hours(rebuild.hours)}, ${dollars(rebuild.dollars)}`],
+    ['export of everything', `${hours(exported.hours)}, ${dollars(exported.dollars)} without downloads`],
+  ]
+}
+
+/** Names the types that have the same number of partitions together, the largest number first. */
+const partitions = (shards: IndexShards): string =>
+  [...Map.groupBy(Object.keys(shards), (type) => shards[type]!)]
+    .toSorted(([a], [b]) => b - a)
+    .map(([number, types]) => `${number} for ${types.join(', ')}`)
+    .join('; ')
+
+const limitRow = ({ what, used, limit, isRaised, fits }: Limit): Row => [
+  ...[count(used), count(limit), `${Math.round((used / limit) * 100)} %`, what],
+  fits ? 'fits' : isRaised ? 'request a higher quota' : 'does not fit',
+]
+
+const costRows = (costs: Model['costs']): readonly Row[] => [
+  ...costs.map(({ part, dollars: each }) => [part, dollars(each)]),
+  ['all', dollars(costs.reduce((sum, each) => sum + each.dollars, 0))],
+]
+
+function assumptions(): readonly string[] {
+  const oldest = PRICE_PAGES.map(({ read }) => read).toSorted()[0]
+  const ms = (['create', 'update', 'read', 'search'] as const).map((name) => `${name} ${REQUEST_WORK[name].ms} ms`)
+  return [
+    `  Durations: ${ms.join(', ')}. A query that counts entries takes ${COUNT_MS} ms.`,
+    `  A function indexes ${count(DOCUMENTS_PER_SECOND)} documents and exports ${count(EXPORTED_PER_SECOND)} resources per second.`,
+    `  A demo domain takes ${DEMO_REQUESTS} writes and searches per second. Processors of larger domains are not modelled.`,
+    `  limits.perAddress depends on the number of addresses, and is not proposed.`,
+    `  Prices: lists of ${PRICES_REGION}, read from ${oldest} on (lib/model/prices.ts).`,
+  ]
+}
+
+/** Aligns the columns. Those that hold numbers only are aligned on the right. */
+function columns(rows: readonly Row[]): readonly string[] {
+  const all = Array.from({ length: Math.max(...rows.map((row) => row.length)) }, (_, i) => {
+    const cells = rows.map((row) => row[i] ?? '')
+    const width = Math.max(...cells.map((cell) => cell.length))
+    return cells.map((cell) => (cells.every((each) => NUMERIC.test(each)) ? cell.padStart(width) : cell.padEnd(width)))
+  })
+  return rows.map((_, i) => `  ${all.map((cells) => cells[i]).join('  ')}`.trimEnd())
+}
+
+/** A number with its unit, or a heading of numbers. */
+const NUMERIC = /^(?:\$?[\d,.]+(?: %)?|used|limit|)$/
+
+const count = (number: number): string =>
+  (Number.isInteger(number) || number >= 100 ? Math.round(number) : Number(number.toPrecision(2))).toLocaleString('en')
+const gigabytes = (number: number): string => `${count(number)} GB`
+const hours = (number: number): string => `${count(number)} hours`
+const dollars = (number: number): string => `$${number < 100 ? number.toFixed(2) : Math.round(number).toLocaleString('en')}`

@@ -1,0 +1,98 @@
+/** `npm run model`: its output, its exit codes, and input that it refuses. */
+import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from '@jest/globals'
+import { settingsOf } from '../../lib/settings/settings.ts'
+import { newFolder } from '../fixtures/at-end.ts'
+import { blockOf } from '../fixtures/pages.ts'
+
+function model(...args: readonly string[]) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', 'bin/model.ts', ...args], {
+    encoding: 'utf8',
+  })
+  return { code: status, out: stdout, err: stderr }
+}
+
+const argumentsOf = (resources: string, writes: string, reads: string, searches: string): readonly string[] => [
+  ...['--resources', resources, '--writes', writes, '--reads', reads, '--searches', searches],
+]
+
+const mixFile = (text: string): string => {
+  const file = join(newFolder(), 'mix.json')
+  writeFileSync(file, text)
+  return file
+}
+
+describe('npm run model', () => {
+  it('exits with 0 if the load fits', () => {
+    const { code, out, err } = model(...argumentsOf('1_000_000', '5', '20', '5'))
+    expect([code, err]).toEqual([0, ''])
+    expect(out).toMatch(/^1,000,000 resources, 5 writes, 20 reads and 5 searches per second$/m)
+    expect(out).toMatch(/^Settings: write these into .fhir\/STAGE.settings.json\n\{\}$/m)
+    expect(out).toMatch(/^This load fits\.$/m)
+    expect(out).not.toContain('does not fit')
+  })
+
+  it('prints everything and exits with 1 if the load does not fit', () => {
+    const [command = ''] = blockOf('npm run -s model -- ')
+    const { code, out, err } = model(...command.replace('npm run -s model -- ', '').split(' '))
+    expect([code, err]).toEqual([1, ''])
+    const lines = [
+      /^ {2}resource table +13,761 write, 18,333 read units per second$/m,
+      /^ {2}index partitions +20 for Observation; 4 for Claim, /m,
+      /^ {2}stored +1,390 GB of JSON: 1,227 GB in the table, 381 GB in its index$/m,
+      /^ {2}stream +123 shards$/m,
+      /^ {2}concurrency +create 134, update 84, read 40, search 20, indexer 123, rebuild-step 16, export-step 40$/m,
+      /^ {2}export of everything +3\.5 hours, \$\d+ without downloads$/m,
+      /^ {2}search domain +12 × 200 GB \(the size production has 3\): /m,
+      /^ {2}rebuild of all types +111 hours, \$\d+$/m,
+      /^ {5}330 +50 +661 % {2}GB of a shard of the OpenSearch index of Observation +does not fit$/m,
+      /^ {2}15,500 +10,000 +155 % {2}requests per second at API Gateway +request a higher quota$/m,
+      /^ {2}17,300 +40,000 +43 % {2}write units of the resource table, warm +fits$/m,
+      /^ {2}all +\$2\d\d,\d{3}$/m,
+      /^This load does not fit\.$/m,
+    ]
+    for (const line of lines) expect(out).toMatch(line)
+    const printed = JSON.parse(/^\{\n[\s\S]*?^\}$/m.exec(out)![0])
+    expect(settingsOf(printed)).toMatchObject({
+      search: { size: 'production' },
+      capacity: { shards: { Observation: 20 } },
+      rebuildWidth: 16,
+    })
+  })
+
+  it('reads a mix', () => {
+    const file = mixFile('{ "creates": 1, "types": { "Basic": 1 } }')
+    const { code, out } = model(...argumentsOf('1e6', '5000', '0', '0'), '--mix', file)
+    expect([code, /^ {2}index partitions +9 for Basic$/m.test(out)]).toEqual([0, true])
+  })
+
+  it.each<[string, readonly string[], string]>([
+    ['no rate', ['--resources', '1e6'], "required option '--writes <rate>' not specified"],
+    ['a word', argumentsOf('many', '1', '1', '1'), "option '--resources <count>' argument 'many' is invalid. A number is written as"],
+    ['a negative rate', argumentsOf('1', '-1', '1', '1'), "option '--writes <rate>' argument '-1' is invalid"],
+    ['a large rate', argumentsOf('1', '1', '1e8', '1'), "option '--reads <rate>' argument '1e8' is invalid. A number up to 10000000."],
+    [
+      'no resources',
+      argumentsOf('0', '1', '1', '1'),
+      "option '--resources <count>' argument '0' is invalid. A number from 1 to 100000000000.",
+    ],
+    ['a misplaced separator', argumentsOf('1', '1', '1', '1__0'), "option '--searches <rate>' argument '1__0' is invalid"],
+  ])('refuses %s', (_, args, message) => {
+    const { code, out, err } = model(...args)
+    expect([code, out]).toEqual([1, ''])
+    expect(err).toContain(message)
+  })
+
+  it.each([
+    ['{ "types": { "Observation": 0.5 } }', 'types add up to 0.5, but must add up to 1.'],
+    ['{ "types": { "Lab": 1 } }', 'types.Lab is no resource type of R4.'],
+    ['{', 'JSON'],
+  ])('refuses the mix %s', (text, message) => {
+    const file = mixFile(text)
+    const { code, err } = model(...argumentsOf('1', '1', '1', '1'), '--mix', file)
+    expect([code, err]).toEqual([1, expect.stringContaining(`option '--mix <file>' argument '${file}' is invalid. ${file}: `)])
+    expect(err).toContain(message)
+  })
+})

@@ -1,0 +1,59 @@
+/** Limits of the model: each has a load that just fits and one that does not. */
+import { describe, expect, it } from '@jest/globals'
+import { reachedShards } from '../../lib/model/limits.ts'
+import { DEFAULT_MIX, type Load } from '../../lib/model/load.ts'
+import { isTooLarge, modelOf } from '../../lib/model/model.ts'
+
+const LOAD: Load = { resources: 1e6, writes: 100, reads: 0, searches: 0, mix: DEFAULT_MIX }
+
+/** A limit, the part of the load that grows, its largest value that fits, and one that does not. */
+const EDGES: readonly (readonly [what: string, grows: Exclude<keyof Load, 'mix'>, fits: number, exceeds: number])[] = [
+  ['write units of an index key of Observation, 100 partitions', 'writes', 51_600, 51_800],
+  ['write units of a key of audit records, 64 partitions', 'writes', 44_700, 44_900],
+  ['shards of the stream that 64 heartbeats reach', 'resources', 65e6, 66e6],
+  ['shards of the stream that 64 heartbeats reach', 'writes', 4_600, 4_700],
+  ['write units of the resource table, warm', 'writes', 23_200, 23_300],
+  ['read units of the resource table, warm', 'reads', 31_900, 32_000],
+  ['write units of its index, warm', 'writes', 19_100, 19_300],
+  ['write units of the state table, warm', 'reads', 31_800, 32_000],
+  ['GB of a shard of the OpenSearch index of Observation', 'resources', 151e6, 152e6],
+  ['GB of disks of a domain of the size production', 'resources', 272e6, 273e6],
+  ['events of the execution of a rebuild', 'resources', 419e6, 420e6],
+  ['hours of the execution of a rebuild', 'resources', 1.29e9, 1.3e9],
+  ['minutes to plan an export', 'resources', 749e6, 751e6],
+  ['events of the execution of an export', 'resources', 3.62e9, 3.63e9],
+  ['hours of the execution of an export', 'resources', 13.8e9, 13.9e9],
+  ['parts of the export file of Observation', 'resources', 349e6, 351e6],
+  ['requests per second at API Gateway', 'reads', 9_900, 9_901],
+  ['concurrent executions of Lambda', 'writes', 38_000, 38_200],
+]
+
+const limitNamed = (load: Load, what: string) => modelOf(load).limits.find((each) => each.what === what)!
+
+describe('The limit', () => {
+  it.each(EDGES)('%s fits or not: %s %d and %d', (what, grows, fits, exceeds) => {
+    const [below, above] = [fits, exceeds].map((value) => limitNamed({ ...LOAD, [grows]: value }, what))
+    expect([below!.fits, above!.fits]).toEqual([true, false])
+    expect(below!.used).toBeLessThanOrEqual(below!.limit)
+    expect(below!.used / below!.limit).toBeGreaterThan(0.8)
+  })
+
+  it('is in the list above, whichever it is', () => {
+    // At this rate Observation has all partitions that the setting allows.
+    const all = modelOf({ ...LOAD, writes: 51_600 }).limits.map(({ what }) => what)
+    expect([...new Set(EDGES.map(([what]) => what))].toSorted()).toEqual(all.toSorted())
+  })
+})
+
+it('A load does not fit above a limit that AWS does not raise', () => {
+  const [fits, quotas, exceeds] = [LOAD, { ...LOAD, reads: 9_950 }, { ...LOAD, resources: 1e9 }].map(modelOf)
+  expect([fits, quotas, exceeds].map((model) => isTooLarge(model!))).toEqual([false, false, true])
+  expect(quotas!.limits.filter((each) => !each.fits).map(({ what, isRaised }) => [what, isRaised])).toEqual([
+    ['requests per second at API Gateway', true],
+  ])
+})
+
+it.each([
+  [64, 8],
+  [24 * 40, 90],
+])('%d heartbeats reach %d shards', (beats, shards) => expect(reachedShards(beats)).toBe(shards))

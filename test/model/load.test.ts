@@ -1,0 +1,29 @@
+/** The mix of a load, as a file gives it. */
+import { describe, expect, it } from '@jest/globals'
+import { DEFAULT_MIX, parseMix } from '../../lib/model/load.ts'
+
+describe('A mix', () => {
+  it('has the defaults where the file is silent', () => {
+    expect(parseMix({})).toEqual(DEFAULT_MIX)
+    expect(parseMix({ versions: 4 })).toEqual({ ...DEFAULT_MIX, versions: 4 })
+    expect(Object.values(DEFAULT_MIX.types).reduce((sum, each) => sum + each)).toBeCloseTo(1)
+  })
+
+  it('may name any resource type, with decimals that add up to 1', () =>
+    expect(parseMix({ creates: 1, types: { Observation: 0.7, Basic: 0.2, Patient: 0.1, Claim: 0 } }).types).toEqual({
+      ...{ Observation: 0.7, Basic: 0.2, Patient: 0.1 },
+    }))
+
+  it.each<[unknown, string]>([
+    [[], 'the mix is an object of creates, versions, types'],
+    [{ create: 1 }, 'create is no member of a mix: there are creates, versions, types'],
+    [{ creates: 1.1 }, 'creates is a share of the writes, a number from 0 to 1'],
+    [{ creates: '1' }, 'creates is a share of the writes, a number from 0 to 1'],
+    [{ versions: 0.5 }, 'versions is a number of versions of a resource, from 1 on'],
+    [{ types: 1 }, 'types is an object of shares by type'],
+    [{ types: { Observations: 1 } }, 'types.Observations is no resource type of R4'],
+    [{ types: { Observation: -1, Claim: 2 } }, 'types.Observation is a share of the resources, a number from 0 to 1'],
+    [{ types: { Observation: 0.8, Claim: 0.1 } }, 'types add up to 0.9, but must add up to 1'],
+    [{ types: {} }, 'types add up to 0, but must add up to 1'],
+  ])('is refused with the location: %j', (mix, message) => expect(() => parseMix(mix)).toThrow(new RangeError(message)))
+})
