@@ -159,6 +159,10 @@ export function settingsOf(input: Readonly<Partial<Settings>>): Settings {
     ...DEFAULT_SETTINGS,
     ...(isForDemo ? {} : { exportWriters: MAX_WRITERS, capacity: {} }),
     ...input,
+    // Shards change no maximum.
+    ...(isForDemo && Object.keys(input.capacity ?? {}).join() === 'shards'
+      ? { capacity: { ...DEFAULT_SETTINGS.capacity, ...input.capacity } }
+      : {}),
     service: { maxBodyBytes: LARGEST_BODY, auditDurability: 'strict', requestLog: 'on', ...input.service },
     memory: { ...DEFAULT_SETTINGS.memory, ...input.memory },
     limits: {

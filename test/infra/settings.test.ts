@@ -150,6 +150,7 @@ describe('Settings', () => {
   it.each<[object, object]>([
     [{}, { most: { reads: 12_000, writes: 4_000 } }],
     [{ capacity: {} }, {}],
+    [{ capacity: { shards: { Basic: 2 } } }, { most: { reads: 12_000, writes: 4_000 }, shards: { Basic: 2 } }],
     [{ capacity: { most: { reads: 40_000, writes: 1 } } }, { most: { reads: 40_000, writes: 1 } }],
     [{ capacity: { warm: { reads: 12_000, writes: 4_000 } } }, { warm: { reads: 12_000, writes: 4_000 } }],
     [PRODUCTION, {}],
