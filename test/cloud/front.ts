@@ -51,9 +51,8 @@ export async function startFront(port: number, control: (wish: object) => Promis
     answered++
     const seen = view(request.url!, request.headers)
     if ('status' in seen) {
-      // A client may read the answer only after it has sent its body.
-      request.resume()
-      return void response.writeHead(seen.status, { ...seen.headers, connection: 'close' }).end(seen.body)
+      // A client reads the answer only after it has sent its body. An earlier answer would close the connection under it.
+      return void request.once('end', () => response.writeHead(seen.status, seen.headers).end(seen.body)).resume()
     }
     const { url, headers } = seen
     if (!url.startsWith(BASE)) return void response.writeHead(502).end()
