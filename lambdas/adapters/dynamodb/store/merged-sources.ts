@@ -10,6 +10,8 @@ type ReadSources = ReadonlyMap<IndexSource, ReadSource>
 
 /** Maximum entries of the first read over all partitions. Then a type of 32 partitions is read with one query each for 125 entries. */
 const FIRST_READ = 4_000
+/** Maximum entries of each later read over all partitions, unless more are wanted. A page without old versions may pass millions of copies. */
+const LARGEST_READ = 40_000
 /** Minimum entries of the first read of one partition. */
 const SMALLEST_READ = 16
 
@@ -33,7 +35,7 @@ export async function* mergeSources(
     const short = left.flatMap(([source, { entries, unread }]) =>
       unread !== undefined && entries.length <= size / 2 ? [[source, unread] as const] : [],
     )
-    size = Math.max(wanted, 2 * size)
+    size = Math.max(wanted, Math.min(2 * size, Math.floor(LARGEST_READ / Math.max(1, short.length))))
     const more = await readRanges(dynamo, new Map(short), size)
     sources = new Map(left.map(([source, held]) => [source, joined(held, more.get(source))]))
   }
