@@ -2,9 +2,10 @@
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { MachineFault } from '../../ports/faults.ts'
+import { auditDayOf, auditLineOf } from '../../ports/security/audit-lines.ts'
 import { type AuditDurability, type AuditLog, type AuditRecord, reservedBytesOf } from '../../ports/security/audit-log.ts'
 import { AuditFile } from './audit-file.ts'
-import { dayOf, dayOfFile, lineOf } from './audit-lines.ts'
+import { dayOfFile } from './audit-lines.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 /** Milliseconds until waiting records are written: normally FLUSH_EVERY, and RETRY_EVERY after a failed write. */
@@ -49,13 +50,13 @@ export class FilesystemAuditLog implements AuditLog {
 
   prepare(at: number, interaction: string): Promise<void> | undefined {
     if (this.#options.durability === 'batched') return undefined
-    return this.#prepare(dayOf(at), roomOf(interaction))
+    return this.#prepare(auditDayOf(at), roomOf(interaction))
   }
 
   record(...records: readonly [AuditRecord, ...(readonly AuditRecord[])]): Promise<void> | undefined {
     const [{ at, interaction }] = records
-    const day = dayOf(at)
-    const lines = records.map(lineOf).join('')
+    const day = auditDayOf(at)
+    const lines = records.map(auditLineOf).join('')
     if (this.#options.durability === 'batched') {
       this.#waiting.push({ day, lines })
       this.#writeSoon()
@@ -202,7 +203,7 @@ export class FilesystemAuditLog implements AuditLog {
     if (this.#swept === today || !maySweep()) return
     this.#swept = today
     try {
-      removeBefore(this.#options.folder, dayOf(Date.parse(today) - this.#options.retentionDays * DAY))
+      removeBefore(this.#options.folder, auditDayOf(Date.parse(today) - this.#options.retentionDays * DAY))
     } catch (error) {
       this.#options.onError(error)
     }

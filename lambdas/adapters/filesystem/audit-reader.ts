@@ -1,9 +1,10 @@
 /** Reads audit records from the daily files of the server and of commands, also while these are written. */
 import { createReadStream, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { auditDayOf } from '../../ports/security/audit-lines.ts'
 import type { AuditRecord } from '../../ports/security/audit-log.ts'
 import { type AuditFilter, type AuditReader, auditTestOf, type Period } from '../../ports/security/audit-reader.ts'
-import { dayOf, dayOfFile, parseLine } from './audit-lines.ts'
+import { dayOfFile, parseLine } from './audit-lines.ts'
 
 export class FilesystemAuditReader implements AuditReader {
   readonly #folder: string
@@ -17,7 +18,7 @@ export class FilesystemAuditReader implements AuditReader {
 
   async *read({ from, to }: Period, filter: AuditFilter): AsyncGenerator<AuditRecord> {
     const isWanted = auditTestOf(filter)
-    for (const name of filesBetween(this.#folder, dayOf(from), dayOf(to)))
+    for (const name of filesBetween(this.#folder, auditDayOf(from), auditDayOf(to)))
       for await (const record of this.#recordsOf(join(this.#folder, name)))
         if (record.at >= from && record.at < to && isWanted(record)) yield record
   }

@@ -5,8 +5,8 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MachineFault } from '../../ports/faults.ts'
+import { auditDayOf, auditLineOf } from '../../ports/security/audit-lines.ts'
 import type { AuditLog, AuditRecord } from '../../ports/security/audit-log.ts'
-import { dayOf, lineOf } from './audit-lines.ts'
 import { flushFolder, giveToOwner, makeFolder } from './durable-file.ts'
 
 export class CommandAuditLog implements AuditLog {
@@ -34,7 +34,7 @@ export class CommandAuditLog implements AuditLog {
 
   async record(...records: readonly AuditRecord[]): Promise<void> {
     try {
-      await this.#file!.appendFile(records.map(lineOf).join(''))
+      await this.#file!.appendFile(records.map(auditLineOf).join(''))
       await this.#file!.sync()
     } catch (error) {
       throw new MachineFault('not-recorded', 'what was done could not be recorded', { cause: error })
@@ -48,7 +48,7 @@ export class CommandAuditLog implements AuditLog {
 
   async #opened(at: number): Promise<FileHandle> {
     await makeFolder(this.#folder)
-    const file = await open(join(this.#folder, `${dayOf(at)}.commands.jsonl`), 'a', 0o600)
+    const file = await open(join(this.#folder, `${auditDayOf(at)}.commands.jsonl`), 'a', 0o600)
     await giveToOwner(this.#folder, ({ uid, gid }) => file.chown(uid, gid))
     await flushFolder(this.#folder)
     return file

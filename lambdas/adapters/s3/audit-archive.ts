@@ -8,7 +8,7 @@ import { gunzip, gzip } from 'node:zlib'
 import { GetObjectCommand, ListObjectVersionsCommand, type ObjectVersion, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3'
 import { forEachInParallel } from '../../ports/execution/parallel.ts'
 import type { AuditArchive } from '../../ports/security/audit-archive.ts'
-import type { AuditRecord } from '../../ports/security/audit-log.ts'
+import { auditDayOf, auditLineOf, parseAuditLine } from '../../ports/security/audit-lines.ts'
 import { AUDIT_MINUTE_MS, type AuditSource, type AuditTest, type StoredAuditRecord } from '../../ports/security/audit-source.ts'
 
 /** Start of the keys of all objects. */
@@ -28,7 +28,7 @@ export class S3AuditArchive implements AuditArchive {
   }
 
   async add(records: readonly StoredAuditRecord[], batch: string): Promise<void> {
-    const objects = Map.groupBy(records, ({ record }) => folderOf(dayOf(record.at), record.tenant))
+    const objects = Map.groupBy(records, ({ record }) => folderOf(auditDayOf(record.at), record.tenant))
     await forEachInParallel([...objects], WIDTH, async ([folder, some]) => {
       const times = some.map(({ record }) => record.at).sort((a, b) => a - b)
       const Key = `${folder}${timeOf(times[0]!)}-${timeOf(times.at(-1)!)}-${batch}.ndjson.gz`
@@ -43,9 +43,9 @@ export class S3AuditArchiveReader implements AuditSource {
   readonly #client: S3Client
   readonly #bucket: string
   readonly #tenant: string | undefined
-  /** Day of the objects in `#objects`. */
+  /** Day of the objects in `#objects`, which are those not yet read, latest first. */
   #day = ''
-  #objects: readonly AuditObject[] = []
+  #objects: AuditObject[] = []
   /** Records of later minutes from objects that were already read, by minute. */
   readonly #later = new Map<number, StoredAuditRecord[]>()
 
@@ -63,10 +63,10 @@ export class S3AuditArchiveReader implements AuditSource {
   }
 
   async readMinute(minute: number, isWanted: AuditTest): Promise<readonly StoredAuditRecord[]> {
-    await this.#openDay(dayOf(minute), timeOf(minute))
+    await this.#openDay(auditDayOf(minute), timeOf(minute))
     const end = timeOf(minute + AUDIT_MINUTE_MS - 1)
-    const due = this.#objects.filter(({ first }) => first <= end)
-    this.#objects = this.#objects.filter(({ first }) => first > end)
+    const due: AuditObject[] = []
+    while (this.#objects.length > 0 && this.#objects.at(-1)!.first <= end) due.push(this.#objects.pop()!)
     await forEachInParallel(due, WIDTH, async ({ version }) => {
       for (const stored of await this.#recordsOf(version)) if (isWanted(stored.record)) this.#addLater(stored)
     })
@@ -85,7 +85,7 @@ export class S3AuditArchiveReader implements AuditSource {
       if (last >= time) objects.push({ first, version: { Key: version.Key!, VersionId: version.VersionId! } })
     }
     this.#day = day
-    this.#objects = objects
+    this.#objects = objects.sort((a, b) => (a.first < b.first ? 1 : -1))
   }
 
   #addLater(stored: StoredAuditRecord): void {
@@ -116,18 +116,15 @@ export class S3AuditArchiveReader implements AuditSource {
 /** Version of an object. `first`: time of its first record, as in its key. A busy day has hundreds of thousands. */
 type AuditObject = { readonly first: string; readonly version: { readonly Key: string; readonly VersionId: string } }
 
-const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
-
 /** Returns the time of day of an instant, as `030405006`. */
 const timeOf = (at: number): string => new Date(at).toISOString().slice(11, 23).replace(/\D/g, '')
 
 /** Returns the folder of a day and tenant. A record of a request to several tenants or to none is in the folder `~`. */
 const folderOf = (day: string, tenant: string): string => `${PREFIX}${day}/${/^[A-Za-z0-9_-]{1,64}$/.test(tenant) ? tenant : '~'}/`
 
-const lineOf = ({ id, record }: StoredAuditRecord): string =>
-  `${JSON.stringify({ ...record, at: new Date(record.at).toISOString(), id })}\n`
+const lineOf = ({ id, record }: StoredAuditRecord): string => auditLineOf({ ...record, id })
 
 function parseLine(line: string): StoredAuditRecord {
-  const { id, ...record } = JSON.parse(line) as Omit<AuditRecord, 'at'> & { readonly at: string; readonly id: string }
-  return { id, record: { ...record, at: Date.parse(record.at) } }
+  const { id = '', ...record } = parseAuditLine(line)
+  return { id, record }
 }

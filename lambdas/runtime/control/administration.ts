@@ -18,7 +18,6 @@ import { readConfig } from '../config.ts'
 import { nameOfOperator } from '../operator-name.ts'
 import { AUDIT_FOLDER, isEmpty, makeStore } from './lost-files.ts'
 
-export { lineOf as auditLineOf } from '../../adapters/filesystem/audit-lines.ts'
 export {
   addClient,
   addLaunch,
@@ -40,6 +39,7 @@ export { toUser } from '../../auth/clients/registration.ts'
 export type { Launch } from '../../auth/launch/launches.ts'
 export { KEY_COPY_LIFETIME_MS, KEY_DISCOVERY_MS, signingKeyAt } from '../../auth/tokens/key-rotation.ts'
 export type { Client } from '../../ports/rows/clients.ts'
+export { auditLineOf } from '../../ports/security/audit-lines.ts'
 export type { AuditRecord } from '../../ports/security/audit-log.ts'
 export type { AuditFilter, AuditReader } from '../../ports/security/audit-reader.ts'
 
