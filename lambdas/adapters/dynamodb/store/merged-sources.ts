@@ -4,7 +4,7 @@ import type { TableClient } from '../table-client.ts'
 import { sortKeyAfter } from '../table-keys.ts'
 import { distinctEntries, type IndexEntry, type IndexSource, readSources, type SortKeyRange } from './index-windows.ts'
 
-/** Entries of one partition that were read. `unread`: range with possibly more entries, all after these. */
+/** Entries of one partition that were read, in order. `unread`: range with possibly more entries, all after these. */
 type ReadSource = { readonly entries: readonly IndexEntry[]; readonly unread?: SortKeyRange }
 type ReadSources = ReadonlyMap<IndexSource, ReadSource>
 
@@ -28,9 +28,9 @@ export async function* mergeSources(
     const entries = [...sources.values()].flatMap((source) => source.entries.filter((entry) => isWithin(entry, end)))
     yield distinctEntries(entries).toSorted(byPosition)
     if (end === undefined) return
-    const left = [...sources].map(([source, { entries, ...rest }]) => {
-      return [source, { ...rest, entries: entries.filter((entry) => !isWithin(entry, end)) }] as const
-    })
+    const left = [...sources].map(
+      ([source, held]) => [source, { ...held, entries: held.entries.filter((entry) => !isWithin(entry, end)) }] as const,
+    )
     // Partitions with entries in reserve are not read again. A partition that holds most recent versions is read in growing steps.
     const short = left.flatMap(([source, { entries, unread }]) =>
       unread !== undefined && entries.length <= size / 2 ? [[source, unread] as const] : [],
@@ -51,7 +51,7 @@ async function readRanges(dynamo: TableClient, ranges: ReadonlyMap<IndexSource, 
   const read = [...ranges].map(([source, { to }]) => {
     const both = [heads.get(source)!, past.get(source)!]
     const ends = both.flatMap(({ entries, isAll }) => (isAll ? [] : [entries.at(-1)!.gsk]))
-    const entries = both.flatMap((each) => each.entries)
+    const entries = both.flatMap((each) => each.entries).toSorted(byPosition)
     const [end] = ends.toSorted()
     if (end === undefined) return [source, { entries }] as const
     return [source, { entries: entries.filter(({ gsk }) => gsk <= end), unread: { from: sortKeyAfter(end), to } }] as const
@@ -61,7 +61,7 @@ async function readRanges(dynamo: TableClient, ranges: ReadonlyMap<IndexSource, 
 
 /** Returns the position up to which all partitions are read, or undefined if they are read completely. */
 function endOf(sources: ReadSources): HistoryPosition | undefined {
-  const lasts = [...sources.values()].flatMap(({ entries, unread }) => (unread === undefined ? [] : [entries.toSorted(byPosition).at(-1)!]))
+  const lasts = [...sources.values()].flatMap(({ entries, unread }) => (unread === undefined ? [] : [entries.at(-1)!]))
   return lasts.toSorted(byPosition)[0]
 }
 
