@@ -1,15 +1,12 @@
 /** Function on AWS that archives audit records. */
 import { writtenAuditRecord } from '../../adapters/dynamodb/stream/audit-records.ts'
-import type { StreamRecord } from '../../adapters/dynamodb/stream/stream.ts'
+import type { StreamEvent } from '../../adapters/dynamodb/stream/stream.ts'
 import { openS3AuditArchive } from '../../adapters/s3/open-blob-store.ts'
+import type { PartialBatchResponse } from '../../indexing/stream/stream-follower.ts'
 import type { AuditArchive } from '../../ports/security/audit-archive.ts'
 import { once } from '../once.ts'
 import { report } from './log.ts'
 import { deploymentSettings } from './ports.ts'
-
-type StreamEvent = { readonly Records: readonly StreamRecord[] }
-/** Sequence numbers of failed records. Lambda delivers the first of them and all later records again. */
-type PartialBatchResponse = { readonly batchItemFailures: readonly { readonly itemIdentifier: string }[] }
 
 /**
  * Returns a function that archives the audit records of a batch of the stream, all or none of them. The batch is named by its first and last

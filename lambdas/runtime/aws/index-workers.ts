@@ -1,7 +1,13 @@
 /** Functions on AWS that index the stream, watch the index and rebuild it. */
 import { DynamoDbSharedState } from '../../adapters/dynamodb/rows/shared-state.ts'
 import { heartbeatItem, heartbeatOfRecord } from '../../adapters/dynamodb/stream/heartbeat.ts'
-import { isOfTable, type StreamRecord, transactionOfRecord, versionOfRecord } from '../../adapters/dynamodb/stream/stream.ts'
+import {
+  isOfTable,
+  type StreamEvent,
+  type StreamRecord,
+  transactionOfRecord,
+  versionOfRecord,
+} from '../../adapters/dynamodb/stream/stream.ts'
 import { StepFunctionsWorkflow } from '../../adapters/step-functions/workflow.ts'
 import { documentFormatOf } from '../../indexing/document-format.ts'
 import { applySearchParameter, clearUnindexable } from '../../indexing/lifecycle/definitions.ts'
@@ -58,8 +64,6 @@ export async function startRebuild({ number, value }: VersionedValue<IndexState>
 export const reindex = (): Reindexer => ({
   start: async (tenant, types) => startRebuild(await indexState().change((state) => requestRebuild(state, tenant, types))),
 })
-
-type StreamEvent = { readonly Records: readonly StreamRecord[] }
 
 const poisoned = /* @__PURE__ */ once(() => new UnindexableVersions(indexState()))
 /** Opens the index for writing. `onLost`: called if an index is missing, with the state that requests its rebuild. */

@@ -6,7 +6,8 @@ import type { StreamRecord } from './stream.ts'
 
 /**
  * Returns the audit record that a stream record shows as written or overwritten, or undefined for any other stream record. A record without
- * a valid time, or with a year that no request can have, gets that of its write: functions that may write audit records could otherwise block the archive by an invalid one.
+ * a valid time, or with a year that no request can have, gets the time of its write. Otherwise a function that may write audit records could
+ * block the archive by an invalid one.
  */
 export function writtenAuditRecord({ dynamodb }: StreamRecord): StoredAuditRecord | undefined {
   const { NewImage: image, ApproximateCreationDateTime: seconds = 0 } = dynamodb ?? {}

@@ -20,6 +20,9 @@ export type StreamRecord = {
   }
 }
 
+/** Event that Lambda delivers. */
+export type StreamEvent = { readonly Records: readonly StreamRecord[] }
+
 /**
  * Whether the record belongs to this table. While a deployment replaces the table, the function of the new table still receives records of
  * the previous one, which it must ignore.
