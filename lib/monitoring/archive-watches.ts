@@ -1,19 +1,11 @@
 /** Watches for the archive of audit records, where the stage has one. The records are also in the state table, for `auditRetentionDays`. */
-import type { DeployedNames, Watch, WatchedMetric } from './watch.ts'
+import { type DeployedNames, functionMetricOf, mappingMetricOf, type Watch } from './watch.ts'
 
 export function watchesOfArchive({ archiver, mapping }: NonNullable<DeployedNames['archive']>): readonly Watch[] {
-  const metricOf = (metricName: string, statistic: string): WatchedMetric => ({
-    namespace: 'AWS/Lambda',
-    ...{ metricName, statistic, dimensions: { FunctionName: archiver } },
-  })
-  const mappingMetric = (metricName: string, statistic: string): WatchedMetric => ({
-    namespace: 'AWS/Lambda',
-    ...{ metricName, statistic, dimensions: { EventSourceMappingUUID: mapping } },
-  })
   return [
     {
       title: 'Age of audit records to archive, ms',
-      metrics: [metricOf('IteratorAge', 'Maximum')],
+      metrics: [functionMetricOf(archiver, 'IteratorAge', 'Maximum')],
       alarm: {
         name: 'ArchiveAge',
         severity: 'ticket',
@@ -25,7 +17,7 @@ export function watchesOfArchive({ archiver, mapping }: NonNullable<DeployedName
     },
     {
       title: 'Errors of the archive',
-      metrics: [metricOf('Errors', 'Sum'), mappingMetric('FailedInvokeEventCount', 'Sum')],
+      metrics: [functionMetricOf(archiver, 'Errors', 'Sum'), mappingMetricOf(mapping, 'FailedInvokeEventCount', 'Sum')],
       alarm: {
         name: 'ArchiveErrors',
         severity: 'ticket',
@@ -37,7 +29,7 @@ export function watchesOfArchive({ archiver, mapping }: NonNullable<DeployedName
     },
     {
       title: 'Reads of the stream of audit records',
-      metrics: [mappingMetric('PolledEventCount', 'SampleCount')],
+      metrics: [mappingMetricOf(mapping, 'PolledEventCount', 'SampleCount')],
       alarm: {
         name: 'ArchiveNotFollowed',
         severity: 'ticket',
@@ -51,7 +43,7 @@ export function watchesOfArchive({ archiver, mapping }: NonNullable<DeployedName
     },
     {
       title: 'Audit records stored in the bucket instead of the archive',
-      metrics: [mappingMetric('OnFailureDestinationDeliveredEventCount', 'Sum')],
+      metrics: [mappingMetricOf(mapping, 'OnFailureDestinationDeliveredEventCount', 'Sum')],
       alarm: {
         name: 'ArchivePutAside',
         severity: 'ticket',
@@ -62,7 +54,7 @@ export function watchesOfArchive({ archiver, mapping }: NonNullable<DeployedName
     },
     {
       title: 'Audit records missing in the archive',
-      metrics: [mappingMetric('DroppedEventCount', 'Sum')],
+      metrics: [mappingMetricOf(mapping, 'DroppedEventCount', 'Sum')],
       alarm: {
         name: 'ArchiveDropped',
         severity: 'page',

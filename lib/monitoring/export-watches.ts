@@ -1,5 +1,5 @@
 /** Watches for exports, and for tokens and signing keys where the stage issues tokens. */
-import { type DeployedNames, stageMetricOf, TOKEN_ROUTE, type Watch, type WatchedMetric } from './watch.ts'
+import { type DeployedNames, functionMetricOf, stageMetricOf, TOKEN_ROUTE, type Watch, type WatchedMetric } from './watch.ts'
 
 /** Returns metrics for executions of a state machine. */
 export const executionsOf = (StateMachineArn: string, ...metricNames: readonly string[]): readonly WatchedMetric[] =>
@@ -37,7 +37,7 @@ export function watchesOfExports(stage: string, { machine, sweeper }: DeployedNa
     },
     {
       title: 'Errors of export-sweep',
-      metrics: [{ namespace: 'AWS/Lambda', metricName: 'Errors', statistic: 'Sum', dimensions: { FunctionName: sweeper } }],
+      metrics: [functionMetricOf(sweeper, 'Errors', 'Sum')],
       alarm: {
         name: 'ExportSweep',
         severity: 'ticket',
@@ -51,11 +51,10 @@ export function watchesOfExports(stage: string, { machine, sweeper }: DeployedNa
 }
 
 export function watchesOfSchedules(stage: string, starter: string): readonly Watch[] {
-  const errors: WatchedMetric = { namespace: 'AWS/Lambda', metricName: 'Errors', statistic: 'Sum', dimensions: { FunctionName: starter } }
   return [
     {
       title: 'Failed scheduled exports',
-      metrics: [stageMetricOf(stage, 'ScheduledExportsFailed', 'Maximum'), errors],
+      metrics: [stageMetricOf(stage, 'ScheduledExportsFailed', 'Maximum'), functionMetricOf(starter, 'Errors', 'Sum')],
       alarm: {
         name: 'ScheduledExportFailed',
         severity: 'ticket',
@@ -95,7 +94,7 @@ export function watchesOfTokens(api: DeployedNames['api'], { tender }: NonNullab
     },
     {
       title: 'Errors of tend-keys',
-      metrics: [{ namespace: 'AWS/Lambda', metricName: 'Errors', statistic: 'Sum', dimensions: { FunctionName: tender } }],
+      metrics: [functionMetricOf(tender, 'Errors', 'Sum')],
       alarm: {
         name: 'SigningKeys',
         severity: 'ticket',

@@ -36,6 +36,18 @@ export const stageMetricOf = (stage: string, metricName: MetricName | typeof REF
   ...{ metricName, statistic, dimensions: { Stage: stage } },
 })
 
+/** Returns a metric of a Lambda function. `name`: its deployed name. */
+export const functionMetricOf = (name: string, metricName: string, statistic: string): WatchedMetric => ({
+  namespace: 'AWS/Lambda',
+  ...{ metricName, statistic, dimensions: { FunctionName: name } },
+})
+
+/** Returns a metric of an event source mapping. */
+export const mappingMetricOf = (id: string, metricName: string, statistic: string): WatchedMetric => ({
+  namespace: 'AWS/Lambda',
+  ...{ metricName, statistic, dimensions: { EventSourceMappingUUID: id } },
+})
+
 export type Watch = {
   readonly title: string
   readonly metrics: readonly WatchedMetric[]

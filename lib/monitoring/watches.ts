@@ -2,7 +2,15 @@
 import { watchesOfArchive } from './archive-watches.ts'
 import { watchesOfDomain, watchesOfShards } from './domain-watches.ts'
 import { executionsOf, watchesOfExports, watchesOfSchedules, watchesOfTokens } from './export-watches.ts'
-import { type DeployedNames, REFUSED_METRIC, stageMetricOf, type Watch, type WatchedMetric } from './watch.ts'
+import {
+  type DeployedNames,
+  functionMetricOf,
+  mappingMetricOf,
+  REFUSED_METRIC,
+  stageMetricOf,
+  type Watch,
+  type WatchedMetric,
+} from './watch.ts'
 
 /** Share of a limit from which an alarm warns. */
 const NEAR = 0.7
@@ -109,13 +117,13 @@ const watchesOfRequests = (deployed: DeployedNames): readonly Watch[] => [
 
 function watchesOfStream({ stage, followers, mappings }: DeployedNames): readonly Watch[] {
   const functionMetrics = (metricName: string, statistic: string): readonly WatchedMetric[] =>
-    Object.entries(followers).map(([label, FunctionName]) => ({
-      namespace: 'AWS/Lambda',
-      ...{ metricName, statistic, label: `${label}: ${metricName}`, dimensions: { FunctionName } },
+    Object.entries(followers).map(([label, name]) => ({
+      ...functionMetricOf(name, metricName, statistic),
+      label: `${label}: ${metricName}`,
     }))
   const mappingMetric = (label: keyof typeof mappings, metricName: string, statistic: string): WatchedMetric => ({
-    namespace: 'AWS/Lambda',
-    ...{ metricName, statistic, label: `${label}: ${metricName}`, dimensions: { EventSourceMappingUUID: mappings[label] } },
+    ...mappingMetricOf(mappings[label], metricName, statistic),
+    label: `${label}: ${metricName}`,
   })
   return [
     {
