@@ -5,7 +5,7 @@ import { type ExportTarget, targetOf } from '../settings/export-settings.ts'
 import type { Settings } from '../settings/settings.ts'
 import { ARCHIVED_RECORDS } from './audit-grants.ts'
 import { DEFINITION_OVERFLOW_PATTERNS, OVERFLOW_PATTERNS, PERSON_OVERFLOW_PATTERNS } from './overflow-objects.ts'
-import type { TableConstruct } from './permissions.ts'
+import { INDEX_LOOKUPS, type TableConstruct } from './permissions.ts'
 
 type Accepted = {
   readonly rules: readonly string[]
@@ -263,15 +263,7 @@ function partsOf({ bucket, auditBucket, domain, resourceTable, stateTable }: Par
       : [...below(arnOf(auditBucket), [ARCHIVED_RECORDS]), ...below(tableArnOf(stateTable), ['stream/*'])]),
     ...(domainArn === undefined
       ? []
-      : below(domainArn, [
-          '_alias/fhir-*',
-          'fhir-*/_alias',
-          'fhir-*/_mapping',
-          'fhir-*/_stats/store',
-          'fhir-*/_refresh',
-          'fhir-*/_search',
-          'fhir-*',
-        ])),
+      : below(domainArn, [...INDEX_LOOKUPS, 'fhir-*/_stats/store', 'fhir-*/_refresh', 'fhir-*/_search', 'fhir-*'])),
   ]
 }
 
