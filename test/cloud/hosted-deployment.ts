@@ -106,7 +106,7 @@ export async function hostDeployment(
   }
 }
 
-/** What another stack exports, as `stack:output`, or outputs. */
+/** Returns the value of an output of another stack. The template names the output directly or as an export `stack:output`. */
 function imported({ outputs }: Deployment, value: Tree): string {
   const { StackName, OutputName } = value['Fn::GetStackOutput'] ?? {}
   const [stack = '', output = ''] = StackName === undefined ? String(value['Fn::ImportValue']).split(':') : [StackName, OutputName]
