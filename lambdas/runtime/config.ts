@@ -101,6 +101,8 @@ export const DEPLOYMENT_SETTINGS = [
   setting('stage', 'text', ''), // name of the deployment within the AWS account
   setting('table', 'text', ''), // DynamoDB table of the resources
   setting('stateTable', 'text', ''), // DynamoDB table of all other state: audit records, definitions, the key of seals
+  setting('stream', 'text', ''), // ARN of the stream of the table of the resources
+  setting('streamParallelization', 'count', '1'), // number of batches of one shard that Lambda processes at the same time
   setting('bucket', 'text', ''), // S3 bucket of large bodies and stored queries
   setting('auditBucket', 'text', ''), // S3 bucket of the archive of audit records
   setting('searchEndpoint', 'text', ''), // URL of OpenSearch

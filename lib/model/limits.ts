@@ -1,7 +1,7 @@
 /** Limits of AWS and of this code, with the part that a load uses. */
 import { AUDIT_PARTITIONS } from '../../lambdas/adapters/dynamodb/rows/audit-log.ts'
 import { MAX_PARTS } from '../../lambdas/export/write/multipart-uploads.ts'
-import { BEATS_PER_HEARTBEAT } from '../../lambdas/indexing/stream/heartbeat.ts'
+import { MAX_STREAM_PARTITIONS } from '../../lambdas/ports/search/heartbeat.ts'
 import { EXECUTION_DAYS, LONGEST_PLAN_MS } from '../../lambdas/runtime/aws/step-times.ts'
 import { requestsOf } from './load.ts'
 import { SHARD_GIGABYTES } from './search-load.ts'
@@ -30,19 +30,6 @@ export type Limit = {
 export const QUOTAS = { tableUnits: 40_000, requests: 10_000, concurrency: 1_000 } as const
 
 const HOURS = 24
-/** Part of the heartbeats that may miss a shard. */
-const MISSED = 0.002
-
-/**
- * Returns the number of equal shards of the stream that a heartbeat of `beats` reaches. With n shards the probability that one gets no beat is
- * at most n · (1 − 1/n)^beats.
- */
-export function reachedShards(beats: number): number {
-  let shards = 1
-  while ((shards + 1) * (1 - 1 / (shards + 1)) ** beats <= MISSED) shards++
-  return shards
-}
-
 const fixed = (what: string, used: number, limit: number): Limit => ({ what, used, limit, isRaised: false, fits: used <= limit })
 const quota = (what: string, used: number, limit: number): Limit => ({ ...fixed(what, used, limit), isRaised: true })
 
@@ -58,14 +45,14 @@ export const limitsOf = (parts: StageParts): readonly Limit[] => [
   ),
 ]
 
-function tableLimits({ load, shards, warm, streamShards }: StageParts): readonly Limit[] {
+function tableLimits({ load, shards, warm, streamShards, parallelizationFactor }: StageParts): readonly Limit[] {
   const { writes, mix } = load
   const keys = Object.entries(mix.types).map(([type, share]) => ({ type, units: keyUnitsOf(writes * share, mix, shards[type]!) }))
   const hot = keys.reduce((a, b) => (b.units > a.units ? b : a))
   return [
     fixed(`write units of an index key of ${hot.type}, ${shards[hot.type]} partitions`, hot.units, KEY_UNITS),
     fixed(`write units of a key of audit records, ${AUDIT_PARTITIONS} partitions`, requestsOf(load) / AUDIT_PARTITIONS, KEY_UNITS),
-    fixed(`shards of the stream that ${BEATS_PER_HEARTBEAT} heartbeats reach`, streamShards, reachedShards(BEATS_PER_HEARTBEAT)),
+    fixed('partitions of the stream that heartbeats reach', streamShards * parallelizationFactor, MAX_STREAM_PARTITIONS),
     quota('write units of the resource table, warm', warm.writes, QUOTAS.tableUnits),
     quota('read units of the resource table, warm', warm.reads, QUOTAS.tableUnits),
     quota('write units of its index, warm', warm.index.writes, QUOTAS.tableUnits),

@@ -27,10 +27,12 @@ export type Model = StageParts & {
 export type ProposedSettings = Partial<Omit<Settings, 'limits'>> & { readonly limits?: Partial<RateLimits> }
 
 export function modelOf(load: Load): Model {
-  const [units, stored, shards, search] = [unitsOf(load), storedOf(load), shardsOf(load), searchLoadOf(load)]
-  const warm = warmOf(units)
-  const streamShards = partitionsOf(warm, stored.table)
+  const [stored, shards, search] = [storedOf(load), shardsOf(load), searchLoadOf(load)]
+  // The units of heartbeats depend on the shards, which they hardly change.
+  const streamShards = partitionsOf(warmOf(unitsOf(load)), stored.table)
   const parallelizationFactor = search.size === 'demo' ? 1 : factorOf(load, streamShards)
+  const units = unitsOf(load, streamShards * parallelizationFactor)
+  const warm = warmOf(units)
   const rebuild = rebuildLoadOf(load, search.size)
   const exported = exportLoadOf(load, shards, search.size)
   const rates = ratesOf(load)

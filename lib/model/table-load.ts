@@ -3,7 +3,7 @@
  * test/adapters/dynamodb/cost.test.ts counts them, and test/model/sample.test.ts compares this model with the store.
  */
 import { heartbeatItem } from '../../lambdas/adapters/dynamodb/stream/heartbeat.ts'
-import { beatsOf } from '../../lambdas/indexing/stream/heartbeat.ts'
+import { beatCountOf, beatsOf } from '../../lambdas/indexing/stream/heartbeat.ts'
 import type { IndexShards } from '../../lambdas/runtime/index-shards.ts'
 import { DEFAULT_SHARDS, MAX_SHARDS } from '../settings/index-shards.ts'
 import { type CapacityUnits, NEW_TABLE, type TableCapacity } from '../settings/table-capacity.ts'
@@ -17,24 +17,30 @@ export type TableUnits = { readonly table: CapacityUnits; readonly index: Capaci
 const GIGABYTE = 1e9
 const MINUTE = 60
 
-/** Beats of a heartbeat, one a minute, and those of them that the index of the table holds. */
-const BEATS = beatsOf(0).length
-const INDEXED_BEATS = beatsOf(0).filter((beat) => heartbeatItem(beat).gpk !== undefined).length
+/** Partitions of a new table. */
+const NEW_PARTITIONS = 4
+
+/** Returns the beats of a heartbeat, one a minute, and those of them that the index of the table holds. */
+function beatCountsOf(partitions: number): { readonly beats: number; readonly indexed: number } {
+  const beats = beatsOf(0, beatCountOf(partitions))
+  return { beats: beats.length, indexed: beats.filter((beat) => heartbeatItem(beat).gpk !== undefined).length }
+}
 
 /**
  * A create puts the head. An update reads the head, puts its copy and the new head; the index moves the entry of the head and gets one for
  * the copy. A read, and each match of a search, reads one item. Each request writes an audit record. Reads of the state table are cached in
- * each function and not counted.
+ * each function and not counted. `partitions`: those of the stream.
  */
-export function unitsOf(load: Load): TableUnits {
+export function unitsOf(load: Load, partitions = NEW_PARTITIONS): TableUnits {
+  const { beats, indexed } = beatCountsOf(partitions)
   const { writes, reads, searches, mix } = load
   const updates = 1 - mix.creates
   return {
     table: {
-      writes: writes * (mix.creates + 2 * updates) * meanOf(mix, (type) => sizesOf(type).units) + BEATS / MINUTE,
+      writes: writes * (mix.creates + 2 * updates) * meanOf(mix, (type) => sizesOf(type).units) + beats / MINUTE,
       reads: writes * updates + reads * REQUEST_WORK.read.reads + searches * REQUEST_WORK.search.reads,
     },
-    index: { writes: writes * (mix.creates + 3 * updates) + INDEXED_BEATS / MINUTE, reads: INDEXED_BEATS / MINUTE },
+    index: { writes: writes * (mix.creates + 3 * updates) + indexed / MINUTE, reads: indexed / MINUTE },
     state: { writes: requestsOf(load) * AUDIT_WRITES, reads: 0 },
   }
 }

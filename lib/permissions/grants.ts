@@ -36,13 +36,14 @@ const SEARCHES = ['queries/*', 'tokens/*']
 const TRANSACTIONS = '*#TXN#*'
 const TYPES = '*#CFG'
 const CANONICALS = '*#CANONICAL#*'
-const HEARTBEATS = '#PULSE#*'
+const HEARTBEATS = '#PULSE*'
 const INDEX_LAG = '#LAG'
 
 /** Partition keys of the state table, or their patterns. Each is defined in lambdas/adapters/dynamodb. */
 const SEAL = 'SEAL'
 const DEFINITIONS = 'DEFINITIONS'
 const HEARTBEAT_STATE = 'PULSE'
+const HEARTBEAT_ROWS = 'PULSE_*'
 const AUDIT = 'AUDIT#*'
 const SIGNING_KEYS = 'SIGNING_KEYS'
 const REVOCATIONS = 'REVOKED#*'
@@ -154,13 +155,10 @@ const GRANTS: Readonly<Record<PortName, PortGrant>> = {
       statements: [onTable(aws, ['dynamodb:GetItem'], [HEARTBEATS])],
     }),
   pulse: (aws) => {
-    const { environment, statements } = allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], HEARTBEAT_STATE)
-    const beats = [
-      onTable(aws, ['dynamodb:BatchWriteItem'], [HEARTBEATS]),
-      onIndex(aws, [HEARTBEATS]),
-      onTable(aws, ['dynamodb:PutItem'], [INDEX_LAG]),
-    ]
-    return { environment: { ...environment, ...resources(aws) }, statements: [...statements, ...beats, allowEncryption(aws)] }
+    const actions = ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:Query', 'dynamodb:BatchWriteItem']
+    const beats = [onTable(aws, ['dynamodb:BatchWriteItem'], [HEARTBEATS]), onIndex(aws, [HEARTBEATS])]
+    const statements = [...beats, onTable(aws, ['dynamodb:PutItem'], [INDEX_LAG])]
+    return merge(allowOnState(aws, actions, HEARTBEAT_STATE, HEARTBEAT_ROWS), { environment: resources(aws), statements })
   },
   seal: (aws) => allowOnState(aws, ['dynamodb:GetItem'], SEAL),
   verification: (aws) =>

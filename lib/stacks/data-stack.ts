@@ -4,7 +4,7 @@
  */
 import { CfnOutput, Duration, RemovalPolicy, Stack } from 'aws-cdk-lib'
 import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb'
-import { type ISecurityGroup, type IVpc, Port } from 'aws-cdk-lib/aws-ec2'
+import { Port } from 'aws-cdk-lib/aws-ec2'
 import { AccountPrincipal, PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
 import { Key } from 'aws-cdk-lib/aws-kms'
 import type { Domain } from 'aws-cdk-lib/aws-opensearchservice'
@@ -44,7 +44,7 @@ export class DataStack extends Stack {
   readonly auditBucket?: IBucket
   /** Search domain; absent if the stage uses another cluster. */
   readonly domain?: Domain
-  readonly network?: { readonly vpc: IVpc; readonly functions: ISecurityGroup }
+  readonly network?: Network
   readonly #zones: readonly string[] | undefined
 
   constructor(scope: Construct, id: string, settings: Settings) {

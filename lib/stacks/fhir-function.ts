@@ -31,8 +31,8 @@ export type OwnProps = Pick<FhirFunctionProps, 'environment' | 'statements'>
 /** Timeouts in seconds, by function. `http`: all others, which answer requests; API Gateway waits 29 seconds for them. */
 const TIMEOUTS: Readonly<Partial<Record<FunctionName, number>>> & { readonly http: number } = {
   http: 29,
-  // Its sweep waits up to a minute for a heartbeat to appear in the table's index.
-  indexer: 90,
+  // Its sweep writes up to 12,000 beats in half a minute, and waits up to a minute for the last ones to appear in the table's index.
+  indexer: 120,
   'settle-transactions': 300,
   'rebuild-step': 900,
   migrate: 300,

@@ -1,4 +1,5 @@
 /** VPC of the stage: private subnets without a route to the internet, and endpoints for the services that functions call. */
+import { Fn } from 'aws-cdk-lib'
 import {
   FlowLogDestination,
   GatewayVpcEndpointAwsService,
@@ -22,6 +23,11 @@ export class Network extends Construct {
   readonly vpc: IVpc
   /** Security group of all functions. */
   readonly functions: ISecurityGroup
+  /**
+   * URL of DynamoDB Streams. Its endpoint has no private DNS name, and the gateway endpoint of DynamoDB does not serve it.
+   * https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/privatelink-streams.html
+   */
+  readonly streamsUrl: string
 
   constructor(scope: Construct, id: string, { cidr, availabilityZones }: VpcSettings) {
     super(scope, id)
@@ -44,6 +50,12 @@ export class Network extends Construct {
     const called = { states: InterfaceVpcEndpointAwsService.STEP_FUNCTIONS, kms: InterfaceVpcEndpointAwsService.KMS }
     for (const [name, service] of Object.entries(called))
       this.vpc.addInterfaceEndpoint(name, { service, securityGroups: [endpoints], open: false })
+    const streams = this.vpc.addInterfaceEndpoint('streams', {
+      ...{ service: InterfaceVpcEndpointAwsService.DYNAMODB_STREAMS, privateDnsEnabled: false },
+      ...{ securityGroups: [endpoints], open: false },
+    })
+    // An entry consists of the id of a hosted zone and a name.
+    this.streamsUrl = `https://${Fn.select(1, Fn.split(':', Fn.select(0, streams.vpcEndpointDnsEntries)))}`
   }
 
   logTo(bucket: IBucket): void {

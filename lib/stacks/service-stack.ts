@@ -37,7 +37,7 @@ import { firstClient, firstUser } from './first-commands.ts'
 import { allowScheduleRules, type ScheduleFunctions } from './scheduled-exports.ts'
 import { nodesOf } from './search-domain.ts'
 import { StepWorkflow } from './step-workflow.ts'
-import { followStream } from './stream-indexer.ts'
+import { followStream, streamEnvironmentOf } from './stream-indexer.ts'
 import { EXPORT_SWEEPS, INDEX_SWEEP, KEY_SWEEP, SWEEPS, scheduleSweeps } from './sweeps.ts'
 
 /** Sort keys of the stream records that each function receives. `H`: current versions. `P`: heartbeats. `T`: large transactions. */
@@ -94,7 +94,7 @@ export class ServiceStack extends Stack {
     const aws = { ...this.#aws(files), rebuildWorkflow: rebuild.stateMachineArn, exportMachine, links }
 
     const indexer = this.#function('indexer', aws, {
-      environment: { ...baseUrls, ...keeping, FHIR_STAGE: settings.stage },
+      environment: { ...baseUrls, ...keeping, FHIR_STAGE: settings.stage, ...streamEnvironmentOf(streamArn, settings, data.network) },
       statements: allowStreamReading(aws, streamArn),
     })
     const settler = this.#function('settle-transactions', aws, { environment: baseUrls, statements: allowStreamReading(aws, streamArn) })

@@ -13,6 +13,7 @@ import {
 } from 'aws-cdk-lib/aws-lambda'
 import type { IBucket } from 'aws-cdk-lib/aws-s3'
 import type { FhirFunction } from './fhir-function.ts'
+import type { Network } from './network.ts'
 
 export type FollowStreamProps = {
   readonly streamArn: string
@@ -26,6 +27,17 @@ export type FollowStreamProps = {
 
 /** Maximum records of a batch, and how long it may wait for more. */
 export type Batch = { readonly size: number; readonly window: Duration }
+
+/** Variables by which a function counts the partitions of the stream. */
+export const streamEnvironmentOf = (
+  streamArn: string,
+  { parallelizationFactor }: Pick<FollowStreamProps, 'parallelizationFactor'>,
+  network: Pick<Network, 'streamsUrl'> | undefined,
+): Readonly<Record<string, string>> => ({
+  FHIR_STREAM: streamArn,
+  FHIR_STREAM_PARALLELIZATION: String(parallelizationFactor),
+  ...(network === undefined ? {} : { AWS_ENDPOINT_URL_DYNAMODB_STREAMS: network.streamsUrl }),
+})
 
 /** Maximum age of a record that is retried. An older one is stored in the bucket, before the stream removes it after 24 hours. */
 const OLDEST = Duration.hours(20)

@@ -19,6 +19,7 @@ type Tags = ReadonlyMap<string, IamContext>
 
 const BY_SERVICE: Readonly<Record<RecordedCall['service'], (call: RecordedCall, tags: Tags) => readonly Needed[]>> = {
   dynamodb: ({ operation, input }) => {
+    if (operation === 'DescribeStream') return [{ action: 'dynamodb:DescribeStream', resource: `${ARNS.ResourceTable}/stream/1` }]
     const needs = itemCalls(operation, input)
     return [...needs, ...needs.flatMap(({ action }) => onBehalf('dynamodb', action !== 'dynamodb:GetItem' && isWrite(action)))]
   },

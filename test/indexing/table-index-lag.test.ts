@@ -2,7 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { beatsOf } from '../../lambdas/indexing/stream/heartbeat.ts'
 import { measureTableIndexLag } from '../../lambdas/indexing/table-index-lag.ts'
-import type { ShardHeartbeat } from '../../lambdas/ports/search/heartbeat.ts'
+import { MIN_BEATS, type ShardHeartbeat } from '../../lambdas/ports/search/heartbeat.ts'
 
 /** Measures with the beat of each place shown after `lagOf` the place, in milliseconds. */
 async function measured(lagOf: (place: number) => number) {
@@ -23,7 +23,7 @@ async function measured(lagOf: (place: number) => number) {
       now += time
     },
   }
-  return { lag: await measureTableIndexLag(parts, beatsOf(sent), sent), notes, looks }
+  return { lag: await measureTableIndexLag(parts, beatsOf(sent, MIN_BEATS), sent), notes, looks }
 }
 
 describe('The lag of the index of the table', () => {

@@ -7,14 +7,14 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { DynamoDbAuditLog } from '../../lambdas/adapters/dynamodb/rows/audit-log.ts'
 import { heartbeatItem, heartbeatOfRecord } from '../../lambdas/adapters/dynamodb/stream/heartbeat.ts'
 import type { TableClient } from '../../lambdas/adapters/dynamodb/table-client.ts'
-import { followHeartbeat, heartbeatAgeOf, NO_HEARTBEAT, sendHeartbeat } from '../../lambdas/indexing/stream/heartbeat.ts'
+import { followHeartbeat, heartbeatAgeOf, sendHeartbeat } from '../../lambdas/indexing/stream/heartbeat.ts'
 import type { ShardHeartbeat } from '../../lambdas/ports/search/heartbeat.ts'
 import type { AuditDurability, AuditRecord } from '../../lambdas/ports/security/audit-log.ts'
 import { logHeartbeatAge, logLostIndices, logUnwrittenAudit } from '../../lambdas/runtime/aws/log.ts'
 import { SEVERITIES } from '../../lib/monitoring/watch.ts'
 import type { InvocationResult } from '../cloud/function-host.ts'
 import { mappingOf, pump, type StreamRecord } from '../cloud/pump.ts'
-import { memoryState } from '../fixtures/memory-state.ts'
+import { heartbeatParts } from '../fixtures/heartbeats.ts'
 import { alarmStateOf, type MetricPeriod, metricOf, QUOTA } from './alarms.ts'
 import { outputOf, resourcesOfType, synthesizeStages, type Tree } from './assembly.ts'
 
@@ -268,7 +268,7 @@ describe('the heartbeat', () => {
   /** Sends a heartbeat every minute, and follows it if `follows` is true. Returns the logged values per period of the alarm, without the first. */
   const periodsOf = async (minutes: number, follows: (minute: number) => boolean): Promise<readonly MetricPeriod[]> => {
     const log = jest.spyOn(console, 'log').mockReturnValue()
-    const [state, stream, mapping] = [memoryState(NO_HEARTBEAT), [] as StreamRecord[], mappingOf(followed())]
+    const [stream, mapping] = [[] as StreamRecord[], mappingOf(followed())]
     const send = async (beats: readonly ShardHeartbeat[]) =>
       void stream.push(
         ...beats.map((beat, i): StreamRecord => {
@@ -279,15 +279,15 @@ describe('the heartbeat', () => {
         }),
       )
     const heartbeatOf = async (sent: number) => ({ Patient: { identity: 'one', sent } })
-    const missed = () => Promise.reject(new Error('nothing is missing'))
+    const parts = heartbeatParts({ send, tell: heartbeatOf })
     for (let minute = 1; minute <= minutes; minute++) {
       const now = minute * MINUTE
-      logHeartbeatAge(heartbeatAgeOf(await sendHeartbeat({ state, send }, now), {}, now), { stage: 'dev', at: now })
+      logHeartbeatAge(heartbeatAgeOf(await sendHeartbeat(parts, now), {}, now), { stage: 'dev', at: now })
       const { drain } = pump({
         mapping,
         read: async () => stream.splice(0),
         invoke: async ({ Records }) => {
-          await followHeartbeat({ state, tell: heartbeatOf, missed }, Records.flatMap((record) => heartbeatOfRecord(record) ?? []), now)
+          await followHeartbeat(parts, Records.flatMap((record) => heartbeatOfRecord(record) ?? []), now)
           return { result: '{"batchItemFailures":[]}' }
         },
         onDiscarded: () => undefined,

@@ -428,7 +428,7 @@ const ABOUT_PROFILES =
   /\/(?:write-validation|canonical-announcements|runtime\/definitions|store\/canonicals|lazy-packages|profile-findings)\.ts$|^\.\.\/definitions\.ts$/
 
 /** Maximum size of a read, as a multiple of the bare client. */
-const MOST = 2.11
+const MOST = 2.115
 
 const BARE = `import { DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb'
   export const client = new DynamoDBClient({ maxAttempts: 1 })

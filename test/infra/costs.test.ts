@@ -15,7 +15,9 @@ import {
   costOfMillionRequests,
   costsOfMonth,
   DEMO_MAX_HOURLY_COST,
+  heartbeatCostOf,
   PACKAGES_MONTHLY_COST,
+  SHARD_MONTHLY_COST,
   STORED,
   STRONG_WRITES_COST,
   type StageUse,
@@ -116,6 +118,12 @@ describe('a month', () => {
   it('counts the rules of the firewall', () => {
     const countIn = ({ service }: typeof demo) => Object.values(resourcesOfType(service, 'AWS::WAFv2::WebACL'))[0]!.Rules.length
     expect({ demo: countIn(demo), production: countIn(production) }).toEqual(FIREWALL_RULES)
+  })
+
+  it('costs the listed amounts for heartbeats', () => {
+    const costs = [heartbeatCostOf(0), heartbeatCostOf(1), SHARD_MONTHLY_COST].map((each) => `$${each.toFixed(2)}`)
+    expect(costs).toEqual(['$1.33', '$4.00', '$1.30'])
+    for (const each of costs) expect(PAGE).toContain(each)
   })
 
   it('costs at most $45 for an idle demo', () => {

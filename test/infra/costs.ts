@@ -1,6 +1,7 @@
 /** Monthly costs of a deployment, computed from list prices (lib/model/prices.ts) and the work of each interaction. */
 import { heartbeatItem } from '../../lambdas/adapters/dynamodb/stream/heartbeat.ts'
-import { BEATS_PER_HEARTBEAT, beatsOf } from '../../lambdas/indexing/stream/heartbeat.ts'
+import { beatCountOf, beatsOf } from '../../lambdas/indexing/stream/heartbeat.ts'
+import { BEATS_PER_PARTITION } from '../../lambdas/ports/search/heartbeat.ts'
 import { METRIC_NAMES } from '../../lambdas/runtime/aws/log.ts'
 import { FIREWALL_RULES, FREE, PRICES } from '../../lib/model/prices.ts'
 import { AUDIT_KB, AUDIT_MONTHS, AUDIT_WRITES, LOG_KB, REQUEST_WORK, type Work } from '../../lib/model/request-work.ts'
@@ -63,14 +64,36 @@ export const ARCHIVE_ALARMS_COST =
   (alarmMetricsOf({ ...DEPLOYED, archive: { archiver: 'x', mapping: 'x' } }) - ALARM_METRICS.iam) * PRICES.alarm
 
 /** Beats that the index of the table contains. */
-const INDEXED = beatsOf(0).filter((beat) => heartbeatItem(beat).gpk !== undefined).length
+const BEATS = beatCountOf(PARTS)
+const INDEXED = beatsOf(0, BEATS).filter((beat) => heartbeatItem(beat).gpk !== undefined).length
 
-/** Monthly cost of the heartbeat: its beats, those in the index, the state that each batch reads and writes, and the calls. An idle table has a batch for each partition. */
-const HEARTBEAT_COST =
-  ((30 * 24 * 60) / 1_000_000) *
-  ((BEATS_PER_HEARTBEAT + INDEXED + 2 * PARTS) * PRICES.writeUnit +
-    INDEXED * PRICES.readUnit +
-    PARTS * (PRICES.readUnit + PRICES.invocation))
+const MINUTES = 30 * 24 * 60
+/** Changes of the state of the heartbeats: two when beats arrive, and one when the indices have the heartbeat. Each takes two units. */
+const STATE_UNITS = 3 * 2
+/** Units of the row that says when a heartbeat was sent, and when something was written: of a heartbeat, and of a minute with writes. */
+const [SENT_UNITS, WRITTEN_UNITS] = [1, 2]
+/** Units that each batch writes: a row with its beats, and its removal. */
+const BATCH_UNITS = 2
+/** Reads of a batch: the state before and after the row, and the row. Those of a heartbeat: its rows, several times, and the state. */
+const [BATCH_READS, HEARTBEAT_READS] = [3, 10]
+/** Reads of a sweep that sends no heartbeat: the rows, the state, and when something was written. */
+const SWEEP_READS = 4
+
+/** Cost of a million heartbeats: their beats, those in the index, the state, and the calls. An idle table has a batch for each partition. */
+const MILLION_HEARTBEATS_COST =
+  (BEATS + INDEXED + STATE_UNITS + SENT_UNITS + PARTS * BATCH_UNITS) * PRICES.writeUnit +
+  (INDEXED + PARTS * BATCH_READS + HEARTBEAT_READS) * PRICES.readUnit +
+  PARTS * PRICES.invocation
+
+/** Monthly cost of the beats for one more shard in a table with more than eight. The index has all of them. */
+export const SHARD_MONTHLY_COST = (MINUTES * 2 * BEATS_PER_PARTITION * PRICES.writeUnit) / 1_000_000
+
+/** Monthly cost of the heartbeats. `writes`: millions. There is one in each minute with writes, and else in every third minute. */
+export function heartbeatCostOf(writes: number): number {
+  const active = Math.min(MINUTES, writes * 1_000_000)
+  const units = active * WRITTEN_UNITS * PRICES.writeUnit + MINUTES * SWEEP_READS * PRICES.readUnit
+  return ((active + (MINUTES - active) / 3) * MILLION_HEARTBEATS_COST + units) / 1_000_000
+}
 
 /** Monthly cost of the backups of a gigabyte of the tables. Each of them is complete. `days`: retention of the copies. */
 export const backupMonthlyCost = (days: number): number => (OWN_BACKUP_DAYS + days) * PRICES.backup
@@ -138,7 +161,7 @@ export function costsOfMonth({ requests, stored, size }: StageUse): {
       FIREWALL_RULES[size] * PRICES.firewallRule +
       2 * PRICES.key +
       WATCHING_COST +
-      HEARTBEAT_COST +
+      heartbeatCostOf(requests * (SHARES.create + SHARES.update)) +
       TOKENS_MONTHLY_COST,
   }
 }

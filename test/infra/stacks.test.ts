@@ -166,7 +166,8 @@ describe.each(stageEntries)('the stacks: %s', (name, stacks) => {
   it('give every function the variables of its ports, and no setting that equals its default', () => {
     for (const [name, { Environment }] of Object.entries(functionsOf(service))) {
       const variables = Object.keys(Environment?.Variables ?? {})
-      expect([name, variables.filter((each) => !isKnown(each))]).toEqual([name, []])
+      const known = name === 'indexer' ? [STREAMS_URL] : []
+      expect([name, variables.filter((each) => !isKnown(each) && !known.includes(each))]).toEqual([name, []])
       const expected = placesOf(name as FunctionName, accessOf(stacks))
       expect([name, variables.filter((each) => PLACE_VARIABLES.has(each)).sort()]).toEqual([name, expected.sort()])
       expect(Environment.Variables.FHIR_MAX_BODY_BYTES).toBe('5000000')
@@ -178,6 +179,9 @@ const LASTING = /GlobalTable|S3::Bucket$|KMS::Key|OpenSearchService/
 
 /** A policy's name is one within its role; others name the function or the log group they belong to. */
 const NAMED_TYPES = new Set(['AWS::IAM::Policy', 'AWS::Lambda::EventSourceMapping', 'AWS::Lambda::Permission', 'AWS::Logs::MetricFilter'])
+
+/** Variable of the AWS SDK. Only functions in a VPC have it. */
+const STREAMS_URL = 'AWS_ENDPOINT_URL_DYNAMODB_STREAMS'
 
 const PLACE_VARIABLES = new Set(DEPLOYMENT_SETTINGS.map(({ name }) => variableOf(name)))
 const isKnown = (variable: string): boolean => PLACE_VARIABLES.has(variable) || SETTINGS.some(({ name }) => variableOf(name) === variable)
@@ -220,6 +224,7 @@ const placesOf = (name: FunctionName, access: string): string[] => [
     ...(name === 'rebuild-step' ? ['FHIR_REBUILD_WAIT'] : []),
     ...(['rebuild-step', 'indexer'].includes(name) ? ['FHIR_KEPT_INDEX_DAYS'] : []),
     ...(['indexer', 'export-sweep'].includes(name) ? ['FHIR_STAGE'] : []),
+    ...(name === 'indexer' ? ['FHIR_STREAM', 'FHIR_STREAM_PARALLELIZATION'] : []),
   ]),
 ]
 

@@ -1,6 +1,5 @@
 /** Limits of the model: each has a load that just fits and one that does not. */
 import { describe, expect, it } from '@jest/globals'
-import { reachedShards } from '../../lib/model/limits.ts'
 import { DEFAULT_MIX, type Load } from '../../lib/model/load.ts'
 import { isTooLarge, modelOf } from '../../lib/model/model.ts'
 
@@ -10,8 +9,8 @@ const LOAD: Load = { resources: 1e6, writes: 100, reads: 0, searches: 0, mix: DE
 const EDGES: readonly (readonly [what: string, grows: Exclude<keyof Load, 'mix'>, fits: number, exceeds: number])[] = [
   ['write units of an index key of Observation, 100 partitions', 'writes', 51_600, 51_800],
   ['write units of a key of audit records, 64 partitions', 'writes', 44_700, 44_900],
-  ['shards of the stream that 64 heartbeats reach', 'resources', 65e6, 66e6],
-  ['shards of the stream that 64 heartbeats reach', 'writes', 4_600, 4_700],
+  ['partitions of the stream that heartbeats reach', 'resources', 4.07e9, 4.08e9],
+  ['partitions of the stream that heartbeats reach', 'writes', 290_000, 291_000],
   ['write units of the resource table, warm', 'writes', 23_200, 23_300],
   ['read units of the resource table, warm', 'reads', 31_900, 32_000],
   ['write units of its index, warm', 'writes', 19_100, 19_300],
@@ -52,8 +51,3 @@ it('A load does not fit above a limit that AWS does not raise', () => {
     ['requests per second at API Gateway', true],
   ])
 })
-
-it.each([
-  [64, 8],
-  [24 * 40, 90],
-])('%d heartbeats reach %d shards', (beats, shards) => expect(reachedShards(beats)).toBe(shards))

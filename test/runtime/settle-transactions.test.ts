@@ -4,7 +4,7 @@ import { afterEach, beforeAll, expect, it, jest } from '@jest/globals'
 import { DynamoDbSharedState } from '../../lambdas/adapters/dynamodb/rows/shared-state.ts'
 import { heartbeatItem } from '../../lambdas/adapters/dynamodb/stream/heartbeat.ts'
 import { requestRebuild } from '../../lambdas/indexing/lifecycle/rebuild-queue.ts'
-import { BEATS_PER_HEARTBEAT, latestHeartbeatOf, NO_HEARTBEAT } from '../../lambdas/indexing/stream/heartbeat.ts'
+import { beatsOf, latestHeartbeatOf, NO_HEARTBEAT } from '../../lambdas/indexing/stream/heartbeat.ts'
 import { followHeads, settleTransactions } from '../../lambdas/runtime/aws/index-workers.ts'
 import { indexState, stateTable } from '../../lambdas/runtime/aws/ports.ts'
 import { runAtEnd } from '../fixtures/at-end.ts'
@@ -67,8 +67,8 @@ await runOnDynamo((engine) => {
     const printed = jest.spyOn(console, 'log').mockReturnValue()
     jest.spyOn(console, 'error').mockReturnValue()
     const head = { pk: { S: 't#Patient#a' }, sk: { S: 'H' }, v: { M: { vid: { N: '1' }, lu: { N: '1' }, del: { BOOL: true } } } }
-    const beats = Array.from({ length: BEATS_PER_HEARTBEAT }, (_, place) => {
-      const { pk, sk, sent } = heartbeatItem({ place, sent: 7 })
+    const beats = beatsOf(7, 64).map((beat) => {
+      const { pk, sk, sent } = heartbeatItem(beat)
       return { pk: { S: pk }, sk: { S: sk }, sent: { N: String(sent) } }
     })
     const told = <Image>(images: readonly Image[]) => ({

@@ -26,6 +26,13 @@ export function withIdentity(state: IndexState, fresh: string): IndexState {
 export const addIndices = (state: IndexState, types: readonly string[], identity: string): IndexState =>
   withTypes(state, types, (index) => (index.identity === undefined ? { ...index, identity } : index))
 
+/** Records whether the latest heartbeat cannot become complete, so that the index status reports it. */
+export function markHeartbeats(state: IndexState, areIncomplete: boolean): IndexState {
+  const { uncovered = false, ...others } = state
+  if (uncovered === areIncomplete) return state
+  return areIncomplete ? { ...others, uncovered: true } : others
+}
+
 /**
  * Marks serving indices as lost and requests a rebuild of their types under the identity `fresh`, from the first document. `missing`:
  * identity of the missing index, by type. Ignores types that have another identity by now or are already lost.

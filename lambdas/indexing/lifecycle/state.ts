@@ -35,6 +35,8 @@ export type IndexState = Omit<Definitions, 'rebuilds'> &
     readonly setBackAt?: number
     /** Present from a restore until every type is reconciled. */
     readonly setBack?: Reconciliation
+    /** Whether no heartbeat covers all partitions of the change stream, because it has too many. */
+    readonly uncovered?: true
     /** Fields of the stored `live` that this release does not know. They are stored again unchanged. */
     readonly unknownLive?: Readonly<Record<string, unknown>>
     /** Workflow execution that performs the rebuilds. `at`: when it last reported, in ms since 1970. */

@@ -3,9 +3,9 @@ import { failedParameterOf, type IndexStatus, type UnindexableVersionStatus } fr
 import type { Definitions, Rebuild, UnindexableVersion } from '../custom-definitions.ts'
 import type { IndexState } from './state.ts'
 
-/** Returns the index status for users of the tenant, without data of others. `types`: present only in the state of an AWS deployment. */
+/** Returns the index status for users of the tenant, without data of others. `types`, `uncovered`: only in the state of an AWS deployment. */
 export const statusOf = (
-  { definitions, rebuilds, poisoned, types = {} }: Definitions & Partial<Pick<IndexState, 'types'>>,
+  { definitions, rebuilds, poisoned, types = {}, uncovered }: Definitions & Partial<Pick<IndexState, 'types' | 'uncovered'>>,
   tenant: string,
 ): IndexStatus => ({
   definitions: definitions
@@ -18,6 +18,7 @@ export const statusOf = (
     .map(({ type, done, total }) => ({ type, done, total, ...(types[type]?.lost ? { isSearched: false } : {}) }))
     .concat(reconciliationsIn(types)),
   unreadable: poisoned.filter((each) => each.tenant === tenant).map(unreadableOf),
+  ...(uncovered === undefined ? {} : { uncovered }),
 })
 
 /** Returns the status of types that are being reconciled after a restore. `done` is a percentage. */

@@ -9,7 +9,10 @@ import type { IndexFormat, PreviousIndex, Reached } from './type-index.ts'
 
 type ByType<Value> = Readonly<Record<string, Value>>
 
-export type StoredState = Pick<IndexState, 'definitions' | 'rebuilds' | 'poisoned' | 'extraction' | 'store' | 'setBackAt' | 'worker'> & {
+export type StoredState = Pick<
+  IndexState,
+  'definitions' | 'rebuilds' | 'poisoned' | 'extraction' | 'store' | 'setBackAt' | 'uncovered' | 'worker'
+> & {
   readonly live?: {
     readonly identity: string
     readonly types: ByType<string>

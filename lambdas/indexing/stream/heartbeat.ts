@@ -1,26 +1,34 @@
 /**
  * Sends and follows heartbeats (ports/search/heartbeat.ts), and records them in a state that all processes share. The change stream has
- * several shards, and each is ordered by itself. A heartbeat consists of many beats, so that very probably at least one passes through each
- * shard. A heartbeat has arrived when all its beats have. Every version acknowledged before it was sent is then indexed, so it may be
- * written to the indices. If a beat never arrives, versions sent about the same time may be missing too. Changes of the state are pure
+ * several partitions, and each is ordered by itself. A heartbeat consists of many beats, so that very probably at least one passes through
+ * each partition. A heartbeat has arrived when all its beats have. Every version acknowledged before it was sent is then indexed, so it may
+ * be written to the indices. If a beat never arrives, versions sent about the same time may be missing too. Changes of the state are pure
  * functions.
+ *
+ * Hundreds of partitions deliver beats in the same second. They cannot all change the state, nor read all arrivals. So a process stores the
+ * beats of its batch in a row of its own. It collects the rows into the state only if a heartbeat may now be complete. The sweep also
+ * collects them every minute.
  */
+import { forEachInParallel } from '../../ports/execution/parallel.ts'
+import type { Rows } from '../../ports/rows/rows.ts'
 import type { SharedState } from '../../ports/rows/shared-state.ts'
-import { type IndexHeartbeats, MAX_HEARTBEAT_AGE_MS, type ShardHeartbeat } from '../../ports/search/heartbeat.ts'
+import {
+  BEATS_PER_PARTITION,
+  type IndexHeartbeats,
+  MAX_BEATS,
+  MAX_HEARTBEAT_AGE_MS,
+  MIN_BEATS,
+  type ShardHeartbeat,
+} from '../../ports/search/heartbeat.ts'
 import type { IndexHealth } from '../../ports/search/index-status.ts'
 import { isServing, type ServingIndices } from '../../ports/search/serving-indices.ts'
+import { type Arrival, type ArrivedBeats, arrivalsOf, mayComplete, withArrivals } from './beat-arrivals.ts'
 
-/**
- * Number of beats of one heartbeat. With n equal shards, the probability that a shard gets no beat is at most n · (1 − 1/n)^64. That is 4
- * in 100 million for 4 shards, and 2 in 1,000 for 8.
- */
-export const BEATS_PER_HEARTBEAT = 64
-
-export type HeartbeatState = {
+export type HeartbeatState = ArrivedBeats & {
   /** When the first heartbeat was sent, in ms since 1970. Absent before that. */
   readonly since?: number
-  /** When the latest arrived beat of each place was sent, in ms since 1970. Place: number of the beat in its heartbeat. */
-  readonly arrived: Readonly<Record<string, number>>
+  /** Number of beats of the latest heartbeat. Greater than MAX_BEATS if the stream has too many partitions for a complete one. */
+  readonly beats?: number
   readonly held: IndexHeartbeats
   /** Earliest stamp of versions that may never have arrived, in ms since 1970. Absent if all such versions have been reported. */
   readonly lost?: number
@@ -32,6 +40,10 @@ export const NO_HEARTBEAT: HeartbeatState = { arrived: {}, held: {} }
 
 export type HeartbeatParts = {
   readonly state: SharedState<HeartbeatState>
+  readonly rows: Rows
+  readonly newId: () => string
+  /** Returns the number of open partitions of the change stream. Above MAX_STREAM_PARTITIONS it may be too small. */
+  readonly partitions: () => Promise<number>
   /** Writes the beats to the store. */
   readonly send: (beats: readonly ShardHeartbeat[]) => Promise<void>
   /**
@@ -41,6 +53,21 @@ export type HeartbeatParts = {
   readonly tell: (sent: number, held: IndexHeartbeats) => Promise<IndexHeartbeats>
   /** Reports that some versions stamped at `since` or later may never have arrived. `since`: ms since 1970. */
   readonly missed: (since: number) => Promise<void>
+  readonly report: (error: unknown, of: string) => void
+}
+
+/** Beats of a heartbeat for each shelf of rows with arrived beats. A shelf is a partition of the state table, whose load is limited. */
+const BEATS_PER_SHELF = 768
+/** Parallel calls that remove rows. */
+const REMOVERS = 8
+
+/**
+ * Returns the shelves of rows with beats that arrived and are not yet in the state. Their number is stored before the beats are sent, and
+ * `places` keeps the greatest one. So a process that reads the state after it knows of a row also finds the row's shelf.
+ */
+function shelvesOf({ beats = 0, places = [] }: HeartbeatState): readonly string[] {
+  const most = Math.max(MIN_BEATS, beats, ...places.map(({ of }) => of))
+  return Array.from({ length: Math.ceil(most / BEATS_PER_SHELF) }, (_, shelf) => (shelf === 0 ? 'PULSE_BEATS' : `PULSE_BEATS_${shelf}`))
 }
 
 /**
@@ -56,28 +83,10 @@ const STAMPED = 60 * 60_000
 const KNOWN = 60_000
 
 /** Returns when the latest heartbeat of which all beats have arrived was sent. Returns undefined if there is none. */
-export function latestHeartbeatOf({ arrived }: HeartbeatState): number | undefined {
+export function latestHeartbeatOf({ latest, arrived }: HeartbeatState): number | undefined {
+  // Until the first beat of this release arrives, the state is that of an earlier one.
   const all = Object.values(arrived)
-  return all.length < BEATS_PER_HEARTBEAT ? undefined : Math.min(...all)
-}
-
-/**
- * Records beats that arrived. The latest beat of a place counts, so repeated and late beats change nothing. Sets `lost` if the beat before
- * one of these, of the same place, never arrived.
- */
-export function withBeats(state: HeartbeatState, beats: readonly ShardHeartbeat[]): HeartbeatState {
-  const arrived = { ...state.arrived }
-  let { lost } = state
-  let isNews = false
-  for (const { place, sent, before = 0 } of beats) {
-    const known = arrived[place]
-    if (known !== undefined && sent <= known) continue
-    if (known !== undefined && known < before) lost = Math.min(known - STAMPED, lost ?? known)
-    arrived[place] = sent
-    isNews = true
-  }
-  if (!isNews) return state
-  return { ...state, arrived, ...(lost === undefined ? {} : { lost }) }
+  return all.length < MIN_BEATS ? latest : Math.max(latest ?? 0, Math.min(...all))
 }
 
 export function withIndexHeartbeats(state: HeartbeatState, held: IndexHeartbeats): HeartbeatState {
@@ -88,26 +97,60 @@ export function withIndexHeartbeats(state: HeartbeatState, held: IndexHeartbeats
   return newer.length === 0 ? state : { ...state, held: { ...state.held, ...Object.fromEntries(newer) } }
 }
 
-export const beatsOf = (sent: number): readonly ShardHeartbeat[] =>
-  Array.from({ length: BEATS_PER_HEARTBEAT }, (_, place) => ({ place, sent }))
+/** Creates the beats of a heartbeat. `of`: their number. If it is greater than MAX_BEATS, the last ones are missing. */
+export const beatsOf = (sent: number, of: number): readonly ShardHeartbeat[] =>
+  Array.from({ length: Math.min(of, MAX_BEATS) }, (_, place) => ({ place, of, sent }))
 
-export async function sendHeartbeat({ state, send }: Pick<HeartbeatParts, 'state' | 'send'>, now: number): Promise<HeartbeatState> {
-  const { value } = await state.change((each) => (each.since === undefined ? { ...each, since: now } : each))
-  await send(beatsOf(now))
+/** Returns the number of beats of a heartbeat through this many partitions. */
+export const beatCountOf = (partitions: number): number => Math.min(Math.max(MIN_BEATS, BEATS_PER_PARTITION * partitions), MAX_BEATS + 1)
+
+/** Whether the latest heartbeat cannot become complete, because the stream has too many partitions. */
+export const isIncomplete = ({ beats = 0 }: HeartbeatState): boolean => beats > MAX_BEATS
+
+/**
+ * Sends a heartbeat. If the partitions of the stream cannot be counted, reports the error and sends as many beats as the last time. If
+ * there are too many partitions, the beats still reveal missing versions and the lag of the table's index.
+ */
+export async function sendHeartbeat(
+  { state, partitions, send, report }: Pick<HeartbeatParts, 'state' | 'partitions' | 'send' | 'report'>,
+  now: number,
+): Promise<HeartbeatState> {
+  const counted = await partitions().then(beatCountOf, (error: unknown) => report(error, 'stream partitions'))
+  const { value } = await state.change((each) => {
+    const { since = now, beats = MIN_BEATS } = each
+    const after = counted ?? beats
+    return each.since === since && each.beats === after ? each : { ...each, since, beats: after }
+  })
+  await send(beatsOf(now, value.beats ?? MIN_BEATS))
   return value
 }
+
+type FollowParts = Pick<HeartbeatParts, 'state' | 'rows' | 'newId' | 'tell' | 'missed'>
 
 /**
  * Records beats that arrived, and writes the heartbeat to the indices once all its beats have. The caller must have indexed all versions
  * before these beats. If versions are missing, reports them and writes no heartbeat. So when an index holds a heartbeat, all versions
  * missing before it have been reported.
  */
-export async function followHeartbeat(
-  { state, tell, missed }: Pick<HeartbeatParts, 'state' | 'tell' | 'missed'>,
-  beats: readonly ShardHeartbeat[],
+export async function followHeartbeat(parts: FollowParts, beats: readonly ShardHeartbeat[], now: number): Promise<void> {
+  const { state, rows, newId } = parts
+  const arrivals = arrivalsOf(beats)
+  const { value } = await state.read()
+  if (mayComplete(value, arrivals)) return collectBeats(parts, now, arrivals)
+  const shelves = shelvesOf(value)
+  const sum = beats.reduce((total, { place }) => total + place, 0)
+  await rows.change(shelves[sum % shelves.length]!, newId(), () => arrivals)
+  // A process that made one of these places the awaited one meanwhile may not have seen the row.
+  if (mayComplete((await state.read()).value, arrivals)) await collectBeats(parts, now)
+}
+
+/** Moves all stored beats, and those of `more`, to the state. Then writes the latest heartbeat to the indices, as followHeartbeat does. */
+export async function collectBeats(
+  { state, rows, tell, missed }: Omit<FollowParts, 'newId'>,
   now: number,
+  more: readonly Arrival[] = [],
 ): Promise<void> {
-  const { value } = await state.change((each) => withBeats(each, beats))
+  const value = await collect(state, rows, more)
   if (value.lost !== undefined) {
     // guard: missed-records-are-reported
     await missed(value.lost)
@@ -119,6 +162,42 @@ export async function followHeartbeat(
   if (latest === undefined || latest <= told || isRecent(value, now)) return
   const held = await tell(latest, value.held)
   await state.change((each) => withIndexHeartbeats(each, held))
+}
+
+/**
+ * Moves arrivals to the state until no other row may complete a heartbeat, and returns the state. Sets `lost` if a beat never arrived. A list
+ * may contain a row but not an earlier one that was added during the call. So a missing beat counts only if it is also missing in the next
+ * list.
+ */
+async function collect(state: SharedState<HeartbeatState>, rows: Rows, more: readonly Arrival[]): Promise<HeartbeatState> {
+  let { value } = await state.read()
+  let isCollected = false
+  for (let missing = ''; ; ) {
+    const listed: (readonly [shelf: string, name: string])[] = []
+    const arrivals: Arrival[] = []
+    for (const shelf of shelvesOf(value))
+      for await (const row of rows.list<readonly Arrival[]>(shelf)) {
+        listed.push([shelf, row.name])
+        arrivals.push(...row.value)
+      }
+    if (isCollected && (listed.length === 0 || !mayComplete(value, arrivals))) return value
+    let found = ''
+    let isConfirmed = true
+    const changed = await state.change((each) => {
+      const { state: after, gaps } = withArrivals(each, [...more, ...arrivals])
+      found = JSON.stringify(gaps)
+      isConfirmed = gaps.length === 0 || found === missing
+      // guard: missing-beats-are-looked-for-twice
+      if (!isConfirmed) return each
+      const lost = gaps.map(({ known }) => known - STAMPED)
+      return lost.length === 0 ? after : { ...after, lost: Math.min(...lost, each.lost ?? Number.POSITIVE_INFINITY) }
+    })
+    value = changed.value
+    missing = found
+    if (!isConfirmed) continue
+    isCollected = true
+    await forEachInParallel(listed, REMOVERS, ([shelf, name]) => rows.remove(shelf, name))
+  }
 }
 
 const isRecent = ({ toldAt }: HeartbeatState, now: number): boolean => toldAt !== undefined && now < toldAt + KNOWN

@@ -2,6 +2,7 @@
 import { fhirError } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { isResourceType, resourceTypes } from '../../fhir/resource-types.ts'
+import { MAX_STREAM_PARTITIONS } from '../../ports/search/heartbeat.ts'
 import type { IndexStatus } from '../../ports/search/index-status.ts'
 import type { FhirRequest, Interaction, Ports } from '../interaction.ts'
 
@@ -29,9 +30,12 @@ function typesOf({ parameters }: FhirRequest): readonly string[] {
   return types
 }
 
-function statusOf({ lag, definitions, rebuilds, unreadable }: IndexStatus): Resource {
+const UNCOVERED = `The change stream of the table has more than ${MAX_STREAM_PARTITIONS} partitions, so no heartbeat reaches all of them. Conditional interactions that search are answered 503.`
+
+function statusOf({ lag, definitions, rebuilds, unreadable, uncovered }: IndexStatus): Resource {
   const parameter = [
     ...(lag === undefined ? [] : [{ name: 'lag', valueInteger: lag }]),
+    ...(uncovered === undefined ? [] : [{ name: 'warning', valueString: UNCOVERED }]),
     ...definitions.map(({ id, base, code, state }) => ({
       name: 'parameter',
       part: [

@@ -1,6 +1,5 @@
 /** Functions on AWS that index the stream, watch the index and rebuild it. */
-import { DynamoDbSharedState } from '../../adapters/dynamodb/rows/shared-state.ts'
-import { heartbeatItem, heartbeatOfRecord } from '../../adapters/dynamodb/stream/heartbeat.ts'
+import { heartbeatOfRecord } from '../../adapters/dynamodb/stream/heartbeat.ts'
 import {
   isOfTable,
   type StreamEvent,
@@ -19,20 +18,20 @@ import {
 } from '../../indexing/lifecycle/index-retention.ts'
 import { isWorkerGone, isWorkerNeeded, requestRebuild } from '../../indexing/lifecycle/rebuild-queue.ts'
 import { exclusiveInstantOf } from '../../indexing/lifecycle/restore.ts'
-import { addIndices, markLost, withIdentity } from '../../indexing/lifecycle/serving-indices.ts'
+import { addIndices, markHeartbeats, markLost, withIdentity } from '../../indexing/lifecycle/serving-indices.ts'
 import { type IndexState, NO_IDENTITY } from '../../indexing/lifecycle/state.ts'
 import { rebuildStep } from '../../indexing/rebuild/rebuild-steps.ts'
-import { followHeartbeat, type HeartbeatParts, heartbeatAgeOf, NO_HEARTBEAT, sendHeartbeat } from '../../indexing/stream/heartbeat.ts'
+import { heartbeatAgeOf, isIncomplete } from '../../indexing/stream/heartbeat.ts'
 import { followStream, type PartialBatchResponse } from '../../indexing/stream/stream-follower.ts'
 import { UnindexableVersions } from '../../indexing/stream/unindexable-versions.ts'
 import { TenantSearchContexts } from '../../indexing/tenant-search-contexts.ts'
 import type { VersionedValue } from '../../ports/rows/shared-state.ts'
-import type { ShardHeartbeat } from '../../ports/search/heartbeat.ts'
 import type { Reindexer } from '../../ports/search/index-status.ts'
 import type { ServingIndices } from '../../ports/search/serving-indices.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { SearchContextOf } from '../../search/search-context.ts'
 import { once } from '../once.ts'
+import { Heartbeats } from './heartbeats.ts'
 import { logHeartbeatAge, logLargestShard, logLostIndices, logMetric, report } from './log.ts'
 import {
   announceDefinitions,
@@ -43,13 +42,10 @@ import {
   expressions,
   indexState,
   openStore,
-  resourceTable,
-  stateTable,
   store,
 } from './ports.ts'
 import { openIndex } from './search-index.ts'
 import { REBUILD_STEP_MS } from './step-times.ts'
-import { reportTableIndexLag } from './table-index-lag.ts'
 
 const workflow = /* @__PURE__ */ once(() => new StepFunctionsWorkflow(deploymentSettings().rebuildWorkflow))
 
@@ -96,16 +92,15 @@ export const newIdentity = (): string => clock().newId().slice(-12)
 const recordsOf = ({ Records }: StreamEvent): readonly StreamRecord[] =>
   Records.filter((record) => isOfTable(record, deploymentSettings().table))
 
-/** Heartbeat that runs through the stream and shows up to which time the index has followed it. */
-const pulse = /* @__PURE__ */ once(
-  (): HeartbeatParts => ({
-    state: new DynamoDbSharedState(stateTable(), 'PULSE', NO_HEARTBEAT),
-    send: (beats) => resourceTable().putAll(beats.map(heartbeatItem)),
-    tell: (sent, held) => documents().pulse(sent, held),
-    missed: async (since) => {
-      await indexState().change((state) => requestOutdatedRebuilds(recordMissedVersions(state, since), extraction()))
-    },
-  }),
+/** Heartbeats that run through the stream and show up to which time the indices have followed it. */
+const heartbeats = /* @__PURE__ */ once(
+  () =>
+    new Heartbeats({
+      tell: (sent, held) => documents().pulse(sent, held),
+      missed: async (since) => {
+        await indexState().change((state) => requestOutdatedRebuilds(recordMissedVersions(state, since), extraction()))
+      },
+    }),
 )
 
 /**
@@ -145,7 +140,8 @@ export async function followHeads(event: IndexEvent): Promise<PartialBatchRespon
   const result = await follow({ Records })
   await poisoned().save()
   tellLag(Records, result)
-  await heed(takenOf(Records, result).flatMap((record) => heartbeatOfRecord(record) ?? []))
+  if (Records.some((record) => heartbeatOfRecord(record) === undefined)) await heartbeats().noteWrites()
+  await heartbeats().follow(takenOf(Records, result).flatMap((record) => heartbeatOfRecord(record) ?? []))
   return result
 }
 
@@ -159,21 +155,18 @@ function takenOf(records: readonly StreamRecord[], { batchItemFailures }: Partia
   return first === -1 ? records : records.slice(0, first)
 }
 
-/** Records the arrival of heartbeats. Only logs a failure: the index then appears further behind until the next heartbeat arrives. */
-async function heed(beats: readonly ShardHeartbeat[]): Promise<void> {
-  if (beats.length > 0) await followHeartbeat(pulse(), beats, clock().now()).catch((error: unknown) => report(error, 'pulse'))
-}
-
 /**
- * Sends a heartbeat, and logs the age of the last one that arrived, the lost indices and the largest shard. Also measures the table's index
- * if OpenSearch does not respond.
+ * Sends a heartbeat if it is due. Logs the age of the last one that arrived, the lost indices and the largest shard. Also measures the table's
+ * index if OpenSearch does not respond.
  */
 async function tendIndices(): Promise<void> {
   const [at, { stage }] = [clock().now(), deploymentSettings()]
-  const sent = await sendHeartbeat(pulse(), at)
-  const measuring = reportTableIndexLag(at)
+  const { state: sent, measuring } = await heartbeats().send(at)
   try {
-    logHeartbeatAge(heartbeatAgeOf(sent, (await indexState().read()).value.types, at), { stage, at })
+    const { types, uncovered } = (await indexState().read()).value
+    if (isIncomplete(sent) !== (uncovered === true)) await indexState().change((state) => markHeartbeats(state, isIncomplete(sent)))
+    logHeartbeatAge(heartbeatAgeOf(sent, types, at), { stage, at })
+    await heartbeats().collect(at)
     logLostIndices(await documents().tend(sent.held), { stage, at })
     await measureShards({ stage, at })
   } finally {

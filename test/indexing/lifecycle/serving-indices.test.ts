@@ -2,9 +2,10 @@
 import { describe, expect, it } from '@jest/globals'
 import { resourceTypes } from '../../../lambdas/fhir/resource-types.ts'
 import { rebuildsOfAttempt, takeRebuilds } from '../../../lambdas/indexing/lifecycle/rebuild-queue.ts'
-import { addIndices, markLost, markServing, withIdentity } from '../../../lambdas/indexing/lifecycle/serving-indices.ts'
+import { addIndices, markHeartbeats, markLost, markServing, withIdentity } from '../../../lambdas/indexing/lifecycle/serving-indices.ts'
 import type { IndexState } from '../../../lambdas/indexing/lifecycle/state.ts'
-import { encode, NO_STATE } from '../../../lambdas/indexing/lifecycle/stored-state.ts'
+import { statusOf } from '../../../lambdas/indexing/lifecycle/status.ts'
+import { decode, encode, NO_STATE } from '../../../lambdas/indexing/lifecycle/stored-state.ts'
 
 const liveOf = (state: IndexState) => encode(state).live!
 const FIRST = withIdentity(NO_STATE, 'a')
@@ -65,4 +66,14 @@ describe('the serving index', () => {
     expect(liveOf(state).former).toHaveLength(20)
     expect(liveOf(state).former.at(-1)).toBe('49')
   })
+})
+
+it('the status reports heartbeats that do not cover the stream, until they do', () => {
+  const uncovered = decode(encode(markHeartbeats(BEGUN, true)))
+  expect([markHeartbeats(BEGUN, false), markHeartbeats(uncovered, true)]).toEqual([BEGUN, uncovered])
+  expect([BEGUN, uncovered, markHeartbeats(uncovered, false)].map((state) => statusOf(state, 't').uncovered)).toEqual([
+    undefined,
+    true,
+    undefined,
+  ])
 })

@@ -1,22 +1,31 @@
 /** Certain progress of the indices behind a stream of many shards, each in its own order. */
 import { describe, expect, it } from '@jest/globals'
+import { arrivalsOf, withArrivals } from '../../../lambdas/indexing/stream/beat-arrivals.ts'
 import {
-  BEATS_PER_HEARTBEAT,
+  beatCountOf,
+  beatsOf,
+  collectBeats,
   followHeartbeat,
+  type HeartbeatState,
   heartbeatAgeOf,
   indexHealthOf,
+  isIncomplete,
   latestHeartbeatOf,
   NO_HEARTBEAT,
   sendHeartbeat,
-  withBeats,
   withIndexHeartbeats,
 } from '../../../lambdas/indexing/stream/heartbeat.ts'
-import type { IndexHeartbeats, ShardHeartbeat } from '../../../lambdas/ports/search/heartbeat.ts'
+import { type IndexHeartbeats, MAX_BEATS, type ShardHeartbeat } from '../../../lambdas/ports/search/heartbeat.ts'
 import type { ServingIndices } from '../../../lambdas/ports/search/serving-indices.ts'
+import { allBeats as all, heartbeatParts } from '../../fixtures/heartbeats.ts'
+import { MemoryRows } from '../../fixtures/memory/kept-rows.ts'
 import { memoryState } from '../../fixtures/memory-state.ts'
 
-const all = (sent: number): readonly ShardHeartbeat[] => Array.from({ length: BEATS_PER_HEARTBEAT }, (_, place) => ({ place, sent }))
-const neverMissed = (since: number): Promise<void> => Promise.reject(new Error(`missed since ${since}`))
+const withBeats = (state: HeartbeatState, beats: readonly ShardHeartbeat[]): HeartbeatState => withArrivals(state, arrivalsOf(beats)).state
+const beat = (place: number, sent: number, before?: number): ShardHeartbeat => ({
+  ...{ place, of: 64, sent },
+  ...(before === undefined ? {} : { before }),
+})
 const one = (sent: number) => ({ identity: 'one', sent })
 const types: ServingIndices['types'] = { Patient: { identity: 'one' }, Basic: { identity: 'one' } }
 
@@ -29,59 +38,24 @@ describe('a heartbeat', () => {
     expect(latestHeartbeatOf(whole)).toBe(10)
     expect(withBeats(whole, [...all(9), ...all(10)])).toBe(whole)
     expect(latestHeartbeatOf(withBeats(whole, all(20).slice(1)))).toBe(10)
-    expect(latestHeartbeatOf(withBeats(withBeats(whole, all(20).slice(1)), [{ place: 0, sent: 15 }, { place: 0, sent: 12 }]))).toBe(15) // biome-ignore format: one line
-  })
-
-  it('never covers an acknowledged write that is not applied, in any order of shards', async () => {
-    const PARTS = 5
-    // Each part keeps its order. The seeds choose which part continues.
-    for (let seed = 1; seed <= 40; seed++) {
-      const state = memoryState(NO_HEARTBEAT)
-      const told: number[] = []
-      const parts: (ShardHeartbeat | number)[][] = Array.from({ length: PARTS }, () => [])
-      const [applied, acknowledged] = [new Set<number>(), [] as number[]]
-      const tell = async (sent: number): Promise<IndexHeartbeats> => {
-        expect(acknowledged.filter((at) => at < sent && !applied.has(at))).toEqual([])
-        told.push(sent)
-        return { Patient: one(sent) }
-      }
-      const send = async (beats: readonly ShardHeartbeat[]) => void beats.map((beat) => parts[beat.place % PARTS]!.push(beat))
-      const follow = async (part: (ShardHeartbeat | number)[], count: number) => {
-        const records = part.splice(0, count)
-        for (const each of records) if (typeof each === 'number') applied.add(each)
-        const beats = records.filter((each) => typeof each !== 'number')
-        if (beats.length > 0) await followHeartbeat({ state, tell, missed: neverMissed }, beats, 0)
-      }
-      let random = seed
-      const next = (below: number): number => {
-        random = (random * 48_271) % 2_147_483_647
-        return random % below
-      }
-      for (let now = 1; now < 200; now++) {
-        acknowledged.push(now)
-        parts[next(PARTS)]!.push(now)
-        if (now % 20 === 0) await sendHeartbeat({ state, send }, now)
-        for (let i = next(4); i > 0; i--) await follow(parts[next(PARTS)]!, 1 + next(30))
-      }
-      for (const part of parts) await follow(part, part.length)
-      expect([latestHeartbeatOf((await state.read()).value), told.at(-1), told.toSorted((a, b) => a - b)]).toEqual([180, 180, told])
-    }
+    expect(latestHeartbeatOf(withBeats(withBeats(whole, all(20).slice(1)), [beat(0, 15), beat(0, 12)]))).toBe(15)
   })
 
   it('is written to the indices once, by its last beat, and again after a failure', async () => {
-    const state = memoryState(NO_HEARTBEAT)
     const told: (readonly [number, IndexHeartbeats])[] = []
-    const tell = async (sent: number, held: IndexHeartbeats) => {
-      told.push([sent, held])
-      if (told.length === 1) throw new Error('refused')
-      return { Patient: one(sent) }
-    }
-    await followHeartbeat({ state, tell, missed: neverMissed }, all(10).slice(1), 0)
+    const parts = heartbeatParts({
+      tell: async (sent, held) => {
+        told.push([sent, held])
+        if (told.length === 1) throw new Error('refused')
+        return { Patient: one(sent) }
+      },
+    })
+    await followHeartbeat(parts, all(10).slice(1), 0)
     expect(told).toEqual([])
-    await expect(followHeartbeat({ state, tell, missed: neverMissed }, all(10).slice(0, 1), 0)).rejects.toThrow('refused')
-    await followHeartbeat({ state, tell, missed: neverMissed }, all(10).slice(0, 1), 0)
-    await followHeartbeat({ state, tell, missed: neverMissed }, all(10), 0)
-    await followHeartbeat({ state, tell, missed: neverMissed }, all(20), 0)
+    await expect(followHeartbeat(parts, all(10).slice(0, 1), 0)).rejects.toThrow('refused')
+    await collectBeats(parts, 0)
+    await followHeartbeat(parts, all(10), 0)
+    await followHeartbeat(parts, all(20), 0)
     expect(told).toEqual([
       [10, {}],
       [10, {}],
@@ -89,13 +63,110 @@ describe('a heartbeat', () => {
     ])
   })
 
+  it('is complete with the beats of many batches in any order', async () => {
+    const told: number[] = []
+    const parts = heartbeatParts({
+      tell: async (sent) => {
+        told.push(sent)
+        return { Patient: one(sent) }
+      },
+    })
+    for (const sent of [10, 20, 30]) {
+      const beats = sent === 20 ? all(sent).toReversed() : all(sent)
+      for (let from = 0; from < 64; from += 8) {
+        expect(told.at(-1) ?? 0).toBeLessThan(sent)
+        await followHeartbeat(parts, beats.slice(from, from + 8), 0)
+      }
+      expect(told.at(-1)).toBe(sent)
+    }
+    // All rows have been moved to the state.
+    for await (const row of parts.rows.list('PULSE_BEATS')) expect(row).toBeUndefined()
+  })
+
+  it('is complete if another batch awaits a place before its row is added', async () => {
+    class SlowRows extends MemoryRows {
+      before: () => Promise<void> = async () => undefined
+      override async change<Value>(shelf: string, name: string, change: (value: Value | undefined) => Value | undefined) {
+        await this.before()
+        return super.change(shelf, name, change)
+      }
+    }
+    const [told, rows] = [[] as number[], new SlowRows()]
+    const parts = heartbeatParts({
+      rows,
+      tell: async (sent) => {
+        told.push(sent)
+        return { Patient: one(sent) }
+      },
+    })
+    await followHeartbeat(parts, all(10), 0)
+    await followHeartbeat(parts, all(20).slice(1, 63), 0)
+    rows.before = () => followHeartbeat(parts, all(20).slice(63), 0)
+    await followHeartbeat(parts, all(20).slice(0, 1), 0)
+    expect(told).toEqual([10, 20])
+  })
+
+  it('may have more or fewer beats than the one before', async () => {
+    const told: number[] = []
+    const parts = heartbeatParts({
+      tell: async (sent) => {
+        told.push(sent)
+        return { Patient: one(sent) }
+      },
+    })
+    await followHeartbeat(parts, beatsOf(10, 64), 0)
+    await followHeartbeat(parts, beatsOf(20, 96).slice(0, 64), 0)
+    expect(told).toEqual([10])
+    await followHeartbeat(parts, beatsOf(20, 96).slice(64), 0)
+    await followHeartbeat(parts, beatsOf(30, 64).slice(1), 0)
+    expect(told).toEqual([10, 20])
+    await followHeartbeat(parts, beatsOf(30, 64).slice(0, 1), 0)
+    // The places from 64 on had their last beat at 20, and this one arrived.
+    await followHeartbeat(
+      parts,
+      beatsOf(40, 96).map((each) => ({ ...each, before: each.place < 64 ? 30 : 20 })),
+      0,
+    )
+    expect(told).toEqual([10, 20, 30, 40])
+  })
+
+  it('is never complete if the stream has more than 500 partitions', async () => {
+    expect([1, 2, 3, 4, 300, 500, 501, 900].map(beatCountOf)).toEqual([64, 64, 72, 96, 7_200, 12_000, 12_001, 12_001])
+    const [sent, told] = [[] as ShardHeartbeat[], [] as number[]]
+    let open = 501
+    const parts = heartbeatParts({
+      partitions: async () => {
+        if (open === 0) throw new Error('unknown')
+        return open
+      },
+      report: () => undefined,
+      send: async (beats) => void sent.push(...beats),
+      tell: async (at) => {
+        told.push(at)
+        return { Patient: one(at) }
+      },
+    })
+    const beatAt = async (now: number) => {
+      const state = await sendHeartbeat(parts, now)
+      const beats = sent.splice(0)
+      await followHeartbeat(parts, beats, now)
+      return [beats.length, isIncomplete(state), told.at(-1)]
+    }
+    expect(await beatAt(10)).toEqual([MAX_BEATS, true, undefined])
+    // The number of the last heartbeat counts while the partitions cannot be counted.
+    open = 0
+    expect(await beatAt(20)).toEqual([MAX_BEATS, true, undefined])
+    open = 4
+    expect(await beatAt(30)).toEqual([96, false, 30])
+    open = 0
+    expect(await beatAt(40)).toEqual([96, false, 40])
+  })
+
   it('with a gap reports missed versions until that succeeds, and then continues', async () => {
     const [HOUR, MINUTE] = [3_600_000, 60_000]
-    const state = memoryState(NO_HEARTBEAT)
     const [told, missing]: [number[], number[]] = [[], []]
     let isDown = true
-    const parts = {
-      state,
+    const parts = heartbeatParts({
       tell: async (sent: number) => {
         told.push(sent)
         return { Patient: one(sent) }
@@ -104,20 +175,84 @@ describe('a heartbeat', () => {
         missing.push(since)
         if (isDown) throw new Error('down')
       },
-    }
-    const beatsOf = (sent: number, before: number) => all(sent).map((beat) => ({ ...beat, before }))
-    await followHeartbeat(parts, beatsOf(2 * HOUR, 2 * HOUR - 1), 0)
-    await followHeartbeat(parts, beatsOf(3 * HOUR, 2 * HOUR), 0)
-    await followHeartbeat(parts, beatsOf(3 * HOUR, 3 * HOUR - 1), 0)
+    })
+    await followHeartbeat(parts, all(2 * HOUR, 2 * HOUR - 1), 0)
+    await followHeartbeat(parts, all(3 * HOUR, 2 * HOUR), 0)
+    await followHeartbeat(parts, all(3 * HOUR, 3 * HOUR - 1), 0)
     expect([told, missing]).toEqual([[2 * HOUR, 3 * HOUR], []])
-    const late = [...beatsOf(4 * HOUR, 3 * HOUR).slice(0, 9), { place: 9, sent: 5 * HOUR, before: 4 * HOUR }]
-    await expect(followHeartbeat(parts, [...late, { place: 8, sent: 7 * HOUR, before: 6 * HOUR }], 0)).rejects.toThrow('down')
+    const late = [...all(4 * HOUR, 3 * HOUR).slice(0, 9), beat(9, 5 * HOUR, 4 * HOUR)]
+    await followHeartbeat(parts, [...late, beat(8, 7 * HOUR, 6 * HOUR)], 0)
+    await expect(collectBeats(parts, 0)).rejects.toThrow('down')
     isDown = false
-    await followHeartbeat(parts, beatsOf(8 * HOUR, 4 * HOUR), 100)
+    await followHeartbeat(parts, all(8 * HOUR, 4 * HOUR), 100)
     expect([told.at(-1), missing]).toEqual([3 * HOUR, [2 * HOUR, 2 * HOUR]])
-    await followHeartbeat(parts, beatsOf(8 * HOUR + 1, 8 * HOUR), 99 + MINUTE)
-    await followHeartbeat(parts, beatsOf(8 * HOUR + 2, 8 * HOUR + 1), 100 + MINUTE)
+    await followHeartbeat(parts, all(8 * HOUR + 1, 8 * HOUR), 99 + MINUTE)
+    await followHeartbeat(parts, all(8 * HOUR + 2, 8 * HOUR + 1), 100 + MINUTE)
     expect([told.slice(2), missing.length]).toEqual([[8 * HOUR + 2], 2])
+  })
+
+  it('has no gap if a list lacks a row that another process added meanwhile', async () => {
+    /** The first list ends before a row that was added earlier than another. */
+    class LateRows extends MemoryRows {
+      lists = 0
+      override async *list<Value>(shelf: string): AsyncGenerator<{ readonly name: string; readonly value: Value }> {
+        const isFirst = ++this.lists === 1
+        for await (const row of super.list<Value>(shelf)) if (!isFirst || !JSON.stringify(row.value).includes('"sent":20')) yield row
+      }
+    }
+    const [told, lists] = [[] as number[], new LateRows()]
+    const parts = heartbeatParts({
+      rows: lists,
+      tell: async (sent) => {
+        told.push(sent)
+        return { Patient: one(sent) }
+      },
+    })
+    await followHeartbeat(parts, all(10), 0)
+    lists.lists = 1
+    await followHeartbeat(parts, all(20, 10).slice(0, 63), 0)
+    await followHeartbeat(parts, all(30, 20).slice(0, 63), 0)
+    lists.lists = 0
+    // Rejects if versions are reported as missing.
+    await followHeartbeat(parts, [beat(63, 20, 10), beat(63, 30, 20)], 0)
+    expect(told).toEqual([10, 30])
+  })
+
+  it('continues from the state of an earlier release, and after a rollback', async () => {
+    const [told, missing]: [number[], number[]] = [[], []]
+    const parts = heartbeatParts({
+      tell: async (sent) => {
+        told.push(sent)
+        return { Patient: one(sent) }
+      },
+      missed: async (since) => void missing.push(since),
+    })
+    const arrivedAt = (sent: number) => Object.fromEntries(all(sent).map(({ place }) => [place, sent]))
+    const place64 = (sent: number, before: number): ShardHeartbeat => ({ place: 64, of: 65, sent, before })
+    const ofNew = (sent: number, before: number) => beatsOf(sent, 65).map((each) => ({ ...each, before }))
+    await parts.state.change((each) => ({ ...each, since: 1, arrived: arrivedAt(10), held: { Patient: one(10) } }))
+    expect(latestHeartbeatOf((await parts.state.read()).value)).toBe(10)
+    await followHeartbeat(parts, ofNew(20, 10), 0)
+    const { value } = await parts.state.read()
+    // The earlier release finds an object, and no beat that its next one would not follow.
+    expect([told, value.since, value.arrived, value.held]).toEqual([[20], 1, {}, { Patient: one(20) }])
+    // A beat of this release that the earlier one ignores after the rollback.
+    await parts.rows.change('PULSE_BEATS', 'left', () => arrivalsOf([place64(25, 20)]))
+    await parts.state.change((each) => ({ ...each, arrived: arrivedAt(40), held: { Patient: one(40) } }))
+    expect(latestHeartbeatOf((await parts.state.read()).value)).toBe(40)
+    await followHeartbeat(
+      parts,
+      ofNew(50, 40).map((each) => (each.place === 64 ? place64(50, 30) : each)),
+      0,
+    )
+    await collectBeats(parts, 0)
+    expect([told, missing]).toEqual([[20, 50], []])
+    // And a missing beat is found across an upgrade.
+    await parts.state.change((each) => ({ ...each, arrived: { ...arrivedAt(60), 3: 55 } }))
+    await collectBeats(parts, 0)
+    await followHeartbeat(parts, ofNew(70, 60), 0)
+    await collectBeats(parts, 0)
+    expect(missing).toEqual([55 - 3_600_000])
   })
 
   it('is held by an index until another index replaces it', () => {
@@ -132,13 +267,12 @@ describe('a heartbeat', () => {
 
 describe('the age of the heartbeat', () => {
   it('is that of the oldest serving index, or of the first heartbeat sent', async () => {
-    const state = memoryState(NO_HEARTBEAT)
     const sends: (readonly ShardHeartbeat[])[] = []
-    const send = async (beats: readonly ShardHeartbeat[]) => void sends.push(beats)
-    expect(heartbeatAgeOf(await sendHeartbeat({ state, send }, 100), {}, 100)).toBe(0)
-    expect(heartbeatAgeOf(await sendHeartbeat({ state, send }, 160), types, 160)).toBe(60)
+    const parts = heartbeatParts({ send: async (beats) => void sends.push(beats) })
+    expect(heartbeatAgeOf(await sendHeartbeat(parts, 100), {}, 100)).toBe(0)
+    expect(heartbeatAgeOf(await sendHeartbeat(parts, 160), types, 160)).toBe(60)
     expect(sends).toEqual([all(100), all(160)])
-    const whole = withBeats((await state.read()).value, all(160))
+    const whole = withBeats((await parts.state.read()).value, all(160))
     expect(heartbeatAgeOf(whole, types, 220)).toBe(60)
     const held = withIndexHeartbeats(whole, { Patient: one(160), Basic: one(100) })
     expect(heartbeatAgeOf(held, types, 220)).toBe(120)

@@ -3,6 +3,18 @@ import { expect, it } from '@jest/globals'
 import type { FhirRequest } from '../../../lambdas/interactions/interaction.ts'
 import { reindexStatus } from '../../../lambdas/interactions/operations/reindex.ts'
 
+it('$reindex-status warns if the heartbeats do not cover the stream', async () => {
+  const progress = {
+    status: async () => ({ definitions: [], rebuilds: [], unreadable: [], uncovered: true as const }),
+    parameters: async () => [],
+  }
+  const { body } = await reindexStatus({ progress })({ tenant: 't' } as FhirRequest)
+  expect(body).toEqual({
+    resourceType: 'Parameters',
+    parameter: [{ name: 'warning', valueString: expect.stringContaining('more than 500 partitions') }],
+  })
+})
+
 it('$reindex-status names rebuilds, their progress, and types without searches', async () => {
   const rebuilds = [
     { type: 'Basic', done: 3, total: -1 },

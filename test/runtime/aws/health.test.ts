@@ -9,6 +9,7 @@ import { followHeartbeat, NO_HEARTBEAT, sendHeartbeat } from '../../../lambdas/i
 import type { ShardHeartbeat } from '../../../lambdas/ports/search/heartbeat.ts'
 import { checkTables } from '../../../lambdas/runtime/aws/health.ts'
 import { runOnDynamo } from '../../fixtures/dynamodb/on-dynamo.ts'
+import { heartbeatParts } from '../../fixtures/heartbeats.ts'
 
 const NOW = 1_000_000
 const LIMITS = { attempts: 1, patience: 60_000 }
@@ -28,10 +29,11 @@ await runOnDynamo(async (engine) => {
       await resources!.putAll(beats.map(heartbeatItem))
     }
     const tell = async (at: number) => ({ Patient: { identity: 'one', sent: at } })
+    const parts = heartbeatParts({ state: heartbeats, send, tell })
     return {
       ...{ resources: resources!, state: state!, indices },
-      send: () => sendHeartbeat({ state: heartbeats, send }, NOW),
-      follow: () => followHeartbeat({ state: heartbeats, tell, missed: async () => undefined }, sent, NOW),
+      send: () => sendHeartbeat(parts, NOW),
+      follow: () => followHeartbeat(parts, sent, NOW),
       check: (now = NOW) => checkTables(resources!, state!, now),
     }
   }

@@ -2,7 +2,8 @@
  * Heartbeats as items of the table, each in a partition of its own. The stream reports them like head items. Some are also in the table's
  * index and measure its lag.
  */
-import type { ShardHeartbeat } from '../../../ports/search/heartbeat.ts'
+import { forEachInParallel } from '../../../ports/execution/parallel.ts'
+import { BEATS_PER_PARTITION, MIN_BEATS, type ShardHeartbeat } from '../../../ports/search/heartbeat.ts'
 import type { Item, TableClient } from '../table-client.ts'
 import { INDEX_NAME } from '../table-keys.ts'
 import type { StreamRecord } from './stream.ts'
@@ -11,23 +12,36 @@ import type { StreamRecord } from './stream.ts'
 export const HEARTBEAT_SORT_KEY = 'P'
 
 const PARTITION = '#PULSE#'
+/**
+ * Prefix of places that earlier releases do not send. They ignore these beats after a rollback. Otherwise they would wait for the next beats
+ * of these places, and consider no heartbeat complete.
+ */
+const HIGH_PARTITION = '#PULSE+#'
 
 /**
- * One of this many heartbeats is in the index, because each entry costs a write unit. If an index has 4 partitions, 16 indexed heartbeats
- * miss one of them in 4 % of tables.
+ * At most one of this many heartbeats is in the index of a small table, because each entry costs a write unit. If an index has 4 partitions,
+ * 24 indexed heartbeats miss one of them in 4 of 1,000 tables.
  */
 const INDEXED = 4
+/** Maximum number of beats in a small table, which has 8 partitions. The index of a larger one has all of them. */
+const FEW_BEATS = 8 * BEATS_PER_PARTITION
+/** Maximum parallel queries of the index. */
+const QUERIES = 64
 
-const keyOf = (place: number): string => `${PARTITION}${place}`
-const isIndexed = (place: number): boolean => place % INDEXED === 0
+const keyOf = (place: number): string => `${place < MIN_BEATS ? PARTITION : HIGH_PARTITION}${place}`
+
+/** Whether the index has the heartbeat. It has at least BEATS_PER_PARTITION. */
+function isIndexed({ place, of }: ShardHeartbeat): boolean {
+  return of > FEW_BEATS || place % Math.min(INDEXED, Math.floor(of / BEATS_PER_PARTITION)) === 0
+}
 
 /**
  * Creates the item of a heartbeat. The index carries the attribute `sup`. The sort key `gsk` is constant, so the index updates its entry in
  * place, for one write unit.
  */
-export const heartbeatItem = ({ place, sent }: ShardHeartbeat): Item => ({
-  ...{ pk: keyOf(place), sk: HEARTBEAT_SORT_KEY, sent },
-  ...(isIndexed(place) ? { gpk: keyOf(place), gsk: HEARTBEAT_SORT_KEY, sup: sent } : {}),
+export const heartbeatItem = (beat: ShardHeartbeat): Item => ({
+  ...{ pk: keyOf(beat.place), sk: HEARTBEAT_SORT_KEY, sent: beat.sent, of: beat.of },
+  ...(isIndexed(beat) ? { gpk: keyOf(beat.place), gsk: HEARTBEAT_SORT_KEY, sup: beat.sent } : {}),
 })
 
 /** Returns the instant at which the latest heartbeat was sent, in milliseconds since 1970, or undefined if none was. */
@@ -37,9 +51,11 @@ export async function readSentHeartbeat(dynamo: TableClient): Promise<number | u
 
 /** Returns those of the given heartbeats that are in the index, but not yet with their latest instant. */
 export async function hiddenHeartbeats(dynamo: TableClient, beats: readonly ShardHeartbeat[]): Promise<readonly ShardHeartbeat[]> {
-  const indexed = beats.filter(({ place }) => isIndexed(place))
-  const hidden = await Promise.all(indexed.map(async ({ place, sent }) => (await shownBeat(dynamo, place)) < sent))
-  return indexed.filter((_, i) => hidden[i])
+  const hidden: ShardHeartbeat[] = []
+  await forEachInParallel(beats.filter(isIndexed), QUERIES, async (beat) => {
+    if ((await shownBeat(dynamo, beat.place)) < beat.sent) hidden.push(beat)
+  })
+  return hidden
 }
 
 /** Returns the instant of the latest heartbeat that the index shows for `place`, in milliseconds since 1970, or 0. */
@@ -55,8 +71,12 @@ async function shownBeat(dynamo: TableClient, place: number): Promise<number> {
 
 /** Returns the heartbeat that a stream record contains, with the previous one as `before`, or undefined for any other record. */
 export function heartbeatOfRecord({ dynamodb }: StreamRecord): ShardHeartbeat | undefined {
-  const { pk, sk, sent } = dynamodb?.NewImage ?? {}
-  if (sk?.S !== HEARTBEAT_SORT_KEY || !pk?.S?.startsWith(PARTITION)) return undefined
+  const { pk, sk, sent, of } = dynamodb?.NewImage ?? {}
+  const place = /^#PULSE\+?#(\d+)$/.exec(pk?.S ?? '')?.[1]
+  if (sk?.S !== HEARTBEAT_SORT_KEY || place === undefined) return undefined
   const before = dynamodb?.OldImage?.sent?.N
-  return { place: Number(pk.S.slice(PARTITION.length)), sent: Number(sent?.N), ...(before === undefined ? {} : { before: Number(before) }) }
+  return {
+    ...{ place: Number(place), of: of === undefined ? MIN_BEATS : Number(of.N), sent: Number(sent?.N) },
+    ...(before === undefined ? {} : { before: Number(before) }),
+  }
 }
