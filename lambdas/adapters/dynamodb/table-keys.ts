@@ -10,6 +10,7 @@
  *   pk #PULSE#place        sk P            a heartbeat: sent, its instant (stream/heartbeat.ts)
  *   pk #LAG                sk instant#of   an index lag in ms: of all, or of a type with rejected writes (store/index-lag.ts)
  *   pk tenant#CANONICAL#Type#digest  sk D#id  a definition that may carry this canonical URL
+ *   pk tenant#IDENTIFIER#Type#digest  sk I#digest#id  a resource that may have this identifier: at, when the row was added
  *   pk tenant#CFG          sk T#Type       a type with resources of the tenant, and the number of its index partitions
  *
  * The index holds heads (tenant#Type#c#shard) and past versions (tenant#Type#h#shard: copies, and heads that are deletions), newest first.

@@ -34,10 +34,15 @@ export type ResourceVersion = VersionKey & {
 /** Version that cannot be read as it was written. `deleted`: also false if it is unknown whether it is a deletion. */
 export type DamagedVersion = VersionKey & { readonly deleted: boolean; readonly damage: MachineFault }
 
+/** Identifier as searches compare it. `system`: empty if the identifier has none. `value`: in lower case. */
+export type Identifier = { readonly system: string; readonly value: string }
+
 /** Write of the next version of a resource, whose versionId is `expected + 1`. */
 export type Write = Omit<ResourceVersion, 'versionId'> & {
   /** versionId of the current version, 0 if there is none. Otherwise the commit is a conflict. */
   readonly expected: number
+  /** Identifiers that the current version does not have. A deployment with IdentifierRows adds their rows before the commit. */
+  readonly identifiers?: readonly Identifier[]
 }
 
 /**
