@@ -9,6 +9,7 @@ import { patchWrite } from '../rest/patch.ts'
 import { updateWrite } from '../rest/update.ts'
 import { mapInOrder, mapInSlices } from '../time-slices.ts'
 import { structureIssuesOf } from '../validation/structure-findings.ts'
+import type { GuardHolders } from '../writing/conditional-criteria.ts'
 import { authorizeHead, type Head } from '../writing/head-access.ts'
 import { referenceResolver } from '../writing/reference-resolution.ts'
 import { BrokenReference } from '../writing/referential-integrity.ts'
@@ -77,20 +78,17 @@ function plannedWriteOf(entry: EntryRequest, request: FhirRequest): PlannedWrite
 }
 
 async function commit(ports: WritePorts, planned: readonly PlannedWrite[], outer: FhirRequest): Promise<readonly Changed[]> {
-  const holders = new Map<number, ResourceKey>()
+  const holders = new Map<string, ResourceKey>()
   for (let attempt = 0; attempt < MAX_WRITE_ATTEMPTS; attempt++) {
     const changed = await plan(attemptPortsOf(ports), planned, holders, outer)
     if (changed === 'moved on') continue
     const changes = changed.map(({ change }) => change).filter((change) => change.kind === 'change')
     if (changes.length === 0) return changed
-    const guards = changes.flatMap(({ guards }) => guards)
+    // Entries may share an identifier value of different systems. Any of them may hold its guard.
+    const guards = [...new Map(changes.flatMap((change) => change.guards.map((each) => [each.guard, each]))).values()]
     const result = await committed(ports, outer, changes, guards, changed)
     if (result.kind === 'committed') return changed
-    holders.clear()
-    if (result.kind === 'guarded') {
-      const guarded = changed.findIndex(({ change }) => change.kind === 'change' && change.guards.includes(guards[result.index]!))
-      holders.set(planned[guarded]!.entry.index, result.holder)
-    }
+    if (result.kind === 'guarded') holders.set(guards[result.index]!.guard, result.holder)
   }
   throw tooManyConflicts()
 }
@@ -121,7 +119,7 @@ async function committed(
 async function plan(
   ports: AttemptPorts,
   planned: readonly PlannedWrite[],
-  holders: ReadonlyMap<number, ResourceKey>,
+  holders: GuardHolders,
   outer: FhirRequest,
 ): Promise<readonly Changed[] | 'moved on'> {
   const located = await locate(ports, planned, holders)
@@ -190,11 +188,7 @@ async function allOf<T>(values: readonly Awaitable<T>[]): Promise<readonly T[]> 
  * Locates the targets of all writes, with concurrent searches. Drops bodies of resources that match If-None-Exist beyond the size limit of
  * the response, which could not show them.
  */
-async function locate(
-  ports: AttemptPorts,
-  planned: readonly PlannedWrite[],
-  holders: ReadonlyMap<number, ResourceKey>,
-): Promise<readonly Located[]> {
+async function locate(ports: AttemptPorts, planned: readonly PlannedWrite[], holders: GuardHolders): Promise<readonly Located[]> {
   let held = 0
   const withinRoom = (target: WriteTarget | ResponseWithoutWrite): WriteTarget | ResponseWithoutWrite => {
     if (target.kind === 'target') return target
@@ -203,7 +197,7 @@ async function locate(
     return held > MAX_BUNDLE_RESPONSE_BYTES ? { ...target, response } : target
   }
   const targets = await mapInSlices(planned, ({ entry, request, interaction }) =>
-    runEntryStep(entry, () => andThen(interaction.locate(ports, request, holders.get(entry.index)), withinRoom)),
+    runEntryStep(entry, () => andThen(interaction.locate(ports, request, holders), withinRoom)),
   )
   const found = await allOf(targets)
   return planned.map((step, i) => ({ ...step, target: found[i]! }))
@@ -218,8 +212,8 @@ function refuseTwice(located: readonly Located[]): void {
     }
     const { key } = target
     if (key !== undefined) once(`${key.type}/${key.id}`, `are about ${key.type}/${key.id}`)
-    if (target.kind === 'target' && target.guard !== undefined)
-      once(target.guard.guard, 'have the same criteria, which nothing matches yet')
+    if (target.kind === 'target' && target.uniqueness !== undefined)
+      once(target.uniqueness.criteria, 'have the same criteria, which nothing matches yet')
   }
 }
 

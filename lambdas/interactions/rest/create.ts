@@ -7,19 +7,20 @@ import type { ResourceKey } from '../../ports/store/resource-store.ts'
 import { parseParameterPairs } from '../../search/query/parameter-pairs.ts'
 import type { FhirRequest, Interaction } from '../interaction.ts'
 import { malformedId, typeOf } from '../resources/request-key.ts'
-import { criteriaOf, matchesOf, tooManyMatches, uniquenessGuardOf } from '../writing/conditional-criteria.ts'
+import { criteriaOf, searchFor, tooManyMatches, uniquenessOf } from '../writing/conditional-criteria.ts'
 import { redactResponse } from '../writing/head-access.ts'
 import { prepareVersion, unchangedResponse } from '../writing/next-version.ts'
 import { bodyOf } from '../writing/request-body.ts'
 import { type AttemptPorts, andThen, isMatchSuperseded, type WriteInteraction, type WritePorts, writeLoop } from '../writing/write-loop.ts'
 
 export const createWrite: WriteInteraction = {
-  async locate(ports, request, holder) {
+  async locate(ports, request, holders) {
     const type = typeOf(request)
     const { ifNoneExist } = request.preconditions
     if (ifNoneExist === undefined) return { kind: 'target', key: newKey(ports, request) }
     const criteria = criteriaOf(request, type, parseParameterPairs(queryOf(ifNoneExist, type, request.reading)))
-    const matches = await matchesOf(ports, criteria, holder)
+    const found = await searchFor(ports, criteria, holders)
+    const { matches } = found
     if (matches.length > 1) throw tooManyMatches()
     const [version] = matches.length === 1 ? await ports.resources(request, 's').versions(matches) : []
     if (version !== undefined) {
@@ -31,7 +32,7 @@ export const createWrite: WriteInteraction = {
     // the store lacks it, isMatchSuperseded throws the fault `index-ahead`.
     for (const match of matches) isMatchSuperseded({ matched: match.versionId }, (await ports.heads([match]))[0])
     const key = newKey(ports, request)
-    return { kind: 'target', key, guard: uniquenessGuardOf(criteria, key, holder) }
+    return { kind: 'target', key, uniqueness: uniquenessOf(criteria, found, key, holders) }
   },
   change(ports, request, target, head) {
     const { type, id } = target.key

@@ -1,10 +1,9 @@
 /** FHIR update, update-as-create and conditional update. https://hl7.org/fhir/R4/http.html#update */
 import { fhirError } from '../../fhir/outcome.ts'
 import { isId } from '../../fhir/resource.ts'
-import type { ResourceKey } from '../../ports/store/resource-store.ts'
 import type { FhirRequest, Interaction } from '../interaction.ts'
 import { keyOf, malformedId, typeOf } from '../resources/request-key.ts'
-import { criteriaOf, matchesOf, tooManyMatches, uniquenessGuardOf } from '../writing/conditional-criteria.ts'
+import { criteriaOf, type GuardHolders, searchFor, tooManyMatches, uniquenessOf } from '../writing/conditional-criteria.ts'
 import { checkIfMatch, checkIfNoneMatch } from '../writing/next-version.ts'
 import { bodyOf } from '../writing/request-body.ts'
 import { prepareReplacement } from '../writing/version-replacement.ts'
@@ -19,8 +18,8 @@ import {
 } from '../writing/write-loop.ts'
 
 export const updateWrite: WriteInteraction = {
-  locate(ports, request, holder) {
-    if (request.id === undefined) return locateByCriteria(ports, request, holder)
+  locate(ports, request, holders) {
+    if (request.id === undefined) return locateByCriteria(ports, request, holders)
     const key = keyOf(request)
     const resource = bodyOf(request)
     if (resource.id === undefined) throw fhirError(400, 'required', 'An update carries the id of the URL in its body', `${key.type}.id`)
@@ -44,18 +43,19 @@ const isConditional = (request: FhirRequest): boolean => request.id === undefine
 async function locateByCriteria(
   ports: AttemptPorts,
   request: FhirRequest,
-  holder: ResourceKey | undefined,
+  holders: GuardHolders | undefined,
 ): Promise<WriteTarget | ResponseWithoutWrite> {
   const { tenant } = request
   const type = typeOf(request)
   const { id } = bodyOf(request)
   if (id !== undefined && !isId(id)) throw malformedId(`${type}.id`)
   const criteria = criteriaOf(request, type, request.parameters)
-  const [match, second] = await matchesOf(ports, criteria, holder)
+  const found = await searchFor(ports, criteria, holders)
+  const [match, second] = found.matches
   if (second !== undefined) throw tooManyMatches()
   if (match === undefined) {
     const key = { tenant, type, id: id ?? ports.clock.newId() }
-    return { kind: 'target', key, guard: uniquenessGuardOf(criteria, key, holder) }
+    return { kind: 'target', key, uniqueness: uniquenessOf(criteria, found, key, holders) }
   }
   if (id !== undefined && id !== match.id && ports.choices.conditionalUpdateIdMismatch === 'reject')
     throw fhirError(400, 'invalid', 'The id of the body is not the id of the resource that matches', `${type}.id`)

@@ -7,11 +7,12 @@ import { parseJsonBytes } from '../../fhir/json.ts'
 import { type FhirError, fhirError } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
-import type { Plan, Predicate } from '../../ports/search/plan.ts'
+import { and, type Plan, type Predicate } from '../../ports/search/plan.ts'
 import type { Searches } from '../../ports/search/search-index.ts'
 import type { ResourceKey, ResourceVersion, UniquenessGuard } from '../../ports/store/resource-store.ts'
 import { evaluateAhead } from '../../search/custom/batch-evaluation.ts'
 import { extract } from '../../search/documents/extract.ts'
+import { identifierCriteriaOf } from '../../search/documents/identifiers.ts'
 import { matchesPredicate } from '../../search/evaluate.ts'
 import { type Condition, resolveChains } from '../../search/query/condition.ts'
 import type { ParameterPairs } from '../../search/query/parameter-pairs.ts'
@@ -29,6 +30,14 @@ export type Criteria = {
 }
 export type Match = ResourceKey & { readonly versionId: number }
 
+/** Matches of criteria. `isCurrent`: the search covered every commit that had resolved when it began. */
+export type Found = { readonly matches: readonly Match[]; readonly isCurrent: boolean }
+
+/** Resources whose uniqueness guards blocked earlier attempts, by the name of the guard. */
+export type GuardHolders = ReadonlyMap<string, ResourceKey>
+
+const NO_HOLDERS: GuardHolders = new Map()
+
 /**
  * Parses the criteria. Throws FhirError 400 for a result parameter such as `_count`, for no criterion, and for an unknown or malformed one.
  * Ignores `_format` and `_pretty`.
@@ -44,15 +53,19 @@ export function criteriaOf(request: Criteria['request'], type: string, pairs: Pa
   return { request, type, pairs: criteria, where }
 }
 
+/** Returns the matches, at most two from the index, because two are already an error. */
+export const matchesOf = async (ports: CriteriaPorts, criteria: Criteria): Promise<readonly Match[]> =>
+  (await searchFor(ports, criteria)).matches
+
 /**
- * Returns the matches, at most two from the index, because two are already an error. `holder`: resource that may match although the index
- * does not have it yet; it is added if it matches.
+ * Searches like `matchesOf`. `holders`: those of the criteria may match although the index does not have them yet. They are added if they
+ * match.
  */
-export async function matchesOf(
+export async function searchFor(
   { index, resources, expressions }: CriteriaPorts,
   criteria: Criteria,
-  holder?: ResourceKey,
-): Promise<readonly Match[]> {
+  holders: GuardHolders = NO_HOLDERS,
+): Promise<Found> {
   const { request, type } = criteria
   const { tenant } = request
   const searcher = searchAccessOf(request)
@@ -60,11 +73,14 @@ export async function matchesOf(
   const where = await resolveChains(criteria.where, searcher, index)
   // guard: condition-is-matched-with-access
   const plan: Plan = { tenant, types, where, access: searcher.rules(types), order: [], limit: 2, total: 'none' }
-  const { hits } = await index.find(plan)
+  const { hits, isCurrent = false } = await index.find(plan)
   const matches = hits.map(({ id, version }) => ({ tenant, type, id, versionId: version }))
-  if (holder === undefined || matches.some(({ id }) => id === holder.id)) return matches
-  const [head] = await resources(request, 's').current([holder])
-  return head !== undefined && (await holdsOn(where, criteria, head, expressions)) ? [...matches, head] : matches
+  if (isCurrent || holders.size === 0) return { matches, isCurrent }
+  const own = guardNamesOf(criteria).flatMap((name) => holders.get(name) ?? [])
+  const others = new Map(own.filter(({ id }) => !matches.some((match) => match.id === id)).map((holder) => [holder.id, holder]))
+  for (const head of others.size === 0 ? [] : await resources(request, 's').current([...others.values()]))
+    if (head !== undefined && (await holdsOn(where, criteria, head, expressions))) matches.push(head)
+  return { matches, isCurrent }
 }
 
 async function holdsOn(
@@ -79,21 +95,40 @@ async function holdsOn(
   return matchesPredicate(where, extract(head, resource, reading))
 }
 
+/** Uniqueness guards of a write. `criteria`: identifies its criteria. */
+export type Uniqueness = { readonly criteria: string; readonly guards: readonly UniquenessGuard[] }
+
 /**
- * Returns the uniqueness guard of a write without a match. It blocks other writes with the same criteria. `taker`: resource of this write.
- * `holder`: resource whose guard it replaces.
+ * Returns the uniqueness guards of a write without a match. They block other writes with the same criteria, or with one of its identifiers.
+ * `taker`: resource of this write. `holders`: resources whose guards it replaces. `isCurrent`: see `Found`.
  */
-export const uniquenessGuardOf = (
-  { request: { tenant }, type, pairs }: Criteria,
+export function uniquenessOf(
+  criteria: Criteria,
+  { isCurrent }: Pick<Found, 'isCurrent'>,
   taker: ResourceKey,
-  holder?: ResourceKey,
-): UniquenessGuard => ({
-  tenant,
-  guard: createHash('sha256')
-    .update(JSON.stringify([type, pairs.map(([name, value]) => `${name}=${value}`).sort()]))
-    .digest('base64url'),
-  holder: taker,
-  ...(holder === undefined ? {} : { replaces: holder }),
-})
+  holders: GuardHolders = NO_HOLDERS,
+): Uniqueness {
+  const { tenant } = criteria.request
+  const names = guardNamesOf(criteria)
+  // The guard of the criteria is for searches that may miss a commit, and for functions of a release without guards of identifiers.
+  const needed = isCurrent && names.length > 1 ? names.slice(1) : names
+  const guards = needed.map((guard): UniquenessGuard => {
+    const replaces = holders.get(guard)
+    return { tenant, guard, holder: taker, ...(replaces === undefined ? {} : { replaces }) }
+  })
+  return { criteria: names[0]!, guards }
+}
+
+/** Returns the names of the guards of criteria: one of all criteria, and one of each identifier value, whatever its system. */
+function guardNamesOf({ type, pairs, where }: Criteria): readonly [string, ...string[]] {
+  const own = where.filter((each): each is Predicate => each.kind !== 'refers' && each.kind !== 'referredBy')
+  const values = new Set(identifierCriteriaOf(and(...own)).flatMap((criteria) => criteria.map(({ value }) => value)))
+  return [
+    guardNameOf([type, pairs.map(([name, value]) => `${name}=${value}`).sort()]),
+    ...[...values].map((value) => guardNameOf([type, 'identifier', value])),
+  ]
+}
+
+const guardNameOf = (parts: readonly unknown[]): string => createHash('sha256').update(JSON.stringify(parts)).digest('base64url')
 
 export const tooManyMatches = (): FhirError => fhirError(412, 'multiple-matches', 'More than one resource matches the criteria')

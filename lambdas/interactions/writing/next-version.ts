@@ -77,7 +77,7 @@ const toPatcher = (
 function following(
   clock: Clock,
   request: FhirRequest,
-  { key, guard }: WriteTarget,
+  { key, uniqueness }: WriteTarget,
   head: Head | undefined,
   resource: Resource,
   profiled: readonly Issue[],
@@ -93,7 +93,7 @@ function following(
   return {
     kind: 'change',
     write,
-    guards: guard === undefined ? [] : [guard],
+    guards: uniqueness?.guards ?? [],
     response: {
       ...saved(request, write, created),
       ...warningsOf(stamped, body, request, profiled),

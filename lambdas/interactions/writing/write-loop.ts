@@ -7,6 +7,7 @@ import { MachineFault } from '../../ports/faults.ts'
 import type { Searches } from '../../ports/search/search-index.ts'
 import type { ResourceKey, UniquenessGuard, Write } from '../../ports/store/resource-store.ts'
 import type { Awaitable, FhirRequest, FhirResponse, Interaction, Ports } from '../interaction.ts'
+import type { GuardHolders, Uniqueness } from './conditional-criteria.ts'
 import { authorizeHead, type Head } from './head-access.ts'
 import { type ReferenceResolver, referenceResolver } from './reference-resolution.ts'
 
@@ -29,8 +30,8 @@ export type WriteTarget = {
   readonly key: ResourceKey
   /** Version that matched the criteria. If it has been superseded, the write searches again. */
   readonly matched?: number
-  /** Uniqueness guard, if nothing matched the criteria. It blocks concurrent writes with the same criteria. */
-  readonly guard?: UniquenessGuard
+  /** Present if nothing matched the criteria. Its guards block concurrent writes that may create the same resource. */
+  readonly uniqueness?: Uniqueness
 }
 
 export type PreparedWrite = {
@@ -49,10 +50,8 @@ export type ChangePorts = AttemptPorts & { readonly resolve: ReferenceResolver }
 
 /** The two steps of a writing interaction. A transaction runs both for all its entries before its single commit. */
 export type WriteInteraction = {
-  /**
-   * Finds the resource to change. `holder`: resource whose uniqueness guard blocked the previous attempt; the index may not have it yet.
-   */
-  readonly locate: (ports: AttemptPorts, request: FhirRequest, holder?: ResourceKey) => Awaitable<WriteTarget | ResponseWithoutWrite>
+  /** Finds the resource to change. `holders`: resources that blocked earlier attempts; the index may not have them yet. */
+  readonly locate: (ports: AttemptPorts, request: FhirRequest, holders?: GuardHolders) => Awaitable<WriteTarget | ResponseWithoutWrite>
   readonly change: (
     ports: ChangePorts,
     request: FhirRequest,
@@ -67,10 +66,10 @@ export const MAX_WRITE_ATTEMPTS = 100
 export const writeLoop =
   (all: WritePorts, { locate, change }: WriteInteraction): Interaction =>
   async (request) => {
-    let holder: ResourceKey | undefined
+    const holders = new Map<string, ResourceKey>()
     for (let attempt = 0; attempt < MAX_WRITE_ATTEMPTS; attempt++) {
       const ports = attemptPortsOf(all)
-      const target = await locate(ports, request, holder)
+      const target = await locate(ports, request, holders)
       if (target.kind === 'answer') return target.response
       const [current] = await ports.heads([target.key])
       // guard: write-detects-moved-target
@@ -80,7 +79,7 @@ export const writeLoop =
       if (changed.kind === 'answer') return changed.response
       const result = await ports.writer.commit([changed.write], changed.guards, request)
       if (result.kind === 'committed') return changed.response
-      holder = result.kind === 'guarded' ? result.holder : undefined
+      if (result.kind === 'guarded') holders.set(changed.guards[result.index]!.guard, result.holder)
     }
     throw tooManyConflicts()
   }

@@ -73,9 +73,9 @@ type Page = { readonly more: boolean; readonly lag?: number }
 
 /**
  * Page of hits. `pulse`: the search covered everything acknowledged before this time, in milliseconds since 1970. It is absent if the plan
- * did not request it, or if it is unknown.
+ * did not request it, or if it is unknown. `isCurrent`: the search covered every commit that had resolved when it began.
  */
-export type HitPage = Page & { readonly hits: readonly Hit[]; readonly total?: number; readonly pulse?: number }
+export type HitPage = Page & { readonly hits: readonly Hit[]; readonly total?: number; readonly pulse?: number; readonly isCurrent?: true }
 
 /** Group of hits. `size`: number of matches in the group. `hits`: the first of them. */
 export type HitGroup = { readonly key: string; readonly size: number; readonly hits: readonly Hit[] }
