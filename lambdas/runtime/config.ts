@@ -115,6 +115,7 @@ export const DEPLOYMENT_SETTINGS = [
   setting('linkKey', 'text', ''), // KMS key that signs links to export files
   setting('linkKeyPair', 'text', ''), // id of that key in CloudFront
   setting('indexShards', 'shards', ''), // number of index partitions of the resource table by type, such as Observation=32,Claim=4; other types have one
+  setting('conditionalVersions', 'integer', '2000'), // versions of a type that a conditional interaction reads because the index may lack them; with more it is answered 503
   setting('epoch', 'integer', '0'), // restore generation: how many times the table of the resources was restored to an earlier time
   setting('restoredAt', 'text', ''), // instant to which the table was last restored, in FHIR format
   setting('formerTable', 'text', ''), // table of the resources before that restore; empty if it no longer exists

@@ -100,7 +100,7 @@ const GRANTS: Readonly<Record<PortName, PortGrant>> = {
     statements: [onTable(aws, ['dynamodb:PutItem', 'dynamodb:BatchWriteItem'], [CANONICALS]), allowEncryption(aws)],
   }),
   writer: (aws) => ({
-    environment: { ...resources(aws), ...blobs(aws), FHIR_INDEX_SHARDS: formatIndexShards(aws.indexShards) },
+    environment: { ...resources(aws), ...blobs(aws), ...writing(aws) },
     statements: [
       onTable(aws, WRITE_ITEMS),
       onObjects(aws, ['s3:PutObject', 's3:DeleteObject'], OVERFLOW_PATTERNS),
@@ -230,6 +230,11 @@ export const allowStreamReading = (aws: AwsResources, streamArn: string): readon
     allowEncryption(aws),
   ]
 }
+
+const writing = ({ indexShards, conditionalVersions }: AwsResources) => ({
+  FHIR_INDEX_SHARDS: formatIndexShards(indexShards),
+  FHIR_CONDITIONAL_VERSIONS: String(conditionalVersions),
+})
 
 const resources = ({ resourceTable }: AwsResources) => ({ FHIR_TABLE: resourceTable.tableName })
 const blobs = ({ bucket }: AwsResources) => ({ FHIR_BUCKET: bucket.bucketName })

@@ -20,6 +20,7 @@ export type AwsResources = {
   readonly restoredTables: readonly TableConstruct[]
   /** Index partitions of the resource table, by type. */
   readonly indexShards: IndexShards
+  readonly conditionalVersions: number
   readonly bucket: IBucket
   /** Archive of audit records; absent if the stage has none. */
   readonly auditBucket?: IBucket

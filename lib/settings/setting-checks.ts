@@ -150,6 +150,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   rebuildWait: whole(0),
   rebuildWidth: whole(1),
   exportWriters: whole(1, MAX_WRITERS),
+  conditionalVersions: whole(2_000, 20_000),
   keptIndexDays: whole(0),
 }
 

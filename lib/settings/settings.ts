@@ -84,6 +84,11 @@ export type Settings = {
    * 4 with a search domain of the size `demo`, otherwise 40.
    */
   readonly exportWriters: number
+  /**
+   * Versions of one type that a conditional interaction without an identifier reads, because the search index may lack them: from 2,000 to
+   * 20,000. With more writes in the time that the index lags, it is answered 503.
+   */
+  readonly conditionalVersions: number
   /** Days for which an upgrade retains the previous index, so that a rollback takes minutes. 0: removed once the new one is ready. */
   readonly keptIndexDays: number
   /** Tables that DynamoDB restored and that replace the previous ones. If absent, the stage uses the tables that the data stack created. */
@@ -133,6 +138,7 @@ export const DEFAULT_SETTINGS: Settings = {
   rebuildWait: 60,
   rebuildWidth: REBUILD_WIDTH,
   exportWriters: 4,
+  conditionalVersions: 2_000,
   keptIndexDays: 7,
 }
 

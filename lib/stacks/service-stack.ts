@@ -168,7 +168,7 @@ export class ServiceStack extends Stack {
 
   #aws({ bucket: exportBucket, linkKeys }: ExportFiles): AwsResources {
     const { key, bucket, domain } = this.#data
-    const { search, exports, capacity } = this.#settings
+    const { search, exports, capacity, conditionalVersions } = this.#settings
     const searchAccess =
       'endpoint' in search
         ? { searchEndpoint: search.endpoint, ...(search.domainArn === undefined ? {} : { searchDomainArn: search.domainArn }) }
@@ -176,7 +176,7 @@ export class ServiceStack extends Stack {
     const exportTargets = exports.flatMap((each) => targetOf(each) ?? [])
     const own = { exportBucket, exportTargets, linkKeys: linkKeys.map((each) => each.key.keyArn) }
     const indexShards = { ...DEFAULT_SHARDS, ...capacity.shards }
-    return { stage: this.#settings.stage, key, ...this.#tables, indexShards, bucket, ...own, ...searchAccess }
+    return { stage: this.#settings.stage, key, ...this.#tables, indexShards, conditionalVersions, bucket, ...own, ...searchAccess }
   }
 
   #function(name: FunctionName, aws: AwsResources, rest: OwnProps): FhirFunction {

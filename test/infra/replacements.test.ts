@@ -47,6 +47,7 @@ const CHANGED: {
   rebuildWait: { to: 90 },
   rebuildWidth: { to: 16 },
   exportWriters: { to: 10 },
+  conditionalVersions: { to: 20_000 },
   keptIndexDays: { to: 0 },
   restored: { to: RESTORED },
 }

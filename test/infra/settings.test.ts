@@ -96,6 +96,7 @@ const INVALID: readonly (readonly [object, string])[] = [
   [{ rebuildWait: '60' }, 'rebuildWait must be a whole number from 0 on'],
   [{ rebuildWidth: 0 }, 'rebuildWidth must be a whole number from 1 on'],
   [{ exportWriters: 41 }, 'exportWriters must be a whole number from 1 to 40'],
+  [{ conditionalVersions: 1_999 }, 'conditionalVersions must be a whole number from 2000 to 20000'],
   [{ keptIndexDays: -1 }, 'keptIndexDays must be a whole number from 0 on'],
   [{ originSecret: '1' }, 'originSecret must be a whole number from 1 on'],
   [{ exportLinkKey: 0 }, 'exportLinkKey must be a whole number from 1 on'],

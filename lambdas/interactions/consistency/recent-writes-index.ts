@@ -3,32 +3,23 @@
  * guards of commits, it misses only writes that the store shows late, by a second at most. A store with a longer delay throws the fault
  * `writes-hidden`. https://hl7.org/fhir/R4/http.html#cond-update
  */
-import { parseJsonBytes } from '../../fhir/json.ts'
 import { FhirError } from '../../fhir/outcome.ts'
-import type { Resource } from '../../fhir/resource.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
-import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
 import { isFault } from '../../ports/faults.ts'
 import { MAX_HEARTBEAT_AGE_MS } from '../../ports/search/heartbeat.ts'
-import { comparePositions, type Plan, predicateOf, ruleOf } from '../../ports/search/plan.ts'
-import { decorateSearches, type Hit, type HitPage, type IndexDocument, type Searches } from '../../ports/search/search-index.ts'
+import { comparePositions, type Plan } from '../../ports/search/plan.ts'
+import { decorateSearches, type Hit, type HitPage, type Searches } from '../../ports/search/search-index.ts'
 import type { RecentWrites } from '../../ports/store/recent-writes.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
-import { evaluateAhead } from '../../search/custom/batch-evaluation.ts'
-import { extract } from '../../search/documents/extract.ts'
-import { matchesPredicate, sortPositionOf } from '../../search/evaluate.ts'
-import type { SearchContextOf } from '../../search/search-context.ts'
 import { nameOf } from '../resources/request-key.ts'
-import { checkFullyEvaluated } from './fully-evaluated-index.ts'
+import { checkVersions, type EvaluatedVersion, type EvaluationParts, evaluateVersions, hitOf } from './evaluated-versions.ts'
 
-export type RecentWritesIndexParts = {
+export type RecentWritesIndexParts = EvaluationParts & {
   readonly index: Searches
   readonly resources: RecentWrites
   readonly clock: Clock
-  readonly expressions: ExpressionRunner
-  readonly reading: SearchContextOf
-  /** Maximum versions of one type to read as recent writes. Default: MOST_LATEST. */
-  readonly most?: number
+  /** Maximum versions of one type to read as recent writes. With more, conditional interactions are answered 503. */
+  readonly most: number
 }
 
 /**
@@ -41,8 +32,6 @@ const LATEST = 60_000
  * differences between clocks.
  */
 const STAMPED = 15_000
-/** Maximum versions of one type to read as recent writes. Beyond it, conditional interactions are answered 503. */
-const MOST_LATEST = 2_000
 /** Seconds between two heartbeats. Retry-After of the 503 responses. */
 const NEXT_PULSE = 60
 /**
@@ -59,8 +48,8 @@ const PAGE = 100
 export function recentWritesIndex(parts: RecentWritesIndexParts): Searches {
   const { index, clock } = parts
   const begun = clock.now()
-  const read = new Map<string, { readonly since: number; readonly latest: Promise<readonly Latest[]> }>()
-  const latestOf = (tenant: string, type: string, since: number): Promise<readonly Latest[]> => {
+  const read = new Map<string, { readonly since: number; readonly latest: Promise<readonly EvaluatedVersion[]> }>()
+  const latestOf = (tenant: string, type: string, since: number): Promise<readonly EvaluatedVersion[]> => {
     const name = `${tenant}/${type}`
     const known = read.get(name)
     if (known !== undefined && known.since <= since) return known.latest
@@ -74,10 +63,7 @@ export function recentWritesIndex(parts: RecentWritesIndexParts): Searches {
       const page = await index.find(widened(plan))
       const since = sinceOf(page, plan, begun, clock.now())
       const latest = (await Promise.all(plan.types.map((type) => latestOf(plan.tenant, type, since)))).flat()
-      // guard: recent-writes-apply-access
-      for (const { type, failed, document } of latest)
-        if (document !== undefined && failed.length > 0 && matchesPredicate(ruleOf(plan.access, type), document))
-          checkFullyEvaluated(plan, type, (code) => failed.includes(code))
+      checkVersions(plan, latest)
       const known = await othersOf(index, plan, page, new Set(latest.map(({ name }) => name)))
       const hits = [...known, ...latest.flatMap((each) => hitOf(each, plan))].toSorted((a, b) =>
         comparePositions(a.position, b.position, plan.order),
@@ -107,55 +93,25 @@ const behind = (what: string): FhirError =>
     },
   )
 
-/**
- * Current version of a recently written resource. `document`: absent for a deletion. `failed`: codes of custom parameters without values,
- * because their evaluation failed.
- */
-type Latest = { readonly type: string; readonly name: string; readonly failed: readonly string[]; readonly document?: IndexDocument }
-
-async function readLatest(parts: RecentWritesIndexParts, tenant: string, type: string, since: number): Promise<readonly Latest[]> {
-  const { resources, most = MOST_LATEST } = parts
-  const latest: Latest[] = []
+async function readLatest(
+  parts: RecentWritesIndexParts,
+  tenant: string,
+  type: string,
+  since: number,
+): Promise<readonly EvaluatedVersion[]> {
+  const { resources, most } = parts
+  const latest: EvaluatedVersion[] = []
   const versions: ResourceVersion[] = []
   try {
     for await (const version of resources.recent({ tenant, type }, since, most)) {
       versions.push(version)
-      if (versions.length === PAGE) latest.push(...(await documentsOf(parts, tenant, versions.splice(0))))
+      if (versions.length === PAGE) latest.push(...(await evaluateVersions(parts, tenant, versions.splice(0))))
     }
   } catch (error) {
     if (!isFault(error, 'index-behind')) throw error
     throw behind(`More than ${most.toLocaleString('en')} versions of ${type} were written that the search index may not have yet`)
   }
-  return [...latest, ...(await documentsOf(parts, tenant, versions))]
-}
-
-async function documentsOf(
-  parts: RecentWritesIndexParts,
-  tenant: string,
-  versions: readonly ResourceVersion[],
-): Promise<readonly Latest[]> {
-  const reading = parts.reading(tenant)
-  const resources = versions.map(({ deleted, body }) => (deleted ? undefined : (parseJsonBytes(body) as Resource)))
-  await evaluateAhead(
-    resources.filter((each) => each !== undefined),
-    reading,
-    parts.expressions,
-  )
-  return versions.map((version, i) => {
-    const [type, name, resource, failed] = [version.type, nameOf(version), resources[i], [] as string[]]
-    if (resource === undefined) return { type, name, failed }
-    const document = extract(version, resource, reading, (code) => failed.push(code))
-    return { type, name, failed, document: { ...document, body: NO_BODY } }
-  })
-}
-
-/** Takes the place of the body of a document, to save memory: matching needs no body. */
-const NO_BODY = new Uint8Array()
-
-function hitOf({ document }: Latest, plan: Plan): readonly Hit[] {
-  if (document === undefined || !matchesPredicate(predicateOf(plan, document.type), document)) return []
-  const { type, id, version } = document
-  return [{ type, id, version, position: sortPositionOf(document, plan.order) }]
+  return [...latest, ...(await evaluateVersions(parts, tenant, versions))]
 }
 
 /**

@@ -64,7 +64,7 @@ export const index = /* @__PURE__ */ once(() => outdatedReportingIndex(openSearc
  * Returns an index that also finds the latest writes. It reads them once, so each attempt of an interaction needs a new one. `most`: see
  * recentWritesIndex.
  */
-export const consistentIndex = (most?: number): Searches =>
+export const consistentIndex = (most: number): Searches =>
   fullyEvaluatedIndex(
     outdatedRejectingIndex(
       recentWritesIndex({
@@ -73,7 +73,7 @@ export const consistentIndex = (most?: number): Searches =>
         clock: clock(),
         expressions: expressions(),
         reading: (tenant) => searchContexts().now(tenant),
-        ...(most === undefined ? {} : { most }),
+        most,
       }),
       outdatedParameters,
     ),
@@ -102,7 +102,7 @@ const WRITES_LAG = 10_000
 export const portsWithoutWriter = () => ({
   resources: resources(),
   heads: (...asked: Parameters<ResourceReader['heads']>) => store().heads(...asked),
-  latest: consistentIndex,
+  latest: () => consistentIndex(deploymentSettings().conditionalVersions),
   clock: clock(),
   expressions: expressions(),
   choices: config(),
