@@ -17,6 +17,7 @@ import {
  *
  * - `resources`: reads resource versions. `own-definitions`: reads only stored definitions for validation. `persons`: reads only Patients
  *   and RelatedPersons, to check the users of tokens; `resources` includes it. `canonicals`: indexes definitions by canonical URL.
+ *   `identifiers`: adds the identifier rows of stored versions; `writer` includes it.
  * - `writer`: writes resource versions. `settler`: finishes large transactions.
  * - `index`: searches. `documents`: writes documents to the index. `rebuilding`: creates, switches and removes indices.
  * - `progress`: reads the custom search parameters and the state of the indices. `definitions`: also changes them. `conditions`: reads the
@@ -36,6 +37,7 @@ export type PortName =
   | 'resources'
   | 'own-definitions'
   | 'canonicals'
+  | 'identifiers'
   | 'writer'
   | 'settler'
   | 'index'
@@ -164,9 +166,9 @@ export const FUNCTIONS: Readonly<Record<FunctionName, FunctionRow>> = {
   },
   explorer: { kind: 'light', ports: [], onlyWithTokens: true },
   health: { kind: 'light', ports: ['progress', 'heartbeats'] },
-  indexer: { kind: 'worker', ports: ['documents', 'definitions', 'pulse', 'workflow'] },
+  indexer: { kind: 'worker', ports: ['documents', 'identifiers', 'definitions', 'pulse', 'workflow'] },
   'settle-transactions': { kind: 'request', ports: ['settler', 'definitions', 'workflow'] },
-  'rebuild-step': { kind: 'worker', ports: ['resources', 'canonicals', 'rebuilding', 'definitions'] },
+  'rebuild-step': { kind: 'worker', ports: ['resources', 'canonicals', 'identifiers', 'rebuilding', 'definitions'] },
   migrate: { kind: 'request', ports: ['resources', 'definitions', 'workflow', 'seal'] },
   'tend-keys': { kind: 'light', ports: ['keys'], onlyWithTokens: true },
   'link-key': { kind: 'light', ports: ['link-key'] },

@@ -13,7 +13,7 @@ import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
 import type { IndexProgress, Reindexer } from '../ports/search/index-status.ts'
 import type { OutdatedParameters, Searches } from '../ports/search/search-index.ts'
 import type { Seal } from '../ports/security/seal.ts'
-import type { CommitResult, ResourceReader, UniquenessGuard, VersionKey, Write } from '../ports/store/resource-store.ts'
+import type { CommitResult, Identifier, ResourceReader, UniquenessGuard, VersionKey, Write } from '../ports/store/resource-store.ts'
 import type { ParameterPairs } from '../search/query/parameter-pairs.ts'
 import type { ResponsePart } from '../search/query/response-part.ts'
 import type { SearchContext } from '../search/search-context.ts'
@@ -203,6 +203,8 @@ export type Ports = {
    */
   readonly profilesOf?: (tenant: string) => Promise<ProfilesByType>
   readonly choices: Choices
+  /** Returns the identifiers of a resource that the store keeps rows of. Absent: the store keeps none. */
+  readonly identifiersOf?: (type: string, resource: Resource) => readonly Identifier[]
 }
 
 /** Canonical URLs of profiles, by the resource type that they constrain. */

@@ -36,6 +36,7 @@ const SEARCHES = ['queries/*', 'tokens/*']
 const TRANSACTIONS = '*#TXN#*'
 const TYPES = '*#CFG'
 const CANONICALS = '*#CANONICAL#*'
+const IDENTIFIERS = '*#IDENTIFIER#*'
 const HEARTBEATS = '#PULSE*'
 const INDEX_LAG = '#LAG'
 
@@ -95,10 +96,8 @@ const GRANTS: Readonly<Record<PortName, PortGrant>> = {
       allowDecryption(aws),
     ],
   }),
-  canonicals: (aws) => ({
-    environment: resources(aws),
-    statements: [onTable(aws, ['dynamodb:PutItem', 'dynamodb:BatchWriteItem'], [CANONICALS]), allowEncryption(aws)],
-  }),
+  canonicals: rowAdditions(CANONICALS),
+  identifiers: rowAdditions(IDENTIFIERS),
   writer: (aws) => ({
     environment: { ...resources(aws), ...blobs(aws), ...writing(aws) },
     statements: [
@@ -229,6 +228,14 @@ export const allowStreamReading = (aws: AwsResources, streamArn: string): readon
     allowDecryption(aws),
     allowEncryption(aws),
   ]
+}
+
+/** Permits adding items to these partitions of the resource table. */
+function rowAdditions(partitions: string): PortGrant {
+  return (aws) => ({
+    environment: resources(aws),
+    statements: [onTable(aws, ['dynamodb:PutItem', 'dynamodb:BatchWriteItem'], [partitions]), allowEncryption(aws)],
+  })
 }
 
 const writing = ({ indexShards, conditionalVersions }: AwsResources) => ({

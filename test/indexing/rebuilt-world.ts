@@ -3,6 +3,7 @@ import { expect } from '@jest/globals'
 import { InProcessWorkflow } from '../../lambdas/adapters/in-process/workflow.ts'
 import { applySearchParameter } from '../../lambdas/indexing/lifecycle/definitions.ts'
 import { recordFollowedVersions } from '../../lambdas/indexing/lifecycle/index-retention.ts'
+import type { IndexState } from '../../lambdas/indexing/lifecycle/state.ts'
 import { encode, NO_STORED_STATE, openIndexState } from '../../lambdas/indexing/lifecycle/stored-state.ts'
 import type { RebuildParts } from '../../lambdas/indexing/rebuild/rebuild-parts.ts'
 import { type RebuildStepInput, rebuildStep } from '../../lambdas/indexing/rebuild/rebuild-steps.ts'
@@ -126,6 +127,10 @@ export class RebuildWorld {
   /** Versions that cannot be read: `ID VERSION`. */
   readonly damaged = new Set<string>()
   beforeHistory: (id: string) => Promise<void> = async () => undefined
+  /** Receives the versions whose rows a rebuild adds. */
+  onDefined: (version: ResourceVersion) => void = () => undefined
+  /** Receives the versions of the stream, with the state and the release that indexes them. */
+  onFollowed: (state: IndexState, version: ResourceVersion, release: number) => void = () => undefined
 
   constructor(random: Random) {
     this.#random = random
@@ -169,6 +174,7 @@ export class RebuildWorld {
 
   async deliver(version: ResourceVersion, release = this.release): Promise<void> {
     const { value } = await this.state.change((state) => recordFollowedVersions(state, [version], String(release)))
+    this.onFollowed(value, version, release)
     const readings = new TenantSearchContexts({}, 'documents')
     const reading = (tenant: string) => readings.of(value, tenant)
     const index = { apply: async (documents: readonly IndexDocument[]) => this.indices.apply(madeBy(release, documents)) }
@@ -213,7 +219,10 @@ export class RebuildWorld {
       budget: -1,
       poisoned: new UnindexableVersions(this.state),
       define: async (versions) => {
-        for (const { id } of versions) it.defined.add(id)
+        for (const version of versions) {
+          it.defined.add(version.id)
+          it.onDefined(version)
+        }
       },
       former() {
         throw new Error('the store was never set back')
@@ -298,6 +307,10 @@ export class RebuildWorld {
     expect(encode((await this.state.read()).value).behind).toEqual({})
     const found = [...this.indices.live.documents.values()].filter(({ deleted }) => !deleted)
     expect(found.map(nameOf).toSorted()).toEqual(living.map(nameOf).toSorted())
+  }
+
+  pass(time: number): void {
+    this.#now += time
   }
 
   get now(): number {

@@ -35,6 +35,7 @@ const ADAPTERS: Readonly<Record<PortName, readonly string[]>> = {
   resources: ['dynamodb', 's3'],
   'own-definitions': ['dynamodb', 's3'],
   canonicals: ['dynamodb'],
+  identifiers: ['dynamodb'],
   writer: ['dynamodb', 's3'],
   settler: ['dynamodb', 's3'],
   index: ['opensearch'],

@@ -23,12 +23,14 @@ describe('permissions', () => {
     },
   )
 
-  it('let rebuild-step write canonical rows too', () => {
-    const context = leading('default#CANONICAL#ValueSet#a')
-    for (const action of ['PutItem', 'BatchWriteItem'])
-      expect(functionsAllowed({ action: `dynamodb:${action}`, resource: ARNS.ResourceTable, context })).toEqual(
-        [...MAY_WRITE, 'rebuild-step'].sort(),
-      )
+  it.each([
+    ['canonical rows', 'default#CANONICAL#ValueSet#a', ['rebuild-step']],
+    ['identifier rows', 'default#IDENTIFIER#Patient#a', ['rebuild-step', 'indexer']],
+  ])('let other functions add %s, but not remove them', (_, partition, others) => {
+    const allowed = (action: string) =>
+      functionsAllowed({ action: `dynamodb:${action}`, resource: ARNS.ResourceTable, context: leading(partition) })
+    for (const action of ['PutItem', 'BatchWriteItem']) expect(allowed(action)).toEqual([...MAY_WRITE, ...others].sort())
+    expect(allowed('DeleteItem')).toEqual([...MAY_WRITE].sort())
   })
 
   it('let no function scan, empty or change a table', () => {

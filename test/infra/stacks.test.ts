@@ -192,6 +192,7 @@ const PLACES_OF: Readonly<Record<string, readonly string[]>> = {
   'own-definitions': ['FHIR_TABLE', 'FHIR_BUCKET'],
   persons: ['FHIR_TABLE', 'FHIR_BUCKET'],
   canonicals: ['FHIR_TABLE'],
+  identifiers: ['FHIR_TABLE'],
   writer: ['FHIR_TABLE', 'FHIR_BUCKET', 'FHIR_INDEX_SHARDS', 'FHIR_CONDITIONAL_VERSIONS'],
   settler: ['FHIR_TABLE', 'FHIR_BUCKET'],
   heartbeats: ['FHIR_TABLE', 'FHIR_STATE_TABLE'],

@@ -29,6 +29,8 @@ export type IndexState = Omit<Definitions, 'rebuilds'> &
     readonly types: Readonly<Record<string, TypeIndex>>
     /** Document format of new documents. Indices of another format are rebuilt. */
     readonly extraction?: string
+    /** When `extraction` last changed, in ms since 1970. Absent before the first change that this release knows. */
+    readonly formatAt?: number
     /** Name of the store that the documents are built from. */
     readonly store?: string
     /** When the latest restore was applied, in ms since 1970. Absent before the first one. */

@@ -11,7 +11,7 @@ type ByType<Value> = Readonly<Record<string, Value>>
 
 export type StoredState = Pick<
   IndexState,
-  'definitions' | 'rebuilds' | 'poisoned' | 'extraction' | 'store' | 'setBackAt' | 'uncovered' | 'worker'
+  'definitions' | 'rebuilds' | 'poisoned' | 'extraction' | 'formatAt' | 'store' | 'setBackAt' | 'uncovered' | 'worker'
 > & {
   readonly live?: {
     readonly identity: string
@@ -27,13 +27,15 @@ export type StoredState = Pick<
   readonly behind?: ByType<IndexFormat>
   /** Previous indices, by type. */
   readonly kept?: ByType<PreviousIndex>
+  /** Restore generations of identifier rows, by type. */
+  readonly listed?: ByType<number>
   readonly setBack?: Reconciliation & { readonly reached?: ByType<Reached> }
 }
 
 export const NO_STORED_STATE: StoredState = { definitions: [], rebuilds: [], poisoned: [] }
 
 /** Returns the index state of a stored state. A stored state without `live` has the identity NO_IDENTITY and no former identities. */
-export function decode({ live, behind, kept, setBack: stored, ...same }: StoredState): IndexState {
+export function decode({ live, behind, kept, listed, setBack: stored, ...same }: StoredState): IndexState {
   const { reached, ...setBack } = stored ?? {}
   const {
     identity = NO_IDENTITY,
@@ -51,6 +53,7 @@ export function decode({ live, behind, kept, setBack: stored, ...same }: StoredS
     reached,
     outdated: behind,
     previous: kept,
+    listed,
   })
   return { ...same, types, identity, former, epoch, unknownLive, setBack: stored && setBack } as IndexState
 }
@@ -63,11 +66,12 @@ export function encode({ types, identity, former, epoch, unknownLive, setBack, .
     reached = {},
     outdated: behind = {},
     previous: kept = {},
+    listed,
   } = transpose(types)
   const ahead = epoch === undefined ? epoch : Object.keys(unreconciled)
   const live = { ...unknownLive, identity, types: identities, lacking: Object.keys(lost), former, epoch, ahead }
   return {
-    ...{ ...same, behind, kept },
+    ...{ ...same, behind, kept, listed },
     live: identity === NO_IDENTITY ? undefined : live,
     setBack: setBack && { ...setBack, reached },
   } as StoredState

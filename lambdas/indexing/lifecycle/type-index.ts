@@ -25,6 +25,8 @@ export type TypeIndex = ServingIndex & {
   readonly outdated?: IndexFormat
   /** The index that the serving index replaced, retained for a rollback. */
   readonly previous?: PreviousIndex
+  /** Restore generation in which a rebuild last added the identifier rows of all resources. −1: rows may be missing (identifier-rows.ts). */
+  readonly listed?: number
 }
 
 /** Returns the record without this property, or the same object if it is absent. */

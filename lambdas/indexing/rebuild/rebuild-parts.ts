@@ -63,6 +63,6 @@ export type RebuildParts = BackfillParts & {
   readonly wait: number
   /** Time in milliseconds after which a step starts no further page. The next step continues. */
   readonly budget: number
-  /** Adds definitions among the versions to the index by canonical URL, including those written before that index existed. */
+  /** Adds the canonical URLs and the identifier rows of the versions, including those written before they existed. */
   readonly define: (versions: readonly ResourceVersion[]) => Promise<void>
 }

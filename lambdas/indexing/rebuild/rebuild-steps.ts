@@ -4,6 +4,7 @@
  */
 import type { ResourceVersion, ScanRequest } from '../../ports/store/resource-store.ts'
 import { clearUnindexable } from '../lifecycle/definitions.ts'
+import { recordListed } from '../lifecycle/identifier-rows.ts'
 import {
   isOutdated,
   isWorthRetaining,
@@ -273,10 +274,14 @@ async function swap(parts: RebuildParts, { type, attempt, next }: Extract<Rebuil
     await state.change((each) => finishAttempt(recordInPlaceRebuild(each, type, attempt), attempt, type))
     return {}
   }
+  const isWhole = rebuildPathOf(value, type, attempt, parts.epoch).kind === 'anew'
   const built = await index.rebuild(type, next)
   const kept = await built.swap(keepFor > 0 && isWorthRetaining(value, type, attempt))
   const by = { extraction: value.extraction, index: kept, at: now(), epoch: parts.epoch }
-  await state.change((each) => finishAttempt(replaceIndex(markServing(each, type, built.identity), type, by), attempt, type))
+  await state.change((each) => {
+    const after = finishAttempt(replaceIndex(markServing(each, type, built.identity), type, by), attempt, type)
+    return isWhole ? recordListed(after, type) : after
+  })
   return {}
 }
 

@@ -5,12 +5,15 @@
 import { type Judge, maySee, mayWrite } from '../../access/judge.ts'
 import { isWholeTenant } from '../../access/rules.ts'
 import type { Letter } from '../../access/scopes.ts'
-import type { DamagedVersion, ResourceVersion, Write } from '../../ports/store/resource-store.ts'
+import type { DamagedVersion, Identifier, ResourceVersion, Write } from '../../ports/store/resource-store.ts'
 import { forbidden } from '../forbidden.ts'
 import type { Awaitable, FhirRequest, FhirResponse, Ports } from '../interaction.ts'
 
-/** Current version that a write follows. A write may also replace a damaged version. */
-export type Head = ResourceVersion | DamagedVersion
+/**
+ * Current version that a write follows. A write may also replace a damaged version. `identifiers`: those of the resource, if the body was
+ * dropped.
+ */
+export type Head = (ResourceVersion & { readonly identifiers?: readonly Identifier[] }) | DamagedVersion
 
 const LETTERS: Readonly<Record<string, Letter>> = { create: 'c', update: 'u', patch: 'u', delete: 'd' }
 

@@ -13,6 +13,7 @@ import type { Awaitable, FhirRequest, FhirResponse, Ports, WrittenVersion } from
 import { ownersOf } from '../resources/patient-data.ts'
 import { locationOf, versionHeadersOf } from '../resources/version-response.ts'
 import { authorizeWrite, type Head, type JudgePorts, redactResponse } from './head-access.ts'
+import { newIdentifiersOf } from './new-identifiers.ts'
 import { andThen, type PreparedWrite, type ResponseWithoutWrite, type WriteTarget } from './write-loop.ts'
 import { definitionWarningsOf, longStringWarningsOf, SUBSCRIPTION_WARNING, toStoredResource } from './write-warnings.ts'
 
@@ -26,7 +27,7 @@ const LARGEST_BODY = 20_000_000
 const stampAfter = (clock: Clock, head: Head | undefined): number =>
   head === undefined || 'damage' in head ? clock.now() : Math.max(clock.now(), head.lastUpdated + 1)
 
-export type NextVersionPorts = Pick<Ports, 'clock' | 'profiled' | 'progress'> & JudgePorts
+export type NextVersionPorts = Pick<Ports, 'clock' | 'profiled' | 'progress' | 'identifiersOf'> & JudgePorts
 
 /**
  * Prepares the resource as the version after `head`. Throws FhirError 403 if the access does not allow this version, and 413 if it is too
@@ -41,14 +42,7 @@ export function prepareVersion(
 ): Awaitable<PreparedWrite> {
   const resource = toStoredResource(sent)
   const next = (profiled: readonly Issue[]): Awaitable<PreparedWrite> => {
-    const change = following(
-      ports.clock,
-      request,
-      target,
-      head,
-      resource,
-      resource === sent ? profiled : [...profiled, SUBSCRIPTION_WARNING],
-    )
+    const change = following(ports, request, target, head, resource, resource === sent ? profiled : [...profiled, SUBSCRIPTION_WARNING])
     return andThen(authorizeWrite(request, change.write, ports), () => {
       const response = toPatcher(request, change.write, change.response, ports)
       return response === change.response ? change : andThen(response, (shown) => ({ ...change, response: shown }))
@@ -75,7 +69,7 @@ const toPatcher = (
 ): Awaitable<FhirResponse> => (request.interaction === 'patch' ? redactResponse(request, version, response, ports) : response)
 
 function following(
-  clock: Clock,
+  { clock, identifiersOf }: Pick<NextVersionPorts, 'clock' | 'identifiersOf'>,
   request: FhirRequest,
   { key, uniqueness }: WriteTarget,
   head: Head | undefined,
@@ -89,7 +83,11 @@ function following(
   if (body.length > LARGEST_BODY) throw fhirError(413, 'too-long', `The resource is larger than ${LARGEST_BODY} bytes`)
   const created = head === undefined || head.deleted
   const made = madeBy(request, created)
-  const write: Write = { ...key, expected, lastUpdated, deleted: false, made, compartments: compartmentsOf(stamped, request.reading), body }
+  const identifiers = identifiersOf === undefined ? [] : newIdentifiersOf(stamped, head, identifiersOf)
+  const write: Write = {
+    ...{ ...key, expected, lastUpdated, deleted: false, made, compartments: compartmentsOf(stamped, request.reading), body },
+    ...(identifiers.length === 0 ? {} : { identifiers }),
+  }
   return {
     kind: 'change',
     write,

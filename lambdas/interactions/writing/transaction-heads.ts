@@ -7,6 +7,7 @@ import type { ResourceKey } from '../../ports/store/resource-store.ts'
 import type { FhirRequest, Ports } from '../interaction.ts'
 import { readInParts } from '../searching/bounded-reads.ts'
 import { type Head, isWriteUnrestricted } from './head-access.ts'
+import { storedIdentifiersOf } from './new-identifiers.ts'
 
 /** Maximum bytes of the bodies in memory. If they have more, the transaction is answered 403. */
 const MOST_HELD = 50_000_000
@@ -21,7 +22,7 @@ type Written = { readonly key: ResourceKey; readonly request: FhirRequest }
  * others have more than 50 MB.
  */
 export async function readTransactionHeads(
-  { heads, choices }: Pick<Ports, 'heads' | 'choices'>,
+  { heads, choices, identifiersOf }: Pick<Ports, 'heads' | 'choices' | 'identifiersOf'>,
   targets: readonly Written[],
 ): Promise<readonly (Head | undefined)[]> {
   const needsBody = ({ key, request }: Written): boolean =>
@@ -37,7 +38,12 @@ export async function readTransactionHeads(
     for (const [target, head] of part) {
       const isHeld = head !== undefined && 'body' in head && needsBody(target)
       if (isHeld) held += head.body.length
-      found.push(isHeld || head === undefined || 'damage' in head ? head : { ...head, body: NO_BODY })
+      if (isHeld || head === undefined || 'damage' in head) found.push(head)
+      else {
+        const isReplaced = target.request.interaction !== 'delete'
+        const identifiers = identifiersOf !== undefined && isReplaced ? storedIdentifiersOf(head, identifiersOf) : undefined
+        found.push({ ...head, body: NO_BODY, ...(identifiers === undefined ? {} : { identifiers }) })
+      }
     }
     if (held > MOST_HELD) throw tooHeavy()
   }

@@ -13,7 +13,7 @@ import { type ReferenceResolver, referenceResolver } from './reference-resolutio
 
 export type WritePorts = Pick<
   Ports,
-  'resources' | 'heads' | 'writer' | 'latest' | 'clock' | 'expressions' | 'profiled' | 'progress' | 'choices'
+  'resources' | 'heads' | 'writer' | 'latest' | 'clock' | 'expressions' | 'profiled' | 'progress' | 'choices' | 'identifiersOf'
 >
 
 /** Ports of one attempt of a write. `index`: index for its conditional searches. */

@@ -10,6 +10,7 @@ import {
 import { StepFunctionsWorkflow } from '../../adapters/step-functions/workflow.ts'
 import { documentFormatOf } from '../../indexing/document-format.ts'
 import { applySearchParameter, clearUnindexable } from '../../indexing/lifecycle/definitions.ts'
+import { mayLackIdentifierRows, recordLosses } from '../../indexing/lifecycle/identifier-rows.ts'
 import {
   hasExpiredIndex,
   recordFollowedVersions,
@@ -34,6 +35,7 @@ import { once } from '../once.ts'
 import { Heartbeats } from './heartbeats.ts'
 import { logHeartbeatAge, logLargestShard, logLostIndices, logMetric, report } from './log.ts'
 import {
+  addIdentifiers,
   announceDefinitions,
   baseSearchContext,
   blobs,
@@ -74,7 +76,7 @@ const openDocuments = (onLost: (state: VersionedValue<IndexState>) => Promise<vo
       begun: (types, identity) => changedIndices((state) => addIndices(state, types, identity)),
       async lost(missing) {
         const fresh = newIdentity()
-        await onLost(await indexState().change((state) => markLost(withIdentity(state, fresh), missing, fresh)))
+        await onLost(await indexState().change((state) => recordLosses(state, markLost(withIdentity(state, fresh), missing, fresh))))
       },
     },
   })
@@ -188,7 +190,7 @@ const readings = /* @__PURE__ */ once(() => new TenantSearchContexts(baseSearchC
 
 /**
  * Returns the search contexts that include these versions, so that a SearchParameter applies to documents of the same batch. Records the
- * versions in the index state. Starts a rebuild if there are SearchParameters.
+ * versions in the index state. Starts a rebuild if there are SearchParameters. Adds identifier rows that their writer may have left out.
  */
 async function readingAfter(versions: readonly ResourceVersion[]): Promise<SearchContextOf> {
   const parameters = versions.filter(({ type }) => type === 'SearchParameter')
@@ -196,6 +198,7 @@ async function readingAfter(versions: readonly ResourceVersion[]): Promise<Searc
     parameters.reduce(applySearchParameter, versions.reduce(clearUnindexable, recordFollowedVersions(before, versions, extraction()))),
   )
   if (parameters.length > 0) await startRebuild(state)
+  await addIdentifiers(versions.filter((version) => mayLackIdentifierRows(state.value, version)))
   return (tenant) => readings().of(state.value, tenant)
 }
 
@@ -284,6 +287,9 @@ export const rebuild = /* @__PURE__ */ once(() =>
     wait: deploymentSettings().rebuildWait,
     budget: REBUILD_STEP_MS,
     poisoned: poisoned(),
-    define: announceDefinitions,
+    define: async (versions) => {
+      await announceDefinitions(versions)
+      await addIdentifiers(versions)
+    },
   }),
 )

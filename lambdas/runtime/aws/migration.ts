@@ -6,6 +6,7 @@ import { makeSecretKey } from '../../adapters/dynamodb/rows/secret-key.ts'
 import { DynamoDbSharedState } from '../../adapters/dynamodb/rows/shared-state.ts'
 import { type AdoptedStore, NO_ADOPTED_STORE, revokeAllOnAdoption } from '../../auth/tokens/restored-state.ts'
 import { applySearchParameter } from '../../indexing/lifecycle/definitions.ts'
+import { recordFormatChange } from '../../indexing/lifecycle/identifier-rows.ts'
 import { changeFormat } from '../../indexing/lifecycle/index-retention.ts'
 import { applyRestore, epochOf, type Restore, readSearchParameters, withRestoredIdentity } from '../../indexing/lifecycle/restore.ts'
 import type { IndexState } from '../../indexing/lifecycle/state.ts'
@@ -31,7 +32,9 @@ export async function migrate({ AdoptedState }: ResourceProperties): Promise<voi
   const state = await indexState().change((kept) => {
     const known = withRestoredIdentity(deploymentSettings().epoch, kept, fresh)
     const back = setBackHere(known, fresh)
-    return changeFormat(back === known ? known : parameters.reduce(applySearchParameter, back), extraction(), clock().now())
+    const defined = back === known ? known : parameters.reduce(applySearchParameter, back)
+    const at = clock().now()
+    return recordFormatChange(kept, changeFormat(defined, extraction(), at), at)
   })
   await startRebuild(state)
 }

@@ -7,6 +7,7 @@ import { DynamoDbAuditLog } from '../../adapters/dynamodb/rows/audit-log.ts'
 import { readSecretKey } from '../../adapters/dynamodb/rows/secret-key.ts'
 import { DynamoDbSharedState } from '../../adapters/dynamodb/rows/shared-state.ts'
 import { DynamoDbCanonicals } from '../../adapters/dynamodb/store/canonicals.ts'
+import { DynamoDbIdentifierRows, writerWithRows } from '../../adapters/dynamodb/store/identifier-rows.ts'
 import { DynamoDbResourceStore } from '../../adapters/dynamodb/store/resource-store.ts'
 import { TableClient } from '../../adapters/dynamodb/table-client.ts'
 import { LazySeal } from '../../adapters/in-process/lazy-seal.ts'
@@ -26,6 +27,8 @@ import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { AddedPackages } from '../../ports/definitions/package-store.ts'
 import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
 import type { IndexProgress } from '../../ports/search/index-status.ts'
+import type { ResourceVersion } from '../../ports/store/resource-store.ts'
+import { identifierEntriesOf } from '../../search/documents/identifiers.ts'
 import type { SearchContext } from '../../search/search-context.ts'
 import { type DeploymentSettings, readConfig, readDeploymentSettings } from '../config.ts'
 import { definitionsOf } from '../definitions.ts'
@@ -109,9 +112,17 @@ export const definitions = (keptFor: number): Pick<ProfileParts, 'conformance' |
   toldOfDefinition: (resource) => definitionIssuesOf(packages(), resource),
 })
 
-/** Writer of the store. It announces the canonical URLs of definitions before it commits them, so that no stored definition is missed. */
+/**
+ * Writer of the store. It adds identifier rows and announces the canonical URLs of definitions before it commits, so that searches by them
+ * miss no version.
+ */
 export const definitionWriter = /* @__PURE__ */ once(() =>
-  announcingWriter({ writer: store(), resources: store(), notes: notes(), report: (error) => report(error, 'canonicals') }),
+  announcingWriter({
+    writer: writerWithRows(store(), identifierRows()),
+    resources: store(),
+    notes: notes(),
+    report: (error) => report(error, 'canonicals'),
+  }),
 )
 
 const notes = /* @__PURE__ */ once(() => canonicals(0))
@@ -121,6 +132,11 @@ export const announceDefinitions = async (versions: Parameters<typeof announcedC
   const announced = await announcedCanonicalsOf(versions)
   if (announced.length > 0) await notes().announce(announced)
 }
+
+export const identifierRows = /* @__PURE__ */ once(() => new DynamoDbIdentifierRows(resourceTable(), clock()))
+
+/** Adds the identifier rows of stored versions, for those that a writer of an earlier release wrote. */
+export const addIdentifiers = (versions: readonly ResourceVersion[]): Promise<void> => identifierRows().add(identifierEntriesOf(versions))
 
 const storedIndexState = /* @__PURE__ */ once(() => new DynamoDbSharedState(stateTable(), 'DEFINITIONS', NO_STORED_STATE))
 

@@ -10,6 +10,7 @@ import { recentWritesIndex } from '../../interactions/consistency/recent-writes-
 import { writeValidator } from '../../interactions/validation/write-validation.ts'
 import type { OutdatedParameters, Searches } from '../../ports/search/search-index.ts'
 import type { ResourceReader } from '../../ports/store/resource-store.ts'
+import { identifiersOf } from '../../search/documents/identifiers.ts'
 import { findOutdatedParameters } from '../../search/documents/outdated-parameters.ts'
 import { readAwsIdentity } from '../config.ts'
 import { once } from '../once.ts'
@@ -107,6 +108,7 @@ export const portsWithoutWriter = () => ({
   expressions: expressions(),
   choices: config(),
   progress: indexProgress(),
+  identifiersOf,
   profiled: writeValidator(config().validateProfiles, () => ({
     ...definitions(WRITES_LAG),
     expressions: expressions(),

@@ -13,6 +13,8 @@ export const CHANGED_TYPES_BY_EXTRACTOR: Readonly<Record<number, readonly Parame
   10: ['quantity', 'composite'],
   // Number 11 makes indexes on AWS retain the sources of documents, so that copies of a shard are complete. No key changed.
   11: [],
+  // Number 12 makes the rebuild on AWS add the identifier rows of resources that were written before rows existed. No key changed.
+  12: [],
 }
 
 /** Registry numbers, oldest first. `changed`: parameters that are new or select other values than before, such as `Patient.name`. */

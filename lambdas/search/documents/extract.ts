@@ -15,7 +15,7 @@ import { SEARCH_TYPES } from '../types/search-types.ts'
  * Number of the extractor. Raise it if the same resource is extracted differently. An index with another number still answers searches
  * until it is rebuilt.
  */
-export const EXTRACTOR_VERSION = 11
+export const EXTRACTOR_VERSION = 12
 
 /**
  * Number of the index format of the embedded deployment. Raise it if the current code cannot read or query older index files. The server

@@ -1,0 +1,198 @@
+/** Identifier rows through upgrades, rollbacks and restores: whenever a function relies on them, every current value has its row. */
+import { describe, expect, it } from '@jest/globals'
+import {
+  haveIdentifierRows,
+  mayLackIdentifierRows,
+  recordFormatChange,
+  recordListed,
+  recordLosses,
+} from '../../../lambdas/indexing/lifecycle/identifier-rows.ts'
+import { changeFormat, requestOutdatedRebuilds } from '../../../lambdas/indexing/lifecycle/index-retention.ts'
+import { applyRestore } from '../../../lambdas/indexing/lifecycle/restore.ts'
+import { addIndices, markLost, withIdentity } from '../../../lambdas/indexing/lifecycle/serving-indices.ts'
+import type { IndexState } from '../../../lambdas/indexing/lifecycle/state.ts'
+import { decode, encode, NO_STATE } from '../../../lambdas/indexing/lifecycle/stored-state.ts'
+import type { ResourceVersion } from '../../../lambdas/ports/store/resource-store.ts'
+import { randomOf } from '../../contracts/generated-search.ts'
+import { caseCountOf, firstSeed } from '../../fixtures/long-runs.ts'
+import { patientKeyOf, versionOf, writeOf } from '../../fixtures/versions.ts'
+import { createRebuildWorld, type RebuildWorld, TENANT } from '../rebuilt-world.ts'
+
+const SEEDS = caseCountOf(20, 400)
+const HOUR = 60 * 60_000
+/** Releases from this one on add rows. */
+const FIRST_WITH_ROWS = 2
+
+/** The functions of requests beside a world: they change to another release after the migration. */
+class Deployment {
+  readonly world: RebuildWorld
+  readonly #rows = new Set<string>()
+  /** Release of the functions that answer requests. */
+  requests = 1
+  /** Checks at which the functions relied on the rows. */
+  relied = 0
+
+  constructor(world: RebuildWorld) {
+    this.world = world
+    world.onDefined = (version) => void (world.release >= FIRST_WITH_ROWS && this.#rows.add(rowOf(version)))
+    world.onFollowed = (state, version, release) =>
+      void (release >= FIRST_WITH_ROWS && mayLackIdentifierRows(state, version) && this.#rows.add(rowOf(version)))
+  }
+
+  async write(id: string, family: string): Promise<void> {
+    const head = this.world.heads.get(`${TENANT} Patient ${id}`)
+    const next = versionOf(writeOf(patientKeyOf(id, TENANT), { body: { resourceType: 'Patient', id, name: [{ family }] } }))
+    if (this.requests >= FIRST_WITH_ROWS && (head === undefined || rowOf(head) !== rowOf(next))) this.#rows.add(rowOf(next))
+    await this.world.write(id, family)
+  }
+
+  migrate(): Promise<unknown> {
+    return this.world.state.change((before) => {
+      const after = changeFormat(before, String(this.world.release), this.world.now + 1)
+      const rebuilds = after.rebuilds.filter(({ type }) => type === 'Patient')
+      return recordFormatChange(before, { ...after, rebuilds }, this.world.now + 1)
+    })
+  }
+
+  /** Records that the index is lost, as the running release does. */
+  lose(): Promise<unknown> {
+    return this.world.state.change((before) => {
+      const after = markLost(before, { Patient: 'first' }, 'first')
+      return this.world.release >= FIRST_WITH_ROWS ? recordLosses(before, after) : after
+    })
+  }
+
+  /** Returns the current values without a row that a function would miss. */
+  async missing(): Promise<readonly string[]> {
+    const { value } = await this.world.state.read()
+    const relies = this.requests >= FIRST_WITH_ROWS && haveIdentifierRows(value, 'Patient', String(this.requests), this.world.now)
+    if (!relies) return []
+    this.relied++
+    const living = [...this.world.heads.values()].filter(({ deleted }) => !deleted)
+    return living.map(rowOf).filter((row) => !this.#rows.has(row))
+  }
+}
+
+const rowOf = ({ id, deleted, body }: ResourceVersion): string =>
+  `${id} ${deleted ? '' : JSON.parse(new TextDecoder().decode(body)).name[0].family}`
+
+async function deployed(seed: number): Promise<Deployment> {
+  const world = await createRebuildWorld(seed, 20)
+  await world.state.change((state) => ({ ...addIndices(withIdentity(state, 'first'), ['Patient'], 'first'), extraction: '1' }))
+  return new Deployment(world)
+}
+
+describe('Identifier rows', () => {
+  it('are relied on an hour after the upgrade, once the rebuild has added those of earlier writes', async () => {
+    const it = await deployed(1)
+    const { world } = it
+    const relies = async () => haveIdentifierRows((await world.state.read()).value, 'Patient', '2', world.now)
+    world.release = 2
+    await it.migrate()
+    it.requests = 2
+    world.pass(HOUR + 1)
+    expect(await relies()).toBe(false)
+    await world.run('a')
+    expect([await relies(), await it.missing(), it.relied]).toEqual([true, [], 1])
+  })
+
+  it('are not relied on in the hour in which functions of the previous release may still write', async () => {
+    const it = await deployed(2)
+    const { world } = it
+    world.release = 2
+    await it.migrate()
+    await world.run('a')
+    await it.write('late', 'of the previous release')
+    it.requests = 2
+    world.pass(HOUR - 10)
+    await it.missing()
+    expect(it.relied).toBe(0)
+    world.pass(10)
+    expect([await it.missing(), it.relied]).toEqual([[], 1])
+  })
+
+  it('are complete whenever a function relies on them, through upgrades, rollbacks, writes and failed steps', async () => {
+    let relied = 0
+    for (let seed = firstSeed() + 1; seed <= firstSeed() + SEEDS; seed++) {
+      const it = await deployed(seed)
+      const { world } = it
+      const random = randomOf(seed * 11)
+      const act = async () => {
+        const id = `p${random.below(25)}`
+        const kind = random.below(8)
+        if (kind === 0) world.hold()
+        else if (kind < 3) await world.letGo()
+        else if (kind === 3 && world.heads.has(`${TENANT} Patient ${id}`)) await world.delete(id)
+        else if (kind < 7) await it.write(id, `f${random.below(5)}`)
+        else if (random.below(4) === 0) await it.lose()
+        expect([seed, await it.missing()]).toEqual([seed, []])
+      }
+      for (let round = 0; round < 5; round++) {
+        const release = 1 + random.below(3)
+        for (let n = 0; n < 3; n++) await act()
+        // The indexer is updated, then the state is migrated, then the functions of requests are updated.
+        world.release = release
+        for (let n = 0; n < 3; n++) await act()
+        await it.migrate()
+        let faults = 3
+        const around = async () => {
+          await act()
+          if (random.below(4) === 0) it.requests = release
+          if (random.below(8) === 0 && faults-- > 0) throw new Error('planted')
+        }
+        if (random.below(4) > 0) await world.run(`r${round}`, around)
+        for (let n = 0; n < 3; n++) await act()
+        it.requests = release
+        // The stream lags by less than an hour.
+        await world.letGo()
+        if (random.below(3) > 0) world.pass(HOUR)
+        for (let n = 0; n < 5; n++) await act()
+        if (random.below(2) === 0) {
+          await world.state.change((state) => requestOutdatedRebuilds(state, String(release)))
+          await world.run(`s${round}`, act)
+        }
+      }
+      relied += it.relied
+    }
+    expect(relied).toBeGreaterThan(SEEDS * 10)
+  })
+
+  it('are relied on after a restore once a rebuild has created all documents again', async () => {
+    const it = await deployed(3)
+    const { world } = it
+    const relies = async () => haveIdentifierRows((await world.state.read()).value, 'Patient', '1', world.now)
+    const restore = { epoch: 1, store: 'after', instant: 1 }
+    await world.state.change((state) => {
+      const before = { ...state, store: 'before', identity: 'older', types: { Patient: { identity: 'older' } } }
+      return applyRestore(before, restore, 'first', world.now)
+    })
+    world.epoch = 1
+    expect(await relies()).toBe(false)
+    await world.run('a')
+    expect([await relies(), world.defined.size]).toEqual([true, 20])
+  })
+
+  const serving = { ...addIndices(withIdentity(NO_STATE, 'a'), ['Patient'], 'a'), extraction: '2' }
+  const relies = (state: typeof serving, type = 'Patient') => haveIdentifierRows(decode(encode(state)), type, '2', 1_000)
+
+  it('are relied on from the first write in a new stage, and not by a function of another format', () => {
+    expect([relies(serving), relies(serving, 'Basic'), relies({ ...serving, extraction: '3' })]).toEqual([true, true, false])
+    expect(recordFormatChange(NO_STATE, serving, 5).formatAt).toBeUndefined()
+  })
+
+  it('are relied on while the index is lost, unless it was outdated or the format changes meanwhile', () => {
+    const lose = (state: IndexState) => recordLosses(state, markLost(state, { Patient: 'a' }, 'b')) as typeof serving
+    expect(relies(lose(serving))).toBe(true)
+    const outdated = { ...serving, types: { Patient: { ...serving.types.Patient, outdated: { extraction: '1', since: 1 } } } }
+    expect([relies(outdated), relies(lose(outdated))]).toEqual([false, false])
+    const lost = lose({ ...serving, extraction: '1' })
+    const after = recordFormatChange(lost, changeFormat(lost, '2', -HOUR), -HOUR) as typeof serving
+    expect([relies(after), relies(recordListed(after, 'Patient') as typeof serving)]).toEqual([false, true])
+  })
+
+  it('are not relied on after a restore of the table, until a whole rebuild of the type', () => {
+    const restored = applyRestore({ ...serving, store: 'before' }, { epoch: 1, store: 'after', instant: 1, former: 'before' }, 'b', 2)
+    const state = { ...restored, extraction: '2' }
+    expect([relies(state), relies(recordListed(state, 'Patient') as typeof serving)]).toEqual([false, true])
+  })
+})
