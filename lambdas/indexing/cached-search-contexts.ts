@@ -1,5 +1,4 @@
 /** Search contexts and serving indices from a cached copy of the index state. Each process caches its own copy for ten seconds. */
-import type { ServingIndices } from '../ports/search/serving-indices.ts'
 import type { FormatChanges } from '../search/documents/changed-keys.ts'
 import type { SearchContext } from '../search/search-context.ts'
 import { documentFormatOf } from './document-format.ts'
@@ -41,8 +40,8 @@ export class CachedSearchContexts {
     this.#until = at + KNOWN_FOR
   }
 
-  /** Returns the serving indices, at most KNOWN_FOR old. `at`: now, in ms since 1970. */
-  async live(at: number): Promise<ServingIndices> {
+  /** Returns the index state, at most KNOWN_FOR old. `at`: now, in ms since 1970. */
+  async state(at: number): Promise<IndexState> {
     await this.refresh(at)
     return this.#known
   }

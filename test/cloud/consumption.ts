@@ -68,10 +68,19 @@ export async function measureConsumption({ recorder }: LocalDeployment, baseUrl:
       send: (i) => send('PATCH', `/Observation/o-${i}`, patch, { 'content-type': 'application/json-patch+json' }),
     },
     {
-      name: 'conditional create, after 18 writes of the type in a minute',
+      name: 'conditional create by an identifier',
       kind: 'write',
       caller: 'create',
-      send: (i) => send('POST', '/Observation', observation(`c-${i}`), { 'if-none-exist': `identifier=none-${i}` }),
+      send: (i) => {
+        const identified = { ...observation(`i-${i}`), identifier: [{ system: 'urn:example', value: `i-${i}` }] }
+        return send('POST', '/Observation', identified, { 'if-none-exist': `identifier=urn:example|i-${i}` })
+      },
+    },
+    {
+      name: 'conditional create by other criteria, after 18 writes of the type in a minute',
+      kind: 'write',
+      caller: 'create',
+      send: (i) => send('POST', '/Observation', observation(`c-${i}`), { 'if-none-exist': `encounter=Encounter/none-${i}` }),
     },
     { name: 'read', kind: 'read', caller: 'read', send: (i) => send('GET', `/Observation/o-${i}`) },
     { name: 'vread', kind: 'read', caller: 'vread', send: (i) => send('GET', `/Observation/o-${i}/_history/1`) },

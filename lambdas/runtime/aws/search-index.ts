@@ -4,7 +4,10 @@ import { OpenSearchIndex, type OpenSearchOptions } from '../../adapters/opensear
 import { tokenOf } from '../../adapters/opensearch/visibility.ts'
 import type { WritingStepParts } from '../../http/pipelines/writing.ts'
 import { queryRecorder } from '../../http/query-recorder.ts'
+import { documentFormatOf } from '../../indexing/document-format.ts'
+import { haveIdentifierRows } from '../../indexing/lifecycle/identifier-rows.ts'
 import { fullyEvaluatedIndex } from '../../interactions/consistency/fully-evaluated-index.ts'
+import { identifierIndex } from '../../interactions/consistency/identifier-index.ts'
 import { outdatedRejectingIndex, outdatedReportingIndex } from '../../interactions/consistency/outdated-index.ts'
 import { recentWritesIndex } from '../../interactions/consistency/recent-writes-index.ts'
 import { writeValidator } from '../../interactions/validation/write-validation.ts'
@@ -16,7 +19,9 @@ import { readAwsIdentity } from '../config.ts'
 import { once } from '../once.ts'
 import { withDeadline } from './deadlines.ts'
 import { stepParts } from './http-handler.ts'
+import { report } from './log.ts'
 import {
+  baseSearchContext,
   blobs,
   clock,
   config,
@@ -24,6 +29,7 @@ import {
   definitionWriter,
   deploymentSettings,
   expressions,
+  identifierRows,
   indexProgress,
   resources,
   seal,
@@ -47,7 +53,7 @@ export function openIndex(options: Partial<OpenSearchOptions> = {}): OpenSearchI
     settings: { auto_expand_replicas: '0-1' },
     budget: config().searchBudget,
     knownFor: KNOWN_FOR,
-    live: () => searchContexts().live(clock().now()),
+    live: () => searchContexts().state(clock().now()),
     ...options,
   })
 }
@@ -65,20 +71,33 @@ export const index = /* @__PURE__ */ once(() => outdatedReportingIndex(openSearc
  * Returns an index that also finds the latest writes. It reads them once, so each attempt of an interaction needs a new one. `most`: see
  * recentWritesIndex.
  */
-export const consistentIndex = (most: number): Searches =>
-  fullyEvaluatedIndex(
-    outdatedRejectingIndex(
-      recentWritesIndex({
-        index: index(),
-        resources: store(),
-        clock: clock(),
-        expressions: expressions(),
-        reading: (tenant) => searchContexts().now(tenant),
-        most,
-      }),
-      outdatedParameters,
-    ),
-    indexProgress(),
+export const consistentIndex = (most: number): Searches => guardedIndex(latestIndex(most))
+
+const guardedIndex = (latest: Searches): Searches =>
+  fullyEvaluatedIndex(outdatedRejectingIndex(latest, outdatedParameters), indexProgress())
+
+const evaluation = () => ({ clock: clock(), expressions: expressions(), reading: (tenant: string) => searchContexts().now(tenant) })
+
+const latestIndex = (most: number): Searches => recentWritesIndex({ index: index(), resources: store(), ...evaluation(), most })
+
+const documentFormat = /* @__PURE__ */ once(() => documentFormatOf(baseSearchContext()))
+
+async function haveRows(type: string): Promise<boolean> {
+  const now = clock().now()
+  return haveIdentifierRows(await searchContexts().state(now), type, documentFormat(), now)
+}
+
+/** Returns the index for one attempt of a conditional interaction. It needs the rights to remove identifier rows. */
+const conditionalIndex = (): Searches =>
+  guardedIndex(
+    identifierIndex({
+      index: latestIndex(deploymentSettings().conditionalVersions),
+      rows: identifierRows(),
+      resources: store(),
+      ...evaluation(),
+      haveRows,
+      report: (error) => report(error, 'identifiers'),
+    }),
   )
 
 export const bodyStepParts = (): WritingStepParts => ({
@@ -103,7 +122,7 @@ const WRITES_LAG = 10_000
 export const portsWithoutWriter = () => ({
   resources: resources(),
   heads: (...asked: Parameters<ResourceReader['heads']>) => store().heads(...asked),
-  latest: () => consistentIndex(deploymentSettings().conditionalVersions),
+  latest: conditionalIndex,
   clock: clock(),
   expressions: expressions(),
   choices: config(),

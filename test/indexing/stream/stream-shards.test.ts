@@ -69,7 +69,14 @@ async function simulate(shards: number, seed: number, beats?: number) {
   /** Returns whether a resource was created, or found, or the request was rejected. */
   async function createConditionally(family: string): Promise<'created' | 'found' | 'rejected'> {
     const clock = { now: () => now, newId: () => 'id' }
-    const latest = recentWritesIndex({ index: index as Searches, resources, clock, expressions: EXPRESSIONS, reading: () => ({}) })
+    const latest = recentWritesIndex({
+      index: index as Searches,
+      resources,
+      clock,
+      expressions: EXPRESSIONS,
+      reading: () => ({}),
+      most: 2_000,
+    })
     const where = { kind: 'key', field: 'family:exact', oneOf: [family] } as const
     const plan: Plan = { tenant: 'a', types: ['Patient'], where, access: 'everything', order: [], limit: 2, total: 'none' }
     try {
