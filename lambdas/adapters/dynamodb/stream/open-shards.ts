@@ -4,9 +4,12 @@
 import { DescribeStreamCommand, DynamoDBStreamsClient, type DynamoDBStreamsClientConfig } from '@aws-sdk/client-dynamodb-streams'
 import { timed } from '../../../ports/execution/call-times.ts'
 
-/** Opens a client. A call takes a second. The client waits between attempts, because AWS accepts ten of these calls per second. */
+/** A request without an answer fails after two seconds. Without `throwOnRequestTimeout` the client would only log that. */
+const TIMEOUTS = { connectionTimeout: 1_000, requestTimeout: 2_000, throwOnRequestTimeout: true } as const
+
+/** Opens a client. It waits between attempts, because AWS accepts ten of these calls per second. */
 export const streamsClient = (config: DynamoDBStreamsClientConfig = {}): DynamoDBStreamsClient =>
-  new DynamoDBStreamsClient({ requestHandler: { connectionTimeout: 1_000, requestTimeout: 2_000 }, ...config, maxAttempts: 5 })
+  new DynamoDBStreamsClient({ requestHandler: TIMEOUTS, maxAttempts: 5, ...config })
 
 /**
  * Returns the number of open shards. A shard is closed after some hours, or when its partition is split, and remains listed for a day. So
