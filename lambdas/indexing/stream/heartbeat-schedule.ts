@@ -1,11 +1,14 @@
 /**
  * Decides when the sweep of every minute sends a heartbeat: each time, but less often while nothing is written, because each beat costs
- * write units. Without writes an old heartbeat loses nothing: what follows it is read from the store anyway, and there is little.
+ * write units. Conditional interactions read the writes after the latest heartbeat from the store, and without load these are few.
  */
 import type { Rows } from '../../ports/rows/rows.ts'
 import { type HeartbeatState, latestHeartbeatOf } from './heartbeat.ts'
 
-/** `sent`: when the latest heartbeat was sent. `written`: when the indexer last noted records of versions. Both in ms since 1970. */
+/**
+ * `sent`: when the latest heartbeat was sent. `written`: until when the indexer may have followed versions without another note. Both in ms
+ * since 1970.
+ */
 type Activity = { readonly sent?: number; readonly written?: number }
 
 const [SHELF, ROW] = ['PULSE_ACTIVITY', 'stream'] as const
@@ -14,12 +17,12 @@ const [SHELF, ROW] = ['PULSE_ACTIVITY', 'stream'] as const
  * less than MAX_HEARTBEAT_AGE_MS. The sweeps begin up to some seconds early.
  */
 const IDLE = 150_000
-/** Minimum time in milliseconds between two notes of a process. */
+/** Time in milliseconds that a note covers. All processes share it. */
 const NOTED = 30_000
 
 export class HeartbeatSchedule {
   readonly #rows: Rows
-  #noted = Number.NEGATIVE_INFINITY
+  #notedUntil = Number.NEGATIVE_INFINITY
 
   constructor(rows: Rows) {
     this.#rows = rows
@@ -27,19 +30,24 @@ export class HeartbeatSchedule {
 
   /** Notes that versions have come through the stream. */
   async noteWrites(now: number): Promise<void> {
-    if (now < this.#noted + NOTED) return
-    this.#noted = now
-    await this.#rows.change<Activity>(SHELF, ROW, (before) => ({ ...before, written: Math.max(now, before?.written ?? 0) }))
+    if (now < this.#notedUntil) return
+    const { written = 0 } =
+      (await this.#rows.change<Activity>(SHELF, ROW, (before) =>
+        before?.written !== undefined && now < before.written ? before : { ...before, written: now + NOTED },
+      )) ?? {}
+    this.#notedUntil = written
   }
 
   /**
-   * Whether to send a heartbeat now, and notes that it is sent. It is due unless nothing was written since the latest one, which is complete
-   * and recent.
+   * Whether to send a heartbeat now, and notes that it is sent. It is due unless nothing was written since the latest one, which is recent,
+   * complete and in all indices.
    */
   async isDue(state: HeartbeatState, now: number): Promise<boolean> {
     const { sent = 0, written = 0 } = (await this.#rows.read<Activity>(SHELF, ROW)) ?? {}
-    const isComplete = (latestHeartbeatOf(state) ?? 0) >= sent
-    if (isComplete && written < sent && now < sent + IDLE) return false
+    const isEverywhere = [latestHeartbeatOf(state) ?? 0, ...Object.values(state.held).map((held) => held.sent)].every(
+      (each) => each >= sent,
+    )
+    if (isEverywhere && written < sent && now < sent + IDLE) return false
     await this.#rows.change<Activity>(SHELF, ROW, (before) => ({ ...before, sent: now }))
     return true
   }

@@ -35,9 +35,31 @@ it('A heartbeat is sent every minute while the latest one is not complete', asyn
   expect(await minutesOf(() => false, false)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
 })
 
-it('Writes are noted once in half a minute', async () => {
+it('A heartbeat is sent every minute while an index lacks the latest one', async () => {
+  const schedule = new HeartbeatSchedule(new MemoryRows())
+  const heldAt = (sent: number) => ({
+    ...NO_HEARTBEAT,
+    latest: START,
+    held: { Patient: { identity: 'one', sent: START }, Basic: { identity: 'one', sent } },
+  })
+  expect(await schedule.isDue(heldAt(START - MINUTE), START)).toBe(true)
+  expect(await schedule.isDue(heldAt(START), START + MINUTE)).toBe(false)
+  expect(await schedule.isDue(heldAt(START - MINUTE), START + MINUTE)).toBe(true)
+})
+
+it('A heartbeat follows writes that a process does not note, because it noted others before the previous heartbeat', async () => {
+  const schedule = new HeartbeatSchedule(new MemoryRows())
+  const state = { ...NO_HEARTBEAT, latest: START + 60 * MINUTE }
+  await schedule.noteWrites(START)
+  expect(await schedule.isDue(state, START + 10_000)).toBe(true)
+  await schedule.noteWrites(START + 20_000)
+  expect(await schedule.isDue(state, START + 70_000)).toBe(true)
+  expect(await schedule.isDue(state, START + 130_000)).toBe(false)
+})
+
+it('Writes are noted once in half a minute, by one of all processes', async () => {
   const rows = new MemoryRows()
-  const schedule = new HeartbeatSchedule(rows)
-  for (const now of [0, 10_000, 29_999, 30_000, 40_000, 60_000]) await schedule.noteWrites(START + now)
+  const schedules = [new HeartbeatSchedule(rows), new HeartbeatSchedule(rows)]
+  for (const now of [0, 10_000, 29_999, 30_000, 40_000, 60_000]) for (const each of schedules) await each.noteWrites(START + now)
   expect(rows.writes).toBe(3)
 })
