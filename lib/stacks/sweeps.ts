@@ -10,7 +10,7 @@ import type { Construct } from 'constructs'
  * removes large bodies that no version refers to.
  */
 export const SWEEPS = { transactions: Duration.minutes(1), bodies: Duration.days(1) } as const
-/** Sweep of `indexer` and its interval. It sends a heartbeat and checks that all indices exist. */
+/** Sweep of `indexer` and its interval. It sends a heartbeat if it is due, and checks that all indices exist. */
 export const INDEX_SWEEP = { index: Duration.minutes(1) } as const
 /**
  * Sweeps of `export-sweep` and their intervals. `jobs`: resumes abandoned jobs. `expired`: removes files that clients can no longer

@@ -64,11 +64,20 @@ await runOnDynamo((engine) => {
     await follow(...all(third, second))
     expect([await latest(), await rows(), await behind()]).toEqual([third, [], {}])
     printed.mockClear()
+    // The state table does not respond. Lambda delivers the batch again, so no beat is missing later.
+    const fourth = third + 30_000
+    const change = jest.spyOn(DynamoDbRows.prototype, 'change').mockRejectedValueOnce(new Error('down'))
+    await expect(follow(...all(fourth, third))).rejects.toThrow('down')
+    change.mockRestore()
+    await follow(...all(fourth, third))
+    await follow(...all(third + MINUTE, fourth))
+    expect([await latest(), await behind()]).toEqual([third + MINUTE, {}])
+    printed.mockClear()
 
-    await follow(beat(2, third + 2 * MINUTE, third + MINUTE))
-    await follow(...all(third + 2 * MINUTE, third + MINUTE))
+    await follow(beat(2, third + 3 * MINUTE, third + 2 * MINUTE))
+    await follow(...all(third + 3 * MINUTE, third + 2 * MINUTE))
     const { extraction, rebuilds } = (await indexState().read()).value
-    expect(await behind()).toEqual({ Patient: { extraction, since: third - HOUR } })
+    expect(await behind()).toEqual({ Patient: { extraction, since: third + MINUTE - HOUR } })
     expect(rebuilds.map(({ type, tenant }) => [type, tenant])).toEqual([['Patient', '']])
     expect(printed).not.toHaveBeenCalled()
   })

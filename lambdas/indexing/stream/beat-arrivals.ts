@@ -35,11 +35,11 @@ export function arrivalsOf(beats: readonly ShardHeartbeat[]): readonly Arrival[]
 }
 
 /**
- * Whether a heartbeat may be complete after these beats. It is not while the awaited place has no further beat, unless a heartbeat has fewer
- * places than that.
+ * Whether a heartbeat may be complete after these beats. It is not while the awaited place has no further beat. A heartbeat with fewer places,
+ * and the first one, await their last place. So one batch of a heartbeat collects the beats, and not all of them at the same time.
  */
-export const mayComplete = ({ awaited }: ArrivedBeats, arrivals: readonly Arrival[]): boolean =>
-  awaited === undefined || arrivals.some(({ of, places }) => of <= awaited || parsePlaces(places).includes(awaited))
+export const mayComplete = ({ awaited = Number.POSITIVE_INFINITY }: ArrivedBeats, arrivals: readonly Arrival[]): boolean =>
+  arrivals.some(({ of, places }) => parsePlaces(places).includes(Math.min(awaited, of - 1)))
 
 /**
  * Adds beats that arrived, in any order. The latest beat of a place counts, so repeated and late beats change nothing. Returns the same

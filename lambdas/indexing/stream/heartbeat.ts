@@ -29,6 +29,11 @@ export type HeartbeatState = ArrivedBeats & {
   readonly since?: number
   /** Number of beats of the latest heartbeat. Greater than MAX_BEATS if the stream has too many partitions for a complete one. */
   readonly beats?: number
+  /**
+   * Number of shelves of rows with arrived beats. Absent: one. It is stored before the beats are sent, and never shrinks. So a process that
+   * reads the state after it knows of a row also finds the row's shelf.
+   */
+  readonly shelves?: number
   readonly held: IndexHeartbeats
   /** Earliest stamp of versions that may never have arrived, in ms since 1970. Absent if all such versions have been reported. */
   readonly lost?: number
@@ -61,14 +66,9 @@ const BEATS_PER_SHELF = 768
 /** Parallel calls that remove rows. */
 const REMOVERS = 8
 
-/**
- * Returns the shelves of rows with beats that arrived and are not yet in the state. Their number is stored before the beats are sent, and
- * `places` keeps the greatest one. So a process that reads the state after it knows of a row also finds the row's shelf.
- */
-function shelvesOf({ beats = 0, places = [] }: HeartbeatState): readonly string[] {
-  const most = Math.max(MIN_BEATS, beats, ...places.map(({ of }) => of))
-  return Array.from({ length: Math.ceil(most / BEATS_PER_SHELF) }, (_, shelf) => (shelf === 0 ? 'PULSE_BEATS' : `PULSE_BEATS_${shelf}`))
-}
+/** Returns the shelves of rows with beats that arrived and are not yet in the state. */
+const shelvesOf = ({ shelves = 1 }: HeartbeatState): readonly string[] =>
+  Array.from({ length: shelves }, (_, shelf) => (shelf === 0 ? 'PULSE_BEATS' : `PULSE_BEATS_${shelf}`))
 
 /**
  * Maximum time from the stamp of a version to its arrival in the stream, in milliseconds. Versions that are missing after a beat may have
@@ -119,7 +119,9 @@ export async function sendHeartbeat(
   const { value } = await state.change((each) => {
     const { since = now, beats = MIN_BEATS } = each
     const after = counted ?? beats
-    return each.since === since && each.beats === after ? each : { ...each, since, beats: after }
+    const shelves = Math.max(each.shelves ?? 1, Math.ceil(after / BEATS_PER_SHELF))
+    const isSame = each.since === since && each.beats === after && shelves === (each.shelves ?? 1)
+    return isSame ? each : { ...each, since, beats: after, shelves }
   })
   await send(beatsOf(now, value.beats ?? MIN_BEATS))
   return value
@@ -133,24 +135,28 @@ type FollowParts = Pick<HeartbeatParts, 'state' | 'rows' | 'newId' | 'tell' | 'm
  * missing before it have been reported.
  */
 export async function followHeartbeat(parts: FollowParts, beats: readonly ShardHeartbeat[], now: number): Promise<void> {
-  const { state, rows, newId } = parts
-  const arrivals = arrivalsOf(beats)
-  const { value } = await state.read()
-  if (mayComplete(value, arrivals)) return collectBeats(parts, now, arrivals)
-  const shelves = shelvesOf(value)
-  const sum = beats.reduce((total, { place }) => total + place, 0)
-  await rows.change(shelves[sum % shelves.length]!, newId(), () => arrivals)
-  // A process that made one of these places the awaited one meanwhile may not have seen the row.
-  if (mayComplete((await state.read()).value, arrivals)) await collectBeats(parts, now)
+  if (await storeBeats(parts, beats)) await collectBeats(parts, now)
 }
 
-/** Moves all stored beats, and those of `more`, to the state. Then writes the latest heartbeat to the indices, as followHeartbeat does. */
-export async function collectBeats(
-  { state, rows, tell, missed }: Omit<FollowParts, 'newId'>,
-  now: number,
-  more: readonly Arrival[] = [],
-): Promise<void> {
-  const value = await collect(state, rows, more)
+/**
+ * Stores beats that arrived in a row. Returns whether a heartbeat may now be complete. If it throws, the beats must be delivered again: the
+ * next beats of their places would otherwise report missing versions.
+ */
+export async function storeBeats(
+  { state, rows, newId }: Pick<FollowParts, 'state' | 'rows' | 'newId'>,
+  beats: readonly ShardHeartbeat[],
+): Promise<boolean> {
+  const arrivals = arrivalsOf(beats)
+  const shelves = shelvesOf((await state.read()).value)
+  const sum = beats.reduce((total, { place }) => total + place, 0)
+  await rows.change(shelves[sum % shelves.length]!, newId(), () => arrivals)
+  // Read the state again: a process that made one of these places the awaited one meanwhile may not have seen the row.
+  return mayComplete((await state.read()).value, arrivals)
+}
+
+/** Moves all stored beats to the state. Then writes the latest heartbeat to the indices, as followHeartbeat does. */
+export async function collectBeats({ state, rows, tell, missed }: Omit<FollowParts, 'newId'>, now: number): Promise<void> {
+  const value = await collect(state, rows)
   if (value.lost !== undefined) {
     // guard: missed-records-are-reported
     await missed(value.lost)
@@ -169,7 +175,7 @@ export async function collectBeats(
  * may contain a row but not an earlier one that was added during the call. So a missing beat counts only if it is also missing in the next
  * list.
  */
-async function collect(state: SharedState<HeartbeatState>, rows: Rows, more: readonly Arrival[]): Promise<HeartbeatState> {
+async function collect(state: SharedState<HeartbeatState>, rows: Rows): Promise<HeartbeatState> {
   let { value } = await state.read()
   let isCollected = false
   for (let missing = ''; ; ) {
@@ -184,7 +190,7 @@ async function collect(state: SharedState<HeartbeatState>, rows: Rows, more: rea
     let found = ''
     let isConfirmed = true
     const changed = await state.change((each) => {
-      const { state: after, gaps } = withArrivals(each, [...more, ...arrivals])
+      const { state: after, gaps } = withArrivals(each, arrivals)
       found = JSON.stringify(gaps)
       isConfirmed = gaps.length === 0 || found === missing
       // guard: missing-beats-are-looked-for-twice
@@ -217,7 +223,7 @@ export function heartbeatAgeOf(state: HeartbeatState, types: ServingIndices['typ
 
 /**
  * Returns the health of the index: it works if a heartbeat has arrived, none is too old, and no type has a lost or unreconciled index. Its lag
- * is the age of the heartbeat. A heartbeat is sent every minute, so the lag of an idle index rises to a minute.
+ * is the age of the heartbeat. Without writes a heartbeat is sent every third minute, so the lag of an idle index rises to three minutes.
  */
 export function indexHealthOf(state: HeartbeatState, types: ServingIndices['types'], now: number): IndexHealth {
   const age = heartbeatAgeOf(state, types, now)

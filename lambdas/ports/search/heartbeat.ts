@@ -1,7 +1,7 @@
 /**
- * Heartbeats: markers that are written every minute and reach each index through the change stream, as all writes do. If an index holds a
- * heartbeat, it has every version written before it, or missing ones have been reported. An index with an older heartbeat than before was
- * restored to an earlier state.
+ * Heartbeats: markers that are written every minute, or every third one without writes. They reach each index through the change stream, as
+ * all writes do. If an index holds a heartbeat, it has every version written before it, or missing ones have been reported. An index with an
+ * older heartbeat than before was restored to an earlier state.
  */
 
 /**

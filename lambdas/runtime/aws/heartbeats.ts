@@ -4,12 +4,12 @@ import { DynamoDbSharedState } from '../../adapters/dynamodb/rows/shared-state.t
 import { countOpenShards, streamsClient } from '../../adapters/dynamodb/stream/open-shards.ts'
 import {
   collectBeats,
-  followHeartbeat,
   type HeartbeatParts,
   type HeartbeatState,
   isIncomplete,
   NO_HEARTBEAT,
   sendHeartbeat,
+  storeBeats,
 } from '../../indexing/stream/heartbeat.ts'
 import { HeartbeatSchedule } from '../../indexing/stream/heartbeat-schedule.ts'
 import { MAX_STREAM_PARTITIONS, type ShardHeartbeat } from '../../ports/search/heartbeat.ts'
@@ -42,9 +42,12 @@ export class Heartbeats {
     this.#parts = { state, rows, newId: () => clock().newId(), partitions: countPartitions, report, ...parts }
   }
 
-  /** Records beats that arrived. Only logs a failure: the index then appears further behind until the next heartbeat arrives. */
+  /**
+   * Records beats that arrived. Throws if it cannot store them, so that Lambda delivers them again. Only logs any other failure: the index
+   * then appears further behind until the next heartbeat arrives.
+   */
   async follow(beats: readonly ShardHeartbeat[]): Promise<void> {
-    if (beats.length > 0) await followHeartbeat(this.#parts, beats, clock().now()).catch(reportFailure)
+    if (beats.length > 0 && (await storeBeats(this.#parts, beats))) await this.collect()
   }
 
   /** Notes that versions have come through the stream. Only logs a failure: the next heartbeat is then sent later. */
@@ -53,8 +56,8 @@ export class Heartbeats {
   }
 
   /** Collects beats that arrived, and writes the heartbeat to the indices if that failed before. Only logs a failure. */
-  async collect(at: number): Promise<void> {
-    await collectBeats(this.#parts, at).catch(reportFailure)
+  async collect(): Promise<void> {
+    await collectBeats(this.#parts, clock().now()).catch(reportFailure)
   }
 
   /** Sends a heartbeat if it is due. Returns the state. `measuring`: measurement of the table's index by its beats; may take a minute. */

@@ -106,8 +106,8 @@ const heartbeats = /* @__PURE__ */ once(
 )
 
 /**
- * Event of the stream or of the schedule. `index`, every minute: sends a heartbeat, and checks that every index exists and is the expected
- * one.
+ * Event of the stream or of the schedule. `index`, every minute: sends a heartbeat if it is due, and checks that every index exists and is
+ * the expected one.
  */
 export type IndexEvent = StreamEvent | { readonly sweep: 'index' }
 
@@ -168,7 +168,7 @@ async function tendIndices(): Promise<void> {
     const { types, uncovered } = (await indexState().read()).value
     if (isIncomplete(sent) !== (uncovered === true)) await indexState().change((state) => markHeartbeats(state, isIncomplete(sent)))
     logHeartbeatAge(heartbeatAgeOf(sent, types, at), { stage, at })
-    await heartbeats().collect(at)
+    await heartbeats().collect()
     logLostIndices(await documents().tend(sent.held), { stage, at })
     await measureShards({ stage, at })
   } finally {

@@ -52,7 +52,7 @@ export const logLostIndices = (types: readonly string[], about: Pick<MetricConte
 export const logHeartbeatAge = (age: number, about: Pick<MetricContext, 'stage' | 'at'>): void =>
   logMetric('PulseAge', 'Milliseconds', [age], about)
 
-/** Logs the lag of the table's index, in milliseconds. The schedule calls it every minute. */
+/** Logs the lag of the table's index, in milliseconds. Called after each heartbeat. */
 export const logTableIndexLag = (lag: number, about: Pick<MetricContext, 'stage' | 'at'>): void =>
   logMetric('TableIndexLag', 'Milliseconds', [lag], about)
 

@@ -87,7 +87,9 @@ describe('a heartbeat', () => {
     class SlowRows extends MemoryRows {
       before: () => Promise<void> = async () => undefined
       override async change<Value>(shelf: string, name: string, change: (value: Value | undefined) => Value | undefined) {
-        await this.before()
+        const { before } = this
+        this.before = async () => undefined
+        await before()
         return super.change(shelf, name, change)
       }
     }
@@ -104,6 +106,35 @@ describe('a heartbeat', () => {
     rows.before = () => followHeartbeat(parts, all(20).slice(63), 0)
     await followHeartbeat(parts, all(20).slice(0, 1), 0)
     expect(told).toEqual([10, 20])
+  })
+
+  it('is collected by few of the batches that come at the same time, also the first one and one with fewer beats', async () => {
+    class CountedRows extends MemoryRows {
+      lists = 0
+      override list<Value>(shelf: string): AsyncGenerator<{ readonly name: string; readonly value: Value }> {
+        this.lists++
+        return super.list<Value>(shelf)
+      }
+    }
+    const [told, rows] = [[] as number[], new CountedRows()]
+    const parts = heartbeatParts({
+      rows,
+      tell: async (sent) => {
+        told.push(sent)
+        return { Patient: one(sent) }
+      },
+    })
+    for (const [sent, of] of [
+      [10, 96],
+      [20, 72],
+      [30, 96],
+    ] as const) {
+      rows.lists = 0
+      await Promise.all(beatsOf(sent, of).map((each) => followHeartbeat(parts, [each], 0)))
+      await collectBeats(parts, 0)
+      expect(told.at(-1)).toBe(sent)
+      expect(rows.lists).toBeLessThan(10)
+    }
   })
 
   it('may have more or fewer beats than the one before', async () => {
@@ -216,6 +247,36 @@ describe('a heartbeat', () => {
     // Rejects if versions are reported as missing.
     await followHeartbeat(parts, [beat(63, 20, 10), beat(63, 30, 20)], 0)
     expect(told).toEqual([10, 30])
+  })
+
+  it('has no gap if the next one has fewer beats before its rows are collected', async () => {
+    let open = 33
+    const [sent, told] = [[] as ShardHeartbeat[], [] as number[]]
+    const parts = heartbeatParts({
+      partitions: async () => open,
+      send: async (beats) => void sent.push(...beats),
+      tell: async (at) => {
+        told.push(at)
+        return { Patient: one(at) }
+      },
+    })
+    const send = async (now: number, before?: number) => {
+      await sendHeartbeat(parts, now)
+      return sent.splice(0).map((each) => ({ ...each, ...(before === undefined ? {} : { before }) }))
+    }
+    open = 32
+    await followHeartbeat(parts, await send(10), 0)
+    open = 33
+    // The place that is awaited has not arrived, so the row stays. It is on the second shelf.
+    const [first, second] = await send(20, 10)
+    await followHeartbeat(parts, [second!], 0)
+    open = 32
+    const next = await send(30, 20)
+    await followHeartbeat(parts, [next[1]!], 0)
+    // Rejects if versions are reported as missing.
+    await collectBeats(parts, 0)
+    await followHeartbeat(parts, [first!], 0)
+    expect(told).toEqual([10])
   })
 
   it('continues from the state of an earlier release, and after a rollback', async () => {

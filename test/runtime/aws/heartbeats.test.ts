@@ -1,10 +1,11 @@
 /** Heartbeats on AWS, on an emulator of DynamoDB with a stream. */
 import { UpdateTableCommand } from '@aws-sdk/client-dynamodb'
 import { beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { DynamoDbSharedState } from '../../../lambdas/adapters/dynamodb/rows/shared-state.ts'
 import { heartbeatItem } from '../../../lambdas/adapters/dynamodb/stream/heartbeat.ts'
-import { beatsOf } from '../../../lambdas/indexing/stream/heartbeat.ts'
+import { beatsOf, NO_HEARTBEAT } from '../../../lambdas/indexing/stream/heartbeat.ts'
 import { Heartbeats } from '../../../lambdas/runtime/aws/heartbeats.ts'
-import { resourceTable } from '../../../lambdas/runtime/aws/ports.ts'
+import { resourceTable, stateTable } from '../../../lambdas/runtime/aws/ports.ts'
 import { beatSender } from '../../../lambdas/runtime/aws/table-index-lag.ts'
 import { runAtEnd } from '../../fixtures/at-end.ts'
 import { runOnDynamo } from '../../fixtures/dynamodb/on-dynamo.ts'
@@ -56,6 +57,18 @@ await runOnDynamo((engine) => {
       await heartbeats().send(1_060_000)
       expect((await shown(71))?.sent).toBe(1_000_000)
     })
+  })
+
+  it('A failed report of missing versions is repeated, and counts from its own time', async () => {
+    const begun = Date.now()
+    const printed = jest.spyOn(console, 'error').mockReturnValue()
+    await heartbeats().follow(beatsOf(1_500_000, 72).map((each) => ({ ...each, before: 1_200_000 })))
+    expect(printed.mock.calls.join()).toContain('at missed ')
+    const missed: number[] = []
+    await new Heartbeats({ tell: async () => ({}), missed: async (since) => void missed.push(since) }).collect()
+    const { value } = await new DynamoDbSharedState(stateTable(), 'PULSE', NO_HEARTBEAT).read()
+    expect([missed, value.toldAt]).toEqual([[1_000_000 - 3_600_000], expect.any(Number)])
+    expect(value.toldAt).toBeGreaterThanOrEqual(begun)
   })
 
   it('The beats of a large table are sent and measured in slices', async () => {
