@@ -121,6 +121,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'lambdas/functions/functions.ts',
     'lambdas/indexing/rebuild',
     'lambdas/indexing/stream/heartbeat.ts',
+    'lambdas/ports/search/heartbeat.ts',
     'lambdas/runtime/aws/step-times.ts',
     'lambdas/runtime/index-shards.ts',
   ],

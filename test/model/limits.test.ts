@@ -10,7 +10,7 @@ const EDGES: readonly (readonly [what: string, grows: Exclude<keyof Load, 'mix'>
   ['write units of an index key of Observation, 100 partitions', 'writes', 51_600, 51_800],
   ['write units of a key of audit records, 64 partitions', 'writes', 44_700, 44_900],
   ['partitions of the stream that heartbeats reach', 'resources', 4.07e9, 4.08e9],
-  ['partitions of the stream that heartbeats reach', 'writes', 290_000, 291_000],
+  ['partitions of the stream that heartbeats reach', 'writes', 145_000, 146_000],
   ['write units of the resource table, warm', 'writes', 23_200, 23_300],
   ['read units of the resource table, warm', 'reads', 31_900, 32_000],
   ['write units of its index, warm', 'writes', 19_100, 19_300],
