@@ -47,6 +47,8 @@ async function findByRows(parts: IdentifierIndexParts, plan: Plan): Promise<HitP
   const [type, ...others] = plan.types
   const [criteria] = identifierCriteriaOf(plan.where).toSorted((a, b) => a.length - b.length)
   if (type === undefined || others.length > 0 || criteria === undefined || plan.after !== undefined) return undefined
+  // The other index rejects the search if it lags too far. The lookups of the chain do not.
+  if (plan.isChained === true) return undefined
   if (!(await haveRows(type))) return undefined
   const rows = await parts.rows.carrying({ tenant: plan.tenant, type }, criteria, MOST_ROWS)
   const versions = rows && (await currentVersions(parts, plan.tenant, rows))

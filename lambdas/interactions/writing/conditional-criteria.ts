@@ -72,7 +72,7 @@ export async function searchFor(
   const types = searcher.within([type])
   const where = await resolveChains(criteria.where, searcher, index)
   // guard: condition-is-matched-with-access
-  const plan: Plan = { tenant, types, where, access: searcher.rules(types), order: [], limit: 2, total: 'none' }
+  const plan: Plan = { tenant, types, where, access: searcher.rules(types), order: [], limit: 2, total: 'none', ...chainingOf(criteria) }
   const { hits, isCurrent = false } = await index.find(plan)
   const matches = hits.map(({ id, version }) => ({ tenant, type, id, versionId: version }))
   if (isCurrent || holders.size === 0) return { matches, isCurrent }
@@ -82,6 +82,10 @@ export async function searchFor(
     if (head !== undefined && (await holdsOn(where, criteria, head, expressions))) matches.push(head)
   return { matches, isCurrent }
 }
+
+const chainingOf = ({ where }: Criteria): Pick<Plan, 'isChained'> => (where.some(isChain) ? { isChained: true } : {})
+
+const isChain = (each: Condition): each is Exclude<Condition, Predicate> => each.kind === 'refers' || each.kind === 'referredBy'
 
 async function holdsOn(
   where: Predicate,
@@ -121,7 +125,7 @@ export function uniquenessOf(
 
 /** Returns the names of the guards of criteria: one of all criteria, and one of each identifier value, whatever its system. */
 function guardNamesOf({ type, pairs, where }: Criteria): readonly [string, ...string[]] {
-  const own = where.filter((each): each is Predicate => each.kind !== 'refers' && each.kind !== 'referredBy')
+  const own = where.filter((each) => !isChain(each))
   const values = new Set(identifierCriteriaOf(and(...own)).flatMap((criteria) => criteria.map(({ value }) => value)))
   return [
     guardNameOf([type, pairs.map(([name, value]) => `${name}=${value}`).sort()]),

@@ -115,6 +115,8 @@ export type Plan = Matching &
     readonly total: 'none' | 'estimate' | 'accurate'
     /** Whether the result also has the time of the heartbeat that the index holds (heartbeat.ts). */
     readonly pulse?: true
+    /** Whether `where` has keys that other lookups in the index returned. Such a search covers no more than the index. */
+    readonly isChained?: true
   }
 
 /** Position at the end of a page of groups: the first hit of the last group, and the key of that group. */

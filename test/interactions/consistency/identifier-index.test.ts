@@ -117,6 +117,7 @@ describe('A conditional search by identifier', () => {
     ['names no exact identifier', 'family=x', {}],
     ['has a modifier', 'identifier:not=1', {}],
     ['is of several types', 'identifier=1', { types: ['Patient', 'Person'] }],
+    ['has keys of a chain', 'identifier=1', { isChained: true as const }],
     ['continues another', 'identifier=1', { after: { values: [], type: 'Patient', id: 'a' } }],
   ])('uses the index if it %s', async (_, query, plan) => {
     const { find, others } = world([{ id: 'p', value: '1' }])
