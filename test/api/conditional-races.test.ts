@@ -55,3 +55,22 @@ it('a transaction creates two resources with one identifier value of different s
     ['200 OK', '200 OK'],
   ])
 })
+
+it('a transaction creates many resources with the identifier values of another system', async () => {
+  const values = [...Array(120).keys()].map((n) => `${n}-${newId()}`)
+  const statusesOf = async (system: string) => {
+    const entry = values.map((value) => ({
+      resource: { resourceType: 'Patient', id: newId(), identifier: [{ system, value }] },
+      request: { method: 'POST', url: 'Patient', ifNoneExist: `identifier=${system}|${value}` },
+    }))
+    const { status, body } = await post('/', { resourceType: 'Bundle', type: 'transaction', entry })
+    return [
+      status,
+      body.entry?.filter(({ response }: { readonly response: { readonly status: string } }) => response.status === '201 Created').length,
+    ]
+  }
+  expect([await statusesOf('urn:one'), await statusesOf('urn:two')]).toEqual([
+    [200, 120],
+    [200, 120],
+  ])
+})

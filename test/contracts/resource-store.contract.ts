@@ -324,6 +324,23 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       expect(await writer.commit([writeOf(c)], [{ tenant, guard: 'free', holder: c }])).toEqual({ kind: 'committed' })
     })
 
+    it.each([2, 120])('are all named if several of a commit with %d block it', async (count) => {
+      const tenant = newTenant()
+      const [a, b, c] = [patientKeyOf('a', tenant), patientKeyOf('b', tenant), patientKeyOf('c', tenant)]
+      const names = numbers(count).map((n) => `g${n}`)
+      await writer.commit([writeOf(a)], [{ tenant, guard: names[1]!, holder: a }])
+      await writer.commit([writeOf(b)], [{ tenant, guard: names[0]!, holder: b }])
+      const result = await writer.commit(
+        [writeOf(c)],
+        names.map((guard) => ({ tenant, guard, holder: c })),
+      )
+      const held = result.kind === 'guarded' ? [{ index: result.index, holder: result.holder }, ...(result.others ?? [])] : []
+      expect(held.toSorted((one, other) => one.index - other.index)).toEqual([
+        { index: 0, holder: b },
+        { index: 1, holder: a },
+      ])
+    })
+
     it('are not acquired by a commit with a version conflict', async () => {
       const tenant = newTenant()
       const [a, b] = [patientKeyOf('a', tenant), patientKeyOf('b', tenant)]

@@ -16,6 +16,7 @@ import { BrokenReference } from '../writing/referential-integrity.ts'
 import { readTransactionHeads } from '../writing/transaction-heads.ts'
 import {
   type AttemptPorts,
+  addHolders,
   andThen,
   attemptPortsOf,
   isMatchSuperseded,
@@ -88,7 +89,7 @@ async function commit(ports: WritePorts, planned: readonly PlannedWrite[], outer
     const guards = [...new Map(changes.flatMap((change) => change.guards.map((each) => [each.guard, each]))).values()]
     const result = await committed(ports, outer, changes, guards, changed)
     if (result.kind === 'committed') return changed
-    if (result.kind === 'guarded') holders.set(guards[result.index]!.guard, result.holder)
+    addHolders(holders, guards, result)
   }
   throw tooManyConflicts()
 }

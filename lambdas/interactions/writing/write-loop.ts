@@ -5,7 +5,7 @@
 import { fhirError } from '../../fhir/outcome.ts'
 import { MachineFault } from '../../ports/faults.ts'
 import type { Searches } from '../../ports/search/search-index.ts'
-import type { ResourceKey, UniquenessGuard, Write } from '../../ports/store/resource-store.ts'
+import type { CommitResult, ResourceKey, UniquenessGuard, Write } from '../../ports/store/resource-store.ts'
 import type { Awaitable, FhirRequest, FhirResponse, Interaction, Ports } from '../interaction.ts'
 import type { GuardHolders, Uniqueness } from './conditional-criteria.ts'
 import { authorizeHead, type Head } from './head-access.ts'
@@ -79,10 +79,16 @@ export const writeLoop =
       if (changed.kind === 'answer') return changed.response
       const result = await ports.writer.commit([changed.write], changed.guards, request)
       if (result.kind === 'committed') return changed.response
-      if (result.kind === 'guarded') holders.set(changed.guards[result.index]!.guard, result.holder)
+      addHolders(holders, changed.guards, result)
     }
     throw tooManyConflicts()
   }
+
+/** Adds the holders of all guards that blocked the commit, so that one more attempt can replace them. */
+export function addHolders(holders: Map<string, ResourceKey>, guards: readonly UniquenessGuard[], result: CommitResult): void {
+  if (result.kind !== 'guarded') return
+  for (const { index, holder } of [result, ...(result.others ?? [])]) holders.set(guards[index]!.guard, holder)
+}
 
 /**
  * Whether the matched version has been superseded. Throws the fault `index-ahead` if the store does not have the matched version, because

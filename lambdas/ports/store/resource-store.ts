@@ -57,12 +57,15 @@ export type UniquenessGuard = {
   readonly replaces?: ResourceKey
 }
 
+/** Guard of a commit that another resource holds. `index`: index in the guards of the commit. */
+export type HeldGuard = { readonly index: number; readonly holder: ResourceKey }
+
 export type CommitResult =
   | { readonly kind: 'committed' }
   /** `writes[index]` expects a version that is not the current one. Nothing was written. */
   | { readonly kind: 'conflict'; readonly index: number }
-  /** `guards[index]` is held by `holder`. Nothing was written. */
-  | { readonly kind: 'guarded'; readonly index: number; readonly holder: ResourceKey }
+  /** `guards[index]` is held by `holder`. `others`: further guards of the commit that are held. Nothing was written. */
+  | (HeldGuard & { readonly kind: 'guarded'; readonly others?: readonly HeldGuard[] })
   /**
    * The stamp of a write is at or before a settled instant (settled-versions.ts). Nothing was written: commit again with the current time.
    */

@@ -7,6 +7,7 @@ import { contentOf, type StagedWrite, shardOfId } from '../version-item.ts'
 import { commitLarge } from './commit-large.ts'
 import type { CommitParts } from './commit-parts.ts'
 import { commitOne, commitSmall } from './commit-small.ts'
+import { heldGuards } from './guards.ts'
 
 /** Maximum bytes of the packed bodies in one TransactWriteItems, which accepts 4 MB. Larger commits use a transaction record. */
 const MOST_BYTES = 3_500_000
@@ -23,7 +24,18 @@ export async function commit(parts: CommitParts, writes: readonly Write[], guard
       ? await commitOne(parts, staged[0]!)
       : await commitSmall(parts, staged, guards)
   if (result.kind !== 'committed') await removeBlobs(parts, staged)
-  return result
+  return result.kind === 'guarded' && guards.length > 1 ? withOthers(parts, guards, result) : result
+}
+
+/** Adds the other guards that are held, so that the caller does not need one attempt for each. Without a response it needs them. */
+async function withOthers(
+  { dynamo }: CommitParts,
+  guards: readonly UniquenessGuard[],
+  result: Extract<CommitResult, { readonly kind: 'guarded' }>,
+): Promise<CommitResult> {
+  const held = await heldGuards(dynamo, guards).catch(() => [])
+  const others = held.filter(({ index }) => index !== result.index)
+  return others.length === 0 ? result : { ...result, others }
 }
 
 async function stagedOf({ blobs, shards }: CommitParts, write: Write, index: number, op: string): Promise<StagedWrite> {

@@ -1,7 +1,7 @@
 /** Converts uniqueness guards to items and back. */
 import { createHash } from 'node:crypto'
-import type { ResourceKey, UniquenessGuard } from '../../../ports/store/resource-store.ts'
-import type { Item, Key } from '../table-client.ts'
+import type { HeldGuard, ResourceKey, UniquenessGuard } from '../../../ports/store/resource-store.ts'
+import type { Item, Key, TableClient } from '../table-client.ts'
 import { EXPIRY_ATTRIBUTE, tenantKey } from '../table-keys.ts'
 
 /** Lifetime of a guard in seconds. The port promises at least one hour. */
@@ -37,3 +37,16 @@ export function holderOf(tenant: string, item: Item): ResourceKey {
   const { rtype, rid } = item.v as ReturnType<typeof holderAttributes>
   return { tenant, type: rtype, id: rid }
 }
+
+/** Returns the guards that block a commit with them. Leaves out those that a transaction has staged. */
+export async function heldGuards(dynamo: TableClient, guards: readonly UniquenessGuard[]): Promise<readonly HeldGuard[]> {
+  const items = await dynamo.getAll(guards.map(guardKey))
+  return guards.flatMap((guard, index) => {
+    const item = items[index]
+    if (item?.v === undefined || item.ptx !== undefined) return []
+    const holder = holderOf(guard.tenant, item)
+    return isSame(holder, guard.holder) || isSame(holder, guard.replaces) ? [] : [{ index, holder }]
+  })
+}
+
+const isSame = (a: ResourceKey, b: ResourceKey | undefined): boolean => a.type === b?.type && a.id === b.id

@@ -1,5 +1,5 @@
 /** Message with a commit for the writer thread: one text and one buffer, which take a fraction of the time of a structured clone. */
-import { type UniquenessGuard, WRITE_KINDS, type Write } from '../../../ports/store/resource-store.ts'
+import { type HeldGuard, type UniquenessGuard, WRITE_KINDS, type Write } from '../../../ports/store/resource-store.ts'
 
 export type PackedWrite = {
   readonly type: string
@@ -29,14 +29,13 @@ export type Commit = {
 }
 
 /**
- * Result of a commit: committed, unless `write`, `guard` or `failed` is present. `write`: index of the write that expects another version.
- * `guard`: index of the guard that `holder` has. `failed`: reason of a machine fault. Only a committed one wrote anything.
+ * Result of a commit: committed, unless `write`, `held` or `failed` is present. `write`: index of the write that expects another version.
+ * `held`: guards that other resources hold. `failed`: reason of a machine fault. Only a committed one wrote anything.
  */
 export type CommitReply = {
   readonly number: number
   readonly write?: number
-  readonly guard?: number
-  readonly holder?: UniquenessGuard['holder']
+  readonly held?: readonly HeldGuard[]
   readonly failed?: string
   /** Cause of `failed`: a damaged store or a full disk. undefined: another cause. */
   readonly fault?: 'damaged' | 'full'

@@ -1,6 +1,6 @@
 /** Reads and appends to the version log on the writing connection. */
 import type { DatabaseSync } from 'node:sqlite'
-import type { UniquenessGuard } from '../../../ports/store/resource-store.ts'
+import type { HeldGuard } from '../../../ports/store/resource-store.ts'
 import { ContentPacker } from '../bodies/content-packer.ts'
 import { checksumOf } from '../damage.ts'
 import type { KeyFilter } from '../keys/key-filter.ts'
@@ -10,11 +10,8 @@ import type { PackedGuard, PackedWrite } from './commit-message.ts'
 const MINUTE = 60 * 1000
 const HOUR = 60 * MINUTE
 
-/**
- * Reason why a commit is rejected. `write`: index of the write that expects another current version. `guard`: index of the guard that
- * `holder` has.
- */
-export type CommitConflict = { readonly write: number } | { readonly guard: number; readonly holder: UniquenessGuard['holder'] }
+/** Reason why a commit is rejected. `write`: index of the write that expects another current version. `held`: guards of others. */
+export type CommitConflict = { readonly write: number } | { readonly held: readonly HeldGuard[] }
 
 /** New version with its position in the log. */
 export type LogRow = { readonly seq: number; readonly kind: number; readonly write: PackedWrite }
@@ -119,13 +116,11 @@ export class LogWriter {
     return (this.#statements.head.get(kind, id) as { readonly vid: number } | undefined)?.vid ?? 0
   }
 
-  /**
-   * Returns the resource that has the guard, or undefined if the guard is free, or its own holder or the resource that it replaces has it.
-   */
-  holderInTheWay(tenant: string, { guard, holder, replaces }: PackedGuard): UniquenessGuard['holder'] | undefined {
+  /** Returns undefined if the guard is free, or if its own holder or the resource that it replaces has it. */
+  heldGuard(tenant: string, { guard, holder, replaces }: PackedGuard, index: number): HeldGuard | undefined {
     const row = this.#statements.guard.get(tenant, guard) as { readonly type: string; readonly id: string } | undefined
     const isFree = row === undefined || [holder, replaces].some((mine) => mine?.type === row.type && mine.id === row.id)
-    return isFree ? undefined : { tenant, type: row.type, id: row.id }
+    return isFree ? undefined : { index, holder: { tenant, type: row.type, id: row.id } }
   }
 
   addVersion({ seq, kind, write }: LogRow): void {

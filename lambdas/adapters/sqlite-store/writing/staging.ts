@@ -3,6 +3,7 @@
  * commits that arrive meanwhile. A row in `staged` hides all versions from its first position on. The last transaction adds the keys and
  * guards and deletes that row, so all versions become visible at once. After a crash, opening the file removes the hidden versions.
  */
+import type { HeldGuard } from '../../../ports/store/resource-store.ts'
 import type { Commit, CommitReply, PackedWrite } from './commit-message.ts'
 import type { CommitConflict, LogRow, LogWriter } from './log-writer.ts'
 
@@ -77,12 +78,13 @@ export class Staging {
 
   *#checkGuards(): Generator<void, CommitConflict | undefined> {
     const { tenant, guards } = this.#commit
-    for (const [guard, each] of guards.entries()) {
-      const holder = this.#log.holderInTheWay(tenant, each)
-      if (holder !== undefined) return { guard, holder }
-      if (guard % ROWS === ROWS - 1) yield
+    const held: HeldGuard[] = []
+    for (const [index, each] of guards.entries()) {
+      const one = this.#log.heldGuard(tenant, each, index)
+      if (one !== undefined) held.push(one)
+      if (index % ROWS === ROWS - 1) yield
     }
-    return undefined
+    return held.length === 0 ? undefined : { held }
   }
 
   *#write(rows: readonly LogRow[]): Generator<void> {

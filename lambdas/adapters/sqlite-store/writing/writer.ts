@@ -138,8 +138,8 @@ function failureOf(text: string, fault: CommitReply['fault']): Error {
 
 const newestOf = (writes: readonly Write[]): number => writes.reduce((newest, { lastUpdated }) => Math.max(newest, lastUpdated), 0)
 
-function resultOf({ write, guard, holder }: CommitReply): CommitResult {
+function resultOf({ write, held: [first, ...others] = [] }: CommitReply): CommitResult {
   if (write !== undefined) return { kind: 'conflict', index: write }
-  if (guard !== undefined && holder !== undefined) return { kind: 'guarded', index: guard, holder }
+  if (first !== undefined) return { kind: 'guarded', ...first, ...(others.length === 0 ? {} : { others }) }
   return { kind: 'committed' }
 }
