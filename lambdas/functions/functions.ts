@@ -19,7 +19,8 @@ import {
  *   and RelatedPersons, to check the users of tokens; `resources` includes it. `canonicals`: indexes definitions by canonical URL.
  *   `identifiers`: adds the identifier rows of stored versions; `writer` includes it.
  * - `writer`: writes resource versions. `settler`: finishes large transactions.
- * - `index`: searches. `documents`: writes documents to the index. `rebuilding`: creates, switches and removes indices.
+ * - `index`: searches. `conditional-searches`: settings of conditional interactions. `documents`: writes documents to the index.
+ *   `rebuilding`: creates, switches and removes indices.
  * - `progress`: reads the custom search parameters and the state of the indices. `definitions`: also changes them. `conditions`: reads the
  *   custom search parameters that scopes may name. `workflow`: starts rebuilds.
  * - `heartbeats`: reads the latest heartbeat in the table, and the progress of the heartbeats.
@@ -41,6 +42,7 @@ export type PortName =
   | 'writer'
   | 'settler'
   | 'index'
+  | 'conditional-searches'
   | 'documents'
   | 'rebuilding'
   | 'blobs'
@@ -121,7 +123,7 @@ export type FunctionName = HttpFunction | Worker
 /** Ports of every function that authenticates its callers by access token. */
 const CALLER: readonly PortName[] = ['verification', 'conditions', 'audit']
 const SEARCHING: readonly PortName[] = ['resources', 'index', 'blobs', 'seal', 'progress']
-const WRITING: readonly PortName[] = [...SEARCHING, 'writer', 'conformance', 'packages', ...CALLER]
+const WRITING: readonly PortName[] = [...SEARCHING, 'conditional-searches', 'writer', 'conformance', 'packages', ...CALLER]
 
 /** Memory class of a function. The settings of a stage define the memory of each class. */
 export type FunctionKind = 'light' | 'request' | 'worker'
@@ -144,7 +146,7 @@ export const FUNCTIONS: Readonly<Record<FunctionName, FunctionRow>> = {
   reindex: { kind: 'light', ports: ['definitions', 'workflow', ...CALLER] },
   'reindex-status': { kind: 'light', ports: ['progress', ...CALLER] },
   meta: { kind: 'request', ports: [...SEARCHING, ...CALLER] },
-  validate: { kind: 'request', ports: ['resources', 'index', 'progress', 'conformance', 'packages', ...CALLER] },
+  validate: { kind: 'request', ports: ['resources', 'index', 'conditional-searches', 'progress', 'conformance', 'packages', ...CALLER] },
   'apply-fhirpath': { kind: 'request', ports: ['own-definitions', 'progress', 'conformance', 'packages', ...CALLER] },
   everything: { kind: 'request', ports: [...SEARCHING, ...CALLER] },
   export: { kind: 'request', ports: ['clients', 'resources', 'progress', 'jobs', 'start-exports', ...CALLER] },

@@ -99,7 +99,7 @@ const GRANTS: Readonly<Record<PortName, PortGrant>> = {
   canonicals: rowAdditions(CANONICALS),
   identifiers: rowAdditions(IDENTIFIERS),
   writer: (aws) => ({
-    environment: { ...resources(aws), ...blobs(aws), ...writing(aws) },
+    environment: { ...resources(aws), ...blobs(aws), FHIR_INDEX_SHARDS: formatIndexShards(aws.indexShards) },
     statements: [
       onTable(aws, WRITE_ITEMS),
       onObjects(aws, ['s3:PutObject', 's3:DeleteObject'], OVERFLOW_PATTERNS),
@@ -122,6 +122,10 @@ const GRANTS: Readonly<Record<PortName, PortGrant>> = {
   index: (aws) => ({
     environment: search(aws),
     statements: onSearch(aws, { Post: ['fhir-*/_search', '_msearch', '_mget', 'fhir-*/_refresh'] }),
+  }),
+  'conditional-searches': ({ conditionalVersions }) => ({
+    environment: { FHIR_CONDITIONAL_VERSIONS: String(conditionalVersions) },
+    statements: [],
   }),
   documents: (aws) => ({
     environment: { ...search(aws), ...blobs(aws) },
@@ -237,11 +241,6 @@ function rowAdditions(partitions: string): PortGrant {
     statements: [onTable(aws, ['dynamodb:PutItem', 'dynamodb:BatchWriteItem'], [partitions]), allowEncryption(aws)],
   })
 }
-
-const writing = ({ indexShards, conditionalVersions }: AwsResources) => ({
-  FHIR_INDEX_SHARDS: formatIndexShards(indexShards),
-  FHIR_CONDITIONAL_VERSIONS: String(conditionalVersions),
-})
 
 const resources = ({ resourceTable }: AwsResources) => ({ FHIR_TABLE: resourceTable.tableName })
 const blobs = ({ bucket }: AwsResources) => ({ FHIR_BUCKET: bucket.bucketName })

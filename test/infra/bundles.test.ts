@@ -39,6 +39,7 @@ const ADAPTERS: Readonly<Record<PortName, readonly string[]>> = {
   writer: ['dynamodb', 's3'],
   settler: ['dynamodb', 's3'],
   index: ['opensearch'],
+  'conditional-searches': [],
   documents: ['opensearch', 's3'],
   rebuilding: ['opensearch'],
   blobs: ['s3'],

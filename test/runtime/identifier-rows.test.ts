@@ -4,10 +4,11 @@ import type { EventValue } from '../../lambdas/adapters/dynamodb/attributes.ts'
 import { HEAD_SORT_KEY, primaryKey } from '../../lambdas/adapters/dynamodb/table-keys.ts'
 import { addIndices, withIdentity } from '../../lambdas/indexing/lifecycle/serving-indices.ts'
 import type { IndexState } from '../../lambdas/indexing/lifecycle/state.ts'
+import { NO_OP_WRITER } from '../../lambdas/interactions/operations/dry-run.ts'
 import { extraction, followHeads, rebuild } from '../../lambdas/runtime/aws/index-workers.ts'
 import { migrate } from '../../lambdas/runtime/aws/migration.ts'
 import { clock, identifierRows, indexState, resourceTable, store } from '../../lambdas/runtime/aws/ports.ts'
-import { writePorts } from '../../lambdas/runtime/aws/search-index.ts'
+import { portsWithoutWriter, writePorts } from '../../lambdas/runtime/aws/search-index.ts'
 import { runAtEnd } from '../fixtures/at-end.ts'
 import { createRequest, runWrite } from '../fixtures/conditional-writes.ts'
 import { runOnDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
@@ -71,6 +72,15 @@ await runOnDynamo((engine) => {
     await changed((state) => ({ ...state, types: { Patient: { identity: 'one' } } }))
     expect([await create('stream', 'new'), await create('other', 'other'), await create('other', 'another')]).toEqual([200, 201, 200])
     expect(await rowsOf('other')).toEqual(['other'])
+  })
+
+  it('are removed if outdated, but not by a function that only checks a write', async () => {
+    await identifierRows().add([{ ...patientKeyOf('gone', tenant), identifiers: [{ system: 'urn:a', value: 'old' }] }])
+    now += HOUR + 1
+    const checks = { ...portsWithoutWriter(), profiled: () => [], writer: NO_OP_WRITER }
+    expect(await runWrite(checks, createRequest(tenant, personOf('old', 'a'), 'identifier=urn:a|old'))).toBe(201)
+    expect(await rowsOf('old')).toEqual(['gone'])
+    expect([await create('old', 'b'), await rowsOf('old')]).toEqual([201, ['b']])
   })
 
   it('are added by a rebuild', async () => {

@@ -12,6 +12,7 @@ import { outdatedRejectingIndex, outdatedReportingIndex } from '../../interactio
 import { recentWritesIndex } from '../../interactions/consistency/recent-writes-index.ts'
 import { writeValidator } from '../../interactions/validation/write-validation.ts'
 import type { OutdatedParameters, Searches } from '../../ports/search/search-index.ts'
+import type { IdentifierRows } from '../../ports/store/identifier-rows.ts'
 import type { ResourceReader } from '../../ports/store/resource-store.ts'
 import { identifiersOf } from '../../search/documents/identifiers.ts'
 import { findOutdatedParameters } from '../../search/documents/outdated-parameters.ts'
@@ -87,12 +88,12 @@ async function haveRows(type: string): Promise<boolean> {
   return haveIdentifierRows(await searchContexts().state(now), type, documentFormat(), now)
 }
 
-/** Returns the index for one attempt of a conditional interaction. It needs the rights to remove identifier rows. */
-const conditionalIndex = (): Searches =>
+/** Returns the index for one attempt of a conditional interaction. */
+const conditionalIndex = (rows: Pick<IdentifierRows, 'carrying' | 'forget'>): Searches =>
   guardedIndex(
     identifierIndex({
       index: latestIndex(deploymentSettings().conditionalVersions),
-      rows: identifierRows(),
+      rows,
       resources: store(),
       ...evaluation(),
       haveRows,
@@ -119,10 +120,16 @@ export const bodyStepParts = (): WritingStepParts => ({
 const WRITES_LAG = 10_000
 
 /** Returns the ports of interactions that write, without the writer. */
+/** Identifier rows for a function without the permission to remove outdated ones. */
+const readOnlyRows = (): Pick<IdentifierRows, 'carrying' | 'forget'> => ({
+  carrying: (...asked) => identifierRows().carrying(...asked),
+  forget: async () => undefined,
+})
+
 export const portsWithoutWriter = () => ({
   resources: resources(),
   heads: (...asked: Parameters<ResourceReader['heads']>) => store().heads(...asked),
-  latest: conditionalIndex,
+  latest: () => conditionalIndex(readOnlyRows()),
   clock: clock(),
   expressions: expressions(),
   choices: config(),
@@ -135,4 +142,4 @@ export const portsWithoutWriter = () => ({
   })),
 })
 
-export const writePorts = () => ({ ...portsWithoutWriter(), writer: definitionWriter() })
+export const writePorts = () => ({ ...portsWithoutWriter(), latest: () => conditionalIndex(identifierRows()), writer: definitionWriter() })
