@@ -122,7 +122,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'lambdas/indexing/rebuild',
     'lambdas/indexing/stream/heartbeat.ts',
     'lambdas/ports/search/heartbeat.ts',
-    'lambdas/runtime/aws/step-times.ts',
+    'lambdas/runtime/step-times.ts',
     'lambdas/runtime/index-shards.ts',
   ],
   lib: [
@@ -140,7 +140,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'lambdas/ports/definitions/canonicals.ts',
     'lambdas/ports/store/tenants.ts',
     'lambdas/runtime/aws/log.ts',
-    'lambdas/runtime/aws/step-times.ts',
+    'lambdas/runtime/step-times.ts',
     'lambdas/runtime/config.ts',
     'lambdas/runtime/index-shards.ts',
     'aws-cdk-lib',

@@ -2,7 +2,7 @@
 import { AUDIT_PARTITIONS } from '../../lambdas/adapters/dynamodb/rows/audit-log.ts'
 import { MAX_PARTS } from '../../lambdas/export/write/multipart-uploads.ts'
 import { MAX_STREAM_PARTITIONS } from '../../lambdas/ports/search/heartbeat.ts'
-import { EXECUTION_DAYS, LONGEST_PLAN_MS } from '../../lambdas/runtime/aws/step-times.ts'
+import { EXECUTION_DAYS, LONGEST_PLAN_MS } from '../../lambdas/runtime/step-times.ts'
 import { requestsOf } from './load.ts'
 import { SHARD_GIGABYTES } from './search-load.ts'
 import type { StageParts } from './stage-parts.ts'

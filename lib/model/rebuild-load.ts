@@ -1,7 +1,7 @@
 /** Rebuild of all documents, as after an upgrade with another document format. */
 import { SEGMENTS } from '../../lambdas/indexing/rebuild/rebuild-steps.ts'
 import { REBUILD_WIDTH, rebuildParallelism, rebuildWorkflow } from '../../lambdas/indexing/rebuild/workflow.ts'
-import { REBUILD_STEP_MS } from '../../lambdas/runtime/aws/step-times.ts'
+import { REBUILD_STEP_MS } from '../../lambdas/runtime/step-times.ts'
 import { DEFAULT_SETTINGS } from '../settings/settings.ts'
 import type { DomainSize } from '../stacks/search-domain.ts'
 import { DOCUMENTS_PER_SECOND } from './assumptions.ts'

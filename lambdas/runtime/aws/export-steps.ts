@@ -6,11 +6,11 @@ import { copyExports } from '../../export/schedules/bucket-copies.ts'
 import { findScheduleProblems, removeObsoleteSchedules, type WatchedSchedule } from '../../export/schedules/schedules.ts'
 import type { ExportParts, StepInput } from '../../export/step-types.ts'
 import { exportStep, type StepOutput } from '../../export/workflow/workflow-step.ts'
+import { EXPORT_STEP_MS, LONGEST_PLAN_MS } from '../step-times.ts'
 import { exportCopier, exportFiles, exportTypeSettings, exportWorkflow, jobRows } from './export-ports.ts'
 import { logMetric, report } from './log.ts'
 import { clock, config, deploymentSettings, expressions, searchContexts, store } from './ports.ts'
 import { consistentIndex } from './search-index.ts'
-import { EXPORT_STEP_MS, LONGEST_PLAN_MS } from './step-times.ts'
 
 /**
  * How long a sweep starts further copies, in milliseconds. The rest of the function's five minutes is for the last part, which may be slow.

@@ -32,6 +32,7 @@ import type { ServingIndices } from '../../ports/search/serving-indices.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { SearchContextOf } from '../../search/search-context.ts'
 import { once } from '../once.ts'
+import { REBUILD_STEP_MS } from '../step-times.ts'
 import { Heartbeats } from './heartbeats.ts'
 import { logHeartbeatAge, logLargestShard, logLostIndices, logMetric, report } from './log.ts'
 import {
@@ -47,7 +48,6 @@ import {
   store,
 } from './ports.ts'
 import { openIndex } from './search-index.ts'
-import { REBUILD_STEP_MS } from './step-times.ts'
 
 const workflow = /* @__PURE__ */ once(() => new StepFunctionsWorkflow(deploymentSettings().rebuildWorkflow))
 
