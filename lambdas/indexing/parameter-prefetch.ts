@@ -25,7 +25,8 @@ export const isPrefetchNeeded = ({ custom = [] }: SearchContext): boolean => cus
 
 /**
  * Evaluates the costly parameters on the versions. Returns the parsed resources of types that have such parameters. The values are bound to
- * these objects, so the extraction must use them. Leaves out deletions and resources that cannot be parsed.
+ * these objects, so the extraction must use them. Leaves out deletions and resources that cannot be parsed. Throws if the runner cannot
+ * evaluate now. The caller must try again later, because the resources are not at fault.
  */
 export async function prefetchResources(
   versions: readonly ResourceVersion[],
@@ -35,6 +36,23 @@ export async function prefetchResources(
   const read = new Map<ResourceVersion, Resource>()
   for (const [tenant, some] of Map.groupBy(versions, (version) => version.tenant)) await readOf(some, reading(tenant), expressions, read)
   return read
+}
+
+/**
+ * Like `prefetchResources`, for an evaluation that may become outdated, and then stops. Returns undefined if it did, or if the runner cannot
+ * evaluate now.
+ */
+export async function prefetchWhile(
+  isNeeded: () => boolean,
+  versions: readonly ResourceVersion[],
+  reading: SearchContext,
+  expressions: ExpressionRunner,
+): Promise<PrefetchedResources | undefined> {
+  const checked: ExpressionRunner['evaluate'] = async (asked, budget) => {
+    if (!isNeeded()) throw new Error('the evaluation is outdated')
+    return expressions.evaluate(asked, budget)
+  }
+  return prefetchResources(versions, () => reading, { evaluate: checked }).catch(() => undefined)
 }
 
 /** Evaluates the resources of one tenant and adds them to `read`. */
@@ -49,12 +67,17 @@ async function readOf(
   const [whose] = mine.map(({ tenant }) => tenant)
   if (whose === undefined) return
   for (const version of mine) readInto(read, version)
-  // Ignore a failed evaluation here. Its parameters have no values, and building the document reports that.
-  await evaluateAhead(
-    mine.flatMap((version) => read.get(version) ?? []),
-    reading,
-    { evaluate: (asked, budget) => expressions.evaluate(asked, { ...budget, whose }) },
-  ).catch(() => undefined)
+  let isRunnerAtFault = false
+  const evaluate: ExpressionRunner['evaluate'] = (asked, budget) =>
+    expressions.evaluate(asked, { ...budget, whose }).catch((error) => {
+      isRunnerAtFault = true
+      throw error
+    })
+  const resources = mine.flatMap((version) => read.get(version) ?? [])
+  await evaluateAhead(resources, reading, { evaluate }).catch((error) => {
+    // Any other error is a resource's fault: its parameters have no values, and building the document reports that.
+    if (isRunnerAtFault) throw error
+  })
 }
 
 function readInto(read: Map<ResourceVersion, Resource>, version: ResourceVersion): void {

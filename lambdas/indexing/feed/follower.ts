@@ -119,10 +119,11 @@ export class FeedFollower {
 
   /**
    * Starts to evaluate costly parameters on the next parts of the feed and the next slices of rebuilds, each of at most `limit` versions.
-   * Each promise is resolved when one of these is ready, and none is rejected. Throws the fault `store-damaged` if the store cannot be
-   * read. `end`: see `follow`.
+   * Each promise is resolved with true when one of these is ready or outdated, so that the caller continues. It is resolved with false if the
+   * runner cannot evaluate now: the next call starts the evaluation again. None is rejected. Throws the fault `store-damaged` if the store
+   * cannot be read. `end`: see `follow`.
    */
-  evaluate(limit: number, end = Number.POSITIVE_INFINITY): readonly Promise<void>[] {
+  evaluate(limit: number, end = Number.POSITIVE_INFINITY): readonly Promise<boolean>[] {
     // Evaluate nothing while work is in progress, because it determines where the next part or slice starts.
     if (this.#begun !== undefined) return []
     return [...this.#next.evaluate(this.#lines.due(end), limit), ...this.#rebuilds.evaluate(limit)]

@@ -2,13 +2,7 @@
 import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
 import type { ChangeFeed, FeedPart } from '../../ports/store/change-feed.ts'
 import type { SearchContext, SearchContextOf } from '../../search/search-context.ts'
-import {
-  isPrefetchNeeded,
-  MOST_AHEAD,
-  NO_PREFETCHED_RESOURCES,
-  type PrefetchedResources,
-  prefetchResources,
-} from '../parameter-prefetch.ts'
+import { isPrefetchNeeded, MOST_AHEAD, NO_PREFETCHED_RESOURCES, type PrefetchedResources, prefetchWhile } from '../parameter-prefetch.ts'
 import type { PrefetchedPart } from './indexing.ts'
 import type { FeedLine, FeedLines } from './lines.ts'
 
@@ -35,22 +29,27 @@ export class FeedPartReader {
 
   /**
    * Starts to evaluate the next part of these lines, if their tenants have costly parameters. A part has at most `limit` versions. Each
-   * promise is resolved when one more part is ready, and none is rejected. Throws the fault `store-damaged` if the feed cannot be read.
+   * promise is resolved with true when one more part is ready or outdated, with false if the runner cannot evaluate it now, and none is
+   * rejected. Throws the fault `store-damaged` if the feed cannot be read.
    */
-  evaluate(due: readonly FeedLine[], limit: number): readonly Promise<void>[] {
+  evaluate(due: readonly FeedLine[], limit: number): readonly Promise<boolean>[] {
     for (const tenant of this.#ahead.keys()) if (this.#aheadOf(tenant) === undefined) this.#ahead.delete(tenant)
     const needy = due.filter((line) => line !== undefined && this.isCostly(line) && !this.#ahead.has(line))
     return needy.slice(0, Math.max(0, MOST_AHEAD - this.#ahead.size)).map((line) => this.#evaluate(line!, limit))
   }
 
-  #evaluate(tenant: string, limit: number): Promise<void> {
+  #evaluate(tenant: string, limit: number): Promise<boolean> {
     const { feed, lines, reading, expressions } = this.#parts
     const [position, by] = [lines.positionOf(tenant), reading(tenant)]
     const ahead: Ahead = { position, by, part: feed.changesOf({ only: tenant }, position, limit) }
     this.#ahead.set(tenant, ahead)
     const versions = ahead.part.changes.map(({ version }) => version)
-    return prefetchResources(versions, () => by, expressions).then((read) => {
-      ahead.read = read
+    const isNeeded = () => this.#aheadOf(tenant) === ahead
+    return prefetchWhile(isNeeded, versions, by, expressions).then((read) => {
+      const isFailed = read === undefined && isNeeded()
+      if (isFailed) this.#ahead.delete(tenant)
+      if (read !== undefined) ahead.read = read
+      return !isFailed
     })
   }
 

@@ -4,13 +4,7 @@ import { nameOf } from '../../ports/store/newest-versions.ts'
 import type { ResourceVersion, VersionKey } from '../../ports/store/resource-store.ts'
 import type { SearchContext, SearchContextOf } from '../../search/search-context.ts'
 import type { Rebuild } from '../custom-definitions.ts'
-import {
-  isPrefetchNeeded,
-  MOST_AHEAD,
-  NO_PREFETCHED_RESOURCES,
-  type PrefetchedResources,
-  prefetchResources,
-} from '../parameter-prefetch.ts'
+import { isPrefetchNeeded, MOST_AHEAD, NO_PREFETCHED_RESOURCES, type PrefetchedResources, prefetchWhile } from '../parameter-prefetch.ts'
 import { referencePredicateOf } from '../references-under.ts'
 import { type RebuildProgress, type RebuildSlice, type RebuiltIndex, readRebuildSlice } from './rebuild-slice.ts'
 
@@ -73,22 +67,27 @@ export class FeedRebuilds {
   }
 
   /**
-   * Starts to evaluate costly parameters on the next slices, each of at most `limit` versions. Each promise is resolved when one more slice
-   * is ready, and none is rejected. Throws the fault `store-damaged` if the store cannot be read.
+   * Starts to evaluate costly parameters on the next slices, each of at most `limit` versions. Each promise is resolved with true when one
+   * more slice is ready or outdated, with false if the runner cannot evaluate it now, and none is rejected. Throws the fault `store-damaged`
+   * if the store cannot be read.
    */
-  evaluate(limit: number): readonly Promise<void>[] {
+  evaluate(limit: number): readonly Promise<boolean>[] {
     const costly = [...this.#works.values()].filter(this.#needsAhead)
     const needy = costly.filter((work) => this.#aheadOf(work) === undefined).toSorted((a, b) => a.turn - b.turn)
     const free = Math.max(0, MOST_AHEAD - (costly.length - needy.length))
     return needy.slice(0, free).map((work) => this.#evaluate(work, limit))
   }
 
-  #evaluate(work: Work, limit: number): Promise<void> {
+  #evaluate(work: Work, limit: number): Promise<boolean> {
     const [reading, slice] = [this.#readingOf(work), this.#sliceOf(work, limit)]
     const ahead: Ahead = { slice, by: reading, overtaken: new Set() }
     work.ahead = ahead
-    return prefetchResources(slice.versions, () => reading, this.#parts.expressions).then((read) => {
-      ahead.read = read
+    const isNeeded = () => this.#works.get(work.rebuild.tenant) === work && this.#aheadOf(work) === ahead
+    return prefetchWhile(isNeeded, slice.versions, reading, this.#parts.expressions).then((read) => {
+      const isFailed = read === undefined && isNeeded()
+      if (isFailed) work.ahead = undefined
+      if (read !== undefined) ahead.read = read
+      return !isFailed
     })
   }
 

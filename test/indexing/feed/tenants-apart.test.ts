@@ -3,6 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import { SqliteSearchIndex } from '../../../lambdas/adapters/sqlite-index/search-index.ts'
 import { FeedFollower } from '../../../lambdas/indexing/feed/follower.ts'
 import type { Evaluation, ExpressionRunner } from '../../../lambdas/ports/execution/expression-runner.ts'
+import { MachineFault } from '../../../lambdas/ports/faults.ts'
 import type { ResourceVersion } from '../../../lambdas/ports/store/resource-store.ts'
 import { type Random, randomOf } from '../../contracts/generated-search.ts'
 import { feedOf } from '../../fixtures/feed.ts'
@@ -37,14 +38,16 @@ const COMPILED = 'Patient.name.family'
 
 const tick = () => new Promise((resolve) => setImmediate(resolve))
 
-/** Evaluations that end when they are released. Each has the family name as its value. */
+/** Evaluations that end when they are released. Each has the family name as its value. `refusals`: number of next calls that are rejected. */
 function heldExpressions() {
   const held: (() => void)[] = []
+  const refusals = { left: 0 }
   const evaluated: string[] = []
   const callers: (string | undefined)[] = []
   const familyOf = ({ resource }: Evaluation) => ({ type: 'string', value: JSON.parse(resource).name[0].family as string })
   const runner: ExpressionRunner = {
     async evaluate(evaluations, { whose }) {
+      if (refusals.left-- > 0) throw new MachineFault('overloaded', 'too many expressions are waiting')
       callers.push(whose)
       evaluated.push(...evaluations.map(({ resource }) => JSON.parse(resource).id as string))
       await new Promise<void>((resolve) => void held.push(resolve))
@@ -54,13 +57,13 @@ function heldExpressions() {
   const release = (count = held.length): void => {
     for (const resolve of held.splice(0, count)) resolve()
   }
-  return { runner, held, evaluated, callers, release }
+  return { runner, held, evaluated, callers, release, refusals }
 }
 
 type Followed = { readonly index?: SqliteSearchIndex; readonly defining?: readonly ResourceVersion[] }
 
 function followed(versions: readonly ResourceVersion[], { index = new SqliteSearchIndex(':memory:'), defining = [] }: Followed = {}) {
-  const { runner, held, evaluated, callers, release } = heldExpressions()
+  const { runner, held, evaluated, callers, release, refusals } = heldExpressions()
   const follower = new FeedFollower({
     ...{ feed: feedOf(versions), index, defining, reading: {}, expressions: runner, commitEvery: 1_000 },
     onPoison: (version, error) => {
@@ -87,7 +90,7 @@ function followed(versions: readonly ResourceVersion[], { index = new SqliteSear
       release()
     }
   }
-  return { follower, index, held, evaluated, callers, release, work, finish }
+  return { follower, index, held, evaluated, callers, release, refusals, work, finish }
 }
 
 const found = (index: SqliteSearchIndex, tenant: string, field = 'family:exact'): string =>
@@ -171,6 +174,42 @@ describe('A tenant with slow parameters', () => {
     follower.requestRebuild('slow', ['Patient'])
     await finish(1)
     expect(evaluated).toEqual(['0', '1', '2', '0', '1', '2'])
+  })
+
+  it('is evaluated again if the runner was overloaded, in the feed and in a rebuild', async () => {
+    const { follower, index, refusals, finish } = followed(versions)
+    await finishWithRefusal()
+    follower.requestRebuild('slow', ['Patient'])
+    await finishWithRefusal()
+    const { mapping } = follower.definitions.definitions[0]!
+    expect(found(index, 'slow', `${mapping.field}:exact`)).toBe(`F: ${[...Array(10).keys()].map((i) => `${i}/1`).join(' ')}, G: , H: `)
+
+    async function finishWithRefusal(): Promise<void> {
+      refusals.left = 1
+      await finish()
+      expect(refusals.left).toBeLessThan(0)
+    }
+  })
+
+  it('stops an evaluation that a new parameter makes outdated', async () => {
+    const all = [parameter('slow', 'own', INTERPRETED), parameter('slow', 'other', INTERPRETED), person('slow', 'a', 'F')]
+    const { follower, callers, release, work, finish } = followed(all)
+    await finish()
+    follower.requestRebuild('slow', ['Patient'])
+    callers.length = 0
+    work()
+    await tick()
+    all.push(parameter('slow', 'third', INTERPRETED))
+    work()
+    await tick()
+    work()
+    await tick()
+    expect(callers).toHaveLength(2)
+    release()
+    await tick()
+    expect(callers).toHaveLength(3)
+    await finish()
+    expect(follower.rebuilds).toEqual([])
   })
 
   it('is one of a few evaluated at the same time, each with its own turns', async () => {

@@ -2,10 +2,15 @@
 import { describe, expect, it } from '@jest/globals'
 import { type StreamRecord, versionOfRecord } from '../../../lambdas/adapters/dynamodb/stream/stream.ts'
 import { SqliteSearchIndex } from '../../../lambdas/adapters/sqlite-index/search-index.ts'
+import { indexStream } from '../../../lambdas/indexing/stream/index-stream.ts'
 import { followStream } from '../../../lambdas/indexing/stream/stream-follower.ts'
 import type { BlobStore } from '../../../lambdas/ports/blobs/blob-store.ts'
+import { MachineFault } from '../../../lambdas/ports/faults.ts'
+import { customMappingsOf } from '../../../lambdas/search/custom/custom-parameters.ts'
 import { EXPRESSIONS } from '../../fixtures/expressions.ts'
 import { caseCountOf, firstSeed } from '../../fixtures/long-runs.ts'
+import { patient } from '../../fixtures/resources.ts'
+import { patientKeyOf, versionOf, writeOf } from '../../fixtures/versions.ts'
 import { checkIndexesAgree } from '../same-index.ts'
 
 it('the stream and the change feed produce the same index despite failures', async () => {
@@ -14,6 +19,19 @@ it('the stream and the change feed produce the same index despite failures', asy
     const index = new SqliteSearchIndex(':memory:')
     return { index, close: async () => index.close() }
   })
+})
+
+it('a version is delivered again if the runner cannot evaluate its parameters now', async () => {
+  const definition = { resourceType: 'SearchParameter', url: 'urn:own', status: 'active', code: 'own', base: ['Patient'], type: 'string' }
+  const custom = customMappingsOf({ ...definition, expression: 'Patient.name.repeat(family)' }, 't')
+  const applied: unknown[] = []
+  const again = await indexStream([{ sequence: '7', version: versionOf(writeOf(patientKeyOf('a', 't'), { body: patient('a') })) }], {
+    index: { apply: async (documents) => void applied.push(...documents) },
+    reading: () => ({ custom }),
+    expressions: { evaluate: () => Promise.reject(new MachineFault('overloaded', 'too many expressions are waiting')) },
+    onPoison: (version, error) => applied.push(version, error),
+  })
+  expect([again, applied]).toEqual([['7'], []])
 })
 
 describe('a record', () => {

@@ -123,9 +123,12 @@ function work(): boolean {
   return true
 }
 
-/** Starts the next evaluations of custom parameters. Meanwhile the thread answers searches and indexes versions that need no evaluation. */
+/**
+ * Starts the next evaluations of custom parameters. Meanwhile the thread answers searches and indexes versions that need no evaluation. An
+ * evaluation that the runner rejects is started again by the next request, write, or end of another evaluation.
+ */
 function evaluateFor(follower: FeedFollower, end: number): void {
-  for (const ready of follower.evaluate(SLICE, end)) ready.then(schedule)
+  for (const evaluated of follower.evaluate(SLICE, end)) evaluated.then((isOver) => isOver && schedule())
 }
 
 const sliceNow = (): number => (wanted - answering.follower.positions.all > BULK ? BULK : SLICE)
