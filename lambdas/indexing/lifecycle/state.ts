@@ -37,7 +37,7 @@ export type IndexState = Omit<Definitions, 'rebuilds'> &
     readonly setBackAt?: number
     /** Present from a restore until every type is reconciled. */
     readonly setBack?: Reconciliation
-    /** Whether no heartbeat covers all partitions of the change stream, because it has too many. */
+    /** Whether heartbeats may miss partitions of the change stream, because it has too many, or they cannot be counted. */
     readonly uncovered?: true
     /** Fields of the stored `live` that this release does not know. They are stored again unchanged. */
     readonly unknownLive?: Readonly<Record<string, unknown>>

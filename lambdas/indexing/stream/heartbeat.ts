@@ -29,6 +29,8 @@ export type HeartbeatState = ArrivedBeats & {
   readonly since?: number
   /** Number of beats of the latest heartbeat. Greater than MAX_BEATS if the stream has too many partitions for a complete one. */
   readonly beats?: number
+  /** When the partitions of the stream could not be counted for the first time since the last count, in ms since 1970. Absent after a count. */
+  readonly uncounted?: number
   /**
    * Number of shelves of rows with arrived beats. Absent: one. It is stored before the beats are sent, and never shrinks. So a process that
    * reads the state after it knows of a row also finds the row's shelf.
@@ -97,19 +99,32 @@ export function withIndexHeartbeats(state: HeartbeatState, held: IndexHeartbeats
   return newer.length === 0 ? state : { ...state, held: { ...state.held, ...Object.fromEntries(newer) } }
 }
 
+/** Number of beats of a heartbeat that never becomes complete. */
+const INCOMPLETE = MAX_BEATS + 1
+
 /** Creates the beats of a heartbeat. `of`: their number. If it is greater than MAX_BEATS, the last ones are missing. */
 export const beatsOf = (sent: number, of: number): readonly ShardHeartbeat[] =>
   Array.from({ length: Math.min(of, MAX_BEATS) }, (_, place) => ({ place, of, sent }))
 
 /** Returns the number of beats of a heartbeat through this many partitions. */
-export const beatCountOf = (partitions: number): number => Math.min(Math.max(MIN_BEATS, BEATS_PER_PARTITION * partitions), MAX_BEATS + 1)
+export const beatCountOf = (partitions: number): number => Math.min(Math.max(MIN_BEATS, BEATS_PER_PARTITION * partitions), INCOMPLETE)
 
-/** Whether the latest heartbeat cannot become complete, because the stream has too many partitions. */
-export const isIncomplete = ({ beats = 0 }: HeartbeatState): boolean => beats > MAX_BEATS
+/**
+ * Maximum time in milliseconds for which the last count of partitions counts. After it a heartbeat may miss partitions that were opened
+ * since.
+ */
+const COUNT_VALID_FOR = 60 * 60_000
+
+/**
+ * Whether a heartbeat sent at `now` cannot become complete, because the stream has too many partitions, or because they could not be counted
+ * for an hour.
+ */
+export const isIncomplete = ({ beats = 0, uncounted }: HeartbeatState, now: number): boolean =>
+  beats > MAX_BEATS || (uncounted !== undefined && now - uncounted >= COUNT_VALID_FOR)
 
 /**
  * Sends a heartbeat. If the partitions of the stream cannot be counted, reports the error and sends as many beats as the last time. If
- * there are too many partitions, the beats still reveal missing versions and the lag of the table's index.
+ * the heartbeat cannot become complete, the beats still reveal missing versions and the lag of the table's index.
  */
 export async function sendHeartbeat(
   { state, partitions, send, report }: Pick<HeartbeatParts, 'state' | 'partitions' | 'send' | 'report'>,
@@ -120,10 +135,13 @@ export async function sendHeartbeat(
     const { since = now, beats = MIN_BEATS } = each
     const after = counted ?? beats
     const shelves = Math.max(each.shelves ?? 1, Math.ceil(after / BEATS_PER_SHELF))
-    const isSame = each.since === since && each.beats === after && shelves === (each.shelves ?? 1)
-    return isSame ? each : { ...each, since, beats: after, shelves }
+    const { uncounted: first = now, ...rest } = each
+    const uncounted = counted === undefined ? first : undefined
+    const isSame = each.since === since && each.beats === after && shelves === (each.shelves ?? 1) && each.uncounted === uncounted
+    return isSame ? each : { ...rest, since, beats: after, shelves, ...(uncounted === undefined ? {} : { uncounted }) }
   })
-  await send(beatsOf(now, value.beats ?? MIN_BEATS))
+  const beats = beatsOf(now, value.beats ?? MIN_BEATS)
+  await send(isIncomplete(value, now) ? beats.map((beat) => ({ ...beat, of: INCOMPLETE })) : beats)
   return value
 }
 

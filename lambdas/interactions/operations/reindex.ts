@@ -30,7 +30,7 @@ function typesOf({ parameters }: FhirRequest): readonly string[] {
   return types
 }
 
-const UNCOVERED = `The change stream of the table has more than ${MAX_STREAM_PARTITIONS} partitions, so no heartbeat reaches all of them. Conditional interactions that search are answered 503.`
+const UNCOVERED = `The change stream of the table has more than ${MAX_STREAM_PARTITIONS} partitions, or the server could not count them for an hour. So no heartbeat is known to reach all of them. Conditional interactions that search are answered 503.`
 
 function statusOf({ lag, definitions, rebuilds, unreadable, uncovered }: IndexStatus): Resource {
   const parameter = [

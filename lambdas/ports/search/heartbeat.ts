@@ -24,7 +24,7 @@ export const MAX_STREAM_PARTITIONS = MAX_BEATS / BEATS_PER_PARTITION
 
 /**
  * One of the markers of a heartbeat. `place`: number of the marker, from 0 on. `of`: number of markers of its heartbeat. It is greater than
- * MAX_BEATS if the stream has too many partitions: the heartbeat then never becomes complete. `sent`: milliseconds since 1970, the same for
+ * MAX_BEATS if the heartbeat may miss partitions of the stream: it then never becomes complete. `sent`: milliseconds since 1970, the same for
  * all markers of a heartbeat. `before`: `sent` of the previous heartbeat with this `place`.
  */
 export type ShardHeartbeat = { readonly place: number; readonly of: number; readonly sent: number; readonly before?: number }

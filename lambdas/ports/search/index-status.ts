@@ -56,7 +56,10 @@ export type IndexStatus = {
   readonly definitions: readonly CustomParameterStatus[]
   readonly rebuilds: readonly RebuildStatus[]
   readonly unreadable: readonly UnindexableVersionStatus[]
-  /** Present if the change stream has too many partitions for a complete heartbeat. Conditional interactions by search are answered 503. */
+  /**
+   * Present if the change stream has too many partitions for a complete heartbeat, or they cannot be counted. Conditional interactions by
+   * search are answered 503.
+   */
   readonly uncovered?: true
 }
 

@@ -66,8 +66,10 @@ export class Heartbeats {
     if (!(await this.#schedule.isDue(value, at))) return { state: value }
     const sender = beatSender()
     const state = await sendHeartbeat({ ...this.#parts, send: sender.send }, at)
-    if (isIncomplete(state))
-      warn(`the stream of the table has more than ${MAX_STREAM_PARTITIONS} partitions: no heartbeat becomes complete`)
+    if (isIncomplete(state, at))
+      warn(
+        `the stream of the table has more than ${MAX_STREAM_PARTITIONS} partitions, or they were not counted for an hour: no heartbeat becomes complete`,
+      )
     return { state, measuring: sender.logLag(at) }
   }
 }

@@ -166,7 +166,8 @@ async function tendIndices(): Promise<void> {
   const { state: sent, measuring } = await heartbeats().send(at)
   try {
     const { types, uncovered } = (await indexState().read()).value
-    if (isIncomplete(sent) !== (uncovered === true)) await indexState().change((state) => markHeartbeats(state, isIncomplete(sent)))
+    const areIncomplete = isIncomplete(sent, at)
+    if (areIncomplete !== (uncovered === true)) await indexState().change((state) => markHeartbeats(state, areIncomplete))
     logHeartbeatAge(heartbeatAgeOf(sent, types, at), { stage, at })
     await heartbeats().collect()
     logLostIndices(await documents().tend(sent.held), { stage, at })

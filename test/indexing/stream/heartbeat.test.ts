@@ -161,7 +161,7 @@ describe('a heartbeat', () => {
     expect(told).toEqual([10, 20, 30, 40])
   })
 
-  it('is never complete if the stream has more than 500 partitions', async () => {
+  it('is never complete if the stream has more than 500 partitions, or they could not be counted for an hour', async () => {
     expect([1, 2, 3, 4, 300, 500, 501, 900].map(beatCountOf)).toEqual([64, 64, 72, 96, 7_200, 12_000, 12_001, 12_001])
     const [sent, told] = [[] as ShardHeartbeat[], [] as number[]]
     let open = 501
@@ -181,7 +181,7 @@ describe('a heartbeat', () => {
       const state = await sendHeartbeat(parts, now)
       const beats = sent.splice(0)
       await followHeartbeat(parts, beats, now)
-      return [beats.length, isIncomplete(state), told.at(-1)]
+      return [beats.length, isIncomplete(state, now), told.at(-1)]
     }
     expect(await beatAt(10)).toEqual([MAX_BEATS, true, undefined])
     // The number of the last heartbeat counts while the partitions cannot be counted.
@@ -190,7 +190,20 @@ describe('a heartbeat', () => {
     open = 4
     expect(await beatAt(30)).toEqual([96, false, 30])
     open = 0
-    expect(await beatAt(40)).toEqual([96, false, 40])
+    const [HOUR, last] = [60 * 60_000, 40 + 60 * 60_000 - 1]
+    expect([await beatAt(40), await beatAt(last)]).toEqual([
+      [96, false, 40],
+      [96, false, last],
+    ])
+    // Partitions may have been opened in this hour.
+    expect([await beatAt(40 + HOUR), await beatAt(60 + HOUR)]).toEqual([
+      [96, true, last],
+      [96, true, last],
+    ])
+    open = 5
+    expect(await beatAt(70 + HOUR)).toEqual([120, false, 70 + HOUR])
+    open = 0
+    expect(await beatAt(80 + HOUR)).toEqual([120, false, 80 + HOUR])
   })
 
   it('with a gap reports missed versions until that succeeds, and then continues', async () => {
