@@ -43,6 +43,9 @@ import { EXPORT_SWEEPS, INDEX_SWEEP, KEY_SWEEP, SWEEPS, scheduleSweeps } from '.
 /** Sort keys of the stream records that each function receives. `H`: current versions. `P`: heartbeats. `T`: large transactions. */
 export const FOLLOWED_SORT_KEYS = { indexer: ['H', 'P'], 'settle-transactions': ['T'] } as const
 
+/** The function of the migration, and the custom resource that runs it before the functions that answer requests are updated. */
+type Migration = { readonly migrate: IFunction; readonly resource: CustomResource }
+
 export class ServiceStack extends Stack {
   readonly alarmTopics: Readonly<Record<Severity, ITopic>>
   readonly deployedNames: DeployedNames
@@ -108,10 +111,11 @@ export class ServiceStack extends Stack {
 
     const migration = this.#migration(aws, baseUrls, [indexer, settler, step, exportStep, exportSweep])
     const keys = settings.access === 'token' ? this.#signingKeys(aws, baseUrls) : undefined
-    const functions = this.#httpFunctions(aws, baseUrls, migration, keys?.signingKeys)
+    const functions = this.#httpFunctions(aws, baseUrls, migration.resource, keys?.signingKeys)
     fhirApi.addRoutes(functions)
+    this.#endMigration(migration, baseUrls, Object.values(functions))
     if (settings.access === 'token') {
-      const scheduled = { starter: this.#exportStarter(aws, baseUrls, migration), sweeper: exportSweep.function }
+      const scheduled = { starter: this.#exportStarter(aws, baseUrls, migration.resource), sweeper: exportSweep.function }
       if (settings.exports.length > 0) {
         allowScheduleRules(scheduled)
         this.scheduleFunctions = scheduled
@@ -207,7 +211,7 @@ export class ServiceStack extends Stack {
   }
 
   /** Creates the migration. It runs after the functions that maintain the index are updated, and before those that answer requests. */
-  #migration(aws: AwsResources, baseUrls: Record<string, string>, before: readonly FhirFunction[]): CustomResource {
+  #migration(aws: AwsResources, baseUrls: Record<string, string>, before: readonly FhirFunction[]): Migration {
     const { restored } = this.#settings
     const { environment } = changedKeysAccessOf(this, restored, aws)
     const statements = [...allowSealCreation(aws), ...(restored === undefined ? [] : allowTokenRevocation(aws))]
@@ -219,7 +223,17 @@ export class ServiceStack extends Stack {
       properties: { Deployed: this.#fingerprint(baseUrls), ...(restored?.state === undefined ? {} : { AdoptedState: 'yes' }) },
     })
     resource.node.addDependency(...before, migrate)
-    return resource
+    return { migrate: migrate.function, resource }
+  }
+
+  /** Lets the migration record that the functions that answer requests are updated. A deployment that fails before that records nothing. */
+  #endMigration({ migrate, resource }: Migration, baseUrls: Record<string, string>, after: readonly IFunction[]): void {
+    new CustomResource(this, 'MigrationEnd', {
+      resourceType: 'Custom::FhirMigration',
+      serviceToken: migrate.functionArn,
+      serviceTimeout: Duration.minutes(5),
+      properties: { Deployed: this.#fingerprint(baseUrls), UpdatedFunctions: 'yes' },
+    }).node.addDependency(resource, ...after)
   }
 
   /** Returns a value that changes with the code and with the settings below. A change makes the deployment run the migration. */

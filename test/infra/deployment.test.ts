@@ -5,6 +5,7 @@ import { describe, expect, it } from '@jest/globals'
 import validate from 'asl-validator'
 import { App } from 'aws-cdk-lib'
 import { exportWorkflow } from '../../lambdas/export/workflow.ts'
+import { FUNCTIONS, type FunctionName } from '../../lambdas/functions/functions.ts'
 import { rebuildWorkflow } from '../../lambdas/indexing/rebuild/workflow.ts'
 import { SETTINGS } from '../../lambdas/runtime/config.ts'
 import { type ServiceSetting, serviceEnvironmentOf, settingsOf } from '../../lib/settings/settings.ts'
@@ -162,10 +163,10 @@ describe('the background work of a stage', () => {
 describe('a deployment', () => {
   const { Resources } = signed.service
   const migration = Resources.Migration
+  const idOf = (name: string) =>
+    Object.entries(resourcesOfType(signed.service, 'AWS::Lambda::Function')).find(([, { Handler }]) => Handler === `${name}.handler`)![0]
 
   it('migrates after the stream functions and before other functions serve requests', () => {
-    const idOf = (name: string) =>
-      Object.entries(resourcesOfType(signed.service, 'AWS::Lambda::Function')).find(([, { Handler }]) => Handler === `${name}.handler`)![0]
     const before = ['indexer', 'settle-transactions', 'rebuild-step', 'export-step', 'export-sweep', 'migrate']
     for (const name of before) expect(migration.DependsOn).toContain(idOf(name))
     for (const name of functionNames.filter((each) => ![...before, 'link-key'].includes(each))) {
@@ -173,8 +174,16 @@ describe('a deployment', () => {
     }
   })
 
-  it('migrates again only if code or settings change', () => {
-    const deployed = ({ service }: SynthesizedStacks) => service.Resources.Migration.Properties.Deployed
+  it('records after all HTTP functions are updated that they are', () => {
+    const { MigrationEnd } = Resources
+    const writers = functionNames.filter((name) => FUNCTIONS[name as FunctionName].ports.includes('writer'))
+    expect(writers).toEqual(expect.arrayContaining(['create', 'update', 'bundle']))
+    expect(MigrationEnd.DependsOn).toEqual(expect.arrayContaining(['Migration', ...writers.map(idOf)]))
+    expect(MigrationEnd.Properties).toEqual({ ...migration.Properties, UpdatedFunctions: 'yes' })
+  })
+
+  it.each(['Migration', 'MigrationEnd'])('runs %s again only if code or settings change', (id) => {
+    const deployed = ({ service }: SynthesizedStacks) => service.Resources[id].Properties.Deployed
     expect(deployed(again)).toBe(deployed(demo))
     expect(deployed(changed)).not.toBe(deployed(demo))
   })

@@ -1,13 +1,15 @@
 /** Identifier rows of the functions on AWS, on an emulator, while no OpenSearch answers: their writers, the stream and conditional writes. */
 import { expect, it, jest } from '@jest/globals'
 import type { EventValue } from '../../lambdas/adapters/dynamodb/attributes.ts'
+import { DynamoDbSharedState } from '../../lambdas/adapters/dynamodb/rows/shared-state.ts'
 import { HEAD_SORT_KEY, primaryKey } from '../../lambdas/adapters/dynamodb/table-keys.ts'
 import { addIndices, withIdentity } from '../../lambdas/indexing/lifecycle/serving-indices.ts'
 import type { IndexState } from '../../lambdas/indexing/lifecycle/state.ts'
+import { type HeartbeatState, NO_HEARTBEAT } from '../../lambdas/indexing/stream/heartbeat.ts'
 import { NO_OP_WRITER } from '../../lambdas/interactions/operations/dry-run.ts'
 import { extraction, followHeads, rebuild } from '../../lambdas/runtime/aws/index-workers.ts'
 import { migrate } from '../../lambdas/runtime/aws/migration.ts'
-import { clock, identifierRows, indexState, resourceTable, store } from '../../lambdas/runtime/aws/ports.ts'
+import { clock, identifierRows, indexState, resourceTable, stateTable, store } from '../../lambdas/runtime/aws/ports.ts'
 import { portsWithoutWriter, writePorts } from '../../lambdas/runtime/aws/search-index.ts'
 import { runAtEnd } from '../fixtures/at-end.ts'
 import { createRequest, runWrite } from '../fixtures/conditional-writes.ts'
@@ -45,7 +47,15 @@ await runOnDynamo((engine) => {
     now += 10_000
   }
 
-  it('are added by writers, and by the stream in the hour after an upgrade; then no index is needed', async () => {
+  /** Sends a heartbeat, and the next sweep of the index, once its beats have arrived. */
+  const heartbeat = async (at: number) => {
+    now = at
+    const state = new DynamoDbSharedState<HeartbeatState>(stateTable(), 'PULSE', NO_HEARTBEAT)
+    await state.change((before) => ({ ...before, latest: at }))
+    await expect(followHeads({ sweep: 'index' })).rejects.toBeDefined()
+  }
+
+  it('are added by writers, and by the stream until the deployment has replaced all functions; then no index is needed', async () => {
     const { endpoint } = await startWorkflowServer()
     Object.assign(process.env, {
       ...{ FHIR_TABLE: await engine.newTable(), FHIR_STATE_TABLE: await engine.newTable(), FHIR_BUCKET: 'none' },
@@ -61,11 +71,19 @@ await runOnDynamo((engine) => {
     expect((await indexState().read()).value).toMatchObject({ extraction: extraction(), formatAt: DEPLOYED })
 
     // The index does not answer, so the records are delivered again. Their rows exist nevertheless.
-    now += HOUR - 1
+    now += HOUR
     expect((await followHeads({ Records: [await createEarlier('stream')] })).batchItemFailures).toHaveLength(1)
-    now += 1
+    expect(await rowsOf('stream')).toEqual(['stream'])
+    await changed((state) => ({ ...state, types: { Patient: { identity: 'one' } } }))
+    await expect(create('stream', 'new')).rejects.toMatchObject({ fault: expect.any(String) })
+    await migrate({ UpdatedFunctions: 'yes' })
+    expect((await indexState().read()).value).toMatchObject({ formatAt: DEPLOYED, deployedAt: now })
+    // Each sweep waits for the index. An earlier heartbeat is in test/indexing/lifecycle/identifier-rows.test.ts.
+    await heartbeat(now + HOUR / 4)
+    expect((await indexState().read()).value.formatAt).toBeUndefined()
     await followHeads({ Records: [await createEarlier('late')] })
-    expect([await rowsOf('stream'), await rowsOf('late')]).toEqual([['stream'], []])
+    expect(await rowsOf('late')).toEqual([])
+    await changed((state) => ({ ...state, types: { Patient: { identity: 'one', outdated: { extraction: earlier, since: 1 } } } }))
 
     // The type is still outdated.
     await expect(create('stream', 'new')).rejects.toMatchObject({ fault: expect.any(String) })

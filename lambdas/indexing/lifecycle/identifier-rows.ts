@@ -1,31 +1,54 @@
 /**
  * Decides whether every identifier of a type has its row. Writers of an earlier release added none, so a rebuild adds them. Such a release
- * has another document format. So an upgrade from it, and the next upgrade after a rollback to it, request a rebuild. Changes are pure
- * functions.
+ * has another document format. So an upgrade from it, and the next upgrade after a rollback to it, request a rebuild. Functions of that
+ * release may write during the rebuild too, until the deployment has updated all of them. Changes are pure functions.
  */
-import type { ResourceVersion } from '../../ports/store/resource-store.ts'
+import { IDENTIFIER_DERIVATION } from '../../search/documents/identifiers.ts'
 import { isOutdated } from './index-retention.ts'
 import { epochOf } from './restore.ts'
 import { type IndexState, typesWith, withTypes } from './state.ts'
 import type { TypeIndex } from './type-index.ts'
 
 /**
- * Maximum milliseconds from the migration of a deployment until no function of the previous release writes any more. Until then the
- * indexer adds rows too, because a rebuild may have passed the resource already.
+ * Maximum milliseconds for which an invocation of a replaced function continues: the maximum timeout of Lambda.
+ * https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
  */
-const DEPLOYED_WITHIN = 60 * 60_000
+const INVOKED_WITHIN = 15 * 60_000
 
 /** Takes the place of a restore generation for a type whose rows may be missing. No store has it. */
 const NOT_LISTED = -1
 
 /**
- * Records in `after` that a deployment changed the document format. A state without a format had no earlier writers. A lost index is not
- * outdated, so its type is marked instead.
+ * Records in `after` that a deployment runs this release. If the previous release may not add the same rows, some of its functions may still write. A
+ * state without a format had no earlier writers. A lost index is not outdated, so a change of the format marks its type instead.
  */
-export const recordFormatChange = (before: IndexState, after: IndexState, now: number): IndexState =>
-  before.extraction === undefined || before.extraction === after.extraction
-    ? after
-    : { ...withTypes(after, typesWith(after, 'lost'), withoutRows), formatAt: now }
+export function recordFormatChange(before: IndexState, after: IndexState, now: number): IndexState {
+  const { extraction, rowFormat } = before
+  const rows = rowFormatOf(after.extraction)
+  const current = after.rowFormat === rows ? after : { ...after, rowFormat: rows }
+  if (extraction === undefined || extraction === after.extraction) return current
+  const marked = withTypes(current, typesWith(after, 'lost'), withoutRows)
+  // guard: earlier-writers-without-rows
+  if (rowFormat === rowFormatOf(extraction)) return marked
+  const { deployedAt: _, ...rest } = marked
+  return { ...rest, formatAt: now }
+}
+
+const rowFormatOf = (extraction = ''): string => `${IDENTIFIER_DERIVATION} ${extraction}`
+
+/** Records that a deployment has updated all functions that write. */
+export const recordDeployed = (state: IndexState, now: number): IndexState =>
+  state.formatAt === undefined ? state : { ...state, deployedAt: now }
+
+/**
+ * Ends the time in which functions of the previous release may write. `followed`: until when the indexer has followed all versions. It has
+ * then added the rows of theirs. Both in ms since 1970.
+ */
+export function endDeployment(state: IndexState, followed: number | undefined): IndexState {
+  const { formatAt, deployedAt, ...rest } = state
+  if (formatAt === undefined || deployedAt === undefined || followed === undefined) return state
+  return followed < deployedAt + INVOKED_WITHIN ? state : rest
+}
 
 /** Records in `after` that indices were lost. An outdated index that is lost is no longer outdated, so its type is marked instead. */
 export const recordLosses = (before: IndexState, after: IndexState): IndexState =>
@@ -42,15 +65,16 @@ export const recordListed = (state: IndexState, type: string): IndexState =>
   withTypes(state, [type], (index) => ({ ...index, listed: epochOf(state) }))
 
 /**
- * Whether every identifier of the type's resources has its row. `extraction`: document format of this code. `now`: ms since 1970. After a
- * restore it is false until the type is rebuilt, because the restored table may be older than the rows.
+ * Whether every identifier of the type's resources has its row. `extraction`: document format of this code. After a restore it is false until
+ * the type is rebuilt, because the restored table may be older than the rows.
  */
-export function haveIdentifierRows(state: IndexState, type: string, extraction: string, now: number): boolean {
-  if (state.extraction !== extraction || isOutdated(state, type) || isDeploying(state, now)) return false
-  return (state.types[type]?.listed ?? 0) === epochOf(state)
+export function haveIdentifierRows(state: IndexState, type: string, extraction: string): boolean {
+  if (state.extraction !== extraction || isOutdated(state, type) || mayLackIdentifierRows(state)) return false
+  return areListed(state, type)
 }
 
-/** Whether a function of the previous release may have written the version. */
-export const mayLackIdentifierRows = (state: IndexState, { lastUpdated }: ResourceVersion): boolean => isDeploying(state, lastUpdated)
+/** Whether a rebuild has added the rows of the type's resources, if it had to. */
+export const areListed = (state: IndexState, type: string): boolean => (state.types[type]?.listed ?? 0) === epochOf(state)
 
-const isDeploying = ({ formatAt }: IndexState, at: number): boolean => formatAt !== undefined && at < formatAt + DEPLOYED_WITHIN
+/** Whether functions of the previous release may write without rows. Until they do not, the indexer adds the rows of all versions. */
+export const mayLackIdentifierRows = ({ formatAt }: IndexState): boolean => formatAt !== undefined

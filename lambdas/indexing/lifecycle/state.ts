@@ -29,8 +29,12 @@ export type IndexState = Omit<Definitions, 'rebuilds'> &
     readonly types: Readonly<Record<string, TypeIndex>>
     /** Document format of new documents. Indices of another format are rebuilt. */
     readonly extraction?: string
-    /** When `extraction` last changed, in ms since 1970. Absent before the first change that this release knows. */
+    /** IDENTIFIER_DERIVATION and document format of the latest release that adds identifier rows. Releases without rows do not change it. */
+    readonly rowFormat?: string
+    /** When a release began to replace one that may not add identifier rows, in ms since 1970. Absent once all writes of that have rows. */
     readonly formatAt?: number
+    /** When the deployment since `formatAt` had updated all functions that write, in ms since 1970. Absent until then. */
+    readonly deployedAt?: number
     /** Name of the store that the documents are built from. */
     readonly store?: string
     /** When the latest restore was applied, in ms since 1970. Absent before the first one. */

@@ -11,7 +11,17 @@ type ByType<Value> = Readonly<Record<string, Value>>
 
 export type StoredState = Pick<
   IndexState,
-  'definitions' | 'rebuilds' | 'poisoned' | 'extraction' | 'formatAt' | 'store' | 'setBackAt' | 'uncovered' | 'worker'
+  | 'definitions'
+  | 'rebuilds'
+  | 'poisoned'
+  | 'extraction'
+  | 'rowFormat'
+  | 'formatAt'
+  | 'deployedAt'
+  | 'store'
+  | 'setBackAt'
+  | 'uncovered'
+  | 'worker'
 > & {
   readonly live?: {
     readonly identity: string

@@ -91,6 +91,13 @@ export function latestHeartbeatOf({ latest, arrived }: HeartbeatState): number |
   return all.length < MIN_BEATS ? latest : Math.max(latest ?? 0, Math.min(...all))
 }
 
+/**
+ * Returns until when all acknowledged versions have been followed or reported as missing, in ms since 1970. Returns undefined if that is
+ * unknown.
+ */
+export const followedUntil = (state: HeartbeatState): number | undefined =>
+  state.lost === undefined ? latestHeartbeatOf(state) : undefined
+
 export function withIndexHeartbeats(state: HeartbeatState, held: IndexHeartbeats): HeartbeatState {
   const newer = Object.entries(held).filter(([type, { identity, sent }]) => {
     const before = state.held[type]

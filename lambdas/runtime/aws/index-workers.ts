@@ -10,7 +10,7 @@ import {
 import { StepFunctionsWorkflow } from '../../adapters/step-functions/workflow.ts'
 import { documentFormatOf } from '../../indexing/document-format.ts'
 import { applySearchParameter, clearUnindexable } from '../../indexing/lifecycle/definitions.ts'
-import { mayLackIdentifierRows, recordLosses } from '../../indexing/lifecycle/identifier-rows.ts'
+import { endDeployment, mayLackIdentifierRows, recordLosses } from '../../indexing/lifecycle/identifier-rows.ts'
 import {
   hasExpiredIndex,
   recordFollowedVersions,
@@ -22,7 +22,7 @@ import { exclusiveInstantOf } from '../../indexing/lifecycle/restore.ts'
 import { addIndices, markHeartbeats, markLost, withIdentity } from '../../indexing/lifecycle/serving-indices.ts'
 import { type IndexState, NO_IDENTITY } from '../../indexing/lifecycle/state.ts'
 import { rebuildStep } from '../../indexing/rebuild/rebuild-steps.ts'
-import { heartbeatAgeOf, isIncomplete } from '../../indexing/stream/heartbeat.ts'
+import { followedUntil, heartbeatAgeOf, isIncomplete } from '../../indexing/stream/heartbeat.ts'
 import { followStream, type PartialBatchResponse } from '../../indexing/stream/stream-follower.ts'
 import { UnindexableVersions } from '../../indexing/stream/unindexable-versions.ts'
 import { TenantSearchContexts } from '../../indexing/tenant-search-contexts.ts'
@@ -165,9 +165,9 @@ async function tendIndices(): Promise<void> {
   const [at, { stage }] = [clock().now(), deploymentSettings()]
   const { state: sent, measuring } = await heartbeats().send(at)
   try {
-    const { types, uncovered } = (await indexState().read()).value
-    const areIncomplete = isIncomplete(sent, at)
-    if (areIncomplete !== (uncovered === true)) await indexState().change((state) => markHeartbeats(state, areIncomplete))
+    const { types } = (
+      await indexState().change((state) => endDeployment(markHeartbeats(state, isIncomplete(sent, at)), followedUntil(sent)))
+    ).value
     logHeartbeatAge(heartbeatAgeOf(sent, types, at), { stage, at })
     await heartbeats().collect()
     logLostIndices(await documents().tend(sent.held), { stage, at })
@@ -199,7 +199,7 @@ async function readingAfter(versions: readonly ResourceVersion[]): Promise<Searc
     parameters.reduce(applySearchParameter, versions.reduce(clearUnindexable, recordFollowedVersions(before, versions, extraction()))),
   )
   if (parameters.length > 0) await startRebuild(state)
-  await addIdentifiers(versions.filter((version) => mayLackIdentifierRows(state.value, version)))
+  if (mayLackIdentifierRows(state.value)) await addIdentifiers(versions)
   return (tenant) => readings().of(state.value, tenant)
 }
 

@@ -1,12 +1,12 @@
 /**
- * Migration of the state that all functions share. A deployment that changes code or settings runs it once, before it updates the functions
- * that answer requests.
+ * Migration of the state that all functions share. A deployment that changes code or settings runs it before it updates the functions that
+ * answer requests, and again after that.
  */
 import { makeSecretKey } from '../../adapters/dynamodb/rows/secret-key.ts'
 import { DynamoDbSharedState } from '../../adapters/dynamodb/rows/shared-state.ts'
 import { type AdoptedStore, NO_ADOPTED_STORE, revokeAllOnAdoption } from '../../auth/tokens/restored-state.ts'
 import { applySearchParameter } from '../../indexing/lifecycle/definitions.ts'
-import { recordFormatChange } from '../../indexing/lifecycle/identifier-rows.ts'
+import { recordDeployed, recordFormatChange } from '../../indexing/lifecycle/identifier-rows.ts'
 import { changeFormat } from '../../indexing/lifecycle/index-retention.ts'
 import { applyRestore, epochOf, type Restore, readSearchParameters, withRestoredIdentity } from '../../indexing/lifecycle/restore.ts'
 import type { IndexState } from '../../indexing/lifecycle/state.ts'
@@ -20,9 +20,14 @@ import { clock, deploymentSettings, indexState, openStore, stateTable } from './
 
 /**
  * Creates the shared secret, applies a restore, and requests rebuilds if the document format changed. `AdoptedState`: `yes` if the state
- * table is a restored one.
+ * table is a restored one. `UpdatedFunctions`: `yes` at the end of the deployment. It then only records that the functions that answer
+ * requests are updated.
  */
-export async function migrate({ AdoptedState }: ResourceProperties): Promise<void> {
+export async function migrate({ AdoptedState, UpdatedFunctions }: ResourceProperties): Promise<void> {
+  if (UpdatedFunctions === 'yes') {
+    await indexState().change((state) => recordDeployed(state, clock().now()))
+    return
+  }
   await makeSecretKey(stateTable())
   const fresh = newIdentity()
   // Check the restore before revoking, so that a rejected deployment revokes no token.

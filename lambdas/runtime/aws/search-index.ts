@@ -83,10 +83,8 @@ const latestIndex = (most: number): Searches => recentWritesIndex({ index: index
 
 const documentFormat = /* @__PURE__ */ once(() => documentFormatOf(baseSearchContext()))
 
-async function haveRows(type: string): Promise<boolean> {
-  const now = clock().now()
-  return haveIdentifierRows(await searchContexts().state(now), type, documentFormat(), now)
-}
+const haveRows = async (type: string): Promise<boolean> =>
+  haveIdentifierRows(await searchContexts().state(clock().now()), type, documentFormat())
 
 /** Returns the index for one attempt of a conditional interaction. */
 const conditionalIndex = (rows: Pick<IdentifierRows, 'carrying' | 'forget'>): Searches =>

@@ -15,6 +15,12 @@ import { FOLDED_KEY_PREFIX, tokensOf } from '../types/tokens.ts'
 const FIELD = 'identifier'
 const VALUE_FIELD = `${FIELD}:code`
 
+/**
+ * Number of the identifiers that this release derives from a resource. Raise it with any change of them: functions of the previous release
+ * then count as writers without rows.
+ */
+export const IDENTIFIER_DERIVATION = 1
+
 /** Maximum identifiers that one criterion may name. */
 export const MAX_IDENTIFIERS = 20
 

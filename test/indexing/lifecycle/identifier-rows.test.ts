@@ -1,8 +1,10 @@
 /** Identifier rows through upgrades, rollbacks and restores: whenever a function relies on them, every current value has its row. */
 import { describe, expect, it } from '@jest/globals'
 import {
+  endDeployment,
   haveIdentifierRows,
   mayLackIdentifierRows,
+  recordDeployed,
   recordFormatChange,
   recordListed,
   recordLosses,
@@ -19,16 +21,19 @@ import { patientKeyOf, versionOf, writeOf } from '../../fixtures/versions.ts'
 import { createRebuildWorld, type RebuildWorld, TENANT } from '../rebuilt-world.ts'
 
 const SEEDS = caseCountOf(20, 400)
-const HOUR = 60 * 60_000
+/** Maximum time in ms for which an invocation continues. */
+const INVOKED = 15 * 60_000
 /** Releases from this one on add rows. */
 const FIRST_WITH_ROWS = 2
 
-/** The functions of requests beside a world: they change to another release after the migration. */
+/** The functions of requests beside a world: they change to another release after the migration, one after the other. */
 class Deployment {
   readonly world: RebuildWorld
   readonly #rows = new Set<string>()
-  /** Release of the functions that answer requests. */
-  requests = 1
+  /** Releases of the functions that answer requests. */
+  requests: readonly number[] = [1, 1]
+  /** Invocations that began before the latest deployment ended: their releases, and until when they continue. */
+  #begun: { readonly releases: readonly number[]; readonly until: number } = { releases: [], until: 0 }
   /** Checks at which the functions relied on the rows. */
   relied = 0
 
@@ -36,22 +41,42 @@ class Deployment {
     this.world = world
     world.onDefined = (version) => void (world.release >= FIRST_WITH_ROWS && this.#rows.add(rowOf(version)))
     world.onFollowed = (state, version, release) =>
-      void (release >= FIRST_WITH_ROWS && mayLackIdentifierRows(state, version) && this.#rows.add(rowOf(version)))
+      void (release >= FIRST_WITH_ROWS && mayLackIdentifierRows(state) && this.#rows.add(rowOf(version)))
   }
 
+  /** Writes by one of the functions. */
   async write(id: string, family: string): Promise<void> {
+    const { releases, until } = this.#begun
+    const writers = [...this.requests, ...(this.world.now < until ? releases : [])]
+    const release = writers[this.world.below(writers.length)]!
     const head = this.world.heads.get(`${TENANT} Patient ${id}`)
     const next = versionOf(writeOf(patientKeyOf(id, TENANT), { body: { resourceType: 'Patient', id, name: [{ family }] } }))
-    if (this.requests >= FIRST_WITH_ROWS && (head === undefined || rowOf(head) !== rowOf(next))) this.#rows.add(rowOf(next))
+    if (release >= FIRST_WITH_ROWS && (head === undefined || rowOf(head) !== rowOf(next))) this.#rows.add(rowOf(next))
     await this.world.write(id, family)
   }
 
   migrate(): Promise<unknown> {
+    const { release, now } = this.world
     return this.world.state.change((before) => {
-      const after = changeFormat(before, String(this.world.release), this.world.now + 1)
-      const rebuilds = after.rebuilds.filter(({ type }) => type === 'Patient')
-      return recordFormatChange(before, { ...after, rebuilds }, this.world.now + 1)
+      const changed = changeFormat(before, String(release), now + 1)
+      const after = { ...changed, rebuilds: changed.rebuilds.filter(({ type }) => type === 'Patient') }
+      return release >= FIRST_WITH_ROWS ? recordFormatChange(before, after, now + 1) : after
     })
+  }
+
+  /** Updates all functions of requests, and records that. */
+  async update(): Promise<void> {
+    const { release, now } = this.world
+    this.#begun = { releases: [...this.requests, ...(now < this.#begun.until ? this.#begun.releases : [])], until: now + INVOKED }
+    this.requests = [release, release]
+    if (release >= FIRST_WITH_ROWS) await this.world.state.change((state) => recordDeployed(state, now))
+  }
+
+  /** The sweep of the running release, whose heartbeat has passed all versions that are not held back. */
+  async sweep(): Promise<void> {
+    const { held = [], now, release } = this.world
+    const followed = Math.min(now, ...held.map(({ lastUpdated }) => lastUpdated - 1))
+    if (release >= FIRST_WITH_ROWS) await this.world.state.change((state) => endDeployment(state, followed))
   }
 
   /** Records that the index is lost, as the running release does. */
@@ -62,11 +87,14 @@ class Deployment {
     })
   }
 
+  async relies(): Promise<boolean> {
+    const { value } = await this.world.state.read()
+    return this.requests.some((each) => each >= FIRST_WITH_ROWS && haveIdentifierRows(value, 'Patient', String(each)))
+  }
+
   /** Returns the current values without a row that a function would miss. */
   async missing(): Promise<readonly string[]> {
-    const { value } = await this.world.state.read()
-    const relies = this.requests >= FIRST_WITH_ROWS && haveIdentifierRows(value, 'Patient', String(this.requests), this.world.now)
-    if (!relies) return []
+    if (!(await this.relies())) return []
     this.relied++
     const living = [...this.world.heads.values()].filter(({ deleted }) => !deleted)
     return living.map(rowOf).filter((row) => !this.#rows.has(row))
@@ -83,32 +111,64 @@ async function deployed(seed: number): Promise<Deployment> {
 }
 
 describe('Identifier rows', () => {
-  it('are relied on an hour after the upgrade, once the rebuild has added those of earlier writes', async () => {
+  it('are relied on once all functions are replaced, and the rebuild has added those of earlier writes', async () => {
     const it = await deployed(1)
     const { world } = it
-    const relies = async () => haveIdentifierRows((await world.state.read()).value, 'Patient', '2', world.now)
     world.release = 2
     await it.migrate()
-    it.requests = 2
-    world.pass(HOUR + 1)
-    expect(await relies()).toBe(false)
+    await it.update()
+    world.pass(INVOKED)
+    await it.sweep()
+    expect(await it.relies()).toBe(false)
     await world.run('a')
-    expect([await relies(), await it.missing(), it.relied]).toEqual([true, [], 1])
+    expect([await it.relies(), await it.missing()]).toEqual([true, []])
   })
 
-  it('are not relied on in the hour in which functions of the previous release may still write', async () => {
+  it('are not relied on while functions of a release without rows may write, however long that is', async () => {
     const it = await deployed(2)
     const { world } = it
     world.release = 2
     await it.migrate()
     await world.run('a')
-    await it.write('late', 'of the previous release')
-    it.requests = 2
-    world.pass(HOUR - 10)
-    await it.missing()
-    expect(it.relied).toBe(0)
-    world.pass(10)
-    expect([await it.missing(), it.relied]).toEqual([[], 1])
+    it.requests = [1, 2]
+    // The deployment does not end, for example because it cannot be rolled back.
+    world.pass(100 * INVOKED)
+    await it.sweep()
+    for (let n = 0; n < 5; n++) await it.write(`late-${n}`, 'of either release')
+    expect(await it.relies()).toBe(false)
+    await it.update()
+    world.hold()
+    for (let n = 0; n < 5; n++) await it.write(`later-${n}`, 'of an invocation that began before')
+    world.pass(INVOKED)
+    await it.sweep()
+    expect(await it.relies()).toBe(false)
+    await world.letGo()
+    await it.sweep()
+    expect([await it.relies(), await it.missing()]).toEqual([true, []])
+  })
+
+  it('are relied on at once after the rebuild if the previous release adds rows too', async () => {
+    const it = await deployed(2)
+    const { world } = it
+    for (const release of [2, 3]) {
+      world.release = release
+      await it.migrate()
+      await it.update()
+      await world.run(`r${release}`)
+      expect([release, await it.relies()]).toEqual([release, release === 3])
+      if (release === 2) world.pass(INVOKED)
+      await it.sweep()
+      expect([await it.relies(), await it.missing()]).toEqual([true, []])
+    }
+    // Functions of the first release may still write after two deployments that did not end.
+    const other = await deployed(3)
+    for (const release of [2, 3]) {
+      other.world.release = release
+      await other.migrate()
+      await other.world.run(`r${release}`)
+    }
+    other.requests = [1, 3]
+    expect(await other.relies()).toBe(false)
   })
 
   it('are complete whenever a function relies on them, through upgrades, rollbacks, writes and failed steps', async () => {
@@ -119,11 +179,12 @@ describe('Identifier rows', () => {
       const random = randomOf(seed * 11)
       const act = async () => {
         const id = `p${random.below(25)}`
-        const kind = random.below(8)
+        const kind = random.below(9)
         if (kind === 0) world.hold()
         else if (kind < 3) await world.letGo()
         else if (kind === 3 && world.heads.has(`${TENANT} Patient ${id}`)) await world.delete(id)
         else if (kind < 7) await it.write(id, `f${random.below(5)}`)
+        else if (kind === 7) await it.sweep()
         else if (random.below(4) === 0) await it.lose()
         expect([seed, await it.missing()]).toEqual([seed, []])
       }
@@ -137,20 +198,20 @@ describe('Identifier rows', () => {
         let faults = 3
         const around = async () => {
           await act()
-          if (random.below(4) === 0) it.requests = release
+          if (random.below(4) === 0) it.requests = it.requests.with(random.below(2), release)
           if (random.below(8) === 0 && faults-- > 0) throw new Error('planted')
         }
         if (random.below(4) > 0) await world.run(`r${round}`, around)
         for (let n = 0; n < 3; n++) await act()
-        it.requests = release
-        // The stream lags by less than an hour.
-        await world.letGo()
-        if (random.below(3) > 0) world.pass(HOUR)
+        // A deployment may fail before its end.
+        if (random.below(4) > 0) await it.update()
+        if (random.below(3) > 0) world.pass(INVOKED)
         for (let n = 0; n < 5; n++) await act()
         if (random.below(2) === 0) {
           await world.state.change((state) => requestOutdatedRebuilds(state, String(release)))
           await world.run(`s${round}`, act)
         }
+        for (let n = 0; n < 3; n++) await act()
       }
       relied += it.relied
     }
@@ -160,7 +221,7 @@ describe('Identifier rows', () => {
   it('are relied on after a restore once a rebuild has created all documents again', async () => {
     const it = await deployed(3)
     const { world } = it
-    const relies = async () => haveIdentifierRows((await world.state.read()).value, 'Patient', '1', world.now)
+    const relies = async () => haveIdentifierRows((await world.state.read()).value, 'Patient', '1')
     const restore = { epoch: 1, store: 'after', instant: 1 }
     await world.state.change((state) => {
       const before = { ...state, store: 'before', identity: 'older', types: { Patient: { identity: 'older' } } }
@@ -173,7 +234,7 @@ describe('Identifier rows', () => {
   })
 
   const serving = { ...addIndices(withIdentity(NO_STATE, 'a'), ['Patient'], 'a'), extraction: '2' }
-  const relies = (state: typeof serving, type = 'Patient') => haveIdentifierRows(decode(encode(state)), type, '2', 1_000)
+  const relies = (state: typeof serving, type = 'Patient') => haveIdentifierRows(decode(encode(state)), type, '2')
 
   it('are relied on from the first write in a new stage, and not by a function of another format', () => {
     expect([relies(serving), relies(serving, 'Basic'), relies({ ...serving, extraction: '3' })]).toEqual([true, true, false])
@@ -186,7 +247,8 @@ describe('Identifier rows', () => {
     const outdated = { ...serving, types: { Patient: { ...serving.types.Patient, outdated: { extraction: '1', since: 1 } } } }
     expect([relies(outdated), relies(lose(outdated))]).toEqual([false, false])
     const lost = lose({ ...serving, extraction: '1' })
-    const after = recordFormatChange(lost, changeFormat(lost, '2', -HOUR), -HOUR) as typeof serving
+    const changed = recordFormatChange(lost, changeFormat(lost, '2', 5), 5)
+    const after = endDeployment(recordDeployed(changed, 5), 5 + INVOKED) as typeof serving
     expect([relies(after), relies(recordListed(after, 'Patient') as typeof serving)]).toEqual([false, true])
   })
 

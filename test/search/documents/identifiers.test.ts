@@ -1,8 +1,9 @@
 /** Identifiers of resources and of searches: what rows of the store can decide. */
+import { createHash } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { resourceTypes } from '../../../lambdas/fhir/resource-types.ts'
 import { and, type Predicate } from '../../../lambdas/ports/search/plan.ts'
-import { identifierCriteriaOf, identifiersOf } from '../../../lambdas/search/documents/identifiers.ts'
+import { IDENTIFIER_DERIVATION, identifierCriteriaOf, identifiersOf } from '../../../lambdas/search/documents/identifiers.ts'
 import { findSearchParameter } from '../../../lambdas/search/parameters.ts'
 import { parseParameterPairs } from '../../../lambdas/search/query/parameter-pairs.ts'
 import { parseSearch } from '../../../lambdas/search/query/query.ts'
@@ -20,6 +21,17 @@ describe('The identifiers', () => {
     ])
     expect(identifiersOf('Patient', { resourceType: 'Patient', id: 'p' })).toEqual([])
     expect(identifiersOf('Binary', { resourceType: 'Binary', id: 'p' })).toEqual([])
+  })
+
+  it('have another IDENTIFIER_DERIVATION if other ones are derived', () => {
+    const odd = ['Ab', 'ß', 'İ', 'ı', 'ſ', 'ﬁ', '\u212B', 'A\u030A', 'Σς', 'x|y', ' z ', '１', '😀', 'a'.repeat(300)]
+    const derived = identifiersOf('Patient', patientWith(...odd.flatMap((value) => [{ value }, { system: `urn:${value}`, value }])))
+    const paths = resourceTypes.map((type) => findSearchParameter(type, 'identifier')?.expression)
+    const digest = createHash('sha256')
+      .update(JSON.stringify([derived, paths]))
+      .digest('base64url')
+    // If this fails, raise IDENTIFIER_DERIVATION and update both.
+    expect([IDENTIFIER_DERIVATION, digest]).toEqual([1, 'Rjaqwn7WghBergPSKLnhavd1HqGsAbQkn8p1YVh6zAo'])
   })
 
   it('in a DocumentReference include the master identifier', () => {
