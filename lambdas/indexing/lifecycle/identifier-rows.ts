@@ -62,7 +62,7 @@ const withoutRows = (index: TypeIndex): TypeIndex => (index.listed === NOT_LISTE
 
 /** Records that a rebuild has added the rows of all resources of the type. */
 export const recordListed = (state: IndexState, type: string): IndexState =>
-  withTypes(state, [type], (index) => ({ ...index, listed: epochOf(state) }))
+  areListed(state, type) ? state : withTypes(state, [type], (index) => ({ ...index, listed: epochOf(state) }))
 
 /**
  * Whether every identifier of the type's resources has its row. `extraction`: document format of this code. After a restore it is false until

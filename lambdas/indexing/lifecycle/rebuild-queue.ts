@@ -1,6 +1,7 @@
 /** Pending rebuilds, and the worker that performs them, in the index state that all processes share. Changes are pure functions. */
 import { MachineFault } from '../../ports/faults.ts'
 import { addRebuild, finishRebuild } from '../custom-definitions.ts'
+import { areListed } from './identifier-rows.ts'
 import { type IndexState, type PendingRebuild, withDefinitions } from './state.ts'
 import { encode, isRoomFor } from './stored-state.ts'
 
@@ -8,14 +9,23 @@ import { encode, isRoomFor } from './stored-state.ts'
 export const WORKER_TIMEOUT_MS = 20 * 60_000
 
 /**
- * Requests a rebuild of the tenant's documents in the serving indices. Throws the fault `overloaded` if the list of rebuilds grows and the
- * state would exceed its maximum size.
+ * Requests a rebuild of the tenant's documents. `isInPlace`: in the serving indices. Otherwise each type gets a new index, with the documents
+ * of all tenants. Throws the fault `overloaded` if the list of rebuilds grows and the state would exceed its maximum size.
  */
-export function requestRebuild(state: IndexState, tenant: string, types: readonly string[]): IndexState {
-  const after = withDefinitions(state, (each) => addRebuild(each, tenant, types, true))
+export function requestRebuild(state: IndexState, tenant: string, types: readonly string[], isInPlace = true): IndexState {
+  const after = withDefinitions(state, (each) => addRebuild(each, tenant, types, isInPlace))
   if (after.rebuilds.length > state.rebuilds.length && !isRoomFor(encode(after)))
     throw new MachineFault('overloaded', 'too many rebuilds are waiting')
   return after
+}
+
+/**
+ * Requests a rebuild for `$reindex`, in the serving indices. A type whose identifier rows may be missing gets a new index instead, because
+ * only a rebuild for all tenants completes its rows. Throws like requestRebuild.
+ */
+export function requestReindex(state: IndexState, tenant: string, types: readonly string[]): IndexState {
+  const { true: listed = [], false: others = [] } = Object.groupBy(types, (type) => `${areListed(state, type)}`)
+  return requestRebuild(requestRebuild(state, tenant, others, false), tenant, listed)
 }
 
 /** Requests a new index of each type, with the documents of all tenants. */

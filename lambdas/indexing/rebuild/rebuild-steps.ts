@@ -122,7 +122,13 @@ async function openNext(parts: RebuildParts, state: IndexState, ofType: OfType) 
   const way = rebuildPathOf(state, type, attempt, parts.epoch)
   const since = way.kind === 'anew' ? undefined : way.since
   const isNeeded = state.types[type]?.lost || isOutdated(state, type)
-  if (!isNeeded && !(await hasAny(parts, resources.tenants(), type))) return nothingIn(ofType)
+  if (!isNeeded && !(await hasAny(parts, resources.tenants(), type))) {
+    await parts.state.change((each) => {
+      checkEpoch(each, parts.epoch)
+      return recordListed(each, type)
+    })
+    return nothingIn(ofType)
+  }
   await index.abandon(type, way.kind === 'anew' ? undefined : way.index)
   const back = way.kind === 'back' ? await index.takeBack(type, way.index!) : undefined
   const isReplay = way.kind === 'here' || back !== undefined

@@ -17,7 +17,7 @@ import {
   recordMissedVersions,
   requestOutdatedRebuilds,
 } from '../../indexing/lifecycle/index-retention.ts'
-import { isWorkerGone, isWorkerNeeded, requestRebuild } from '../../indexing/lifecycle/rebuild-queue.ts'
+import { isWorkerGone, isWorkerNeeded, requestReindex } from '../../indexing/lifecycle/rebuild-queue.ts'
 import { exclusiveInstantOf } from '../../indexing/lifecycle/restore.ts'
 import { addIndices, markHeartbeats, markLost, withIdentity } from '../../indexing/lifecycle/serving-indices.ts'
 import { type IndexState, NO_IDENTITY } from '../../indexing/lifecycle/state.ts'
@@ -60,7 +60,7 @@ export async function startRebuild({ number, value }: VersionedValue<IndexState>
 }
 
 export const reindex = (): Reindexer => ({
-  start: async (tenant, types) => startRebuild(await indexState().change((state) => requestRebuild(state, tenant, types))),
+  start: async (tenant, types) => startRebuild(await indexState().change((state) => requestReindex(state, tenant, types))),
 })
 
 const poisoned = /* @__PURE__ */ once(() => new UnindexableVersions(indexState()))

@@ -10,10 +10,12 @@ import {
   recordLosses,
 } from '../../../lambdas/indexing/lifecycle/identifier-rows.ts'
 import { changeFormat, requestOutdatedRebuilds } from '../../../lambdas/indexing/lifecycle/index-retention.ts'
-import { applyRestore } from '../../../lambdas/indexing/lifecycle/restore.ts'
+import { requestReindex, takeRebuilds } from '../../../lambdas/indexing/lifecycle/rebuild-queue.ts'
+import { applyRestore, recordReconciled } from '../../../lambdas/indexing/lifecycle/restore.ts'
 import { addIndices, markLost, withIdentity } from '../../../lambdas/indexing/lifecycle/serving-indices.ts'
 import type { IndexState } from '../../../lambdas/indexing/lifecycle/state.ts'
 import { decode, encode, NO_STATE } from '../../../lambdas/indexing/lifecycle/stored-state.ts'
+import { rebuildStep } from '../../../lambdas/indexing/rebuild/rebuild-steps.ts'
 import type { ResourceVersion } from '../../../lambdas/ports/store/resource-store.ts'
 import { randomOf } from '../../contracts/generated-search.ts'
 import { caseCountOf, firstSeed } from '../../fixtures/long-runs.ts'
@@ -231,6 +233,37 @@ describe('Identifier rows', () => {
     expect(await relies()).toBe(false)
     await world.run('a')
     expect([await relies(), world.defined.size]).toEqual([true, 20])
+  })
+
+  it('are relied on after a restore with the former table once $reindex of one tenant has added those of all tenants', async () => {
+    const world = await createRebuildWorld(4, 3)
+    await world.write('other', 'of another tenant', 'other')
+    const restore = { epoch: 1, store: 'after', instant: 1, former: 'before' }
+    const relies = async () => {
+      const { value } = await world.state.read()
+      return ['Patient', 'Basic'].map((type) => haveIdentifierRows(value, type, '1'))
+    }
+    const reindex = async (execution: string) => {
+      world.defined.clear()
+      await world.state.change((state) => requestReindex(state, TENANT, ['Patient', 'Basic']))
+      await world.run(execution)
+      return [...(await relies()), world.defined.size]
+    }
+    await world.state.change((state) => {
+      const before = { ...addIndices(withIdentity(state, 'first'), ['Patient'], 'first'), store: 'before', extraction: '1' }
+      // Nothing differs from the former table, so the reconciliation is empty.
+      const { setBack: _, ...restored } = applyRestore(before, restore, 'first', world.now)
+      return recordReconciled(restored, 'Patient')
+    })
+    expect(await relies()).toEqual([false, false])
+    // A function of the former table must not take its types for empty ones of the restored table.
+    await world.state.change((state) => takeRebuilds(requestReindex(state, TENANT, ['Basic']), 'a', world.now))
+    const open = { action: 'open', type: 'Basic', attempt: `a~${world.now}` } as const
+    await expect(rebuildStep(world.parts())(open)).rejects.toThrow('the index is of epoch 1')
+    world.epoch = 1
+    expect(await reindex('a')).toEqual([true, true, 4])
+    // Once the rows are complete, it creates the documents of the tenant in the serving index.
+    expect(await reindex('b')).toEqual([true, true, 3])
   })
 
   const serving = { ...addIndices(withIdentity(NO_STATE, 'a'), ['Patient'], 'a'), extraction: '2' }
