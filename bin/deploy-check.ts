@@ -1,9 +1,10 @@
 /**
- * Reports why a stage cannot be deployed into the account, and advice, one line each, and changes nothing. `npm run deploy` begins
- * with it.
+ * Reports why a stage cannot be deployed into the account, advice, and the quotas that it wants, one line each, and changes nothing.
+ * `npm run deploy` begins with it.
  */
 import { App } from 'aws-cdk-lib'
 import { findDeployProblems, isAdvice } from '../lib/deploy/deploy-check.ts'
+import { compareQuotas } from '../lib/deploy/quota-check.ts'
 import type { StackTemplate } from '../lib/deploy/replacement-check.ts'
 import { DEFAULT_SETTINGS } from '../lib/settings/settings.ts'
 import { DataStack } from '../lib/stacks/data-stack.ts'
@@ -19,8 +20,10 @@ const template: StackTemplate = app.synth().getStackByName(data.stackName).templ
 
 const lines = await findDeployProblems({ settings, namesAccess: hasSetting(stage, 'access'), template })
 const problems = lines.filter((line) => !isAdvice(line))
+// Without credentials there is only this line, and no quota can be read.
+const hasAccount = !problems.some((line) => line.startsWith('Account:'))
+if (hasAccount) for (const line of await compareQuotas(settings)) print(`${line}\n`)
 for (const line of lines) printError(`${line}\n`)
 if (problems.length === 0) print(`The stage ${stage} can be deployed in ${settings.region}, as far as its account tells\n`)
-// Without credentials there is only this line.
-else if (!problems[0]!.startsWith('Account:')) printError('Nothing is deployed. To deploy nevertheless: npm run deploy:unchecked\n')
+else if (hasAccount) printError('Nothing is deployed. To deploy nevertheless: npm run deploy:unchecked\n')
 process.exitCode = problems.length === 0 ? 0 : 1

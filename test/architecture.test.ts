@@ -149,9 +149,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'esbuild',
     '@aws-cdk/cloudformation-diff',
     // The check before a deployment queries the AWS account.
-    ...['api-gateway', 'cloudformation', 'cloudfront', 'dynamodb', 'iam', 'kms', 'lambda', 'opensearch', 's3', 'ssm', 'sts'].map(
+    ...['api-gateway', 'cloudformation', 'cloudfront', 'dynamodb', 'iam', 'kms', 'lambda', 'opensearch', 's3', 'service-quotas'].map(
       (name) => `@aws-sdk/client-${name}`,
     ),
+    ...['@aws-sdk/client-ssm', '@aws-sdk/client-sts'],
     'node:*',
   ],
   bin: ['lambdas/runtime', 'lib', 'aws-cdk-lib', '@aws-sdk/client-lambda', '@aws-sdk/client-s3', 'commander', 'cli-progress', 'node:*'],
@@ -236,10 +237,10 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     '.': ['settings'],
     settings: [],
     edge: ['settings'],
-    deploy: ['settings'],
+    deploy: ['settings', 'model', 'stacks'],
     permissions: ['settings'],
     monitoring: [],
-    stacks: ['settings', 'edge', 'deploy', 'permissions', 'monitoring'],
+    stacks: ['settings', 'edge', 'permissions', 'monitoring'],
     model: ['settings', 'stacks'],
   },
   bin: {

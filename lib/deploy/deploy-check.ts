@@ -10,6 +10,7 @@ import { GetAccountSettingsCommand, LambdaClient } from '@aws-sdk/client-lambda'
 import { ListInstanceTypeDetailsCommand, ListVersionsCommand, OpenSearchClient } from '@aws-sdk/client-opensearch'
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm'
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts'
+import { QUOTAS } from '../model/quotas.ts'
 import type { Settings } from '../settings/settings.ts'
 import { findRestoredTableProblems } from './deploy-check-tables.ts'
 import { functionEnvironmentsOf, readDeployedResources } from './deployed-variables.ts'
@@ -40,8 +41,6 @@ type Lines = readonly string[]
 const BOOTSTRAP = { name: '/cdk-bootstrap/hnb659fds/version', least: 6 }
 /** Concurrency that Lambda never lets an account reserve: https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html */
 const MIN_UNRESERVED = 100
-/** Quota for concurrent executions of an account. */
-const QUOTA = 'Service Quotas, L-B99A9384'
 const OPENSEARCH_ROLE = 'AWSServiceRoleForAmazonOpenSearchService'
 const MAKE_ROLE = 'aws iam create-service-linked-role --aws-service-name opensearchservice.amazonaws.com'
 
@@ -139,18 +138,13 @@ async function access({ settings: { stage, region, access }, namesAccess }: Depl
 async function concurrency({ settings }: DeployCheckInput): Promise<Lines> {
   const { AccountLimit } = await new LambdaClient({ region: settings.region }).send(new GetAccountSettingsCommand())
   const { ConcurrentExecutions: all = 0 } = AccountLimit ?? {}
-  const { concurrency, exportWriters, rebuildWidth } = settings
+  const { concurrency, exportWriters } = settings
   const reserved = Object.values(concurrency).reduce((sum, each) => sum + each, 0)
   const half = Math.max(1, Math.floor((all - reserved) / 2))
   return [
-    ...(all < MIN_UNRESERVED
-      ? [
-          `the account can run ${all} functions at once, of which a rebuild takes ${rebuildWidth} and an export ${exportWriters}. Request a higher quota (${QUOTA})`,
-        ]
-      : []),
     ...(exportWriters > half && concurrency['export-step'] === undefined
       ? [
-          `an export runs ${exportWriters} functions at once, but the account has ${all - reserved} unreserved. Requests may fail during an export: set exportWriters to at most ${half}, or request a higher quota (${QUOTA})`,
+          `an export runs ${exportWriters} functions at once, but the account has ${all - reserved} unreserved. Requests may fail during an export: set exportWriters to at most ${half}, or request a higher quota (Service Quotas, ${QUOTAS.concurrency.code})`,
         ]
       : []),
     ...(reserved > 0 && all - reserved < MIN_UNRESERVED

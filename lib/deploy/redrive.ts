@@ -6,7 +6,7 @@
  */
 import { InvokeCommand, type LambdaClient, paginateListEventSourceMappings } from '@aws-sdk/client-lambda'
 import { DeleteObjectCommand, GetObjectCommand, paginateListObjectsV2, type S3Client } from '@aws-sdk/client-s3'
-import { FAILED_RECORDS_PREFIX } from './failed-records.ts'
+import { FAILED_RECORDS_PREFIX } from '../stacks/failed-records.ts'
 
 export type RedriveParts = { readonly s3: S3Client; readonly lambda: LambdaClient; readonly bucket: string }
 

@@ -4,6 +4,7 @@ import { MAX_PARTS } from '../../lambdas/export/write/multipart-uploads.ts'
 import { MAX_STREAM_PARTITIONS } from '../../lambdas/ports/search/heartbeat.ts'
 import { EXECUTION_DAYS, LONGEST_PLAN_MS } from '../../lambdas/runtime/step-times.ts'
 import { requestsOf } from './load.ts'
+import { quotaUsesOf } from './quotas.ts'
 import { SHARD_GIGABYTES } from './search-load.ts'
 import type { StageParts } from './stage-parts.ts'
 import { KEY_UNITS, keyUnitsOf } from './table-load.ts'
@@ -21,31 +22,23 @@ export type Limit = {
   readonly fits: boolean
 }
 
-/**
- * Quotas of an account, per second but for `concurrency`. A new account has a concurrency of 10 until AWS raises it.
- * https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html
- * https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
- * https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
- */
-export const QUOTAS = { tableUnits: 40_000, requests: 10_000, concurrency: 1_000 } as const
-
 const HOURS = 24
 const fixed = (what: string, used: number, limit: number): Limit => ({ what, used, limit, isRaised: false, fits: used <= limit })
-const quota = (what: string, used: number, limit: number): Limit => ({ ...fixed(what, used, limit), isRaised: true })
 
 export const limitsOf = (parts: StageParts): readonly Limit[] => [
   ...tableLimits(parts),
   ...searchLimits(parts),
   ...workflowLimits(parts),
-  quota('requests per second at API Gateway', requestsOf(parts.load), QUOTAS.requests),
-  quota(
-    'concurrent executions of Lambda',
-    parts.concurrency.reduce((sum, { count }) => sum + count, 0),
-    QUOTAS.concurrency,
-  ),
+  ...quotaLimits(parts),
 ]
 
-function tableLimits({ load, shards, warm, streamShards, parallelizationFactor }: StageParts): readonly Limit[] {
+const quotaLimits = ({ load, warm, concurrency, signatures, search: { nodes } }: StageParts): readonly Limit[] =>
+  quotaUsesOf({ warm, requests: requestsOf(load), concurrency, signatures, nodes }).map(({ what, used, quota: { value } }) => ({
+    ...fixed(what, used, value),
+    isRaised: true,
+  }))
+
+function tableLimits({ load, shards, streamShards, parallelizationFactor }: StageParts): readonly Limit[] {
   const { writes, mix } = load
   const keys = Object.entries(mix.types).map(([type, share]) => ({ type, units: keyUnitsOf(writes * share, mix, shards[type]!) }))
   const hot = keys.reduce((a, b) => (b.units > a.units ? b : a))
@@ -53,10 +46,6 @@ function tableLimits({ load, shards, warm, streamShards, parallelizationFactor }
     fixed(`write units of an index key of ${hot.type}, ${shards[hot.type]} partitions`, hot.units, KEY_UNITS),
     fixed(`write units of a key of audit records, ${AUDIT_PARTITIONS} partitions`, requestsOf(load) / AUDIT_PARTITIONS, KEY_UNITS),
     fixed('partitions of the stream that heartbeats reach', streamShards * parallelizationFactor, MAX_STREAM_PARTITIONS),
-    quota('write units of the resource table, warm', warm.writes, QUOTAS.tableUnits),
-    quota('read units of the resource table, warm', warm.reads, QUOTAS.tableUnits),
-    quota('write units of its index, warm', warm.index.writes, QUOTAS.tableUnits),
-    quota('write units of the state table, warm', warm.state.writes, QUOTAS.tableUnits),
   ]
 }
 

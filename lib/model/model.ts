@@ -7,12 +7,13 @@ import type { RateLimits } from '../settings/rate-limits.ts'
 import { DEFAULT_SETTINGS, type Settings } from '../settings/settings.ts'
 import { NEW_TABLE } from '../settings/table-capacity.ts'
 import { DOCUMENTS_PER_SECOND } from './assumptions.ts'
-import { type CostPart, costsOf, ratesOf } from './costs.ts'
+import { concurrencyOf } from './concurrency.ts'
+import { type CostPart, costsOf } from './costs.ts'
 import { exportLoadOf } from './export-load.ts'
 import { type Limit, limitsOf } from './limits.ts'
 import { type Load, requestsOf } from './load.ts'
 import { rebuildLoadOf } from './rebuild-load.ts'
-import { REQUEST_WORK } from './request-work.ts'
+import { signaturesOf } from './request-work.ts'
 import { searchLoadOf } from './search-load.ts'
 import type { StageParts } from './stage-parts.ts'
 import { partitionsOf, shardsOf, storedOf, unitsOf, warmOf } from './table-load.ts'
@@ -35,18 +36,12 @@ export function modelOf(load: Load): Model {
   const warm = warmOf(units)
   const rebuild = rebuildLoadOf(load, search.size)
   const exported = exportLoadOf(load, shards, search.size)
-  const rates = ratesOf(load)
-  const requests = (['create', 'update', 'read', 'search'] as const).map((name) => ({
-    ...{ name, count: Math.ceil((rates[name] * REQUEST_WORK[name].ms) / 1_000) },
-  }))
-  const concurrency = [
-    ...requests,
-    { name: 'indexer' as const, count: streamShards * parallelizationFactor },
-    { name: 'rebuild-step' as const, count: rebuild.width },
-    { name: 'export-step' as const, count: exported.writers },
-  ]
+  const concurrency = concurrencyOf(load, {
+    ...{ streamShards, parallelizationFactor, rebuildWidth: rebuild.width, exportWriters: exported.writers },
+  })
+  const signatures = signaturesOf(requestsOf(load))
   const parts: StageParts = {
-    ...{ load, units, stored, shards, warm, streamShards, parallelizationFactor, search, concurrency, rebuild, exported },
+    ...{ load, units, stored, shards, warm, streamShards, parallelizationFactor, search, concurrency, signatures, rebuild, exported },
   }
   return { ...parts, limits: limitsOf(parts), costs: costsOf(load, parts), settings: settingsFor(parts) }
 }

@@ -1,4 +1,5 @@
 /** Work of one request of each interaction. */
+import { DEFAULT_MIX } from './load.ts'
 
 export type Work = {
   readonly gigabytes: number
@@ -29,3 +30,11 @@ export const AUDIT_KB = 0.56
 export const AUDIT_MONTHS = 3
 /** Log of a request. */
 export const LOG_KB = 0.5
+
+/** Requests that a client sends with one access token. Assumed: a token is valid for at least five minutes. */
+const REQUESTS_OF_TOKEN = 100
+/** Links of a manifest, which are signed together: one for each file, and a file for each type. */
+const LINKS = Object.keys(DEFAULT_MIX.types).length
+
+/** Returns the signatures of KMS in a second in which a client also asks for a manifest. `requests`: those with a token. */
+export const signaturesOf = (requests: number): number => Math.ceil(requests / REQUESTS_OF_TOKEN) + LINKS

@@ -1,6 +1,6 @@
 /** Parts of a stage under a load: what each of them gets or needs. */
-import type { FunctionName } from '../../lambdas/functions/functions.ts'
 import type { IndexShards } from '../../lambdas/runtime/index-shards.ts'
+import type { Concurrency } from './concurrency.ts'
 import type { ExportLoad } from './export-load.ts'
 import type { Load } from './load.ts'
 import type { RebuildLoad } from './rebuild-load.ts'
@@ -17,7 +17,9 @@ export type StageParts = {
   readonly streamShards: number
   readonly parallelizationFactor: number
   readonly search: SearchLoad
-  readonly concurrency: readonly { readonly name: FunctionName; readonly count: number }[]
+  readonly concurrency: readonly Concurrency[]
+  /** Signatures of KMS per second. */
+  readonly signatures: number
   readonly rebuild: RebuildLoad
   readonly exported: ExportLoad
 }

@@ -3,8 +3,8 @@ import { InvokeCommand, LambdaClient, ListEventSourceMappingsCommand } from '@aw
 import { DeleteObjectCommand, GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { mockClient } from 'aws-sdk-client-mock'
-import { FAILED_RECORDS_PREFIX } from '../../lib/deploy/failed-records.ts'
 import { redriveFailedRecords } from '../../lib/deploy/redrive.ts'
+import { FAILED_RECORDS_PREFIX } from '../../lib/stacks/failed-records.ts'
 import { type DiscardedBatch, pump, type StreamMapping, type StreamRecord } from '../cloud/pump.ts'
 
 const [s3, lambda] = [mockClient(S3Client), mockClient(LambdaClient)]

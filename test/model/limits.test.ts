@@ -25,6 +25,8 @@ const EDGES: readonly (readonly [what: string, grows: Exclude<keyof Load, 'mix'>
   ['parts of the export file of Observation', 'resources', 349e6, 351e6],
   ['requests per second at API Gateway', 'reads', 9_900, 9_901],
   ['concurrent executions of Lambda', 'writes', 38_000, 38_200],
+  ['signatures per second of KMS', 'reads', 98_900, 98_901],
+  ['nodes of an OpenSearch domain', 'resources', 7.2e9, 7.3e9],
 ]
 
 const limitNamed = (load: Load, what: string) => modelOf(load).limits.find((each) => each.what === what)!
