@@ -121,6 +121,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'lambdas/functions/functions.ts',
     'lambdas/indexing/rebuild',
     'lambdas/indexing/stream/heartbeat.ts',
+    'lambdas/ports/rows/row-limits.ts',
     'lambdas/ports/search/heartbeat.ts',
     'lambdas/runtime/step-times.ts',
     'lambdas/runtime/index-shards.ts',

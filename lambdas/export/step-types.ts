@@ -30,6 +30,8 @@ export type ExportParts = {
   readonly longestPlan?: number
   /** Maximum seconds between two attempts to plan. Workflows with a limited number of events need longer pauses. Absent: one. */
   readonly longestWait?: number
+  /** Maximum bytes of a file. Absent: MAX_FILE_BYTES. */
+  readonly maxFileBytes?: number
   /** Setting: types of Group exports. */
   readonly groupTypes: readonly string[]
   /** Setting: rules for resources that are exported by reference. */

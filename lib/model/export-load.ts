@@ -5,13 +5,13 @@ import { MAX_SEGMENTS, packSegments, SMALLEST } from '../../lambdas/export/plan/
 import { exportWorkflow, MAX_WRITERS } from '../../lambdas/export/workflow.ts'
 import { CHECKPOINT_INTERVAL_MS } from '../../lambdas/export/write/checkpoint.ts'
 import { MAX_HELD_BYTES } from '../../lambdas/export/write/file-writer.ts'
-import { choosePartSize, MIN_PART_BYTES } from '../../lambdas/export/write/multipart-uploads.ts'
+import { MAX_FILE_BYTES, MAX_PARTS, MIN_PART_BYTES, PART_BYTES } from '../../lambdas/export/write/multipart-uploads.ts'
 import type { IndexShards } from '../../lambdas/runtime/index-shards.ts'
 import { EXPORT_STEP_MS } from '../../lambdas/runtime/step-times.ts'
 import { DEFAULT_SETTINGS } from '../settings/settings.ts'
 import type { DomainSize } from '../stacks/search-domain.ts'
 import { COUNT_MS, EXPORTED_PER_SECOND } from './assumptions.ts'
-import { type Load, largestType } from './load.ts'
+import type { Load } from './load.ts'
 import { PRICES } from './prices.ts'
 import { sizesOf } from './sample-sizes.ts'
 import { type WorkflowUse, workflowUseOf } from './workflow-events.ts'
@@ -38,8 +38,10 @@ export type ExportLoad = WorkflowUse & {
   readonly dollars: number
   /** Minutes until the plan is made, in one function. */
   readonly planMinutes: number
-  /** Parts of the largest file, and its type. */
-  readonly file: { readonly type: string; readonly parts: number }
+  /** Files of all types. */
+  readonly files: number
+  /** Bytes of the largest row of a writer: it lists the parts of a segment. */
+  readonly rowBytes: number
 }
 
 /** Returns an export of everything with the default number of writers. */
@@ -59,13 +61,13 @@ export function exportLoadOf({ resources, mix }: Load, shards: IndexShards, size
     },
     segments.length,
   )
-  const parts = counts.map(([type, count]) => partsOf(count * sizesOf(type).json, sizesOf(type).json))
-  const type = largestType(mix)
+  const parts = counts.reduce((sum, [type, count]) => sum + (count * sizesOf(type).json) / partBytesOf(type), 0)
   const bytes = counts.reduce((sum, [each, count]) => sum + count * sizesOf(each).json, 0)
   return {
     ...{ ...use, writers, hours: resources / (writers * EXPORTED_PER_SECOND) / HOUR, planMinutes: planMinutesOf(counts, shards) },
-    dollars: dollarsOf(resources, bytes, use, parts.reduce((sum, each) => sum + each, 0) + PUTS_OF_SEGMENT * segments.length),
-    file: { type, parts: parts[counts.findIndex(([each]) => each === type)]! },
+    dollars: dollarsOf(resources, bytes, use, parts + PUTS_OF_SEGMENT * segments.length),
+    files: counts.reduce((sum, [type, count]) => sum + Math.ceil((count * sizesOf(type).json) / MAX_FILE_BYTES), 0),
+    rowBytes: Math.max(...counts.map(([type, count]) => rowBytesOf(type, Math.min(count, Math.max(...segments))))),
   }
 }
 
@@ -90,21 +92,18 @@ function planMinutesOf(counts: readonly (readonly [type: string, count: number])
 }
 
 /**
- * Returns the parts of a file. A writer cuts its lines into parts of the size of their number. At each checkpoint, and when it holds too
- * many bytes, it writes the rest as a smaller part.
+ * Returns the mean bytes of a part. A writer cuts its lines into full parts. At each checkpoint, and when it holds too many bytes, it writes
+ * the rest as a smaller part.
  */
-function partsOf(fileBytes: number, resourceBytes: number): number {
-  const interval = Math.min(MAX_HELD_BYTES, (EXPORTED_PER_SECOND * resourceBytes * CHECKPOINT_INTERVAL_MS) / 1_000)
-  let [parts, bytes] = [0, 0]
-  while (bytes < fileBytes) bytes += meanPart(choosePartSize(parts++), interval)
-  return parts
+function partBytesOf(type: string): number {
+  const interval = Math.min(MAX_HELD_BYTES, (EXPORTED_PER_SECOND * sizesOf(type).json * CHECKPOINT_INTERVAL_MS) / 1_000)
+  const full = Math.floor(interval / PART_BYTES)
+  return interval - full * PART_BYTES >= MIN_PART_BYTES ? interval / (full + 1) : PART_BYTES
 }
 
-function meanPart(size: number, interval: number): number {
-  const full = Math.floor(interval / size)
-  const rest = interval - full * size
-  return rest >= MIN_PART_BYTES ? interval / (full + 1) : size
-}
+const BYTES_OF_PART = JSON.stringify({ n: MAX_PARTS, tag: `"${'0'.repeat(32)}"`, count: PART_BYTES, size: PART_BYTES }).length
+
+const rowBytesOf = (type: string, entries: number): number => Math.ceil((entries * sizesOf(type).json) / partBytesOf(type)) * BYTES_OF_PART
 
 function dollarsOf(resources: number, bytes: number, { transitions }: WorkflowUse, puts: number): number {
   const gigabytes = DEFAULT_SETTINGS.memory.worker / 1_024

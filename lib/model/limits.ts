@@ -1,6 +1,6 @@
 /** Limits of AWS and of this code, with the part that a load uses. */
 import { AUDIT_PARTITIONS } from '../../lambdas/adapters/dynamodb/rows/audit-log.ts'
-import { MAX_PARTS } from '../../lambdas/export/write/multipart-uploads.ts'
+import { MAX_ROW_BYTES } from '../../lambdas/ports/rows/row-limits.ts'
 import { MAX_STREAM_PARTITIONS } from '../../lambdas/ports/search/heartbeat.ts'
 import { EXECUTION_DAYS, LONGEST_PLAN_MS } from '../../lambdas/runtime/step-times.ts'
 import { requestsOf } from './load.ts'
@@ -60,5 +60,5 @@ const workflowLimits = ({ rebuild, exported }: StageParts): readonly Limit[] => 
   fixed('minutes to plan an export', exported.planMinutes, LONGEST_PLAN_MS / 60_000),
   fixed('events of the execution of an export', exported.events, MAX_EVENTS),
   fixed('hours of the execution of an export', exported.hours, EXECUTION_DAYS.export * HOURS),
-  fixed(`parts of the export file of ${exported.file.type}`, exported.file.parts, MAX_PARTS),
+  fixed('bytes of a row of an export writer', exported.rowBytes, MAX_ROW_BYTES),
 ]

@@ -44,7 +44,7 @@ function capacityRows({ load, units, stored, shards, streamShards, search, concu
     ],
     ['concurrency', concurrency.map(({ name, count: number }) => `${name} ${count(number)}`).join(', ')],
     ['rebuild of all types', `${hours(rebuild.hours)}, ${dollars(rebuild.dollars)}`],
-    ['export of everything', `${hours(exported.hours)}, ${dollars(exported.dollars)} without downloads`],
+    ['export of everything', `${hours(exported.hours)}, ${dollars(exported.dollars)} without downloads, ${count(exported.files)} files`],
   ]
 }
 

@@ -44,7 +44,7 @@ describe('npm run model', () => {
       /^ {2}stored +1,390 GB of JSON: 1,227 GB in the table, 381 GB in its index$/m,
       /^ {2}stream +123 shards$/m,
       /^ {2}concurrency +create 134, update 84, read 40, search 20, indexer 123, rebuild-step 16, export-step 40$/m,
-      /^ {2}export of everything +3\.5 hours, \$\d+ without downloads$/m,
+      /^ {2}export of everything +3\.5 hours, \$\d+ without downloads, 26 files$/m,
       /^ {2}search domain +12 × 200 GB \(the size production has 3\): /m,
       /^ {2}rebuild of all types +111 hours, \$\d+$/m,
       /^ {5}330 +50 +661 % {2}GB of a shard of the OpenSearch index of Observation +does not fit$/m,

@@ -53,7 +53,7 @@ async function untilDone(slice: () => Promise<SliceOutput>): Promise<void> {
 
 export const readJob = async ({ rows }: Pick<ExportParts, 'rows'>, id: string): Promise<Job> => (await rows.read<Job>(JOB_ROWS, id))!
 
-/** Returns the lines of each file of a job. */
+/** Returns the lines of each type of a job, from all its files. */
 export async function readFileLines(
   blobs: Pick<BlobStore, 'get'>,
   { id, files = [] }: Job,
@@ -64,7 +64,8 @@ export async function readFileLines(
     const text = new TextDecoder().decode(bytes)
     const lines = text.split('\n')
     if (lines.pop() !== '' || lines.length !== count || bytes.length !== size) throw new Error(`${name} is not what its job says`)
-    all[name] = lines
+    const type = name.replace(/-\d+$/, '')
+    all[type] = [...(all[type] ?? []), ...lines]
   }
   return all
 }

@@ -2,6 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
 import { resumeJobs } from '../../lambdas/export/job/job-sweep.ts'
+import { MAX_FILE_BYTES, MIN_PART_BYTES } from '../../lambdas/export/write/multipart-uploads.ts'
 import type { Workflow } from '../../lambdas/ports/execution/workflow.ts'
 import { runAtEnd } from '../fixtures/at-end.ts'
 import { jobOf } from '../fixtures/exporting.ts'
@@ -42,7 +43,8 @@ async function tried({ level, hasSince = false, fault, at: call, seed }: Trial):
   const stores = { rows: new MemoryRows(), blobs, index, resources: withSmallSegments(ward.store) }
   let time = 0
   const budget = [0, 2_000, 100_000][seed % 3]!
-  const whole = exportPartsOf(stores, { budget, elapsed: () => (time += 300) })
+  const maxFileBytes = seed % 2 === 0 ? MIN_PART_BYTES : MAX_FILE_BYTES
+  const whole = exportPartsOf(stores, { budget, elapsed: () => (time += 300), maxFileBytes })
   const between = async (calls: number) => void (calls % 5 === 0 && random(2) === 0 && (await ward.change()))
   const job = jobOf(ward.now, { id: `j${seed}`, level, asked: { types: WARD_TYPES[level], ...(since === undefined ? {} : { since }) } })
   await kickOff(whole, job)

@@ -2,7 +2,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { newRange, type Range, ROUNDS } from '../../lambdas/export/collect/range.ts'
 import { rangeSliceOf } from '../../lambdas/export/collect/range-slice.ts'
-import { ExportFault } from '../../lambdas/export/job/export-fault.ts'
 import { fileRowsOf, type Job, patientRowsOf, rangeRowsOf, segmentRowsOf } from '../../lambdas/export/job/job.ts'
 import { changeJob, incrementAttempt, setComplete, setError, setStopped } from '../../lambdas/export/job/job-transitions.ts'
 import { readJobScope } from '../../lambdas/export/plan/job-scope.ts'
@@ -191,13 +190,22 @@ describe('A writer', () => {
     expect(await parts.rows.read(rangeRowsOf('ranges'), 'r')).toBeUndefined()
   })
 
-  it('fails permanently if a file would exceed the maximum number of parts', async () => {
-    const upload = new FileUpload(parts, 'parts', 'Patient')
-    const bytes = new Uint8Array(1)
-    expect((await upload.write(bytes)).n).toBe(1)
-    await parts.rows.change<FileRow>(fileRowsOf('parts'), 'Patient', (row) => ({ ...row!, next: 10_000 }))
-    expect((await upload.write(bytes)).n).toBe(10_000)
-    await expect(upload.write(bytes)).rejects.toBeInstanceOf(ExportFault)
+  it('begins the next file of a type before the last one would exceed its maximum size', async () => {
+    const upload = new FileUpload({ ...parts, maxFileBytes: 10 }, 'parts', 'Patient')
+    const numbers: number[] = []
+    for (const size of [4, 6, 1, 10, 11, 1]) numbers.push((await upload.write(new Uint8Array(size), 1)).n)
+    expect(numbers).toEqual([1, 2, 10_001, 20_001, 30_001, 40_001])
+    expect(await parts.rows.read<FileRow>(fileRowsOf('parts'), 'Patient')).toMatchObject({ next: 40_002, size: 1 })
+  })
+
+  it('continues a file that an earlier version began, up to its estimated size', async () => {
+    const upload = new FileUpload(parts, 'before', 'Patient')
+    await upload.write(new Uint8Array(1), 1)
+    const next = async (written: number): Promise<number> => {
+      await parts.rows.change<FileRow>(fileRowsOf('before'), 'Patient', (row) => ({ id: row!.id, next: written + 1 }))
+      return (await upload.write(new Uint8Array(1), 1)).n
+    }
+    expect([await next(5_119), await next(5_120), await next(10_000)]).toEqual([5_120, 10_001, 10_001])
   })
 })
 

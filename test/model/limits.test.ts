@@ -22,7 +22,7 @@ const EDGES: readonly (readonly [what: string, grows: Exclude<keyof Load, 'mix'>
   ['minutes to plan an export', 'resources', 749e6, 751e6],
   ['events of the execution of an export', 'resources', 3.62e9, 3.63e9],
   ['hours of the execution of an export', 'resources', 13.8e9, 13.9e9],
-  ['parts of the export file of Observation', 'resources', 349e6, 351e6],
+  ['bytes of a row of an export writer', 'resources', 3.12e9, 3.15e9],
   ['requests per second at API Gateway', 'reads', 9_900, 9_901],
   ['concurrent executions of Lambda', 'writes', 38_000, 38_200],
   ['signatures per second of KMS', 'reads', 98_900, 98_901],

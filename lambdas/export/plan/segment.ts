@@ -13,9 +13,14 @@ export type WrittenFiles = {
 }
 /** A tail: a blob with the lines of several files that did not fill a part. `of`: byte range of each file in it, the end exclusive. */
 export type TailBlob = { readonly key: string; readonly of: Readonly<Record<string, readonly [from: number, to: number]>> }
-/** `parts`: written parts, by number and ETag. `count` and `size`: lines and bytes of the file, including those in tails. */
+/** Part of a file. `n`: its number. `tag`: its ETag. `count` and `size`: its lines and bytes. */
+export type WrittenPart = { readonly n: number; readonly tag: string; readonly count: number; readonly size: number }
+/**
+ * Written lines of a type. `count` and `size`: lines and bytes, including those in tails. Parts of the first file lack theirs if an earlier
+ * version of the server wrote them.
+ */
 export type WrittenFile = {
-  readonly parts: readonly { readonly n: number; readonly tag: string }[]
+  readonly parts: readonly WrittenPart[]
   readonly count: number
   readonly size: number
 }

@@ -7,7 +7,7 @@ import { type Job, temporaryKeyOf } from '../job/job.ts'
 import type { TailBlob, WrittenFile, WrittenFiles } from '../plan/segment.ts'
 import type { ExportParts } from '../step-types.ts'
 import { LineBuffer } from './line-buffer.ts'
-import { choosePartSize, FileUpload, MIN_PART_BYTES } from './multipart-uploads.ts'
+import { FileUpload, MIN_PART_BYTES, PART_BYTES } from './multipart-uploads.ts'
 
 /**
  * Bytes of lines of all files above which `flush` writes them out of memory, small remainders into a tail. Lines added between two flushes
@@ -17,7 +17,7 @@ export const MAX_HELD_BYTES = 48 * 1024 * 1024
 
 type File = { -readonly [Field in keyof WrittenFile]: WrittenFile[Field] } & { readonly upload: FileUpload; readonly lines: LineBuffer }
 
-type Parts = Pick<ExportParts, 'rows' | 'blobs' | 'newId'>
+type Parts = Pick<ExportParts, 'rows' | 'blobs' | 'newId' | 'maxFileBytes'>
 
 export class FileWriter {
   readonly #parts: Parts
@@ -58,7 +58,7 @@ export class FileWriter {
    * memory.
    */
   async flush(): Promise<void> {
-    for (const file of this.#files.values()) if (file.lines.size >= choosePartSize(file.parts.at(-1)?.n ?? 0)) await this.#writePart(file)
+    for (const file of this.#files.values()) if (file.lines.size >= PART_BYTES) await this.#writePart(file)
     if (this.#heldBytes > MAX_HELD_BYTES) await this.#spill()
   }
 
@@ -94,7 +94,7 @@ export class FileWriter {
   }
 
   async #writePart(file: File): Promise<void> {
-    const part = await file.upload.write(file.lines.bytes)
+    const part = await file.upload.write(file.lines.bytes, file.lines.count)
     file.parts = [...file.parts, part]
     this.#heldBytes -= file.lines.size
     file.lines.clear()

@@ -10,6 +10,8 @@ const NEWLINE = 10
 export class LineBuffer {
   #bytes = memoryOf(STEPS[0])
   size = 0
+  /** Number of lines. */
+  count = 0
 
   add(line: Uint8Array): void {
     const end = this.size + line.length + 1
@@ -17,6 +19,7 @@ export class LineBuffer {
     this.#bytes.set(line, this.size)
     this.#bytes[end - 1] = NEWLINE
     this.size = end
+    this.count++
   }
 
   /** The lines as a view of the buffer. Lines added after `clear` overwrite it. */
@@ -26,12 +29,13 @@ export class LineBuffer {
 
   clear(): void {
     this.size = 0
+    this.count = 0
   }
 
   /** Removes all lines and replaces the memory by the smallest buffer. */
   release(): void {
     this.#bytes = memoryOf(STEPS[0])
-    this.size = 0
+    this.clear()
   }
 
   #grow(atLeast: number): void {
