@@ -11,6 +11,7 @@ import { mapInOrder, mapInSlices } from '../time-slices.ts'
 import { structureIssuesOf } from '../validation/structure-findings.ts'
 import type { GuardHolders } from '../writing/conditional-criteria.ts'
 import { authorizeHead, type Head } from '../writing/head-access.ts'
+import { checkNewIdentifiers } from '../writing/new-identifiers.ts'
 import { referenceResolver } from '../writing/reference-resolution.ts'
 import { BrokenReference } from '../writing/referential-integrity.ts'
 import { readTransactionHeads } from '../writing/transaction-heads.ts'
@@ -85,6 +86,10 @@ async function commit(ports: WritePorts, planned: readonly PlannedWrite[], outer
     if (changed === 'moved on') continue
     const changes = changed.map(({ change }) => change).filter((change) => change.kind === 'change')
     if (changes.length === 0) return changed
+    checkNewIdentifiers(
+      changes.map(({ write }) => write),
+      'Bundle.entry',
+    )
     // Entries may share an identifier value of different systems. Any of them may hold its guard.
     const guards = [...new Map(changes.flatMap((change) => change.guards.map((each) => [each.guard, each]))).values()]
     const result = await committed(ports, outer, changes, guards, changed)

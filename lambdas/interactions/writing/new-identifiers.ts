@@ -1,11 +1,22 @@
 /** Identifiers that a write adds to a resource. The store adds a row for each before it commits the write. */
 import { parseJsonBytes } from '../../fhir/json.ts'
+import { fhirError } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
-import type { Identifier } from '../../ports/store/resource-store.ts'
+import type { Identifier, Write } from '../../ports/store/resource-store.ts'
 import type { Ports } from '../interaction.ts'
 import type { Head } from './head-access.ts'
 
 type IdentifiersOf = NonNullable<Ports['identifiersOf']>
+
+/** Maximum identifiers that one commit adds. Each costs a write unit. A request above it is answered 422. */
+export const MAX_NEW_IDENTIFIERS = 20_000
+
+/** Throws the error of a request whose writes add too many identifiers. `place`: element of its body. */
+export function checkNewIdentifiers(writes: readonly Pick<Write, 'identifiers'>[], place: string): void {
+  const count = writes.reduce((sum, { identifiers = [] }) => sum + identifiers.length, 0)
+  if (count > MAX_NEW_IDENTIFIERS)
+    throw fhirError(422, 'too-costly', `The request adds ${count} identifiers, but at most ${MAX_NEW_IDENTIFIERS} are allowed`, place)
+}
 
 /** Returns the identifiers of the resource that the current version does not have. A row that exists is not written again. */
 export function newIdentifiersOf(resource: Resource, head: Head | undefined, identifiersOf: IdentifiersOf): readonly Identifier[] {

@@ -13,7 +13,7 @@ import type { Awaitable, FhirRequest, FhirResponse, Ports, WrittenVersion } from
 import { ownersOf } from '../resources/patient-data.ts'
 import { locationOf, versionHeadersOf } from '../resources/version-response.ts'
 import { authorizeWrite, type Head, type JudgePorts, redactResponse } from './head-access.ts'
-import { newIdentifiersOf } from './new-identifiers.ts'
+import { checkNewIdentifiers, newIdentifiersOf } from './new-identifiers.ts'
 import { andThen, type PreparedWrite, type ResponseWithoutWrite, type WriteTarget } from './write-loop.ts'
 import { definitionWarningsOf, longStringWarningsOf, SUBSCRIPTION_WARNING, toStoredResource } from './write-warnings.ts'
 
@@ -88,6 +88,7 @@ function following(
     ...{ ...key, expected, lastUpdated, deleted: false, made, compartments: compartmentsOf(stamped, request.reading), body },
     ...(identifiers.length === 0 ? {} : { identifiers }),
   }
+  checkNewIdentifiers([write], `${key.type}.identifier`)
   return {
     kind: 'change',
     write,

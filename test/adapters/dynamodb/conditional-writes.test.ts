@@ -114,6 +114,17 @@ await runOnTable((engine, table) => {
     })
   })
 
+  it('A write or transaction that adds over 20,000 identifiers is 422 and writes nothing', async () => {
+    const { tenant, ports, cost } = await measured()
+    const values = (count: number) => [...Array(count).keys()].map(String)
+    const tooCostly = (place: string) => ({ status: 422, issues: [{ code: 'too-costly', expression: place }] })
+    const single = updateRequest(tenant, personOf(values(20_001), 'x', 'p'))
+    await expect(runWrite(ports, single)).rejects.toMatchObject(tooCostly('Patient.identifier'))
+    const two = ['p', 'q'].map((id) => updateRequest(tenant, personOf(values(id === 'p' ? 20_000 : 1), 'x', id)))
+    await expect(runTransaction(ports, two)).rejects.toMatchObject(tooCostly('Bundle.entry'))
+    expect((await cost(Promise.resolve()))[1].write).toBe(0)
+  })
+
   describe('A conditional write by identifier', () => {
     it('reads at most 10 units in 3 round trips before it writes, among many writes and without any index', async () => {
       const { tenant, ports, cost } = await measured()
