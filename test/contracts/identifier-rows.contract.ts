@@ -27,7 +27,7 @@ export function identifierRowsContract(name: string, create: () => Promise<Ident
   const commit = async (...writes: readonly Write[]) => expect(await under.store.commit(writes, [])).toEqual({ kind: 'committed' })
   const rowsOf = (tenant: string, criteria: readonly IdentifierCriterion[], { type = 'Patient', most = 1_000 } = {}) =>
     under.rows.carrying({ tenant, type }, criteria, most)
-  const carrying = async (...asked: Parameters<typeof rowsOf>) => (await rowsOf(...asked))?.map(({ key }) => key.id).toSorted()
+  const carrying = async (...asked: Parameters<typeof rowsOf>) => (await rowsOf(...asked)).map(({ key }) => key.id).toSorted()
 
   const [a, b] = [
     { system: 'urn:a', value: '1' },
@@ -66,14 +66,14 @@ export function identifierRowsContract(name: string, create: () => Promise<Ident
       expect(await carrying(tenant, [b])).toEqual(['p0'])
     })
 
-    it('are undefined if they are more than the maximum', async () => {
+    it('are returned in part, but more than the maximum, if there are more', async () => {
       const tenant = newTenant()
       await commit(...['p', 'q', 'r'].map((id) => writeOf(tenant, id, [a])))
       expect(await carrying(tenant, [a], { most: 3 })).toEqual(['p', 'q', 'r'])
-      expect(await carrying(tenant, [a], { most: 2 })).toBeUndefined()
+      expect(await carrying(tenant, [a], { most: 1 })).toHaveLength(2)
       await commit(writeOf(tenant, 's', [b]))
       expect(await carrying(tenant, [b, a], { most: 4 })).toHaveLength(4)
-      expect(await carrying(tenant, [b, a], { most: 3 })).toBeUndefined()
+      expect((await carrying(tenant, [b, a], { most: 2 })).length).toBeGreaterThan(2)
     })
 
     it('can be added for stored resources, and removed unless they were added again', async () => {
@@ -84,12 +84,12 @@ export function identifierRowsContract(name: string, create: () => Promise<Ident
         { ...q!, identifiers: [a] },
         { ...q!, identifiers: [] },
       ])
-      const rows = (await rowsOf(tenant, [{ value: '1' }]))!
+      const rows = await rowsOf(tenant, [{ value: '1' }])
       expect(rows.map(({ key }) => key)).toHaveLength(3)
       under.pass(1)
       await under.rows.add([{ ...q!, identifiers: [a] }])
       await under.rows.forget(rows)
-      const left = (await rowsOf(tenant, [{ value: '1' }]))!
+      const left = await rowsOf(tenant, [{ value: '1' }])
       expect(left.map(({ key }) => key)).toEqual([q])
       expect(left[0]!.written).toBeGreaterThan(rows[0]!.written)
     })

@@ -32,7 +32,7 @@ await runOnDynamo((engine) => {
   const tenant = 'default'
   let now = DEPLOYED
   const rowsOf = async (value: string) =>
-    (await identifierRows().carrying({ tenant, type: 'Patient' }, [{ system: 'urn:a', value }], 10))!.map(({ key }) => key.id)
+    (await identifierRows().carrying({ tenant, type: 'Patient' }, [{ system: 'urn:a', value }], 10)).map(({ key }) => key.id)
   /** Creates as a function of the previous release does, without rows. */
   const createEarlier = async (id: string) => {
     const key = patientKeyOf(id, tenant)

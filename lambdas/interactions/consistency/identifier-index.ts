@@ -19,12 +19,14 @@ export type IdentifierIndexParts = EvaluationParts & {
   readonly clock: Clock
   /** Whether every identifier of a type's resources has its row. */
   readonly haveRows: (type: string) => Promise<boolean>
-  /** Receives the error if an outdated row could not be removed. It costs each search for its value one more read. */
+  /** Receives the error if outdated rows could not be checked or removed. A row left over costs each search for its value one more read. */
   readonly report: (error: unknown) => void
 }
 
 /** Maximum rows of a search. A search with more uses the other index. */
 const MOST_ROWS = 1_000
+/** Rows that a search with more than MOST_ROWS checks, so that left over ones become fewer. Each costs a read unit or more. */
+const CHECKED_ROWS = 20
 /** Maximum versions that are read at once, because a version may be large. */
 const AT_ONCE = 50
 /**
@@ -51,10 +53,14 @@ async function findByRows(parts: IdentifierIndexParts, plan: Plan): Promise<HitP
   if (plan.isChained === true) return undefined
   if (!(await haveRows(type))) return undefined
   const rows = await parts.rows.carrying({ tenant: plan.tenant, type }, criteria, MOST_ROWS)
-  const versions = rows && (await currentVersions(parts, plan.tenant, rows))
+  if (rows.length > MOST_ROWS) {
+    await checkSomeRows(parts, plan.tenant, rows).catch(parts.report)
+    return undefined
+  }
+  const versions = await currentVersions(parts, plan.tenant, rows)
   if (versions === undefined) return undefined
   checkVersions(plan, [...versions.values()])
-  await forgetOutdated(parts, rows!, versions)
+  await forgetOutdated(parts, rows, versions)
   const hits: readonly Hit[] = [...versions.values()]
     .flatMap((each) => hitOf(each, plan))
     .toSorted((a, b) => comparePositions(a.position, b.position, plan.order))
@@ -79,6 +85,14 @@ async function currentVersions(
     for (const each of await evaluateVersions(parts, tenant, versions)) found.set(each.name, each)
   }
   return found
+}
+
+/** Removes old rows among CHECKED_ROWS consecutive ones. Each search begins at another one, given by the time. */
+async function checkSomeRows(parts: IdentifierIndexParts, tenant: string, rows: readonly IdentifierRow[]): Promise<void> {
+  const first = parts.clock.now() % rows.length
+  const some = [...rows.slice(first), ...rows.slice(0, first)].slice(0, CHECKED_ROWS)
+  const versions = await currentVersions(parts, tenant, some)
+  if (versions !== undefined) await forgetOutdated(parts, some, versions)
 }
 
 /** Removes old rows of resources that no longer have the value. */

@@ -28,12 +28,12 @@ export type IdentifierRow = {
 export interface IdentifierRows {
   /** Adds the rows of resources that were written without them. */
   add(entries: readonly IdentifierEntry[]): Promise<void>
-  /** Returns the rows that meet one of the criteria, or undefined if they are more than `most`. */
+  /** Returns the rows that meet one of the criteria. If they are more than `most`, returns some of them, but also more than `most`. */
   carrying(
     scope: { readonly tenant: string; readonly type: string },
     criteria: readonly IdentifierCriterion[],
     most: number,
-  ): Promise<readonly IdentifierRow[] | undefined>
+  ): Promise<readonly IdentifierRow[]>
   /** Removes the rows, except those that were added again since they were read. */
   forget(rows: readonly IdentifierRow[]): Promise<void>
 }

@@ -28,7 +28,7 @@ const personOf = ({ id, value, family = 'x' }: Given): ResourceVersion =>
 /** `given`: resources, each with the row of its value or of `rowOf`. */
 function world(given: readonly (Given | ResourceVersion | DamagedVersion)[], reading: SearchContext = {}) {
   const heads = new Map<string, ResourceVersion | DamagedVersion>()
-  const rows: (IdentifierRow & { readonly value: string })[] = []
+  let rows: (IdentifierRow & { readonly value: string })[] = []
   const [forgotten, reported, others]: [string[], unknown[], Plan[]] = [[], [], []]
   for (const each of given) {
     const { id, value, rowOf = value, written = NOW - 2 * HOUR } = each as Given
@@ -36,6 +36,7 @@ function world(given: readonly (Given | ResourceVersion | DamagedVersion)[], rea
     else if (value !== '' || rowOf === undefined) heads.set(id, personOf(each))
     rows.push({ key: patientKeyOf(id), criterion: { value: '' }, written, row: id, value: rowOf ?? '1' })
   }
+  let [now, read] = [NOW, 0]
   let hasRows = true
   let failure: Error | undefined
   const index = identifierIndex({
@@ -50,15 +51,21 @@ function world(given: readonly (Given | ResourceVersion | DamagedVersion)[], rea
         const found = criteria.flatMap((criterion) =>
           rows.filter(({ value }) => value === criterion.value).map((row) => ({ ...row, criterion })),
         )
-        return found.length > most ? undefined : found
+        return found.slice(0, most + 1)
       },
       async forget(some) {
         if (failure !== undefined) throw failure
         forgotten.push(...some.map(({ row }) => row))
+        rows = rows.filter(({ row }) => !forgotten.includes(row))
       },
     },
-    resources: { heads: async (keys) => keys.map(({ id }) => heads.get(id)) },
-    clock: { now: () => NOW, newId: () => 'id' },
+    resources: {
+      heads: async (keys) => {
+        read += keys.length
+        return keys.map(({ id }) => heads.get(id))
+      },
+    },
+    clock: { now: () => now, newId: () => 'id' },
     expressions: EXPRESSIONS,
     reading: () => reading,
     haveRows: async () => hasRows,
@@ -81,6 +88,13 @@ function world(given: readonly (Given | ResourceVersion | DamagedVersion)[], rea
     forgotten,
     reported,
     others,
+    /** Lets time pass, and returns the number of versions read since the last call. */
+    pass: (time: number) => {
+      now += time
+      const before = read
+      read = 0
+      return before
+    },
     withoutRows: () => {
       hasRows = false
     },
@@ -146,6 +160,23 @@ describe('A conditional search by identifier', () => {
     ])
     expect(await find('identifier=urn:a|1')).toEqual(['kept/1'])
     expect(forgotten.toSorted()).toEqual(['changed', 'deleted', 'missing'])
+  })
+
+  it('removes some of over a thousand rows, until the index is not needed', async () => {
+    const [rows, ofOthers] = [1_100, 100]
+    const { find, forgotten, pass } = world(
+      [...Array(rows).keys()].map((n) => ({ id: `p${n}`, value: n % (rows / ofOthers) === 0 ? '2' : '1', rowOf: '1' })),
+    )
+    let searches = 0
+    for (pass(0); (await find('identifier=1')).includes('by index'); searches++) expect(pass(3_271)).toBe(20)
+    expect([searches, forgotten.length]).toEqual([expect.any(Number), ofOthers])
+    expect(searches).toBeLessThan(200)
+  })
+
+  it('uses the index if some of over a thousand rows cannot be checked', async () => {
+    const { find, failing, reported } = world([...Array(1_001).keys()].map((n) => ({ id: `p${n}`, value: '2', rowOf: '1' })))
+    failing(new Error('refused'))
+    expect([await find('identifier=1'), reported]).toEqual([['by index'], [new Error('refused')]])
   })
 
   it('reports a row that it cannot remove, and answers', async () => {

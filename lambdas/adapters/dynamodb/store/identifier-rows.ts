@@ -40,12 +40,12 @@ export class DynamoDbIdentifierRows implements IdentifierRows {
     scope: { readonly tenant: string; readonly type: string },
     criteria: readonly IdentifierCriterion[],
     most: number,
-  ): Promise<readonly IdentifierRow[] | undefined> {
+  ): Promise<readonly IdentifierRow[]> {
     const rows: IdentifierRow[] = []
     await forEachInParallel(criteria, AT_ONCE, async (criterion) => {
       if (rows.length <= most) rows.push(...(await rowsOf(this.#dynamo, scope, criterion, most)))
     })
-    return rows.length > most ? undefined : rows
+    return rows
   }
 
   forget(rows: readonly IdentifierRow[]): Promise<void> {
