@@ -139,6 +139,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'lambdas/export/schedules/schedules.ts',
     'lambdas/fhir/resource-types.ts',
     'lambdas/ports/definitions/canonicals.ts',
+    'lambdas/ports/rows/pass.ts',
     'lambdas/ports/store/tenants.ts',
     'lambdas/runtime/aws/log.ts',
     'lambdas/runtime/step-times.ts',

@@ -18,7 +18,8 @@ import {
  * - `resources`: reads resource versions. `own-definitions`: reads only stored definitions for validation. `persons`: reads only Patients
  *   and RelatedPersons, to check the users of tokens; `resources` includes it. `canonicals`: indexes definitions by canonical URL.
  *   `identifiers`: adds the identifier rows of stored versions; `writer` includes it.
- * - `writer`: writes resource versions. `settler`: finishes large transactions.
+ * - `writer`: writes resource versions. `settler`: finishes large transactions, and removes large bodies. `passes`: stores
+ *   how far sweeps came.
  * - `index`: searches. `conditional-searches`: settings of conditional interactions. `documents`: writes documents to the index.
  *   `rebuilding`: creates, switches and removes indices.
  * - `progress`: reads the custom search parameters and the state of the indices. `definitions`: also changes them. `conditions`: reads the
@@ -41,6 +42,7 @@ export type PortName =
   | 'identifiers'
   | 'writer'
   | 'settler'
+  | 'passes'
   | 'index'
   | 'conditional-searches'
   | 'documents'
@@ -169,7 +171,7 @@ export const FUNCTIONS: Readonly<Record<FunctionName, FunctionRow>> = {
   explorer: { kind: 'light', ports: [], onlyWithTokens: true },
   health: { kind: 'light', ports: ['progress', 'heartbeats'] },
   indexer: { kind: 'worker', ports: ['documents', 'identifiers', 'definitions', 'pulse', 'workflow'] },
-  'settle-transactions': { kind: 'request', ports: ['settler', 'definitions', 'workflow'] },
+  'settle-transactions': { kind: 'request', ports: ['settler', 'passes', 'definitions', 'workflow'] },
   'rebuild-step': { kind: 'worker', ports: ['resources', 'canonicals', 'identifiers', 'rebuilding', 'definitions'] },
   migrate: { kind: 'request', ports: ['resources', 'definitions', 'workflow', 'seal'] },
   'tend-keys': { kind: 'light', ports: ['keys'], onlyWithTokens: true },
@@ -177,7 +179,7 @@ export const FUNCTIONS: Readonly<Record<FunctionName, FunctionRow>> = {
   'export-step': { kind: 'worker', ports: ['resources', 'index', 'progress', 'job-rows', 'export-files'] },
   'export-sweep': {
     kind: 'request',
-    ports: ['job-rows', 'schedules', 'old-schedules', 'copies', 'export-files', 'start-exports', 'stop-exports', 'watch-exports'],
+    ports: ['job-rows', 'passes', 'schedules', 'old-schedules', 'copies', 'export-files', 'start-exports', 'stop-exports', 'watch-exports'],
   },
   'export-schedule': {
     kind: 'request',

@@ -1,4 +1,4 @@
-/** Time limits of the steps and executions of workflows on AWS. */
+/** Time limits of sweeps, and of the steps and executions of workflows, on AWS. */
 
 /** How long a step of a rebuild starts further pages, in milliseconds. */
 export const REBUILD_STEP_MS = 4 * 60_000
@@ -11,6 +11,12 @@ export const EXPORT_STEP_MS = 10 * 60_000
 
 /** How long planning starts further reads, in milliseconds. The rest of the function's fifteen minutes is for the last read. */
 export const LONGEST_PLAN_MS = 12 * 60_000
+
+/**
+ * How long a sweep starts further pages, in milliseconds. The rest of the function's five minutes is for the last page, whose entries may
+ * be slow.
+ */
+export const SWEEP_MS = 3 * 60_000
 
 /**
  * Maximum days of an execution, after which it counts as stuck and is ended. A restarted export resumes; a restarted rebuild begins from

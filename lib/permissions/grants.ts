@@ -2,6 +2,7 @@
 import type { PolicyStatement } from 'aws-cdk-lib/aws-iam'
 import type { PortName } from '../../lambdas/functions/functions.ts'
 import { DEFINITION_TYPES } from '../../lambdas/ports/definitions/canonicals.ts'
+import { PASS_ROWS } from '../../lambdas/ports/rows/pass.ts'
 import { formatIndexShards } from '../../lambdas/runtime/index-shards.ts'
 import { INDEX_NAME } from '../resource-table.ts'
 import { AUDIT_GRANTS } from './audit-grants.ts'
@@ -119,6 +120,7 @@ const GRANTS: Readonly<Record<PortName, PortGrant>> = {
       allowEncryption(aws),
     ],
   }),
+  passes: (aws) => allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], PASS_ROWS),
   index: (aws) => ({
     environment: search(aws),
     statements: onSearch(aws, { Post: ['fhir-*/_search', '_msearch', '_mget', 'fhir-*/_refresh'] }),

@@ -7,9 +7,9 @@ import type { Construct } from 'constructs'
 
 /**
  * Sweeps of `settle-transactions` and their intervals. `transactions`: settles abandoned transactions and restarts rebuilds. `bodies`:
- * removes large bodies that no version refers to.
+ * continues to remove large bodies that no version refers to. A pass over all bodies begins once a week.
  */
-export const SWEEPS = { transactions: Duration.minutes(1), bodies: Duration.days(1) } as const
+export const SWEEPS = { transactions: Duration.minutes(1), bodies: Duration.hours(1) } as const
 /** Sweep of `indexer` and its interval. It sends a heartbeat if it is due, and checks that all indices exist. */
 export const INDEX_SWEEP = { index: Duration.minutes(1) } as const
 /**

@@ -25,9 +25,9 @@ export function blobStoreContract(name: string, create: () => Promise<BlobStoreU
   })
   afterAll(() => close())
 
-  const listed = async (prefix: string): Promise<readonly BlobInfo[]> => {
+  const listed = async (prefix: string, after?: string): Promise<readonly BlobInfo[]> => {
     const found: BlobInfo[] = []
-    for await (const info of store.list(prefix)) found.push(info)
+    for await (const info of store.list(prefix, after)) found.push(info)
     return found
   }
   const unfinishedUnder = async (prefix: string, endings: readonly string[]): Promise<readonly string[]> => {
@@ -40,7 +40,8 @@ export function blobStoreContract(name: string, create: () => Promise<BlobStoreU
     await store.abortParts(prefix)
     if (!listsUploads) for (const ending of endings) await store.abortParts(prefix + ending)
   }
-  const keysUnder = async (prefix: string): Promise<readonly string[]> => (await listed(prefix)).map(({ key }) => key)
+  const keysUnder = async (prefix: string, after?: string): Promise<readonly string[]> =>
+    (await listed(prefix, after)).map(({ key }) => key)
 
   describe(`${name}: objects`, () => {
     it('are read byte for byte, with their content type', async () => {
@@ -161,6 +162,18 @@ export function blobStoreContract(name: string, create: () => Promise<BlobStoreU
       const keys = [...Array(1_050).keys()].map((n) => `${prefix}/${String(n).padStart(4, '0')}`)
       for (let n = 0; n < keys.length; n += 50) await Promise.all(keys.slice(n, n + 50).map((key) => store.put(key, text(''))))
       expect(await keysUnder(prefix)).toEqual(keys)
+      expect(await keysUnder(prefix, keys[19])).toEqual(keys.slice(20))
+    })
+
+    it('begins after a key, whether it exists or not, and whether it has the prefix or not', async () => {
+      const prefix = newPrefix()
+      const keys = ['a/1', 'a/2', 'a/3', 'b/1'].map((ending) => `${prefix}/${ending}`)
+      for (const key of keys) await store.put(key, text(key))
+      const under = (after: string) => keysUnder(`${prefix}/a/`, after)
+      expect(await under(keys[0]!)).toEqual(keys.slice(1, 3))
+      expect(await under(`${prefix}/a/15`)).toEqual(keys.slice(1, 3))
+      for (const before of ['', `${prefix}/`, `${prefix}/A`]) expect(await under(before)).toEqual(keys.slice(0, 3))
+      for (const behind of [keys[2]!, keys[3]!, `${prefix}/b`]) expect(await under(behind)).toEqual([])
     })
   })
 

@@ -38,6 +38,7 @@ const ADAPTERS: Readonly<Record<PortName, readonly string[]>> = {
   identifiers: ['dynamodb'],
   writer: ['dynamodb', 's3'],
   settler: ['dynamodb', 's3'],
+  passes: ['dynamodb'],
   index: ['opensearch'],
   'conditional-searches': [],
   documents: ['opensearch', 's3'],

@@ -8,6 +8,7 @@ import { exportWorkflow } from '../../lambdas/export/workflow.ts'
 import { FUNCTIONS, type FunctionName } from '../../lambdas/functions/functions.ts'
 import { rebuildWorkflow } from '../../lambdas/indexing/rebuild/workflow.ts'
 import { SETTINGS } from '../../lambdas/runtime/config.ts'
+import { SWEEP_MS } from '../../lambdas/runtime/step-times.ts'
 import { type ServiceSetting, serviceEnvironmentOf, settingsOf } from '../../lib/settings/settings.ts'
 import { DataStack } from '../../lib/stacks/data-stack.ts'
 import { FEATURE_FLAGS } from '../../lib/stacks/flags.ts'
@@ -104,11 +105,17 @@ describe('the background work of a stage', () => {
     const rules = Object.values(resourcesOfType(signed.service, 'AWS::Events::Rule'))
     expect(rules.map(({ ScheduleExpression, Targets }) => [ScheduleExpression, Targets[0].Input])).toEqual([
       ['rate(1 minute)', '{"sweep":"transactions"}'],
-      ['rate(1 day)', '{"sweep":"bodies"}'],
+      ['rate(1 hour)', '{"sweep":"bodies"}'],
       ['rate(1 minute)', '{"sweep":"index"}'],
       ['rate(1 minute)', '{"sweep":"jobs"}'],
       ['rate(1 hour)', '{"sweep":"expired"}'],
     ])
+  })
+
+  it('ends sweeps two minutes before the timeouts of their functions', () => {
+    const functions = functionsOf(signed.service)
+    for (const name of ['settle-transactions', 'export-sweep'])
+      expect([name, functions[name]!.Timeout * 1_000 - SWEEP_MS]).toEqual([name, 2 * 60_000])
   })
 
   it('checks signing keys daily, and creates them before tokens are issued', () => {

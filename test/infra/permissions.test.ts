@@ -2,6 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { aliasPrefixOf, KEY_LIST } from '../../lambdas/adapters/kms/published-keys.ts'
 import { FUNCTIONS, type FunctionName, functionsOfStage, portsOfStage } from '../../lambdas/functions/functions.ts'
+import { PASS_ROWS } from '../../lambdas/ports/rows/pass.ts'
 import { functionsOf, resourcesOfType } from './assembly.ts'
 import { ARNS, type IamCall, isFunctionAllowed, statementsOf } from './iam.ts'
 import { elsewhere, functionNames, local, signed, tokens } from './stages.ts'
@@ -62,6 +63,14 @@ describe('permissions', () => {
   it('let only functions with the definitions port change definitions', () => {
     const call = { action: 'dynamodb:PutItem', resource: ARNS.StateTable, context: leading('DEFINITIONS') }
     expect(functionsAllowed(call)).toEqual(functionNames.filter((name) => FUNCTIONS[name].ports.includes('definitions')).sort())
+  })
+
+  it('let only functions that sweep store the progress of passes', () => {
+    for (const action of ['GetItem', 'PutItem'])
+      expect([action, functionsAllowed({ action: `dynamodb:${action}`, resource: ARNS.StateTable, context: leading(PASS_ROWS) })]).toEqual([
+        action,
+        ['export-sweep', 'settle-transactions'],
+      ])
   })
 
   it('let only rebuild-step remove an index or move an alias', () => {

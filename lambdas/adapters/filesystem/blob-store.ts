@@ -50,11 +50,13 @@ export class FilesystemBlobStore implements BlobStore {
     await this.#leaveParts(known)
   }
 
-  async *list(prefix: string): AsyncGenerator<BlobInfo> {
+  async *list(prefix: string, after = ''): AsyncGenerator<BlobInfo> {
     const found: BlobInfo[] = []
     for (const name of await filesIn(join(this.#folder, 'objects'))) {
       const known = await readObjectInfo(join(this.#folder, 'objects', name))
-      if (known?.header.key.startsWith(prefix)) found.push({ key: known.header.key, size: known.size, written: known.written })
+      if (known === undefined) continue
+      const { key } = known.header
+      if (key.startsWith(prefix) && key > after) found.push({ key, size: known.size, written: known.written })
     }
     yield* found.sort((a, b) => (a.key < b.key ? -1 : 1))
   }

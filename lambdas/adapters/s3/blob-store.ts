@@ -55,9 +55,11 @@ export class S3BlobStore implements BlobStore {
     await this.#client.send(new DeleteObjectCommand(this.#place(key)))
   }
 
-  async *list(prefix: string): AsyncGenerator<BlobInfo> {
+  async *list(prefix: string, after?: string): AsyncGenerator<BlobInfo> {
+    // S3 rejects an empty StartAfter.
+    const input = { Bucket: this.#bucket, Prefix: prefix, StartAfter: after || undefined }
     for (let token: string | undefined, isFirst = true; isFirst || token !== undefined; isFirst = false) {
-      const page = await this.#client.send(new ListObjectsV2Command({ Bucket: this.#bucket, Prefix: prefix, ContinuationToken: token }))
+      const page = await this.#client.send(new ListObjectsV2Command({ ...input, ContinuationToken: token }))
       for (const { Key, Size, LastModified } of page.Contents ?? []) yield { key: Key!, size: Size!, written: LastModified!.getTime() }
       token = page.NextContinuationToken
     }

@@ -11,8 +11,8 @@ export function lazyS3BlobStore(bucket: string): BlobStore {
     put: async (key, blob) => (await open()).put(key, blob),
     get: async (key, range) => (await open()).get(key, range),
     remove: async (key) => (await open()).remove(key),
-    async *list(prefix) {
-      yield* (await open()).list(prefix)
+    async *list(prefix, after) {
+      yield* (await open()).list(prefix, after)
     },
     openParts: async (key, contentType, id) => (await open()).openParts(key, contentType, id),
     async *unfinished(prefix) {

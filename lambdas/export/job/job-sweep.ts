@@ -1,5 +1,7 @@
 /** Periodic sweeps over the jobs: resume unfinished jobs and remove expired data. */
+
 import type { Workflow } from '../../ports/execution/workflow.ts'
+import { type CheckedPage, continuePass } from '../../ports/rows/pass.ts'
 import type { ExportParts } from '../step-types.ts'
 import { forEachCollectingErrors } from './error-aggregation.ts'
 import { recordFailedAttempt } from './failed-attempts.ts'
@@ -53,31 +55,45 @@ export const removeStoppedJobs = (parts: Parts): Promise<void> =>
   })
 
 /**
- * Removes expired jobs, leftover data of ended jobs, and files of jobs that no longer exist. `retentionDays`: minimum days for which a
- * complete or failed job is retained.
+ * Removes expired jobs, leftover data of ended jobs, and files of jobs that no longer exist, even if some jobs fail. `retentionDays`:
+ * minimum days for which a complete or failed job is retained.
  */
 export async function removeExpiredJobs(parts: Parts, retentionDays: number): Promise<void> {
-  const retained = new Set<string>()
-  const sweepJobs = async (): Promise<void> =>
-    forEachCollectingErrors(parts.rows.list<Job>(JOB_ROWS), async ({ name, value: job }) => {
-      const isOver = (fileExpiryOf(job, retentionDays) ?? Number.POSITIVE_INFINITY) <= parts.now()
-      if (!isOver) retained.add(name)
-      if (isOver) await removeJob(parts, name)
-      else if (job.state === 'complete') await removeTemporaryData(parts, name)
-      else if (job.state === 'error') await removeJobData(parts, name)
-    })
-  await forEachCollectingErrors([sweepJobs, () => removeOrphanedFiles(parts, retained)], (each) => each())
+  await forEachCollectingErrors(await sweptJobsOf(parts), (id) => sweepJob(parts, id, retentionDays))
 }
 
-async function removeOrphanedFiles(parts: Parts, retained: ReadonlySet<string>): Promise<void> {
-  const left = new Set<string>()
-  for await (const { key } of parts.blobs.list('exports/')) left.add(key.split('/')[1]!)
-  for await (const key of parts.blobs.unfinished('exports/')) left.add(key.split('/')[1]!)
-  await forEachCollectingErrors(left.difference(retained), (job) => removeOrphan(parts, job))
+/** Removes the same as `removeExpiredJobs`, but begins no job after `budget` milliseconds. The next call continues behind the last job. */
+export async function continueRemoval(parts: Parts, retentionDays: number, budget: number): Promise<void> {
+  const { rows, now } = parts
+  const start = now()
+  const ids = await sweptJobsOf(parts)
+  const checkPage = async (after: string): Promise<CheckedPage> => {
+    const id = ids.find((each) => each > after)
+    if (id === undefined) return { failures: [] }
+    const failures = await sweepJob(parts, id, retentionDays).then(
+      () => [],
+      (error: unknown) => [error],
+    )
+    return { last: id, failures }
+  }
+  await continuePass({ rows, name: 'exports', checkPage, interval: 0, budget: budget - (now() - start), now })
 }
 
-/** Removes the files of a job, unless the job was created since they were listed. */
-async function removeOrphan(parts: Parts, id: string): Promise<void> {
+/** Returns the ids of all jobs, and of those that only have files left, ascending. */
+async function sweptJobsOf({ rows, blobs }: Parts): Promise<readonly string[]> {
+  const ids = new Set<string>()
+  for await (const { name } of rows.list<Job>(JOB_ROWS)) ids.add(name)
+  for await (const { key } of blobs.list('exports/')) ids.add(key.split('/')[1]!)
+  for await (const key of blobs.unfinished('exports/')) ids.add(key.split('/')[1]!)
+  return [...ids].sort()
+}
+
+/** Reads the job first: it may have been created, or its links renewed, since it was listed. */
+async function sweepJob(parts: Parts, id: string, retentionDays: number): Promise<void> {
+  const job = await readJob(parts.rows, id)
   // guard: sweep-leaves-files-of-jobs
-  if ((await readJob(parts.rows, id)) === undefined) await removeJobData(parts, id)
+  if (job === undefined) await removeJobData(parts, id)
+  else if ((fileExpiryOf(job, retentionDays) ?? Number.POSITIVE_INFINITY) <= parts.now()) await removeJob(parts, id)
+  else if (job.state === 'complete') await removeTemporaryData(parts, id)
+  else if (job.state === 'error') await removeJobData(parts, id)
 }

@@ -47,8 +47,8 @@ export class QuotaBlobStore implements BlobStore {
     await this.#blobs.remove(key)
   }
 
-  list(prefix: string): ReturnType<BlobStore['list']> {
-    return this.#blobs.list(prefix)
+  list(prefix: string, after?: string): ReturnType<BlobStore['list']> {
+    return this.#blobs.list(prefix, after)
   }
 
   openParts(key: string, contentType: string, id?: string): Promise<BlobParts> {

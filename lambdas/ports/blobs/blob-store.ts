@@ -27,12 +27,13 @@ export interface BlobParts {
  * - `get` returns undefined for an unknown key. `range`: first byte, and one past the last byte. A range that exceeds the object ends with
  *   it.
  * - `remove` is idempotent. `list` yields finished objects whose key begins with the prefix, in ascending code-unit order of the keys.
+ *   `after`: only keys that are greater.
  */
 export interface BlobStore {
   put(key: string, blob: Blob): Promise<void>
   get(key: string, range?: readonly [from: number, to: number]): Promise<Blob | undefined>
   remove(key: string): Promise<void>
-  list(prefix: string): AsyncIterable<BlobInfo>
+  list(prefix: string, after?: string): AsyncIterable<BlobInfo>
   openParts(key: string, contentType: string, id?: string): Promise<BlobParts>
   /** Yields the keys with the prefix of which objects are unfinished, opened by any process: ascending, each once. */
   unfinished(prefix: string): AsyncIterable<string>

@@ -1,12 +1,12 @@
 /** Steps of export jobs on AWS, and the scheduled sweeps that resume, watch, copy and remove exports. */
 import { flattenErrors, forEachCollectingErrors } from '../../export/job/error-aggregation.ts'
 import { JOB_ROWS, type Job } from '../../export/job/job.ts'
-import { removeExpiredJobs, removeStoppedJobs, resumeJobs } from '../../export/job/job-sweep.ts'
+import { continueRemoval, removeStoppedJobs, resumeJobs } from '../../export/job/job-sweep.ts'
 import { copyExports } from '../../export/schedules/bucket-copies.ts'
 import { findScheduleProblems, removeObsoleteSchedules, type WatchedSchedule } from '../../export/schedules/schedules.ts'
 import type { ExportParts, StepInput } from '../../export/step-types.ts'
 import { exportStep, type StepOutput } from '../../export/workflow/workflow-step.ts'
-import { EXPORT_STEP_MS, LONGEST_PLAN_MS } from '../step-times.ts'
+import { EXPORT_STEP_MS, LONGEST_PLAN_MS, SWEEP_MS } from '../step-times.ts'
 import { exportCopier, exportFiles, exportTypeSettings, exportWorkflow, jobRows } from './export-ports.ts'
 import { logMetric, report } from './log.ts'
 import { clock, config, deploymentSettings, expressions, searchContexts, store } from './ports.ts'
@@ -81,7 +81,7 @@ function whatTo(asked: ExportSweep): readonly (() => Promise<void>)[] {
     case 'jobs':
       return [() => resumeJobs(swept, exportWorkflow()), () => removeStoppedJobs(swept), tellAge]
     case 'expired':
-      return [() => removeExpiredJobs(swept, config().exportRetentionDays), () => removeObsoleteSchedules(swept, asked.schedules)]
+      return [() => continueRemoval(swept, config().exportRetentionDays, SWEEP_MS), () => removeObsoleteSchedules(swept, asked.schedules)]
     case 'schedules':
       return [() => tellTroubles(asked.schedules)]
     case 'copies':

@@ -1,4 +1,6 @@
 /** Functions on AWS that index the stream, watch the index and rebuild it. */
+import { DynamoDbRows } from '../../adapters/dynamodb/rows/rows.ts'
+import { continueBodySweep, type WriteTimeRange } from '../../adapters/dynamodb/store/body-sweep.ts'
 import { heartbeatOfRecord } from '../../adapters/dynamodb/stream/heartbeat.ts'
 import {
   isOfTable,
@@ -32,7 +34,7 @@ import type { ServingIndices } from '../../ports/search/serving-indices.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { SearchContextOf } from '../../search/search-context.ts'
 import { once } from '../once.ts'
-import { REBUILD_STEP_MS } from '../step-times.ts'
+import { REBUILD_STEP_MS, SWEEP_MS } from '../step-times.ts'
 import { Heartbeats } from './heartbeats.ts'
 import { logHeartbeatAge, logLargestShard, logLostIndices, logMetric, report } from './log.ts'
 import {
@@ -45,6 +47,7 @@ import {
   expressions,
   indexState,
   openStore,
+  stateTable,
   store,
 } from './ports.ts'
 import { openIndex } from './search-index.ts'
@@ -218,7 +221,7 @@ function tellLag(records: readonly StreamRecord[], { batchItemFailures }: Partia
 
 /**
  * Event of a schedule. `transactions`, every minute: settles transactions whose coordinator died, and starts pending rebuilds again.
- * `bodies`, every day: removes large bodies to which no version refers.
+ * `bodies`, every hour: continues to remove large bodies to which no version refers.
  */
 export type SweepEvent = { readonly sweep: 'transactions' | 'bodies' }
 
@@ -247,17 +250,11 @@ export async function settleTransactions(event: StreamEvent | SweepEvent): Promi
 
 const DAY = 24 * 60 * 60_000
 
-/** Parts of the bodies. The sweep checks one each day. */
-const BODY_PARTS = 16
-
-/**
- * Removes unused bodies that were written at least a day ago. After a restore it retains bodies written before it, because versions of the
- * previous table may refer to them.
- */
+/** Removes unused bodies. After a restore it retains those written before it: versions of the previous table may refer to them. */
 async function sweepBodies(): Promise<void> {
   const from = exclusiveInstantOf((await indexState().read()).value, deploymentSettings().epoch)
-  const before = clock().now() - DAY
-  await store().sweepBodies({ from, before, part: Math.floor(before / DAY) % BODY_PARTS })
+  const checkPage = (written: WriteTimeRange, after: string) => store().sweepBodies(written, after)
+  await continueBodySweep({ rows: new DynamoDbRows(stateTable()), checkPage, from, budget: SWEEP_MS, now: () => clock().now() })
 }
 
 /** Settles abandoned transactions and starts pending rebuilds. Runs both, even if one fails. */

@@ -449,26 +449,42 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       await table.store().commit([writeOf(key, { body: large })], [])
       await table.store().commit([writeOf(key, { expected: 1, body: large })], [])
       const mine = () => keysOf(tenant)
+      const removedIn = async (range: { from: number; before: number }) => (await table.store().sweepBodies(range)).removed
       const named = mine()
       table.blobs.set(`bodies/${tenant}/Patient/another`, table.blobs.get(named[0]!)!)
       const dies = storeWith(({ name }) => (name === 'Put' ? 'crash' : undefined))
       await expect(dies.commit([writeOf(patientKeyOf('never', tenant), { body: large })], [])).rejects.toThrow('crashed')
-      expect(await table.store().sweepBodies({ from: 0, before: 1_000 })).toBe(0)
-      expect(await table.store().sweepBodies({ from: 1_001, before: 2_000 })).toBe(0)
+      expect(await removedIn({ from: 0, before: 1_000 })).toBe(0)
+      expect(await removedIn({ from: 1_001, before: 2_000 })).toBe(0)
       expect(mine()).toHaveLength(4)
-      expect(await table.store().sweepBodies({ from: 1_000, before: 1_001 })).toBe(2)
+      expect(await removedIn({ from: 1_000, before: 1_001 })).toBe(2)
       expect(mine()).toEqual(named)
     })
 
-    it('are swept in sixteen parts, each once', async () => {
+    it('are swept in pages, each after the last key of the previous one', async () => {
       const tenant = newTenant()
       await table.store().commit([writeOf(patientKeyOf('p', tenant), { body: large })], [])
       const [body] = keysOf(tenant).map((name) => table.blobs.get(name)!)
-      const digits = [...'0123456789abcdef']
-      for (const digit of digits) table.blobs.set(`bodies/${tenant}/Patient/${digit}0000000-0000-4000-8000-000000000000`, body!)
+      const orphans = Array.from({ length: 1_001 }, (_, n) => `bodies/${tenant}/Patient/~${String(n).padStart(4, '0')}`)
+      for (const key of orphans) table.blobs.set(key, body!)
       const range = { from: 0, before: Number.MAX_SAFE_INTEGER }
-      for (const part of digits.keys()) expect([part, await table.store().sweepBodies({ ...range, part })]).toEqual([part, 1])
+      const after = `bodies/${tenant}/Patient/~`
+      expect(await table.store().sweepBodies(range, after)).toEqual({ removed: 1_000, last: orphans[999], failures: [] })
+      expect(await table.store().sweepBodies(range, orphans[999])).toEqual({ removed: 1, failures: [] })
       expect(keysOf(tenant)).toHaveLength(1)
+    })
+
+    it('are swept beside bodies that cannot be read', async () => {
+      const tenant = newTenant()
+      await table.store().commit([writeOf(patientKeyOf('p', tenant), { body: large })], [])
+      const [body] = keysOf(tenant).map((name) => table.blobs.get(name)!)
+      const name = (n: number): string => `bodies/${tenant}/Patient/~${String(n).padStart(4, '0')}`
+      for (let n = 0; n < 100; n++) table.blobs.set(name(n), body!)
+      table.blobs.set(name(50), { ...body!, bytes: Uint8Array.of(1) })
+      const range = { from: 0, before: Number.MAX_SAFE_INTEGER }
+      const { removed, failures } = await table.store().sweepBodies(range, `bodies/${tenant}/Patient/~`)
+      expect([removed, failures.length, keysOf(tenant).length]).toEqual([50, 1, 51])
+      for (const key of keysOf(tenant)) table.blobs.delete(key)
     })
 
     it('have keys that do not name their resource', async () => {

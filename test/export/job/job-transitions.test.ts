@@ -4,7 +4,7 @@ import { flattenErrors } from '../../../lambdas/export/job/error-aggregation.ts'
 import { clearOtherAttemptStarts } from '../../../lambdas/export/job/failed-attempts.ts'
 import type { Job } from '../../../lambdas/export/job/job.ts'
 import { failJob } from '../../../lambdas/export/job/job-failure.ts'
-import { removeExpiredJobs, removeStoppedJobs, resumeJobs } from '../../../lambdas/export/job/job-sweep.ts'
+import { continueRemoval, removeExpiredJobs, removeStoppedJobs, resumeJobs } from '../../../lambdas/export/job/job-sweep.ts'
 import {
   changeJob,
   countFailedAttempt,
@@ -238,6 +238,47 @@ describe('The sweep', () => {
       ...['exports/going/files/Patient.ndjson', 'exports/going/tails/1', 'exports/linked/files/Patient.ndjson'],
     ])
     expect(await readJob(stores.rows, 'over')).toBeUndefined()
+  })
+
+  it('removes expired jobs in several calls, each from where the last one stopped', async () => {
+    let at = instantAt(2) + 20 * DAY
+    const stores = { ...storesAt(0), now: () => at }
+    const ids = ['a', 'b', 'c', 'd', 'e']
+    for (const id of ids) {
+      if (id !== 'c') await kickOff(stores, { ...complete, id })
+      for (let n = 0; n < 40; n++) await put(stores.blobs, `exports/${id}/tails/${n}`)
+    }
+    // Every job takes a minute.
+    const { abortParts } = stores.blobs
+    const swept: string[] = []
+    stores.blobs.abortParts = async (prefix) => {
+      at += 60_000
+      swept.push(prefix.split('/')[1]!)
+      await abortParts.call(stores.blobs, prefix)
+    }
+    const call = async () => {
+      swept.splice(0)
+      await continueRemoval(stores, 10, 110_000)
+      return swept.join('')
+    }
+    expect([await call(), await call()]).toEqual(['ab', 'cd'])
+    expect([await call(), await keysOf(stores.blobs)]).toEqual(['e', []])
+    for (const id of ids) expect(await readJob(stores.rows, id)).toBeUndefined()
+    await kickOff(stores, { ...complete, id: 'a' })
+    expect(await call()).toBe('a')
+  })
+
+  it('goes on to the other jobs with the next call if one cannot be removed', async () => {
+    const stores = storesAt(instantAt(2) + 20 * DAY)
+    for (const id of ['a', 'b', 'c']) await kickOff(stores, { ...complete, id })
+    const { abortParts } = stores.blobs
+    stores.blobs.abortParts = (prefix) =>
+      prefix === 'exports/b/' ? Promise.reject(new Error('no')) : abortParts.call(stores.blobs, prefix)
+    const left = async () => (await Promise.all(['a', 'b', 'c'].map((id) => readJob(stores.rows, id)))).map((each) => each?.id)
+    const failed = await continueRemoval(stores, 10, 60_000).catch((error: unknown) => error)
+    expect([flattenErrors(failed).map(String), await left()]).toEqual([['Error: no'], [undefined, 'b', 'c']])
+    await continueRemoval(stores, 10, 60_000)
+    expect(await left()).toEqual([undefined, 'b', undefined])
   })
 
   it('removes a stopped job at once, and leftovers of late steps after an hour', async () => {

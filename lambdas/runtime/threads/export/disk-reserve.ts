@@ -35,7 +35,7 @@ export function withDiskReserve(blobs: BlobStore, room: () => Promise<DiskSpace>
     },
     get: (key, range) => blobs.get(key, range),
     remove: (key) => blobs.remove(key),
-    list: (prefix) => blobs.list(prefix),
+    list: (prefix, after) => blobs.list(prefix, after),
     unfinished: (prefix) => blobs.unfinished(prefix),
     abortParts: (prefix) => blobs.abortParts(prefix),
     async openParts(key, contentType, id) {
