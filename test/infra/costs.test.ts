@@ -11,6 +11,7 @@ import {
   ARCHIVED_OBJECTS_MONTHLY_COST,
   ARCHIVING_COST,
   archivedCost,
+  BODY_PASS_COST,
   backupMonthlyCost,
   costOfMillionRequests,
   costsOfMonth,
@@ -44,6 +45,11 @@ describe('a million requests', () => {
 it('a million writes cost $13.33 more with strong consistency', () => {
   expect(STRONG_WRITES_COST.toFixed(2)).toBe('13.33')
   expect(PAGE).toContain('$13.33')
+})
+
+it('a pass over a million large bodies costs $0.66', () => {
+  expect(BODY_PASS_COST.toFixed(2)).toBe('0.66')
+  expect(PAGE).toContain('a million large bodies costs $0.66')
 })
 
 it('a demo at the maximum of its resource table costs up to $27.90 an hour', () => {

@@ -108,6 +108,11 @@ const INDEX_WRITES = 3 / 2
 export const DEMO_MAX_HOURLY_COST =
   (3_600 / 1_000_000) * (NEW_TABLE.reads * PRICES.readUnit + (1 + INDEX_WRITES) * NEW_TABLE.writes * PRICES.writeUnit)
 
+/** Objects of a response of S3 to a list. */
+const LISTED = 1_000
+/** Cost of a pass over a million large bodies, without its functions: each body is read, and the two items that may refer to it. */
+export const BODY_PASS_COST = PRICES.objectRead + PRICES.objectWrite / LISTED + 2 * PRICES.readUnit
+
 /** Cost of a million writes that wait until searches find them: a second of a function each. */
 export const STRONG_WRITES_COST = REQUEST_WORK.create.gigabytes * 1_000_000 * PRICES.computing
 
