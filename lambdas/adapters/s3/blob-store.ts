@@ -56,7 +56,6 @@ export class S3BlobStore implements BlobStore {
   }
 
   async *list(prefix: string, after?: string): AsyncGenerator<BlobInfo> {
-    // S3 rejects an empty StartAfter.
     const input = { Bucket: this.#bucket, Prefix: prefix, StartAfter: after || undefined }
     for (let token: string | undefined, isFirst = true; isFirst || token !== undefined; isFirst = false) {
       const page = await this.#client.send(new ListObjectsV2Command({ ...input, ContinuationToken: token }))

@@ -254,7 +254,11 @@ const DAY = 24 * 60 * 60_000
 async function sweepBodies(): Promise<void> {
   const from = exclusiveInstantOf((await indexState().read()).value, deploymentSettings().epoch)
   const checkPage = (written: WriteTimeRange, after: string) => store().sweepBodies(written, after)
-  await continueBodySweep({ rows: new DynamoDbRows(stateTable()), checkPage, from, budget: SWEEP_MS, now: () => clock().now() })
+  const rows = new DynamoDbRows(stateTable())
+  await continueBodySweep({ rows, checkPage, from, budget: SWEEP_MS, now: () => clock().now() }).catch((error) => {
+    if (error instanceof AggregateError) for (const each of error.errors) report(each, 'bodies')
+    throw error
+  })
 }
 
 /** Settles abandoned transactions and starts pending rebuilds. Runs both, even if one fails. */
