@@ -108,12 +108,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   // The model reads the limits of the code where they are defined.
   'lib/model': [
     'lib/settings',
-    'lib/stacks/search-domain.ts',
     'lambdas/adapters/dynamodb/rows/audit-log.ts',
     'lambdas/adapters/dynamodb/store/index-windows.ts',
     'lambdas/adapters/dynamodb/store/scan.ts',
     'lambdas/adapters/dynamodb/stream/heartbeat.ts',
-    'lambdas/adapters/opensearch/index-definition.ts',
     'lambdas/export/plan/plan.ts',
     'lambdas/export/workflow.ts',
     'lambdas/export/write',
@@ -241,7 +239,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     edge: ['settings'],
     deploy: ['settings', 'model', 'stacks'],
     permissions: ['settings'],
-    monitoring: [],
+    monitoring: ['settings'],
     stacks: ['settings', 'edge', 'permissions', 'monitoring'],
     model: ['settings', 'stacks'],
   },

@@ -108,6 +108,8 @@ export const DEPLOYMENT_SETTINGS = [
   setting('searchEndpoint', 'text', ''), // URL of OpenSearch
   setting('searchSigning', ['sigv4', 'none'], 'sigv4'), // signature of requests to OpenSearch
   setting('searchPrefix', 'text', 'fhir'), // prefix of the index names
+  setting('searchShards', 'shards', ''), // number of shards of a new index by type, such as Observation=11,Claim=3; other types have one
+  setting('searchReplicas', 'integer', '1'), // copies of each shard of a new index beside the primary, if there are nodes for them
   setting('rebuildWorkflow', 'text', ''), // ARN of the state machine that rebuilds index documents
   setting('exportBucket', 'text', ''), // S3 bucket of export files
   setting('exportOrigin', 'text', ''), // origin of CloudFront from which clients download export files, without a trailing slash

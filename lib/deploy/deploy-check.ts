@@ -175,7 +175,7 @@ async function front(): Promise<Lines> {
 
 /** Advises a stage for production to use its own domain. CloudFront's default certificate permits no minimum version of TLS. */
 async function tls({ settings: { access, customDomain, search } }: DeployCheckInput): Promise<Lines> {
-  const isProduction = 'size' in search && search.size === 'production'
+  const isProduction = 'size' in search && search.size !== 'demo'
   return isProduction && access === 'token' && customDomain === undefined
     ? ['the address of CloudFront accepts TLS 1.0 and 1.1. Set customDomain, which accepts TLS 1.2 and later only']
     : []

@@ -9,11 +9,11 @@ import { MAX_FILE_BYTES, MAX_PARTS, MIN_PART_BYTES, PART_BYTES } from '../../lam
 import type { IndexShards } from '../../lambdas/runtime/index-shards.ts'
 import { EXPORT_STEP_MS } from '../../lambdas/runtime/step-times.ts'
 import { DEFAULT_SETTINGS } from '../settings/settings.ts'
-import type { DomainSize } from '../stacks/search-domain.ts'
 import { COUNT_MS, EXPORTED_PER_SECOND } from './assumptions.ts'
 import type { Load } from './load.ts'
 import { PRICES } from './prices.ts'
 import { sizesOf } from './sample-sizes.ts'
+import type { SearchLoad } from './search-load.ts'
 import { type WorkflowUse, workflowUseOf } from './workflow-events.ts'
 
 /** Bytes that a query reads at most. https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.Pagination.html */
@@ -45,7 +45,7 @@ export type ExportLoad = WorkflowUse & {
 }
 
 /** Returns an export of everything with the default number of writers. */
-export function exportLoadOf({ resources, mix }: Load, shards: IndexShards, size: DomainSize): ExportLoad {
+export function exportLoadOf({ resources, mix }: Load, shards: IndexShards, size: SearchLoad['name']): ExportLoad {
   const writers = size === 'demo' ? DEFAULT_SETTINGS.exportWriters : MAX_WRITERS
   const counts = Object.entries(mix.types).map(([type, share]): readonly [string, number] => [type, Math.ceil(share * resources)])
   const segments = segmentsOf(counts)

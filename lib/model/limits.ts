@@ -3,9 +3,9 @@ import { AUDIT_PARTITIONS } from '../../lambdas/adapters/dynamodb/rows/audit-log
 import { MAX_ROW_BYTES } from '../../lambdas/ports/rows/row-limits.ts'
 import { MAX_STREAM_PARTITIONS } from '../../lambdas/ports/search/heartbeat.ts'
 import { EXECUTION_DAYS, LONGEST_PLAN_MS } from '../../lambdas/runtime/step-times.ts'
+import { SHARD_GIGABYTES } from '../settings/domain-sizes.ts'
 import { requestsOf } from './load.ts'
 import { quotaUsesOf } from './quotas.ts'
-import { SHARD_GIGABYTES } from './search-load.ts'
 import type { StageParts } from './stage-parts.ts'
 import { KEY_UNITS, keyUnitsOf } from './table-load.ts'
 import { MAX_EVENTS } from './workflow-events.ts'
@@ -49,9 +49,9 @@ function tableLimits({ load, shards, streamShards, parallelizationFactor }: Stag
   ]
 }
 
-const searchLimits = ({ search: { size, needed, available, shard } }: StageParts): readonly Limit[] => [
-  fixed(`GB of a shard of the OpenSearch index of ${shard.type}`, shard.gigabytes, SHARD_GIGABYTES),
-  fixed(`GB of disks of a domain of the size ${size}`, needed, available),
+const searchLimits = ({ search: { shards, shard, needed, available } }: StageParts): readonly Limit[] => [
+  fixed(`GB of a shard of the OpenSearch index of ${shard.type}, one of ${shards[shard.type]}`, shard.gigabytes, SHARD_GIGABYTES),
+  fixed('GB of disks of the search domain', needed, available),
 ]
 
 const workflowLimits = ({ rebuild, exported }: StageParts): readonly Limit[] => [

@@ -14,7 +14,7 @@ import { type Limit, limitsOf } from './limits.ts'
 import { type Load, requestsOf } from './load.ts'
 import { rebuildLoadOf } from './rebuild-load.ts'
 import { signaturesOf } from './request-work.ts'
-import { searchLoadOf } from './search-load.ts'
+import { type SearchLoad, searchLoadOf } from './search-load.ts'
 import type { StageParts } from './stage-parts.ts'
 import { partitionsOf, shardsOf, storedOf, unitsOf, warmOf } from './table-load.ts'
 
@@ -31,11 +31,11 @@ export function modelOf(load: Load): Model {
   const [stored, shards, search] = [storedOf(load), shardsOf(load), searchLoadOf(load)]
   // The units of heartbeats depend on the shards, which they hardly change.
   const streamShards = partitionsOf(warmOf(unitsOf(load)), stored.table)
-  const parallelizationFactor = search.size === 'demo' ? 1 : factorOf(load, streamShards)
+  const parallelizationFactor = search.name === 'demo' ? 1 : factorOf(load, streamShards)
   const units = unitsOf(load, streamShards * parallelizationFactor)
   const warm = warmOf(units)
-  const rebuild = rebuildLoadOf(load, search.size)
-  const exported = exportLoadOf(load, shards, search.size)
+  const rebuild = rebuildLoadOf(load, search.name)
+  const exported = exportLoadOf(load, shards, search.name)
   const concurrency = concurrencyOf(load, {
     ...{ streamShards, parallelizationFactor, rebuildWidth: rebuild.width, exportWriters: exported.writers },
   })
@@ -63,12 +63,17 @@ function settingsFor({ load, shards, warm, search, parallelizationFactor, rebuil
   const { limits } = DEFAULT_SETTINGS
   const rate = Math.ceil(requestsOf(load) * HEADROOM)
   return {
-    ...(search.size === 'demo' ? {} : { search: { kind: 'domain', size: search.size } }),
+    ...(search.name === 'demo' ? {} : { search: searchSettings(search) }),
     ...(Object.keys(capacity).length === 0 ? {} : { capacity }),
     ...(rate <= limits.rate ? {} : { limits: { rate, burst: Math.max(limits.burst, Math.min(rate, MAX_BURST)) } }),
     ...(parallelizationFactor === DEFAULT_SETTINGS.parallelizationFactor ? {} : { parallelizationFactor }),
     ...(rebuild.width === DEFAULT_SETTINGS.rebuildWidth ? {} : { rebuildWidth: rebuild.width }),
   }
+}
+
+function searchSettings({ size, shards }: SearchLoad): NonNullable<ProposedSettings['search']> {
+  const several = Object.entries(shards).filter(([, count]) => count > 1)
+  return { kind: 'domain', size, ...(several.length === 0 ? {} : { shards: Object.fromEntries(several) }) }
 }
 
 /** Whether a limit does not fit that AWS does not raise. */

@@ -100,11 +100,19 @@ export const PRICES = {
   metric: 0.3,
 } as const
 
+/** Price of a node of OpenSearch for a month, by instance type. A node of twice the size costs twice as much. */
+export const PRICES_OF_NODES: Readonly<Record<string, number>> = {
+  't3.small.search': PRICES.smallNode,
+  'r7g.large.search': PRICES.largeNode,
+  'r7g.xlarge.search': 2 * PRICES.largeNode,
+  'r7g.2xlarge.search': 4 * PRICES.largeNode,
+}
+
 /**
  * Permanent free tiers per month and account: of CloudFront, of CloudWatch, which also includes three dashboards, and of the storage of
  * DynamoDB.
  */
 export const FREE = { requests: 10, gigabytes: 1_000, alarms: 10, metrics: 10, stored: 25 } as const
 
-/** Rules of the firewall of a stage with tokens, by the size of its search domain. */
+/** Rules of the firewall of a stage with tokens, by the size of its search domain: `demo`, or any larger one. */
 export const FIREWALL_RULES = { demo: 2, production: 4 } as const

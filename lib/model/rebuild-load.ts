@@ -3,11 +3,11 @@ import { SEGMENTS } from '../../lambdas/indexing/rebuild/rebuild-steps.ts'
 import { REBUILD_WIDTH, rebuildParallelism, rebuildWorkflow } from '../../lambdas/indexing/rebuild/workflow.ts'
 import { REBUILD_STEP_MS } from '../../lambdas/runtime/step-times.ts'
 import { DEFAULT_SETTINGS } from '../settings/settings.ts'
-import type { DomainSize } from '../stacks/search-domain.ts'
 import { DOCUMENTS_PER_SECOND } from './assumptions.ts'
 import { SCAN_UNITS } from './export-load.ts'
 import type { Load } from './load.ts'
 import { PRICES } from './prices.ts'
+import type { SearchLoad } from './search-load.ts'
 import { type WorkflowUse, workflowUseOf } from './workflow-events.ts'
 
 const MILLION = 1e6
@@ -19,7 +19,7 @@ const WIDTHS = [REBUILD_WIDTH, 4, 8, 16]
 export type RebuildLoad = WorkflowUse & { readonly width: number; readonly hours: number; readonly dollars: number }
 
 /** Raises the width of a rebuild that would take more than a day. The domain `demo` accepts no more documents than the default writes. */
-export function rebuildLoadOf(load: Load, size: DomainSize): RebuildLoad {
+export function rebuildLoadOf(load: Load, size: SearchLoad['name']): RebuildLoad {
   const fast = WIDTHS.find((each) => hoursOf(load, each) <= DAY_HOURS)
   const width = size === 'demo' ? REBUILD_WIDTH : (fast ?? WIDTHS.at(-1)!)
   const counts = countsOf(load)

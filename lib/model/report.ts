@@ -6,6 +6,7 @@ import { requestsOf } from './load.ts'
 import { isTooLarge, type Model } from './model.ts'
 import { PRICE_PAGES, PRICES_REGION } from './prices.ts'
 import { REQUEST_WORK } from './request-work.ts'
+import type { SearchLoad } from './search-load.ts'
 
 export function formatModel(model: Model): string {
   const { load, settings, limits, costs } = model
@@ -40,15 +41,19 @@ function capacityRows({ load, units, stored, shards, streamShards, search, concu
     ['stream', `${count(streamShards)} shards`],
     [
       'search domain',
-      `${count(search.nodes)} × ${search.disk} GB (the size ${search.size} has ${count(search.available / search.disk)}): ${gigabytes(search.needed)} needed after merges, ${gigabytes(search.unmerged)} before`,
+      `${search.name}, ${domainNodes(search)}: ${gigabytes(search.needed)} needed after merges, ${gigabytes(search.unmerged)} before`,
     ],
+    ['search shards', partitions(search.shards)],
     ['concurrency', concurrency.map(({ name, count: number }) => `${name} ${count(number)}`).join(', ')],
     ['rebuild of all types', `${hours(rebuild.hours)}, ${dollars(rebuild.dollars)}`],
     ['export of everything', `${hours(exported.hours)}, ${dollars(exported.dollars)} without downloads, ${count(exported.files)} files`],
   ]
 }
 
-/** Names the types that have the same number of partitions together, the largest number first. */
+const domainNodes = ({ shape: { instanceType, count: nodes, disk, masters } }: SearchLoad): string =>
+  `${count(nodes)} × ${instanceType} with ${disk} GB${masters === undefined ? '' : `, ${masters.count} masters ${masters.instanceType}`}`
+
+/** Names the types that have the same number of partitions or shards together, the largest number first. */
 const partitions = (shards: IndexShards): string =>
   [...Map.groupBy(Object.keys(shards), (type) => shards[type]!)]
     .toSorted(([a], [b]) => b - a)

@@ -1,59 +1,87 @@
 /** Load of the OpenSearch domain: documents, shards and disks. Processors of the nodes are not modelled. */
-import { indexDefinition } from '../../lambdas/adapters/opensearch/index-definition.ts'
-import { DOMAIN_SIZES, type DomainSize } from '../stacks/search-domain.ts'
+import {
+  DEFAULT_REPLICAS,
+  DOMAIN_SIZES,
+  type DomainShape,
+  type DomainSize,
+  type DomainSizeName,
+  MAX_SEARCH_SHARDS,
+  SHARD_GIGABYTES,
+} from '../settings/domain-sizes.ts'
 import { DEMO_REQUESTS } from './assumptions.ts'
-import { type Load, largestType } from './load.ts'
+import type { Load } from './load.ts'
 
 const GIGABYTE = 1e9
 
 /** Bytes of a document in one copy of an index (`npm run bench -- disk`, see lib/docs/cost.md). */
 export const DOCUMENT_BYTES = { merged: 413, unmerged: 1_427 } as const
-/** Shards of the index of a type. */
-const INDEX_SHARDS = indexDefinition({}).settings.number_of_shards
 /** After an upgrade each index exists twice, until the previous one is removed. */
 const INDICES = 2
 /** Part of a disk that may be full. */
 const USABLE = 0.75
 
 /**
- * Gigabytes of one shard above which AWS advises more shards.
- * https://docs.aws.amazon.com/opensearch-service/latest/developerguide/bp-sharding.html
+ * Maximum data nodes that the model proposes. AWS raises the quota of an account (quotas.ts) to at least this number.
+ * https://docs.aws.amazon.com/opensearch-service/latest/developerguide/limits.html
  */
-export const SHARD_GIGABYTES = 50
+export const MAX_NODES = 400
 
 export type SearchLoad = {
+  /** Size that the model proposes: a name, or nodes that no name has. */
   readonly size: DomainSize
-  /** Nodes and gigabytes of each that the documents need. The size of the domain may have fewer. */
+  readonly name: DomainSizeName | 'custom'
+  /** Data nodes and gigabytes of each. */
   readonly nodes: number
   readonly disk: number
-  /** Gigabytes of disks that the documents need after merges, and those that the size has. */
+  readonly shape: DomainShape
+  /** Gigabytes of disks that the documents need after merges, and those of the size. */
   readonly needed: number
   readonly available: number
   /** Gigabytes of disks that the documents need before merges. */
   readonly unmerged: number
+  /** Shards of the index of each type. */
+  readonly shards: Readonly<Record<string, number>>
   /** Gigabytes of the largest shard after merges, and its type. */
   readonly shard: { readonly type: string; readonly gigabytes: number }
 }
 
 export function searchLoadOf({ resources, writes, searches, mix }: Load): SearchLoad {
-  const neededBy = (size: DomainSize, bytes: number): number => (resources * bytes * copiesOf(size) * INDICES) / USABLE / GIGABYTE
-  const { disk: demoDisk } = disksOf('demo')
-  const isSmall = neededBy('demo', DOCUMENT_BYTES.merged) <= demoDisk && writes + searches <= DEMO_REQUESTS
-  const size = isSmall ? 'demo' : 'production'
-  const { nodes, disk } = disksOf(size)
-  const needed = neededBy(size, DOCUMENT_BYTES.merged)
-  const type = largestType(mix)
+  const neededBy = ({ count }: Pick<DomainShape, 'count'>, bytes: number): number =>
+    (resources * bytes * copiesOf(count) * INDICES) / USABLE / GIGABYTE
+  const isSmall = writes + searches <= DEMO_REQUESTS
+  const names = isSmall ? NAMES : NAMES.filter((name) => name !== 'demo')
+  const name = names.find((each) => neededBy(DOMAIN_SIZES[each], DOCUMENT_BYTES.merged) <= diskOf(DOMAIN_SIZES[each]))
+  const shape = name === undefined ? customShape(neededBy(CUSTOM, DOCUMENT_BYTES.merged)) : DOMAIN_SIZES[name]
+  const all = Object.entries(mix.types).map(([type, share]) => {
+    const gigabytes = (resources * share * DOCUMENT_BYTES.merged) / GIGABYTE
+    const count = Math.min(MAX_SEARCH_SHARDS, Math.max(1, Math.ceil(gigabytes / SHARD_GIGABYTES)))
+    return { type, count, gigabytes: gigabytes / count }
+  })
+  const { type, gigabytes } = all.reduce((a, b) => (b.gigabytes > a.gigabytes ? b : a))
   return {
-    ...{ size, disk, needed, available: nodes * disk, unmerged: neededBy(size, DOCUMENT_BYTES.unmerged) },
-    nodes: Math.max(nodes, Math.ceil(needed / disk)),
-    shard: { type, gigabytes: (resources * mix.types[type]! * DOCUMENT_BYTES.merged) / GIGABYTE / INDEX_SHARDS },
+    ...{ size: name ?? shape, name: name ?? 'custom', shape, nodes: shape.count, disk: shape.disk },
+    ...{ needed: neededBy(shape, DOCUMENT_BYTES.merged), available: diskOf(shape), unmerged: neededBy(shape, DOCUMENT_BYTES.unmerged) },
+    ...{ shards: Object.fromEntries(all.map((each) => [each.type, each.count])), shard: { type, gigabytes } },
   }
 }
 
-/** A domain with several nodes has a replica of each shard, the default of OpenSearch. */
-const copiesOf = (size: DomainSize): number => (disksOf(size).nodes > 1 ? 2 : 1)
+const NAMES = Object.keys(DOMAIN_SIZES) as readonly DomainSizeName[]
 
-function disksOf(size: DomainSize): { readonly nodes: number; readonly disk: number } {
-  const { capacity, ebs } = DOMAIN_SIZES[size]
-  return { nodes: capacity!.dataNodes!, disk: ebs!.volumeSize! }
+/** A domain with several nodes has the default number of replicas. */
+const copiesOf = (nodes: number): number => 1 + Math.min(DEFAULT_REPLICAS, nodes - 1)
+
+const diskOf = ({ count, disk }: DomainShape): number => count * disk
+
+const CUSTOM: DomainShape = { ...DOMAIN_SIZES.large, disk: 1_000 }
+/** Data nodes above which masters need more memory. */
+const FEW_NODES = 30
+const LARGE_MASTER = 'r7g.xlarge.search'
+
+/** Returns nodes like those of the size `large`, as many as hold this number of gigabytes, at most MAX_NODES. */
+function customShape(needed: number): DomainShape {
+  const { zones } = CUSTOM
+  const most = Math.floor(MAX_NODES / zones) * zones
+  const count = Math.min(most, Math.ceil(needed / CUSTOM.disk / zones) * zones)
+  const masters = CUSTOM.masters!
+  return { ...CUSTOM, count, masters: count > FEW_NODES ? { ...masters, instanceType: LARGE_MASTER } : masters }
 }

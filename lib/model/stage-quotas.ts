@@ -1,8 +1,8 @@
 /** Quotas that a stage with given settings wants. */
 import type { FunctionName } from '../../lambdas/functions/functions.ts'
+import { nodesOf } from '../settings/domain-sizes.ts'
 import type { Settings } from '../settings/settings.ts'
 import { NEW_TABLE, warmIndexOf, warmStateOf } from '../settings/table-capacity.ts'
-import { nodesOf } from '../stacks/search-domain.ts'
 import { type Concurrency, concurrencyOf } from './concurrency.ts'
 import { DEFAULT_MIX, type Load } from './load.ts'
 import { type QuotaUse, quotaUsesOf } from './quotas.ts'

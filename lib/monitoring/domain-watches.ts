@@ -3,6 +3,7 @@
  * https://docs.aws.amazon.com/opensearch-service/latest/developerguide/managedomains-cloudwatchmetrics.html
  * https://docs.aws.amazon.com/opensearch-service/latest/developerguide/cloudwatch-alarms.html
  */
+import { SHARD_GIGABYTES } from '../settings/domain-sizes.ts'
 import { type DeployedNames, stageMetricOf, type Watch, type WatchedMetric } from './watch.ts'
 
 type DeployedDomain = NonNullable<DeployedNames['domain']>
@@ -11,8 +12,6 @@ type DeployedDomain = NonNullable<DeployedNames['domain']>
 const [FULL_MEMORY, FREE_DISK] = [85, 0.25]
 const MB_OF_GB = 1_024
 
-/** Alarm threshold: bytes of a shard, 70 % of the 50 GB that OpenSearch recommends as maximum. */
-const LARGE_SHARD_GB = 35
 const BYTES_OF_GB = 1_024 ** 3
 
 export function watchesOfDomain(domain: DeployedDomain): readonly Watch[] {
@@ -87,11 +86,11 @@ export function watchesOfDomain(domain: DeployedDomain): readonly Watch[] {
         todo: 'Use larger or more nodes (setting search). Look for slow searches in the request log, and for a rebuild with a large rebuildWidth. The indexer repeats rejected writes',
       },
     },
-    ...(domain.nodes > 1 ? watchesOfCopies(domain.nodes, metricOf) : []),
+    ...(domain.nodes > 1 ? watchesOfCopies(domain.nodes + domain.masters, metricOf) : []),
   ]
 }
 
-/** Watches for a domain of several nodes, which hold copies of the shards. */
+/** Watches for a domain of several nodes, which hold copies of the shards. `nodes`: with masters, which the metric counts too. */
 const watchesOfCopies = (nodes: number, metricOf: (metricName: string, statistic: string) => WatchedMetric): readonly Watch[] => [
   {
     title: 'OpenSearch: yellow status',
@@ -133,7 +132,7 @@ const watchesOfCopies = (nodes: number, metricOf: (metricName: string, statistic
 
 /** Returns the watch for the size of shards. A domain with a smaller disk cannot have such a shard. */
 export const watchesOfShards = (stage: string, domain: DeployedDomain | undefined): readonly Watch[] =>
-  domain !== undefined && domain.disk < LARGE_SHARD_GB
+  domain !== undefined && domain.disk < SHARD_GIGABYTES
     ? []
     : [
         {
@@ -142,9 +141,9 @@ export const watchesOfShards = (stage: string, domain: DeployedDomain | undefine
           alarm: {
             name: 'LargestShard',
             severity: 'info',
-            above: LARGE_SHARD_GB * BYTES_OF_GB,
-            means: `an index has more than ${LARGE_SHARD_GB} GB in its only shard. OpenSearch recommends at most 50 GB: larger shards recover slowly after the failure of a node`,
-            todo: 'The log of the indexer names the index in `names` beside LargestShard. Each index has one shard: remove resources of its type that are no longer needed, or use nodes with a faster disk',
+            above: SHARD_GIGABYTES * BYTES_OF_GB,
+            means: `a shard has more than ${SHARD_GIGABYTES} GB. Searches of its type are slower, and it recovers slowly after the failure of a node`,
+            todo: 'The log of the indexer names the index in `names` beside LargestShard. Set more shards for its type (setting search.shards), and deploy: the server builds a new index beside the old one',
           },
         },
       ]

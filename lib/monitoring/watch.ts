@@ -90,8 +90,14 @@ export type DeployedNames = {
    * that starts scheduled exports; absent if there are none.
    */
   readonly exports: { readonly machine: string; readonly sweeper: string; readonly starter?: string }
-  /** Search domain. `disk`: gigabytes of each node. */
-  readonly domain?: { readonly name: string; readonly account: string; readonly disk: number; readonly nodes: number }
+  /** Search domain. `disk`: gigabytes of each data node. `nodes`: data nodes. */
+  readonly domain?: {
+    readonly name: string
+    readonly account: string
+    readonly disk: number
+    readonly nodes: number
+    readonly masters: number
+  }
   /** Name of the function that maintains the signing keys; absent if the stage issues no tokens. */
   readonly tokens?: { readonly tender: string }
 }

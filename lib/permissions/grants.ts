@@ -5,6 +5,7 @@ import { DEFINITION_TYPES } from '../../lambdas/ports/definitions/canonicals.ts'
 import { PASS_ROWS } from '../../lambdas/ports/rows/pass.ts'
 import { formatIndexShards } from '../../lambdas/runtime/index-shards.ts'
 import { INDEX_NAME } from '../resource-table.ts'
+import { DEFAULT_REPLICAS } from '../settings/domain-sizes.ts'
 import { AUDIT_GRANTS } from './audit-grants.ts'
 import { EXPORT_GRANTS } from './export-grants.ts'
 import { DEFINITION_OVERFLOW_PATTERNS, OVERFLOW_PATTERNS, PERSON_OVERFLOW_PATTERNS, PERSONS } from './overflow-objects.ts'
@@ -123,14 +124,14 @@ const GRANTS: Readonly<Record<PortName, PortGrant>> = {
   passes: (aws) => allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], PASS_ROWS),
   index: (aws) => ({
     environment: search(aws),
-    statements: onSearch(aws, { Post: ['fhir-*/_search', '_msearch', '_mget', 'fhir-*/_refresh'] }),
+    statements: onSearch(aws, { Post: ['fhir-*/_search', '_msearch', '_mget', ...REFRESH] }),
   }),
   'conditional-searches': ({ conditionalVersions }) => ({
     environment: { FHIR_CONDITIONAL_VERSIONS: String(conditionalVersions) },
     statements: [],
   }),
   documents: (aws) => ({
-    environment: { ...search(aws), ...blobs(aws) },
+    environment: { ...search(aws), ...indexCopies(aws), ...blobs(aws) },
     statements: [
       ...onSearch(aws, { Post: ['_bulk', '_mget'], Get: [...INDEX_LOOKUPS, 'fhir-*/_stats/store'], Put: ['fhir-*'] }),
       onObjects(aws, ['s3:GetObject'], OVERFLOW_PATTERNS),
@@ -139,9 +140,9 @@ const GRANTS: Readonly<Record<PortName, PortGrant>> = {
     ],
   }),
   rebuilding: (aws) => ({
-    environment: search(aws),
+    environment: { ...search(aws), ...indexCopies(aws) },
     statements: onSearch(aws, {
-      Post: ['_bulk', '_mget', '_aliases', 'fhir-*/_refresh'],
+      Post: ['_bulk', '_mget', '_aliases', 'fhir-*/_search', ...REFRESH],
       Get: INDEX_LOOKUPS,
       Put: ['fhir-*'],
       Delete: ['fhir-*'],
@@ -250,6 +251,15 @@ const search = ({ searchEndpoint, searchDomainArn }: AwsResources) => ({
   FHIR_SEARCH_ENDPOINT: searchEndpoint,
   FHIR_SEARCH_SIGNING: searchDomainArn === undefined ? 'none' : 'sigv4',
 })
+
+/** Shards and replicas of the indices that functions create. */
+export const indexCopies = ({ searchCopies: { shards = {}, replicas = DEFAULT_REPLICAS } }: AwsResources) => ({
+  ...(Object.keys(shards).length === 0 ? {} : { FHIR_SEARCH_SHARDS: formatIndexShards(shards) }),
+  ...(replicas === DEFAULT_REPLICAS ? {} : { FHIR_SEARCH_REPLICAS: String(replicas) }),
+})
+
+/** Paths of a search domain by which a function makes documents visible, and checks that no copy lacks them. */
+const REFRESH = ['fhir-*/_refresh', 'fhir-*/_search_shards']
 
 /** Permits actions on items of the resource table. `partitions`: partition keys or their patterns; absent means all. */
 const onTable = ({ resourceTable }: AwsResources, actions: string[], partitions?: string[]) =>

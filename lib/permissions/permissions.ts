@@ -6,6 +6,7 @@ import type { IBucket } from 'aws-cdk-lib/aws-s3'
 import type { StateMachine } from 'aws-cdk-lib/aws-stepfunctions'
 import type { IConstruct } from 'constructs'
 import type { IndexShards } from '../../lambdas/runtime/index-shards.ts'
+import type { IndexCopies } from '../settings/domain-sizes.ts'
 import type { ExportTarget } from '../settings/export-settings.ts'
 
 /** Table that a stack created or DynamoDB restored. */
@@ -25,6 +26,7 @@ export type AwsResources = {
   /** Archive of audit records; absent if the stage has none. */
   readonly auditBucket?: IBucket
   readonly searchEndpoint: string
+  readonly searchCopies: IndexCopies
   /** ARN of the domain. If absent, functions send unsigned requests to OpenSearch and need no permissions for it. */
   readonly searchDomainArn?: string
   /** ARN of the state machine for rebuilds; absent until it is created. */
@@ -47,8 +49,8 @@ export type PortGrant = (aws: AwsResources) => PortAccess
 
 export const READ_ITEM_ACTIONS = ['dynamodb:GetItem', 'dynamodb:BatchGetItem', 'dynamodb:Query']
 
-/** Paths of a search domain that return the aliases and the mapping of indices. */
-export const INDEX_LOOKUPS = ['_alias/fhir-*', 'fhir-*/_alias', 'fhir-*/_mapping']
+/** Paths of a search domain that return aliases, mapping and numbers of shards of indices. */
+export const INDEX_LOOKUPS = ['_alias/fhir-*', 'fhir-*/_alias', 'fhir-*/_mapping', 'fhir-*/_settings/index.number_of_shards']
 
 export const allow = (
   actions: string[],

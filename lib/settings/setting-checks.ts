@@ -5,6 +5,7 @@ import { RegionInfo } from 'aws-cdk-lib/region-info'
 import { MAX_WRITERS } from '../../lambdas/export/workflow.ts'
 import { isResourceType } from '../../lambdas/fhir/resource-types.ts'
 import { VAULT_ARN } from './backup-settings.ts'
+import { DOMAIN_SIZES, type DomainSize, MAX_REPLICAS, MAX_SEARCH_SHARDS, shapeOf } from './domain-sizes.ts'
 import { MAX_SHARDS } from './index-shards.ts'
 import { type CapacityUnits, NEW_TABLE } from './table-capacity.ts'
 
@@ -83,12 +84,34 @@ const memory = whole(128, 10_240)
 const units = (min: CapacityUnits, more: Readonly<Record<string, Check>> = {}): Check =>
   object({ reads: whole(min.reads), writes: whole(min.writes), ...more }, Object.keys(more))
 
+const shards = (max: number): Check =>
+  entries(
+    whole(1, max),
+    must((name) => isResourceType(String(name)), 'a resource type of R4'),
+  )
+
+const copies = { shards: shards(MAX_SEARCH_SHARDS), replicas: whole(0, MAX_REPLICAS) }
+const SIZE_NAMES = Object.keys(DOMAIN_SIZES)
+const INSTANCE = /^[a-z0-9]+\.[a-z0-9]+\.search$/
+const domainNodes = { instanceType: matches(INSTANCE, 'an instance type of OpenSearch, such as r7g.large.search'), count: whole(1) }
+// https://docs.aws.amazon.com/opensearch-service/latest/developerguide/managedomains-dedicatedmasternodes.html
+const masters = object({ ...domainNodes, count: must((count) => count === 3 || count === 5, '3 or 5') })
+const domainShape = object({ ...domainNodes, disk: whole(10), zones: whole(1, 3), masters }, ['masters'])
+const domainSize: Check = (value, location) =>
+  isObject(value)
+    ? domainShape(value, location)
+    : must(
+        (name) => SIZE_NAMES.includes(String(name)),
+        `${SIZE_NAMES.map((name) => `"${name}"`).join(', ')} or an object of instanceType, count, disk, zones, masters`,
+      )(value, location)
+
 const search: Check = (value, location) =>
   isObject(value) && 'endpoint' in value
-    ? object({ endpoint: matches(CLUSTER_URL, 'the https URL of a cluster'), domainArn: matches(DOMAIN, 'the ARN of a domain') }, [
-        'domainArn',
-      ])(value, location)
-    : object({ kind: matches(/^domain$/, '"domain"'), size: matches(/^(?:demo|production)$/, '"demo" or "production"') })(value, location)
+    ? object(
+        { endpoint: matches(CLUSTER_URL, 'the https URL of a cluster'), domainArn: matches(DOMAIN, 'the ARN of a domain'), ...copies },
+        ['domainArn', 'shards', 'replicas'],
+      )(value, location)
+    : object({ kind: matches(/^domain$/, '"domain"'), size: domainSize, ...copies }, ['shards', 'replicas'])(value, location)
 
 const DOMAIN = /^arn:aws[a-z-]*:es:[a-z0-9-]+:\d{12}:domain\/\S+$/
 
@@ -117,10 +140,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
     {
       warm: units(NEW_TABLE, { index: units(NEW_TABLE), state: units(NEW_TABLE) }),
       most: units({ reads: 1, writes: 1 }),
-      shards: entries(
-        whole(1, MAX_SHARDS),
-        must((name) => isResourceType(String(name)), 'a resource type of R4'),
-      ),
+      shards: shards(MAX_SHARDS),
     },
     ['warm', 'most', 'shards'],
   ),
@@ -167,7 +187,7 @@ export function checkSettings(settings: unknown): void {
 /** Settings that are valid individually and may conflict. */
 export type RelatedSettings = {
   readonly region: string
-  readonly search: object
+  readonly search: { readonly size?: DomainSize; readonly endpoint?: string }
   readonly vpc?: { readonly cidr: string; readonly availabilityZones: readonly string[] }
   readonly customDomain?: { readonly name: string; readonly hostedZone: { readonly name: string } }
 }
@@ -175,7 +195,8 @@ export type RelatedSettings = {
 /** Throws RangeError if the settings conflict. */
 export function checkRelatedSettings({ customDomain, region, search, vpc }: RelatedSettings): void {
   checkPartition(region)
-  if (vpc !== undefined) checkNetwork(vpc, region, search)
+  checkZones(search, vpc)
+  if (vpc !== undefined) checkNetwork(vpc, region)
   if (customDomain === undefined) return
   const { name, hostedZone } = customDomain
   if (name !== hostedZone.name && !name.endsWith(`.${hostedZone.name}`))
@@ -191,20 +212,25 @@ function checkPartition(region: string): void {
     )
 }
 
-/**
- * Number of zones for a `production` domain, one for each node, because OpenSearch spreads nodes evenly:
- * https://docs.aws.amazon.com/opensearch-service/latest/developerguide/managedomains-multiaz.html
- */
-const PRODUCTION_ZONES = 3
 const SUBNET_BITS = 22
 
-function checkNetwork({ cidr, availabilityZones }: NonNullable<RelatedSettings['vpc']>, region: string, search: object): void {
+/**
+ * OpenSearch spreads the nodes over the zones, which must be those of the VPC:
+ * https://docs.aws.amazon.com/opensearch-service/latest/developerguide/managedomains-multiaz.html
+ */
+function checkZones({ size }: RelatedSettings['search'], vpc: RelatedSettings['vpc']): void {
+  if (size === undefined) return
+  const { count, zones } = shapeOf(size)
+  if (count % zones !== 0) throw new RangeError(`search.size.count ${count} must be a multiple of search.size.zones ${zones}`)
+  if (vpc !== undefined && zones > 1 && vpc.availabilityZones.length !== zones)
+    throw new RangeError(`vpc.availabilityZones must be ${zones} zones, those of the nodes of search.size`)
+}
+
+function checkNetwork({ cidr, availabilityZones }: NonNullable<RelatedSettings['vpc']>, region: string): void {
   const isInRegion = (zone: unknown): boolean =>
     typeof zone === 'string' && zone.startsWith(region) && /^[a-z]$/.test(zone.slice(region.length))
   const foreign = availabilityZones.find((zone) => !isInRegion(zone))
   if (foreign !== undefined) throw new RangeError(`vpc.availabilityZones: ${foreign} is not a zone of ${region}, such as ${region}a`)
-  if ('size' in search && search.size === 'production' && availabilityZones.length !== PRODUCTION_ZONES)
-    throw new RangeError(`vpc.availabilityZones must be ${PRODUCTION_ZONES} zones with search.size "production", one for each node`)
   const capacity = 2 ** (SUBNET_BITS - Number(cidr.split('/')[1]))
   if (availabilityZones.length > capacity)
     throw new RangeError(`vpc.cidr ${cidr} is too small: it has subnets for ${capacity} of ${availabilityZones.length} zones`)

@@ -5,6 +5,7 @@ import { FUNCTIONS, type FunctionKind, type FunctionName } from '../../lambdas/f
 import { REBUILD_WIDTH } from '../../lambdas/indexing/rebuild/workflow.ts'
 import { readConfig, SETTINGS, variableOf } from '../../lambdas/runtime/config.ts'
 import { type BackupSettings, vaultAccountOf } from './backup-settings.ts'
+import type { DomainSize, IndexCopies } from './domain-sizes.ts'
 import { checkExports, type ExportSetting } from './export-settings.ts'
 import { clientLimitsOf, type RateLimits } from './rate-limits.ts'
 import { checkRestoredTables, type RestoredTables } from './restored-tables.ts'
@@ -98,12 +99,11 @@ export type Settings = {
 }
 
 /**
- * Search engine. `demo`: one small node. `production`: three nodes in three zones. `endpoint`: an existing cluster. With `domainArn`,
- * requests to it are signed.
+ * Search engine. `size`: `demo`: one small node; `production`: three nodes in three zones; `large`: six larger ones and three masters; or the
+ * nodes themselves. `endpoint`: an existing cluster. With `domainArn`, requests to it are signed.
  */
-export type SearchSettings =
-  | { readonly kind: 'domain'; readonly size: 'demo' | 'production' }
-  | { readonly endpoint: string; readonly domainArn?: string }
+export type SearchSettings = IndexCopies &
+  ({ readonly kind: 'domain'; readonly size: DomainSize } | { readonly endpoint: string; readonly domainArn?: string })
 
 export type CustomDomain = {
   readonly name: string

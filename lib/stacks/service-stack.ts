@@ -19,10 +19,11 @@ import { Firewall } from '../edge/firewall.ts'
 import { OriginSecret } from '../edge/origin-secret.ts'
 import { AlarmTopics } from '../monitoring/alarm-topics.ts'
 import type { DeployedNames, Severity } from '../monitoring/watch.ts'
-import { allowSealCreation, allowStreamReading, allowTokenRevocation } from '../permissions/grants.ts'
+import { allowSealCreation, allowStreamReading, allowTokenRevocation, indexCopies } from '../permissions/grants.ts'
 import { suppressServiceStackFindings } from '../permissions/nag-suppressions.ts'
 import type { AwsResources } from '../permissions/permissions.ts'
 import { INDEX_NAME } from '../resource-table.ts'
+import { nodesOf } from '../settings/domain-sizes.ts'
 import { targetOf } from '../settings/export-settings.ts'
 import { DEFAULT_SHARDS } from '../settings/index-shards.ts'
 import { isArchiving, type Settings, serviceEnvironmentOf } from '../settings/settings.ts'
@@ -35,7 +36,6 @@ import { FhirApi, GATEWAY_STAGE, type HttpFunctions } from './fhir-api.ts'
 import { FhirFunction, httpFunctionsOf, type OwnProps } from './fhir-function.ts'
 import { firstClient, firstUser } from './first-commands.ts'
 import { allowScheduleRules, type ScheduleFunctions } from './scheduled-exports.ts'
-import { nodesOf } from './search-domain.ts'
 import { StepWorkflow } from './step-workflow.ts'
 import { followStream, streamEnvironmentOf } from './stream-indexer.ts'
 import { EXPORT_SWEEPS, INDEX_SWEEP, KEY_SWEEP, SWEEPS, scheduleSweeps } from './sweeps.ts'
@@ -178,7 +178,7 @@ export class ServiceStack extends Stack {
         ? { searchEndpoint: search.endpoint, ...(search.domainArn === undefined ? {} : { searchDomainArn: search.domainArn }) }
         : { searchEndpoint: `https://${domain!.domainEndpoint}`, searchDomainArn: domain!.domainArn }
     const exportTargets = exports.flatMap((each) => targetOf(each) ?? [])
-    const own = { exportBucket, exportTargets, linkKeys: linkKeys.map((each) => each.key.keyArn) }
+    const own = { searchCopies: search, exportBucket, exportTargets, linkKeys: linkKeys.map((each) => each.key.keyArn) }
     const indexShards = { ...DEFAULT_SHARDS, ...capacity.shards }
     return { stage: this.#settings.stage, key, ...this.#tables, indexShards, conditionalVersions, bucket, ...own, ...searchAccess }
   }
@@ -215,7 +215,8 @@ export class ServiceStack extends Stack {
     const { restored } = this.#settings
     const { environment } = changedKeysAccessOf(this, restored, aws)
     const statements = [...allowSealCreation(aws), ...(restored === undefined ? [] : allowTokenRevocation(aws))]
-    const migrate = this.#function('migrate', aws, { environment: { ...baseUrls, ...environment }, statements })
+    const own = { ...baseUrls, ...environment, ...indexCopies(aws) }
+    const migrate = this.#function('migrate', aws, { environment: own, statements })
     const resource = new CustomResource(this, 'Migration', {
       resourceType: 'Custom::FhirMigration',
       serviceToken: migrate.function.functionArn,

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, it } from '@jest/globals'
 import { Client } from '@opensearch-project/opensearch'
 import { OpenSearchIndex, type OpenSearchOptions } from '../../lambdas/adapters/opensearch/search-index.ts'
+import { resourceTypes } from '../../lambdas/fhir/resource-types.ts'
 import { addIndices, markLost, markServing, withIdentity } from '../../lambdas/indexing/lifecycle/serving-indices.ts'
 import type { IndexState, SharedIndexState } from '../../lambdas/indexing/lifecycle/state.ts'
 import { NO_STORED_STATE, openIndexState } from '../../lambdas/indexing/lifecycle/stored-state.ts'
@@ -13,6 +14,11 @@ const endpoint = process.env.OPENSEARCH_ENDPOINT
 /** On one node an index has no replica. On two it has one, as in a deployment of several nodes. */
 const hasReplicas = Number(process.env.OPENSEARCH_NODES) > 1
 export const TEST_SETTINGS = { refresh_interval: '20ms', auto_expand_replicas: '0-1', 'index.translog.durability': 'async' }
+
+/** Shards of the index of each type that tests use. */
+export const withShards = (count: number): Pick<OpenSearchOptions, 'shards'> => ({
+  shards: Object.fromEntries(resourceTypes.map((type) => [type, count])),
+})
 
 export function runOnOpenSearch(name: string, suite: (endpoint: string) => void): void {
   if (endpoint !== undefined) return suite(endpoint)

@@ -113,7 +113,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   'SearchYellow ClusterStatus.yellow': { source: DOMAIN, alarming: [[1, 1], [1], [1, 1]], normal: [[1, 1], [0, 1], [1, 1]] },
   'SearchNodes Nodes': { source: DOMAIN, alarming: [[2, 2], [2], [1, 2]], normal: [[2, 2], [2, 3], [6, 6]] },
   'SearchSnapshot AutomatedSnapshotFailure': { source: DOMAIN, ...once([0, 1], [0]) },
-  'LargestShard LargestShard': { source: OWN, ...once([35 * 1_024 ** 3, 38_000_000_000], [35 * 1_024 ** 3]) },
+  'LargestShard LargestShard': { source: OWN, ...once([30 * 1_024 ** 3, 33_000_000_000], [30 * 1_024 ** 3]) },
   'TokenErrors 5XXError': { source: ['AWS/ApiGateway', 'ApiName,Method,Resource,Stage'], alarming: [[], [0, 1], [2, 0]], normal: [[1], [0], [1]] },
   'ArchiveAge IteratorAge': { source: FUNCTION, alarming: [[0], [0, 1_000_000], [950_000]], normal: [[1_000_000], [1_000_000], [310_000]] },
   'ArchiveErrors Errors': { source: FUNCTION, alarming: EVERY!, normal: NOW_AND_THEN! },

@@ -18,7 +18,7 @@ const INDEXING = 0.05
 const RESOURCE_NAMES = { stage: 'x', table: 'x', stateTable: 'x', index: 'x', rebuild: 'x', api: { name: 'x', stage: 'x', rate: 1 } }
 const FOLLOWERS = { indexer: 'x', 'settle-transactions': 'x' }
 const DEPLOYED = {
-  ...{ ...RESOURCE_NAMES, followers: FOLLOWERS, mappings: FOLLOWERS, domain: { name: 'x', account: 'x', disk: 20, nodes: 1 } },
+  ...{ ...RESOURCE_NAMES, followers: FOLLOWERS, mappings: FOLLOWERS, domain: { name: 'x', account: 'x', disk: 20, nodes: 1, masters: 0 } },
   exports: { machine: 'x', sweeper: 'x' },
 }
 const alarmMetricsOf = (deployed: Parameters<typeof watchesOf>[0]): number =>

@@ -17,6 +17,11 @@ const DOMAIN = {
 const VAULT = 'arn:aws:backup:us-east-1:222222222222:backup-vault:fhir'
 const PRODUCTION = { search: { kind: 'domain', size: 'production' } } as const
 
+const NODES = { instanceType: 'r7g.xlarge.search', count: 4, disk: 500, zones: 2 }
+const TWO_ZONES = { ...NETWORK, availabilityZones: ['us-east-1a', 'us-east-1b'] }
+const domain = (rest: object) => ({ search: { kind: 'domain', size: 'production', ...rest } })
+const nodes = (rest: object) => domain({ size: { ...NODES, ...rest } })
+
 const VALID: readonly object[] = [
   {},
   DEFAULT_SETTINGS,
@@ -26,6 +31,11 @@ const VALID: readonly object[] = [
   { search: { endpoint: 'https://search.example.org' } },
   { search: { endpoint: 'https://a.example', domainArn: 'arn:aws:es:us-east-1:111111111111:domain/fhir' } },
   { search: { kind: 'domain', size: 'production' }, vpc: NETWORK },
+  { search: { kind: 'domain', size: 'large', shards: { Observation: 12 }, replicas: 2 } },
+  { search: { kind: 'domain', size: NODES } },
+  { search: { kind: 'domain', size: { ...NODES, masters: { instanceType: 'm7g.large.search', count: 3 } } }, vpc: TWO_ZONES },
+  { search: { kind: 'domain', size: { ...NODES, zones: 1 } }, vpc: NETWORK },
+  { search: { endpoint: 'https://search.example.org', shards: { Observation: 100 }, replicas: 0 } },
   { vpc: { cidr: '10.0.0.0/22', availabilityZones: ['us-east-1a'] } },
   { customDomain: DOMAIN },
   { customDomain: { ...DOMAIN, name: 'example.org' } },
@@ -37,6 +47,8 @@ const VALID: readonly object[] = [
 
 const vpc = (rest: object) => ({ vpc: { ...NETWORK, ...rest } })
 const customDomain = (rest: object) => ({ customDomain: { ...DOMAIN, ...rest } })
+
+const SIZES = 'search.size must be "demo", "production", "large" or an object of instanceType, count, disk, zones, masters'
 
 const INVALID: readonly (readonly [object, string])[] = [
   [{ region: 'Frankfurt' }, 'region must be an AWS region'],
@@ -54,15 +66,30 @@ const INVALID: readonly (readonly [object, string])[] = [
   [{ region: 5 }, 'region must be an AWS region'],
   [{ account: 111111111111 }, 'account must be a string of the twelve digits'],
   [{ account: '123' }, 'account must be a string of the twelve digits'],
-  [{ search: 'demo' }, 'search must be an object of kind, size'],
+  [{ search: 'demo' }, 'search must be an object of kind, size, shards, replicas'],
   [{ search: {} }, 'search.kind must be "domain"'],
   [{ search: { kind: 'domains', size: 'demo' } }, 'search.kind must be "domain"'],
-  [{ search: { kind: 'domain', size: 'prod' } }, 'search.size must be "demo" or "production"'],
-  [{ search: { kind: 'domain' } }, 'search.size must be "demo" or "production"'],
+  [{ search: { kind: 'domain', size: 'prod' } }, SIZES],
+  [{ search: { kind: 'domain' } }, SIZES],
+  [domain({ shards: { Observation: 101 } }), 'search.shards.Observation must be a whole number from 1 to 100'],
+  [domain({ shards: { Foo: 2 } }), 'search.shards.Foo must be a resource type of R4'],
+  [domain({ replicas: 6 }), 'search.replicas must be a whole number from 0 to 5'],
+  [domain({ size: {} }), 'search.size.instanceType must be an instance type of OpenSearch, such as r7g.large.search'],
+  [nodes({ instanceType: 'r7g.large' }), 'search.size.instanceType must be an instance type of OpenSearch, such as r7g.large.search'],
+  [nodes({ count: 0 }), 'search.size.count must be a whole number from 1 on'],
+  [nodes({ count: 5 }), 'search.size.count 5 must be a multiple of search.size.zones 2'],
+  [nodes({ disk: 5 }), 'search.size.disk must be a whole number from 10 on'],
+  [nodes({ zones: 4 }), 'search.size.zones must be a whole number from 1 to 3'],
+  [nodes({ masters: { instanceType: 'm7g.large.search', count: 2 } }), 'search.size.masters.count must be 3 or 5'],
+  [nodes({ volume: 5 }), 'search.size.volume is not a setting. Accepted: instanceType, count, disk, zones, masters'],
+  [{ ...nodes({}), ...vpc({}) }, 'vpc.availabilityZones must be 2 zones, those of the nodes of search.size'],
   [{ search: { endpoint: 'search.example.org' } }, 'search.endpoint must be the https URL'],
   [{ search: { endpoint: 'https://a:b@search.example.org' } }, 'search.endpoint must be the https URL'],
   [{ search: { endpoint: 'https://a.example', domainArn: 'fhir' } }, 'search.domainArn must be the ARN of a domain'],
-  [{ search: { endpoint: 'https://a.example', size: 'demo' } }, 'search.size is not a setting. Accepted: endpoint, domainArn'],
+  [
+    { search: { endpoint: 'https://a.example', size: 'demo' } },
+    'search.size is not a setting. Accepted: endpoint, domainArn, shards, replicas',
+  ],
   [{ logRetentionDays: 45 }, 'logRetentionDays must be one of these numbers of days: 1, 3'],
   [{ logRetentionDays: '90' }, 'logRetentionDays must be one of'],
   [
@@ -125,7 +152,7 @@ const INVALID: readonly (readonly [object, string])[] = [
   [{ ...vpc({}), region: 'eu-central-1' }, 'vpc.availabilityZones: us-east-1a is not a zone of eu-central-1, such as eu-central-1a'],
   [
     { search: { kind: 'domain', size: 'production' }, ...vpc({ availabilityZones: ['us-east-1a', 'us-east-1b'] }) },
-    'vpc.availabilityZones must be 3 zones with search.size "production"',
+    'vpc.availabilityZones must be 3 zones, those of the nodes of search.size',
   ],
   [{ customDomain: 'fhir.example.org' }, 'customDomain must be an object of name, certificateArn, hostedZone'],
   [customDomain({ name: 'https://fhir.example.org' }), 'customDomain.name must be a host name'],

@@ -26,7 +26,12 @@ export const STAGES = {
   },
   local: { access: 'open', baseUrl: 'http://127.0.0.1:8080/fhir', search: { endpoint: 'http://127.0.0.1:9200' }, rebuildWait: 1 },
   // A domain outside the stacks.
-  elsewhere: { search: { endpoint: 'https://search.example.org', domainArn: 'arn:aws:es:us-east-1:111111111111:domain/own' } },
+  elsewhere: {
+    search: {
+      ...{ endpoint: 'https://search.example.org', domainArn: 'arn:aws:es:us-east-1:111111111111:domain/own' },
+      ...{ shards: { Observation: 12, Claim: 2 }, replicas: 2 },
+    },
+  },
   tokens: { access: 'token', account: '111111111111', originSecret: 2, service: { tenancy: 'on' } },
 } satisfies Readonly<Record<string, Partial<Settings>>>
 export const { demo, signed, production, local, elsewhere, tokens } = await synthesizeStages(STAGES)

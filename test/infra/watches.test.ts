@@ -14,7 +14,7 @@ const DEPLOYED = {
   mappings: { indexer: '7d9f', 'settle-transactions': '7e01' },
   rebuild: 'arn:aws:states:rebuild',
   exports: { machine: 'arn:aws:states:export', sweeper: 'fhir-export-sweep', starter: 'fhir-export-schedule' },
-  domain: { name: 'fhir', account: '111111111111', disk: 200, nodes: 3 },
+  domain: { name: 'fhir', account: '111111111111', disk: 200, nodes: 3, masters: 3 },
   tokens: { tender: 'fhir-tend-keys' },
 }
 const watches = watchesOf(DEPLOYED)
@@ -86,9 +86,8 @@ describe('Alarms', () => {
       SearchMemory: { above: 85 },
       // A quarter of 200 GB, in MB.
       SearchDisk: { below: 50 * 1_024 },
-      SearchNodes: { below: 3 },
-      // 70 % of 50 GB.
-      LargestShard: { above: 0.7 * 50 * 1_024 ** 3, means: expect.stringContaining('35 GB') },
+      SearchNodes: { below: 6 },
+      LargestShard: { above: 30 * 1_024 ** 3, means: expect.stringContaining('30 GB'), todo: expect.stringContaining('search.shards') },
       NotFollowed: { below: 1, isSilenceWrong: true },
     }
     for (const alarm of others) expect(alarm).toMatchObject(shares[alarm.name] ?? { above: 0 })

@@ -49,19 +49,45 @@ describe('A million Observations', () => {
 })
 
 describe('Search nodes', () => {
+  const searchOf = (load: Partial<Load>) =>
+    modelOf({ resources: 1e6, writes: 5, reads: 1e3, searches: 5, mix: DEFAULT_MIX, ...load }).search
+
   it.each([
     ['demo', 18.1e6],
     ['production', 18.3e6],
-  ])('are of the size %s for %d documents of a small stage', (size, resources) =>
-    expect(modelOf({ resources, writes: 5, reads: 0, searches: 5, mix: DEFAULT_MIX }).search.size).toBe(size),
-  )
+    ['production', 272e6],
+    ['large', 273e6],
+    ['large', 1.63e9],
+    ['custom', 1.64e9],
+  ])('are of the size %s for %d documents of a small stage', (name, resources) => expect(searchOf({ resources }).name).toBe(name))
 
   it.each([
     ['demo', 10],
     ['production', 10.1],
-  ])('are of the size %s for %d writes and as many searches per second', (size, rate) =>
-    expect(modelOf({ resources: 1e6, writes: rate, reads: 1e3, searches: rate, mix: DEFAULT_MIX }).search.size).toBe(size),
+  ])('are of the size %s for %d writes and as many searches per second', (name, rate) =>
+    expect(searchOf({ writes: rate, searches: rate }).name).toBe(name),
   )
+
+  it.each([
+    [1.64e9, 6, 'r7g.large.search'],
+    [2.73e9, 9, 'r7g.large.search'],
+    [13.5e9, 30, 'r7g.large.search'],
+    [13.7e9, 33, 'r7g.xlarge.search'],
+    [182e9, 399, 'r7g.xlarge.search'],
+  ])('above the size large are as many as hold %d documents, in each zone', (resources, count, instanceType) => {
+    const { size, available, needed } = searchOf({ resources })
+    expect(size).toEqual({ instanceType: 'r7g.2xlarge.search', count, disk: 1_000, zones: 3, masters: { instanceType, count: 3 } })
+    expect(available >= needed).toBe(resources < 182e9)
+  })
+
+  it.each([
+    [90e6, 1],
+    [91e6, 2],
+    [1e9, 12],
+  ])('hold %d resources in shards of at most 30 GB: Observation in %d', (resources, shards) => {
+    const { shards: all, shard } = searchOf({ resources })
+    expect([all.Observation, all.Claim, shard.gigabytes <= 30]).toEqual([shards, 1, true])
+  })
 })
 
 describe('A month', () => {
@@ -93,9 +119,10 @@ describe('A month', () => {
     expect(more['Units of DynamoDB']! / less['Units of DynamoDB']!).toBeCloseTo(100, -1)
   })
 
-  it('counts nodes that hold all documents, though no size has them', () => {
+  it('counts nodes, disks and masters', () => {
     const { search, costs } = modelOf({ ...loadOf(1_000), resources: 1e9 })
-    expect([search.nodes, search.disk]).toEqual([12, 200])
-    expect(costs.find(({ part }) => part === 'Search nodes and disks')?.dollars).toBeCloseTo(12 * (131 + 200 * 0.122))
+    expect(search.name).toBe('large')
+    const node = 4 * 131 + 600 * 0.122
+    expect(costs.find(({ part }) => part === 'Search nodes and disks')?.dollars).toBeCloseTo(6 * node + 3 * 131)
   })
 })

@@ -16,6 +16,7 @@ const LOADS: readonly Partial<Load>[] = [
   { resources: 1e8, writes: 1_000, reads: 1_000, searches: 100 },
   { resources: 1e9, writes: 10_000, reads: 5_000, searches: 500 },
   { resources: 1e11, writes: 1e6, reads: 1e6, searches: 1e5 },
+  { resources: 1e10 },
   { writes: 5_000, mix: { ...DEFAULT_MIX, types: { Basic: 1 } } },
 ]
 
@@ -32,6 +33,7 @@ describe('The proposed settings', () => {
     expect(Object.keys(settings)).toEqual(['search', 'capacity', 'limits', 'rebuildWidth'])
     for (const [name, value] of Object.entries(settings)) expect(DEFAULT_SETTINGS[name as keyof Settings]).not.toEqual(value)
     expect(settings.capacity?.shards).toEqual({ Observation: 20 })
+    expect(settings.search).toEqual({ kind: 'domain', size: 'large', shards: { Observation: 12 } })
     expect(settings.limits).toEqual({ rate: 19_375, burst: 5_000 })
     // A quarter more than the units, which are 13,761 and 16,667 and 15,500 writes per second, and 18,333 reads.
     expect(settings.capacity?.warm).toEqual({

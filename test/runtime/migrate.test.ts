@@ -22,6 +22,7 @@ await runOnDynamo((engine) => {
     const { endpoint } = await startWorkflowServer()
     Object.assign(process.env, {
       ...{ FHIR_TABLE: await engine.newTable(), FHIR_STATE_TABLE: await engine.newTable(), FHIR_EPOCH: '3' },
+      ...{ FHIR_SEARCH_SHARDS: 'Patient=3,Observation=12' },
       ...{ FHIR_REBUILD_WORKFLOW: 'arn:aws:states:us-east-1:0:stateMachine:r', FHIR_RESTORED_AT: '2026-01-01T00:00:00Z' },
       ...{ AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint, AWS_ENDPOINT_URL_SFN: endpoint },
       ...{ AWS_REGION: 'us-east-1', AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' },
@@ -46,6 +47,14 @@ await runOnDynamo((engine) => {
     await migrate({ AdoptedState: 'yes' })
     expect(await ended()).toBe(now)
     expect((await indexState().read()).value.epoch).toBe(3)
+  })
+
+  it('requests a new index of each type with another number of shards', async () => {
+    await known(2)
+    await indexState().change(({ shards: _, ...state }) => ({ ...state, rebuilds: [], types: { Patient: { identity: 'i' } } }))
+    await migrate({})
+    const { rebuilds, shards } = (await indexState().read()).value
+    expect([rebuilds.map(({ type, tenant }) => [type, tenant]), shards]).toEqual([[['Patient', '']], { Patient: 3, Observation: 12 }])
   })
 
   it('rejects a past restore generation with the reason, and revokes nothing', async () => {

@@ -6,7 +6,8 @@
  * a restore. It is never searched.
  */
 import { type Cluster, OpenSearchError } from './cluster.ts'
-import { type IndexSettings, indexDefinition } from './index-definition.ts'
+import type { AliasedIndex } from './heartbeats.ts'
+import { type IndexSettings, indexDefinition, type ShardsByType, shardSettings } from './index-definition.ts'
 
 /** Maximum polls for an index that another process is creating. With the pauses between them they take some seconds. */
 const LOOKS = 40
@@ -14,19 +15,22 @@ const LOOKS = 40
 type Name = string | undefined
 type State = { readonly live: Name; readonly next: Name; readonly kept: Name; readonly all: readonly string[] }
 type Indices = Readonly<Record<string, { readonly aliases: Readonly<Record<string, unknown>> }>>
+type ShardSettings = Readonly<Record<string, { readonly settings: { readonly index: { readonly number_of_shards: string } } }>>
 
 export class Aliases {
   readonly #cluster: Cluster
   readonly #prefix: string
   readonly #settings: IndexSettings
+  readonly #shards: ShardsByType
   readonly #knownFor: number
   #building: { readonly names: Promise<Set<string>>; readonly until: number } | undefined
 
-  /** `knownFor`: how long the list of running rebuilds is cached, in milliseconds. */
-  constructor(cluster: Cluster, prefix: string, settings: IndexSettings, knownFor: number) {
+  /** `settings`: of all indices. `knownFor`: how long the list of running rebuilds is cached, in milliseconds. */
+  constructor(cluster: Cluster, prefix: string, settings: IndexSettings, shards: ShardsByType, knownFor: number) {
     this.#cluster = cluster
     this.#prefix = prefix
     this.#settings = settings
+    this.#shards = shards
     this.#knownFor = knownFor
   }
 
@@ -71,6 +75,22 @@ export class Aliases {
     this.#building = undefined
   }
 
+  /** Returns the indices with these aliases or names, with their numbers of shards. undefined: there is none. */
+  async resolve(names: readonly string[]): Promise<readonly (AliasedIndex | undefined)[]> {
+    if (names.length === 0) return []
+    const path = `/${this.#prefix}-*/_settings/index.number_of_shards`
+    const [indices, settings] = await Promise.all([
+      this.#indicesLike(`${this.#prefix}-*`),
+      this.#cluster.send<ShardSettings>({ method: 'GET', path }),
+    ])
+    const behind = new Map(Object.entries(indices).flatMap(([index, { aliases }]) => Object.keys(aliases).map((alias) => [alias, index])))
+    return names.map((alias) => {
+      const index = behind.get(alias) ?? alias
+      const shards = settings[index]?.settings.index.number_of_shards
+      return shards === undefined ? undefined : { alias, index, shards: Number(shards) }
+    })
+  }
+
   /** Returns those entries (type → identity) for which no serving index exists. */
   async missing(types: Readonly<Record<string, string>>): Promise<Readonly<Record<string, string>>> {
     const there = await this.#aliasesLike(`${this.#prefix}-*`)
@@ -82,7 +102,7 @@ export class Aliases {
    */
   async createLive(type: string, identity: string): Promise<void> {
     const index = this.#named(type, 1, identity)
-    const isMade = await this.#create(index, [])
+    const isMade = await this.#create(type, index, [])
     if (!isMade && (await this.#isSoonLive(type, identity))) return
     await this.#cluster.send({ method: 'PUT', path: `/${index}/_alias/${this.live(type, identity)}` })
   }
@@ -92,7 +112,7 @@ export class Aliases {
     const { next, all } = await this.#state(type, identity)
     // Version 1 is reserved for the index that the first write of the type creates.
     const name = next ?? this.#named(type, Math.max(1, ...all.map(versionOf)) + 1, identity)
-    if (next === undefined) await this.#create(name, [this.next(type, identity)])
+    if (next === undefined) await this.#create(type, name, [this.next(type, identity)])
     this.forgetBuilding()
     return name
   }
@@ -158,7 +178,6 @@ export class Aliases {
     const { live, next } = await this.#state(type, identity)
     if (live !== index) {
       if (next !== index) throw new Error(`${index} is no longer built`)
-      await this.#cluster.send({ method: 'POST', path: `/${index}/_refresh` })
       await this.#exchange(type, index, isKept)
     }
     const { kept, all } = await this.#state(type, identity)
@@ -232,8 +251,9 @@ export class Aliases {
    * Creates the index and resolves when its shards have started. Returns false if it existed already: another process, or an attempt with a
    * lost response, created it.
    */
-  async #create(index: string, aliases: readonly string[]): Promise<boolean> {
-    const body = { ...indexDefinition(this.#settings), aliases: Object.fromEntries(aliases.map((alias) => [alias, {}])) }
+  async #create(type: string, index: string, aliases: readonly string[]): Promise<boolean> {
+    const settings = { ...this.#settings, ...shardSettings(this.#shards, type) }
+    const body = { ...indexDefinition(settings), aliases: Object.fromEntries(aliases.map((alias) => [alias, {}])) }
     const made = await this.#cluster.send({ method: 'PUT', path: `/${index}`, body }).catch(unless('resource_already_exists_exception'))
     return made !== undefined
   }

@@ -149,17 +149,11 @@ export class Cluster {
   }
 }
 
-type Shards = { readonly _shards?: { readonly total: number; readonly successful: number; readonly failed: number } }
+/** Shards, or copies of shards, that a request concerns. */
+export type ShardCounts = { readonly total: number; readonly successful: number; readonly failed: number }
 
-/**
- * Whether no shard failed. OpenSearch answers 200 even if copies of a shard failed; those count in `failed`. A shard without a primary
- * counts nowhere. Every index has one shard, so `successful` is then 0.
- * https://docs.opensearch.org/latest/api-reference/index-apis/refresh/
- */
-export function isComplete(answer: unknown): boolean {
-  const { total = 0, successful = 0, failed = 0 } = (answer as Shards | null)?._shards ?? {}
-  return failed === 0 && (successful > 0 || total === 0)
-}
+/** Whether no shard failed. OpenSearch answers 200 even if copies of a shard failed; those count in `failed`. */
+const isComplete = (answer: unknown): boolean => ((answer as { readonly _shards?: ShardCounts } | null)?._shards?.failed ?? 0) === 0
 
 /** `kind` of the OpenSearchError for a response that is not complete. */
 export const SHARDS_FAILED = 'shards_failed'

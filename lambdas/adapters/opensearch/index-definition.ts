@@ -31,6 +31,15 @@ const DYNAMIC = 'strict_allow_templates'
 
 export type IndexSettings = Readonly<Record<string, string | number | boolean>>
 
+/** Numbers of shards by resource type; other types have one. An index keeps its number until it is rebuilt. */
+export type ShardsByType = Readonly<Record<string, number>>
+
+/** Returns the settings of shards. Routing shards are the shards themselves, because an index is never split (shard-routing.ts). */
+export const shardSettings = (shards: ShardsByType, type: string): IndexSettings => {
+  const count = shards[type] ?? 1
+  return count === 1 ? {} : { number_of_shards: count, number_of_routing_shards: count }
+}
+
 export const indexDefinition = (settings: IndexSettings) => ({
   settings: { number_of_shards: 1, refresh_interval: '1s', 'index.mapping.total_fields.limit': MAX_INDEX_FIELDS, ...settings },
   mappings: {

@@ -1,7 +1,7 @@
 /** Reads a page of hits. OpenSearch returns at most 10,000 hits per request, so larger or deeper pages take several requests. */
 import type { Plan } from '../../ports/search/plan.ts'
 import type { Hit, HitPage } from '../../ports/search/search-index.ts'
-import { HEARTBEAT_AGGREGATION, type HeartbeatAggregations, oldestHeartbeat } from './heartbeats.ts'
+import { type HeartbeatAggregations, heartbeatAggregation, oldestHeartbeat } from './heartbeats.ts'
 import type { Query } from './query.ts'
 import { type FoundHit, hitOf, type SearchResponse, type SearchSession, searchAfter, sortOf } from './search-requests.ts'
 
@@ -37,10 +37,10 @@ export async function findPage(searching: SearchSession, plan: Plan, query: Quer
   return { hits: hits.slice(0, limit), more: limit > 0 && hits.length > limit, ...totalOf(plan, first!), ...pulseRead(plan, first!) }
 }
 
-const pulseAsked = ({ pulse }: Plan) => (pulse === true ? { aggs: HEARTBEAT_AGGREGATION } : {})
+const pulseAsked = ({ pulse, types }: Plan) => (pulse === true ? { aggs: heartbeatAggregation(types.length) } : {})
 
-function pulseRead({ pulse, types }: Plan, { aggregations }: SearchResponse<HeartbeatAggregations>): Pick<HitPage, 'pulse'> {
-  const read = pulse === true ? oldestHeartbeat(aggregations, types.length) : undefined
+function pulseRead({ pulse, types }: Plan, { aggregations, _shards }: SearchResponse<HeartbeatAggregations>): Pick<HitPage, 'pulse'> {
+  const read = pulse === true ? oldestHeartbeat(aggregations, types.length, _shards.total) : undefined
   return read === undefined ? {} : { pulse: read }
 }
 

@@ -11,8 +11,8 @@ import { type CallLimits, Cluster, type Timer } from './cluster.ts'
 import { matchingQuery } from './compile-plan.ts'
 import { readDistinctKeys } from './distinct.ts'
 import { findGroups } from './groups.ts'
-import { copyHeartbeat, readHeartbeats, writeHeartbeat } from './heartbeats.ts'
-import type { IndexSettings } from './index-definition.ts'
+import { checkShards, copyHeartbeat, readHeartbeats, writeHeartbeat } from './heartbeats.ts'
+import type { IndexSettings, ShardsByType } from './index-definition.ts'
 import { findPage, requestOf } from './page.ts'
 import type { Query } from './query.ts'
 import { SearchSession } from './search-requests.ts'
@@ -29,6 +29,7 @@ export type OpenSearchOptions = Partial<BulkOptions & CallLimits> & {
   readonly register?: IndexRegister
   /** Settings of new indices beside the mapping: number_of_replicas, refresh_interval … */
   readonly settings?: IndexSettings
+  readonly shards?: ShardsByType
   /** Maximum duration of a search in milliseconds. A search that exceeds it throws the fault `too-costly`. */
   readonly budget?: number
   readonly timer?: Timer
@@ -59,12 +60,12 @@ export class OpenSearchIndex implements SearchIndex {
   readonly #epoch: number
 
   constructor(client: Client, options: OpenSearchOptions) {
-    const { prefix, live, register = NOBODY, settings = {}, budget = Number.POSITIVE_INFINITY, knownFor = 30_000 } = options
+    const { prefix, live, register = NOBODY, settings = {}, shards = {}, budget = Number.POSITIVE_INFINITY, knownFor = 30_000 } = options
     const { attempts = 6, patience = 30_000, pause = 100 } = options
     const { keepsBodies = false, epoch = 0, refresh = 'none', mostBytes = 4_000_000, onPoison = () => {} } = options
     this.#cluster = new Cluster(client, { attempts, patience, pause }, options.timer)
     this.#prefix = prefix
-    this.#aliases = new Aliases(this.#cluster, prefix, settings, knownFor)
+    this.#aliases = new Aliases(this.#cluster, prefix, settings, shards, knownFor)
     this.#bulk = new BulkWriter(this.#cluster, { keepsBodies, epoch, refresh, mostBytes, onPoison })
     this.#live = live
     this.#register = register
@@ -151,8 +152,11 @@ export class OpenSearchIndex implements SearchIndex {
     const told = Object.entries(servingIdentitiesOf(live)).filter(([type]) => !Object.hasOwn(lost, type))
     const next = Object.entries(live.types).flatMap(([type, { identity }]) => (identity ? this.#aliases.next(type, identity) : []))
     const aliases = [...told.map(([type, identity]) => this.#aliases.live(type, identity)), ...next.filter((each) => building.has(each))]
-    const isHeld = await writeHeartbeat(this.#cluster, aliases, sent)
-    return Object.fromEntries(told.flatMap(([type, identity], i) => (isHeld[i] ? [[type, { identity, sent }]] : [])))
+    const indices = (await this.#aliases.resolve(aliases)).filter((each) => each !== undefined)
+    const isHeld = await writeHeartbeat(this.#cluster, indices, sent)
+    const holders = new Set(indices.flatMap(({ alias }, i) => (isHeld[i] ? [alias] : [])))
+    const isTold = ([type, identity]: readonly [string, string]): boolean => holders.has(this.#aliases.live(type, identity))
+    return Object.fromEntries(told.filter(isTold).map(([type, identity]) => [type, { identity, sent }]))
   }
 
   /** Returns type → identity of the existing indices whose heartbeat is older than the one in `held`: they were restored. */
@@ -161,7 +165,7 @@ export class OpenSearchIndex implements SearchIndex {
     const had = Object.entries(held).filter(([type, { identity }]) => serving[type] === identity)
     const has = await readHeartbeats(
       this.#cluster,
-      had.map(([type, { identity }]) => this.#aliases.live(type, identity)),
+      await this.#aliases.resolve(had.map(([type, { identity }]) => this.#aliases.live(type, identity))),
     )
     return Object.fromEntries(had.flatMap(([type, { identity, sent }], i) => ((has[i] ?? sent) < sent ? [[type, identity]] : [])))
   }
@@ -245,7 +249,12 @@ export class OpenSearchIndex implements SearchIndex {
       identity,
       apply: (documents, isAgain = false) => this.#bulk.apply(documents, targets({ isAgain })),
       swap: async (isKept = false) => {
-        await copyHeartbeat(this.#cluster, this.#aliases.live(type, identity), index)
+        const [live, filled] = await this.#aliases.resolve([this.#aliases.live(type, identity), index])
+        if (filled !== undefined) {
+          const sent = await copyHeartbeat(this.#cluster, live, filled)
+          await refreshIndex(this.#cluster, index)
+          await checkShards(this.#cluster, filled, sent)
+        }
         return this.#aliases.swap(type, index, (await this.#live()).former, isKept)
       },
     }

@@ -4,7 +4,7 @@
 import { MachineFault } from '../../ports/faults.ts'
 import type { HitPosition, SortKey } from '../../ports/search/plan.ts'
 import type { Hit } from '../../ports/search/search-index.ts'
-import { type Cluster, type ClusterRequest, isComplete, OpenSearchError, SHARDS_FAILED } from './cluster.ts'
+import { type Cluster, type ClusterRequest, OpenSearchError, SHARDS_FAILED, type ShardCounts } from './cluster.ts'
 import { readBody } from './document-body.ts'
 import { resourceVersionOf } from './external-version.ts'
 import { sortText, sortValue } from './sort-values.ts'
@@ -22,6 +22,8 @@ export type SearchResponse<Aggregations = unknown> = {
     readonly hits: readonly FoundHit[]
   }
   readonly aggregations?: Aggregations
+  /** Shards of the searched indices. Those that cannot have a match are skipped, and count as successful. */
+  readonly _shards: ShardCounts
   /** Error of this search, if it is one of several in a request. */
   readonly error?: { readonly type?: string }
   readonly status?: number
@@ -36,7 +38,7 @@ const STOPPED = /time_exceeded_exception|task_cancelled_exception/
 const COSTLY = new RegExp(`${LARGE.source}|${STOPPED.source}`)
 
 /** Rejects partial results. A missing index or a shard without response may contain matches. */
-const STRICT = { ignore_unavailable: false, allow_partial_search_results: false } as const
+export const STRICT = { ignore_unavailable: false, allow_partial_search_results: false } as const
 
 /** Maximum index names in a URL path. More of them may exceed the maximum length of a request line, so they are sent in the body. */
 const MOST_IN_PATH = 30
@@ -90,10 +92,10 @@ export class SearchSession {
 }
 
 function checkPart(answer: SearchResponse): void {
-  const { timed_out, error, status } = answer
+  const { timed_out, error, status, _shards } = answer
   if (error !== undefined) explained(new OpenSearchError(status ?? 500, error.type ?? 'part of several searches', error))
   // guard: search-reaches-all-shards
-  if (!isComplete(answer)) throw new OpenSearchError(503, SHARDS_FAILED)
+  if (_shards.successful !== _shards.total) throw new OpenSearchError(503, SHARDS_FAILED)
   if (timed_out) throw new MachineFault('too-costly', 'the search took too long')
 }
 

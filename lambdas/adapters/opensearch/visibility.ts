@@ -5,7 +5,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { forEachInParallel } from '../../ports/execution/parallel.ts'
 import type { IndexDocument } from '../../ports/search/search-index.ts'
-import type { Cluster } from './cluster.ts'
+import { type Cluster, OpenSearchError, SHARDS_FAILED, type ShardCounts } from './cluster.ts'
 import { idOf } from './document-body.ts'
 import { externalVersion } from './external-version.ts'
 
@@ -51,11 +51,41 @@ export async function waitUntilVisible(
 
 /**
  * Makes the documents of one index visible to searches, or does nothing if the index is missing. Each index has a request of its own, so
- * that a failure identifies it.
+ * that a failure identifies it. Throws if a copy that answers searches may lack documents.
  */
 export async function refreshIndex(cluster: Cluster, name: string): Promise<void> {
-  await cluster.send({ method: 'POST', path: `/${name}/_refresh`, querystring: { ignore_unavailable: true } })
+  const { total, successful } = await refresh(cluster, name)
+  if (successful === total) return
+  // Copies without a node count in `total` only, like those of a shard without a primary, which the refresh does not reach.
+  const copies = await countCopies(cluster, name)
+  // guard: refresh-reaches-all-shards
+  if (copies === undefined || (await refresh(cluster, name)).successful < copies) throw new OpenSearchError(503, SHARDS_FAILED)
 }
+
+const IF_ANY = { ignore_unavailable: true }
+
+/** Returns the numbers of copies. https://docs.opensearch.org/latest/api-reference/index-apis/refresh/ */
+async function refresh(cluster: Cluster, name: string): Promise<ShardCounts> {
+  const { _shards } = await cluster.send<{ readonly _shards: ShardCounts }>({
+    ...{ method: 'POST', path: `/${name}/_refresh`, querystring: IF_ANY },
+  })
+  return _shards
+}
+
+type Copies = { readonly shards: readonly (readonly { readonly primary: boolean; readonly state: string }[])[] }
+
+/**
+ * Returns the number of copies that answer searches, or undefined if a shard has no primary.
+ * https://docs.opensearch.org/latest/api-reference/search-apis/search-shards/
+ */
+async function countCopies(cluster: Cluster, name: string): Promise<number | undefined> {
+  const { shards } = await cluster.send<Copies>({ method: 'POST', path: `/${name}/_search_shards`, querystring: IF_ANY })
+  const started = shards.map((copies) => copies.filter(({ state }) => STARTED.has(state)))
+  return started.every((copies) => copies.some(({ primary }) => primary)) ? started.flat().length : undefined
+}
+
+/** States of a copy that answers searches. One that moves to another node answers until it is there. */
+const STARTED = new Set(['STARTED', 'RELOCATING'])
 
 async function missingOf(cluster: Cluster, nameOf: IndexNameLookup, versions: readonly Version[]): Promise<readonly Version[]> {
   if (versions.length === 0) return []

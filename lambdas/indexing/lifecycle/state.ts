@@ -35,6 +35,8 @@ export type IndexState = Omit<Definitions, 'rebuilds'> &
     readonly formatAt?: number
     /** When the deployment since `formatAt` had updated all functions that write, in ms since 1970. Absent until then. */
     readonly deployedAt?: number
+    /** Numbers of shards for which indices were last requested, by type. Absent: one. */
+    readonly shards?: Readonly<Record<string, number>>
     /** Name of the store that the documents are built from. */
     readonly store?: string
     /** When the latest restore was applied, in ms since 1970. Absent before the first one. */

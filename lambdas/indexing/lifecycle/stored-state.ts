@@ -18,6 +18,7 @@ export type StoredState = Pick<
   | 'rowFormat'
   | 'formatAt'
   | 'deployedAt'
+  | 'shards'
   | 'store'
   | 'setBackAt'
   | 'uncovered'

@@ -9,6 +9,7 @@ import { applySearchParameter } from '../../indexing/lifecycle/definitions.ts'
 import { recordDeployed, recordFormatChange } from '../../indexing/lifecycle/identifier-rows.ts'
 import { changeFormat } from '../../indexing/lifecycle/index-retention.ts'
 import { applyRestore, epochOf, type Restore, readSearchParameters, withRestoredIdentity } from '../../indexing/lifecycle/restore.ts'
+import { changeShards } from '../../indexing/lifecycle/search-shards.ts'
 import type { IndexState } from '../../indexing/lifecycle/state.ts'
 import type { SharedState } from '../../ports/rows/shared-state.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
@@ -19,9 +20,9 @@ import { extraction, newIdentity, startRebuild } from './index-workers.ts'
 import { clock, deploymentSettings, indexState, openStore, stateTable } from './ports.ts'
 
 /**
- * Creates the shared secret, applies a restore, and requests rebuilds if the document format changed. `AdoptedState`: `yes` if the state
- * table is a restored one. `UpdatedFunctions`: `yes` at the end of the deployment. It then only records that the functions that answer
- * requests are updated.
+ * Creates the shared secret, applies a restore, and requests rebuilds if the document format or the number of shards changed. `AdoptedState`:
+ * `yes` if the state table is a restored one. `UpdatedFunctions`: `yes` at the end of the deployment. It then only records that the functions
+ * that answer requests are updated.
  */
 export async function migrate({ AdoptedState, UpdatedFunctions }: ResourceProperties): Promise<void> {
   if (UpdatedFunctions === 'yes') {
@@ -39,7 +40,7 @@ export async function migrate({ AdoptedState, UpdatedFunctions }: ResourceProper
     const back = setBackHere(known, fresh)
     const defined = back === known ? known : parameters.reduce(applySearchParameter, back)
     const at = clock().now()
-    return recordFormatChange(kept, changeFormat(defined, extraction(), at), at)
+    return changeShards(recordFormatChange(kept, changeFormat(defined, extraction(), at), at), deploymentSettings().searchShards)
   })
   await startRebuild(state)
 }

@@ -45,13 +45,14 @@ import {
 const KNOWN_FOR = 5_000
 
 export function openIndex(options: Partial<OpenSearchOptions> = {}): OpenSearchIndex {
-  const { searchEndpoint, searchSigning, searchPrefix } = deploymentSettings()
+  const { searchEndpoint, searchSigning, searchPrefix, searchShards, searchReplicas } = deploymentSettings()
   const { region } = readAwsIdentity()
   const signing = searchSigning === 'sigv4' ? { region, credentials: () => readAwsIdentity().credentials } : undefined
   return new OpenSearchIndex(openSearchClient(searchEndpoint, signing), {
     prefix: searchPrefix,
     epoch: deploymentSettings().epoch,
-    settings: { auto_expand_replicas: '0-1' },
+    settings: { auto_expand_replicas: `0-${searchReplicas}` },
+    shards: searchShards,
     budget: config().searchBudget,
     knownFor: KNOWN_FOR,
     live: () => searchContexts().state(clock().now()),
