@@ -26,13 +26,17 @@ export type DeployCheckInput = {
 }
 
 /** Search domain in a template, for example `OpenSearch_3.7` on `t3.small.search`. A stage that uses another cluster has none. */
-type Domain = { readonly EngineVersion: string; readonly InstanceType: string }
+type Domain = { readonly EngineVersion: string; readonly instanceTypes: readonly string[] }
 
 function domainIn({ Resources }: StackTemplate): Domain | undefined {
   const found = Object.values(Resources).find(({ Type }) => Type === 'AWS::OpenSearchService::Domain')
   if (found === undefined) return undefined
-  const { EngineVersion, ClusterConfig } = found.Properties as { EngineVersion: string; ClusterConfig: { InstanceType: string } }
-  return { EngineVersion, InstanceType: ClusterConfig.InstanceType }
+  type Properties = { EngineVersion: string; ClusterConfig: { InstanceType: string; DedicatedMasterType?: string } }
+  const { EngineVersion, ClusterConfig } = found.Properties as Properties
+  return {
+    EngineVersion,
+    instanceTypes: [ClusterConfig.InstanceType, ...(ClusterConfig.DedicatedMasterType ? [ClusterConfig.DedicatedMasterType] : [])],
+  }
 }
 
 type Lines = readonly string[]
@@ -184,14 +188,16 @@ async function tls({ settings: { access, customDomain, search } }: DeployCheckIn
 async function search({ settings: { region, vpc }, template }: DeployCheckInput): Promise<Lines> {
   const domain = domainIn(template)
   if (domain === undefined) return []
-  const { EngineVersion, InstanceType } = domain
+  const { EngineVersion, instanceTypes } = domain
   const client = new OpenSearchClient({ region })
   if (!(await isOffered(client, EngineVersion))) return [`${EngineVersion} is not offered in ${region}`]
-  const { InstanceTypeDetails = [] } = await client.send(new ListInstanceTypeDetailsCommand({ EngineVersion, InstanceType }))
+  const missing: string[] = []
+  for (const InstanceType of instanceTypes) {
+    const { InstanceTypeDetails = [] } = await client.send(new ListInstanceTypeDetailsCommand({ EngineVersion, InstanceType }))
+    if (InstanceTypeDetails.length === 0) missing.push(InstanceType)
+  }
   return [
-    ...(InstanceTypeDetails.length === 0
-      ? [`${region} has no ${InstanceType} with ${EngineVersion}: choose another size (setting search)`]
-      : []),
+    ...missing.map((type) => `${region} has no ${type} with ${EngineVersion}: choose another size (setting search)`),
     ...(vpc === undefined || (await hasRole(region)) ? [] : [`run ${MAKE_ROLE}: a domain in a VPC requires this role`]),
   ]
 }

@@ -25,7 +25,8 @@ import { document } from './index-document.ts'
 
 export type OpenedIndex = { readonly index: SearchIndex; readonly close: () => Promise<void> }
 
-export function searchIndexContract(name: string, create: () => Promise<OpenedIndex>): void {
+/** `rounds`: generated plans of a whole run. */
+export function searchIndexContract(name: string, create: () => Promise<OpenedIndex>, rounds = 20_000): void {
   describe(`${name}: SearchIndex`, () => {
     let open: OpenedIndex
     beforeEach(async () => {
@@ -589,7 +590,7 @@ export function searchIndexContract(name: string, create: () => Promise<OpenedIn
         await apply(...history.slice(at, at + size), ...(random.below(3) === 0 ? history.slice(0, random.below(at + 1)) : []))
         at += size
       }
-      for (let round = 0; round < caseCountOf(400, 20_000); round++) {
+      for (let round = 0; round < caseCountOf(400, rounds); round++) {
         const plan = planOf(random)
         const found = await open.index.find(plan)
         expect({ seed, round, plan, found: shownOf(found) }).toEqual({ seed, round, plan, found: shownOf(meaning(plan, history)) })

@@ -170,6 +170,14 @@ it('an unavailable engine or instance type is reported, unless the cluster is ex
   expect(await problemsOf({ search: { endpoint: 'https://search.example.org' } }, elsewhere.data)).toEqual([])
 })
 
+it('an unavailable instance type of masters is reported', async () => {
+  const large = structuredClone(demo.data)
+  const domain = Object.values<Tree>(large.Resources).find(({ Type }) => Type === 'AWS::OpenSearchService::Domain')
+  domain.Properties.ClusterConfig.DedicatedMasterType = 'm9.large.search'
+  search.on(ListInstanceTypeDetailsCommand, { InstanceType: 'm9.large.search' }).resolves({ InstanceTypeDetails: [] })
+  expect(await problemsOf({}, large)).toEqual([expect.stringMatching(/^OpenSearch: us-east-1 has no m9.large.search with OpenSearch_3.7/)])
+})
+
 it('a missing role of OpenSearch is reported in a VPC only', async () => {
   iam.on(GetRoleCommand).rejects(failing('NoSuchEntityException'))
   expect(await problemsOf()).toEqual([])

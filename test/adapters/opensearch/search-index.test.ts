@@ -5,11 +5,12 @@ import { searchIndexContract } from '../../contracts/search-index.contract.ts'
 import { createTestIndex, runOnOpenSearch, type TestIndex, withShards } from '../../engines/opensearch-index.ts'
 import { isFullRun } from '../../fixtures/long-runs.ts'
 
-const SHARDS = isFullRun ? [1, 3, 32] : [1]
+/** Numbers of shards, and generated plans of a whole run: each takes longer with more shards. */
+const SHARDS = isFullRun ? ([[1], [3, 5_000], [32, 2_000]] as const) : ([[1]] as const)
 
 runOnOpenSearch('OpenSearch', (endpoint) => {
-  for (const shards of SHARDS)
-    searchIndexContract(`OpenSearch with ${shards} shards`, async () => createTestIndex(endpoint, withShards(shards)))
+  for (const [shards, rounds] of SHARDS)
+    searchIndexContract(`OpenSearch with shards: ${shards}`, async () => createTestIndex(endpoint, withShards(shards)), rounds)
 
   describe('OpenSearch: values', () => {
     let open: TestIndex
