@@ -26,7 +26,7 @@ export type ExportParts = {
   readonly newId: () => string
   /** Milliseconds after which a step stores a checkpoint and ends, once its current page is done. The workflow then calls it again. */
   readonly budget: number
-  /** Maximum milliseconds for the reads of a plan. Above it the job fails. It is less than the time limit of the step. Absent: no limit. */
+  /** Maximum milliseconds to resolve the scope of a job. Above it the job fails. It is less than the time limit of the step. Absent: none. */
   readonly longestPlan?: number
   /** Maximum seconds between two attempts to plan. Workflows with a limited number of events need longer pauses. Absent: one. */
   readonly longestWait?: number

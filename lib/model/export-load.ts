@@ -1,9 +1,9 @@
 /** Export of all resources of one tenant: its plan, its workflow, and the size of its files. */
 import { PARALLEL_SOURCES } from '../../lambdas/adapters/dynamodb/store/index-windows.ts'
-import { STEPS_OF_PART } from '../../lambdas/adapters/dynamodb/store/scan.ts'
-import { MAX_SEGMENTS, packSegments, SMALLEST } from '../../lambdas/export/plan/plan.ts'
+import { STEPS_OF_PART } from '../../lambdas/adapters/dynamodb/store/scan-extent.ts'
+import { CHECKPOINT_INTERVAL_MS } from '../../lambdas/export/job/checkpoint.ts'
+import { MAX_SEGMENTS, packSegments, SMALLEST } from '../../lambdas/export/plan/segment-packing.ts'
 import { exportWorkflow, MAX_WRITERS } from '../../lambdas/export/workflow.ts'
-import { CHECKPOINT_INTERVAL_MS } from '../../lambdas/export/write/checkpoint.ts'
 import { MAX_HELD_BYTES } from '../../lambdas/export/write/file-writer.ts'
 import { MAX_FILE_BYTES, MAX_PARTS, MIN_PART_BYTES, PART_BYTES } from '../../lambdas/export/write/multipart-uploads.ts'
 import type { IndexShards } from '../../lambdas/runtime/index-shards.ts'
@@ -29,6 +29,9 @@ const FILE_DAYS = 10
 const MONTH_DAYS = 30
 /** Attempts to plan while earlier writes settle. */
 const PLANS = 15
+/** Read units per second that a partition key of the index delivers. */
+const KEY_READS = 2_000
+const UNIT_BYTES = 8_192
 const MILLION = 1e6
 const HOUR = 3_600
 
@@ -36,7 +39,7 @@ export type ExportLoad = WorkflowUse & {
   readonly writers: number
   readonly hours: number
   readonly dollars: number
-  /** Minutes until the plan is made, in one function. */
+  /** Minutes of function time until the plan is made, in as many steps as it takes. */
   readonly planMinutes: number
   /** Files of all types. */
   readonly files: number
@@ -53,10 +56,12 @@ export function exportLoadOf({ resources, mix }: Load, shards: IndexShards, size
     (sum, entries) => sum + Math.max(1, Math.ceil(entries / ((EXPORTED_PER_SECOND * EXPORT_STEP_MS) / 1_000))),
     0,
   )
+  const planMinutes = planMinutesOf(counts, shards)
+  const plans = PLANS + Math.floor((planMinutes * 60_000) / EXPORT_STEP_MS)
   const use = workflowUseOf(
     exportWorkflow('step', writers),
     {
-      ...{ Plan: PLANS, Planned: PLANS, UntilSettled: PLANS - 1, EachSegment: 1, Gather: 1, Gathered: 1, Finish: 1, Done: 1 },
+      ...{ Plan: plans, Planned: plans, UntilSettled: plans - 1, EachSegment: 1, Gather: 1, Gathered: 1, Finish: 1, Done: 1 },
       ...{ Write: steps, WriteMore: steps, WriteDone: segments.length },
     },
     segments.length,
@@ -64,7 +69,7 @@ export function exportLoadOf({ resources, mix }: Load, shards: IndexShards, size
   const parts = counts.reduce((sum, [type, count]) => sum + (count * sizesOf(type).json) / partBytesOf(type), 0)
   const bytes = counts.reduce((sum, [each, count]) => sum + count * sizesOf(each).json, 0)
   return {
-    ...{ ...use, writers, hours: resources / (writers * EXPORTED_PER_SECOND) / HOUR, planMinutes: planMinutesOf(counts, shards) },
+    ...{ ...use, writers, planMinutes, hours: planMinutes / 60 + resources / (writers * EXPORTED_PER_SECOND) / HOUR },
     dollars: dollarsOf(resources, bytes, use, parts + PUTS_OF_SEGMENT * segments.length),
     files: counts.reduce((sum, [type, count]) => sum + Math.ceil((count * sizesOf(type).json) / MAX_FILE_BYTES), 0),
     rowBytes: Math.max(...counts.map(([type, count]) => rowBytesOf(type, Math.min(count, Math.max(...segments))))),
@@ -80,14 +85,23 @@ function segmentsOf(counts: readonly (readonly [type: string, count: number])[])
   return packSegments(extents, SMALLEST, MAX_SEGMENTS).map((pieces) => pieces.reduce((sum, { entries }) => sum + entries, 0))
 }
 
-/** The plan counts the index entries of each type, type by type, in queries to its partitions. */
+/**
+ * The plan counts the index entries of each type, type by type, in queries to its partitions. The parts that it counts grow with the entries
+ * counted so far.
+ */
 function planMinutesOf(counts: readonly (readonly [type: string, count: number])[], shards: IndexShards): number {
-  const ms = counts.reduce((sum, [type, count]) => {
-    const sources = shards[type]!
-    const inPage = Math.floor(PAGE_BYTES / (sizesOf(type).index - ITEM_OVERHEAD))
-    const each = Math.min(inPage, sources === 1 ? SMALLEST : Math.ceil(SMALLEST / (STEPS_OF_PART * sources)))
-    return sum + (Math.ceil(count / each) * COUNT_MS) / Math.min(sources, PARALLEL_SOURCES)
-  }, 0)
+  let [ms, counted] = [0, 0]
+  for (const [type, count] of counts)
+    for (let left = count; left > 0; ) {
+      const [sources, bytes] = [shards[type]!, sizesOf(type).index - ITEM_OVERHEAD]
+      const every = Math.max(SMALLEST, counted / MAX_SEGMENTS)
+      const each = Math.min(PAGE_BYTES / bytes, sources === 1 ? every : every / (STEPS_OF_PART * sources))
+      const some = Math.min(left, Math.max(every, count / 100))
+      const query = Math.max(COUNT_MS, (each * bytes * 1_000) / UNIT_BYTES / KEY_READS)
+      ms += (Math.ceil(some / each) * query) / Math.min(sources, PARALLEL_SOURCES)
+      left -= some
+      counted += some
+    }
   return ms / 60_000
 }
 

@@ -2,7 +2,7 @@
 import { AUDIT_PARTITIONS } from '../../lambdas/adapters/dynamodb/rows/audit-log.ts'
 import { MAX_ROW_BYTES } from '../../lambdas/ports/rows/row-limits.ts'
 import { MAX_STREAM_PARTITIONS } from '../../lambdas/ports/search/heartbeat.ts'
-import { EXECUTION_DAYS, LONGEST_PLAN_MS } from '../../lambdas/runtime/step-times.ts'
+import { EXECUTION_DAYS } from '../../lambdas/runtime/step-times.ts'
 import { SHARD_GIGABYTES } from '../settings/domain-sizes.ts'
 import { requestsOf } from './load.ts'
 import { quotaUsesOf } from './quotas.ts'
@@ -57,7 +57,6 @@ const searchLimits = ({ search: { shards, shard, needed, available } }: StagePar
 const workflowLimits = ({ rebuild, exported }: StageParts): readonly Limit[] => [
   fixed('events of the execution of a rebuild', rebuild.events, MAX_EVENTS),
   fixed('hours of the execution of a rebuild', rebuild.hours, EXECUTION_DAYS.rebuild * HOURS),
-  fixed('minutes to plan an export', exported.planMinutes, LONGEST_PLAN_MS / 60_000),
   fixed('events of the execution of an export', exported.events, MAX_EVENTS),
   fixed('hours of the execution of an export', exported.hours, EXECUTION_DAYS.export * HOURS),
   fixed('bytes of a row of an export writer', exported.rowBytes, MAX_ROW_BYTES),

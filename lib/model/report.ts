@@ -46,7 +46,10 @@ function capacityRows({ load, units, stored, shards, streamShards, search, concu
     ['search shards', partitions(search.shards)],
     ['concurrency', concurrency.map(({ name, count: number }) => `${name} ${count(number)}`).join(', ')],
     ['rebuild of all types', `${hours(rebuild.hours)}, ${dollars(rebuild.dollars)}`],
-    ['export of everything', `${hours(exported.hours)}, ${dollars(exported.dollars)} without downloads, ${count(exported.files)} files`],
+    [
+      'export of everything',
+      `${hours(exported.hours)}, ${dollars(exported.dollars)} without downloads: ${count(Math.ceil(exported.planMinutes))} minutes to plan, ${count(exported.files)} files`,
+    ],
   ]
 }
 

@@ -10,6 +10,7 @@ import {
   type ResourceReader,
   type ResourceVersion,
   type ResourceWriter,
+  type ScanExtent,
   type ScanPage,
   type ScanRequest,
   type UniquenessGuard,
@@ -522,6 +523,21 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       expect((await reader.extent({ ...request, since: instantAt(19), until: instantAt(69) }, 25)).cuts).toEqual([instantAt(45) - 1])
       expect(await reader.extent({ ...request, asOf: -1 }, 10)).toEqual({ entries: 0, cuts: [] })
       expect(await reader.extent({ ...request, type: 'Nothing' }, 10)).toEqual({ entries: 0, cuts: [] })
+    })
+
+    it('continues a count that ended early, and ends it at an earlier instant each time', async () => {
+      const own = newTenant()
+      await inHundreds(numbers(90).map((n) => writeOf(patientKeyOf(`p${n}`, own), { lastUpdated: instantAt(Math.floor(n / 20)) })))
+      const request = { tenant: own, type: 'Patient', asOf: instantAt(400), limit: 1000 }
+      const ends: number[] = []
+      for (let until: number | undefined = request.asOf; until !== undefined; ) {
+        const { cuts, rest }: ScanExtent = await reader.extent({ ...request, until }, 7, () => true)
+        ends.unshift(...(rest === undefined ? [] : [rest]), ...cuts)
+        expect(rest ?? -1).toBeLessThan(until)
+        until = rest
+      }
+      const parts = await Promise.all(cutAt(request, ends).map((part) => scanAll(part)))
+      expect(parts.map(({ length }) => length).filter((length) => length > 0)).toEqual([20, 20, 20, 20, 10])
     })
 
     it('is never cut within one instant', async () => {

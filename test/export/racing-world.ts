@@ -96,7 +96,7 @@ export class RacingWorld {
           heads: raced((keys) => store.heads(keys)),
           versions: raced((keys) => store.versions(keys)),
           history: raced((...asked) => store.history(...asked)),
-          extent: raced((...asked) => store.extent(...asked)),
+          extent: raced((request, every) => store.extent(request, every)),
           settled: raced((...asked) => store.settled(...asked)),
           async *scan(request) {
             await race()

@@ -56,7 +56,7 @@ describe('An export of everything', () => {
       versions: (...asked) => store.versions(...asked),
       heads: (...asked) => store.heads(...asked),
       history: (...asked) => store.history(...asked),
-      extent: (...asked) => store.extent(...asked),
+      extent: (request, every) => store.extent(request, every),
       settled: (...asked) => store.settled(...asked),
       async *scan(request) {
         if (['Observation', 'Patient'].includes(request.type)) yield* store.scan(request)

@@ -85,15 +85,16 @@ describe('A plan', () => {
     expect([patients, told]).toEqual([new Set(['Patient/a']), ['Patient/z is not known']])
   })
 
-  it('fails once if it exceeds its time, and advises a narrower request', async () => {
-    await kickOff(parts, jobOf(5, { id: 'long', level: 'system' }))
+  it('fails once if its scope takes too long to resolve, and advises a narrower request', async () => {
+    const patients = Array.from({ length: 400 }, (_, i) => `Patient/${i}`)
+    await kickOff(parts, jobOf(5, { id: 'long', level: 'patient', asked: { patients } }))
     let [elapsed, readings] = [0, 0]
-    const { extent } = changed({}).resources
-    const counted: typeof extent = (...asked) => {
+    const { heads } = changed({}).resources
+    const counted: typeof heads = (...asked) => {
       readings++
-      return extent(...asked)
+      return heads(...asked)
     }
-    const plan = exportStep(changed({ extent: counted }, { elapsed: () => (elapsed += 10_000), longestPlan: 120_000 }))
+    const plan = exportStep(changed({ heads: counted }, { elapsed: () => (elapsed += 10_000), longestPlan: 120_000 }))
     expect(await plan({ action: 'plan', job: 'long', attempt: 1 })).toMatchObject({ wait: 0, segments: [] })
     expect(await readJob(parts, 'long')).toMatchObject({
       state: 'error',

@@ -3,13 +3,13 @@
  * transaction time and write the versions that belong to the export.
  */
 import type { DamagedVersion, ResourceVersion } from '../../ports/store/resource-store.ts'
+import { CHECKPOINT_INTERVAL_MS } from '../job/checkpoint.ts'
 import { type Job, rangeRowsOf, temporaryKeyOf } from '../job/job.ts'
 import type { OmissionReason } from '../select/omission-reason.ts'
 import { selectReferencedVersions, selectVersions } from '../select/selection.ts'
 import type { ExportParts } from '../step-types.ts'
 import { toResourceKey } from '../versions/resource-key.ts'
 import { isDamaged, versionsAsOf } from '../versions/versions-as-of.ts'
-import { CHECKPOINT_INTERVAL_MS } from '../write/checkpoint.ts'
 import { BUCKET_COUNT, type BucketRange, putKeys, readKeys } from '../write/key-buckets.ts'
 import { WriterOutput } from '../write/output.ts'
 import { collectHistoryCandidates, collectIndexCandidates } from './patient-candidates.ts'

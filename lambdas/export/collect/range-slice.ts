@@ -1,10 +1,11 @@
 /** Context of one slice of a range. */
+
+import { storeCheckpoint } from '../job/checkpoint.ts'
 import { type Job, rangeRowsOf } from '../job/job.ts'
 import { JobWatch } from '../job/job-watch.ts'
 import { selectionOf } from '../select/job-selection.ts'
 import type { Selection } from '../select/selection.ts'
 import type { ExportParts } from '../step-types.ts'
-import { storeCheckpoint } from '../write/checkpoint.ts'
 import type { Range } from './range.ts'
 
 export type RangeSlice = {

@@ -89,7 +89,7 @@ export const fileKeyOf = (job: string, name: string): string => `${blobPrefixOf(
 export const executionNameOf = ({ id, attempt }: Pick<Job, 'id' | 'attempt'>): string => `${id}-${attempt}`
 
 /**
- * Key of a temporary blob: `tails` hold lines for the finish step, `met` hold resource keys for the second pass. It is removed when the job
- * ends.
+ * Key of a temporary blob: `tails` hold lines for the finish step, `met` hold resource keys for the second pass, `counts` hold the progress
+ * of a plan. It is removed when the job ends.
  */
-export const temporaryKeyOf = (job: string, kind: 'tails' | 'met', id: string): string => `${blobPrefixOf(job)}${kind}/${id}`
+export const temporaryKeyOf = (job: string, kind: 'tails' | 'met' | 'counts', id: string): string => `${blobPrefixOf(job)}${kind}/${id}`

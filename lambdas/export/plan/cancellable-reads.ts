@@ -8,18 +8,17 @@ import { JobWatch } from '../job/job-watch.ts'
 import type { ExportParts } from '../step-types.ts'
 
 /**
- * Returns the parts with checked reads. These throw Error if the attempt is no longer in progress, and ExportFault after `longestPlan`.
- * Scans and the wait for settled writes are not checked.
+ * Returns the parts with checked reads. These throw Error if the attempt is no longer in progress, and ExportFault after `longest`
+ * milliseconds. Scans and the wait for settled writes are not checked.
  */
-export function withCancellableReads(parts: ExportParts, job: Job): ExportParts {
+export function withCancellableReads(parts: ExportParts, job: Job, longest = Number.POSITIVE_INFINITY): ExportParts {
   const watch = new JobWatch(parts, job)
-  const { longestPlan = Number.POSITIVE_INFINITY } = parts
-  const until = parts.elapsed() + longestPlan
+  const until = parts.elapsed() + longest
   const checked =
     <Args extends readonly unknown[], Answer>(read: (...args: Args) => Promise<Answer>) =>
     async (...args: Args): Promise<Answer> => {
       if (!(await watch.isWanted())) throw new Error('The job is under way no more')
-      if (parts.elapsed() >= until) throw tooLong(longestPlan)
+      if (parts.elapsed() >= until) throw tooLong(longest)
       return read(...args)
     }
   const { resources, index } = parts

@@ -70,8 +70,9 @@ async function perform(parts: ExportParts, job: Job, input: StepInput): Promise<
   const ofJob = { job: job.id, attempt: job.attempt }
   switch (input.action) {
     case 'plan': {
-      const segments = await planSegments(parts, job)
-      return { ...ofJob, wait: segments === undefined ? untilPlanned(parts, job) : 0, segments: segments ?? [] }
+      const planned = await planSegments(parts, job)
+      if (planned === 'unsettled') return { ...ofJob, wait: untilPlanned(parts, job), segments: [] }
+      return planned === 'unfinished' ? { ...ofJob, wait: 1, segments: [] } : { ...ofJob, wait: 0, segments: planned }
     }
     case 'write':
       return { ...ofJob, segment: input.segment, more: await writeSlice(parts, job, input.segment) }

@@ -1,5 +1,6 @@
 /** Writes a segment of an export, slice by slice: reads pages of a scan, selects versions and writes them to the files of the job. */
 import type { ScanPage, ScanRequest } from '../../ports/store/resource-store.ts'
+import { CHECKPOINT_INTERVAL_MS, storeCheckpoint } from '../job/checkpoint.ts'
 import { type Job, segmentRowsOf } from '../job/job.ts'
 import { JobWatch } from '../job/job-watch.ts'
 import type { Segment, SegmentPiece } from '../plan/segment.ts'
@@ -7,7 +8,6 @@ import { waitUntilSettled } from '../plan/settled-wait.ts'
 import { selectionOf } from '../select/job-selection.ts'
 import { type Selection, selectVersions } from '../select/selection.ts'
 import type { ExportParts } from '../step-types.ts'
-import { CHECKPOINT_INTERVAL_MS, storeCheckpoint } from './checkpoint.ts'
 import { WriterOutput } from './output.ts'
 
 /** Versions per page. A writer holds one page in memory. */

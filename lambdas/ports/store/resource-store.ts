@@ -134,9 +134,10 @@ export type ScanPage = {
 
 /**
  * Size of a scan. `entries`: approximate number of history entries that it reads. `cuts`: ascending times. Two consecutive ones, as `since`
- * and `until`, select a part with about the requested number of entries.
+ * and `until`, select a part with about the requested number of entries. `rest`: time down to which the scan is counted, if the count ended
+ * early. The rest is the same scan with it as `until`.
  */
-export type ScanExtent = { readonly entries: number; readonly cuts: readonly number[] }
+export type ScanExtent = { readonly entries: number; readonly cuts: readonly number[]; readonly rest?: number }
 
 export interface ResourceReader {
   /**
@@ -161,8 +162,11 @@ export interface ResourceReader {
    * can cut a scan into parts. The parts are disjoint, and together they read each history entry once.
    */
   scan(request: ScanRequest): AsyncIterable<ScanPage>
-  /** Returns the times at which to cut a scan into parts of about `every` history entries. */
-  extent(request: Omit<ScanRequest, 'cursor' | 'limit'>, every: number): Promise<ScanExtent>
+  /**
+   * Returns the times at which to cut a scan into parts of about `every` history entries. The count may end early, once `isOver` returns
+   * true. It then covers at least one instant.
+   */
+  extent(request: Omit<ScanRequest, 'cursor' | 'limit'>, every: number, isOver?: () => boolean): Promise<ScanExtent>
 }
 
 export interface ResourceWriter {

@@ -19,7 +19,7 @@ import {
 } from '../../../lambdas/export/job/job-transitions.ts'
 import { fileExpiryOf, manifestExpiryOf } from '../../../lambdas/export/job/lifetimes.ts'
 import { manifestOf } from '../../../lambdas/export/job/manifest.ts'
-import { packSegments } from '../../../lambdas/export/plan/plan.ts'
+import { packSegments } from '../../../lambdas/export/plan/segment-packing.ts'
 import type { Workflow } from '../../../lambdas/ports/execution/workflow.ts'
 import { jobOf } from '../../fixtures/exporting.ts'
 import { MemoryBlobs } from '../../fixtures/memory/blobs.ts'

@@ -36,7 +36,8 @@ import { noteLag, readLagBelow, withRefusalNotes } from './index-lag.ts'
 import type { IndexSource } from './index-windows.ts'
 import { VersionReader } from './reader.ts'
 import { readRecentHeads } from './recent-heads.ts'
-import { type ScanOptions, scanExtent, scanPages } from './scan.ts'
+import { type ScanOptions, scanPages } from './scan.ts'
+import { scanExtent } from './scan-extent.ts'
 import { Tenants } from './tenants.ts'
 import { type ShardCounts, TypeShards } from './type-shards.ts'
 
@@ -133,8 +134,8 @@ export class DynamoDbResourceStore implements ResourceReader, RecentWrites, Reso
     return scanPages(this.#scanning(), request)
   }
 
-  extent(request: Omit<ScanRequest, 'cursor' | 'limit'>, every: number): Promise<ScanExtent> {
-    return scanExtent(this.#scanning(), request, every)
+  extent(request: Omit<ScanRequest, 'cursor' | 'limit'>, every: number, isOver?: () => boolean): Promise<ScanExtent> {
+    return scanExtent(this.#scanning(), request, every, isOver)
   }
 
   #scanning(): ScanOptions {

@@ -2,21 +2,12 @@
  * Scans the versions of a type that were current at an instant, index partition by index partition, newest first. Each of them is in the
  * index once: as a head, or as a copy superseded after the instant. So a scan returns no resource twice.
  */
-import { forEachInParallel } from '../../../ports/execution/parallel.ts'
-import type { DamagedVersion, ResourceVersion, ScanExtent, ScanPage, ScanRequest } from '../../../ports/store/resource-store.ts'
+import type { DamagedVersion, ResourceVersion, ScanPage, ScanRequest } from '../../../ports/store/resource-store.ts'
 import type { TableClient } from '../table-client.ts'
 import { instantSortKey, sortKeyAfter } from '../table-keys.ts'
 import { readEntries } from './entries-at.ts'
 import { MAX_PAGE_BYTES } from './history.ts'
-import {
-  countSource,
-  distinctEntries,
-  type IndexEntry,
-  type IndexSource,
-  PARALLEL_SOURCES,
-  readSource,
-  type SortKeyRange,
-} from './index-windows.ts'
+import { distinctEntries, type IndexEntry, type IndexSource, readSource, type SortKeyRange } from './index-windows.ts'
 import type { VersionReader } from './reader.ts'
 import type { TypeShards } from './type-shards.ts'
 
@@ -34,9 +25,7 @@ export type ScanOptions = {
   readonly copiesShown: (source: IndexSource) => Promise<void>
 }
 
-type Part = Omit<ScanRequest, 'cursor' | 'limit'>
-
-const rangeOf = ({ asOf, since = -1, until = asOf }: Part): SortKeyRange => ({
+export const sortKeyRangeOf = ({ asOf, since = -1, until = asOf }: Omit<ScanRequest, 'cursor' | 'limit'>): SortKeyRange => ({
   // guard: scan-ends-at-its-instant
   from: instantSortKey(Math.min(asOf, until)),
   to: sortKeyAfter(instantSortKey(since + 1)),
@@ -44,7 +33,7 @@ const rangeOf = ({ asOf, since = -1, until = asOf }: Part): SortKeyRange => ({
 
 export async function* scanPages(options: ScanOptions, request: ScanRequest): AsyncGenerator<ScanPage> {
   const { tenant, type, asOf, cursor } = request
-  const range = rangeOf(request)
+  const range = sortKeyRangeOf(request)
   const begin = async (): Promise<Cursor> => [0, (await options.types.sources(tenant, type)).length, range.from]
   const [first, of, from] = cursor === undefined ? await begin() : (JSON.parse(cursor) as Cursor)
   if (of === 0 || asOf < 0) return
@@ -114,44 +103,4 @@ async function* read(
     ;[versions, damaged, weight] = [[], [], 0]
   }
   yield found()
-}
-
-/** Steps in which a partition counts its share of one part. A part exceeds its size by at most one step of each partition. */
-export const STEPS_OF_PART = 4
-
-/**
- * Counts the current versions, and returns the timestamps that cut them into parts of about `every`. Each partition is counted, because
- * ids are spread evenly only over the partitions that the type had when they were written. Most versions are current.
- */
-export async function scanExtent({ dynamo, types }: ScanOptions, part: Part, every: number): Promise<ScanExtent> {
-  if (part.asOf < 0) return { entries: 0, cuts: [] }
-  const sources = await types.sources(part.tenant, part.type)
-  const size = sources.length === 1 ? every : Math.ceil(every / (STEPS_OF_PART * sources.length))
-  const steps: { readonly count: number; readonly last: number }[] = []
-  await forEachInParallel(sources, PARALLEL_SOURCES, async (source) => {
-    for await (const { count, last } of countSource(dynamo, 'c', source, rangeOf(part), size))
-      steps.push({ count, last: last?.lastUpdated ?? Number.NEGATIVE_INFINITY })
-  })
-  return extentOf(
-    steps.filter(({ count }) => count > 0),
-    part.asOf,
-    every,
-  )
-}
-
-/** `last`: timestamp of the oldest entry of a step, or minus infinity at the end of a partition. */
-function extentOf(steps: readonly { readonly count: number; readonly last: number }[], asOf: number, every: number): ScanExtent {
-  const cuts: number[] = []
-  let [entries, uncut] = [0, 0]
-  let place = asOf + 1
-  for (const { count, last } of steps.toSorted((a, b) => b.last - a.last)) {
-    if (uncut >= every && place < (cuts.at(-1) ?? asOf)) {
-      cuts.push(place)
-      uncut = 0
-    }
-    entries += count
-    uncut += count
-    if (Number.isFinite(last)) place = last - 1
-  }
-  return { entries, cuts: cuts.toReversed() }
 }

@@ -50,7 +50,7 @@ const parts: ExportParts = {
     heads: (...asked) => giving(() => reader.heads(...asked)),
     versions: (...asked) => giving(() => reader.versions(...asked)),
     history: (...asked) => giving(() => reader.history(...asked)),
-    extent: (...asked) => giving(() => reader.extent(...asked)),
+    extent: (request, every) => giving(() => reader.extent(request, every)),
     async *scan(request) {
       for await (const page of reader.scan(request)) {
         yield page
