@@ -119,6 +119,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'lambdas/export/write',
     'lambdas/fhir/resource-types.ts',
     'lambdas/functions/functions.ts',
+    'lambdas/indexing/lifecycle/rebuild-estimate.ts',
     'lambdas/indexing/rebuild',
     'lambdas/indexing/stream/heartbeat.ts',
     'lambdas/ports/rows/row-limits.ts',

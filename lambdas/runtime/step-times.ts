@@ -19,7 +19,7 @@ export const LONGEST_PLAN_MS = 12 * 60_000
 export const SWEEP_MS = 3 * 60_000
 
 /**
- * Maximum days of an execution, after which it counts as stuck and is ended. A restarted export resumes; a restarted rebuild begins from
- * the start. Step Functions ends an execution after 25,000 events, which is about five days of two functions that fill an index.
+ * Maximum days of an execution, after which it counts as stuck and is ended. A restarted execution continues. One of a rebuild ends itself
+ * after 2,000 steps, which is three days of two functions that fill an index, and five and a half days of one.
  */
 export const EXECUTION_DAYS = { rebuild: 6, export: 2 } as const

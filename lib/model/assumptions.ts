@@ -3,8 +3,8 @@
  * them. Durations of requests are in request-work.ts.
  */
 
-/** Documents that one function creates and writes to the index per second, in the stream and in a rebuild. */
-export const DOCUMENTS_PER_SECOND = 500
+export { DOCUMENTS_PER_SECOND } from '../../lambdas/indexing/lifecycle/rebuild-estimate.ts'
+
 /** Resources that one writer exports per second. */
 export const EXPORTED_PER_SECOND = 2_000
 /** Milliseconds of a query that counts entries of the index. */

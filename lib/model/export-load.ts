@@ -17,9 +17,9 @@ import type { SearchLoad } from './search-load.ts'
 import { type WorkflowUse, workflowUseOf } from './workflow-events.ts'
 
 /** Bytes that a query reads at most. https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.Pagination.html */
-const PAGE_BYTES = 1_048_576
+export const PAGE_BYTES = 1_048_576
 /** Bytes that DynamoDB adds to each item and does not count in a page. */
-const ITEM_OVERHEAD = 100
+export const ITEM_OVERHEAD = 100
 /** Units of an exported resource, measured by `npm run test:cloud -- figures`. */
 export const SCAN_UNITS = { reads: 1.05, writes: 0.0025 } as const
 /** Requests to S3 of a segment besides the parts of its files: tails, rows of keys. */

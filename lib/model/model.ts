@@ -34,7 +34,7 @@ export function modelOf(load: Load): Model {
   const parallelizationFactor = search.name === 'demo' ? 1 : factorOf(load, streamShards)
   const units = unitsOf(load, streamShards * parallelizationFactor)
   const warm = warmOf(units)
-  const rebuild = rebuildLoadOf(load, search.name)
+  const rebuild = rebuildLoadOf(load, shards, search.name)
   const exported = exportLoadOf(load, shards, search.name)
   const concurrency = concurrencyOf(load, {
     ...{ streamShards, parallelizationFactor, rebuildWidth: rebuild.width, exportWriters: exported.writers },

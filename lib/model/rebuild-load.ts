@@ -1,12 +1,15 @@
 /** Rebuild of all documents, as after an upgrade with another document format. */
-import { SEGMENTS } from '../../lambdas/indexing/rebuild/rebuild-steps.ts'
-import { REBUILD_WIDTH, rebuildParallelism, rebuildWorkflow } from '../../lambdas/indexing/rebuild/workflow.ts'
+import { PARALLEL_SOURCES } from '../../lambdas/adapters/dynamodb/store/index-windows.ts'
+import { MAX_SEGMENTS, SEGMENT_SIZE } from '../../lambdas/indexing/rebuild/type-rebuild.ts'
+import { MAX_STEPS, MAX_TYPES, REBUILD_WIDTH, rebuildWorkflow } from '../../lambdas/indexing/rebuild/workflow.ts'
+import type { IndexShards } from '../../lambdas/runtime/index-shards.ts'
 import { REBUILD_STEP_MS } from '../../lambdas/runtime/step-times.ts'
 import { DEFAULT_SETTINGS } from '../settings/settings.ts'
-import { DOCUMENTS_PER_SECOND } from './assumptions.ts'
-import { SCAN_UNITS } from './export-load.ts'
+import { COUNT_MS, DOCUMENTS_PER_SECOND } from './assumptions.ts'
+import { ITEM_OVERHEAD, PAGE_BYTES, SCAN_UNITS } from './export-load.ts'
 import type { Load } from './load.ts'
 import { PRICES } from './prices.ts'
+import { sizesOf } from './sample-sizes.ts'
 import type { SearchLoad } from './search-load.ts'
 import { type WorkflowUse, workflowUseOf } from './workflow-events.ts'
 
@@ -14,46 +17,74 @@ const MILLION = 1e6
 const HOUR = 3_600
 /** A rebuild should take no longer. */
 const DAY_HOURS = 24
-const WIDTHS = [REBUILD_WIDTH, 4, 8, 16]
-
-export type RebuildLoad = WorkflowUse & { readonly width: number; readonly hours: number; readonly dollars: number }
+const WIDTHS = [REBUILD_WIDTH, 4, 8, 16, 32]
+/** Calls of `next` that take and plan the rebuilds, and that find none left. */
+const CALLS = 3
+/** `transitions`: of all executions. `events`: of the largest of the `executions`. `plan`: minutes to plan the type with most entries. */
+export type RebuildLoad = WorkflowUse & {
+  readonly width: number
+  readonly hours: number
+  readonly dollars: number
+  readonly executions: number
+  readonly plan: { readonly type: string; readonly minutes: number }
+}
 
 /** Raises the width of a rebuild that would take more than a day. The domain `demo` accepts no more documents than the default writes. */
-export function rebuildLoadOf(load: Load, size: SearchLoad['name']): RebuildLoad {
+export function rebuildLoadOf(load: Load, shards: IndexShards, size: SearchLoad['name']): RebuildLoad {
   const fast = WIDTHS.find((each) => hoursOf(load, each) <= DAY_HOURS)
   const width = size === 'demo' ? REBUILD_WIDTH : (fast ?? WIDTHS.at(-1)!)
-  const counts = countsOf(load)
-  const steps = counts.reduce((sum, each) => sum + SEGMENTS * Math.max(1, Math.ceil(each / SEGMENTS / DOCUMENTS_OF_STEP)), 0)
-  const [types, segments] = [counts.length, SEGMENTS * counts.length]
-  const use = workflowUseOf(
-    rebuildWorkflow('step', width),
-    {
-      ...{ Take: 2, Anything: 2, UntilAllKnow: 1, EachType: 1, Done: 1 },
-      ...{ Open: types, Empty: types, UntilAllFollow: types, EachSegment: types, Swap: types },
-      ...{ Fill: steps, More: steps, Filled: segments },
-    },
-    types + segments,
-  )
-  return { ...use, width, hours: hoursOf(load, width), dollars: dollarsOf(load.resources, use) }
+  const counts = countsOf(load).toSorted(([, a], [, b]) => b - a)
+  const groups = Array.from({ length: Math.ceil(counts.length / MAX_TYPES) }, (_, i) => counts.slice(i * MAX_TYPES, (i + 1) * MAX_TYPES))
+  const lanes = groups.map((group) => Math.min(width, sumOf(group, segmentsOf)))
+  const all = lanes.reduce((sum, each) => sum + each, 0)
+  const fills = sumOf(counts, stepsOf) + all
+  // Each type is opened and switched. Each group waits for the functions, and is filled.
+  const nexts = CALLS + 2 * counts.length + 2 * groups.length
+  const executions = Math.ceil((fills + nexts) / MAX_STEPS)
+  const use = (steps: number): WorkflowUse =>
+    workflowUseOf(
+      rebuildWorkflow('step', width),
+      {
+        ...{ Step: nexts, Follows: nexts, Pause: 1 + groups.length, EachLane: groups.length, Done: 1 },
+        ...{ Fill: steps, More: steps, Filled: all },
+      },
+      all,
+    )
+  const { transitions } = use(fills)
+  // Each lane is in a step when the last one is counted, and then makes one that finds this.
+  const { events } = use(Math.min(fills, MAX_STEPS + 2 * width))
+  const plans = counts.map(([type, count]) => ({ type, minutes: planMinutesOf(type, count, shards[type]!) }))
+  const plan = plans.reduce((a, b) => (b.minutes > a.minutes ? b : a))
+  return { events, transitions, width, hours: hoursOf(load, width), dollars: dollarsOf(load.resources, { transitions }), executions, plan }
 }
 
 const DOCUMENTS_OF_STEP = (DOCUMENTS_PER_SECOND * REBUILD_STEP_MS) / 1_000
 
 /** Returns the resources of each type. */
-const countsOf = ({ resources, mix }: Load): readonly number[] => Object.values(mix.types).map((share) => share * resources)
+const countsOf = ({ resources, mix }: Load): readonly (readonly [type: string, count: number])[] =>
+  Object.entries(mix.types).map(([type, share]) => [type, share * resources])
 
-/** Returns the hours until the last of the types is complete. The largest begins first. */
+const segmentsOf = (count: number): number => Math.min(MAX_SEGMENTS, Math.max(1, Math.ceil(count / SEGMENT_SIZE)))
+
+/** Returns the steps that fill the segments of a type. */
+const stepsOf = (count: number): number => segmentsOf(count) * Math.max(1, Math.ceil(count / segmentsOf(count) / DOCUMENTS_OF_STEP))
+
+const sumOf = (counts: readonly (readonly [type: string, count: number])[], of: (count: number) => number): number =>
+  counts.reduce((sum, [, count]) => sum + of(count), 0)
+
+/** Returns the hours until all types are complete. Segments of several types are filled together, each by one function. */
 function hoursOf(load: Load, width: number): number {
-  const { types, segments } = rebuildParallelism(width)
-  const lanes = Array<number>(types).fill(0)
-  for (const count of countsOf(load).toSorted((a, b) => b - a)) {
-    const first = lanes.indexOf(Math.min(...lanes))
-    lanes[first]! += count / (DOCUMENTS_PER_SECOND * Math.min(segments, SEGMENTS))
-  }
-  return Math.max(...lanes) / HOUR
+  const largest = Math.max(...countsOf(load).map(([, count]) => Math.min(count, SEGMENT_SIZE)))
+  return Math.max(load.resources / width, largest) / DOCUMENTS_PER_SECOND / HOUR
 }
 
-function dollarsOf(resources: number, { transitions }: WorkflowUse): number {
+/** The plan counts the entries of a type in pages, in several index partitions at the same time. */
+function planMinutesOf(type: string, count: number, partitions: number): number {
+  const inPage = Math.floor(PAGE_BYTES / (sizesOf(type).index - ITEM_OVERHEAD))
+  return (Math.ceil(count / inPage) * COUNT_MS) / Math.min(partitions, PARALLEL_SOURCES) / 60_000
+}
+
+function dollarsOf(resources: number, { transitions }: Pick<WorkflowUse, 'transitions'>): number {
   const gigabytes = DEFAULT_SETTINGS.memory.worker / 1_024
   return (
     (resources * SCAN_UNITS.reads * PRICES.readUnit + transitions * PRICES.transition) / MILLION +

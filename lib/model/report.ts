@@ -45,7 +45,10 @@ function capacityRows({ load, units, stored, shards, streamShards, search, concu
     ],
     ['search shards', partitions(search.shards)],
     ['concurrency', concurrency.map(({ name, count: number }) => `${name} ${count(number)}`).join(', ')],
-    ['rebuild of all types', `${hours(rebuild.hours)}, ${dollars(rebuild.dollars)}`],
+    [
+      'rebuild of all types',
+      `${hours(rebuild.hours)}, ${dollars(rebuild.dollars)}, executions of at most ${count(rebuild.events)} events: ${count(rebuild.executions)}`,
+    ],
     [
       'export of everything',
       `${hours(exported.hours)}, ${dollars(exported.dollars)} without downloads: ${count(Math.ceil(exported.planMinutes))} minutes to plan, ${count(exported.files)} files`,

@@ -7,12 +7,14 @@
 export const MAX_EVENTS = 25_000
 
 /**
- * Events of one visit of a state. Each state is entered and exited. A task also schedules, starts and ends its function. A map starts and
- * succeeds.
+ * Events of one visit of a state. Each state is entered and exited, but `Fail` is only entered. A task also schedules, starts and ends its
+ * function. A map starts and succeeds.
  */
-const EVENTS: Readonly<Record<string, number>> = { Task: 5, Choice: 2, Wait: 2, Succeed: 2, Map: 4 }
-/** Events of an execution, and of each iteration of a map: started and succeeded. */
-const EVENTS_AROUND = 2
+export const EVENTS: Readonly<Record<string, number>> = { Task: 5, Choice: 2, Wait: 2, Succeed: 2, Map: 4, Fail: 1 }
+/** Events of an execution, and of each iteration of a map: started, and succeeded or failed. */
+export const EVENTS_AROUND = 2
+/** Events of each further attempt of a task: scheduled, started, and succeeded or failed. */
+export const EVENTS_OF_RETRY = 3
 
 type State = { readonly Type: string; readonly ItemProcessor?: Machine }
 type Machine = { readonly States: Readonly<Record<string, State>> }

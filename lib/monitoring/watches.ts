@@ -55,7 +55,7 @@ export function watchesOf(deployed: DeployedNames): readonly Watch[] {
         severity: 'ticket',
         above: 0,
         means: 'documents were not rebuilt, or not within six days. The old index answers, unless it was lost or the store was restored',
-        todo: 'Look at the failed execution and the log of rebuild-step. The rebuild restarts within the hour, or at once by POST $reindex',
+        todo: 'Look at the failed execution and the log of rebuild-step. The rebuild continues within half an hour',
       },
     },
     ...watchesOfExports(stage, exports),

@@ -47,6 +47,7 @@ const SEAL = 'SEAL'
 const DEFINITIONS = 'DEFINITIONS'
 const HEARTBEAT_STATE = 'PULSE'
 const HEARTBEAT_ROWS = 'PULSE_*'
+const REBUILD_ROWS = 'REBUILD_*'
 const AUDIT = 'AUDIT#*'
 const SIGNING_KEYS = 'SIGNING_KEYS'
 const REVOCATIONS = 'REVOKED#*'
@@ -139,15 +140,16 @@ const GRANTS: Readonly<Record<PortName, PortGrant>> = {
       allowDecryption(aws),
     ],
   }),
-  rebuilding: (aws) => ({
-    environment: { ...search(aws), ...indexCopies(aws) },
-    statements: onSearch(aws, {
-      Post: ['_bulk', '_mget', '_aliases', 'fhir-*/_search', ...REFRESH],
-      Get: INDEX_LOOKUPS,
-      Put: ['fhir-*'],
-      Delete: ['fhir-*'],
+  rebuilding: (aws) =>
+    merge(allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:Query', 'dynamodb:BatchWriteItem'], REBUILD_ROWS), {
+      environment: { ...search(aws), ...indexCopies(aws) },
+      statements: onSearch(aws, {
+        Post: ['_bulk', '_mget', '_aliases', 'fhir-*/_search', ...REFRESH],
+        Get: [...INDEX_LOOKUPS, '_cluster/health/fhir-*'],
+        Put: ['fhir-*'],
+        Delete: ['fhir-*'],
+      }),
     }),
-  }),
   blobs: (aws) => ({
     environment: blobs(aws),
     statements: [onObjects(aws, ['s3:GetObject', 's3:PutObject'], SEARCHES), onBucket(aws), allowDecryption(aws), allowEncryption(aws)],

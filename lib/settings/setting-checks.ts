@@ -4,6 +4,7 @@ import type { RetentionDays } from 'aws-cdk-lib/aws-logs'
 import { RegionInfo } from 'aws-cdk-lib/region-info'
 import { MAX_WRITERS } from '../../lambdas/export/workflow.ts'
 import { isResourceType } from '../../lambdas/fhir/resource-types.ts'
+import { MAX_WIDTH } from '../../lambdas/indexing/rebuild/workflow.ts'
 import { VAULT_ARN } from './backup-settings.ts'
 import { DOMAIN_SIZES, type DomainSize, MAX_REPLICAS, MAX_SEARCH_SHARDS, shapeOf } from './domain-sizes.ts'
 import { MAX_SHARDS } from './index-shards.ts'
@@ -168,7 +169,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   originSecret: whole(1),
   exportLinkKey: whole(1),
   rebuildWait: whole(0),
-  rebuildWidth: whole(1),
+  rebuildWidth: whole(1, MAX_WIDTH),
   exportWriters: whole(1, MAX_WRITERS),
   conditionalVersions: whole(2_000, 20_000),
   keptIndexDays: whole(0),

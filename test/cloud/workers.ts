@@ -167,7 +167,7 @@ export async function runRebuild(aws: AwsCalls, { functions, host }: Pick<Hosted
   const stateMachineArn = functions.reindex!.environment.FHIR_REBUILD_WORKFLOW!
   const step = (event: object) => host.invoke('rebuild-step', event).then(resultOf)
   const { definition }: Tree = await aws.json('states', 'AWSStepFunctions.DescribeStateMachine', { stateMachineArn })
-  const names = ['Take', 'Open', 'Fill', 'Swap']
+  const names = ['Step', 'Fill']
   const execution = new StateMachine(JSON.parse(definition)).run({} as never, {
     overrides: { taskResourceLocalHandlers: Object.fromEntries(names.map((name) => [name, step])) as never },
     context: { Execution: { Name: `run-${crypto.randomUUID()}` } } as never,

@@ -5,9 +5,10 @@ import { applySearchParameter } from '../../lambdas/indexing/lifecycle/definitio
 import { recordFollowedVersions } from '../../lambdas/indexing/lifecycle/index-retention.ts'
 import type { IndexState } from '../../lambdas/indexing/lifecycle/state.ts'
 import { encode, NO_STORED_STATE, openIndexState } from '../../lambdas/indexing/lifecycle/stored-state.ts'
-import type { RebuildParts } from '../../lambdas/indexing/rebuild/rebuild-parts.ts'
+import type { NextIndex, RebuildParts } from '../../lambdas/indexing/rebuild/rebuild-parts.ts'
+import { type Lane, RebuildProgress } from '../../lambdas/indexing/rebuild/rebuild-progress.ts'
 import { type RebuildStepInput, rebuildStep } from '../../lambdas/indexing/rebuild/rebuild-steps.ts'
-import { rebuildWorkflow } from '../../lambdas/indexing/rebuild/workflow.ts'
+import { rebuildWorkflow, WORKFLOW } from '../../lambdas/indexing/rebuild/workflow.ts'
 import { indexStream } from '../../lambdas/indexing/stream/index-stream.ts'
 import { UnindexableVersions } from '../../lambdas/indexing/stream/unindexable-versions.ts'
 import { TenantSearchContexts } from '../../lambdas/indexing/tenant-search-contexts.ts'
@@ -17,6 +18,7 @@ import { nameOf } from '../../lambdas/ports/store/newest-versions.ts'
 import type { ResourceKey, ResourceVersion, ScanRequest, Write } from '../../lambdas/ports/store/resource-store.ts'
 import { type Random, randomOf } from '../contracts/generated-search.ts'
 import { EXPRESSIONS } from '../fixtures/expressions.ts'
+import { MemoryRows } from '../fixtures/memory/kept-rows.ts'
 import { memoryState } from '../fixtures/memory-state.ts'
 import { patient } from '../fixtures/resources.ts'
 import { deletionOf, patientKeyOf, resourceKeyOf, versionOf, writeOf } from '../fixtures/versions.ts'
@@ -31,6 +33,8 @@ class Indices {
   live = { name: 'v1', documents: new Map<string, IndexDocument>() }
   next: Indices['live'] | undefined
   kept: Indices['live'][] = []
+  /** Health of a full index. */
+  health: 'green' | 'yellow' | 'red' = 'green'
 
   apply(documents: readonly IndexDocument[], to = this.both, least = 1): void {
     for (const { documents: index } of to)
@@ -64,6 +68,10 @@ class Indices {
     return this.#named(name)
   }
 
+  async isSound(type: string, name: string): Promise<boolean> {
+    return this.isThere(type, name)
+  }
+
   async isThere(_type: string, name: string): Promise<boolean> {
     return this.both.some((each) => each.name === name)
   }
@@ -86,6 +94,7 @@ class Indices {
         if (this.next?.name !== name) throw new Error(`${name} is no longer built`)
         this.apply(documents, [this.next], isAgain ? 0 : 1)
       },
+      complete: async () => this.health,
       swap: async (isKept: boolean) => {
         if (this.live.name !== name) {
           if (this.next?.name !== name) throw new Error(`${name} is no longer built`)
@@ -99,6 +108,9 @@ class Indices {
   }
 }
 
+/** What a step does: `open` chooses an index, `swap` lets a full one serve, and `next` any other step. */
+export type Stage = { readonly action: 'next' | 'open' | 'fill' | 'swap'; readonly input: RebuildStepInput; readonly type?: string }
+
 type RebuiltApply = (documents: readonly IndexDocument[], isAgain?: boolean) => Promise<void>
 
 const madeBy = (release: number, documents: readonly IndexDocument[]): readonly IndexDocument[] =>
@@ -108,8 +120,11 @@ export class RebuildWorld {
   readonly stored = memoryState(NO_STORED_STATE)
   readonly state = openIndexState(this.stored)
   readonly indices = new Indices()
+  readonly progress = new RebuildProgress(new MemoryRows())
+  /** Warnings of the steps. */
+  readonly warnings: string[] = []
   readonly heads = new Map<string, ResourceVersion>()
-  readonly steps: string[] = []
+  readonly steps: Stage['action'][] = []
   /** Ids of the documents that the steps created. */
   readonly made: string[] = []
   /** Ids of versions with announced canonical URLs. */
@@ -189,7 +204,8 @@ export class RebuildWorld {
     return this.state.change((state) => applySearchParameter(state, versionOf(write)))
   }
 
-  parts(): RebuildParts {
+  /** `reach`: called before the stage of a step that `run` cannot know from its input. */
+  parts(reach: (action: 'open' | 'swap', type: string) => Promise<void> = async () => undefined): RebuildParts {
     const it = this
     const { heads, indices, release } = this
     const told = (documents: readonly IndexDocument[]) => {
@@ -198,15 +214,31 @@ export class RebuildWorld {
     }
     const made = <Rebuilt extends { readonly apply: RebuiltApply } | undefined>(rebuilt: Rebuilt): Rebuilt =>
       rebuilt && { ...rebuilt, apply: (documents, isAgain) => rebuilt.apply(told(documents), isAgain) }
+    const completed = (type: string, rebuilt: NextIndex): NextIndex => ({
+      ...rebuilt,
+      async complete() {
+        await reach('swap', type)
+        return rebuilt.complete()
+      },
+    })
     return {
       state: this.state,
+      progress: this.progress,
+      warn: (message) => void this.warnings.push(message),
       index: {
-        rebuild: async (type, name) => made(await indices.rebuild(type, name)),
+        rebuild: async (type, name) => completed(type, made(await indices.rebuild(type, name))),
         takeBack: async (type, name) => made(await indices.takeBack(type, name)),
+        isSound: (type, name) => indices.isSound(type, name),
         applyAgain: (documents) => indices.applyAgain(told(documents)),
-        show: () => indices.show(),
+        async show(type) {
+          await reach('swap', type)
+          return indices.show()
+        },
         isThere: (type, name) => indices.isThere(type, name),
-        abandon: (type, but) => indices.abandon(type, but),
+        async abandon(type, but) {
+          await reach('open', type)
+          return indices.abandon(type, but)
+        },
         removeKept: (but) => indices.removeKept(but),
       },
       reading: {},
@@ -270,21 +302,36 @@ export class RebuildWorld {
     return mine.toSorted((a, b) => b.lastUpdated - a.lastUpdated)
   }
 
+  /** Makes the steps of the execution before its first `fill`. Returns the lanes. */
+  async nextFill(execution: string, width = 2): Promise<{ readonly lanes: readonly Lane[] }> {
+    for (let i = 0; i < 20; i++) {
+      const next = await rebuildStep(this.parts())({ action: 'next', workflow: WORKFLOW, execution, width })
+      if ('lanes' in next) return next as { readonly lanes: readonly Lane[] }
+    }
+    throw new Error('no segment is filled')
+  }
+
   /** Calls `around` before and after each step. If it throws, the step is repeated. */
-  async run(execution: string, around: (input: RebuildStepInput, isDone: boolean) => Promise<void> = async () => undefined): Promise<void> {
+  async run(execution: string, around: (stage: Stage, isDone: boolean) => Promise<void> = async () => undefined): Promise<void> {
     const failures: unknown[] = []
     const workflow = new InProcessWorkflow({
       definition: rebuildWorkflow(STEP_FUNCTION_ARN),
       step: async (input: RebuildStepInput) => {
-        this.steps.push(input.action)
-        await around(input, false)
-        const result = await rebuildStep(this.parts())(input)
-        await around(input, true)
+        let stage: Stage = { action: input.action, input }
+        const reach = async (action: Stage['action'], type: string): Promise<void> => {
+          stage = { action, input, type }
+          await around(stage, false)
+        }
+        if (input.action === 'fill') await around(stage, false)
+        const result = await rebuildStep(this.parts(reach))(input)
+        this.steps.push(stage.action)
+        await around(stage, true)
         return result
       },
       writers: 40,
       report: (error) => failures.push(error),
       pause: async () => undefined,
+      waits: 0,
     })
     await workflow.start(execution, {})
     await workflow.idle()

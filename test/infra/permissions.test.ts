@@ -60,6 +60,12 @@ describe('permissions', () => {
     )
   })
 
+  it('let only rebuild-step read and write the progress of rebuilds', () => {
+    const progress = { resource: ARNS.StateTable, context: leading('REBUILD_Patient') }
+    for (const action of ['GetItem', 'PutItem', 'Query', 'BatchWriteItem'])
+      expect([action, functionsAllowed({ action: `dynamodb:${action}`, ...progress })]).toEqual([action, ['rebuild-step']])
+  })
+
   it('let only functions with the definitions port change definitions', () => {
     const call = { action: 'dynamodb:PutItem', resource: ARNS.StateTable, context: leading('DEFINITIONS') }
     expect(functionsAllowed(call)).toEqual(functionNames.filter((name) => FUNCTIONS[name].ports.includes('definitions')).sort())
@@ -246,6 +252,8 @@ describe('permissions', () => {
     ['rebuild-step', 'es:ESHttpGet', index('fhir-*/_settings/index.number_of_shards')],
     ['rebuild-step', 'es:ESHttpPost', index('fhir-patient-v2-0123456789ab/_search')],
     ['rebuild-step', 'es:ESHttpPost', index('fhir-patient-v2-0123456789ab/_search_shards')],
+    ['rebuild-step', 'es:ESHttpGet', index('_cluster/health/fhir-patient-v2-0123456789ab')],
+    ['rebuild-step', 'es:ESHttpPut', index('fhir-patient-v2-0123456789ab/_settings')],
     ['settle-transactions', 's3:ListBucket', ARNS.DataBucket],
     ['settle-transactions', 's3:GetObject', object('bodies/default/Patient/1')],
     ['rebuild-step', 'dynamodb:Query', `${ARNS.ResourceTable}/index/gsi1`],

@@ -121,7 +121,7 @@ const INVALID: readonly (readonly [object, string])[] = [
   [{ concurrency: { reed: 1 } }, 'concurrency.reed is not a function'],
   [{ parallelizationFactor: 11 }, 'parallelizationFactor must be a whole number from 1 to 10'],
   [{ rebuildWait: '60' }, 'rebuildWait must be a whole number from 0 on'],
-  [{ rebuildWidth: 0 }, 'rebuildWidth must be a whole number from 1 on'],
+  [{ rebuildWidth: 0 }, 'rebuildWidth must be a whole number from 1 to 40'],
   [{ exportWriters: 41 }, 'exportWriters must be a whole number from 1 to 40'],
   [{ conditionalVersions: 1_999 }, 'conditionalVersions must be a whole number from 2000 to 20000'],
   [{ keptIndexDays: -1 }, 'keptIndexDays must be a whole number from 0 on'],

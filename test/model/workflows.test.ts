@@ -11,12 +11,18 @@ const loadOf = (resources: number): Load => ({ resources, writes: 100, reads: 0,
 describe('An execution', () => {
   it('has these events in a rebuild, and 7 for each further step', () => {
     const { rebuild } = modelOf(loadOf(1_000))
-    const segment = AROUND + TASK + CHOICE + SUCCEED
-    const type = AROUND + TASK + CHOICE + WAIT + MAP + 4 * segment + TASK
-    expect(rebuild.events).toBe(AROUND + 2 * (TASK + CHOICE) + WAIT + MAP + type + SUCCEED)
+    // Taken, planned, opened, waited for, filled, switched, and found complete. The only lane fills the segment, and finds no other.
+    const lane = AROUND + 2 * (TASK + CHOICE) + SUCCEED
+    expect(rebuild.events).toBe(AROUND + 7 * (TASK + CHOICE) + 2 * WAIT + MAP + lane + SUCCEED)
     // A function indexes 120,000 documents in a step.
-    expect(modelOf(loadOf(4 * 120_000)).rebuild.events).toBe(rebuild.events)
-    expect(modelOf(loadOf(4 * 120_001)).rebuild.events).toBe(rebuild.events + 4 * (TASK + CHOICE))
+    expect(modelOf(loadOf(120_000)).rebuild.events).toBe(rebuild.events)
+    expect(modelOf(loadOf(120_001)).rebuild.events).toBe(rebuild.events + TASK + CHOICE)
+  })
+
+  it('has no more events in a larger rebuild, which has more executions', () => {
+    const [small, large] = [100e6, 10e9].map((resources) => modelOf({ ...loadOf(resources), mix: DEFAULT_MIX }).rebuild)
+    expect([small!.executions, large!.executions]).toEqual([1, 43])
+    expect(large!.events).toBeLessThan(20_000)
   })
 
   it('has these events in an export, and 11 for each further segment', () => {
@@ -34,10 +40,10 @@ describe('An execution', () => {
 })
 
 describe('A rebuild', () => {
-  it('is wider the longer it would take, and takes four functions for a type at most', () => {
+  it('is wider the longer it would take', () => {
     const widths = [10e6, 100e6, 200e6, 1e9].map((resources) => modelOf({ ...loadOf(resources), mix: DEFAULT_MIX }).rebuild)
-    expect(widths.map(({ width }) => width)).toEqual([2, 4, 8, 16])
-    // 800 million Observations, 500 documents per second and function.
-    expect(widths.at(-1)!.hours).toBeCloseTo(800e6 / (4 * 500) / 3_600)
+    expect(widths.map(({ width }) => width)).toEqual([2, 4, 8, 32])
+    // 500 documents per second and function.
+    expect(widths.at(-1)!.hours).toBeCloseTo(1e9 / (32 * 500) / 3_600)
   })
 })

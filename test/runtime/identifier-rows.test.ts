@@ -5,6 +5,7 @@ import { DynamoDbSharedState } from '../../lambdas/adapters/dynamodb/rows/shared
 import { HEAD_SORT_KEY, primaryKey } from '../../lambdas/adapters/dynamodb/table-keys.ts'
 import { addIndices, withIdentity } from '../../lambdas/indexing/lifecycle/serving-indices.ts'
 import type { IndexState } from '../../lambdas/indexing/lifecycle/state.ts'
+import { WORKFLOW } from '../../lambdas/indexing/rebuild/workflow.ts'
 import { type HeartbeatState, NO_HEARTBEAT } from '../../lambdas/indexing/stream/heartbeat.ts'
 import { NO_OP_WRITER } from '../../lambdas/interactions/operations/dry-run.ts'
 import { extraction, followHeads, rebuild } from '../../lambdas/runtime/aws/index-workers.ts'
@@ -104,8 +105,12 @@ await runOnDynamo((engine) => {
   it('are added by a rebuild', async () => {
     await createEarlier('stored')
     await changed((state) => ({ ...state, rebuilds: [{ type: 'Patient', tenant, done: 0, total: -1, inPlace: true, taken: 'a' }] }))
-    const segment = { type: 'Patient', attempt: 'a', next: '' }
-    await expect(rebuild()({ action: 'fill', segment })).rejects.toBeDefined()
+    const next = () => rebuild()({ action: 'next', workflow: WORKFLOW, execution: 'e', width: 1 })
+    // Planned, and the index chosen.
+    expect([await next(), await next()]).toEqual([{ follows: 'next' }, { follows: 'next' }])
+    const lane = { execution: 'e', lane: 0, types: [{ type: 'Patient', attempt: 'a' }] }
+    expect(await next()).toEqual({ follows: 'fill', lanes: [lane] })
+    await expect(rebuild()({ action: 'fill', workflow: WORKFLOW, lane })).rejects.toBeDefined()
     expect(await rowsOf('stored')).toEqual(['stored'])
   })
 })

@@ -18,12 +18,21 @@ export type Retrier = {
 type State = {
   readonly Type: string
   readonly Retry?: readonly Retrier[]
+  readonly Catch?: readonly object[]
   readonly ItemProcessor?: Definition
 }
 type Definition = { readonly States: Readonly<Record<string, State>> }
 
-/** `retry`: retry rules of the task. `isInMap`: whether it is a step of a map, which runs for several items in parallel. */
-export type TaskState = { readonly name: string; readonly retry: readonly Retrier[]; readonly isInMap: boolean }
+/**
+ * `retry`: retry rules of the task. `isInMap`: whether it is a step of a map, which runs for several items in parallel. `isCaught`: whether
+ * the execution continues after its failure.
+ */
+export type TaskState = {
+  readonly name: string
+  readonly retry: readonly Retrier[]
+  readonly isInMap: boolean
+  readonly isCaught: boolean
+}
 
 /** `definition`: definition for the library. `waits`: names of the Wait states. */
 export type PreparedStateMachine = { readonly definition: object; readonly tasks: readonly TaskState[]; readonly waits: readonly string[] }
@@ -39,7 +48,7 @@ export function prepareStateMachine(definition: object): PreparedStateMachine {
     if (state.Type === 'Wait') waits.push(name)
     if (state.ItemProcessor !== undefined) return { ...state, ItemProcessor: ofMachine(state.ItemProcessor, true) }
     if (state.Type !== 'Task') return state
-    tasks.push({ name, retry, isInMap })
+    tasks.push({ name, retry, isInMap, isCaught: state.Catch !== undefined })
     return { ...rest, TimeoutSeconds: NEVER }
   }
   const ofMachine = (machine: Definition, isInMap: boolean): object => ({

@@ -1,6 +1,6 @@
 /**
  * Workflow in this process. It executes the same state machine as Step Functions on AWS. Executions are not stored: after a restart, the
- * caller must start them again. After a step of a map has failed, its execution begins no further steps of maps.
+ * caller must start them again. After a step of a map has failed and nothing catches that, its execution begins no further steps of maps.
  */
 import type { StateMachine } from 'aws-local-stepfunctions'
 import type { Workflow } from '../../ports/execution/workflow.ts'
@@ -120,7 +120,7 @@ export class InProcessWorkflow implements Workflow {
     }
   }
 
-  #handler(execution: Execution, { retry, isInMap }: TaskState): (input: unknown) => Promise<unknown> {
+  #handler(execution: Execution, { retry, isInMap, isCaught }: TaskState): (input: unknown) => Promise<unknown> {
     const { signal } = isInMap ? execution.maps : execution.all
     const { step, pause = abortablePause } = this.#options
     const once = async (input: unknown): Promise<unknown> => {
@@ -133,7 +133,7 @@ export class InProcessWorkflow implements Workflow {
         const work = isInMap ? () => this.#turns.taken(() => once(input)) : () => once(input)
         return carried(await runWithRetries(work, retry, { pause, signal }))
       } catch (error) {
-        if (isInMap) execution.maps.abort()
+        if (isInMap && !isCaught) execution.maps.abort()
         throw error
       }
     }

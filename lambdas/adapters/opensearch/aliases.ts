@@ -17,19 +17,24 @@ type State = { readonly live: Name; readonly next: Name; readonly kept: Name; re
 type Indices = Readonly<Record<string, { readonly aliases: Readonly<Record<string, unknown>> }>>
 type ShardSettings = Readonly<Record<string, { readonly settings: { readonly index: { readonly number_of_shards: string } } }>>
 
+/** Settings of new indices. `filled`: those that replace `settings` in a next index until it is full. */
+type NewIndexSettings = { readonly settings: IndexSettings; readonly filled: IndexSettings; readonly shards: ShardsByType }
+
 export class Aliases {
   readonly #cluster: Cluster
   readonly #prefix: string
   readonly #settings: IndexSettings
+  readonly #filled: IndexSettings
   readonly #shards: ShardsByType
   readonly #knownFor: number
   #building: { readonly names: Promise<Set<string>>; readonly until: number } | undefined
 
-  /** `settings`: of all indices. `knownFor`: how long the list of running rebuilds is cached, in milliseconds. */
-  constructor(cluster: Cluster, prefix: string, settings: IndexSettings, shards: ShardsByType, knownFor: number) {
+  /** `knownFor`: how long the list of running rebuilds is cached, in milliseconds. */
+  constructor(cluster: Cluster, prefix: string, { settings, filled, shards }: NewIndexSettings, knownFor: number) {
     this.#cluster = cluster
     this.#prefix = prefix
     this.#settings = settings
+    this.#filled = filled
     this.#shards = shards
     this.#knownFor = knownFor
   }
@@ -112,7 +117,7 @@ export class Aliases {
     const { next, all } = await this.#state(type, identity)
     // Version 1 is reserved for the index that the first write of the type creates.
     const name = next ?? this.#named(type, Math.max(1, ...all.map(versionOf)) + 1, identity)
-    if (next === undefined) await this.#create(type, name, [this.next(type, identity)])
+    if (next === undefined) await this.#create(type, name, [this.next(type, identity)], this.#filled)
     this.forgetBuilding()
     return name
   }
@@ -251,8 +256,8 @@ export class Aliases {
    * Creates the index and resolves when its shards have started. Returns false if it existed already: another process, or an attempt with a
    * lost response, created it.
    */
-  async #create(type: string, index: string, aliases: readonly string[]): Promise<boolean> {
-    const settings = { ...this.#settings, ...shardSettings(this.#shards, type) }
+  async #create(type: string, index: string, aliases: readonly string[], more: IndexSettings = {}): Promise<boolean> {
+    const settings = { ...this.#settings, ...more, ...shardSettings(this.#shards, type) }
     const body = { ...indexDefinition(settings), aliases: Object.fromEntries(aliases.map((alias) => [alias, {}])) }
     const made = await this.#cluster.send({ method: 'PUT', path: `/${index}`, body }).catch(unless('resource_already_exists_exception'))
     return made !== undefined

@@ -13,6 +13,7 @@ import { readDistinctKeys } from './distinct.ts'
 import { findGroups } from './groups.ts'
 import { checkShards, copyHeartbeat, readHeartbeats, writeHeartbeat } from './heartbeats.ts'
 import type { IndexSettings, ShardsByType } from './index-definition.ts'
+import { completeIndex, FILLED_SETTINGS, type IndexHealth, readHealth } from './next-index.ts'
 import { findPage, requestOf } from './page.ts'
 import type { Query } from './query.ts'
 import { SearchSession } from './search-requests.ts'
@@ -30,6 +31,8 @@ export type OpenSearchOptions = Partial<BulkOptions & CallLimits> & {
   /** Settings of new indices beside the mapping: number_of_replicas, refresh_interval … */
   readonly settings?: IndexSettings
   readonly shards?: ShardsByType
+  /** Settings that replace `settings` in a next index until it is full. */
+  readonly filled?: IndexSettings
   /** Maximum duration of a search in milliseconds. A search that exceeds it throws the fault `too-costly`. */
   readonly budget?: number
   readonly timer?: Timer
@@ -44,6 +47,8 @@ export type IndexRebuild = {
   readonly identity: string
   /** Applies documents to the next index alone, like `apply` of the index. `isAgain`: like `applyAgain`. */
   readonly apply: (documents: readonly IndexDocument[], isAgain?: boolean) => Promise<void>
+  /** Gives the full index its replicas and its refresh interval. Returns its health. */
+  readonly complete: () => Promise<IndexHealth>
   /** Makes the next index the serving one. Removes the previous index, or retains it (`isKept`) and returns its name. */
   readonly swap: (isKept?: boolean) => Promise<string | undefined>
 }
@@ -51,6 +56,7 @@ export type IndexRebuild = {
 export class OpenSearchIndex implements SearchIndex {
   readonly #cluster: Cluster
   readonly #prefix: string
+  readonly #settings: IndexSettings
   readonly #aliases: Aliases
   readonly #bulk: BulkWriter
   readonly #budget: number
@@ -61,11 +67,13 @@ export class OpenSearchIndex implements SearchIndex {
 
   constructor(client: Client, options: OpenSearchOptions) {
     const { prefix, live, register = NOBODY, settings = {}, shards = {}, budget = Number.POSITIVE_INFINITY, knownFor = 30_000 } = options
+    const { filled = FILLED_SETTINGS } = options
     const { attempts = 6, patience = 30_000, pause = 100 } = options
     const { keepsBodies = false, epoch = 0, refresh = 'none', mostBytes = 4_000_000, onPoison = () => {} } = options
     this.#cluster = new Cluster(client, { attempts, patience, pause }, options.timer)
     this.#prefix = prefix
-    this.#aliases = new Aliases(this.#cluster, prefix, settings, shards, knownFor)
+    this.#aliases = new Aliases(this.#cluster, prefix, { settings, filled, shards }, knownFor)
+    this.#settings = settings
     this.#bulk = new BulkWriter(this.#cluster, { keepsBodies, epoch, refresh, mostBytes, onPoison })
     this.#live = live
     this.#register = register
@@ -219,6 +227,11 @@ export class OpenSearchIndex implements SearchIndex {
     return this.#aliases.isThere(type, index)
   }
 
+  /** Whether the next index exists with all its shards. */
+  async isSound(type: string, index: string): Promise<boolean> {
+    return (await this.isThere(type, index)) && (await readHealth(this.#cluster, index)) !== 'red'
+  }
+
   /** Makes a previous index of the type the next one, to bring it up to date. Returns undefined if it no longer exists. */
   async takeBack(type: string, index: string): Promise<IndexRebuild | undefined> {
     return (await this.#aliases.takeBack(type, index)) ? this.#rebuildOf(type, index) : undefined
@@ -248,6 +261,7 @@ export class OpenSearchIndex implements SearchIndex {
       name: index,
       identity,
       apply: (documents, isAgain = false) => this.#bulk.apply(documents, targets({ isAgain })),
+      complete: () => completeIndex(this.#cluster, index, this.#settings),
       swap: async (isKept = false) => {
         const [live, filled] = await this.#aliases.resolve([this.#aliases.live(type, identity), index])
         if (filled !== undefined) {

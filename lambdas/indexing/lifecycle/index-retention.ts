@@ -47,8 +47,12 @@ export function changeFormat(state: IndexState, extraction: string, now: number)
   const { extraction: before, identity, types } = state
   if (before === extraction) return state
   if (before === undefined || identity === NO_IDENTITY) return { ...state, extraction }
-  const after = withTypes(state, Object.keys(types), (index) => withFormatChange(index, before, now))
-  return { ...requestNewIndices(after, resourceTypes), extraction }
+  const after = requestNewIndices(
+    withTypes(state, Object.keys(types), (index) => withFormatChange(index, before, now)),
+    resourceTypes,
+  )
+  // Attempts that have begun have documents of the earlier format.
+  return { ...after, rebuilds: after.rebuilds.map(withoutAttempt), extraction }
 }
 
 /**

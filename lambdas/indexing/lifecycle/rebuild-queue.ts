@@ -37,16 +37,32 @@ export const isWorkerNeeded = ({ rebuilds, setBack }: IndexState): boolean => re
 
 export const isWorkerGone = ({ worker }: IndexState, now: number): boolean => worker === undefined || now - worker.at > WORKER_TIMEOUT_MS
 
+/** `steps`: maximum steps of an execution. */
+type Taking = { readonly execution: string; readonly width: number; readonly steps: number }
+
 /**
- * Makes the execution the worker and assigns all pending rebuilds to it as one attempt. Changes nothing if another execution is the worker
- * and has reported within WORKER_TIMEOUT_MS, because that one takes them later. Removes the worker if no rebuild is pending.
+ * Makes the execution the worker, and assigns the rebuilds of types without an attempt to it as one attempt. Attempts that another execution
+ * began go on. Changes nothing if another execution is the worker and has reported within WORKER_TIMEOUT_MS, because that one takes the
+ * rebuilds later. Removes the worker if no rebuild is pending, or if it has made its maximum of steps.
  */
-export function takeRebuilds(state: IndexState, execution: string, now: number): IndexState {
-  if (state.worker?.execution !== execution && !isWorkerGone(state, now)) return state
-  if (state.rebuilds.length === 0) return state.worker === undefined ? state : withoutWorker(state)
-  const attempt = `${execution}~${now}`
-  return { ...state, worker: { execution, at: now }, rebuilds: state.rebuilds.map((each) => ({ ...each, taken: attempt, done: 0 })) }
+export function takeRebuilds(state: IndexState, { execution, width, steps: most }: Taking, now: number): IndexState {
+  const { worker, rebuilds } = state
+  if (worker?.execution !== execution && !isWorkerGone(state, now)) return state
+  const before = worker?.execution === execution ? (worker.steps ?? 0) : 0
+  if (rebuilds.length === 0 || before >= most) return worker === undefined ? state : withoutWorker(state)
+  const attempt = `${execution}~${now}~${before}`
+  const begun = new Set(rebuilds.flatMap(({ type, taken }) => (taken === undefined ? [] : type)))
+  return {
+    ...state,
+    worker: { execution, at: now, steps: before + 1, width },
+    rebuilds: rebuilds.map((each) => (begun.has(each.type) ? each : { ...each, taken: attempt, done: 0, total: -1 })),
+  }
 }
+
+/** Returns when the attempt began, in ms since 1970. */
+export const attemptTimeOf = (attempt: string): number => Number(attempt.split('~')[1] ?? 0)
+
+export const isWorker = ({ worker }: IndexState, execution: string): boolean => worker?.execution === execution
 
 /** Removes the worker from the state if it is this execution. */
 export const releaseWorker = (state: IndexState, execution: string): IndexState =>
@@ -67,7 +83,7 @@ export const restartRebuild = (state: IndexState, attempt: string, type: string)
 export const withoutAttempt = ({ taken: _, ...rebuild }: PendingRebuild): PendingRebuild => rebuild
 
 /**
- * Adds documents to the progress of the attempt, and records `now` as the latest report of the worker. `counts`: number of documents
+ * Adds documents to the progress of the attempt, and records a step of the worker, which reports at `now`. `counts`: number of documents
  * created since the last call, by tenant.
  */
 export const recordRebuildProgress = (
@@ -78,11 +94,28 @@ export const recordRebuildProgress = (
   now: number,
 ): IndexState => ({
   ...state,
-  ...(state.worker === undefined ? {} : { worker: { ...state.worker, at: now } }),
+  ...(state.worker === undefined ? {} : { worker: { ...state.worker, at: now, steps: (state.worker.steps ?? 0) + 1 } }),
   rebuilds: state.rebuilds.map((each) =>
-    each.type === type && each.taken === attempt ? { ...each, done: each.done + (counts.get(each.tenant) ?? 0) } : each,
+    each.type === type && each.taken === attempt ? { ...each, done: each.done + countOf(each, counts) } : each,
   ),
 })
+
+/** Records the number of documents by tenant that the attempt has to create. `totals`: undefined if it is unknown. */
+export const recordTotals = (
+  state: IndexState,
+  attempt: string,
+  type: string,
+  totals: ReadonlyMap<string, number> | undefined,
+): IndexState => ({
+  ...state,
+  rebuilds: state.rebuilds.map((each) =>
+    each.type === type && each.taken === attempt ? { ...each, total: totals === undefined ? -1 : countOf(each, totals) } : each,
+  ),
+})
+
+/** Returns the documents of the rebuild's tenant, or of all tenants. */
+const countOf = ({ tenant }: PendingRebuild, counts: ReadonlyMap<string, number>): number =>
+  tenant === '' ? [...counts.values()].reduce((sum, each) => sum + each, 0) : (counts.get(tenant) ?? 0)
 
 /** Finishes the rebuilds of the type that belong to the attempt. A rebuild that was requested again since it began stays pending. */
 export const finishAttempt = (state: IndexState, attempt: string, type: string): IndexState =>

@@ -47,8 +47,11 @@ export type IndexState = Omit<Definitions, 'rebuilds'> &
     readonly uncovered?: true
     /** Fields of the stored `live` that this release does not know. They are stored again unchanged. */
     readonly unknownLive?: Readonly<Record<string, unknown>>
-    /** Workflow execution that performs the rebuilds. `at`: when it last reported, in ms since 1970. */
-    readonly worker?: { readonly execution: string; readonly at: number }
+    /**
+     * Workflow execution that performs the rebuilds. `at`: when it last reported, in ms since 1970. `steps`: its steps so far. `width`:
+     * segments that it fills at the same time.
+     */
+    readonly worker?: { readonly execution: string; readonly at: number; readonly steps?: number; readonly width?: number }
   }
 
 export type SharedIndexState = SharedState<IndexState>

@@ -1,11 +1,19 @@
 /** Index status for users of a tenant: custom parameters, rebuilds, and versions that could not be indexed. */
 import { failedParameterOf, type IndexStatus, type UnindexableVersionStatus } from '../../ports/search/index-status.ts'
 import type { Definitions, Rebuild, UnindexableVersion } from '../custom-definitions.ts'
+import { hoursLeft } from './rebuild-estimate.ts'
 import type { IndexState } from './state.ts'
 
-/** Returns the index status for users of the tenant, without data of others. `types`, `uncovered`: only in the state of an AWS deployment. */
+/** Returns the index status for users of the tenant, without data of others. `types`, `uncovered`, `worker`: only in the state of an AWS deployment. */
 export const statusOf = (
-  { definitions, rebuilds, poisoned, types = {}, uncovered }: Definitions & Partial<Pick<IndexState, 'types' | 'uncovered'>>,
+  {
+    definitions,
+    rebuilds,
+    poisoned,
+    types = {},
+    uncovered,
+    worker,
+  }: Definitions & Partial<Pick<IndexState, 'types' | 'uncovered' | 'worker'>>,
   tenant: string,
 ): IndexStatus => ({
   definitions: definitions
@@ -19,7 +27,13 @@ export const statusOf = (
     .concat(reconciliationsIn(types)),
   unreadable: poisoned.filter((each) => each.tenant === tenant).map(unreadableOf),
   ...(uncovered === undefined ? {} : { uncovered }),
+  ...estimateOf({ rebuilds, ...(worker && { worker }) }),
 })
+
+function estimateOf(state: Parameters<typeof hoursLeft>[0]): Pick<IndexStatus, 'hours'> {
+  const hours = hoursLeft(state)
+  return hours === undefined ? {} : { hours }
+}
 
 /** Returns the status of types that are being reconciled after a restore. `done` is a percentage. */
 const reconciliationsIn = (types: IndexState['types']) =>

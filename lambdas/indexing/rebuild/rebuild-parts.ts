@@ -3,8 +3,10 @@ import type { IndexDocument } from '../../ports/search/search-index.ts'
 import type { ResourceReader, ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { StoredTenants } from '../../ports/store/tenants.ts'
 import type { SearchContext } from '../../search/search-context.ts'
-import type { SharedIndexState } from '../lifecycle/state.ts'
+import { rebuildsOfAttempt } from '../lifecycle/rebuild-queue.ts'
+import type { IndexState, SharedIndexState } from '../lifecycle/state.ts'
 import type { BackfillParts } from './document-backfill.ts'
+import type { OfType, RebuildProgress } from './rebuild-progress.ts'
 import type { ReconciliationParts } from './reconciliation.ts'
 import type { IndexPresence } from './removed-index.ts'
 
@@ -14,6 +16,8 @@ export type NextIndex = {
   readonly identity: string
   /** Writes documents to this index only. `isAgain`: also replaces a document of the same version. */
   readonly apply: (documents: readonly IndexDocument[], isAgain?: boolean) => Promise<void>
+  /** Gives the full index its replicas. Returns its health: `green` once all copies exist. */
+  readonly complete: () => Promise<'green' | 'yellow' | 'red'>
   /**
    * Makes this index the serving index. Removes the replaced index and returns undefined. `isKept`: retains the replaced index and returns
    * its name.
@@ -41,10 +45,13 @@ export type RebuiltIndices = IndexPresence & {
   readonly applyAgain: (documents: readonly IndexDocument[]) => Promise<void>
   /** Makes all applied documents of the type visible to searches. */
   readonly show: (type: string) => Promise<void>
+  /** Whether this next index exists with all its shards. */
+  readonly isSound: (type: string, index: string) => Promise<boolean>
 }
 
 export type RebuildParts = BackfillParts & {
   readonly state: SharedIndexState
+  readonly progress: RebuildProgress
   readonly resources: Pick<ResourceReader, 'extent' | 'scan' | 'heads' | 'history'> & StoredTenants
   /** Opens the store from before a restore, by its name. */
   readonly former: ReconciliationParts['former']
@@ -65,4 +72,17 @@ export type RebuildParts = BackfillParts & {
   readonly budget: number
   /** Adds the canonical URLs and the identifier rows of the versions, including those written before they existed. */
   readonly define: (versions: readonly ResourceVersion[]) => Promise<void>
+  readonly warn: (message: string) => void
 }
+
+export const isOthers = ({ extraction }: RebuildParts, state: IndexState): boolean =>
+  state.extraction !== undefined && state.extraction !== extraction
+
+/** Whether the attempt still has a rebuild of the type. False after a newer request for it, which the next attempt performs. */
+export const isWanted = (state: IndexState, { type, attempt }: OfType): boolean =>
+  rebuildsOfAttempt(state, attempt).some((each) => each.type === type)
+
+export const within = (since: number | undefined, until: number | undefined) => ({
+  ...(since === undefined ? {} : { since }),
+  ...(until === undefined ? {} : { until }),
+})

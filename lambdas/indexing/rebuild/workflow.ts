@@ -1,85 +1,82 @@
 /**
- * Rebuild workflow on AWS, as a state machine in Amazon States Language. `take` takes the pending rebuilds, and the workflow waits until no
- * function uses older definitions. `open` chooses or creates an index for each type, and the workflow waits until all functions write to it
- * too. `fill` indexes each segment. `swap` makes the index serve. Then `take` looks for new rebuilds.
+ * Rebuild workflow on AWS, as a state machine in Amazon States Language. `next` does what is due, such as taking the pending rebuilds,
+ * planning them, or letting a full index serve. It returns what follows: itself again, a wait, `fill`, or the end. The iterations of `fill`
+ * index segments at the same time. All progress is stored (rebuild-progress.ts), so another execution can continue.
  * https://states-language.net/spec.html
  */
 
-/** Maximum types rebuilt concurrently. The width divided by their number is the maximum of concurrent segments of each type. */
-const MOST_TYPES = 4
+/**
+ * Number of this workflow. Executions keep the definition that they began with, so a step may receive the input of an earlier one
+ * (earlier-workflow.ts).
+ */
+export const WORKFLOW = 2
 
 /**
- * Default width: maximum segments filled concurrently. The concurrency of a new AWS account allows this many beside the functions that
- * answer requests.
+ * Default width: segments filled at the same time. The concurrency of a new AWS account allows this many beside the functions that answer
+ * requests.
  */
 export const REBUILD_WIDTH = 2
+
+/** Maximum concurrent iterations of an inline map. https://docs.aws.amazon.com/step-functions/latest/dg/state-map-inline.html */
+export const MAX_WIDTH = 40
+
+/**
+ * Steps after which an execution ends. The sweep of the next minute starts another one. Step Functions ends an execution after 25,000
+ * events, and a step has 7 to 9, and 3 more each time that it fails.
+ */
+export const MAX_STEPS = 2_000
+
+/** Maximum types whose next indices are filled at the same time. */
+export const MAX_TYPES = 4
 
 /** Retries a failed step up to six times, whatever the error. All steps may be repeated. */
 const RETRY = [
   { ErrorEquals: ['States.ALL'], IntervalSeconds: 2, BackoffRate: 2, MaxAttempts: 6, MaxDelaySeconds: 60, JitterStrategy: 'FULL' },
 ]
 
-/** Returns how many types are rebuilt concurrently, and how many segments of each of them. */
-export function rebuildParallelism(width: number): { readonly types: number; readonly segments: number } {
-  const types = Math.min(MOST_TYPES, Math.floor(Math.sqrt(width)))
-  return { types, segments: Math.floor(width / types) }
-}
-
 /**
- * Returns the state machine. `step`: ARN of the Lambda function that runs each step. `width`: maximum segments filled concurrently. Input
- * and output hold types and cursors, never resource content.
+ * Returns the state machine. `step`: ARN of the Lambda function that runs each step. `width`: segments filled at the same time. Input and
+ * output hold types and numbers, never resource content.
  */
 export function rebuildWorkflow(step: string, width = REBUILD_WIDTH): object {
-  const { types, segments } = rebuildParallelism(width)
   const task = (action: string, input: object, rest: object): object => ({
     Type: 'Task',
     Resource: step,
-    Parameters: { action, ...input },
+    Parameters: { action, workflow: WORKFLOW, ...input },
     Retry: RETRY,
     ...rest,
   })
-  const ofType = { 'type.$': '$.type', 'attempt.$': '$.attempt' }
+  const follows = (what: string, Next: string): object => ({ Variable: '$.follows', StringEquals: what, Next })
   return {
     Comment: 'Makes the documents of types again while the index is searched and followed',
-    StartAt: 'Take',
+    StartAt: 'Step',
     States: {
-      Take: task('take', { 'execution.$': '$$.Execution.Name' }, { Next: 'Anything' }),
-      Anything: { Type: 'Choice', Choices: [{ Variable: '$.pending', BooleanEquals: true, Next: 'UntilAllKnow' }], Default: 'Done' },
-      UntilAllKnow: { Type: 'Wait', SecondsPath: '$.wait', Next: 'EachType' },
-      EachType: {
+      Step: task('next', { 'execution.$': '$$.Execution.Name', width }, { Next: 'Follows' }),
+      Follows: {
+        Type: 'Choice',
+        Choices: [follows('fill', 'EachLane'), follows('wait', 'Pause'), follows('end', 'Done'), follows('failure', 'Failed')],
+        Default: 'Step',
+      },
+      Pause: { Type: 'Wait', SecondsPath: '$.wait', Next: 'Step' },
+      EachLane: {
         Type: 'Map',
-        ItemsPath: '$.types',
-        MaxConcurrency: types,
+        ItemsPath: '$.lanes',
+        MaxConcurrency: width,
+        ResultPath: null,
         ItemProcessor: {
           ProcessorConfig: { Mode: 'INLINE' },
-          StartAt: 'Open',
+          StartAt: 'Fill',
           States: {
-            Open: task('open', ofType, { Next: 'Empty' }),
-            Empty: { Type: 'Choice', Choices: [{ Variable: '$.isEmpty', BooleanEquals: true, Next: 'Swap' }], Default: 'UntilAllFollow' },
-            UntilAllFollow: { Type: 'Wait', SecondsPath: '$.wait', Next: 'EachSegment' },
-            EachSegment: {
-              Type: 'Map',
-              ItemsPath: '$.segments',
-              MaxConcurrency: segments,
-              ResultPath: null,
-              ItemProcessor: {
-                ProcessorConfig: { Mode: 'INLINE' },
-                StartAt: 'Fill',
-                States: {
-                  Fill: task('fill', { 'segment.$': '$' }, { Next: 'More' }),
-                  More: { Type: 'Choice', Choices: [{ Variable: '$.more', BooleanEquals: true, Next: 'Fill' }], Default: 'Filled' },
-                  Filled: { Type: 'Succeed' },
-                },
-              },
-              Next: 'Swap',
-            },
-            Swap: task('swap', { ...ofType, 'next.$': '$.next' }, { End: true }),
+            // A segment that always fails ends only its iteration. The others continue with the other segments.
+            Fill: task('fill', { 'lane.$': '$' }, { Catch: [{ ErrorEquals: ['States.ALL'], Next: 'Filled' }], Next: 'More' }),
+            More: { Type: 'Choice', Choices: [{ Variable: '$.more', BooleanEquals: true, Next: 'Fill' }], Default: 'Filled' },
+            Filled: { Type: 'Succeed' },
           },
         },
-        ResultPath: null,
-        Next: 'Take',
+        Next: 'Step',
       },
       Done: { Type: 'Succeed' },
+      Failed: { Type: 'Fail', Error: 'SegmentFailed', Cause: 'The next execution tries the failed segments again.' },
     },
   }
 }

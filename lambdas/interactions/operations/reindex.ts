@@ -32,7 +32,7 @@ function typesOf({ parameters }: FhirRequest): readonly string[] {
 
 const UNCOVERED = `The change stream of the table has more than ${MAX_STREAM_PARTITIONS} partitions, or the server could not count them for an hour. So no heartbeat is known to reach all of them. Conditional interactions that search are answered 503.`
 
-function statusOf({ lag, definitions, rebuilds, unreadable, uncovered }: IndexStatus): Resource {
+function statusOf({ lag, definitions, rebuilds, unreadable, uncovered, hours }: IndexStatus): Resource {
   const parameter = [
     ...(lag === undefined ? [] : [{ name: 'lag', valueInteger: lag }]),
     ...(uncovered === undefined ? [] : [{ name: 'warning', valueString: UNCOVERED }]),
@@ -45,6 +45,7 @@ function statusOf({ lag, definitions, rebuilds, unreadable, uncovered }: IndexSt
         { name: 'state', valueCode: state },
       ],
     })),
+    ...(hours === undefined ? [] : [{ name: 'hours', valueInteger: hours }]),
     ...rebuilds.map(({ type, done, total, isSearched = true }) => ({
       name: 'rebuild',
       part: [

@@ -61,6 +61,8 @@ export type IndexStatus = {
    * search are answered 503.
    */
   readonly uncovered?: true
+  /** Estimated hours until the running rebuilds of all tenants are complete, rounded up. Absent if the deployment does not estimate them. */
+  readonly hours?: number
 }
 
 /**

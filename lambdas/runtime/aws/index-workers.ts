@@ -36,7 +36,7 @@ import type { SearchContextOf } from '../../search/search-context.ts'
 import { once } from '../once.ts'
 import { REBUILD_STEP_MS, SWEEP_MS } from '../step-times.ts'
 import { Heartbeats } from './heartbeats.ts'
-import { logHeartbeatAge, logLargestShard, logLostIndices, logMetric, report } from './log.ts'
+import { logHeartbeatAge, logLargestShard, logLostIndices, logMetric, report, warn } from './log.ts'
 import {
   addIdentifiers,
   announceDefinitions,
@@ -47,6 +47,7 @@ import {
   expressions,
   indexState,
   openStore,
+  rebuildProgress,
   stateTable,
   store,
 } from './ports.ts'
@@ -275,6 +276,8 @@ async function sweepTransactions(): Promise<void> {
 export const rebuild = /* @__PURE__ */ once(() =>
   rebuildStep({
     state: indexState(),
+    progress: rebuildProgress(),
+    warn,
     resources: openStore(0),
     former: (table) => openStore(0, table),
     epoch: deploymentSettings().epoch,

@@ -4,6 +4,7 @@
  */
 import { documentClient } from '../../adapters/dynamodb/client.ts'
 import { DynamoDbAuditLog } from '../../adapters/dynamodb/rows/audit-log.ts'
+import { DynamoDbRows } from '../../adapters/dynamodb/rows/rows.ts'
 import { readSecretKey } from '../../adapters/dynamodb/rows/secret-key.ts'
 import { DynamoDbSharedState } from '../../adapters/dynamodb/rows/shared-state.ts'
 import { DynamoDbCanonicals } from '../../adapters/dynamodb/store/canonicals.ts'
@@ -19,6 +20,7 @@ import { CachedSearchContexts } from '../../indexing/cached-search-contexts.ts'
 import type { SharedIndexState } from '../../indexing/lifecycle/state.ts'
 import { statusOf } from '../../indexing/lifecycle/status.ts'
 import { NO_STORED_STATE, openIndexState, readerOf } from '../../indexing/lifecycle/stored-state.ts'
+import { RebuildProgress } from '../../indexing/rebuild/rebuild-progress.ts'
 import { definitionIssuesOf, type ProfileParts, tenantDefinitions } from '../../interactions/validation/profile-findings.ts'
 import { visibleStoreOf } from '../../interactions/visible-store.ts'
 import { announcedCanonicalsOf, announcingWriter } from '../../interactions/writing/canonical-announcements.ts'
@@ -137,6 +139,9 @@ export const identifierRows = /* @__PURE__ */ once(() => new DynamoDbIdentifierR
 
 /** Adds the identifier rows of stored versions, for those that a writer of an earlier release wrote. */
 export const addIdentifiers = (versions: readonly ResourceVersion[]): Promise<void> => identifierRows().add(identifierEntriesOf(versions))
+
+/** Progress of the rebuilds. */
+export const rebuildProgress = /* @__PURE__ */ once(() => new RebuildProgress(new DynamoDbRows(stateTable())))
 
 const storedIndexState = /* @__PURE__ */ once(() => new DynamoDbSharedState(stateTable(), 'DEFINITIONS', NO_STORED_STATE))
 

@@ -85,6 +85,22 @@ describe('Workflows in this process', () => {
     expect(asked).toBe(1)
   })
 
+  it('continue the other items of a map after a failure that the definition catches', async () => {
+    const written: number[] = []
+    const { workflow, reported } = opened({
+      definition: CATCHING,
+      writers: 1,
+      step: async ({ item }: StepsInput) => {
+        if (item === 2) throw new Error('planted')
+        written.push(item!)
+        return {}
+      },
+    })
+    await workflow.start('one', { items: [1, 2, 3] })
+    await workflow.idle()
+    expect([written, reported]).toEqual([[1, 3], []])
+  })
+
   it('fail if a step returns more than the service carries', async () => {
     const asked: string[] = []
     const { workflow, reported } = opened({
@@ -135,3 +151,27 @@ const retrying = (retrier: object): object => ({
     },
   },
 })
+
+const CATCHING = {
+  StartAt: 'Each',
+  States: {
+    Each: {
+      Type: 'Map',
+      ItemsPath: '$.items',
+      ItemProcessor: {
+        StartAt: 'Write',
+        States: {
+          Write: {
+            Type: 'Task',
+            Resource: 'arn:aws:lambda:us-east-1:000000000000:function:step',
+            Parameters: { 'item.$': '$' },
+            Catch: [{ ErrorEquals: ['States.ALL'], Next: 'Written' }],
+            Next: 'Written',
+          },
+          Written: { Type: 'Succeed' },
+        },
+      },
+      End: true,
+    },
+  },
+}

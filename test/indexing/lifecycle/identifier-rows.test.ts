@@ -15,7 +15,7 @@ import { applyRestore, recordReconciled } from '../../../lambdas/indexing/lifecy
 import { addIndices, markLost, withIdentity } from '../../../lambdas/indexing/lifecycle/serving-indices.ts'
 import type { IndexState } from '../../../lambdas/indexing/lifecycle/state.ts'
 import { decode, encode, NO_STATE } from '../../../lambdas/indexing/lifecycle/stored-state.ts'
-import { rebuildStep } from '../../../lambdas/indexing/rebuild/rebuild-steps.ts'
+import { planType } from '../../../lambdas/indexing/rebuild/type-rebuild.ts'
 import type { ResourceVersion } from '../../../lambdas/ports/store/resource-store.ts'
 import { randomOf } from '../../contracts/generated-search.ts'
 import { caseCountOf, firstSeed } from '../../fixtures/long-runs.ts'
@@ -257,9 +257,10 @@ describe('Identifier rows', () => {
     })
     expect(await relies()).toEqual([false, false])
     // A function of the former table must not take its types for empty ones of the restored table.
-    await world.state.change((state) => takeRebuilds(requestReindex(state, TENANT, ['Basic']), 'a', world.now))
-    const open = { action: 'open', type: 'Basic', attempt: `a~${world.now}` } as const
-    await expect(rebuildStep(world.parts())(open)).rejects.toThrow('the index is of epoch 1')
+    await world.state.change((state) =>
+      takeRebuilds(requestReindex(state, TENANT, ['Basic']), { execution: 'a', width: 2, steps: 10 }, world.now),
+    )
+    await expect(planType(world.parts(), { type: 'Basic', attempt: `a~${world.now}~0` })).rejects.toThrow('the index is of epoch 1')
     world.epoch = 1
     expect(await reindex('a')).toEqual([true, true, 4])
     // Once the rows are complete, it creates the documents of the tenant in the serving index.

@@ -112,8 +112,8 @@ describe('An upgrade', () => {
     const it = await deployed(15)
     await deploy(it, 2)
     let hasCome = false
-    await it.run('a', async (input, isDone) => {
-      if (hasCome || isDone || input.action !== 'swap' || input.type !== 'Patient') return
+    await it.run('a', async ({ action, type }, isDone) => {
+      if (hasCome || isDone || action !== 'swap' || type !== 'Patient') return
       hasCome = true
       it.hold()
       await it.write('p1', 'lost')
@@ -293,7 +293,7 @@ describe('An upgrade', () => {
     await it.define('nick', 'Patient.name.family')
     it.release = 2
     await it.run('a')
-    expect(it.steps).toEqual(['take'])
+    expect(it.steps).toEqual(['next'])
     await migrate(it)
     await it.run('b')
     await it.expectWhole('nick')
@@ -310,7 +310,7 @@ describe('An upgrade', () => {
     }))
     it.release = 2
     await it.run('a')
-    expect([it.steps, (await it.state.read()).value]).toEqual([['take'], value])
+    expect([it.steps, (await it.state.read()).value]).toEqual([['next'], value])
   })
 
   it('during the steps of another leaves nothing half done', async () => {

@@ -20,6 +20,7 @@ import { statusOf } from '../../../lambdas/indexing/lifecycle/status.ts'
 import { encode, NO_STATE, NO_STORED_STATE, openIndexState } from '../../../lambdas/indexing/lifecycle/stored-state.ts'
 import type { RebuildParts } from '../../../lambdas/indexing/rebuild/rebuild-parts.ts'
 import { rebuildStep } from '../../../lambdas/indexing/rebuild/rebuild-steps.ts'
+import { WORKFLOW } from '../../../lambdas/indexing/rebuild/workflow.ts'
 import { indexStream } from '../../../lambdas/indexing/stream/index-stream.ts'
 import { UnindexableVersions } from '../../../lambdas/indexing/stream/unindexable-versions.ts'
 import { MachineFault } from '../../../lambdas/ports/faults.ts'
@@ -194,7 +195,7 @@ await runOnDynamo((engine) => {
       })
     }
 
-    const step = (epoch: number) =>
+    const step = (epoch: number, execution = 'e') =>
       rebuildStep({
         ...{ state: indices.state, resources: restored, former: () => former, epoch, newIdentity: () => 'fresh', extraction: 'now' },
         index: {
@@ -216,13 +217,15 @@ await runOnDynamo((engine) => {
           poisoned: new UnindexableVersions(indices.state),
         },
         define: async () => undefined,
-      } as unknown as RebuildParts)
+      } as unknown as RebuildParts)({ action: 'next', workflow: WORKFLOW, execution, width: 2 })
+
+    /** Whether nothing is left, or only rebuilds, which wait for functions to know the definitions. */
+    const isReconciled = (result: object): boolean => !('wait' in result) || result.wait === 60
 
     /** Catches up slice by slice until only rebuilds are left. Returns the number of slices. */
     const caughtUp = async (epoch: number): Promise<number> => {
       for (let slices = 1; slices < 100; slices++) {
-        const { pending, types } = (await step(epoch)({ action: 'take', execution: 'e' })) as { pending: boolean; types: readonly object[] }
-        if (!pending || types.length > 0) return slices
+        if (isReconciled(await step(epoch))) return slices
       }
       throw new Error('it never ends')
     }
@@ -268,8 +271,7 @@ await runOnDynamo((engine) => {
     it('waits for writes that the previous store does not show yet', async () => {
       await migrate(RESTORE, NOW)
       shown = NOW - 1
-      for (let asked = 0; asked < 9; asked++)
-        expect(await step(1)({ action: 'take', execution: 'e' })).toEqual({ pending: true, wait: 3, types: [] })
+      for (let asked = 0; asked < 9; asked++) expect(await step(1)).toEqual({ follows: 'wait', wait: 3 })
       expect(remade).toEqual([])
       await expect(indices.found(1, 't', 'Patient')).rejects.toThrow(fault('unavailable'))
       shown = NOW
@@ -288,7 +290,7 @@ await runOnDynamo((engine) => {
     const caughtUpStep = async (epoch: number): Promise<unknown> => {
       await indices.state.change((state) => applyRestore(state, { ...RESTORE, epoch: 2, former: 'restored' }, 'fresh', NOW))
       await indices.state.change((state) => ({ ...state, epoch: 1 }))
-      return step(epoch)({ action: 'take', execution: 'e' })
+      return step(epoch)
     }
 
     it('accepts writes of its epoch while it catches up, in any order', async () => {
@@ -320,9 +322,9 @@ await runOnDynamo((engine) => {
 
     it('is handled by one execution, and by none after another restore', async () => {
       await migrate(RESTORE)
-      await step(1)({ action: 'take', execution: 'e' })
+      await step(1)
       const before = remade.length
-      await step(1)({ action: 'take', execution: 'another' })
+      await step(1, 'another')
       expect(remade).toHaveLength(before)
       const known = encode((await indices.state.read()).value)
       reading = async () => {
@@ -332,7 +334,7 @@ await runOnDynamo((engine) => {
           return { ...state, types: Object.fromEntries(types), setBack: { ...state.setBack!, at: NOW + 1 } }
         })
       }
-      await step(1)({ action: 'take', execution: 'e' })
+      await step(1)
       const { live, setBack: left } = encode((await indices.state.read()).value)
       expect([left, live!.ahead]).toEqual([{ ...known.setBack, at: NOW + 1, reached: {} }, known.live!.ahead])
     })
@@ -363,8 +365,7 @@ await runOnDynamo((engine) => {
       expect(await told()).toEqual(unsearched([0, 0]))
       const shares: number[][] = []
       while (shares.length < 100) {
-        const { types: anew } = (await step(1)({ action: 'take', execution: 'e' })) as { types: readonly object[] }
-        if (anew.length > 0) break
+        if (isReconciled(await step(1))) break
         const both = (await told()).map((each) => each!.done)
         expect(await told()).toEqual(unsearched(both))
         shares.push(both)

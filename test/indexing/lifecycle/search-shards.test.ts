@@ -7,9 +7,10 @@ import { type IndexState, withTypes } from '../../../lambdas/indexing/lifecycle/
 import { decode, encode, NO_STATE } from '../../../lambdas/indexing/lifecycle/stored-state.ts'
 
 const SERVING = addIndices({ ...withIdentity(NO_STATE, 'a'), extraction: 'f2' }, ['Observation', 'Patient'], 'a')
+const TAKING = { execution: 'e', width: 2, steps: 10 }
 const wanted = ({ rebuilds }: IndexState) => rebuilds.map(({ type, tenant, inPlace }) => [type, tenant, inPlace])
 const built = (state: IndexState): IndexState => {
-  const taken = takeRebuilds(state, 'e', 1)
+  const taken = takeRebuilds(state, TAKING, 1)
   const [first] = taken.rebuilds
   return taken.rebuilds.reduce((each, { type }) => finishAttempt(each, first!.taken!, type), taken)
 }
@@ -40,8 +41,8 @@ describe('A changed number of shards', () => {
   })
 
   it('starts again a rebuild that fills an index with the former number', () => {
-    const taken = takeRebuilds(requestNewIndices(SERVING, ['Observation']), 'e', 1)
-    expect(rebuildsOfAttempt(changeShards(taken, { Observation: 2 }), 'e~1')).toEqual([])
+    const taken = takeRebuilds(requestNewIndices(SERVING, ['Observation']), TAKING, 1)
+    expect(rebuildsOfAttempt(changeShards(taken, { Observation: 2 }), 'e~1~0')).toEqual([])
   })
 
   it.each([

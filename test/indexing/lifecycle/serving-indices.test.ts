@@ -13,6 +13,8 @@ const BEGUN = addIndices(FIRST, ['Patient', 'Basic'], 'a')
 const LOST = markLost(BEGUN, { Patient: 'a' }, 'b')
 const wanted = ({ rebuilds }: IndexState) => rebuilds.map(({ type, tenant }) => `${tenant}${type}`)
 
+const TAKING = { execution: 'x', width: 2, steps: 10 }
+
 describe('the serving index', () => {
   it('has an identity from the first deployment on, and keeps it', () => {
     expect(liveOf(FIRST)).toMatchObject({ identity: 'a', types: {}, lacking: [] })
@@ -53,7 +55,7 @@ describe('the serving index', () => {
   })
 
   it('takes all rebuilds of its type from the worker if it is lost', () => {
-    const busy = takeRebuilds({ ...LOST, rebuilds: [...LOST.rebuilds, { tenant: 'one', type: 'Patient', done: 0, total: -1 }] }, 'x', 1)
+    const busy = takeRebuilds({ ...LOST, rebuilds: [...LOST.rebuilds, { tenant: 'one', type: 'Patient', done: 0, total: -1 }] }, TAKING, 1)
     const attempt = busy.rebuilds[0]!.taken!
     expect(rebuildsOfAttempt(busy, attempt)).toHaveLength(2)
     const made = markServing(busy, 'Patient', 'b')

@@ -56,8 +56,10 @@ describe('the state of an index', () => {
   })
 
   it('leaves a rebuild to its worker until the worker times out', () => {
-    const begun = takeRebuilds(requestRebuild(NO_STATE, 'a', ['Patient']), 'one', 7)
-    expect(takeRebuilds(begun, 'two', 7 + WORKER_TIMEOUT_MS)).toBe(begun)
-    expect(takeRebuilds(begun, 'two', 8 + WORKER_TIMEOUT_MS).worker).toEqual({ execution: 'two', at: 8 + WORKER_TIMEOUT_MS })
+    const [one, two] = ['one', 'two'].map((execution) => ({ execution, width: 3, steps: 10 }))
+    const begun = takeRebuilds(requestRebuild(NO_STATE, 'a', ['Patient']), one!, 7)
+    expect(takeRebuilds(begun, two!, 7 + WORKER_TIMEOUT_MS)).toBe(begun)
+    const at = 8 + WORKER_TIMEOUT_MS
+    expect(takeRebuilds(begun, two!, at).worker).toEqual({ execution: 'two', at, steps: 1, width: 3 })
   })
 })

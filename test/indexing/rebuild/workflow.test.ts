@@ -1,13 +1,13 @@
 /** The rebuild on AWS during writes, repeated steps and new definitions: in the end every resource is indexed in its newest version. */
 import { describe, expect, it } from '@jest/globals'
 import validate from 'asl-validator'
-import { requestNewIndices, requestRebuild, takeRebuilds } from '../../../lambdas/indexing/lifecycle/rebuild-queue.ts'
+import { requestNewIndices, requestRebuild } from '../../../lambdas/indexing/lifecycle/rebuild-queue.ts'
 import { addIndices, markLost, markServing, withIdentity } from '../../../lambdas/indexing/lifecycle/serving-indices.ts'
 import type { IndexState } from '../../../lambdas/indexing/lifecycle/state.ts'
 import { statusOf } from '../../../lambdas/indexing/lifecycle/status.ts'
 import { encode, NO_STATE } from '../../../lambdas/indexing/lifecycle/stored-state.ts'
 import { rebuildStep } from '../../../lambdas/indexing/rebuild/rebuild-steps.ts'
-import { rebuildWorkflow } from '../../../lambdas/indexing/rebuild/workflow.ts'
+import { MAX_WIDTH, rebuildWorkflow, WORKFLOW } from '../../../lambdas/indexing/rebuild/workflow.ts'
 import { nameOf } from '../../../lambdas/ports/store/newest-versions.ts'
 import type { ScanRequest } from '../../../lambdas/ports/store/resource-store.ts'
 import { caseCountOf, firstSeed } from '../../fixtures/long-runs.ts'
@@ -21,25 +21,22 @@ const SEEDS = caseCountOf(4, 40)
 const lostBy = (state: IndexState, type: string): IndexState =>
   markLost(addIndices(withIdentity(state, 'before'), [type], 'before'), { [type]: 'before' }, 'first')
 
-type Mapped = { readonly MaxConcurrency: number }
-type Definition = {
-  readonly States: { readonly EachType: Mapped & { readonly ItemProcessor: { readonly States: { readonly EachSegment: Mapped } } } }
-}
-
 describe('the rebuild', () => {
   it('is a state machine that the service accepts', () => {
     const { isValid, errors } = validate(rebuildWorkflow(STEP_FUNCTION_ARN))
     expect([isValid, errors]).toEqual([true, []])
   })
 
-  it.each([1, 2, 3, 10, 16, 32])('uses at most the allowed number of functions, and most of them: %i', (width) => {
-    const { EachType } = (rebuildWorkflow(STEP_FUNCTION_ARN, width) as Definition).States
-    const atOnce = EachType.MaxConcurrency * EachType.ItemProcessor.States.EachSegment.MaxConcurrency
-    expect(atOnce).toBeLessThanOrEqual(width)
-    expect(atOnce).toBeGreaterThan(width / 2)
+  it.each([1, 3, MAX_WIDTH])('fills %i segments at the same time', async (width) => {
+    const it = await createRebuildWorld(1)
+    await it.define('nick', 'Patient.name.family')
+    const definition = JSON.parse(JSON.stringify(rebuildWorkflow(STEP_FUNCTION_ARN, width)))
+    expect(definition.States.EachLane.MaxConcurrency).toBe(width)
+    const { lanes } = await it.nextFill('a', width)
+    expect(lanes).toHaveLength(Math.min(width, 4))
   })
 
-  it('uses two of them by default', () => expect(rebuildWorkflow(STEP_FUNCTION_ARN)).toEqual(rebuildWorkflow(STEP_FUNCTION_ARN, 2)))
+  it('fills two by default', () => expect(rebuildWorkflow(STEP_FUNCTION_ARN)).toEqual(rebuildWorkflow(STEP_FUNCTION_ARN, 2)))
 
   it('makes definitions searchable, and reports its progress', async () => {
     const it = await createRebuildWorld(1)
@@ -62,26 +59,26 @@ describe('the rebuild', () => {
   it('indexes nothing of a segment that is no longer wanted', async () => {
     const it = await createRebuildWorld(1)
     await it.state.change((state) => requestRebuild(state, TENANT, ['Patient']))
-    const segment = { type: 'Patient', attempt: 'before', next: '', tenant: TENANT }
+    const { lanes } = await it.nextFill('a')
     const step = rebuildStep(it.parts())
-    expect(await step({ action: 'fill', segment })).toEqual({ ...segment, more: false })
-    const { types } = (await step({ action: 'take', execution: 'a' })) as { readonly types: readonly { readonly attempt: string }[] }
+    const other = { ...lanes[0]!, execution: 'other' }
+    expect(await step({ action: 'fill', workflow: WORKFLOW, lane: other })).toEqual({ ...other, more: false })
     await it.state.change((state) => requestRebuild(state, TENANT, ['Patient']))
-    await step({ action: 'fill', segment: { ...segment, ...types[0] } })
+    expect(await step({ action: 'fill', workflow: WORKFLOW, lane: lanes[0]! })).toEqual({ ...lanes[0]!, more: false })
     expect(it.made).toEqual([])
   })
 
   it('ends at once if there is nothing to do', async () => {
     const it = await createRebuildWorld(1)
     await it.run('a')
-    expect(it.steps).toEqual(['take'])
+    expect(it.steps).toEqual(['next'])
   })
 
   it('creates no index for a type without resources', async () => {
     const it = await createRebuildWorld(1, 0)
     await it.state.change((state) => requestRebuild(state, TENANT, ['Observation']))
     await it.run('a')
-    expect(it.steps).toEqual(['take', 'open', 'swap', 'take'])
+    expect(it.steps).toEqual(['swap', 'next'])
     expect(it.indices.live.name).toBe('v1')
     await it.expectWhole()
   })
@@ -90,7 +87,7 @@ describe('the rebuild', () => {
     const it = await createRebuildWorld(1, 0)
     await it.state.change((state) => lostBy(state, 'Patient'))
     await it.run('a')
-    expect(it.steps).toEqual(['take', 'open', 'fill', 'swap', 'take'])
+    expect(it.steps).toEqual(['next', 'open', 'next', 'fill', 'fill', 'swap', 'next'])
     expect(it.indices.live.name).not.toBe('v1')
     expect(encode((await it.state.read()).value).live).toMatchObject({ types: { Patient: 'first' }, lacking: [] })
     await it.expectWhole()
@@ -140,7 +137,7 @@ describe('the rebuild', () => {
     it.indices.isThere = async () => false
     await it.run('a')
     expect(it.steps.filter((step) => step === 'open')).toHaveLength(2)
-    expect(it.steps.indexOf('swap')).toBeLessThan(it.steps.lastIndexOf('open'))
+    expect(it.steps.filter((step) => step === 'swap')).toHaveLength(1)
     expect(it.indices.live.name).toBe('v3')
     await it.expectWhole('nick')
   })
@@ -241,16 +238,22 @@ describe('the rebuild', () => {
     const it = await createRebuildWorld(8)
     await it.define('nick', 'Patient.name.family')
     const live = it.indices.live.name
-    const afterSwaps: unknown[] = []
+    const { progress } = it
+    const segments = progress.segments.bind(progress)
+    let overtakenIn = 0
     await it.run('a', async ({ action }, isDone) => {
-      if (action !== 'swap') return
-      if (!isDone && afterSwaps.length === 0) await it.define('second', 'Patient.name.family')
-      if (isDone) afterSwaps.push([it.indices.live.name, ...(await it.state.read()).value.definitions.map(({ state }) => state)])
+      if (action === 'fill' && isDone && overtakenIn === 0)
+        progress.segments = async (ofType) => {
+          const found = await segments(ofType)
+          if (overtakenIn > 0 || !found.every((each) => each.progress?.isDone)) return found
+          overtakenIn = it.steps.length
+          await it.define('second', 'Patient.name.family')
+          expect(it.indices.live.name).toBe(live)
+          return found
+        }
     })
-    expect(afterSwaps).toEqual([
-      [live, 'building', 'building'],
-      [expect.not.stringMatching(`^${live}$`), 'active', 'active'],
-    ])
+    expect(it.steps.slice(overtakenIn).filter((step) => step === 'open')).toHaveLength(1)
+    expect(it.steps.filter((step) => step === 'swap')).toHaveLength(1)
     await it.expectWhole('nick', 'second')
   })
 
@@ -337,11 +340,11 @@ describe('the rebuild', () => {
         let faults = 6
         const waits: unknown[] = []
         await it.run('a', async (input) => {
-          if (input.action === 'fill') waits.push(input.segment.next)
+          if (input.action === 'open') waits.push(input.type)
           await it.write(`p${it.below(20)}`, `g${it.below(1000)}`)
           if (it.below(4) === 0 && faults-- > 0) throw new Error('planted')
         })
-        expect(new Set(waits)).toEqual(new Set(['']))
+        expect(waits).toEqual([])
         expect(it.indices.live.name).toBe('v1')
         expect(documentsOf(it, OTHER)).toEqual(others)
         for (const document of documentsOf(it, OTHER)) expect(others).toContain(document)
@@ -409,11 +412,9 @@ describe('the rebuild', () => {
           yield* scan(request)
         },
       }
-      const { value } = await it.state.change((state) => takeRebuilds(requestRebuild(state, TENANT, ['Patient']), 'a', it.now))
-      return rebuildStep({ ...parts, resources })({
-        action: 'fill',
-        segment: { type: 'Patient', attempt: value.rebuilds[0]!.taken!, next: '' },
-      })
+      await it.state.change((state) => requestRebuild(state, TENANT, ['Patient']))
+      const { lanes } = await it.nextFill('a')
+      return rebuildStep({ ...parts, resources })({ action: 'fill', workflow: WORKFLOW, lane: lanes[0]! })
     }
     const indexed = (state: IndexState): IndexState => ({ ...addIndices(withIdentity(state, 'one'), ['Patient'], 'one'), extraction: '1' })
 
@@ -421,10 +422,12 @@ describe('the rebuild', () => {
       const it = await createRebuildWorld(1)
       const parts = it.parts()
       const index = { ...parts.index, applyAgain: () => Promise.reject(new Error('planted')) }
-      const { value } = await it.state.change((state) => takeRebuilds(requestRebuild(state, TENANT, ['Patient']), 'a', it.now))
-      const segment = { type: 'Patient', attempt: value.rebuilds[0]!.taken!, next: '' }
-      await expect(rebuildStep({ ...parts, index })({ action: 'fill', segment })).rejects.toThrow('planted')
-      expect((await it.state.read()).value.rebuilds).toEqual(value.rebuilds)
+      await it.state.change((state) => requestRebuild(state, TENANT, ['Patient']))
+      const { lanes } = await it.nextFill('a')
+      const { rebuilds } = (await it.state.read()).value
+      const step = rebuildStep({ ...parts, index })
+      await expect(step({ action: 'fill', workflow: WORKFLOW, lane: lanes[0]! })).rejects.toThrow('planted')
+      expect((await it.state.read()).value.rebuilds).toEqual(rebuilds)
     })
 
     it('indexes nothing once the store is restored, because its reads may be outdated', async () => {
@@ -457,7 +460,7 @@ describe('the rebuild', () => {
     await it.expectWhole('nick')
   })
 
-  it('starts again in another execution when its own is gone', async () => {
+  it('continues in another execution when its own is gone, and fills no segment again', async () => {
     const it = await createRebuildWorld(5)
     await it.define('nick', 'Patient.name.family')
     await expect(
@@ -467,8 +470,10 @@ describe('the rebuild', () => {
     ).rejects.toThrow()
     await it.write('p1', 'later')
     const gone = { ...it.parts(), now: () => Date.now() }
-    expect(await rebuildStep(gone)({ action: 'take', execution: 'b' })).toMatchObject({ pending: true })
+    await rebuildStep(gone)({ action: 'next', workflow: WORKFLOW, execution: 'b', width: 2 })
+    const fills = it.steps.filter((step) => step === 'fill').length
     await it.run('b')
+    expect(it.steps.filter((step) => step === 'fill')).toHaveLength(fills)
     await it.expectWhole('nick')
   })
 })

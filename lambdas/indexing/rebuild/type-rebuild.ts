@@ -1,0 +1,138 @@
+/** Stages of the rebuild of a type: its plan, the index that it fills, and the switch to that index. */
+import { recordListed } from '../lifecycle/identifier-rows.ts'
+import {
+  isOutdated,
+  isWorthRetaining,
+  rebuildPathOf,
+  recordInPlaceRebuild,
+  replaceIndex,
+  withoutPreviousIndex,
+} from '../lifecycle/index-retention.ts'
+import { finishAttempt, rebuildsOfAttempt, recordTotals } from '../lifecycle/rebuild-queue.ts'
+import { checkEpoch } from '../lifecycle/restore.ts'
+import { markServing } from '../lifecycle/serving-indices.ts'
+import type { IndexState } from '../lifecycle/state.ts'
+import { isOthers, isWanted, type RebuildParts, within } from './rebuild-parts.ts'
+import type { FilledIndex, OfType } from './rebuild-progress.ts'
+
+/** Approximate number of current versions of a segment. A function takes half an hour for it. */
+export const SEGMENT_SIZE = 1_000_000
+/** Maximum segments of a type. */
+export const MAX_SEGMENTS = 1_000
+/** Maximum tenants whose versions are counted. Further tenants do not influence the segments, and the number of documents is then unknown. */
+const COUNTED_TENANTS = 20
+
+/**
+ * Counts the versions of the type and cuts it into segments. Finishes the rebuild if there is nothing to index. A type with a lost or
+ * outdated index is rebuilt even if it has no resources. Otherwise concurrent writes would reach no index, or would stay in the outdated
+ * one.
+ */
+export async function planType(parts: RebuildParts, ofType: OfType): Promise<void> {
+  const { state, resources, progress, index } = parts
+  const { type, attempt } = ofType
+  const { value } = await state.read()
+  const rebuilds = rebuildsOfAttempt(value, attempt).filter((each) => each.type === type)
+  const isHere = rebuilds.every(({ inPlace }) => inPlace !== undefined)
+  const tenants = () => (isHere ? rebuilds.map(({ tenant }) => tenant) : resources.tenants())
+  const isNeeded = !isHere && (value.types[type]?.lost || isOutdated(value, type))
+  if (!isNeeded && !(await hasAny(parts, tenants(), type))) {
+    await index.show(type)
+    await state.change((each) => {
+      const after = finishAttempt(recordInPlaceRebuild(each, type, attempt), attempt, type)
+      if (isHere) return after
+      checkEpoch(each, parts.epoch)
+      return recordListed(after, type)
+    })
+    return
+  }
+  const path = rebuildPathOf(value, type, attempt, parts.epoch)
+  const { cuts, totals } = await countVersions(parts, tenants(), type, isHere || path.kind === 'anew' ? undefined : path.since)
+  await progress.addPlan(ofType, { attempt, cuts })
+  await state.change((each) => recordTotals(each, attempt, type, totals))
+}
+
+async function hasAny({ resources, now }: RebuildParts, tenants: AsyncIterable<string> | Iterable<string>, type: string): Promise<boolean> {
+  const one = { type, asOf: now(), tellsDamaged: true, deletions: true, limit: 1 }
+  for await (const tenant of tenants)
+    for await (const { versions, damaged = [] } of resources.scan({ ...one, tenant })) if (versions.length + damaged.length > 0) return true
+  return false
+}
+
+/**
+ * Returns ascending timestamps that cut the versions of all tenants into segments of about equal size, and the number of versions by
+ * tenant. `totals`: undefined if there are more tenants than are counted.
+ */
+async function countVersions(
+  { resources, now }: RebuildParts,
+  tenants: AsyncIterable<string> | Iterable<string>,
+  type: string,
+  since: number | undefined,
+) {
+  const all: number[] = []
+  const totals = new Map<string, number>()
+  for await (const tenant of tenants) {
+    if (totals.size === COUNTED_TENANTS) return { cuts: thinned(all), totals: undefined }
+    const { entries, cuts } = await resources.extent({ tenant, type, asOf: now(), ...within(since, undefined) }, SEGMENT_SIZE)
+    all.push(...cuts)
+    totals.set(tenant, entries)
+  }
+  return { cuts: thinned(all), totals }
+}
+
+function thinned(cuts: readonly number[]): readonly number[] {
+  const rising = [...new Set(cuts)].toSorted((a, b) => a - b)
+  const every = Math.ceil((rising.length + 1) / MAX_SEGMENTS)
+  return rising.filter((_, i) => (i + 1) % every === 0)
+}
+
+/**
+ * Chooses the index to fill. A next index left by an older attempt is removed, because it has documents of older definitions. A rebuild in
+ * the serving index needs no wait, because no function has to learn of another index.
+ */
+export async function openIndex(parts: RebuildParts, ofType: OfType): Promise<void> {
+  const { value } = await parts.state.read()
+  const rebuilds = rebuildsOfAttempt(value, ofType.attempt).filter((each) => each.type === ofType.type)
+  const isHere = rebuilds.every(({ inPlace }) => inPlace !== undefined)
+  await parts.progress.setIndex(ofType, isHere ? { next: '', at: 0 } : await openNext(parts, value, ofType))
+}
+
+async function openNext({ index, state, epoch, now, wait }: RebuildParts, value: IndexState, ofType: OfType): Promise<FilledIndex> {
+  const { type, attempt } = ofType
+  const path = rebuildPathOf(value, type, attempt, epoch)
+  await index.abandon(type, path.kind === 'anew' ? undefined : path.index)
+  if (path.kind === 'here') return { next: '', isReplay: true, at: 0 }
+  const back = path.kind === 'back' ? await index.takeBack(type, path.index!) : undefined
+  if (back === undefined) await state.change((each) => withoutPreviousIndex(each, type))
+  const { name } = back ?? (await index.rebuild(type))
+  return { next: name, ...(back === undefined ? {} : { isReplay: true }), at: now() + wait * 1_000 }
+}
+
+/**
+ * Lets the full index serve and returns true. Returns false while the index still gets its replicas. A lost type does not wait for them,
+ * because its searches are 503 meanwhile. After a rebuild in the serving index, makes its documents visible instead. Then activates the
+ * custom parameters that were built. Does nothing if a newer request replaced the rebuilds of the attempt.
+ */
+export async function swap(parts: RebuildParts, ofType: OfType, next: string): Promise<boolean> {
+  const { state, index, keepFor, now, progress } = parts
+  const { type, attempt } = ofType
+  const { value } = await state.read()
+  // guard: rebuild-segment-of-current-attempt
+  if (isOthers(parts, value) || !isWanted(value, ofType)) return true
+  if (next === '') {
+    await index.show(type)
+    await state.change((each) => finishAttempt(recordInPlaceRebuild(each, type, attempt), attempt, type))
+  } else {
+    const isWhole = rebuildPathOf(value, type, attempt, parts.epoch).kind === 'anew'
+    const built = await index.rebuild(type, next)
+    const health = await built.complete()
+    if (health !== 'green' && !value.types[type]?.lost) return false
+    const kept = await built.swap(keepFor > 0 && isWorthRetaining(value, type, attempt))
+    const by = { extraction: value.extraction, index: kept, at: now(), epoch: parts.epoch }
+    await state.change((each) => {
+      const after = finishAttempt(replaceIndex(markServing(each, type, built.identity), type, by), attempt, type)
+      return isWhole ? recordListed(after, type) : after
+    })
+  }
+  await progress.remove(ofType)
+  return true
+}
