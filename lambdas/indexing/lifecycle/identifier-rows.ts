@@ -5,6 +5,7 @@
  */
 import { IDENTIFIER_DERIVATION } from '../../search/documents/identifiers.ts'
 import { isOutdated } from './index-retention.ts'
+import { requestRebuild } from './rebuild-queue.ts'
 import { epochOf } from './restore.ts'
 import { type IndexState, typesWith, withTypes } from './state.ts'
 import type { TypeIndex } from './type-index.ts'
@@ -78,3 +79,12 @@ export const areListed = (state: IndexState, type: string): boolean => (state.ty
 
 /** Whether functions of the previous release may write without rows. Until they do not, the indexer adds the rows of all versions. */
 export const mayLackIdentifierRows = ({ formatAt }: IndexState): boolean => formatAt !== undefined
+
+/**
+ * Requests a rebuild for `$reindex`, in the serving indices. A type whose identifier rows may be missing gets a new index instead, because
+ * only a rebuild for all tenants completes its rows. Throws like requestRebuild.
+ */
+export function requestReindex(state: IndexState, tenant: string, types: readonly string[]): IndexState {
+  const { true: listed = [], false: others = [] } = Object.groupBy(types, (type) => `${areListed(state, type)}`)
+  return requestRebuild(requestRebuild(state, tenant, others, false), tenant, listed)
+}

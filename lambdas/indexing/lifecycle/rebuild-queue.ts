@@ -1,7 +1,6 @@
 /** Pending rebuilds, and the worker that performs them, in the index state that all processes share. Changes are pure functions. */
 import { MachineFault } from '../../ports/faults.ts'
 import { addRebuild, finishRebuild } from '../custom-definitions.ts'
-import { areListed } from './identifier-rows.ts'
 import { type IndexState, type PendingRebuild, withDefinitions } from './state.ts'
 import { encode, isRoomFor } from './stored-state.ts'
 
@@ -17,15 +16,6 @@ export function requestRebuild(state: IndexState, tenant: string, types: readonl
   if (after.rebuilds.length > state.rebuilds.length && !isRoomFor(encode(after)))
     throw new MachineFault('overloaded', 'too many rebuilds are waiting')
   return after
-}
-
-/**
- * Requests a rebuild for `$reindex`, in the serving indices. A type whose identifier rows may be missing gets a new index instead, because
- * only a rebuild for all tenants completes its rows. Throws like requestRebuild.
- */
-export function requestReindex(state: IndexState, tenant: string, types: readonly string[]): IndexState {
-  const { true: listed = [], false: others = [] } = Object.groupBy(types, (type) => `${areListed(state, type)}`)
-  return requestRebuild(requestRebuild(state, tenant, others, false), tenant, listed)
 }
 
 /** Requests a new index of each type, with the documents of all tenants. */

@@ -12,14 +12,14 @@ import {
 import { StepFunctionsWorkflow } from '../../adapters/step-functions/workflow.ts'
 import { documentFormatOf } from '../../indexing/document-format.ts'
 import { applySearchParameter, clearUnindexable } from '../../indexing/lifecycle/definitions.ts'
-import { endDeployment, mayLackIdentifierRows, recordLosses } from '../../indexing/lifecycle/identifier-rows.ts'
+import { endDeployment, mayLackIdentifierRows, recordLosses, requestReindex } from '../../indexing/lifecycle/identifier-rows.ts'
 import {
   hasExpiredIndex,
   recordFollowedVersions,
   recordMissedVersions,
   requestOutdatedRebuilds,
 } from '../../indexing/lifecycle/index-retention.ts'
-import { isWorkerGone, isWorkerNeeded, requestReindex } from '../../indexing/lifecycle/rebuild-queue.ts'
+import { isWorkerGone, isWorkerNeeded } from '../../indexing/lifecycle/rebuild-queue.ts'
 import { exclusiveInstantOf } from '../../indexing/lifecycle/restore.ts'
 import { addIndices, markHeartbeats, markLost, withIdentity } from '../../indexing/lifecycle/serving-indices.ts'
 import { type IndexState, NO_IDENTITY } from '../../indexing/lifecycle/state.ts'

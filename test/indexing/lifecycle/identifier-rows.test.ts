@@ -8,9 +8,10 @@ import {
   recordFormatChange,
   recordListed,
   recordLosses,
+  requestReindex,
 } from '../../../lambdas/indexing/lifecycle/identifier-rows.ts'
 import { changeFormat, requestOutdatedRebuilds } from '../../../lambdas/indexing/lifecycle/index-retention.ts'
-import { requestReindex, takeRebuilds } from '../../../lambdas/indexing/lifecycle/rebuild-queue.ts'
+import { takeRebuilds } from '../../../lambdas/indexing/lifecycle/rebuild-queue.ts'
 import { applyRestore, recordReconciled } from '../../../lambdas/indexing/lifecycle/restore.ts'
 import { addIndices, markLost, withIdentity } from '../../../lambdas/indexing/lifecycle/serving-indices.ts'
 import type { IndexState } from '../../../lambdas/indexing/lifecycle/state.ts'
