@@ -4,9 +4,15 @@ import { DEFAULT_SHARDS } from '../settings/index-shards.ts'
 
 /**
  * `creates`: share of creates among the writes; the others are updates. `versions`: stored versions of a resource. `types`: shares of the
- * types among the resources and the writes.
+ * types among the resources and the writes. `identifiers`: mean number of identifiers of a resource, by type; a type without it has that of
+ * the sample.
  */
-export type Mix = { readonly creates: number; readonly versions: number; readonly types: Readonly<Record<string, number>> }
+export type Mix = {
+  readonly creates: number
+  readonly versions: number
+  readonly types: Readonly<Record<string, number>>
+  readonly identifiers: Readonly<Record<string, number>>
+}
 
 /** `resources`: number of stored resources. `writes`, `reads`, `searches`: requests per second, one resource in each write. */
 export type Load = {
@@ -24,6 +30,7 @@ export const DEFAULT_MIX: Mix = {
   creates: 2 / 3,
   versions: 1.5,
   types: { Observation: 0.8, ...Object.fromEntries(OTHER_TYPES.map((type) => [type, 0.2 / OTHER_TYPES.length])) },
+  identifiers: {},
 }
 
 /** Shares are decimals, whose sum is not exact. */
@@ -31,14 +38,24 @@ const TOLERANCE = 1e-6
 
 /** Returns the defaults, overridden by the members of `input`. Throws RangeError if it is invalid. The message names the location. */
 export function parseMix(input: unknown): Mix {
-  if (!isObject(input)) throw new RangeError('the mix is an object of creates, versions, types')
+  if (!isObject(input)) throw new RangeError('the mix is an object of creates, versions, types, identifiers')
   const unknown = Object.keys(input).find((name) => !Object.hasOwn(DEFAULT_MIX, name))
   if (unknown !== undefined) throw new RangeError(`${unknown} is no member of a mix: there are ${Object.keys(DEFAULT_MIX).join(', ')}`)
-  const { creates, versions, types } = { ...DEFAULT_MIX, ...input } as Readonly<Record<keyof Mix, unknown>>
+  const { creates, versions, types, identifiers } = { ...DEFAULT_MIX, ...input } as Readonly<Record<keyof Mix, unknown>>
   if (!isShare(creates)) throw new RangeError('creates is a share of the writes, a number from 0 to 1')
   if (!(typeof versions === 'number' && versions >= 1)) throw new RangeError('versions is a number of versions of a resource, from 1 on')
   if (!isObject(types)) throw new RangeError('types is an object of shares by type')
-  return { creates, versions, types: parseShares(types) }
+  if (!isObject(identifiers)) throw new RangeError('identifiers is an object of numbers by type')
+  return { creates, versions, types: parseShares(types), identifiers: parseIdentifiers(identifiers) }
+}
+
+function parseIdentifiers(identifiers: Readonly<Record<string, unknown>>): Mix['identifiers'] {
+  const numbers = Object.entries(identifiers).map(([type, number]): [string, number] => {
+    if (!isResourceType(type)) throw new RangeError(`identifiers.${type} is no resource type of R4`)
+    if (!(typeof number === 'number' && number >= 0)) throw new RangeError(`identifiers.${type} is a number of identifiers, from 0 on`)
+    return [type, number]
+  })
+  return Object.fromEntries(numbers)
 }
 
 function parseShares(types: Readonly<Record<string, unknown>>): Mix['types'] {

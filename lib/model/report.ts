@@ -35,7 +35,7 @@ function capacityRows({ load, units, stored, shards, streamShards, search, concu
     ['requests', `${count(requestsOf(load))} per second`],
     ['resource table', pair(units.table)],
     ['its index', pair(units.index)],
-    ['state table', `${pair(units.state)} (audit records; cached reads are not counted)`],
+    ['state table', `${pair(units.state)} (audit records and beats; cached reads are not counted)`],
     ['index partitions', partitions(shards)],
     ['stored', `${gigabytes(stored.json)} of JSON: ${gigabytes(stored.table)} in the table, ${gigabytes(stored.index)} in its index`],
     ['stream', `${count(streamShards)} shards`],

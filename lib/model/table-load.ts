@@ -4,6 +4,7 @@
  */
 import { heartbeatItem } from '../../lambdas/adapters/dynamodb/stream/heartbeat.ts'
 import { beatCountOf, beatsOf } from '../../lambdas/indexing/stream/heartbeat.ts'
+import { BEATS_AT_ONCE } from '../../lambdas/ports/search/heartbeat.ts'
 import type { IndexShards } from '../../lambdas/runtime/index-shards.ts'
 import { DEFAULT_SHARDS, MAX_SHARDS } from '../settings/index-shards.ts'
 import { type CapacityUnits, NEW_TABLE, type TableCapacity } from '../settings/table-capacity.ts'
@@ -20,28 +21,51 @@ const MINUTE = 60
 /** Partitions of a new table. */
 const NEW_PARTITIONS = 4
 
-/** Returns the beats of a heartbeat, one a minute, and those of them that the index of the table holds. */
-function beatCountsOf(partitions: number): { readonly beats: number; readonly indexed: number } {
+/**
+ * Returns the beats of a heartbeat, one a minute, and those of them that the index of the table holds. `arrivals`: batches of the stream with
+ * beats. Beats that are written at once share those of their partitions. Lambda may also join later ones.
+ */
+function beatCountsOf(partitions: number): { readonly beats: number; readonly indexed: number; readonly arrivals: number } {
   const beats = beatsOf(0, beatCountOf(partitions))
-  return { beats: beats.length, indexed: beats.filter((beat) => heartbeatItem(beat).gpk !== undefined).length }
+  const times = Math.ceil(beats.length / BEATS_AT_ONCE)
+  return {
+    beats: beats.length,
+    indexed: beats.filter((beat) => heartbeatItem(beat).gpk !== undefined).length,
+    arrivals: partitions * times * (1 - (1 - 1 / times) ** (beats.length / partitions)),
+  }
 }
+
+/** Units of a batch with beats in the state table: a row that is added and removed; the state, twice, and the row. */
+const ARRIVAL_UNITS: CapacityUnits = { writes: 2, reads: 3 }
+
+/** Bytes of an identifier row. test/model/sample.test.ts measures them again and compares. */
+export const IDENTIFIER_BYTES = 281
+
+const identifiersIn = ({ mix }: Load): number => meanOf(mix, (type) => mix.identifiers[type] ?? sizesOf(type).identifiers)
 
 /**
  * A create puts the head. An update reads the head, puts its copy and the new head; the index moves the entry of the head and gets one for
- * the copy. A read, and each match of a search, reads one item. Each request writes an audit record. Reads of the state table are cached in
+ * the copy. A read, and each match of a search, reads one item. A create also puts a row for each
+ * identifier. Updates keep them. Each request writes an audit record. Reads of the state table are cached in
  * each function and not counted. `partitions`: those of the stream.
  */
 export function unitsOf(load: Load, partitions = NEW_PARTITIONS): TableUnits {
-  const { beats, indexed } = beatCountsOf(partitions)
+  const { beats, indexed, arrivals } = beatCountsOf(partitions)
   const { writes, reads, searches, mix } = load
   const updates = 1 - mix.creates
   return {
     table: {
-      writes: writes * (mix.creates + 2 * updates) * meanOf(mix, (type) => sizesOf(type).units) + beats / MINUTE,
+      writes:
+        writes * (mix.creates + 2 * updates) * meanOf(mix, (type) => sizesOf(type).units) +
+        writes * mix.creates * identifiersIn(load) +
+        beats / MINUTE,
       reads: writes * updates + reads * REQUEST_WORK.read.reads + searches * REQUEST_WORK.search.reads,
     },
     index: { writes: writes * (mix.creates + 3 * updates) + indexed / MINUTE, reads: indexed / MINUTE },
-    state: { writes: requestsOf(load) * AUDIT_WRITES, reads: 0 },
+    state: {
+      writes: requestsOf(load) * AUDIT_WRITES + (arrivals * ARRIVAL_UNITS.writes) / MINUTE,
+      reads: (arrivals * ARRIVAL_UNITS.reads) / MINUTE,
+    },
   }
 }
 
@@ -93,12 +117,15 @@ export const warmOf = ({ table, index, state }: TableUnits): WarmUnits => ({
   state: warm(state),
 })
 
-/** Bytes of the stored versions, in gigabytes. */
+/** Bytes of the stored versions and identifier rows, in gigabytes. */
 export type StoredGigabytes = { readonly json: number; readonly table: number; readonly index: number }
 
-export function storedOf({ resources, mix }: Load): StoredGigabytes {
-  const all = (kind: keyof StoredGigabytes): number => (resources * mix.versions * meanOf(mix, (type) => sizesOf(type)[kind])) / GIGABYTE
-  return { json: all('json'), table: all('table'), index: all('index') }
+export function storedOf(load: Load): StoredGigabytes {
+  const { resources, mix } = load
+  const all = (kind: 'json' | 'table' | 'index'): number =>
+    (resources * mix.versions * meanOf(mix, (type) => sizesOf(type)[kind])) / GIGABYTE
+  const rows = (resources * identifiersIn(load) * IDENTIFIER_BYTES) / GIGABYTE
+  return { json: all('json'), table: all('table') + rows, index: all('index') }
 }
 
 /**

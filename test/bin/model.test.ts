@@ -46,11 +46,11 @@ describe('npm run model', () => {
     const { code, out, err } = model(...command.replace('npm run -s model -- ', '').split(' '))
     expect([code, err]).toEqual([0, ''])
     const lines = [
-      /^ {2}resource table +13,809 write, 18,333 read units per second$/m,
+      /^ {2}resource table +14,106 write, 18,333 read units per second$/m,
       /^ {2}index partitions +20 for Observation; 4 for Claim, /m,
-      /^ {2}stored +1,390 GB of JSON: 1,227 GB in the table, 381 GB in its index$/m,
-      /^ {2}stream +123 shards$/m,
-      /^ {2}concurrency +create 134, update 84, read 40, search 20, indexer 123, rebuild-step 32, export-step 40$/m,
+      /^ {2}stored +1,390 GB of JSON: 1,239 GB in the table, 381 GB in its index$/m,
+      /^ {2}stream +124 shards$/m,
+      /^ {2}concurrency +create 134, update 84, read 40, search 20, indexer 124, rebuild-step 32, export-step 40$/m,
       /^ {2}export of everything +3\.7 hours, \$\d+ without downloads: 15 minutes to plan, 26 files$/m,
       /^ {2}search domain +large, 6 × r7g\.2xlarge\.search with 600 GB, 3 masters r7g\.large\.search: 2,203 GB needed /m,
       /^ {2}search shards +12 for Observation; 1 for Claim, /m,
@@ -58,7 +58,7 @@ describe('npm run model', () => {
       /^ {6}28 +30 +92 % {2}GB of a shard of the OpenSearch index of Observation, one of 12 +fits$/m,
       /^ {3}2,203 +3,600 +61 % {2}GB of disks of the search domain +fits$/m,
       /^ {2}15,500 +10,000 +155 % {2}requests per second at API Gateway +request a higher quota$/m,
-      /^ {2}17,300 +40,000 +43 % {2}write units of the resource table, warm +fits$/m,
+      /^ {2}17,700 +40,000 +44 % {2}write units of the resource table, warm +fits$/m,
       /^ {2}all +\$2\d\d,\d{3}$/m,
       /^This load fits\.$/m,
     ]

@@ -11,6 +11,7 @@ import {
   ARCHIVED_OBJECTS_MONTHLY_COST,
   ARCHIVING_COST,
   archivedCost,
+  arrivalsMonthlyCost,
   BODY_PASS_COST,
   backupMonthlyCost,
   costOfMillionRequests,
@@ -129,7 +130,7 @@ describe('a month', () => {
   it('costs the listed amounts for heartbeats', () => {
     const costs = [heartbeatCostOf(0), heartbeatCostOf(1), SHARD_MONTHLY_COST].map((each) => `$${each.toFixed(2)}`)
     expect(costs).toEqual(['$1.33', '$4.00', '$1.30'])
-    for (const each of costs) expect(PAGE).toContain(each)
+    for (const each of [...costs, `$${Math.round(arrivalsMonthlyCost())}`]) expect(PAGE).toContain(each)
   })
 
   it('costs at most $45 for an idle demo', () => {

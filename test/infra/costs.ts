@@ -3,8 +3,10 @@ import { heartbeatItem } from '../../lambdas/adapters/dynamodb/stream/heartbeat.
 import { beatCountOf, beatsOf } from '../../lambdas/indexing/stream/heartbeat.ts'
 import { BEATS_PER_PARTITION } from '../../lambdas/ports/search/heartbeat.ts'
 import { METRIC_NAMES } from '../../lambdas/runtime/aws/log.ts'
+import { DEFAULT_MIX } from '../../lib/model/load.ts'
 import { FIREWALL_RULES, FREE, PRICES } from '../../lib/model/prices.ts'
 import { AUDIT_KB, AUDIT_MONTHS, AUDIT_WRITES, LOG_KB, REQUEST_WORK, type Work } from '../../lib/model/request-work.ts'
+import { unitsOf } from '../../lib/model/table-load.ts'
 import { hasCount, REFUSED_METRIC } from '../../lib/monitoring/watch.ts'
 import { watchesOf } from '../../lib/monitoring/watches.ts'
 import { OWN_BACKUP_DAYS } from '../../lib/settings/backup-settings.ts'
@@ -87,6 +89,12 @@ const MILLION_HEARTBEATS_COST =
 
 /** Monthly cost of the beats for one more shard in a table with more than eight. The index has all of them. */
 export const SHARD_MONTHLY_COST = (MINUTES * 2 * BEATS_PER_PARTITION * PRICES.writeUnit) / 1_000_000
+
+/** Monthly cost of the rows with beats that arrived, in a table whose stream has 300 shards. */
+export function arrivalsMonthlyCost(): number {
+  const { reads, writes } = unitsOf({ resources: 0, writes: 0, reads: 0, searches: 0, mix: DEFAULT_MIX }, 300).state
+  return (MINUTES * 60 * (reads * PRICES.readUnit + writes * PRICES.writeUnit)) / 1_000_000
+}
 
 /** Monthly cost of the heartbeats. `writes`: millions. There is one in each minute with writes, and else in every third minute. */
 export function heartbeatCostOf(writes: number): number {

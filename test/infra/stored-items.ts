@@ -13,6 +13,7 @@ import { stampResource } from '../../lambdas/fhir/version.ts'
 import type { BlobStore } from '../../lambdas/ports/blobs/blob-store.ts'
 import type { Write } from '../../lambdas/ports/store/resource-store.ts'
 import { archiveStream } from '../../lambdas/runtime/aws/audit-archive.ts'
+import { identifiersOf } from '../../lambdas/search/documents/identifiers.ts'
 import type { VersionSizes } from '../../lib/model/sample-sizes.ts'
 import { auditItemsOf, auditStreamRecord } from '../fixtures/audit-stream.ts'
 import { readData } from '../fixtures/count-synthea.ts'
@@ -30,13 +31,13 @@ const INDEXED = [...TABLE_DEFINITION.KeySchema, ...TABLE_DEFINITION.GlobalSecond
   ({ AttributeName }) => AttributeName,
 )
 
-/** Total bytes of some resources: as JSON, in the table, and in its index. `units`: write units of their items. */
+/** Total bytes of some resources: as JSON, in the table, and in its index. `units`: write units of their items. `identifiers`: their number. */
 export type StoredBytes = VersionSizes & { readonly count: number }
 
 /** Returns the bytes of the resources of the sample of these types, or of all types. Each has one version. */
 export async function measureSample(...types: readonly string[]): Promise<StoredBytes> {
   const resources = readData('test/fixtures/sample').all.filter(({ resourceType }) => types.length === 0 || types.includes(resourceType))
-  let [json, table, index, units] = [0, 0, 0, 0]
+  let [json, table, index, units, identifiers] = [0, 0, 0, 0, 0]
   for (const resource of resources) {
     const stamped = stampResource(resource, resource.id, 1, INSTANT)
     const body = Buffer.from(JSON.stringify(stamped))
@@ -48,9 +49,10 @@ export async function measureSample(...types: readonly string[]): Promise<Stored
     json += body.length
     table += itemSizeOf(item) + OVERHEAD
     units += Math.ceil(itemSizeOf(item) / 1024)
+    identifiers += identifiersOf(resource.resourceType, resource).length
     index += itemSizeOf(Object.fromEntries(INDEXED.map((name) => [name, item[name]]))) + OVERHEAD
   }
-  return { count: resources.length, json, table, index, units }
+  return { count: resources.length, json, table, index, units, identifiers }
 }
 
 const NO_BLOBS = {

@@ -9,9 +9,9 @@ const LOAD: Load = { resources: 1e6, writes: 100, reads: 0, searches: 0, mix: DE
 const EDGES: readonly (readonly [what: string, grows: Exclude<keyof Load, 'mix'>, fits: number, exceeds: number])[] = [
   ['write units of an index key of Observation, 100 partitions', 'writes', 51_600, 51_800],
   ['write units of a key of audit records, 64 partitions', 'writes', 44_700, 44_900],
-  ['partitions of the stream that heartbeats reach', 'resources', 4.07e9, 4.08e9],
-  ['partitions of the stream that heartbeats reach', 'writes', 145_000, 146_000],
-  ['write units of the resource table, warm', 'writes', 23_200, 23_300],
+  ['partitions of the stream that heartbeats reach', 'resources', 4.03e9, 4.04e9],
+  ['partitions of the stream that heartbeats reach', 'writes', 142_000, 142_500],
+  ['write units of the resource table, warm', 'writes', 22_700, 22_800],
   ['read units of the resource table, warm', 'reads', 31_900, 32_000],
   ['write units of its index, warm', 'writes', 19_100, 19_300],
   ['write units of the state table, warm', 'reads', 31_800, 32_000],

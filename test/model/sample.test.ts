@@ -6,14 +6,16 @@ import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import { describe, expect, it } from '@jest/globals'
 import { COMMITTED_RESULT } from '../../lambdas/adapters/dynamodb/commit/commit-parts.ts'
 import { DynamoDbAuditLog } from '../../lambdas/adapters/dynamodb/rows/audit-log.ts'
+import { DynamoDbIdentifierRows, writerWithRows } from '../../lambdas/adapters/dynamodb/store/identifier-rows.ts'
 import { DynamoDbResourceStore } from '../../lambdas/adapters/dynamodb/store/resource-store.ts'
 import { TableClient } from '../../lambdas/adapters/dynamodb/table-client.ts'
 import { compartmentsOf } from '../../lambdas/fhir/compartment.ts'
 import { stampResource } from '../../lambdas/fhir/version.ts'
 import type { BlobStore } from '../../lambdas/ports/blobs/blob-store.ts'
+import { identifiersOf } from '../../lambdas/search/documents/identifiers.ts'
 import { DEFAULT_MIX, type Mix } from '../../lib/model/load.ts'
 import { MEAN_SIZES, SAMPLE_SIZES, sizesOf } from '../../lib/model/sample-sizes.ts'
-import { storedOf, unitsOf } from '../../lib/model/table-load.ts'
+import { IDENTIFIER_BYTES, storedOf, unitsOf } from '../../lib/model/table-load.ts'
 import { DEFAULT_SHARDS } from '../../lib/settings/index-shards.ts'
 import { readData } from '../fixtures/count-synthea.ts'
 import { itemSizeOf, observedClient } from '../fixtures/dynamodb/capacity.ts'
@@ -52,9 +54,12 @@ it('The model predicts the units and bytes of the sample within a tenth', async 
     'resources',
   )
   const state = { read: 0, write: 0 }
-  const store = new DynamoDbResourceStore({
-    ...{ client, clock, table: 'resources', blobs: {} as BlobStore, shards: (type: string) => DEFAULT_SHARDS[type] ?? 1 },
-  })
+  const store = writerWithRows(
+    new DynamoDbResourceStore({
+      ...{ client, clock, table: 'resources', blobs: {} as BlobStore, shards: (type: string) => DEFAULT_SHARDS[type] ?? 1 },
+    }),
+    new DynamoDbIdentifierRows(new TableClient(client, 'resources', LIMITS), clock),
+  )
   const audit = new DynamoDbAuditLog({
     dynamo: new TableClient(
       observedClient(countedTable(), ({ kind, units }) => {
@@ -77,7 +82,9 @@ it('The model predicts the units and bytes of the sample within a tenth', async 
       const body = Buffer.from(JSON.stringify(stamped))
       const key = { tenant: 'default', type, id }
       const write = { ...key, expected, lastUpdated: clock.now(), deleted: false, made: 'update' as const, body }
-      expect(await store.commit([{ ...write, compartments: compartmentsOf(stamped, {}) }], [])).toEqual(COMMITTED_RESULT)
+      const identifiers = expected === 0 ? identifiersOf(type, resource) : []
+      const whole = { ...write, identifiers, compartments: compartmentsOf(stamped, {}) }
+      expect(await store.commit([whole], [])).toEqual(COMMITTED_RESULT)
       const record = { at: clock.now(), requestId: String(++writes), tenant: 'default', interaction: 'update', status: 200, duration: 20 }
       await audit.record({ ...record, ...CLIENT, key: `${type}/${id}`, patients: ['Patient/00000000-0000-4000-8000-000000000000'] })
       json += body.length
@@ -88,13 +95,20 @@ it('The model predicts the units and bytes of the sample within a tenth', async 
   const mix: Mix = { ...DEFAULT_MIX, types }
   const load = { resources: all.length, writes, reads: 0, searches: 0, mix }
   const stored = [...items.values()].filter(({ gpk }) => gpk !== undefined)
-  const bytes = (names: (item: Item) => Item): number => stored.reduce((sum, item) => sum + itemSizeOf(names(item)) + OVERHEAD, 0) / 1e9
+  const rows = [...items.values()].filter(({ sk }) => String(sk).startsWith('I#'))
+  const bytes = (some: readonly Item[], names = (item: Item): Item => item): number =>
+    some.reduce((sum, item) => sum + itemSizeOf(names(item)) + OVERHEAD, 0) / 1e9
   const measured = {
     table: { writes: used.table.write, reads: used.table.read },
     index: { writes: used.index.write },
     state: { writes: state.write },
-    stored: { json: json / 1e9, table: bytes((item) => item), index: bytes(({ pk, sk, gpk, gsk, sup }) => ({ pk, sk, gpk, gsk, sup })) },
+    stored: {
+      json: json / 1e9,
+      table: bytes([...stored, ...rows]),
+      index: bytes(stored, ({ pk, sk, gpk, gsk, sup }) => ({ pk, sk, gpk, gsk, sup })),
+    },
   }
+  expect(Math.round((bytes(rows) * 1e9) / rows.length)).toBe(IDENTIFIER_BYTES)
   expect(writes).toBe(Math.ceil(all.length * DEFAULT_MIX.versions))
   expect(stored).toHaveLength(writes)
   expect(differences({ ...unitsOf(load), stored: storedOf(load) }, measured)).toEqual([])
@@ -106,10 +120,11 @@ describe('Sizes of the sample', () => {
   it('are of all its types', () => expect(Object.keys(SAMPLE_SIZES)).toEqual(types))
 
   it.each([...types, undefined])('are measured again: %s', async (type) => {
-    const { count, json, table, index, units } = await measureSample(...(type === undefined ? [] : [type]))
+    const { count, json, table, index, units, identifiers } = await measureSample(...(type === undefined ? [] : [type]))
     const [jsonMean, tableMean, indexMean] = [json, table, index].map((bytes) => Math.round(bytes / count))
     expect(type === undefined ? MEAN_SIZES : sizesOf(type)).toEqual({
       ...{ json: jsonMean, table: tableMean, index: indexMean, units: Number((units / count).toFixed(2)) },
+      identifiers: Number((identifiers / count).toFixed(2)),
     })
   })
 

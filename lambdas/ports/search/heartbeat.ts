@@ -19,6 +19,11 @@ export const BEATS_PER_PARTITION = 24
 export const MIN_BEATS = 64
 /** Maximum number of beats that are sent. Each costs a write unit of the table and one of its index. */
 export const MAX_BEATS = 12_000
+/**
+ * Number of beats that are written, and then looked for in the table's index, at once. With all 12,000, the time of the calls themselves would
+ * appear as lag.
+ */
+export const BEATS_AT_ONCE = 480
 /** Maximum number of partitions of the change stream. A heartbeat through more might miss some of them. */
 export const MAX_STREAM_PARTITIONS = MAX_BEATS / BEATS_PER_PARTITION
 

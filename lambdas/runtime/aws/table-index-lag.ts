@@ -3,14 +3,9 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { noteLag } from '../../adapters/dynamodb/store/index-lag.ts'
 import { heartbeatItem, hiddenHeartbeats } from '../../adapters/dynamodb/stream/heartbeat.ts'
 import { measureTableIndexLag, NOTED_LAG_MS } from '../../indexing/table-index-lag.ts'
-import type { ShardHeartbeat } from '../../ports/search/heartbeat.ts'
+import { BEATS_AT_ONCE, type ShardHeartbeat } from '../../ports/search/heartbeat.ts'
 import { logTableIndexLag, report } from './log.ts'
 import { clock, deploymentSettings, resourceTable } from './ports.ts'
-
-/**
- * Number of beats that are written, and then looked for, at once. With all 12,000, the time of the calls themselves would appear as lag.
- */
-const SLICE = 480
 
 /** Writes beats to the table, and measures when its index shows them. */
 export function beatSender() {
@@ -18,13 +13,13 @@ export function beatSender() {
   return {
     /** Writes the beats. Does not wait for an index that lags. */
     async send(beats: readonly ShardHeartbeat[]): Promise<void> {
-      for (let from = 0; from < beats.length; from += SLICE) {
-        const slice = beats.slice(from, from + SLICE)
+      for (let from = 0; from < beats.length; from += BEATS_AT_ONCE) {
+        const slice = beats.slice(from, from + BEATS_AT_ONCE)
         const sent = clock().now()
         await resourceTable().putAll(slice.map(heartbeatItem))
         const measurement = measure(slice, sent)
         measurements.push(measurement)
-        const isLast = from + SLICE >= beats.length
+        const isLast = from + BEATS_AT_ONCE >= beats.length
         if (!isLast) await Promise.race([measurement.catch(() => undefined), wait(NOTED_LAG_MS)])
       }
     },
