@@ -30,7 +30,8 @@ export const localSettings = ({ baseUrl, searchEndpoint }: Addresses) => ({
   // That of the stand-in.
   account: '000000000000',
   baseUrl,
-  search: { endpoint: searchEndpoint, domainArn: DOMAIN_ARN },
+  // Patient has several shards, all other types one.
+  search: { endpoint: searchEndpoint, domainArn: DOMAIN_ARN, shards: { Patient: 2 } },
   exports: [{ ...LAKE_SCHEDULE, schedule: 'rate(7 days)' }],
   // Nobody works with older definitions for long here.
   rebuildWait: 1,

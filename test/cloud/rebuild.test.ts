@@ -18,6 +18,11 @@ runOnCloud('the deployed rebuild', {}, (cloud, { get, put, post }) => {
     throw new Error('not built')
   }
 
+  const shardsOf = async (type: string): Promise<readonly string[]> => {
+    const answer = await fetch(`${cloud().searchEndpoint}/fhir-${type}-*/_settings/index.number_of_shards`)
+    return Object.values<Tree>(await answer.json()).map(({ settings }) => settings.index.number_of_shards)
+  }
+
   const answered = async <Got>(ask: () => Promise<Got>, isBusy: (got: Got) => boolean): Promise<Got> => {
     let got = await ask()
     for (let i = 0; i < 1_500 && isBusy(got); i++) {
@@ -39,6 +44,8 @@ runOnCloud('the deployed rebuild', {}, (cloud, { get, put, post }) => {
     expect((await post('/$reindex?type=Patient', undefined)).status).toBe(202)
     await settled()
     expect(await found()).toBe(10)
+    // Those of the setting: the stream created the first index, and the rebuild the next one.
+    expect(await shardsOf('patient')).toEqual(['2'])
   })
 
   it('rebuilds a lost index by itself; until then searches and conditional writes by them are 503', async () => {
