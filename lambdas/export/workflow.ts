@@ -17,11 +17,17 @@ const PAUSES = { IntervalSeconds: 2, BackoffRate: 2, MaxDelaySeconds: 120, Jitte
  */
 export const TERMINATION_ERRORS = ['Runtime.OutOfMemory', 'Runtime.ExitError', 'Sandbox.Timedout', 'Lambda.Unknown', 'States.Timeout']
 
+/** Error of a call that Lambda rejects because all executions are in use: those of the account, or those reserved for the function. */
+export const THROTTLE_ERROR = 'Lambda.TooManyRequestsException'
+
 /**
  * Retries. Their random waits cover a store outage of half an hour for all 40 writers with a probability close to 1. A step that is
  * terminated repeatedly gets fewer retries, because more do not help. Every step is idempotent.
+ * Steps of many exports share the executions of the function. A rejected call waits longer, because each retry adds events to the
+ * execution, and it waits as long as an execution may take.
  */
-const RETRY = [
+export const RETRY = [
+  { ErrorEquals: [THROTTLE_ERROR], IntervalSeconds: 30, BackoffRate: 2, MaxDelaySeconds: 1_800, MaxAttempts: 200, JitterStrategy: 'FULL' },
   { ErrorEquals: TERMINATION_ERRORS, ...PAUSES, MaxAttempts: 10 },
   { ErrorEquals: ['States.ALL'], ...PAUSES, MaxAttempts: 60 },
 ]

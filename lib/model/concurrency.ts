@@ -10,7 +10,7 @@ type Workers = {
   readonly streamShards: number
   readonly parallelizationFactor: number
   readonly rebuildWidth: number
-  readonly exportWriters: number
+  readonly exportExecutions: number
 }
 
 const REQUESTS = ['create', 'update', 'read', 'search'] as const
@@ -21,8 +21,18 @@ export function concurrencyOf(load: Load, workers: Workers): readonly Concurrenc
     ...REQUESTS.map((name) => ({ name, count: Math.ceil((rates[name] * REQUEST_WORK[name].ms) / 1_000) })),
     { name: 'indexer', count: workers.streamShards * workers.parallelizationFactor },
     { name: 'rebuild-step', count: workers.rebuildWidth },
-    { name: 'export-step', count: workers.exportWriters },
+    { name: 'export-step', count: workers.exportExecutions },
   ]
 }
+
+const isOfRequests = ({ name }: Concurrency): boolean => REQUESTS.some((each) => each === name)
+
+/** Executions that requests keep, however few the model expects. */
+const REQUEST_EXECUTIONS = 200
+
+/** Returns the sum, with at least REQUEST_EXECUTIONS for requests. */
+export const executionsWithRequestsOf = (concurrency: readonly Concurrency[]): number =>
+  Math.max(REQUEST_EXECUTIONS, executionsOf(concurrency.filter(isOfRequests))) +
+  executionsOf(concurrency.filter((each) => !isOfRequests(each)))
 
 export const executionsOf = (concurrency: readonly Concurrency[]): number => concurrency.reduce((sum, { count }) => sum + count, 0)

@@ -27,6 +27,10 @@ const PUTS_OF_SEGMENT = 4
 /** Days for which files stay, by default. */
 const FILE_DAYS = 10
 const MONTH_DAYS = 30
+/** Exports that run at the same time, for the executions of Lambda. */
+const EXPORTS_AT_ONCE = 30
+/** Executions that the model reserves for the steps of all exports. The exports of a demo use fewer without a reservation. */
+const RESERVED_EXECUTIONS = 100
 /** Attempts to plan while earlier writes settle. */
 const PLANS = 15
 /** Read units per second that a partition key of the index delivers. */
@@ -37,6 +41,8 @@ const HOUR = 3_600
 
 export type ExportLoad = WorkflowUse & {
   readonly writers: number
+  /** Executions of Lambda that 30 exports use together. */
+  readonly executions: number
   readonly hours: number
   readonly dollars: number
   /** Minutes of function time until the plan is made, in as many steps as it takes. */
@@ -69,7 +75,13 @@ export function exportLoadOf({ resources, mix }: Load, shards: IndexShards, size
   const parts = counts.reduce((sum, [type, count]) => sum + (count * sizesOf(type).json) / partBytesOf(type), 0)
   const bytes = counts.reduce((sum, [each, count]) => sum + count * sizesOf(each).json, 0)
   return {
-    ...{ ...use, writers, planMinutes, hours: planMinutes / 60 + resources / (writers * EXPORTED_PER_SECOND) / HOUR },
+    ...{
+      ...use,
+      writers,
+      executions: size === 'demo' ? EXPORTS_AT_ONCE * writers : RESERVED_EXECUTIONS,
+      planMinutes,
+      hours: planMinutes / 60 + resources / (writers * EXPORTED_PER_SECOND) / HOUR,
+    },
     dollars: dollarsOf(resources, bytes, use, parts + PUTS_OF_SEGMENT * segments.length),
     files: counts.reduce((sum, [type, count]) => sum + Math.ceil((count * sizesOf(type).json) / MAX_FILE_BYTES), 0),
     rowBytes: Math.max(...counts.map(([type, count]) => rowBytesOf(type, Math.min(count, Math.max(...segments))))),

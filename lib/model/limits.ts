@@ -4,6 +4,7 @@ import { MAX_ROW_BYTES } from '../../lambdas/ports/rows/row-limits.ts'
 import { MAX_STREAM_PARTITIONS } from '../../lambdas/ports/search/heartbeat.ts'
 import { EXECUTION_DAYS } from '../../lambdas/runtime/step-times.ts'
 import { SHARD_GIGABYTES } from '../settings/domain-sizes.ts'
+import { executionsWithRequestsOf } from './concurrency.ts'
 import { requestsOf } from './load.ts'
 import { quotaUsesOf } from './quotas.ts'
 import type { StageParts } from './stage-parts.ts'
@@ -35,10 +36,12 @@ export const limitsOf = (parts: StageParts): readonly Limit[] => [
 ]
 
 const quotaLimits = ({ load, warm, concurrency, signatures, search: { nodes } }: StageParts): readonly Limit[] =>
-  quotaUsesOf({ warm, requests: requestsOf(load), concurrency, signatures, nodes }).map(({ what, used, quota: { value } }) => ({
-    ...fixed(what, used, value),
-    isRaised: true,
-  }))
+  quotaUsesOf({ warm, requests: requestsOf(load), executions: executionsWithRequestsOf(concurrency), signatures, nodes }).map(
+    ({ what, used, quota: { value } }) => ({
+      ...fixed(what, used, value),
+      isRaised: true,
+    }),
+  )
 
 function tableLimits({ load, shards, streamShards, parallelizationFactor }: StageParts): readonly Limit[] {
   const { writes, mix } = load

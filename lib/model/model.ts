@@ -37,7 +37,7 @@ export function modelOf(load: Load): Model {
   const rebuild = rebuildLoadOf(load, shards, search.name)
   const exported = exportLoadOf(load, shards, search.name)
   const concurrency = concurrencyOf(load, {
-    ...{ streamShards, parallelizationFactor, rebuildWidth: rebuild.width, exportWriters: exported.writers },
+    ...{ streamShards, parallelizationFactor, rebuildWidth: rebuild.width, exportExecutions: exported.executions },
   })
   const signatures = signaturesOf(requestsOf(load))
   const parts: StageParts = {
@@ -56,7 +56,7 @@ const factorOf = ({ writes }: Load, streamShards: number): number =>
 const HEADROOM = 1.25
 const MAX_BURST = 5_000
 
-function settingsFor({ load, shards, warm, search, parallelizationFactor, rebuild }: StageParts): ProposedSettings {
+function settingsFor({ load, shards, warm, search, parallelizationFactor, rebuild, exported }: StageParts): ProposedSettings {
   const more = Object.entries(shards).filter(([type, count]) => count !== (DEFAULT_SHARDS[type] ?? 1))
   const isNew = [warm, warm.index, warm.state].every(({ reads, writes }) => reads === NEW_TABLE.reads && writes === NEW_TABLE.writes)
   const capacity = { ...(isNew ? {} : { warm }), ...(more.length === 0 ? {} : { shards: Object.fromEntries(more) }) }
@@ -67,6 +67,7 @@ function settingsFor({ load, shards, warm, search, parallelizationFactor, rebuil
     ...(Object.keys(capacity).length === 0 ? {} : { capacity }),
     ...(rate <= limits.rate ? {} : { limits: { rate, burst: Math.max(limits.burst, Math.min(rate, MAX_BURST)) } }),
     ...(parallelizationFactor === DEFAULT_SETTINGS.parallelizationFactor ? {} : { parallelizationFactor }),
+    ...(search.name === 'demo' ? {} : { concurrency: { 'export-step': exported.executions } }),
     ...(rebuild.width === DEFAULT_SETTINGS.rebuildWidth ? {} : { rebuildWidth: rebuild.width }),
   }
 }

@@ -1,5 +1,4 @@
 /** Quotas of an account that a stage uses. AWS raises them on request. */
-import { type Concurrency, executionsOf } from './concurrency.ts'
 import type { WarmUnits } from './table-load.ts'
 
 /** Quota of Service Quotas. `value`: its default. */
@@ -25,22 +24,22 @@ export const QUOTAS = {
 
 export type QuotaUse = { readonly what: string; readonly used: number; readonly quota: Quota }
 
-/** `requests`, `signatures`: per second. `nodes`: of the search domain, 0 without one. */
+/** `requests`, `signatures`: per second. `executions`: concurrent ones of functions. `nodes`: of the search domain, 0 without one. */
 export type QuotaParts = {
   readonly warm: WarmUnits
   readonly requests: number
-  readonly concurrency: readonly Concurrency[]
+  readonly executions: number
   readonly signatures: number
   readonly nodes: number
 }
 
-export const quotaUsesOf = ({ warm, requests, concurrency, signatures, nodes }: QuotaParts): readonly QuotaUse[] => [
+export const quotaUsesOf = ({ warm, requests, executions, signatures, nodes }: QuotaParts): readonly QuotaUse[] => [
   { what: 'write units of the resource table, warm', used: warm.writes, quota: QUOTAS.tableWrites },
   { what: 'read units of the resource table, warm', used: warm.reads, quota: QUOTAS.tableReads },
   { what: 'write units of its index, warm', used: warm.index.writes, quota: QUOTAS.tableWrites },
   { what: 'write units of the state table, warm', used: warm.state.writes, quota: QUOTAS.tableWrites },
   { what: 'requests per second at API Gateway', used: requests, quota: QUOTAS.requests },
-  { what: 'concurrent executions of Lambda', used: executionsOf(concurrency), quota: QUOTAS.concurrency },
+  { what: 'concurrent executions of Lambda', used: executions, quota: QUOTAS.concurrency },
   { what: 'signatures per second of KMS', used: signatures, quota: QUOTAS.signatures },
   { what: 'nodes of an OpenSearch domain', used: nodes, quota: QUOTAS.nodes },
 ]

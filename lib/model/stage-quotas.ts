@@ -3,7 +3,7 @@ import type { FunctionName } from '../../lambdas/functions/functions.ts'
 import { nodesOf } from '../settings/domain-sizes.ts'
 import type { Settings } from '../settings/settings.ts'
 import { NEW_TABLE, warmIndexOf, warmStateOf } from '../settings/table-capacity.ts'
-import { type Concurrency, concurrencyOf } from './concurrency.ts'
+import { type Concurrency, concurrencyOf, executionsOf } from './concurrency.ts'
 import { DEFAULT_MIX, type Load } from './load.ts'
 import { type QuotaUse, quotaUsesOf } from './quotas.ts'
 import { signaturesOf } from './request-work.ts'
@@ -13,9 +13,11 @@ import { partitionsOf, type WarmUnits } from './table-load.ts'
 export function stageQuotasOf(settings: Settings): readonly QuotaUse[] {
   const requests = settings.limits.rate
   const warm = warmUnitsOf(settings.capacity.warm)
-  const concurrency = concurrencyOf(loadOf(requests), { ...settings, streamShards: partitionsOf(warm, 0) })
+  const concurrency = concurrencyOf(loadOf(requests), {
+    ...{ ...settings, streamShards: partitionsOf(warm, 0), exportExecutions: settings.exportWriters },
+  })
   return quotaUsesOf({
-    ...{ warm, requests, concurrency: withReserved(concurrency, settings.concurrency) },
+    ...{ warm, requests, executions: executionsOf(withReserved(concurrency, settings.concurrency)) },
     signatures: signaturesOf(settings.access === 'token' ? requests : 0),
     nodes: nodesOf(settings.search).nodes,
   }).filter(({ used }) => used > 0)

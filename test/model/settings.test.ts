@@ -30,7 +30,7 @@ describe('The proposed settings', () => {
 
   it('hold only values that differ from the defaults', () => {
     const settings = proposed({ resources: 1e9, writes: 10_000, reads: 5_000, searches: 500 })
-    expect(Object.keys(settings)).toEqual(['search', 'capacity', 'limits', 'rebuildWidth'])
+    expect(Object.keys(settings)).toEqual(['search', 'capacity', 'limits', 'concurrency', 'rebuildWidth'])
     for (const [name, value] of Object.entries(settings)) expect(DEFAULT_SETTINGS[name as keyof Settings]).not.toEqual(value)
     expect(settings.capacity?.shards).toEqual({ Observation: 20 })
     expect(settings.search).toEqual({ kind: 'domain', size: 'large', shards: { Observation: 12 } })
