@@ -1,6 +1,8 @@
 /** Settings of an index while a rebuild fills it, and its replicas afterwards. https://docs.opensearch.org/latest/tuning-your-cluster/ */
 import type { Cluster } from './cluster.ts'
+import { type AliasedIndex, checkShards, copyHeartbeat } from './heartbeats.ts'
 import type { IndexSettings } from './index-definition.ts'
+import { refreshIndex } from './visibility.ts'
 
 /**
  * Settings of an index that is filled. A replica would index each document again, and is copied as a whole later. Fewer refreshes write
@@ -19,6 +21,13 @@ export async function completeIndex(cluster: Cluster, index: string, settings: I
   const body = others.auto_expand_replicas === false ? { ...others, number_of_replicas } : others
   await cluster.send({ method: 'PUT', path: `/${index}/_settings`, body })
   return readHealth(cluster, index)
+}
+
+/** Gives the full index the heartbeat of the serving one, and makes its documents visible. Throws if a shard has not answered. */
+export async function showFullIndex(cluster: Cluster, live: AliasedIndex | undefined, filled: AliasedIndex): Promise<void> {
+  const sent = await copyHeartbeat(cluster, live, filled)
+  await refreshIndex(cluster, filled.index)
+  await checkShards(cluster, filled, sent)
 }
 
 const pick = (settings: IndexSettings): IndexSettings =>

@@ -11,9 +11,9 @@ import { type CallLimits, Cluster, type Timer } from './cluster.ts'
 import { matchingQuery } from './compile-plan.ts'
 import { readDistinctKeys } from './distinct.ts'
 import { findGroups } from './groups.ts'
-import { checkShards, copyHeartbeat, readHeartbeats, writeHeartbeat } from './heartbeats.ts'
+import { readHeartbeats, writeHeartbeat } from './heartbeats.ts'
 import type { IndexSettings, ShardsByType } from './index-definition.ts'
-import { completeIndex, FILLED_SETTINGS, type IndexHealth, readHealth } from './next-index.ts'
+import { completeIndex, FILLED_SETTINGS, type IndexHealth, readHealth, showFullIndex } from './next-index.ts'
 import { findPage, requestOf } from './page.ts'
 import type { Query } from './query.ts'
 import { SearchSession } from './search-requests.ts'
@@ -67,8 +67,7 @@ export class OpenSearchIndex implements SearchIndex {
 
   constructor(client: Client, options: OpenSearchOptions) {
     const { prefix, live, register = NOBODY, settings = {}, shards = {}, budget = Number.POSITIVE_INFINITY, knownFor = 30_000 } = options
-    const { filled = FILLED_SETTINGS } = options
-    const { attempts = 6, patience = 30_000, pause = 100 } = options
+    const { filled = FILLED_SETTINGS, attempts = 6, patience = 30_000, pause = 100 } = options
     const { keepsBodies = false, epoch = 0, refresh = 'none', mostBytes = 4_000_000, onPoison = () => {} } = options
     this.#cluster = new Cluster(client, { attempts, patience, pause }, options.timer)
     this.#prefix = prefix
@@ -171,10 +170,8 @@ export class OpenSearchIndex implements SearchIndex {
   async #setBack(live: ServingIndices, held: IndexHeartbeats): Promise<Readonly<Record<string, string>>> {
     const serving = servingIdentitiesOf(live)
     const had = Object.entries(held).filter(([type, { identity }]) => serving[type] === identity)
-    const has = await readHeartbeats(
-      this.#cluster,
-      await this.#aliases.resolve(had.map(([type, { identity }]) => this.#aliases.live(type, identity))),
-    )
+    const aliases = had.map(([type, { identity }]) => this.#aliases.live(type, identity))
+    const has = await readHeartbeats(this.#cluster, await this.#aliases.resolve(aliases))
     return Object.fromEntries(had.flatMap(([type, { identity, sent }], i) => ((has[i] ?? sent) < sent ? [[type, identity]] : [])))
   }
 
@@ -264,11 +261,7 @@ export class OpenSearchIndex implements SearchIndex {
       complete: () => completeIndex(this.#cluster, index, this.#settings),
       swap: async (isKept = false) => {
         const [live, filled] = await this.#aliases.resolve([this.#aliases.live(type, identity), index])
-        if (filled !== undefined) {
-          const sent = await copyHeartbeat(this.#cluster, live, filled)
-          await refreshIndex(this.#cluster, index)
-          await checkShards(this.#cluster, filled, sent)
-        }
+        if (filled !== undefined) await showFullIndex(this.#cluster, live, filled)
         return this.#aliases.swap(type, index, (await this.#live()).former, isKept)
       },
     }

@@ -169,9 +169,8 @@ async function tendIndices(): Promise<void> {
   const [at, { stage }] = [clock().now(), deploymentSettings()]
   const { state: sent, measuring } = await heartbeats().send(at)
   try {
-    const { types } = (
-      await indexState().change((state) => endDeployment(markHeartbeats(state, isIncomplete(sent, at)), followedUntil(sent)))
-    ).value
+    const marked = (state: IndexState) => endDeployment(markHeartbeats(state, isIncomplete(sent, at)), followedUntil(sent))
+    const { types } = (await indexState().change(marked)).value
     logHeartbeatAge(heartbeatAgeOf(sent, types, at), { stage, at })
     await heartbeats().collect()
     logLostIndices(await documents().tend(sent.held), { stage, at })
