@@ -8,7 +8,7 @@ import type { OpenSearchIndex } from '../../../lambdas/adapters/opensearch/searc
 import type { RebuildStepInput } from '../../../lambdas/indexing/rebuild/rebuild-steps.ts'
 import { rebuildWorkflow } from '../../../lambdas/indexing/rebuild/workflow.ts'
 import { and, type Plan, type Predicate } from '../../../lambdas/ports/search/plan.ts'
-import { createTestIndex, indexRegisterOf, runOnOpenSearch, TEST_SETTINGS, type TestIndex } from '../../engines/opensearch-index.ts'
+import { createTestIndex, indexRegisterOf, runOnOpenSearch, TEST_OPTIONS, type TestIndex } from '../../engines/opensearch-index.ts'
 import { NEXT_RELEASE_CHANGES, type Release, releaseOf } from '../../engines/releases.ts'
 import { EXPRESSIONS } from '../../fixtures/expressions.ts'
 import { createRebuildWorld, type RebuildWorld, STEP_FUNCTION_ARN, TENANT } from '../../indexing/rebuilt-world.ts'
@@ -26,7 +26,7 @@ runOnOpenSearch('Two releases on OpenSearch', (endpoint) => {
     open = createTestIndex(endpoint)
     const known = indexRegisterOf(open.state)
     await known.live()
-    const options = { prefix: open.prefix, ...known, settings: TEST_SETTINGS, refresh: 'wait', knownFor: 0 } as const
+    const options = { prefix: open.prefix, ...known, ...TEST_OPTIONS, knownFor: 0 } as const
     for (const release of releases) indices.set(release, new release.OpenSearchIndex(open.client, options))
     runs = releases[0]
     store = await createRebuildWorld(1, 0)
