@@ -2,6 +2,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { indexDefinition, shardSettings } from '../../../lambdas/adapters/opensearch/index-definition.ts'
 import { shardRoutings } from '../../../lambdas/adapters/opensearch/shard-routing.ts'
+import { tokenOf } from '../../../lambdas/adapters/opensearch/visibility.ts'
 import { encode } from '../../../lambdas/indexing/lifecycle/stored-state.ts'
 import { and, type GroupPlan, matchingOf, type Plan } from '../../../lambdas/ports/search/plan.ts'
 import { document } from '../../contracts/index-document.ts'
@@ -123,6 +124,15 @@ runOnOpenSearch('OpenSearch with several shards', (endpoint) => {
         expect(held.Patient?.sent).toBe(sent)
         await next.show('Patient')
       }
+    })
+
+    it('shows documents although some copies have no node', async () => {
+      const settings = { ...TEST_SETTINGS, auto_expand_replicas: false, number_of_replicas: 2, refresh_interval: -1 }
+      open = createTestIndex(endpoint, { refresh: 'none', ...withShards(SHARDS), settings })
+      await open.index.apply(some(60))
+      expect((await open.index.find(plan)).total).toBe(0)
+      expect(await open.index.caughtUp(some(60).map(tokenOf), 10_000)).toBe(true)
+      expect((await open.index.find(plan)).total).toBe(60)
     })
 
     it('keeps groups, totals, keys and pages exact', async () => {
