@@ -1,22 +1,22 @@
 /** The copies of an index on a cluster that cancels, moves and adds copies while writes continue. */
-import { afterEach, beforeEach, expect, it } from '@jest/globals'
+import { afterEach, expect, it } from '@jest/globals'
 import { readBody } from '../../../lambdas/adapters/opensearch/document-body.ts'
 import { isFault } from '../../../lambdas/ports/faults.ts'
 import { and, type Plan } from '../../../lambdas/ports/search/plan.ts'
 import type { IndexDocument } from '../../../lambdas/ports/search/search-index.ts'
 import { randomOf } from '../../contracts/generated-search.ts'
 import { document } from '../../contracts/index-document.ts'
-import { createTestIndex, runOnTwoNodes, type TestIndex } from '../../engines/opensearch-index.ts'
+import { createTestIndex, runOnTwoNodes, type TestIndex, withShards } from '../../engines/opensearch-index.ts'
 import { eventually } from '../../fixtures/eventually.ts'
 import { caseCountOf, firstSeed } from '../../fixtures/long-runs.ts'
 
 runOnTwoNodes('OpenSearch on two nodes', (endpoint) => {
   let open: TestIndex
   let writing: Writing
-  beforeEach(() => {
-    open = createTestIndex(endpoint, { keepsBodies: true, refresh: 'none', knownFor: 0 })
-    writing = new Writing(open, firstSeed())
-  })
+  const begin = (shards: number): void => {
+    open = createTestIndex(endpoint, { keepsBodies: true, refresh: 'none', knownFor: 0, ...withShards(shards) })
+    writing = new Writing(open, firstSeed(), shards)
+  }
   afterEach(() => open.close())
 
   const ask = async <Answer>(method: string, path: string, body?: Readonly<Record<string, unknown>>): Promise<Answer> =>
@@ -26,13 +26,13 @@ runOnTwoNodes('OpenSearch on two nodes', (endpoint) => {
     const wanted = 'wait_for_status=green&wait_for_no_relocating_shards=true&wait_for_no_initializing_shards=true&timeout=120s'
     await ask('GET', `/_cluster/health/${open.prefix}-*?${wanted}`)
   }
-  /** The nodes that hold a copy, the primary first. */
+  /** The nodes that hold a copy of the first shard, the primary first. */
   const nodesWithCopies = async (): Promise<readonly string[]> => {
-    const shards = await ask<readonly { readonly id: string }[]>(
+    const shards = await ask<readonly { readonly id: string; readonly shard: string }[]>(
       'GET',
-      `/_cat/shards/${await indexName()}?format=json&h=id,prirep&s=prirep`,
+      `/_cat/shards/${await indexName()}?format=json&h=id,shard,prirep&s=prirep`,
     )
-    return shards.map(({ id }) => id)
+    return shards.filter(({ shard }) => shard === '0').map(({ id }) => id)
   }
   const reroute = async (command: string, more: Readonly<Record<string, unknown>>) =>
     ask('POST', '/_cluster/reroute', { commands: [{ [command]: { index: await indexName(), shard: 0, ...more } }] })
@@ -63,10 +63,11 @@ runOnTwoNodes('OpenSearch on two nodes', (endpoint) => {
   type Answer = {
     readonly hits: { readonly hits: readonly (Found & { readonly fields?: Readonly<Record<string, readonly unknown[]>> })[] }
   }
-  /** Every document that the copy on this node holds. */
-  const heldOn = async (node: string): Promise<readonly string[]> => {
+  /** Every document that the copies on this node hold. Two nodes with two copies hold all shards; otherwise the primaries are searched. */
+  const heldOn = async (node: string, copies: number): Promise<readonly string[]> => {
     const asked = { size: 10_000, version: true, _source: ['body'], docvalue_fields: ['lastUpdated', 'keys.b'] }
-    const { hits } = (await ask<Answer>('POST', `/${await indexName()}/_search?preference=_only_nodes:${node}`, asked)).hits
+    const preference = copies === 1 ? '_primary' : `_only_nodes:${node}`
+    const { hits } = (await ask<Answer>('POST', `/${await indexName()}/_search?preference=${preference}`, asked)).hits
     return hits
       .map(({ _id, _version, _source, fields = {} }) => {
         const body = _source?.body === undefined ? '' : new TextDecoder().decode(readBody(_source.body))
@@ -79,16 +80,20 @@ runOnTwoNodes('OpenSearch on two nodes', (endpoint) => {
   const expectAlike = async (copies: number, change: string): Promise<void> => {
     await settled()
     await ask('POST', `/${await indexName()}/_refresh`)
-    const held = await Promise.all((await nodesWithCopies()).map(heldOn))
+    const held = await Promise.all((await nodesWithCopies()).map((node) => heldOn(node, copies)))
     expect({ change, held }).toEqual({ change, held: Array.from({ length: copies }, () => writing.expected()) })
     expect((await open.index.find(plan)).total).toBe(writing.live)
   }
 
-  it('keeps every document and heartbeat in every copy', async () => {
+  it.each([
+    [1, 3],
+    [3, 1],
+  ])('keeps every document and heartbeat in every copy, with shards: %i', async (shards, rounds) => {
+    begin(shards)
     // A new index gets its replica while its first documents arrive.
     for (let batch = 0; batch < 10; batch++) await writing.write()
     await expectAlike(2, 'none')
-    for (let round = 0; round < caseCountOf(3, 20); round++) {
+    for (let round = 0; round < caseCountOf(rounds, 20); round++) {
       for (const { name, copies, change } of changes) {
         const going = writing.start()
         await change()
@@ -107,13 +112,15 @@ const lineOf = ({ id, version, lastUpdated, key = '', body }: Line): string => [
 /** Writes documents and heartbeats as the indexer does, and lists the content that an index must hold. */
 class Writing {
   readonly #open: TestIndex
+  readonly #shards: number
   readonly #random
   readonly #newest = new Map<string, IndexDocument>()
   #held = {}
   #sent = 0
 
-  constructor(open: TestIndex, seed: number) {
+  constructor(open: TestIndex, seed: number, shards: number) {
     this.#open = open
+    this.#shards = shards
     this.#random = randomOf(seed)
   }
 
@@ -127,7 +134,7 @@ class Writing {
       ...(deleted ? { key: '', body: '' } : { key: `v${version}`, body: new TextDecoder().decode(body) }),
     }))
     const heartbeat = { id: 'pulse', version: this.#sent, lastUpdated: this.#sent, key: '', body: '' }
-    return [...documents, heartbeat].map(lineOf).toSorted()
+    return [...documents, ...Array<Line>(this.#shards).fill(heartbeat)].map(lineOf).toSorted()
   }
 
   /** A batch, and the heartbeat that follows it. */
