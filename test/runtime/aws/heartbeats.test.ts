@@ -1,5 +1,4 @@
 /** Heartbeats on AWS, on an emulator of DynamoDB with a stream. */
-import { UpdateTableCommand } from '@aws-sdk/client-dynamodb'
 import { beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { DynamoDbSharedState } from '../../../lambdas/adapters/dynamodb/rows/shared-state.ts'
 import { heartbeatItem } from '../../../lambdas/adapters/dynamodb/stream/heartbeat.ts'
@@ -9,6 +8,7 @@ import { resourceTable, stateTable } from '../../../lambdas/runtime/aws/ports.ts
 import { beatSender } from '../../../lambdas/runtime/aws/table-index-lag.ts'
 import { runAtEnd } from '../../fixtures/at-end.ts'
 import { runOnDynamo } from '../../fixtures/dynamodb/on-dynamo.ts'
+import { streamedTable } from '../../fixtures/dynamodb/streamed-table.ts'
 
 await runOnDynamo((engine) => {
   runAtEnd(() => engine.stop())
@@ -28,14 +28,9 @@ await runOnDynamo((engine) => {
   }
 
   beforeAll(async () => {
-    const table = await engine.newTable()
-    const StreamSpecification = { StreamEnabled: true, StreamViewType: 'NEW_AND_OLD_IMAGES' } as const
-    const { TableDescription } = (await engine.client.send(new UpdateTableCommand({ TableName: table, StreamSpecification }) as never)) as {
-      readonly TableDescription: { readonly LatestStreamArn: string }
-    }
     Object.assign(process.env, {
-      ...{ FHIR_TABLE: table, FHIR_STATE_TABLE: await engine.newTable(), FHIR_STREAM: TableDescription.LatestStreamArn },
-      ...{ AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint, AWS_ENDPOINT_URL_DYNAMODB_STREAMS: engine.endpoint },
+      ...(await streamedTable(engine)),
+      ...{ FHIR_STATE_TABLE: await engine.newTable(), AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint },
       ...{ FHIR_STREAM_PARALLELIZATION: '3', AWS_REGION: 'us-east-1', AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' },
     })
   })
