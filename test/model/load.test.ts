@@ -1,12 +1,21 @@
 /** The mix of a load, as a file gives it. */
 import { describe, expect, it } from '@jest/globals'
-import { DEFAULT_MIX, parseMix } from '../../lib/model/load.ts'
+import { DEFAULT_MIX, type Mix, parseMix } from '../../lib/model/load.ts'
+import { unitsOf } from '../../lib/model/table-load.ts'
 
 describe('A mix', () => {
   it('has the defaults where the file is silent', () => {
     expect(parseMix({})).toEqual(DEFAULT_MIX)
     expect(parseMix({ versions: 4 })).toEqual({ ...DEFAULT_MIX, versions: 4 })
     expect(Object.values(DEFAULT_MIX.types).reduce((sum, each) => sum + each)).toBeCloseTo(1)
+  })
+
+  it('may have other identifiers than the sample, which a create writes and an update does not', () => {
+    const mix = parseMix({ creates: 0.5, types: { Observation: 0.5, Patient: 0.5 }, identifiers: { Observation: 2 } })
+    expect(mix.identifiers).toEqual({ Observation: 2 })
+    const writes = (each: Mix) => unitsOf({ resources: 0, writes: 100, reads: 0, searches: 0, mix: each }).table.writes
+    // 50 creates each second, half of them with 2 identifiers each and half with 5.
+    expect(writes(mix) - writes({ ...mix, identifiers: { Patient: 0 } })).toBeCloseTo(50 * 3.5)
   })
 
   it('may name any resource type, with decimals that add up to 1', () =>
