@@ -8,7 +8,7 @@ import type { IndexState } from '../../lambdas/indexing/lifecycle/state.ts'
 import { WORKFLOW } from '../../lambdas/indexing/rebuild/workflow.ts'
 import { type HeartbeatState, NO_HEARTBEAT } from '../../lambdas/indexing/stream/heartbeat.ts'
 import { NO_OP_WRITER } from '../../lambdas/interactions/operations/dry-run.ts'
-import { extraction, followHeads, rebuild } from '../../lambdas/runtime/aws/index-workers.ts'
+import { extraction, followHeads, rebuild, reindex } from '../../lambdas/runtime/aws/index-workers.ts'
 import { migrate } from '../../lambdas/runtime/aws/migration.ts'
 import { clock, identifierRows, indexState, resourceTable, stateTable, store } from '../../lambdas/runtime/aws/ports.ts'
 import { portsWithoutWriter, writePorts } from '../../lambdas/runtime/aws/search-index.ts'
@@ -112,6 +112,16 @@ await runOnDynamo((engine) => {
     expect(await next()).toEqual({ follows: 'fill', lanes: [lane] })
     await expect(rebuild()({ action: 'fill', workflow: WORKFLOW, lane })).rejects.toBeDefined()
     expect(await rowsOf('stored')).toEqual(['stored'])
+  })
+
+  it('are completed by $reindex if they may be missing', async () => {
+    await changed((state) => ({ ...state, rebuilds: [], types: { Patient: { identity: 'one', listed: -1 } } }))
+    await reindex().start(tenant, ['Patient', 'Basic'])
+    const { rebuilds } = (await indexState().read()).value
+    expect(rebuilds.map(({ type, inPlace }) => [type, inPlace])).toEqual([
+      ['Patient', undefined],
+      ['Basic', true],
+    ])
   })
 })
 

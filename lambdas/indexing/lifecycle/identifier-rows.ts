@@ -47,7 +47,8 @@ export const recordDeployed = (state: IndexState, now: number): IndexState =>
  */
 export function endDeployment(state: IndexState, followed: number | undefined): IndexState {
   const { formatAt, deployedAt, ...rest } = state
-  if (formatAt === undefined || deployedAt === undefined || followed === undefined) return state
+  // A release that does not know `deployedAt` may have set `formatAt` after it.
+  if (formatAt === undefined || deployedAt === undefined || deployedAt < formatAt || followed === undefined) return state
   return followed < deployedAt + INVOKED_WITHIN ? state : rest
 }
 

@@ -63,7 +63,7 @@ class Deployment {
     return this.world.state.change((before) => {
       const changed = changeFormat(before, String(release), now + 1)
       const after = { ...changed, rebuilds: changed.rebuilds.filter(({ type }) => type === 'Patient') }
-      return release >= FIRST_WITH_ROWS ? recordFormatChange(before, after, now + 1) : after
+      return release >= FIRST_WITH_ROWS ? recordFormatChange(before, after, now) : after
     })
   }
 
@@ -274,6 +274,12 @@ describe('Identifier rows', () => {
   it('are relied on from the first write in a new stage, and not by a function of another format', () => {
     expect([relies(serving), relies(serving, 'Basic'), relies({ ...serving, extraction: '3' })]).toEqual([true, true, false])
     expect(recordFormatChange(NO_STATE, serving, 5).formatAt).toBeUndefined()
+  })
+
+  it('are not relied on because of a deployment before one of a release that does not record its end', () => {
+    const stale = { ...serving, formatAt: 6, deployedAt: 5 }
+    expect(relies(endDeployment(stale, 2 * INVOKED) as typeof serving)).toBe(false)
+    expect(relies(endDeployment({ ...stale, deployedAt: 6 }, 2 * INVOKED) as typeof serving)).toBe(true)
   })
 
   it('are relied on while the index is lost, unless it was outdated or the format changes meanwhile', () => {
