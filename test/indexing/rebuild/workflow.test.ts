@@ -166,6 +166,21 @@ describe('the rebuild', () => {
     await it.expectWhole('nick')
   })
 
+  it('restarts a type if its next index lost a shard before the execution', async () => {
+    const it = await createRebuildWorld(11)
+    await it.state.change((state) => requestNewIndices(state, ['Patient']))
+    const fails = async ({ action }: { readonly action: string }, isDone: boolean) => {
+      if (action === 'swap' && !isDone) throw new Error('planted')
+    }
+    await expect(it.run('a', fails)).rejects.toThrow()
+    await it.state.change(({ worker: _, ...state }) => state)
+    let looks = 0
+    it.indices.isSound = async () => looks++ > 0
+    await it.run('b')
+    expect([looks, it.indices.live.name]).toEqual([1, 'v3'])
+    await it.expectWhole()
+  })
+
   it('makes only the last index count if the type is lost again', async () => {
     const it = await createRebuildWorld(10)
     await it.state.change((state) => lostBy(state, 'Patient'))
@@ -240,18 +255,20 @@ describe('the rebuild', () => {
     const live = it.indices.live.name
     const { progress } = it
     const segments = progress.segments.bind(progress)
-    let overtakenIn = 0
+    let [overtakenIn, fills] = [0, 0]
+    // The step that lets the index serve reads the segments after it has read the state.
+    progress.segments = async (ofType) => {
+      const found = await segments(ofType)
+      if (fills > 0 || overtakenIn > 0 || found.length === 0 || !found.every((each) => each.progress?.isDone)) return found
+      overtakenIn = it.steps.length
+      await it.define('second', 'Patient.name.family')
+      expect(it.indices.live.name).toBe(live)
+      return found
+    }
     await it.run('a', async ({ action }, isDone) => {
-      if (action === 'fill' && isDone && overtakenIn === 0)
-        progress.segments = async (ofType) => {
-          const found = await segments(ofType)
-          if (overtakenIn > 0 || !found.every((each) => each.progress?.isDone)) return found
-          overtakenIn = it.steps.length
-          await it.define('second', 'Patient.name.family')
-          expect(it.indices.live.name).toBe(live)
-          return found
-        }
+      if (action === 'fill') fills += isDone ? -1 : 1
     })
+    expect(overtakenIn).toBeGreaterThan(0)
     expect(it.steps.slice(overtakenIn).filter((step) => step === 'open')).toHaveLength(1)
     expect(it.steps.filter((step) => step === 'swap')).toHaveLength(1)
     await it.expectWhole('nick', 'second')

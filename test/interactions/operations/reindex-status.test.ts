@@ -37,3 +37,9 @@ it('$reindex-status names rebuilds, their progress, and types without searches',
     },
   ])
 })
+
+it('$reindex-status estimates the hours of the rebuilds', async () => {
+  const progress = { status: async () => ({ definitions: [], rebuilds: [], unreadable: [], hours: 18 }), parameters: async () => [] }
+  const { body } = await reindexStatus({ progress })({ tenant: 't' } as FhirRequest)
+  expect(body).toEqual({ resourceType: 'Parameters', parameter: [{ name: 'hours', valueInteger: 18 }] })
+})
