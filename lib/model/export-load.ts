@@ -1,6 +1,6 @@
 /** Export of all resources of one tenant: its plan, its workflow, and the size of its files. */
 import { PARALLEL_SOURCES } from '../../lambdas/adapters/dynamodb/store/index-windows.ts'
-import { STEPS_OF_PART } from '../../lambdas/adapters/dynamodb/store/scan-extent.ts'
+import { COUNTED_PER_SECOND, STEPS_OF_PART } from '../../lambdas/adapters/dynamodb/store/scan-extent.ts'
 import { CHECKPOINT_INTERVAL_MS } from '../../lambdas/export/job/checkpoint.ts'
 import { MAX_SEGMENTS, packSegments, SMALLEST } from '../../lambdas/export/plan/segment-packing.ts'
 import { exportWorkflow, MAX_WRITERS } from '../../lambdas/export/workflow.ts'
@@ -33,9 +33,6 @@ const EXPORTS_AT_ONCE = 30
 const RESERVED_EXECUTIONS = 100
 /** Attempts to plan while earlier writes settle. */
 const PLANS = 15
-/** Read units per second that a partition key of the index delivers. */
-const KEY_READS = 2_000
-const UNIT_BYTES = 8_192
 const MILLION = 1e6
 const HOUR = 3_600
 
@@ -109,7 +106,7 @@ function planMinutesOf(counts: readonly (readonly [type: string, count: number])
       const every = Math.max(SMALLEST, counted / MAX_SEGMENTS)
       const each = Math.min(PAGE_BYTES / bytes, sources === 1 ? every : every / (STEPS_OF_PART * sources))
       const some = Math.min(left, Math.max(every, count / 100))
-      const query = Math.max(COUNT_MS, (each * bytes * 1_000) / UNIT_BYTES / KEY_READS)
+      const query = Math.max(COUNT_MS, (each / COUNTED_PER_SECOND) * 1_000)
       ms += (Math.ceil(some / each) * query) / Math.min(sources, PARALLEL_SOURCES)
       left -= some
       counted += some

@@ -51,7 +51,7 @@ describe('npm run model', () => {
       /^ {2}stored +1,390 GB of JSON: 1,239 GB in the table, 381 GB in its index$/m,
       /^ {2}stream +124 shards$/m,
       /^ {2}concurrency +create 134, update 84, read 40, search 20, indexer 124, rebuild-step 32, export-step 100$/m,
-      /^ {2}export of everything +3\.7 hours, \$\d+ without downloads: 15 minutes to plan, 26 files$/m,
+      /^ {2}export of everything +3\.8 hours, \$\d+ without downloads: 20 minutes to plan, 26 files$/m,
       /^ {2}search domain +large, 6 × r7g\.2xlarge\.search with 600 GB, 3 masters r7g\.large\.search: 2,203 GB needed /m,
       /^ {2}search shards +12 for Observation; 1 for Claim, /m,
       /^ {2}rebuild of all types +17 hours, \$\d+, executions of at most [\d,]+ events: 5$/m,

@@ -10,7 +10,7 @@ import { EXPORT_STEP_MS, LONGEST_PLAN_MS } from '../../../lambdas/runtime/step-t
 import { EXPORTED_PER_SECOND } from '../../../lib/model/assumptions.ts'
 import { MAX_EVENTS, workflowUseOf } from '../../../lib/model/workflow-events.ts'
 import { DEFAULT_SHARDS } from '../../../lib/settings/index-shards.ts'
-import { type SimulatedType, simulatedCounts } from '../../fixtures/dynamodb/simulated-counts.ts'
+import { type SimulatedType, SleepClock, simulatedCounts } from '../../fixtures/dynamodb/simulated-counts.ts'
 import { type ExportWorld, jobOf } from '../../fixtures/exporting.ts'
 import { MemoryBlobs } from '../../fixtures/memory/blobs.ts'
 import { MemoryRows } from '../../fixtures/memory/kept-rows.ts'
@@ -28,11 +28,13 @@ type Simulation = { readonly types: Readonly<Record<string, SimulatedType>>; rea
 /** Returns the milliseconds of each step of a plan, and its segments. `deaths`: one in so many queries ends the function. */
 async function planned({ types, budget = EXPORT_STEP_MS, deaths = 0 }: Simulation) {
   const random = randomOf(1)
-  const clock = { ms: 0 }
+  const clock = new SleepClock()
+  const unitsOfSecond = new Map<string, number>()
   let [queries, stepEnds] = [0, 0]
-  const { extent } = simulatedCounts(types, SPAN, ({ ms, width }) => {
+  const { extent } = simulatedCounts(types, SPAN, clock, ({ key, units }) => {
     queries++
-    clock.ms += ms / width
+    const second = `${key} ${Math.floor(clock.ms / 1_000)}`
+    unitsOfSecond.set(second, (unitsOfSecond.get(second) ?? 0) + units)
     if (deaths > 0 && random(deaths) === 0) throw new Error('the function died')
   })
   const stores = { rows: new MemoryRows(), blobs: new MemoryBlobs(), index: {} as ExportWorld['index'] }
@@ -50,7 +52,8 @@ async function planned({ types, budget = EXPORT_STEP_MS, deaths = 0 }: Simulatio
   }
   const segments: Segment[] = []
   for await (const { name, value } of parts.rows.list<Segment>(segmentRowsOf('large'))) if (name !== 'plan') segments.push(value)
-  return { steps, failures, queries, segments, job: await readJob(parts, 'large') }
+  const hottest = [...unitsOfSecond.values()].reduce((a, b) => Math.max(a, b))
+  return { steps, failures, queries, hottest, segments, job: await readJob(parts, 'large') }
 }
 
 /** Checks that the pieces of each type are disjoint, and together its whole scan. */
@@ -71,10 +74,11 @@ describe('The plan of an export', () => {
   it('counts a billion resources in half an hour of function time, although functions die', async () => {
     const types: Record<string, SimulatedType> = { Observation: { entries: 800e6, partitions: even(20) } }
     for (const type of Object.keys(DEFAULT_SHARDS)) types[type] ??= { entries: 20e6, partitions: even(4) }
-    const { steps, failures, segments, job } = await planned({ types, deaths: 200_000 })
+    const { steps, failures, hottest, segments, job } = await planned({ types, deaths: 200_000 })
     expect(failures).toBeGreaterThan(0)
     const minutes = steps.reduce((sum, each) => sum + each) / MINUTE
     expect(minutes).toBeLessThan(30)
+    expect(hottest).toBeLessThan(2_000)
     expect(Math.max(...steps)).toBeLessThan(LONGEST_PLAN_MS)
     expect(segments.length).toBeLessThanOrEqual(1_000)
     expectWhole(segments, Object.keys(types))

@@ -135,7 +135,8 @@ export class DynamoDbResourceStore implements ResourceReader, RecentWrites, Reso
   }
 
   extent(request: Omit<ScanRequest, 'cursor' | 'limit'>, every: number, isOver?: () => boolean): Promise<ScanExtent> {
-    return scanExtent(this.#scanning(), request, every, isOver)
+    const { clock, wait } = this.#options
+    return scanExtent({ dynamo: this.#dynamo, types: this.#types, now: () => clock.now(), wait }, request, every, isOver)
   }
 
   #scanning(): ScanOptions {
