@@ -263,7 +263,10 @@ function partsOf({ bucket, auditBucket, domain, resourceTable, stateTable }: Par
       : [...below(arnOf(auditBucket), [ARCHIVED_RECORDS]), ...below(tableArnOf(stateTable), ['stream/*'])]),
     ...(domainArn === undefined
       ? []
-      : below(domainArn, [...INDEX_LOOKUPS, 'fhir-*/_stats/store', 'fhir-*/_refresh', 'fhir-*/_search', 'fhir-*'])),
+      : below(domainArn, [
+          ...INDEX_LOOKUPS,
+          ...['fhir-*/_stats/store', 'fhir-*/_refresh', 'fhir-*/_search', 'fhir-*/_search_shards', 'fhir-*', '_cluster/health/fhir-*'],
+        ])),
   ]
 }
 
