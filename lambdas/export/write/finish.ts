@@ -111,6 +111,7 @@ async function joinTails(parts: ExportParts, job: Job, { name, rest }: TypeLines
   const { rows, blobs } = parts
   if (rest.length === 0) return []
   const before = await rows.read<FileRow>(fileRowsOf(job.id), name)
+  // guard: tails-are-joined-once
   if (before?.joined !== undefined) return readParts(blobs, before.joined)
   const joined: WrittenPart[] = []
   let [buffers, bytes]: [Uint8Array[], number] = [[], 0]
