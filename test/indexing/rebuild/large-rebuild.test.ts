@@ -8,12 +8,13 @@ import { statusOf } from '../../../lambdas/indexing/lifecycle/status.ts'
 import type { RebuildParts } from '../../../lambdas/indexing/rebuild/rebuild-parts.ts'
 import { RebuildProgress } from '../../../lambdas/indexing/rebuild/rebuild-progress.ts'
 import { type RebuildStepInput, rebuildStep } from '../../../lambdas/indexing/rebuild/rebuild-steps.ts'
-import { MAX_STEPS, rebuildWorkflow } from '../../../lambdas/indexing/rebuild/workflow.ts'
+import { rebuildWorkflow } from '../../../lambdas/indexing/rebuild/workflow.ts'
 import type { IndexDocument } from '../../../lambdas/ports/search/search-index.ts'
 import type { ScanRequest } from '../../../lambdas/ports/store/resource-store.ts'
 import { REBUILD_STEP_MS } from '../../../lambdas/runtime/step-times.ts'
 import { DEFAULT_MIX } from '../../../lib/model/load.ts'
 import { modelOf } from '../../../lib/model/model.ts'
+import { caseCountOf } from '../../fixtures/long-runs.ts'
 import { MemoryRows } from '../../fixtures/memory/kept-rows.ts'
 import { createPrintedRandom } from '../../fixtures/seeded-random.ts'
 import { type ExecutionResult, type SimulatedClock, simulateExecution } from '../../fixtures/simulated-execution.ts'
@@ -157,15 +158,15 @@ async function rebuiltIn(
   return { executions, estimate: hours[0]!, hours: (clock.now - begin) / HOUR, state: (await state.read()).value }
 }
 
-/** The types of the model: 800 million Observations, and nine others. */
-const billion = (): LargeWorld => {
+/** The types of the model: four of five resources are Observations, and nine types have the others. */
+const largeWorld = (count: number): LargeWorld => {
   const [largest, ...others] = Object.keys(DEFAULT_MIX.types)
-  return new LargeWorld({ [largest!]: 802e6, ...Object.fromEntries(others.map((type) => [type, 22e6])) })
+  return new LargeWorld({ [largest!]: 0.802 * count, ...Object.fromEntries(others.map((type) => [type, 0.022 * count])) })
 }
 
-describe('The rebuild of a billion documents', () => {
-  it('takes the estimated hours, in executions of fewer events than AWS allows, as the model says', async () => {
-    const world = billion()
+describe('The rebuild of many documents', () => {
+  it('takes the estimated hours for a billion, in executions of fewer events than AWS allows, as the model says', async () => {
+    const world = largeWorld(1e9)
     const { executions, estimate, hours } = await rebuiltIn(world, 32)
     expect(world.documents).toEqual({ distinct: 1e9, again: 0 })
     expect(executions.map(({ ending }) => ending)).toEqual(executions.map(() => 'succeeded'))
@@ -178,20 +179,26 @@ describe('The rebuild of a billion documents', () => {
 
   it('indexes each once although steps fail, functions die and executions die', async () => {
     const random = createPrintedRandom('failures of the steps of a rebuild')
-    const world = billion()
+    const count = caseCountOf(250e6, 1e9)
+    const world = largeWorld(count)
     const deaths = [0, 0]
     world.meet = (_, isIndexed) => {
       if (random.below(200) > 0) return
       deaths[isIndexed ? 1 : 0]!++
       throw new Error('the function has died')
     }
+    let moves = 0
     const fail = () => {
       if (random.below(40) === 0) throw new Error('the step has failed')
     }
-    const { executions, state } = await rebuiltIn(world, 40, { before: fail, after: fail, dies: () => random.below(4 * MAX_STEPS) === 0 })
+    const { executions, state } = await rebuiltIn(world, 40, {
+      before: fail,
+      after: fail,
+      dies: () => ++moves === 1_000 || moves === 9_000,
+    })
     // A function that dies has not stored its last page, which the next one indexes again.
     const { distinct, again } = world.documents
-    expect([distinct, again > 0, again <= deaths[1]! * PAGE]).toEqual([1e9, true, true])
+    expect([distinct, again > 0, again <= deaths[1]! * PAGE]).toEqual([count, true, true])
     expect(world.served.toSorted()).toEqual(Object.keys(world.counts).toSorted())
     expect([state.rebuilds, state.worker]).toEqual([[], undefined])
     expect(Math.min(...deaths)).toBeGreaterThan(0)
