@@ -1,5 +1,5 @@
 /**
- * Reports why a stage cannot be deployed into the account, advice, and the quotas that it wants, one line each, and changes nothing.
+ * Reports why a stage cannot be deployed into the account, advice, and the quotas that it needs, one line each, and changes nothing.
  * `npm run deploy` begins with it.
  */
 import { App } from 'aws-cdk-lib'

@@ -19,7 +19,7 @@ import {
  *   and RelatedPersons, to check the users of tokens; `resources` includes it. `canonicals`: indexes definitions by canonical URL.
  *   `identifiers`: adds the identifier rows of stored versions; `writer` includes it.
  * - `writer`: writes resource versions. `settler`: finishes large transactions, and removes large bodies. `passes`: stores
- *   how far sweeps came.
+ *   the progress of sweeps.
  * - `index`: searches. `conditional-searches`: settings of conditional interactions. `documents`: writes documents to the index.
  *   `rebuilding`: creates, switches and removes indices.
  * - `progress`: reads the custom search parameters and the state of the indices. `definitions`: also changes them. `conditions`: reads the

@@ -1,4 +1,4 @@
-/** Compares the quotas of the account with those that a stage wants. It only reads. */
+/** Compares the quotas of the account with those that a stage needs. It only reads. */
 import { GetAWSDefaultServiceQuotaCommand, GetServiceQuotaCommand, ServiceQuotasClient } from '@aws-sdk/client-service-quotas'
 import type { Quota } from '../model/quotas.ts'
 import { stageQuotasOf } from '../model/stage-quotas.ts'
@@ -15,11 +15,11 @@ export async function compareQuotas(settings: Settings): Promise<readonly string
   const values = new Map(await Promise.all([...codes].map(async ([code, quota]) => [code, await readValue(client, quota)] as const)))
   return uses.map(({ what, used, quota: { service, code } }) => {
     const value = values.get(code)!
-    const wanted = `Quotas: ${what}: the stage wants ${count(used)}, `
+    const need = `Quotas: ${what}: the stage needs ${count(used)}, `
     if (typeof value !== 'number')
-      return `${wanted}the quota of the account is unknown (${value.name}: ${value.message}). Look it up: Service Quotas, ${service}, ${code}`
-    if (value >= used) return `${wanted}the account has ${count(value)}`
-    return `${wanted}but the account has ${count(value)}. Request more: aws service-quotas request-service-quota-increase --region ${region} --service-code ${service} --quota-code ${code} --desired-value ${Math.ceil(used)}`
+      return `${need}the quota of the account is unknown (${value.name}: ${value.message}). Look it up: Service Quotas, ${service}, ${code}`
+    if (value >= used) return `${need}the account has ${count(value)}`
+    return `${need}but the account has ${count(value)}. Request more: aws service-quotas request-service-quota-increase --region ${region} --service-code ${service} --quota-code ${code} --desired-value ${Math.ceil(used)}`
   })
 }
 

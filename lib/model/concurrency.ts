@@ -27,7 +27,7 @@ export function concurrencyOf(load: Load, workers: Workers): readonly Concurrenc
 
 const isOfRequests = ({ name }: Concurrency): boolean => REQUESTS.some((each) => each === name)
 
-/** Executions that requests keep, however few the model expects. */
+/** Minimum executions for requests, however few the model expects. */
 const REQUEST_EXECUTIONS = 200
 
 /** Returns the sum, with at least REQUEST_EXECUTIONS for requests. */

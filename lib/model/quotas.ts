@@ -24,7 +24,7 @@ export const QUOTAS = {
 
 export type QuotaUse = { readonly what: string; readonly used: number; readonly quota: Quota }
 
-/** `requests`, `signatures`: per second. `executions`: concurrent ones of functions. `nodes`: of the search domain, 0 without one. */
+/** `requests`, `signatures`: per second. `executions`: concurrent executions of all functions. `nodes`: of the search domain, 0 without one. */
 export type QuotaParts = {
   readonly warm: WarmUnits
   readonly requests: number

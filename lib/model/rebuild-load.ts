@@ -51,7 +51,7 @@ export function rebuildLoadOf(load: Load, shards: IndexShards, size: SearchLoad[
       all,
     )
   const { transitions } = use(fills)
-  // Each lane is in a step when the last one is counted, and then makes one that finds this.
+  // When the maximum is reached, each lane completes the step that it is in, and makes one more, which finds this.
   const { events } = use(Math.min(fills, MAX_STEPS + 2 * width))
   const plans = counts.map(([type, count]) => ({ type, minutes: planMinutesOf(type, count, shards[type]!) }))
   const plan = plans.reduce((a, b) => (b.minutes > a.minutes ? b : a))

@@ -1,7 +1,7 @@
 /**
  * Mean sizes of one version of a resource, by type, in the sample of Synthea (test/fixtures/sample). `json`: bytes of JSON. `table`, `index`:
- * bytes that DynamoDB charges, including its 100 bytes for each item. `units`: write units of the item. `identifiers`: distinct identifiers of a resource. test/model/sample.test.ts measures
- * them again and compares.
+ * bytes that DynamoDB charges, including its 100 bytes for each item. `units`: write units of the item. `identifiers`: distinct
+ * identifiers of a resource. test/model/sample.test.ts measures them again and compares.
  */
 export type VersionSizes = {
   readonly json: number

@@ -1,4 +1,4 @@
-/** Quotas that a stage with given settings wants. */
+/** Quotas that a stage with given settings needs. */
 import type { FunctionName } from '../../lambdas/functions/functions.ts'
 import { nodesOf } from '../settings/domain-sizes.ts'
 import type { Settings } from '../settings/settings.ts'

@@ -45,9 +45,9 @@ const identifiersIn = ({ mix }: Load): number => meanOf(mix, (type) => mix.ident
 
 /**
  * A create puts the head. An update reads the head, puts its copy and the new head; the index moves the entry of the head and gets one for
- * the copy. A read, and each match of a search, reads one item. A create also puts a row for each
- * identifier. Updates keep them. Each request writes an audit record. Reads of the state table are cached in
- * each function and not counted. `partitions`: those of the stream.
+ * the copy. A read, and each match of a search, reads one item. A create also puts a row for each identifier, and updates keep the
+ * identifiers. Each request writes an audit record. Reads of the state table are cached in each function and not counted. `partitions`: those
+ * of the stream.
  */
 export function unitsOf(load: Load, partitions = NEW_PARTITIONS): TableUnits {
   const { beats, indexed, arrivals } = beatCountsOf(partitions)

@@ -44,10 +44,10 @@ export type IndexCopies = {
   readonly replicas?: number
 }
 
-/** Gigabytes of a shard above which it needs more of them. AWS advises 10 to 30 GB, so that searches stay fast. */
+/** Maximum gigabytes of a shard. Above it, a type needs more shards. AWS advises 10 to 30 GB, so that searches stay fast. */
 export const SHARD_GIGABYTES = 30
 
-/** Each search asks all shards of its types, and each heartbeat writes a document to each shard. */
+/** Maximum shards of an index. Each search asks all shards of its types, and each heartbeat writes a document to each shard. */
 export const MAX_SEARCH_SHARDS = 100
 export const MAX_REPLICAS = 5
 export const DEFAULT_REPLICAS = 1

@@ -16,7 +16,7 @@ const { settings } = modelOf({ resources: 1e9, writes: 10_000, reads: 5_000, sea
 const reserved = settings.concurrency!['export-step']!
 const throttled = RETRY.find(({ ErrorEquals }) => ErrorEquals.includes(THROTTLE_ERROR))!
 
-/** What happens at an instant, in seconds: a step ends, or a writer calls Lambda again after so many rejected calls. */
+/** Event at an instant, in seconds: a step ends, or a writer calls Lambda again after this number of rejected calls. */
 type Event = { readonly at: number; readonly job: number; readonly rejected: number | undefined }
 
 /** Runs all jobs, whose steps have the same duration. Returns the events of each, and the hours until the last one ends. */

@@ -31,7 +31,7 @@ it.each<[told: string, file: string, constant: string]>([
   ['or 20 seconds', 'interactions/bundle/entry-responses', 'LONGEST = 20_000'],
   ['no entry begins in the last 4', 'runtime/aws/deadlines', 'FOR_ENTRY = 4_000'],
   ['an `identifier` with at most 20 values', 'search/documents/identifiers', 'MAX_IDENTIFIERS = 20'],
-  ['More than 1,000 resources of the type', 'interactions/consistency/identifier-index', 'MOST_ROWS = 1_000'],
+  ['More than 1,000 resources of the type', 'interactions/consistency/identifier-index', 'MAX_ROWS = 1_000'],
   ['64 levels of JSON', 'fhir/json', 'MAX_JSON_DEPTH = 64'],
   ['20 MB as it is stored', 'interactions/writing/next-version', 'LARGEST_BODY = 20_000_000'],
   ['100 ms of processor time, 40 more', 'interactions/rest/patch', 'LONGEST = { patch: 100, megabyte: 40 }'],

@@ -72,13 +72,13 @@ const INDEXED = beatsOf(0, BEATS).filter((beat) => heartbeatItem(beat).gpk !== u
 const MINUTES = 30 * 24 * 60
 /** Changes of the state of the heartbeats: two when beats arrive, and one when the indices have the heartbeat. Each takes two units. */
 const STATE_UNITS = 3 * 2
-/** Units of the row that says when a heartbeat was sent, and when something was written: of a heartbeat, and of a minute with writes. */
+/** Units of the row that records the latest heartbeat and the latest writes: for each heartbeat, and for each minute with writes. */
 const [SENT_UNITS, WRITTEN_UNITS] = [1, 2]
 /** Units that each batch writes: a row with its beats, and its removal. */
 const BATCH_UNITS = 2
 /** Reads of a batch: the state before and after the row, and the row. Those of a heartbeat: its rows, several times, and the state. */
 const [BATCH_READS, HEARTBEAT_READS] = [3, 10]
-/** Reads of a sweep that sends no heartbeat: the rows, the state, and when something was written. */
+/** Reads of a sweep that sends no heartbeat: the rows with beats, the state, and the row of the latest writes. */
 const SWEEP_READS = 4
 
 /** Cost of a million heartbeats: their beats, those in the index, the state, and the calls. An idle table has a batch for each partition. */

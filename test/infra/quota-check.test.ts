@@ -1,4 +1,4 @@
-/** Quotas of an account, compared with those that a stage wants: one line each. */
+/** Quotas of an account, compared with those that a stage needs: one line each. */
 import {
   GetAWSDefaultServiceQuotaCommand,
   GetServiceQuotaCommand,
@@ -35,24 +35,24 @@ describe('The comparison of quotas', () => {
   it('has a line for each quota, with the wanted and the actual value', async () => {
     account()
     expect(await linesOf()).toEqual([
-      'Quotas: write units of the resource table, warm: the stage wants 4,000, the account has 40,000',
-      'Quotas: read units of the resource table, warm: the stage wants 12,000, the account has 40,000',
-      'Quotas: write units of its index, warm: the stage wants 4,000, the account has 40,000',
-      'Quotas: write units of the state table, warm: the stage wants 4,000, the account has 40,000',
-      'Quotas: requests per second at API Gateway: the stage wants 500, the account has 10,000',
-      'Quotas: concurrent executions of Lambda: the stage wants 19, the account has 1,000',
-      'Quotas: signatures per second of KMS: the stage wants 15, the account has 1,000',
-      'Quotas: nodes of an OpenSearch domain: the stage wants 1, the account has 80',
+      'Quotas: write units of the resource table, warm: the stage needs 4,000, the account has 40,000',
+      'Quotas: read units of the resource table, warm: the stage needs 12,000, the account has 40,000',
+      'Quotas: write units of its index, warm: the stage needs 4,000, the account has 40,000',
+      'Quotas: write units of the state table, warm: the stage needs 4,000, the account has 40,000',
+      'Quotas: requests per second at API Gateway: the stage needs 500, the account has 10,000',
+      'Quotas: concurrent executions of Lambda: the stage needs 19, the account has 1,000',
+      'Quotas: signatures per second of KMS: the stage needs 15, the account has 1,000',
+      'Quotas: nodes of an OpenSearch domain: the stage needs 1, the account has 80',
     ])
   })
 
   it('names the command that requests more, in the region of the stage', async () => {
     account({ concurrency: 10 })
     expect(await lineAbout('Lambda', { region: 'eu-central-1' })).toBe(
-      'Quotas: concurrent executions of Lambda: the stage wants 19, but the account has 10. Request more: aws service-quotas request-service-quota-increase --region eu-central-1 --service-code lambda --quota-code L-B99A9384 --desired-value 19',
+      'Quotas: concurrent executions of Lambda: the stage needs 19, but the account has 10. Request more: aws service-quotas request-service-quota-increase --region eu-central-1 --service-code lambda --quota-code L-B99A9384 --desired-value 19',
     )
     account({ concurrency: 19 })
-    expect(await lineAbout('Lambda')).toBe('Quotas: concurrent executions of Lambda: the stage wants 19, the account has 19')
+    expect(await lineAbout('Lambda')).toBe('Quotas: concurrent executions of Lambda: the stage needs 19, the account has 19')
   })
 
   it('uses the default of AWS if the account has no value of its own', async () => {
@@ -73,16 +73,16 @@ describe('The comparison of quotas', () => {
         quotas.on(GetAWSDefaultServiceQuotaCommand).rejects(failing('AccessDeniedException', 'not allowed'))
       },
     ],
-  ])('says that a quota is unknown if it %s, and compares the others', async (_, prepare) => {
+  ])('reports that a quota is unknown if it %s, and compares the others', async (_, prepare) => {
     prepare()
     const lines = await linesOf()
     expect(lines.filter((line) => line.includes('unknown'))).toEqual([
-      'Quotas: signatures per second of KMS: the stage wants 15, the quota of the account is unknown (AccessDeniedException: not allowed). Look it up: Service Quotas, kms, L-2AC98190',
+      'Quotas: signatures per second of KMS: the stage needs 15, the quota of the account is unknown (AccessDeniedException: not allowed). Look it up: Service Quotas, kms, L-2AC98190',
     ])
     expect(lines.filter((line) => /the account has [\d,]+$/.test(line))).toHaveLength(7)
   })
 
-  it('says that a quota without a value is unknown', async () => {
+  it('reports that a quota without a value is unknown', async () => {
     account()
     quotas.on(GetServiceQuotaCommand, { QuotaCode: QUOTAS.nodes.code }).resolves({ Quota: {} })
     expect(await lineAbout('OpenSearch')).toContain('the quota of the account is unknown (Error: no value)')
@@ -102,7 +102,7 @@ describe('The comparison of quotas', () => {
   })
 })
 
-describe('The quotas that a stage wants', () => {
+describe('The quotas that a stage needs', () => {
   const wantedOf = (settings: Partial<Settings>) =>
     Object.fromEntries(stageQuotasOf(settingsOf(settings)).map(({ what, used }) => [what, used]))
 

@@ -1,6 +1,6 @@
 /**
  * Workflow in this process. It executes the same state machine as Step Functions on AWS. Executions are not stored: after a restart, the
- * caller must start them again. After a step of a map has failed and nothing catches that, its execution begins no further steps of maps.
+ * caller must start them again. After an uncaught failure in a map, the execution begins no further steps of maps.
  */
 import type { StateMachine } from 'aws-local-stepfunctions'
 import type { Workflow } from '../../ports/execution/workflow.ts'

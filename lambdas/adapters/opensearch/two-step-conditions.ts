@@ -15,7 +15,7 @@ type Contains = Extract<Predicate, { kind: 'contains' }>
 /** Maximum characters of a wildcard query. The automaton of a longer text with repetitions may be too large for the engine. */
 const LONGEST_WILDCARD = 200
 /** Pieces of a longer text that candidates must contain. Each shard makes an automaton of each piece, which takes it tens of milliseconds. */
-const MOST_PIECES = 4
+const MAX_PIECES = 4
 const MOST_CANDIDATES = 65_535
 
 export async function resolveConditions(searching: SearchSession, matching: Matching): Promise<ResolvedQueries> {
@@ -59,7 +59,7 @@ async function nearQuery(searching: SearchSession, matching: Matching, { field, 
 
 async function longContainsQuery(searching: SearchSession, matching: Matching, { field, text }: Contains): Promise<Query> {
   const characters = [...text]
-  const pieces = Array.from({ length: Math.min(MOST_PIECES, Math.ceil(characters.length / LONGEST_WILDCARD)) }, (_, i) =>
+  const pieces = Array.from({ length: Math.min(MAX_PIECES, Math.ceil(characters.length / LONGEST_WILDCARD)) }, (_, i) =>
     containsQuery(`keys.${field}`, characters.slice(i * LONGEST_WILDCARD, (i + 1) * LONGEST_WILDCARD).join('')),
   )
   const candidates = await candidatesOf(searching, matching, pieces, `keys.${field}`)

@@ -17,7 +17,7 @@ export function withCancellableReads(parts: ExportParts, job: Job, longest = Num
   const checked =
     <Args extends readonly unknown[], Answer>(read: (...args: Args) => Promise<Answer>) =>
     async (...args: Args): Promise<Answer> => {
-      if (!(await watch.isWanted())) throw new Error('The job is under way no more')
+      if (!(await watch.isWanted())) throw new Error('The job is no longer in progress')
       if (parts.elapsed() >= until) throw tooLong(longest)
       return read(...args)
     }

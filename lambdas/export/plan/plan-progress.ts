@@ -53,6 +53,6 @@ export async function storePlanProgress(
 /** Returns the list that a blob holds. Throws Error if the blob is missing. */
 export async function readPlanList<Item>({ blobs }: Pick<Parts, 'blobs'>, key: string): Promise<readonly Item[]> {
   const blob = await blobs.get(key)
-  if (blob === undefined) throw new Error('what a plan has counted is missing')
+  if (blob === undefined) throw new Error('the counts or segments of the plan of an export are missing')
   return JSON.parse(new TextDecoder().decode(blob.bytes)) as readonly Item[]
 }

@@ -69,7 +69,7 @@ async function countTypes(parts: ExportParts, job: Job, before: PlanProgress, un
   let nextCheckpoint = parts.elapsed() + CHECKPOINT_INTERVAL_MS
   for (let [type, ...others] = progress.types; type !== undefined; [type, ...others] = progress.types) {
     const request = scanOf(job, scope, type, progress.until)
-    // Segments get more entries than this in any case, so larger parts do, and are counted faster.
+    // Every segment gets more entries than this, so smaller parts would only make the count slower.
     const every = Math.max(SMALLEST, Math.ceil(entriesOf(extents) / MAX_SEGMENTS))
     const isOver = (): boolean => parts.elapsed() >= Math.min(until, nextCheckpoint)
     const { entries, cuts, rest } = await resources.extent(request, every, isOver)
@@ -101,7 +101,7 @@ async function completePlan(parts: ExportParts, job: Job, { plan, total = 0, omi
       (row) => row ?? { revision: 0, pieces, at: 0, seen: 0, isDone: false, written: NO_WRITTEN_FILES, met: [] },
     )
   const changed = await changeJob(parts.rows, job.id, setPlan(job.attempt, plan, total, omittedTypes))
-  if (!isUnderWay(changed, job.attempt) || changed.plan === undefined) throw new Error('The job is under way no more')
+  if (!isUnderWay(changed, job.attempt) || changed.plan === undefined) throw new Error('The job is no longer in progress')
   return changed.plan
 }
 

@@ -24,7 +24,7 @@ export const MAX_PARTS = 10_000
 const MiB = 1024 * 1024
 /** Minimum bytes of every part but the last, as S3 requires. */
 export const MIN_PART_BYTES = 5 * MiB
-/** Bytes of lines from which a writer makes a part of them. */
+/** Bytes of lines at which a writer writes them as a part. */
 export const PART_BYTES = 8 * MiB
 /** Maximum bytes of a file. Parts of the minimum size need 8,192 numbers for it. */
 export const MAX_FILE_BYTES = 40 * 1024 * MiB

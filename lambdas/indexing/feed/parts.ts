@@ -29,8 +29,8 @@ export class FeedPartReader {
 
   /**
    * Starts to evaluate the next part of these lines, if their tenants have costly parameters. A part has at most `limit` versions. Each
-   * promise is resolved with true when one more part is ready or outdated, with false if the runner cannot evaluate it now, and none is
-   * rejected. Throws the fault `store-damaged` if the feed cannot be read.
+   * promise is resolved with true when one more part is ready or outdated. It is resolved with false if the runner cannot evaluate now. None
+   * is rejected. Throws the fault `store-damaged` if the feed cannot be read.
    */
   evaluate(due: readonly FeedLine[], limit: number): readonly Promise<boolean>[] {
     for (const tenant of this.#ahead.keys()) if (this.#aheadOf(tenant) === undefined) this.#ahead.delete(tenant)

@@ -68,8 +68,8 @@ export class FeedRebuilds {
 
   /**
    * Starts to evaluate costly parameters on the next slices, each of at most `limit` versions. Each promise is resolved with true when one
-   * more slice is ready or outdated, with false if the runner cannot evaluate it now, and none is rejected. Throws the fault `store-damaged`
-   * if the store cannot be read.
+   * more slice is ready or outdated. It is resolved with false if the runner cannot evaluate now. None is rejected. Throws the fault
+   * `store-damaged` if the store cannot be read.
    */
   evaluate(limit: number): readonly Promise<boolean>[] {
     const costly = [...this.#works.values()].filter(this.#needsAhead)

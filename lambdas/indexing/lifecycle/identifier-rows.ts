@@ -16,7 +16,7 @@ import type { TypeIndex } from './type-index.ts'
  */
 const INVOKED_WITHIN = 15 * 60_000
 
-/** Takes the place of a restore generation for a type whose rows may be missing. No store has it. */
+/** Value of `listed` for a type whose rows may be missing. No store has this restore generation. */
 const NOT_LISTED = -1
 
 /**
@@ -42,8 +42,8 @@ export const recordDeployed = (state: IndexState, now: number): IndexState =>
   state.formatAt === undefined ? state : { ...state, deployedAt: now }
 
 /**
- * Ends the time in which functions of the previous release may write. `followed`: until when the indexer has followed all versions. It has
- * then added the rows of theirs. Both in ms since 1970.
+ * Ends the time in which functions of the previous release may write. `followed`: until when the indexer has followed all versions. It
+ * has added the rows of all versions until then. Both in ms since 1970.
  */
 export function endDeployment(state: IndexState, followed: number | undefined): IndexState {
   const { formatAt, deployedAt, ...rest } = state
@@ -78,7 +78,7 @@ export function haveIdentifierRows(state: IndexState, type: string, extraction: 
 /** Whether a rebuild has added the rows of the type's resources, if it had to. */
 export const areListed = (state: IndexState, type: string): boolean => (state.types[type]?.listed ?? 0) === epochOf(state)
 
-/** Whether functions of the previous release may write without rows. Until they do not, the indexer adds the rows of all versions. */
+/** Whether functions of the previous release may write without rows. Meanwhile the indexer adds the rows of all versions. */
 export const mayLackIdentifierRows = ({ formatAt }: IndexState): boolean => formatAt !== undefined
 
 /**

@@ -32,8 +32,8 @@ type Taking = { readonly execution: string; readonly width: number; readonly ste
 
 /**
  * Makes the execution the worker, and assigns the rebuilds of types without an attempt to it as one attempt. Attempts that another execution
- * began go on. Changes nothing if another execution is the worker and has reported within WORKER_TIMEOUT_MS, because that one takes the
- * rebuilds later. Removes the worker if no rebuild is pending, or if it has made its maximum of steps.
+ * began continue. Changes nothing if another execution is the worker and has reported within WORKER_TIMEOUT_MS, because that one takes the
+ * rebuilds later. Removes the worker if no rebuild is pending, or if it has reached the maximum number of steps.
  */
 export function takeRebuilds(state: IndexState, { execution, width, steps: most }: Taking, now: number): IndexState {
   const { worker, rebuilds } = state

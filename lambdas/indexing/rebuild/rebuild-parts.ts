@@ -75,6 +75,7 @@ export type RebuildParts = BackfillParts & {
   readonly warn: (message: string) => void
 }
 
+/** Whether the state has another document format. Code of that format performs the rebuilds then. */
 export const isOthers = ({ extraction }: RebuildParts, state: IndexState): boolean =>
   state.extraction !== undefined && state.extraction !== extraction
 

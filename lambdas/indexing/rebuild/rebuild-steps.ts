@@ -24,7 +24,7 @@ type Following =
   | { readonly follows: 'wait'; readonly wait: number }
   | { readonly follows: 'fill'; readonly lanes: readonly Lane[] }
 
-/** Seconds until the step looks again whether an index has got its replicas. */
+/** Seconds between two checks whether an index has its replicas. */
 const HEALTH_PAUSE = 30
 
 const NEXT = { follows: 'next' } as const
@@ -109,8 +109,8 @@ function lanesOf(open: readonly OpenType[], { execution, width }: { readonly exe
 }
 
 /**
- * Starts the types again whose next index is gone or has lost a shard. It has no replicas until it is full. Only an execution that begins
- * looks, which is 20 minutes after a failure, so that a node has time to recover.
+ * Restarts the types whose next index is missing or has lost a shard. A next index has no replicas until it is full. Only the first step of
+ * an execution checks this. An execution begins at least 20 minutes after a failure, so a node has time to recover.
  */
 async function restartBroken({ index, state }: RebuildParts, open: readonly OpenType[]): Promise<boolean> {
   let isAny = false

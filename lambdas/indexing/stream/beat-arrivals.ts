@@ -18,12 +18,12 @@ export type ArrivedBeats = {
   readonly awaited?: number
   /**
    * When the latest beat of each place was sent, as earlier releases record it. They may still write it during a deployment, so its beats
-   * are moved to `places`. An empty object stays, because they read it after a rollback. They would take old beats for missing records.
+   * are moved to `places`. An empty object stays for a rollback: with old beats an earlier release would report missing records.
    */
   readonly arrived: Readonly<Record<string, number>>
 }
 
-/** A place, and the beat that arrived there although an earlier one did not. `known`: the last beat that arrived before. */
+/** A place, and the beat that arrived there although an earlier one did not. `known`: when the last beat that arrived before was sent. */
 export type Gap = { readonly place: number; readonly sent: number; readonly known: number }
 
 export function arrivalsOf(beats: readonly ShardHeartbeat[]): readonly Arrival[] {
@@ -35,8 +35,8 @@ export function arrivalsOf(beats: readonly ShardHeartbeat[]): readonly Arrival[]
 }
 
 /**
- * Whether a heartbeat may be complete after these beats. It is not while the awaited place has no further beat. A heartbeat with fewer places,
- * and the first one, await their last place. So one batch of a heartbeat collects the beats, and not all of them at the same time.
+ * Whether a heartbeat may be complete after these beats. It is incomplete until a beat of the awaited place arrives. The first heartbeat, and
+ * one with fewer places, await their last place. So one batch of a heartbeat collects the beats, instead of all batches at the same time.
  */
 export const mayComplete = ({ awaited = Number.POSITIVE_INFINITY }: ArrivedBeats, arrivals: readonly Arrival[]): boolean =>
   arrivals.some(({ of, places }) => parsePlaces(places).includes(Math.min(awaited, of - 1)))
@@ -50,7 +50,7 @@ export function withArrivals<State extends ArrivedBeats>(
   arrivals: readonly Arrival[],
 ): { readonly state: State; readonly gaps: readonly Gap[] } {
   const [heartbeats, last, gaps] = [new Map<number, number>(), new Map<number, number>(), [] as Gap[]]
-  // Earlier releases ignore beats of higher places, so some are unknown that arrived while one was deployed.
+  // Earlier releases ignore beats of higher places. So beats that arrived while such a release was deployed are unknown.
   const ignored = Math.max(0, ...Object.values(state.arrived))
   const isIgnored = (place: number, sent: number): boolean => place >= MIN_BEATS && sent <= ignored
   for (const { sent, of, places } of state.places ?? []) {

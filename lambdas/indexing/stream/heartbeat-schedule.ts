@@ -6,8 +6,8 @@ import type { Rows } from '../../ports/rows/rows.ts'
 import { type HeartbeatState, latestHeartbeatOf } from './heartbeat.ts'
 
 /**
- * `sent`: when the latest heartbeat was sent. `written`: until when the indexer may have followed versions without another note. Both in ms
- * since 1970.
+ * `sent`: when the latest heartbeat was sent. `written`: end of the time that the latest note covers. The indexer followed versions in it.
+ * Both in ms since 1970.
  */
 type Activity = { readonly sent?: number; readonly written?: number }
 

@@ -117,8 +117,8 @@ export const beatsOf = (sent: number, of: number): readonly ShardHeartbeat[] =>
 export const beatCountOf = (partitions: number): number => Math.min(Math.max(MIN_BEATS, BEATS_PER_PARTITION * partitions), INCOMPLETE)
 
 /**
- * Maximum time in milliseconds for which the last count of partitions counts. After it a heartbeat may miss partitions that were opened
- * since.
+ * Maximum time in milliseconds for which the last count of partitions is valid. After that, a heartbeat may miss partitions that were
+ * opened since.
  */
 const COUNT_VALID_FOR = 60 * 60_000
 
@@ -164,8 +164,8 @@ export async function followHeartbeat(parts: FollowParts, beats: readonly ShardH
 }
 
 /**
- * Stores beats that arrived in a row. Returns whether a heartbeat may now be complete. If it throws, the beats must be delivered again: the
- * next beats of their places would otherwise report missing versions.
+ * Stores the beats of a batch as one row. Returns whether a heartbeat may now be complete. If it throws, the beats must be delivered again:
+ * otherwise the next beats of their places would report missing versions.
  */
 export async function storeBeats(
   { state, rows, newId }: Pick<FollowParts, 'state' | 'rows' | 'newId'>,
@@ -175,7 +175,7 @@ export async function storeBeats(
   const shelves = shelvesOf((await state.read()).value)
   const sum = beats.reduce((total, { place }) => total + place, 0)
   await rows.change(shelves[sum % shelves.length]!, newId(), () => arrivals)
-  // Read the state again: a process that made one of these places the awaited one meanwhile may not have seen the row.
+  // Read the state again: another process may have made one of these places the awaited one without having seen the row.
   return mayComplete((await state.read()).value, arrivals)
 }
 

@@ -24,8 +24,8 @@ export type IdentifierIndexParts = EvaluationParts & {
 }
 
 /** Maximum rows of a search. A search with more uses the other index. */
-const MOST_ROWS = 1_000
-/** Rows that a search with more than MOST_ROWS checks, so that left over ones become fewer. Each costs a read unit or more. */
+const MAX_ROWS = 1_000
+/** Rows that a search with more than MAX_ROWS checks, to remove those that are left over. Each costs a read unit or more. */
 const CHECKED_ROWS = 20
 /** Maximum versions that are read at once, because a version may be large. */
 const AT_ONCE = 50
@@ -52,8 +52,8 @@ async function findByRows(parts: IdentifierIndexParts, plan: Plan): Promise<HitP
   // The other index rejects the search if it lags too far. The lookups of the chain do not.
   if (plan.isChained === true) return undefined
   if (!(await haveRows(type))) return undefined
-  const rows = await parts.rows.carrying({ tenant: plan.tenant, type }, criteria, MOST_ROWS)
-  if (rows.length > MOST_ROWS) {
+  const rows = await parts.rows.carrying({ tenant: plan.tenant, type }, criteria, MAX_ROWS)
+  if (rows.length > MAX_ROWS) {
     await checkSomeRows(parts, plan.tenant, rows).catch(parts.report)
     return undefined
   }
@@ -87,7 +87,7 @@ async function currentVersions(
   return found
 }
 
-/** Removes old rows among CHECKED_ROWS consecutive ones. Each search begins at another one, given by the time. */
+/** Removes old rows among CHECKED_ROWS consecutive ones. The time selects the first one, so that searches check different rows. */
 async function checkSomeRows(parts: IdentifierIndexParts, tenant: string, rows: readonly IdentifierRow[]): Promise<void> {
   const first = parts.clock.now() % rows.length
   const some = [...rows.slice(first), ...rows.slice(0, first)].slice(0, CHECKED_ROWS)

@@ -28,11 +28,11 @@ export type IdentifierRow = {
 export interface IdentifierRows {
   /** Adds the rows of resources that were written without them. */
   add(entries: readonly IdentifierEntry[]): Promise<void>
-  /** Returns the rows that meet one of the criteria. If they are more than `most`, returns some of them, but also more than `most`. */
+  /** Returns the rows that meet one of the criteria. If there are more than `limit`, returns only some of them, but more than `limit`. */
   carrying(
     scope: { readonly tenant: string; readonly type: string },
     criteria: readonly IdentifierCriterion[],
-    most: number,
+    limit: number,
   ): Promise<readonly IdentifierRow[]>
   /** Removes the rows, except those that were added again since they were read. */
   forget(rows: readonly IdentifierRow[]): Promise<void>

@@ -137,10 +137,9 @@ export const announceDefinitions = async (versions: Parameters<typeof announcedC
 
 export const identifierRows = /* @__PURE__ */ once(() => new DynamoDbIdentifierRows(resourceTable(), clock()))
 
-/** Adds the identifier rows of stored versions, for those that a writer of an earlier release wrote. */
+/** Adds the identifier rows of stored versions. Writers of an earlier release added none. */
 export const addIdentifiers = (versions: readonly ResourceVersion[]): Promise<void> => identifierRows().add(identifierEntriesOf(versions))
 
-/** Progress of the rebuilds. */
 export const rebuildProgress = /* @__PURE__ */ once(() => new RebuildProgress(new DynamoDbRows(stateTable())))
 
 const storedIndexState = /* @__PURE__ */ once(() => new DynamoDbSharedState(stateTable(), 'DEFINITIONS', NO_STORED_STATE))

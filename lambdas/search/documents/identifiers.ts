@@ -16,8 +16,8 @@ const FIELD = 'identifier'
 const VALUE_FIELD = `${FIELD}:code`
 
 /**
- * Number of the identifiers that this release derives from a resource. Raise it with any change of them: functions of the previous release
- * then count as writers without rows.
+ * Version of the code that derives identifiers from a resource. Increment it if the same resource gets other identifiers: functions of the
+ * previous release then count as writers without rows.
  */
 export const IDENTIFIER_DERIVATION = 1
 
@@ -46,7 +46,7 @@ function identifierOf(key: string): Identifier {
   return { system: key.slice(0, at), value: key.slice(at + SEPARATOR.length) }
 }
 
-/** Returns each condition of the search that names at most MAX_IDENTIFIERS exact identifiers, and nothing else. A match has one of each. */
+/** Returns each condition of the search that names at most MAX_IDENTIFIERS exact identifiers and nothing else. A match meets each condition. */
 export const identifierCriteriaOf = (where: Predicate): readonly (readonly IdentifierCriterion[])[] =>
   conjunctsOf(where).flatMap((each) => {
     const criteria = exactIn(each)
@@ -58,7 +58,7 @@ function exactIn(p: Predicate): readonly IdentifierCriterion[] | undefined {
   const criteria: IdentifierCriterion[] = []
   for (const each of fields) {
     if (each.kind !== 'key' || (each.field !== FIELD && each.field !== VALUE_FIELD)) return undefined
-    // Each value has two keys: compared with case, as no identifier is, and without.
+    // Each value has a key with its case and a folded one. Identifiers have only folded keys.
     const keys = each.oneOf.filter((key) => key.includes(FOLDED_KEY_PREFIX))
     criteria.push(...keys.map((key) => (each.field === FIELD ? identifierOf(key) : { value: key.slice(1) })))
   }

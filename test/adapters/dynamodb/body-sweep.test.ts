@@ -14,7 +14,7 @@ const ALL = 10_000_000
 const COUNT = caseCountOf(20_000, ALL)
 const WEEK = 7 * DAY
 const START = Date.parse('2031-01-01T00:00:00Z')
-/** Of a call: with fewer bodies it checks as many of them less. */
+/** Time budget of a call in milliseconds, in proportion to the number of bodies. */
 const BUDGET = (SWEEP_MS * COUNT) / ALL
 const FUNCTION_MS = 300_000
 /** One of so many calls to S3 and DynamoDB fails, after all its attempts. */
@@ -40,7 +40,7 @@ it('A sweep checks ten million bodies in a week, though calls fail and functions
       const listed = world.lists.length
       const call = continueBodySweep({ rows, checkPage, from: 0, budget: BUDGET, now })
       await call.catch(() => dies && deaths++)
-      // A call begins where the last one stopped, even if that died.
+      // A call begins where the previous one stopped, even if that one died.
       if (world.lists.length > listed) expect(world.lists[listed]).toBe(before ?? '')
       expect(world.now - called).toBeLessThan(FUNCTION_MS)
       const { began = 0, after } = (await pass()) ?? {}

@@ -30,14 +30,14 @@ const personOf = (values: readonly string[], family = 'x', id?: string) => ({
   identifier: values.map((value) => ({ system: 'urn:a', value })),
 })
 
-/** An index of which nothing answers. */
+/** An index that is unavailable. */
 const down = async (): Promise<never> => {
   throw new MachineFault('unavailable', 'the index is down')
 }
 const DOWN: Searches = { find: down, distinct: down, groups: down, explain: down }
 /**
- * Functions that answer requests. `rows`: rely on identifier rows. `blind`: do not, and their searches miss all commits of the race.
- * `earlier`: also of an earlier release, which has only the guard of the criteria.
+ * Functions that answer requests. `rows`: they rely on identifier rows. `blind`: they do not, and their searches miss all commits of the
+ * race. `earlier`: the same, in an earlier release, which has only the guard of the criteria.
  */
 type Kind = 'rows' | 'blind' | 'earlier'
 
@@ -170,7 +170,7 @@ await runOnTable((engine, table) => {
     ] as const)('creates one resource in a race %s', async (_, client, kinds, queries, rounds) => {
       const random = dice(firstSeed() + 1)
       const statuses = new Set<unknown>()
-      // Several races at the same time: they do not meet, and share the pauses of retries.
+      // Several races run at the same time, so their pauses between retries overlap. Each has its own tenant.
       await forEachInParallel([...Array(rounds).keys()], 10, async (round) => {
         const tenant = newTenant()
         const request = (): FhirRequest => {

@@ -75,7 +75,7 @@ it('No key of the state table has more than 700 write or 2,000 read units while 
     const key = name.slice(0, name.lastIndexOf(' '))
     heaviest.set(key, Math.max(units, heaviest.get(key) ?? 0))
   }
-  // The bars mean nothing if the meter misses a part.
+  // The limits prove nothing if the meter misses a key.
   const keys = ['read table exports', 'read table exports/j0/segments', 'write table exports/j0/segments', 'write table exports/j0/files']
   for (const key of keys) expect(heaviest.get(key)).toBeGreaterThan(0)
   expect(aboveBars(heaviest)).toEqual([])

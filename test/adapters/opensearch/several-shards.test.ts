@@ -88,7 +88,7 @@ runOnOpenSearch('OpenSearch with several shards', (endpoint) => {
       expect(await seen()).toBe(2_000)
     })
 
-    it('shows that one shard was set back, which causes a rebuild', async () => {
+    it('shows that one shard was restored to an earlier state, which causes a rebuild', async () => {
       open = createTestIndex(endpoint, { knownFor: 0, ...withShards(SHARDS) })
       await open.index.apply(some(60))
       const held = await open.index.pulse(1_000, {})

@@ -268,7 +268,7 @@ describe('The sweep', () => {
     expect(await call()).toBe('a')
   })
 
-  it('goes on to the other jobs with the next call if one cannot be removed', async () => {
+  it('continues with the other jobs in the next call if one cannot be removed', async () => {
     const stores = storesAt(instantAt(2) + 20 * DAY)
     for (const id of ['a', 'b', 'c']) await kickOff(stores, { ...complete, id })
     const { abortParts } = stores.blobs

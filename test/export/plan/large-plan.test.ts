@@ -56,7 +56,7 @@ async function planned({ types, budget = EXPORT_STEP_MS, deaths = 0 }: Simulatio
   return { steps, failures, queries, hottest, segments, job: await readJob(parts, 'large') }
 }
 
-/** Checks that the pieces of each type are disjoint, and together its whole scan. */
+/** Checks that the pieces of each type are disjoint, and that together they are its whole scan. */
 function expectWhole(segments: readonly Segment[], types: readonly string[]): void {
   const pieces = Map.groupBy(
     segments.flatMap(({ pieces }) => pieces),

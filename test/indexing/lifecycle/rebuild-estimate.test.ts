@@ -55,7 +55,7 @@ describe('The hours of rebuilds', () => {
 })
 
 describe('An attempt', () => {
-  it('goes on in another execution, with its progress, and takes no later rebuild of its types', () => {
+  it('continues in another execution, with its progress, and takes no later rebuild of its types', () => {
     const { worker: _, ...left } = requestRebuild(counted(9), 'one', ['Patient', 'Device'])
     const again = takeRebuilds(left, { execution: 'b', width: 2, steps: 10 }, 5)
     const rows = again.rebuilds.map(({ tenant, type, taken, total }) => [tenant, type, taken, total])
@@ -68,7 +68,7 @@ describe('An attempt', () => {
     expect(again.rebuilds.find(({ type }) => type === 'Device')!.taken).toMatch(/^b~5~/)
   })
 
-  it('is left by an execution that has made its maximum of steps', () => {
+  it('is left by an execution that has reached the maximum number of steps', () => {
     const taking = { execution: 'a', width: 2, steps: 3 }
     const [second, third] = [takeRebuilds(begun, taking, 2), takeRebuilds(takeRebuilds(begun, taking, 2), taking, 3)]
     expect([begun, second, third].map(({ worker }) => worker?.steps)).toEqual([1, 2, 3])

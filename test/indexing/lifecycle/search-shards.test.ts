@@ -24,7 +24,7 @@ describe('A changed number of shards', () => {
     expect([wanted(done), changeShards(done, { Observation: 12, Patient: 1 })]).toEqual([[], done])
   })
 
-  it('is also one that is lower or no longer set', () => {
+  it('may be lower, or no longer set', () => {
     const several = built(changeShards(SERVING, { Observation: 12, Patient: 3 }))
     const fewer = changeShards(several, { Observation: 11 })
     expect([wanted(fewer).map(([type]) => type), fewer.shards]).toEqual([['Observation', 'Patient'], { Observation: 11 }])
@@ -35,12 +35,12 @@ describe('A changed number of shards', () => {
     expect([wanted(changed), changed.shards]).toEqual([[], { Basic: 2 }])
   })
 
-  it('is none without the setting', () => {
+  it('is not found without the setting, or if the setting names the default', () => {
     expect(changeShards(SERVING, {})).toBe(SERVING)
     expect(changeShards(SERVING, { Observation: 1 })).toBe(SERVING)
   })
 
-  it('starts again a rebuild that fills an index with the former number', () => {
+  it('restarts a rebuild that fills an index with the previous number', () => {
     const taken = takeRebuilds(requestNewIndices(SERVING, ['Observation']), TAKING, 1)
     expect(rebuildsOfAttempt(changeShards(taken, { Observation: 2 }), 'e~1~0')).toEqual([])
   })

@@ -280,7 +280,7 @@ describe('a heartbeat', () => {
     open = 32
     await followHeartbeat(parts, await send(10), 0)
     open = 33
-    // The place that is awaited has not arrived, so the row stays. It is on the second shelf.
+    // No beat of the awaited place has arrived, so the row stays. It belongs to the second owner.
     const [first, second] = await send(20, 10)
     await followHeartbeat(parts, [second!], 0)
     open = 32
@@ -308,7 +308,7 @@ describe('a heartbeat', () => {
     expect(latestHeartbeatOf((await parts.state.read()).value)).toBe(10)
     await followHeartbeat(parts, ofNew(20, 10), 0)
     const { value } = await parts.state.read()
-    // The earlier release finds an object, and no beat that its next one would not follow.
+    // The earlier release finds an empty object, so it misses no beat.
     expect([told, value.since, value.arrived, value.held]).toEqual([[20], 1, {}, { Patient: one(20) }])
     // A beat of this release that the earlier one ignores after the rollback.
     await parts.rows.change('PULSE_BEATS', 'left', () => arrivalsOf([place64(25, 20)]))

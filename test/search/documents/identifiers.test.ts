@@ -69,7 +69,7 @@ describe('The identifiers', () => {
     ['urn:x|y', 'z', ['urn:x\\|y|z', 'z']],
     ['urn:x', 'y|Z', ['urn:x|y|z', 'y\\|z']],
     ['urn:x', 'İ,$', ['urn:x|İ\\,\\$', 'İ\\,\\$']],
-  ])('in %s|%s are one, which each search for it names', (system, value, searches) => {
+  ])('in %s|%s are one identifier, which each search for it names', (system, value, searches) => {
     const [row, ...others] = identifiersOf('Patient', patientWith({ system, value }))
     expect(others).toEqual([])
     expect(searches.map((search) => criteriaOf(`identifier=${search}`))).toEqual([[[row]], [[{ value: row!.value }]]])

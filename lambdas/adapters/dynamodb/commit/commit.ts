@@ -27,7 +27,7 @@ export async function commit(parts: CommitParts, writes: readonly Write[], guard
   return result.kind === 'guarded' && guards.length > 1 ? withOthers(parts, guards, result) : result
 }
 
-/** Adds the other guards that are held, so that the caller does not need one attempt for each. Without a response it needs them. */
+/** Adds the other guards that are held, so that one more attempt can replace all of them. If they cannot be read, adds none. */
 async function withOthers(
   { dynamo }: CommitParts,
   guards: readonly UniquenessGuard[],

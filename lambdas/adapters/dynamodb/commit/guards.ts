@@ -38,7 +38,7 @@ export function holderOf(tenant: string, item: Item): ResourceKey {
   return { tenant, type: rtype, id: rid }
 }
 
-/** Returns the guards that block a commit with them. Leaves out those that a transaction has staged. */
+/** Returns those of the guards that other resources hold. Leaves out guards that a transaction has staged. */
 export async function heldGuards(dynamo: TableClient, guards: readonly UniquenessGuard[]): Promise<readonly HeldGuard[]> {
   const items = await dynamo.getAll(guards.map(guardKey))
   return guards.flatMap((guard, index) => {

@@ -10,7 +10,7 @@ import { tenantKey } from '../table-keys.ts'
 /** Maximum requests of one call that are sent at the same time. */
 const AT_ONCE = 20
 
-/** Returns a writer that adds the rows of new identifiers before each commit. A commit that fails leaves them over. */
+/** Returns a writer that adds the rows of new identifiers before each commit. The rows of a failed commit remain. */
 export const writerWithRows = (writer: ResourceWriter, rows: Pick<IdentifierRows, 'add'>): ResourceWriter => ({
   async commit(writes, guards) {
     // guard: identifier-rows-before-commit

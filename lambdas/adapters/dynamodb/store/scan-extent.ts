@@ -9,8 +9,9 @@ import { type ScanOptions, sortKeyRangeOf } from './scan.ts'
 export const STEPS_OF_PART = 4
 
 /**
- * Maximum entries of a partition that a count reads per second, if it may end early and so has the time. An entry has about 154 bytes, so
- * these are 1,500 of the 3,000 read units that a partition key delivers. Requests that read the same histories need the others.
+ * Maximum entries of a partition that a count reads per second, if the count may end early. Other counts have no time to wait. An entry has
+ * about 154 bytes, so these are 1,500 of the 3,000 read units that a partition key delivers. Requests that read the same histories need the
+ * others.
  */
 export const COUNTED_PER_SECOND = 80_000
 
