@@ -16,7 +16,7 @@ export type TableIndexLagParts = {
 /** Minimum lag that is reported to readers, in ms; a shorter lag is usual. */
 export const NOTED_LAG_MS = 1_000
 /** A lag that grew by this factor since the last report is reported again. */
-const AGAIN = 1.5
+const REPORT_FACTOR = 1.5
 /** Duration, in ms, after which a measurement gives up. It exceeds the wait of any reader and the minute between two heartbeats. */
 const LONGEST = 61_000
 /** Pauses between two checks, in ms. The first pause is FIRST_PAUSE. Each next one is twice as long, up to LONGEST_PAUSE. */
@@ -32,12 +32,12 @@ export async function measureTableIndexLag(
   sent: number,
 ): Promise<number> {
   let left = beats
-  let noted = NOTED_LAG_MS / AGAIN
+  let noted = NOTED_LAG_MS / REPORT_FACTOR
   for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
     left = await hidden(left)
     const lag = Math.max(0, now() - sent)
     const isOver = left.length === 0 || lag >= LONGEST
-    if (lag >= (isOver ? NOTED_LAG_MS : AGAIN * noted)) {
+    if (lag >= (isOver ? NOTED_LAG_MS : REPORT_FACTOR * noted)) {
       await note(sent, lag)
       noted = lag
     }

@@ -80,8 +80,8 @@ const LARGE_MASTER = 'r7g.xlarge.search'
 /** Returns nodes like those of the size `large`, as many as hold this number of gigabytes, at most MAX_NODES. */
 function customShape(needed: number): DomainShape {
   const { zones } = CUSTOM
-  const most = Math.floor(MAX_NODES / zones) * zones
-  const count = Math.min(most, Math.ceil(needed / CUSTOM.disk / zones) * zones)
+  const maxNodes = Math.floor(MAX_NODES / zones) * zones
+  const count = Math.min(maxNodes, Math.ceil(needed / CUSTOM.disk / zones) * zones)
   const masters = CUSTOM.masters!
   return { ...CUSTOM, count, masters: count > FEW_NODES ? { ...masters, instanceType: LARGE_MASTER } : masters }
 }

@@ -25,8 +25,8 @@ export function identifierRowsContract(name: string, create: () => Promise<Ident
     ...{ identifiers, ...more },
   })
   const commit = async (...writes: readonly Write[]) => expect(await under.store.commit(writes, [])).toEqual({ kind: 'committed' })
-  const rowsOf = (tenant: string, criteria: readonly IdentifierCriterion[], { type = 'Patient', most = 1_000 } = {}) =>
-    under.rows.carrying({ tenant, type }, criteria, most)
+  const rowsOf = (tenant: string, criteria: readonly IdentifierCriterion[], { type = 'Patient', limit = 1_000 } = {}) =>
+    under.rows.carrying({ tenant, type }, criteria, limit)
   const carrying = async (...asked: Parameters<typeof rowsOf>) => (await rowsOf(...asked)).map(({ key }) => key.id).toSorted()
 
   const [a, b] = [
@@ -69,11 +69,11 @@ export function identifierRowsContract(name: string, create: () => Promise<Ident
     it('are returned in part, but more than the maximum, if there are more', async () => {
       const tenant = newTenant()
       await commit(...['p', 'q', 'r'].map((id) => writeOf(tenant, id, [a])))
-      expect(await carrying(tenant, [a], { most: 3 })).toEqual(['p', 'q', 'r'])
-      expect(await carrying(tenant, [a], { most: 1 })).toHaveLength(2)
+      expect(await carrying(tenant, [a], { limit: 3 })).toEqual(['p', 'q', 'r'])
+      expect(await carrying(tenant, [a], { limit: 1 })).toHaveLength(2)
       await commit(writeOf(tenant, 's', [b]))
-      expect(await carrying(tenant, [b, a], { most: 4 })).toHaveLength(4)
-      expect((await carrying(tenant, [b, a], { most: 2 })).length).toBeGreaterThan(2)
+      expect(await carrying(tenant, [b, a], { limit: 4 })).toHaveLength(4)
+      expect((await carrying(tenant, [b, a], { limit: 2 })).length).toBeGreaterThan(2)
     })
 
     it('can be added for stored resources, and removed unless they were added again', async () => {

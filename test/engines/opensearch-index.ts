@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, it } from '@jest/globals'
 import { Client } from '@opensearch-project/opensearch'
-import { FILLED_SETTINGS } from '../../lambdas/adapters/opensearch/next-index.ts'
+import { FILL_SETTINGS } from '../../lambdas/adapters/opensearch/next-index.ts'
 import { OpenSearchIndex, type OpenSearchOptions } from '../../lambdas/adapters/opensearch/search-index.ts'
 import { resourceTypes } from '../../lambdas/fhir/resource-types.ts'
 import { addIndices, markLost, markServing, withIdentity } from '../../lambdas/indexing/lifecycle/serving-indices.ts'
@@ -16,9 +16,9 @@ const endpoint = process.env.OPENSEARCH_ENDPOINT
 const hasReplicas = Number(process.env.OPENSEARCH_NODES) > 1
 export const TEST_SETTINGS = { refresh_interval: '20ms', auto_expand_replicas: '0-1', 'index.translog.durability': 'async' }
 /** As in a deployment, but with the refreshes of the tests, whose writes wait for them. */
-export const TEST_FILLED = { ...FILLED_SETTINGS, refresh_interval: TEST_SETTINGS.refresh_interval }
+export const TEST_FILL_SETTINGS = { ...FILL_SETTINGS, refresh_interval: TEST_SETTINGS.refresh_interval }
 
-export const TEST_OPTIONS = { settings: TEST_SETTINGS, filled: TEST_FILLED, refresh: 'wait' } as const
+export const TEST_OPTIONS = { settings: TEST_SETTINGS, fillSettings: TEST_FILL_SETTINGS, refresh: 'wait' } as const
 
 /** Shards of the index of each type that tests use. */
 export const withShards = (count: number): Pick<OpenSearchOptions, 'shards'> => ({

@@ -45,12 +45,12 @@ const withoutCounts = ({ files, tails }: WrittenFiles): WrittenFiles => ({
 type Options = { readonly lines?: number; readonly maxFileBytes?: number; readonly isOld?: (writer: number) => boolean }
 
 /** Returns a job whose writers are done. */
-async function written(types: readonly string[], options: Options = {}) {
+async function writeLines(types: readonly string[], options: Options = {}) {
   const blobs = new MemoryBlobs()
-  return { ...(await writtenTo(blobs, types, options)), blobs }
+  return { ...(await writeLinesTo(blobs, types, options)), blobs }
 }
 
-async function writtenTo(
+async function writeLinesTo(
   blobs: BlobStore,
   types: readonly string[],
   { lines = LINES, maxFileBytes = MAX, isOld = () => false }: Options = {},
@@ -93,7 +93,7 @@ async function expectWhole({ parts, blobs }: Site, counts: readonly number[], li
 
 describe('A type that does not fit into one file', () => {
   it('has several, each with its own count and an entry of the manifest', async () => {
-    const site = await written(['Observation'])
+    const site = await writeLines(['Observation'])
     await finish(site.parts, site.job)
     await expectWhole(site, [12, 6, 9])
     const job = await readJob(site.parts, 'j')
@@ -106,19 +106,19 @@ describe('A type that does not fit into one file', () => {
   })
 
   it('has one file up to the maximum size', async () => {
-    const { parts, job } = await written(['Observation'], { maxFileBytes: WRITERS * LINES * MB })
+    const { parts, job } = await writeLines(['Observation'], { maxFileBytes: WRITERS * LINES * MB })
     await finish(parts, job)
     expect((await readJob(parts, 'j')).files).toMatchObject([{ name: 'Observation', count: 27, size: 27 * MB }])
   })
 
   it('has the same counts if an earlier version of the server wrote the parts of its first file', async () => {
-    const site = await written(['Observation'], { isOld: (writer) => writer < 2 })
+    const site = await writeLines(['Observation'], { isOld: (writer) => writer < 2 })
     await finish(site.parts, site.job)
     await expectWhole(site, [12, 6, 9])
   })
 
   it('has several files of deletions', async () => {
-    const { parts, job } = await written(['deleted'])
+    const { parts, job } = await writeLines(['deleted'])
     await finish(parts, job)
     const { files } = await readJob(parts, 'j')
     expect(files!.map(({ name, kind, type }) => [name, kind, type])).toEqual([
@@ -129,7 +129,7 @@ describe('A type that does not fit into one file', () => {
   })
 
   it('leaves no part and no upload if its job is removed', async () => {
-    const { parts, blobs } = await written(['Observation'])
+    const { parts, blobs } = await writeLines(['Observation'])
     expect([...blobs.uploads.values()].filter(({ isOpen }) => isOpen).map(({ key }) => key)).toEqual([
       fileKeyOf('j', 'Observation'),
       fileKeyOf('j', 'Observation-2'),
@@ -142,7 +142,7 @@ describe('A type that does not fit into one file', () => {
 
   it.each<StepFault>(['dies before', 'dies after'])('is complete if its finish %s at any call', async (fault) => {
     for (let call = 1 + (firstSeed() % STEP); ; call += STEP) {
-      const site = await written(['Observation'], { lines: FEW_LINES })
+      const site = await writeLines(['Observation'], { lines: FEW_LINES })
       const machine = new Machine(fault, call, async () => {})
       const isBroken = await finish(machine.parts(site.parts), site.job).then(
         () => false,
@@ -161,7 +161,7 @@ describe('A type that does not fit into one file', () => {
 
   it('is complete if an overtaken finish continues at any call', async () => {
     for (let call = 1 + (firstSeed() % STEP); ; call += STEP) {
-      const site = await written(['Observation'], { lines: FEW_LINES })
+      const site = await writeLines(['Observation'], { lines: FEW_LINES })
       const machine = new Machine('hangs', call, async () => {})
       const late = finish(machine.parts(site.parts), site.job).catch(() => undefined)
       await Promise.race([machine.reached, late])
@@ -181,7 +181,7 @@ if (endpoint === undefined) process.stderr.write('Files of an export are not wri
 
 describe('Several files of a type', () => {
   async function expectOn(blobs: BlobStore): Promise<void> {
-    const { parts, job } = await writtenTo(blobs, ['Observation'])
+    const { parts, job } = await writeLinesTo(blobs, ['Observation'])
     await finish(parts, job)
     const done = await readJob(parts, 'j')
     expect(done.files).toMatchObject([{ count: 12 }, { count: 6 }, { count: 9 }])

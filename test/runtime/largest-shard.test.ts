@@ -4,7 +4,7 @@ import { followHeads } from '../../lambdas/runtime/aws/index-workers.ts'
 import { startAnsweringEngine } from '../engines/opensearch-double.ts'
 import { runAtEnd } from '../fixtures/at-end.ts'
 import { runOnDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
-import { streamedTable } from '../fixtures/dynamodb/streamed-table.ts'
+import { createStreamedTable } from '../fixtures/dynamodb/streamed-table.ts'
 
 await runOnDynamo((engine) => {
   runAtEnd(() => engine.stop())
@@ -13,7 +13,7 @@ await runOnDynamo((engine) => {
     const search = await startAnsweringEngine(({ path }) => (path.includes('/_stats/store') ? sizes : {}))
     runAtEnd(() => search.close())
     Object.assign(process.env, {
-      ...(await streamedTable(engine)),
+      ...(await createStreamedTable(engine)),
       ...{ FHIR_STATE_TABLE: await engine.newTable(), FHIR_STAGE: 'dev' },
       ...{ FHIR_SEARCH_ENDPOINT: search.endpoint, FHIR_SEARCH_SIGNING: 'none', AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint },
       ...{ AWS_REGION: 'us-east-1', AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' },

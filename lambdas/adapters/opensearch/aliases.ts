@@ -17,24 +17,24 @@ type State = { readonly live: Name; readonly next: Name; readonly kept: Name; re
 type Indices = Readonly<Record<string, { readonly aliases: Readonly<Record<string, unknown>> }>>
 type ShardSettings = Readonly<Record<string, { readonly settings: { readonly index: { readonly number_of_shards: string } } }>>
 
-/** Settings of new indices. `filled`: those that replace `settings` in a next index until it is full. */
-type NewIndexSettings = { readonly settings: IndexSettings; readonly filled: IndexSettings; readonly shards: ShardsByType }
+/** Settings of new indices. `fillSettings`: those that replace `settings` in a next index until it is full. */
+type NewIndexSettings = { readonly settings: IndexSettings; readonly fillSettings: IndexSettings; readonly shards: ShardsByType }
 
 export class Aliases {
   readonly #cluster: Cluster
   readonly #prefix: string
   readonly #settings: IndexSettings
-  readonly #filled: IndexSettings
+  readonly #fillSettings: IndexSettings
   readonly #shards: ShardsByType
   readonly #knownFor: number
   #building: { readonly names: Promise<Set<string>>; readonly until: number } | undefined
 
   /** `knownFor`: how long the list of running rebuilds is cached, in milliseconds. */
-  constructor(cluster: Cluster, prefix: string, { settings, filled, shards }: NewIndexSettings, knownFor: number) {
+  constructor(cluster: Cluster, prefix: string, { settings, fillSettings, shards }: NewIndexSettings, knownFor: number) {
     this.#cluster = cluster
     this.#prefix = prefix
     this.#settings = settings
-    this.#filled = filled
+    this.#fillSettings = fillSettings
     this.#shards = shards
     this.#knownFor = knownFor
   }
@@ -117,7 +117,7 @@ export class Aliases {
     const { next, all } = await this.#state(type, identity)
     // Version 1 is reserved for the index that the first write of the type creates.
     const name = next ?? this.#named(type, Math.max(1, ...all.map(versionOf)) + 1, identity)
-    if (next === undefined) await this.#create(type, name, [this.next(type, identity)], this.#filled)
+    if (next === undefined) await this.#create(type, name, [this.next(type, identity)], this.#fillSettings)
     this.forgetBuilding()
     return name
   }

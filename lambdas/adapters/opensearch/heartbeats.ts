@@ -51,8 +51,8 @@ export function oldestHeartbeat(answer: HeartbeatAggregations | undefined, count
 /** An index with its shards. `alias`: alias of the index, or its name. */
 export type AliasedIndex = { readonly alias: string; readonly index: string; readonly shards: number }
 
-type Found = { readonly docs: readonly { readonly _version?: number; readonly error?: unknown }[] }
-const NONE: Found = { docs: [] }
+type MultiGetResponse = { readonly docs: readonly { readonly _version?: number; readonly error?: unknown }[] }
+const NONE: MultiGetResponse = { docs: [] }
 
 /**
  * Returns the heartbeats of the indices, even if not yet visible to searches: of each the oldest of its shards. 0: a shard has none.
@@ -63,7 +63,7 @@ export async function readHeartbeats(
   indices: readonly (AliasedIndex | undefined)[],
 ): Promise<readonly (number | undefined)[]> {
   const docs = indices.flatMap((each) => (each === undefined ? [] : documentsOf(each)))
-  const found = docs.length === 0 ? NONE : await cluster.send<Found>({ method: 'POST', path: '/_mget', body: { docs } })
+  const found = docs.length === 0 ? NONE : await cluster.send<MultiGetResponse>({ method: 'POST', path: '/_mget', body: { docs } })
   const left = [...found.docs]
   return indices.map((each) => {
     if (each === undefined) return undefined
@@ -84,7 +84,7 @@ const withRouting = (routing: string | undefined) => (routing === undefined ? {}
  */
 export async function writeHeartbeat(cluster: Cluster, indices: readonly AliasedIndex[], sent: number): Promise<readonly boolean[]> {
   if (indices.length === 0) return []
-  const { items } = await cluster.sendOnce<Written>(bulkOf(indices, sent, { require_alias: true }))
+  const { items } = await cluster.sendOnce<BulkResponse>(bulkOf(indices, sent, { require_alias: true }))
   return holdersOf(items, indices)
 }
 
@@ -92,10 +92,10 @@ export async function writeHeartbeat(cluster: Cluster, indices: readonly Aliased
  * Copies the heartbeat of the serving index to every shard of the next one, and returns it, or 0 if there is none. The next index must
  * contain everything that the serving index contains.
  */
-export async function copyHeartbeat(cluster: Cluster, live: AliasedIndex | undefined, next: AliasedIndex): Promise<number> {
-  const [sent = 0] = await readHeartbeats(cluster, [live])
+export async function copyHeartbeat(cluster: Cluster, serving: AliasedIndex | undefined, next: AliasedIndex): Promise<number> {
+  const [sent = 0] = await readHeartbeats(cluster, [serving])
   if (sent === 0) return 0
-  const { items } = await cluster.send<Written>(bulkOf([next], sent, {}))
+  const { items } = await cluster.send<BulkResponse>(bulkOf([next], sent, {}))
   if (holdersOf(items, [next]).includes(false)) throw new OpenSearchError(503, 'the heartbeat is not in every shard of the next index')
   return sent
 }
@@ -122,11 +122,11 @@ function bulkOf(indices: readonly AliasedIndex[], sent: number, more: object): C
   return { method: 'POST', path: '/_bulk', lines: lines.join('') }
 }
 
-type WrittenItem = { readonly index?: { readonly _index?: string; readonly status?: number } }
-type Written = { readonly items: readonly WrittenItem[] }
+type BulkItem = { readonly index?: { readonly _index?: string; readonly status?: number } }
+type BulkResponse = { readonly items: readonly BulkItem[] }
 
 /** Returns for each index whether each of its shards has the heartbeat. The alias may select another index by now, with other shards. */
-function holdersOf(items: readonly WrittenItem[], indices: readonly AliasedIndex[]): readonly boolean[] {
+function holdersOf(items: readonly BulkItem[], indices: readonly AliasedIndex[]): readonly boolean[] {
   const left = [...items]
   return indices.map(({ index, shards }) => {
     const own = left.splice(0, shards)

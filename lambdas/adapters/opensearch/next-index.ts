@@ -5,10 +5,10 @@ import type { IndexSettings } from './index-definition.ts'
 import { refreshIndex } from './visibility.ts'
 
 /**
- * Settings of an index that is filled. A replica would index each document again, and is copied as a whole later. Fewer refreshes write
- * fewer and larger segments.
+ * Settings of an index while a rebuild fills it. A replica would index each document again, and is copied as a whole later. Fewer refreshes
+ * write fewer and larger segments.
  */
-export const FILLED_SETTINGS: IndexSettings = { auto_expand_replicas: false, number_of_replicas: 0, refresh_interval: '60s' }
+export const FILL_SETTINGS: IndexSettings = { auto_expand_replicas: false, number_of_replicas: 0, refresh_interval: '60s' }
 
 /** Values that apply if the settings of the index do not name them. */
 const DEFAULTS: IndexSettings = { auto_expand_replicas: false, number_of_replicas: 1, refresh_interval: '1s' }
@@ -24,10 +24,10 @@ export async function completeIndex(cluster: Cluster, index: string, settings: I
 }
 
 /** Gives the full index the heartbeat of the serving one, and makes its documents visible. Throws if a shard has not answered. */
-export async function showFullIndex(cluster: Cluster, live: AliasedIndex | undefined, filled: AliasedIndex): Promise<void> {
-  const sent = await copyHeartbeat(cluster, live, filled)
-  await refreshIndex(cluster, filled.index)
-  await checkShards(cluster, filled, sent)
+export async function showFullIndex(cluster: Cluster, serving: AliasedIndex | undefined, full: AliasedIndex): Promise<void> {
+  const sent = await copyHeartbeat(cluster, serving, full)
+  await refreshIndex(cluster, full.index)
+  await checkShards(cluster, full, sent)
 }
 
 const pick = (settings: IndexSettings): IndexSettings =>

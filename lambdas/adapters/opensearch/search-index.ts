@@ -13,7 +13,7 @@ import { readDistinctKeys } from './distinct.ts'
 import { findGroups } from './groups.ts'
 import { readHeartbeats, writeHeartbeat } from './heartbeats.ts'
 import type { IndexSettings, ShardsByType } from './index-definition.ts'
-import { completeIndex, FILLED_SETTINGS, type IndexHealth, readHealth, showFullIndex } from './next-index.ts'
+import { completeIndex, FILL_SETTINGS, type IndexHealth, readHealth, showFullIndex } from './next-index.ts'
 import { findPage, requestOf } from './page.ts'
 import type { Query } from './query.ts'
 import { SearchSession } from './search-requests.ts'
@@ -32,7 +32,7 @@ export type OpenSearchOptions = Partial<BulkOptions & CallLimits> & {
   readonly settings?: IndexSettings
   readonly shards?: ShardsByType
   /** Settings that replace `settings` in a next index until it is full. */
-  readonly filled?: IndexSettings
+  readonly fillSettings?: IndexSettings
   /** Maximum duration of a search in milliseconds. A search that exceeds it throws the fault `too-costly`. */
   readonly budget?: number
   readonly timer?: Timer
@@ -67,11 +67,11 @@ export class OpenSearchIndex implements SearchIndex {
 
   constructor(client: Client, options: OpenSearchOptions) {
     const { prefix, live, register = NOBODY, settings = {}, shards = {}, budget = Number.POSITIVE_INFINITY, knownFor = 30_000 } = options
-    const { filled = FILLED_SETTINGS, attempts = 6, patience = 30_000, pause = 100 } = options
+    const { fillSettings = FILL_SETTINGS, attempts = 6, patience = 30_000, pause = 100 } = options
     const { keepsBodies = false, epoch = 0, refresh = 'none', mostBytes = 4_000_000, onPoison = () => {} } = options
     this.#cluster = new Cluster(client, { attempts, patience, pause }, options.timer)
     this.#prefix = prefix
-    this.#aliases = new Aliases(this.#cluster, prefix, { settings, filled, shards }, knownFor)
+    this.#aliases = new Aliases(this.#cluster, prefix, { settings, fillSettings, shards }, knownFor)
     this.#settings = settings
     this.#bulk = new BulkWriter(this.#cluster, { keepsBodies, epoch, refresh, mostBytes, onPoison })
     this.#live = live
@@ -162,8 +162,8 @@ export class OpenSearchIndex implements SearchIndex {
     const indices = (await this.#aliases.resolve(aliases)).filter((each) => each !== undefined)
     const isHeld = await writeHeartbeat(this.#cluster, indices, sent)
     const holders = new Set(indices.flatMap(({ alias }, i) => (isHeld[i] ? [alias] : [])))
-    const isTold = ([type, identity]: readonly [string, string]): boolean => holders.has(this.#aliases.live(type, identity))
-    return Object.fromEntries(told.filter(isTold).map(([type, identity]) => [type, { identity, sent }]))
+    const isHolder = ([type, identity]: readonly [string, string]): boolean => holders.has(this.#aliases.live(type, identity))
+    return Object.fromEntries(told.filter(isHolder).map(([type, identity]) => [type, { identity, sent }]))
   }
 
   /** Returns type → identity of the existing indices whose heartbeat is older than the one in `held`: they were restored. */
@@ -260,8 +260,8 @@ export class OpenSearchIndex implements SearchIndex {
       apply: (documents, isAgain = false) => this.#bulk.apply(documents, targets({ isAgain })),
       complete: () => completeIndex(this.#cluster, index, this.#settings),
       swap: async (isKept = false) => {
-        const [live, filled] = await this.#aliases.resolve([this.#aliases.live(type, identity), index])
-        if (filled !== undefined) await showFullIndex(this.#cluster, live, filled)
+        const [serving, full] = await this.#aliases.resolve([this.#aliases.live(type, identity), index])
+        if (full !== undefined) await showFullIndex(this.#cluster, serving, full)
         return this.#aliases.swap(type, index, (await this.#live()).former, isKept)
       },
     }

@@ -23,17 +23,17 @@ function hashOf(text: string): number {
   const whole = bytes.length & ~3
   let hash = 0
   for (let at = 0; at < whole; at += 4) {
-    hash = rotated(hash ^ mixed(bytes.readInt32LE(at)), 13)
+    hash = rotate(hash ^ mix(bytes.readInt32LE(at)), 13)
     hash = (Math.imul(hash, 5) + 0xe6546b64) | 0
   }
   // UTF-16 has two bytes for each unit, so either nothing or one unit is left.
-  if (bytes.length > whole) hash ^= mixed(bytes.readUInt16LE(whole))
+  if (bytes.length > whole) hash ^= mix(bytes.readUInt16LE(whole))
   hash ^= bytes.length
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
   return hash ^ (hash >>> 16)
 }
 
-const mixed = (block: number): number => Math.imul(rotated(Math.imul(block, 0xcc9e2d51), 15), 0x1b873593)
+const mix = (block: number): number => Math.imul(rotate(Math.imul(block, 0xcc9e2d51), 15), 0x1b873593)
 
-const rotated = (number: number, bits: number): number => (number << bits) | (number >>> (32 - bits))
+const rotate = (number: number, bits: number): number => (number << bits) | (number >>> (32 - bits))

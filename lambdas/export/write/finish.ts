@@ -55,7 +55,7 @@ async function readLines({ rows }: ExportParts, { id, plan }: Job): Promise<Read
       // guard: export-needs-all-segments
       if (!value.isDone) throw new Error('An export is not written yet')
       for (const [type, own] of Object.entries(value.written.files))
-        types.set(type, together(types.get(type), { ...own, name: type, rest: restOf(type, value.written.tails) }))
+        types.set(type, mergeLines(types.get(type), { ...own, name: type, rest: restOf(type, value.written.tails) }))
     }
   return types
 }
@@ -63,7 +63,7 @@ async function readLines({ rows }: ExportParts, { id, plan }: Job): Promise<Read
 const restOf = (file: string, tails: readonly TailBlob[]): readonly Rest[] =>
   tails.flatMap(({ key, of }) => (of[file] === undefined ? [] : [{ key, range: of[file] }]))
 
-const together = (a: TypeLines | undefined, b: TypeLines): TypeLines =>
+const mergeLines = (a: TypeLines | undefined, b: TypeLines): TypeLines =>
   a === undefined
     ? b
     : { name: b.name, parts: [...a.parts, ...b.parts], rest: [...a.rest, ...b.rest], count: a.count + b.count, size: a.size + b.size }

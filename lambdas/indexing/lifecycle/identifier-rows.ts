@@ -17,7 +17,7 @@ import type { TypeIndex } from './type-index.ts'
 const INVOKED_WITHIN = 15 * 60_000
 
 /** Value of `listed` for a type whose rows may be missing. No store has this restore generation. */
-const NOT_LISTED = -1
+const ROWS_MISSING = -1
 
 /**
  * Records in `after` that a deployment runs this release. If the previous release may not add the same rows, some of its functions may still write. A
@@ -60,11 +60,11 @@ export const recordLosses = (before: IndexState, after: IndexState): IndexState 
     withoutRows,
   )
 
-const withoutRows = (index: TypeIndex): TypeIndex => (index.listed === NOT_LISTED ? index : { ...index, listed: NOT_LISTED })
+const withoutRows = (index: TypeIndex): TypeIndex => (index.listed === ROWS_MISSING ? index : { ...index, listed: ROWS_MISSING })
 
 /** Records that a rebuild has added the rows of all resources of the type. */
-export const recordListed = (state: IndexState, type: string): IndexState =>
-  areListed(state, type) ? state : withTypes(state, [type], (index) => ({ ...index, listed: epochOf(state) }))
+export const recordCompleteRows = (state: IndexState, type: string): IndexState =>
+  areRowsComplete(state, type) ? state : withTypes(state, [type], (index) => ({ ...index, listed: epochOf(state) }))
 
 /**
  * Whether every identifier of the type's resources has its row. `extraction`: document format of this code. After a restore it is false until
@@ -72,11 +72,11 @@ export const recordListed = (state: IndexState, type: string): IndexState =>
  */
 export function haveIdentifierRows(state: IndexState, type: string, extraction: string): boolean {
   if (state.extraction !== extraction || isOutdated(state, type) || mayLackIdentifierRows(state)) return false
-  return areListed(state, type)
+  return areRowsComplete(state, type)
 }
 
 /** Whether a rebuild has added the rows of the type's resources, if it had to. */
-export const areListed = (state: IndexState, type: string): boolean => (state.types[type]?.listed ?? 0) === epochOf(state)
+export const areRowsComplete = (state: IndexState, type: string): boolean => (state.types[type]?.listed ?? 0) === epochOf(state)
 
 /** Whether functions of the previous release may write without rows. Meanwhile the indexer adds the rows of all versions. */
 export const mayLackIdentifierRows = ({ formatAt }: IndexState): boolean => formatAt !== undefined
@@ -86,6 +86,6 @@ export const mayLackIdentifierRows = ({ formatAt }: IndexState): boolean => form
  * only a rebuild for all tenants completes its rows. Throws like requestRebuild.
  */
 export function requestReindex(state: IndexState, tenant: string, types: readonly string[]): IndexState {
-  const { true: listed = [], false: others = [] } = Object.groupBy(types, (type) => `${areListed(state, type)}`)
+  const { true: listed = [], false: others = [] } = Object.groupBy(types, (type) => `${areRowsComplete(state, type)}`)
   return requestRebuild(requestRebuild(state, tenant, others, false), tenant, listed)
 }

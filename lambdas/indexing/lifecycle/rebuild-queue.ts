@@ -28,18 +28,18 @@ export const isWorkerNeeded = ({ rebuilds, setBack }: IndexState): boolean => re
 export const isWorkerGone = ({ worker }: IndexState, now: number): boolean => worker === undefined || now - worker.at > WORKER_TIMEOUT_MS
 
 /** `steps`: maximum steps of an execution. */
-type Taking = { readonly execution: string; readonly width: number; readonly steps: number }
+type WorkerExecution = { readonly execution: string; readonly width: number; readonly steps: number }
 
 /**
  * Makes the execution the worker, and assigns the rebuilds of types without an attempt to it as one attempt. Attempts that another execution
  * began continue. Changes nothing if another execution is the worker and has reported within WORKER_TIMEOUT_MS, because that one takes the
  * rebuilds later. Removes the worker if no rebuild is pending, or if it has reached the maximum number of steps.
  */
-export function takeRebuilds(state: IndexState, { execution, width, steps: most }: Taking, now: number): IndexState {
+export function takeRebuilds(state: IndexState, { execution, width, steps: maxSteps }: WorkerExecution, now: number): IndexState {
   const { worker, rebuilds } = state
   if (worker?.execution !== execution && !isWorkerGone(state, now)) return state
   const before = worker?.execution === execution ? (worker.steps ?? 0) : 0
-  if (rebuilds.length === 0 || before >= most) return worker === undefined ? state : withoutWorker(state)
+  if (rebuilds.length === 0 || before >= maxSteps) return worker === undefined ? state : withoutWorker(state)
   const attempt = `${execution}~${now}~${before}`
   const begun = new Set(rebuilds.flatMap(({ type, taken }) => (taken === undefined ? [] : type)))
   return {

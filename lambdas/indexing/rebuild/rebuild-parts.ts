@@ -76,14 +76,14 @@ export type RebuildParts = BackfillParts & {
 }
 
 /** Whether the state has another document format. Code of that format performs the rebuilds then. */
-export const isOthers = ({ extraction }: RebuildParts, state: IndexState): boolean =>
+export const hasOtherFormat = ({ extraction }: RebuildParts, state: IndexState): boolean =>
   state.extraction !== undefined && state.extraction !== extraction
 
 /** Whether the attempt still has a rebuild of the type. False after a newer request for it, which the next attempt performs. */
 export const isWanted = (state: IndexState, { type, attempt }: OfType): boolean =>
   rebuildsOfAttempt(state, attempt).some((each) => each.type === type)
 
-export const within = (since: number | undefined, until: number | undefined) => ({
+export const timeRangeOf = (since: number | undefined, until: number | undefined) => ({
   ...(since === undefined ? {} : { since }),
   ...(until === undefined ? {} : { until }),
 })

@@ -6,7 +6,7 @@ import { previousNamesOf, withoutExpiredIndices } from '../lifecycle/index-reten
 import { attemptTimeOf, isWorker, releaseWorker, restartRebuild, takeRebuilds } from '../lifecycle/rebuild-queue.ts'
 import type { IndexState } from '../lifecycle/state.ts'
 import { type EarlierInput, endEarlierWorkflow } from './earlier-workflow.ts'
-import { isOthers, type RebuildParts } from './rebuild-parts.ts'
+import { hasOtherFormat, type RebuildParts } from './rebuild-parts.ts'
 import { isBegunBy, type Lane, type OfType, type RebuildPlan, type Segment } from './rebuild-progress.ts'
 import { reconcile } from './reconciliation.ts'
 import { restartIfRemoved } from './removed-index.ts'
@@ -19,7 +19,7 @@ export type RebuildStepInput =
   | { readonly action: 'fill'; readonly workflow: number; readonly lane: Lane }
 
 /** State that follows a step. `wait`: seconds until the next step. */
-type Following =
+type NextState =
   | { readonly follows: 'next' | 'end' | 'failure' }
   | { readonly follows: 'wait'; readonly wait: number }
   | { readonly follows: 'fill'; readonly lanes: readonly Lane[] }
@@ -40,13 +40,13 @@ export const rebuildStep = (parts: RebuildParts) => (input: RebuildStepInput | E
  * restored, because its types are not searchable until then. If the state has another document format, only releases the worker, because
  * code of that format performs the rebuilds. Removes expired previous indices if no rebuild is pending.
  */
-async function next(parts: RebuildParts, { execution, width }: { readonly execution: string; readonly width: number }): Promise<Following> {
+async function next(parts: RebuildParts, { execution, width }: { readonly execution: string; readonly width: number }): Promise<NextState> {
   const { state, now } = parts
-  const isMine = !isOthers(parts, (await state.read()).value)
+  const isMine = !hasOtherFormat(parts, (await state.read()).value)
   const left = isMine ? await reconcile(parts, execution) : undefined
   if (left !== undefined) return { follows: 'wait', wait: left }
   const { value } = await state.change((each) =>
-    isOthers(parts, each)
+    hasOtherFormat(parts, each)
       ? releaseWorker(each, execution)
       : takeRebuilds(withoutExpiredIndices(each, now() - parts.keepFor), { execution, width, steps: MAX_STEPS }, now()),
   )
@@ -55,13 +55,13 @@ async function next(parts: RebuildParts, { execution, width }: { readonly execut
   return nextOfTypes(parts, value, execution)
 }
 
-async function nextOfTypes(parts: RebuildParts, value: IndexState, execution: string): Promise<Following> {
+async function nextOfTypes(parts: RebuildParts, value: IndexState, execution: string): Promise<NextState> {
   const { progress, now, wait } = parts
   const { steps = 1, width = 1 } = value.worker!
   const types = typesTaken(value)
   // Until then functions may use older definitions.
-  const known = Math.max(...types.map(({ attempt }) => attemptTimeOf(attempt))) + wait * 1_000
-  if (now() < known) return waitUntil(known, now())
+  const usableFrom = Math.max(...types.map(({ attempt }) => attemptTimeOf(attempt))) + wait * 1_000
+  if (now() < usableFrom) return waitUntil(usableFrom, now())
   const plans = await Promise.all(types.map(async (each) => ({ ...each, plan: await progress.plan(each) })))
   const unplanned = plans.filter(({ plan }) => plan === undefined)
   if (unplanned.length > 0) return planTypes(parts, unplanned)
@@ -93,7 +93,7 @@ async function nextOfTypes(parts: RebuildParts, value: IndexState, execution: st
 type OpenType = OfType & { readonly index: NonNullable<RebuildPlan['filled']>; readonly segments: readonly Segment[] }
 
 /** Plans types until the time budget is used. */
-async function planTypes(parts: RebuildParts, types: readonly OfType[]): Promise<Following> {
+async function planTypes(parts: RebuildParts, types: readonly OfType[]): Promise<NextState> {
   const until = parts.now() + parts.budget
   for (const each of types) {
     await planType(parts, each)
@@ -126,7 +126,7 @@ async function restartBroken({ index, state }: RebuildParts, open: readonly Open
   return isAny
 }
 
-const waitUntil = (at: number, now: number): Following => ({ follows: 'wait', wait: Math.ceil((at - now) / 1_000) })
+const waitUntil = (at: number, now: number): NextState => ({ follows: 'wait', wait: Math.ceil((at - now) / 1_000) })
 
 /** Returns the types of all rebuilds that an attempt has taken. */
 function typesTaken({ rebuilds }: IndexState): readonly OfType[] {

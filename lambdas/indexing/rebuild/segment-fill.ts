@@ -7,7 +7,7 @@ import { checkEpoch } from '../lifecycle/restore.ts'
 import type { IndexState } from '../lifecycle/state.ts'
 import { TenantSearchContexts } from '../tenant-search-contexts.ts'
 import { type BackfillTarget, backfillDocuments, readWithoutContent } from './document-backfill.ts'
-import { isOthers, isWanted, type RebuildParts, within } from './rebuild-parts.ts'
+import { hasOtherFormat, isWanted, type RebuildParts, timeRangeOf } from './rebuild-parts.ts'
 import type { BegunSegment, Lane, Segment, SegmentProgress } from './rebuild-progress.ts'
 import { restartIfRemoved } from './removed-index.ts'
 import { MAX_STEPS } from './workflow.ts'
@@ -26,7 +26,7 @@ export type FillResult = Lane & { readonly more: boolean }
 export async function fill(parts: RebuildParts, lane: Lane): Promise<FillResult> {
   const { state, progress, now } = parts
   const { value } = await state.read()
-  const isOver = isOthers(parts, value) || !isWorker(value, lane.execution) || (value.worker!.steps ?? 0) >= MAX_STEPS
+  const isOver = hasOtherFormat(parts, value) || !isWorker(value, lane.execution) || (value.worker!.steps ?? 0) >= MAX_STEPS
   const { held, types, ...rest } = lane
   const wanted = types.filter((each) => isWanted(value, each))
   const mine = held !== undefined && isWanted(value, held) ? { held } : {}
@@ -45,7 +45,7 @@ async function fillSegment(parts: RebuildParts, value: IndexState, segment: Begu
   const { asOf } = rest
   const readings = new TenantSearchContexts(parts.reading, 'documents')
   const filling: Filling = {
-    isHere: segment.next === '',
+    isInPlace: segment.next === '',
     reading: (tenant) => readings.of(value, tenant),
     apply: await applierOf(parts, segment),
   }
@@ -101,10 +101,10 @@ async function* tenantsFrom({ resources }: RebuildParts, { next, isReplay, attem
       .toSorted()
     return
   }
-  let hasCome = first === undefined
+  let isReached = first === undefined
   for await (const tenant of resources.tenants()) {
-    hasCome ||= tenant === first
-    if (hasCome) yield tenant
+    isReached ||= tenant === first
+    if (isReached) yield tenant
   }
 }
 
@@ -120,19 +120,19 @@ function scanOf(
   tenant: string,
   asOf: number,
 ): ScanRequest {
-  const way = isReplay && since === undefined ? rebuildPathOf(state, type, attempt, epoch) : undefined
-  const from = way === undefined || way.kind === 'anew' ? since : way.since - 1
-  const request = { tenant, type, asOf, limit: PAGE, deletions: true, tellsDamaged: true, ...within(from, until) }
+  const path = isReplay && since === undefined ? rebuildPathOf(state, type, attempt, epoch) : undefined
+  const from = path === undefined || path.kind === 'anew' ? since : path.since - 1
+  const request = { tenant, type, asOf, limit: PAGE, deletions: true, tellsDamaged: true, ...timeRangeOf(from, until) }
   const { tenant: begun, cursor } = progress ?? {}
   return tenant === begun && cursor !== undefined ? { ...request, cursor } : request
 }
 
-type Filling = BackfillTarget & { readonly isHere: boolean }
+type Filling = BackfillTarget & { readonly isInPlace: boolean }
 
 async function fillPage(parts: RebuildParts, filling: Filling, versions: readonly ResourceVersion[]): Promise<void> {
   const { state, extraction, epoch, define } = parts
   const { value } = await state.change((each) =>
-    versions.reduce(clearUnindexable, filling.isHere ? recordFollowedVersions(each, versions, extraction) : each),
+    versions.reduce(clearUnindexable, filling.isInPlace ? recordFollowedVersions(each, versions, extraction) : each),
   )
   checkEpoch(value, epoch)
   await define(versions)

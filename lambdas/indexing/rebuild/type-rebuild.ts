@@ -1,5 +1,5 @@
 /** Stages of the rebuild of a type: its plan, the index that it fills, and the switch to that index. */
-import { recordListed } from '../lifecycle/identifier-rows.ts'
+import { recordCompleteRows } from '../lifecycle/identifier-rows.ts'
 import {
   isOutdated,
   isWorthRetaining,
@@ -12,7 +12,7 @@ import { finishAttempt, rebuildsOfAttempt, recordTotals } from '../lifecycle/reb
 import { checkEpoch } from '../lifecycle/restore.ts'
 import { markServing } from '../lifecycle/serving-indices.ts'
 import type { IndexState } from '../lifecycle/state.ts'
-import { isOthers, isWanted, type RebuildParts, within } from './rebuild-parts.ts'
+import { hasOtherFormat, isWanted, type RebuildParts, timeRangeOf } from './rebuild-parts.ts'
 import type { FilledIndex, OfType } from './rebuild-progress.ts'
 
 /** Approximate number of current versions of a segment. A function takes half an hour for it. */
@@ -32,21 +32,21 @@ export async function planType(parts: RebuildParts, ofType: OfType): Promise<voi
   const { type, attempt } = ofType
   const { value } = await state.read()
   const rebuilds = rebuildsOfAttempt(value, attempt).filter((each) => each.type === type)
-  const isHere = rebuilds.every(({ inPlace }) => inPlace !== undefined)
-  const tenants = () => (isHere ? rebuilds.map(({ tenant }) => tenant) : resources.tenants())
-  const isNeeded = !isHere && (value.types[type]?.lost || isOutdated(value, type))
+  const isInPlace = rebuilds.every(({ inPlace }) => inPlace !== undefined)
+  const tenants = () => (isInPlace ? rebuilds.map(({ tenant }) => tenant) : resources.tenants())
+  const isNeeded = !isInPlace && (value.types[type]?.lost || isOutdated(value, type))
   if (!isNeeded && !(await hasAny(parts, tenants(), type))) {
     await index.show(type)
     await state.change((each) => {
       const after = finishAttempt(recordInPlaceRebuild(each, type, attempt), attempt, type)
-      if (isHere) return after
+      if (isInPlace) return after
       checkEpoch(each, parts.epoch)
-      return recordListed(after, type)
+      return recordCompleteRows(after, type)
     })
     return
   }
   const path = rebuildPathOf(value, type, attempt, parts.epoch)
-  const { cuts, totals } = await countVersions(parts, tenants(), type, isHere || path.kind === 'anew' ? undefined : path.since)
+  const { cuts, totals } = await countVersions(parts, tenants(), type, isInPlace || path.kind === 'anew' ? undefined : path.since)
   await progress.addPlan(ofType, { attempt, cuts })
   await state.change((each) => recordTotals(each, attempt, type, totals))
 }
@@ -71,15 +71,15 @@ async function countVersions(
   const all: number[] = []
   const totals = new Map<string, number>()
   for await (const tenant of tenants) {
-    if (totals.size === COUNTED_TENANTS) return { cuts: thinned(all), totals: undefined }
-    const { entries, cuts } = await resources.extent({ tenant, type, asOf: now(), ...within(since, undefined) }, SEGMENT_SIZE)
+    if (totals.size === COUNTED_TENANTS) return { cuts: thinOut(all), totals: undefined }
+    const { entries, cuts } = await resources.extent({ tenant, type, asOf: now(), ...timeRangeOf(since, undefined) }, SEGMENT_SIZE)
     all.push(...cuts)
     totals.set(tenant, entries)
   }
-  return { cuts: thinned(all), totals }
+  return { cuts: thinOut(all), totals }
 }
 
-function thinned(cuts: readonly number[]): readonly number[] {
+function thinOut(cuts: readonly number[]): readonly number[] {
   const rising = [...new Set(cuts)].toSorted((a, b) => a - b)
   const every = Math.ceil((rising.length + 1) / MAX_SEGMENTS)
   return rising.filter((_, i) => (i + 1) % every === 0)
@@ -92,8 +92,8 @@ function thinned(cuts: readonly number[]): readonly number[] {
 export async function openIndex(parts: RebuildParts, ofType: OfType): Promise<void> {
   const { value } = await parts.state.read()
   const rebuilds = rebuildsOfAttempt(value, ofType.attempt).filter((each) => each.type === ofType.type)
-  const isHere = rebuilds.every(({ inPlace }) => inPlace !== undefined)
-  await parts.progress.setIndex(ofType, isHere ? { next: '', at: 0 } : await openNext(parts, value, ofType))
+  const isInPlace = rebuilds.every(({ inPlace }) => inPlace !== undefined)
+  await parts.progress.setIndex(ofType, isInPlace ? { next: '', at: 0 } : await openNext(parts, value, ofType))
 }
 
 async function openNext({ index, state, epoch, now, wait }: RebuildParts, value: IndexState, ofType: OfType): Promise<FilledIndex> {
@@ -117,7 +117,7 @@ export async function swap(parts: RebuildParts, ofType: OfType, next: string): P
   const { type, attempt } = ofType
   const { value } = await state.read()
   // guard: rebuild-segment-of-current-attempt
-  if (isOthers(parts, value) || !isWanted(value, ofType)) return true
+  if (hasOtherFormat(parts, value) || !isWanted(value, ofType)) return true
   if (next === '') {
     await index.show(type)
     await state.change((each) => finishAttempt(recordInPlaceRebuild(each, type, attempt), attempt, type))
@@ -130,7 +130,7 @@ export async function swap(parts: RebuildParts, ofType: OfType, next: string): P
     const by = { extraction: value.extraction, index: kept, at: now(), epoch: parts.epoch }
     await state.change((each) => {
       const after = finishAttempt(replaceIndex(markServing(each, type, built.identity), type, by), attempt, type)
-      return isWhole ? recordListed(after, type) : after
+      return isWhole ? recordCompleteRows(after, type) : after
     })
   }
   await progress.remove(ofType)

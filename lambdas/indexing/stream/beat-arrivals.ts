@@ -57,9 +57,9 @@ export function withArrivals<State extends ArrivedBeats>(
     heartbeats.set(sent, of)
     for (const place of parsePlaces(places)) if (!isIgnored(place, sent)) last.set(place, sent)
   }
-  let isNews = false
+  let isChanged = false
   for (const [place, sent] of Object.entries(state.arrived)) {
-    isNews = true
+    isChanged = true
     if (!heartbeats.has(sent)) heartbeats.set(sent, MIN_BEATS)
     last.set(Number(place), Math.max(sent, last.get(Number(place)) ?? sent))
   }
@@ -70,10 +70,10 @@ export function withArrivals<State extends ArrivedBeats>(
       if ((known !== undefined && sent <= known) || isIgnored(place, sent)) continue
       if (known !== undefined && known < before) gaps.push({ place, sent, known })
       last.set(place, sent)
-      isNews = true
+      isChanged = true
     }
   }
-  if (!isNews) return { state, gaps }
+  if (!isChanged) return { state, gaps }
   const latest = latestOf(heartbeats, last, state.latest)
   const groups = Map.groupBy(last.keys(), (place) => last.get(place)!)
   const places = [...groups].map(([sent, group]): Arrival => ({ sent, of: heartbeats.get(sent)!, places: formatPlaces(group) }))

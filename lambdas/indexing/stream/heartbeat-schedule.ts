@@ -11,7 +11,7 @@ import { type HeartbeatState, latestHeartbeatOf } from './heartbeat.ts'
  */
 type Activity = { readonly sent?: number; readonly written?: number }
 
-const [SHELF, ROW] = ['PULSE_ACTIVITY', 'stream'] as const
+const [OWNER, NAME] = ['PULSE_ACTIVITY', 'stream'] as const
 /**
  * Time in milliseconds after which a heartbeat is also sent without writes, by the third sweep. The heartbeat is then three minutes old, two
  * less than MAX_HEARTBEAT_AGE_MS. The sweeps begin up to some seconds early.
@@ -32,23 +32,23 @@ export class HeartbeatSchedule {
   async noteWrites(now: number): Promise<void> {
     if (now < this.#notedUntil) return
     const { written = 0 } =
-      (await this.#rows.change<Activity>(SHELF, ROW, (before) =>
+      (await this.#rows.change<Activity>(OWNER, NAME, (before) =>
         before?.written !== undefined && now < before.written ? before : { ...before, written: now + NOTED },
       )) ?? {}
     this.#notedUntil = written
   }
 
   /**
-   * Whether to send a heartbeat now, and notes that it is sent. It is due unless nothing was written since the latest one, which is recent,
-   * complete and in all indices.
+   * Returns whether a heartbeat is due, and records that it is sent. It is due unless nothing was written since the latest one, which is
+   * recent, complete and in all indices.
    */
-  async isDue(state: HeartbeatState, now: number): Promise<boolean> {
-    const { sent = 0, written = 0 } = (await this.#rows.read<Activity>(SHELF, ROW)) ?? {}
+  async recordIfDue(state: HeartbeatState, now: number): Promise<boolean> {
+    const { sent = 0, written = 0 } = (await this.#rows.read<Activity>(OWNER, NAME)) ?? {}
     const isEverywhere = [latestHeartbeatOf(state) ?? 0, ...Object.values(state.held).map((held) => held.sent)].every(
       (each) => each >= sent,
     )
     if (isEverywhere && written < sent && now < sent + IDLE) return false
-    await this.#rows.change<Activity>(SHELF, ROW, (before) => ({ ...before, sent: now }))
+    await this.#rows.change<Activity>(OWNER, NAME, (before) => ({ ...before, sent: now }))
     return true
   }
 }

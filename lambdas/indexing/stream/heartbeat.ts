@@ -32,10 +32,10 @@ export type HeartbeatState = ArrivedBeats & {
   /** When the partitions of the stream could not be counted for the first time since the last count, in ms since 1970. Absent after a count. */
   readonly uncounted?: number
   /**
-   * Number of shelves of rows with arrived beats. Absent: one. It is stored before the beats are sent, and never shrinks. So a process that
-   * reads the state after it knows of a row also finds the row's shelf.
+   * Number of owners of rows with arrived beats. Absent: one. It is stored before the beats are sent, and never shrinks. So a process that
+   * reads the state after it knows of a row also finds the row's owner.
    */
-  readonly shelves?: number
+  readonly rowOwners?: number
   readonly held: IndexHeartbeats
   /** Earliest stamp of versions that may never have arrived, in ms since 1970. Absent if all such versions have been reported. */
   readonly lost?: number
@@ -63,14 +63,17 @@ export type HeartbeatParts = {
   readonly report: (error: unknown, of: string) => void
 }
 
-/** Beats of a heartbeat for each shelf of rows with arrived beats. A shelf is a partition of the state table, whose load is limited. */
-const BEATS_PER_SHELF = 768
+/**
+ * Beats of a heartbeat for each owner of rows with arrived beats. The rows of an owner are in one partition of the state table, whose load is
+ * limited.
+ */
+const BEATS_PER_ROW_OWNER = 768
 /** Parallel calls that remove rows. */
 const REMOVERS = 8
 
-/** Returns the shelves of rows with beats that arrived and are not yet in the state. */
-const shelvesOf = ({ shelves = 1 }: HeartbeatState): readonly string[] =>
-  Array.from({ length: shelves }, (_, shelf) => (shelf === 0 ? 'PULSE_BEATS' : `PULSE_BEATS_${shelf}`))
+/** Returns the owners of the rows with beats that arrived and are not yet in the state. */
+const rowOwnersOf = ({ rowOwners = 1 }: HeartbeatState): readonly string[] =>
+  Array.from({ length: rowOwners }, (_, owner) => (owner === 0 ? 'PULSE_BEATS' : `PULSE_BEATS_${owner}`))
 
 /**
  * Maximum time from the stamp of a version to its arrival in the stream, in milliseconds. Versions that are missing after a beat may have
@@ -141,11 +144,11 @@ export async function sendHeartbeat(
   const { value } = await state.change((each) => {
     const { since = now, beats = MIN_BEATS } = each
     const after = counted ?? beats
-    const shelves = Math.max(each.shelves ?? 1, Math.ceil(after / BEATS_PER_SHELF))
+    const rowOwners = Math.max(each.rowOwners ?? 1, Math.ceil(after / BEATS_PER_ROW_OWNER))
     const { uncounted: first = now, ...rest } = each
     const uncounted = counted === undefined ? first : undefined
-    const isSame = each.since === since && each.beats === after && shelves === (each.shelves ?? 1) && each.uncounted === uncounted
-    return isSame ? each : { ...rest, since, beats: after, shelves, ...(uncounted === undefined ? {} : { uncounted }) }
+    const isSame = each.since === since && each.beats === after && rowOwners === (each.rowOwners ?? 1) && each.uncounted === uncounted
+    return isSame ? each : { ...rest, since, beats: after, rowOwners, ...(uncounted === undefined ? {} : { uncounted }) }
   })
   const beats = beatsOf(now, value.beats ?? MIN_BEATS)
   await send(isIncomplete(value, now) ? beats.map((beat) => ({ ...beat, of: INCOMPLETE })) : beats)
@@ -172,9 +175,9 @@ export async function storeBeats(
   beats: readonly ShardHeartbeat[],
 ): Promise<boolean> {
   const arrivals = arrivalsOf(beats)
-  const shelves = shelvesOf((await state.read()).value)
+  const rowOwners = rowOwnersOf((await state.read()).value)
   const sum = beats.reduce((total, { place }) => total + place, 0)
-  await rows.change(shelves[sum % shelves.length]!, newId(), () => arrivals)
+  await rows.change(rowOwners[sum % rowOwners.length]!, newId(), () => arrivals)
   // Read the state again: another process may have made one of these places the awaited one without having seen the row.
   return mayComplete((await state.read()).value, arrivals)
 }
@@ -204,11 +207,11 @@ async function collect(state: SharedState<HeartbeatState>, rows: Rows): Promise<
   let { value } = await state.read()
   let isCollected = false
   for (let missing = ''; ; ) {
-    const listed: (readonly [shelf: string, name: string])[] = []
+    const listed: (readonly [owner: string, name: string])[] = []
     const arrivals: Arrival[] = []
-    for (const shelf of shelvesOf(value))
-      for await (const row of rows.list<readonly Arrival[]>(shelf)) {
-        listed.push([shelf, row.name])
+    for (const owner of rowOwnersOf(value))
+      for await (const row of rows.list<readonly Arrival[]>(owner)) {
+        listed.push([owner, row.name])
         arrivals.push(...row.value)
       }
     if (isCollected && (listed.length === 0 || !mayComplete(value, arrivals))) return value
@@ -227,7 +230,7 @@ async function collect(state: SharedState<HeartbeatState>, rows: Rows): Promise<
     missing = found
     if (!isConfirmed) continue
     isCollected = true
-    await forEachInParallel(listed, REMOVERS, ([shelf, name]) => rows.remove(shelf, name))
+    await forEachInParallel(listed, REMOVERS, ([owner, name]) => rows.remove(owner, name))
   }
 }
 

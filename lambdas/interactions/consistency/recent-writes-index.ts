@@ -19,7 +19,7 @@ export type RecentWritesIndexParts = EvaluationParts & {
   readonly resources: RecentWrites
   readonly clock: Clock
   /** Maximum versions of one type to read as recent writes. With more, conditional interactions are answered 503. */
-  readonly most: number
+  readonly maxVersions: number
 }
 
 /**
@@ -99,17 +99,17 @@ async function readLatest(
   type: string,
   since: number,
 ): Promise<readonly EvaluatedVersion[]> {
-  const { resources, most } = parts
+  const { resources, maxVersions } = parts
   const latest: EvaluatedVersion[] = []
   const versions: ResourceVersion[] = []
   try {
-    for await (const version of resources.recent({ tenant, type }, since, most)) {
+    for await (const version of resources.recent({ tenant, type }, since, maxVersions)) {
       versions.push(version)
       if (versions.length === PAGE) latest.push(...(await evaluateVersions(parts, tenant, versions.splice(0))))
     }
   } catch (error) {
     if (!isFault(error, 'index-behind')) throw error
-    throw behind(`More than ${most.toLocaleString('en')} versions of ${type} were written that the search index may not have yet`)
+    throw behind(`More than ${maxVersions.toLocaleString('en')} versions of ${type} were written that the search index may not have yet`)
   }
   return [...latest, ...(await evaluateVersions(parts, tenant, versions))]
 }

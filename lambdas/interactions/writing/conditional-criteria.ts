@@ -31,7 +31,7 @@ export type Criteria = {
 export type Match = ResourceKey & { readonly versionId: number }
 
 /** Matches of criteria. `isCurrent`: the search covered every commit that had resolved when it began. */
-export type Found = { readonly matches: readonly Match[]; readonly isCurrent: boolean }
+export type CriteriaMatches = { readonly matches: readonly Match[]; readonly isCurrent: boolean }
 
 /** Resources whose uniqueness guards blocked earlier attempts, by the name of the guard. */
 export type GuardHolders = ReadonlyMap<string, ResourceKey>
@@ -65,7 +65,7 @@ export async function searchFor(
   { index, resources, expressions }: CriteriaPorts,
   criteria: Criteria,
   holders: GuardHolders = NO_HOLDERS,
-): Promise<Found> {
+): Promise<CriteriaMatches> {
   const { request, type } = criteria
   const { tenant } = request
   const searcher = searchAccessOf(request)
@@ -104,11 +104,11 @@ export type Uniqueness = { readonly criteria: string; readonly guards: readonly 
 
 /**
  * Returns the uniqueness guards of a write without a match. They block other writes with the same criteria, or with one of its identifiers.
- * `taker`: resource of this write. `holders`: resources whose guards it replaces. `isCurrent`: see `Found`.
+ * `taker`: resource of this write. `holders`: resources whose guards it replaces. `isCurrent`: see `CriteriaMatches`.
  */
 export function uniquenessOf(
   criteria: Criteria,
-  { isCurrent }: Pick<Found, 'isCurrent'>,
+  { isCurrent }: Pick<CriteriaMatches, 'isCurrent'>,
   taker: ResourceKey,
   holders: GuardHolders = NO_HOLDERS,
 ): Uniqueness {

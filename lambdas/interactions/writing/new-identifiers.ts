@@ -11,11 +11,11 @@ type IdentifiersOf = NonNullable<Ports['identifiersOf']>
 /** Maximum identifiers that one commit adds. Each costs a write unit. A request above it is answered 422. */
 export const MAX_NEW_IDENTIFIERS = 20_000
 
-/** Throws the error of a request whose writes add too many identifiers. `place`: element of its body. */
-export function checkNewIdentifiers(writes: readonly Pick<Write, 'identifiers'>[], place: string): void {
+/** Throws the error of a request whose writes add too many identifiers. `location`: element of its body. */
+export function checkNewIdentifiers(writes: readonly Pick<Write, 'identifiers'>[], location: string): void {
   const count = writes.reduce((sum, { identifiers = [] }) => sum + identifiers.length, 0)
   if (count > MAX_NEW_IDENTIFIERS)
-    throw fhirError(422, 'too-costly', `The request adds ${count} identifiers, but at most ${MAX_NEW_IDENTIFIERS} are allowed`, place)
+    throw fhirError(422, 'too-costly', `The request adds ${count} identifiers, but at most ${MAX_NEW_IDENTIFIERS} are allowed`, location)
 }
 
 /** Returns the identifiers of the resource that the current version does not have. A row that exists is not written again. */

@@ -63,7 +63,7 @@ export class Heartbeats {
   /** Sends a heartbeat if it is due. Returns the state. `measuring`: measurement of the table's index by its beats; may take a minute. */
   async send(at: number): Promise<{ readonly state: HeartbeatState; readonly measuring?: Promise<void> }> {
     const { value } = await this.#parts.state.read()
-    if (!(await this.#schedule.isDue(value, at))) return { state: value }
+    if (!(await this.#schedule.recordIfDue(value, at))) return { state: value }
     const sender = beatSender()
     const state = await sendHeartbeat({ ...this.#parts, send: sender.send }, at)
     if (isIncomplete(state, at))

@@ -70,17 +70,18 @@ const openSearchIndex = /* @__PURE__ */ once(() => openIndex({ attempts: 3, pati
 export const index = /* @__PURE__ */ once(() => outdatedReportingIndex(openSearchIndex(), outdatedParameters))
 
 /**
- * Returns an index that also finds the latest writes. It reads them once, so each attempt of an interaction needs a new one. `most`: see
+ * Returns an index that also finds the latest writes. It reads them once, so each attempt of an interaction needs a new one. `maxVersions`: see
  * recentWritesIndex.
  */
-export const consistentIndex = (most: number): Searches => guardedIndex(latestIndex(most))
+export const consistentIndex = (maxVersions: number): Searches => guardedIndex(latestIndex(maxVersions))
 
 const guardedIndex = (latest: Searches): Searches =>
   fullyEvaluatedIndex(outdatedRejectingIndex(latest, outdatedParameters), indexProgress())
 
 const evaluation = () => ({ clock: clock(), expressions: expressions(), reading: (tenant: string) => searchContexts().now(tenant) })
 
-const latestIndex = (most: number): Searches => recentWritesIndex({ index: index(), resources: store(), ...evaluation(), most })
+const latestIndex = (maxVersions: number): Searches =>
+  recentWritesIndex({ index: index(), resources: store(), ...evaluation(), maxVersions })
 
 const documentFormat = /* @__PURE__ */ once(() => documentFormatOf(baseSearchContext()))
 

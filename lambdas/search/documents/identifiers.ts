@@ -49,11 +49,11 @@ function identifierOf(key: string): Identifier {
 /** Returns each condition of the search that names at most MAX_IDENTIFIERS exact identifiers and nothing else. A match meets each condition. */
 export const identifierCriteriaOf = (where: Predicate): readonly (readonly IdentifierCriterion[])[] =>
   conjunctsOf(where).flatMap((each) => {
-    const criteria = exactIn(each)
+    const criteria = exactCriteriaOf(each)
     return criteria === undefined || criteria.length > MAX_IDENTIFIERS ? [] : [criteria]
   })
 
-function exactIn(p: Predicate): readonly IdentifierCriterion[] | undefined {
+function exactCriteriaOf(p: Predicate): readonly IdentifierCriterion[] | undefined {
   const fields = p.kind === 'some' ? p.of : [p]
   const criteria: IdentifierCriterion[] = []
   for (const each of fields) {

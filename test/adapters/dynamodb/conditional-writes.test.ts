@@ -72,7 +72,7 @@ await runOnTable((engine, table) => {
     name === 'Query' && text.includes('"IndexName"') ? { instead: down } : undefined,
   )
 
-  async function measured() {
+  async function createMeteredPorts() {
     const meter = meteredClient(withoutIndex)
     const calls: string[] = []
     const client = withFaults(meter.client, ({ name }) => void calls.push(name))
@@ -89,13 +89,13 @@ await runOnTable((engine, table) => {
 
   describe('The cost of a write', () => {
     it('without identifiers is that of the version', async () => {
-      const { tenant, ports, cost } = await measured()
+      const { tenant, ports, cost } = await createMeteredPorts()
       expect(await cost(runWrite(ports, createRequest(tenant, personOf([], 'x', 'p'))))).toEqual([201, { read: 1, write: 2 }, 1])
       expect(await cost(runWrite(ports, updateRequest(tenant, personOf([], 'y', 'p'))))).toEqual([200, { read: 2, write: 5 }, 2])
     })
 
     it('has one unit for each new identifier, and none for those that an update keeps', async () => {
-      const { tenant, ports, cost } = await measured()
+      const { tenant, ports, cost } = await createMeteredPorts()
       const write = async (values: readonly string[]) =>
         (await cost(runWrite(ports, updateRequest(tenant, personOf(values, 'x', 'p')))))[1].write
       expect(await write(['1', '2'])).toBe(4)
@@ -106,7 +106,7 @@ await runOnTable((engine, table) => {
     })
 
     it('in a transaction does not include the identifiers that it keeps', async () => {
-      const { tenant, ports, cost } = await measured()
+      const { tenant, ports, cost } = await createMeteredPorts()
       const requests = (values: readonly string[]) => ['p', 'q'].map((id) => updateRequest(tenant, personOf(values, 'x', id)))
       const write = async (values: readonly string[]) => (await cost(runTransaction(ports, requests(values))))[1].write
       expect(await write(['1'])).toBe(2 * (3 + 1))
@@ -116,7 +116,7 @@ await runOnTable((engine, table) => {
   })
 
   it('A write or transaction that adds over 20,000 identifiers is 422 and writes nothing', async () => {
-    const { tenant, ports, cost } = await measured()
+    const { tenant, ports, cost } = await createMeteredPorts()
     const values = (count: number) => [...Array(count).keys()].map(String)
     const tooCostly = (place: string) => ({ status: 422, issues: [{ code: 'too-costly', expression: place }] })
     const single = updateRequest(tenant, personOf(values(20_001), 'x', 'p'))
@@ -128,7 +128,7 @@ await runOnTable((engine, table) => {
 
   describe('A conditional write by identifier', () => {
     it('reads at most 10 units in 3 round trips before it writes, after 1,000 writes in a second and without any index', async () => {
-      const { tenant, ports, cost } = await measured()
+      const { tenant, ports, cost } = await createMeteredPorts()
       const create = () => runWrite(ports, createRequest(tenant, personOf(['1']), 'identifier=urn:a|1'))
       const update = (family: string, values: readonly string[]) =>
         cost(runWrite(ports, updateRequest(tenant, personOf(values, family), 'identifier=1')))

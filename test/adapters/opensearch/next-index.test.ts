@@ -1,6 +1,6 @@
 /** Settings of an index while a rebuild fills it, and after it is full. */
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import { FILLED_SETTINGS } from '../../../lambdas/adapters/opensearch/next-index.ts'
+import { FILL_SETTINGS } from '../../../lambdas/adapters/opensearch/next-index.ts'
 import { and } from '../../../lambdas/ports/search/plan.ts'
 import { document } from '../../contracts/index-document.ts'
 import { createTestIndex, runOnOpenSearch, type TestIndex } from '../../engines/opensearch-index.ts'
@@ -8,7 +8,7 @@ import { createTestIndex, runOnOpenSearch, type TestIndex } from '../../engines/
 runOnOpenSearch('A next index', (endpoint) => {
   let open: TestIndex
   beforeAll(() => {
-    open = createTestIndex(endpoint, { filled: FILLED_SETTINGS, refresh: 'none', knownFor: 0 })
+    open = createTestIndex(endpoint, { fillSettings: FILL_SETTINGS, refresh: 'none', knownFor: 0 })
   })
   afterAll(() => open.close())
 

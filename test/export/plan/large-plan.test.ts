@@ -26,7 +26,7 @@ const even = (partitions: number): readonly number[] => Array.from({ length: par
 type Simulation = { readonly types: Readonly<Record<string, SimulatedType>>; readonly budget?: number; readonly deaths?: number }
 
 /** Returns the milliseconds of each step of a plan, and its segments. `deaths`: one in so many queries ends the function. */
-async function planned({ types, budget = EXPORT_STEP_MS, deaths = 0 }: Simulation) {
+async function simulatePlan({ types, budget = EXPORT_STEP_MS, deaths = 0 }: Simulation) {
   const random = randomOf(1)
   const clock = new SleepClock()
   const unitsOfSecond = new Map<string, number>()
@@ -74,7 +74,7 @@ describe('The plan of an export', () => {
   it('counts a billion resources in half an hour of function time, although functions die', async () => {
     const types: Record<string, SimulatedType> = { Observation: { entries: 800e6, partitions: even(20) } }
     for (const type of Object.keys(DEFAULT_SHARDS)) types[type] ??= { entries: 20e6, partitions: even(4) }
-    const { steps, failures, hottest, segments, job } = await planned({ types, deaths: 200_000 })
+    const { steps, failures, hottest, segments, job } = await simulatePlan({ types, deaths: 200_000 })
     expect(failures).toBeGreaterThan(0)
     const minutes = steps.reduce((sum, each) => sum + each) / MINUTE
     expect(minutes).toBeLessThan(30)
@@ -102,7 +102,7 @@ describe('The plan of an export', () => {
 
   it.each([1, 20, 40])('counts nothing twice in many steps, with %d partitions', async (partitions) => {
     const types = { Observation: { entries: 20e6, partitions: even(partitions) }, Patient: { entries: 1e6, partitions: even(1) } }
-    const [one, many] = [await planned({ types, budget: Number.POSITIVE_INFINITY }), await planned({ types, budget: 5_000 })]
+    const [one, many] = [await simulatePlan({ types, budget: Number.POSITIVE_INFINITY }), await simulatePlan({ types, budget: 5_000 })]
     expect([one.steps.length, many.steps.length > 2]).toEqual([1, true])
     expect(many.queries).toBeLessThan(one.queries * 1.02)
     for (const { segments, job } of [one, many]) {

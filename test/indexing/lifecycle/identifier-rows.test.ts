@@ -4,9 +4,9 @@ import {
   endDeployment,
   haveIdentifierRows,
   mayLackIdentifierRows,
+  recordCompleteRows,
   recordDeployed,
   recordFormatChange,
-  recordListed,
   recordLosses,
   requestReindex,
 } from '../../../lambdas/indexing/lifecycle/identifier-rows.ts'
@@ -290,12 +290,12 @@ describe('Identifier rows', () => {
     const lost = lose({ ...serving, extraction: '1' })
     const changed = recordFormatChange(lost, changeFormat(lost, '2', 5), 5)
     const after = endDeployment(recordDeployed(changed, 5), 5 + INVOKED) as typeof serving
-    expect([relies(after), relies(recordListed(after, 'Patient') as typeof serving)]).toEqual([false, true])
+    expect([relies(after), relies(recordCompleteRows(after, 'Patient') as typeof serving)]).toEqual([false, true])
   })
 
   it('are not relied on after a restore of the table, until a whole rebuild of the type', () => {
     const restored = applyRestore({ ...serving, store: 'before' }, { epoch: 1, store: 'after', instant: 1, former: 'before' }, 'b', 2)
     const state = { ...restored, extraction: '2' }
-    expect([relies(state), relies(recordListed(state, 'Patient') as typeof serving)]).toEqual([false, true])
+    expect([relies(state), relies(recordCompleteRows(state, 'Patient') as typeof serving)]).toEqual([false, true])
   })
 })

@@ -16,7 +16,7 @@ async function minutesOf(isWriting: (minute: number) => boolean, isFollowed = tr
   for (let minute = 0; minute < 12; minute++) {
     const now = START + minute * MINUTE + (minute % 3) * 400
     const latest = isFollowed && sent.length > 0 ? { latest: START + 60 * MINUTE } : {}
-    if (await sweep.isDue({ ...NO_HEARTBEAT, ...latest }, now)) sent.push(minute)
+    if (await sweep.recordIfDue({ ...NO_HEARTBEAT, ...latest }, now)) sent.push(minute)
     if (isWriting(minute)) for (let n = 0; n < 3; n++) await follower.noteWrites(now + 20_000 + n)
   }
   return sent
@@ -42,19 +42,19 @@ it('A heartbeat is sent every minute while an index lacks the latest one', async
     latest: START,
     held: { Patient: { identity: 'one', sent: START }, Basic: { identity: 'one', sent } },
   })
-  expect(await schedule.isDue(heldAt(START - MINUTE), START)).toBe(true)
-  expect(await schedule.isDue(heldAt(START), START + MINUTE)).toBe(false)
-  expect(await schedule.isDue(heldAt(START - MINUTE), START + MINUTE)).toBe(true)
+  expect(await schedule.recordIfDue(heldAt(START - MINUTE), START)).toBe(true)
+  expect(await schedule.recordIfDue(heldAt(START), START + MINUTE)).toBe(false)
+  expect(await schedule.recordIfDue(heldAt(START - MINUTE), START + MINUTE)).toBe(true)
 })
 
 it('A heartbeat follows writes that a process does not note, because it noted others before the previous heartbeat', async () => {
   const schedule = new HeartbeatSchedule(new MemoryRows())
   const state = { ...NO_HEARTBEAT, latest: START + 60 * MINUTE }
   await schedule.noteWrites(START)
-  expect(await schedule.isDue(state, START + 10_000)).toBe(true)
+  expect(await schedule.recordIfDue(state, START + 10_000)).toBe(true)
   await schedule.noteWrites(START + 20_000)
-  expect(await schedule.isDue(state, START + 70_000)).toBe(true)
-  expect(await schedule.isDue(state, START + 130_000)).toBe(false)
+  expect(await schedule.recordIfDue(state, START + 70_000)).toBe(true)
+  expect(await schedule.recordIfDue(state, START + 130_000)).toBe(false)
 })
 
 it('Writes are noted once in half a minute, by one of all processes', async () => {

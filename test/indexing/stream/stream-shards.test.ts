@@ -75,7 +75,7 @@ async function simulate(shards: number, seed: number, beats?: number) {
       clock,
       expressions: EXPRESSIONS,
       reading: () => ({}),
-      most: 2_000,
+      maxVersions: 2_000,
     })
     const where = { kind: 'key', field: 'family:exact', oneOf: [family] } as const
     const plan: Plan = { tenant: 'a', types: ['Patient'], where, access: 'everything', order: [], limit: 2, total: 'none' }

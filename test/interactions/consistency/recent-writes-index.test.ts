@@ -50,7 +50,7 @@ async function world(indexed: readonly ResourceVersion[], written: readonly Reso
     },
   }
   const clock = { now: () => NOW, newId: () => 'id' }
-  const latest = recentWritesIndex({ index, resources, clock, expressions: EXPRESSIONS, reading: () => ({}), most: 2_000 })
+  const latest = recentWritesIndex({ index, resources, clock, expressions: EXPRESSIONS, reading: () => ({}), maxVersions: 2_000 })
   const find = async (limit = 2): Promise<readonly string[]> => {
     const where = { kind: 'keyRange', field: 'family', from: 'a', to: 'b' } as const
     const plan: Plan = { tenant: 'a', types: ['Patient'], where, access: 'everything', order: [], limit, total: 'none' }
@@ -85,7 +85,7 @@ describe('the latest writes', () => {
       clock: { now: () => NOW, newId: () => 'id' },
       expressions: EXPRESSIONS,
       reading: () => ({ custom }),
-      most: 2_000,
+      maxVersions: 2_000,
     }) // biome-ignore format: one index
     const asked = (field: string, access: Plan['access'] = 'everything', type = 'Patient') =>
       latest.find({

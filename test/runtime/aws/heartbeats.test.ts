@@ -8,7 +8,7 @@ import { resourceTable, stateTable } from '../../../lambdas/runtime/aws/ports.ts
 import { beatSender } from '../../../lambdas/runtime/aws/table-index-lag.ts'
 import { runAtEnd } from '../../fixtures/at-end.ts'
 import { runOnDynamo } from '../../fixtures/dynamodb/on-dynamo.ts'
-import { streamedTable } from '../../fixtures/dynamodb/streamed-table.ts'
+import { createStreamedTable } from '../../fixtures/dynamodb/streamed-table.ts'
 
 await runOnDynamo((engine) => {
   runAtEnd(() => engine.stop())
@@ -29,7 +29,7 @@ await runOnDynamo((engine) => {
 
   beforeAll(async () => {
     Object.assign(process.env, {
-      ...(await streamedTable(engine)),
+      ...(await createStreamedTable(engine)),
       ...{ FHIR_STATE_TABLE: await engine.newTable(), AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint },
       ...{ FHIR_STREAM_PARALLELIZATION: '3', AWS_REGION: 'us-east-1', AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' },
     })

@@ -39,11 +39,11 @@ export class DynamoDbIdentifierRows implements IdentifierRows {
   async carrying(
     scope: { readonly tenant: string; readonly type: string },
     criteria: readonly IdentifierCriterion[],
-    most: number,
+    limit: number,
   ): Promise<readonly IdentifierRow[]> {
     const rows: IdentifierRow[] = []
     await forEachInParallel(criteria, AT_ONCE, async (criterion) => {
-      if (rows.length <= most) rows.push(...(await rowsOf(this.#dynamo, scope, criterion, most)))
+      if (rows.length <= limit) rows.push(...(await rowsOf(this.#dynamo, scope, criterion, limit)))
     })
     return rows
   }
@@ -62,12 +62,12 @@ export class DynamoDbIdentifierRows implements IdentifierRows {
   }
 }
 
-/** Returns at most `most` + 1 rows. */
+/** Returns at most `limit` + 1 rows. */
 async function rowsOf(
   dynamo: TableClient,
   { tenant, type }: { readonly tenant: string; readonly type: string },
   criterion: IdentifierCriterion,
-  most: number,
+  limit: number,
 ): Promise<readonly IdentifierRow[]> {
   const { value, system } = criterion
   const pk = partitionOf(tenant, type, value)
@@ -77,11 +77,11 @@ async function rowsOf(
     ExpressionAttributeValues: { ':pk': pk, ':sk': system === undefined ? PREFIX : prefixOf(system) },
     // guard: identifier-rows-read-consistently
     ConsistentRead: true,
-    Limit: most + 1,
+    Limit: limit + 1,
   })) {
     const key = { tenant, type, id: sk.slice(sk.lastIndexOf('#') + 1) }
     rows.push({ key, criterion, written: at as number, row: `${pk} ${sk}` })
-    if (rows.length > most) break
+    if (rows.length > limit) break
   }
   return rows
 }

@@ -45,15 +45,15 @@ export async function scanExtent(
   await forEachInParallel(Array<undefined>(width).fill(undefined), width, async () => {
     for (let next = takeNewest(idle); next !== undefined && !failed; next = takeNewest(idle)) {
       if (next.position < until && isOver?.() === true) return void idle.push(next)
-      const begun = now()
+      const start = now()
       const step = await next.step().catch((error: unknown) => {
         failed = true
         throw error
       })
       if (step.count > 0) steps.push(step)
       if (!Number.isFinite(step.last)) continue
-      const early = isOver === undefined ? 0 : (step.count / COUNTED_PER_SECOND) * 1_000 - (now() - begun)
-      if (early >= 1) await wait(early)
+      const pause = isOver === undefined ? 0 : (step.count / COUNTED_PER_SECOND) * 1_000 - (now() - start)
+      if (pause >= 1) await wait(pause)
       idle.push(next)
     }
   })
@@ -100,15 +100,15 @@ function takeNewest(idle: SourceCount[]): SourceCount | undefined {
 function extentOf(steps: readonly Step[], until: number, every: number): ScanExtent {
   const cuts: number[] = []
   let [entries, uncut] = [0, 0]
-  let place = until + 1
+  let nextCut = until + 1
   for (const { count, last } of steps.toSorted((a, b) => b.last - a.last)) {
-    if (uncut >= every && place < (cuts.at(-1) ?? until)) {
-      cuts.push(place)
+    if (uncut >= every && nextCut < (cuts.at(-1) ?? until)) {
+      cuts.push(nextCut)
       uncut = 0
     }
     entries += count
     uncut += count
-    if (Number.isFinite(last)) place = last - 1
+    if (Number.isFinite(last)) nextCut = last - 1
   }
   return { entries, cuts: cuts.toReversed() }
 }

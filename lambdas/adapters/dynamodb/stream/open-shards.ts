@@ -13,9 +13,9 @@ export const streamsClient = (config: DynamoDBStreamsClientConfig = {}): DynamoD
 
 /**
  * Returns the number of open shards. A shard is closed after some hours, or when its partition is split, and remains listed for a day. So
- * there are several pages. Stops after a page with which there are more than `most`.
+ * there are several pages. Stops after a page with which there are more than `limit`.
  */
-export async function countOpenShards(client: DynamoDBStreamsClient, StreamArn: string, most: number): Promise<number> {
+export async function countOpenShards(client: DynamoDBStreamsClient, StreamArn: string, limit: number): Promise<number> {
   let count = 0
   let ExclusiveStartShardId: string | undefined
   do {
@@ -24,6 +24,6 @@ export async function countOpenShards(client: DynamoDBStreamsClient, StreamArn: 
     for (const { SequenceNumberRange } of StreamDescription?.Shards ?? [])
       if (SequenceNumberRange?.EndingSequenceNumber === undefined) count++
     ExclusiveStartShardId = StreamDescription?.LastEvaluatedShardId
-  } while (ExclusiveStartShardId !== undefined && count <= most)
+  } while (ExclusiveStartShardId !== undefined && count <= limit)
   return count
 }

@@ -37,7 +37,7 @@ function failureOf(error: unknown): Pick<CommitReply, 'failed' | 'fault'> {
 function apply(log: LogWriter, { tenant, at, writes, guards }: Commit): CommitConflict | undefined {
   const rows = writes.map((write, i) => ({ seq: log.position + 1 + i, kind: log.kindOf(tenant, write.type), write }))
   const write = rows.findIndex((row) => !log.isNext(row))
-  const stop = write === -1 ? guardsInTheWay(log, tenant, guards) : { write }
+  const stop = write === -1 ? guardConflictOf(log, tenant, guards) : { write }
   if (stop !== undefined) return stop
   for (const row of rows) {
     log.addVersion(row)
@@ -48,7 +48,7 @@ function apply(log: LogWriter, { tenant, at, writes, guards }: Commit): CommitCo
   return undefined
 }
 
-function guardsInTheWay(log: LogWriter, tenant: string, guards: readonly PackedGuard[]): CommitConflict | undefined {
+function guardConflictOf(log: LogWriter, tenant: string, guards: readonly PackedGuard[]): CommitConflict | undefined {
   const held = guards.flatMap((each, index) => log.heldGuard(tenant, each, index) ?? [])
   return held.length === 0 ? undefined : { held }
 }

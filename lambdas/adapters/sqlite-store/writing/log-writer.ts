@@ -10,7 +10,7 @@ import type { PackedGuard, PackedWrite } from './commit-message.ts'
 const MINUTE = 60 * 1000
 const HOUR = 60 * MINUTE
 
-/** Reason why a commit is rejected. `write`: index of the write that expects another current version. `held`: guards that other resources hold. */
+/** Reason why a commit is rejected. `write`: index of the write that expects another current version. `held`: guards of other resources. */
 export type CommitConflict = { readonly write: number } | { readonly held: readonly HeldGuard[] }
 
 /** New version with its position in the log. */
