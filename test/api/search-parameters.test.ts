@@ -43,7 +43,7 @@ const define = async (resource: Tree): Promise<void> => {
   expect([status < 300, status < 300 ? '' : text]).toEqual([true, ''])
   await settled()
 }
-/** Many slow expressions keep the index behind for minutes. */
+/** Maximum milliseconds to wait for the index. Many slow expressions delay it for minutes. */
 const LONGEST = 15 * 60_000
 /** Repeats the request while the index is behind. */
 async function got(...asked: Parameters<TestClient['get']>): ReturnType<TestClient['get']> {
@@ -375,7 +375,7 @@ describe('an expression that is not compiled', () => {
   })
 })
 
-/** More than the runner takes at once. A tenant may define 200 on a type. */
+/** Number of slow parameters, more than the runner evaluates at the same time. A tenant may define 200 on a type. */
 const MANY = caseCountOf(6, 70)
 it('many slow parameters block no search, and are reported', async () => {
   const many = Array.from({ length: MANY }, (_, i) => parameter(`many-${i}`, { expression: `Patient.name.repeat(given).where(matches('^(a+)+${i}$'))` })) // biome-ignore format: one parameter

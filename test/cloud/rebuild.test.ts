@@ -44,7 +44,7 @@ runOnCloud('the deployed rebuild', {}, (cloud, { get, put, post }) => {
     expect((await post('/$reindex?type=Patient', undefined)).status).toBe(202)
     await settled()
     expect(await found()).toBe(10)
-    // Those of the setting: the stream created the first index, and the rebuild the next one.
+    // The setting names two shards. The stream created the first index, and the rebuild the next one.
     expect(await shardsOf('patient')).toEqual(['2'])
   })
 

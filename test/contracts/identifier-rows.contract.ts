@@ -1,4 +1,4 @@
-/** What lambdas/ports/store/identifier-rows.ts promises, as tests. Each test works in a tenant of its own. */
+/** Tests of the guarantees of lambdas/ports/store/identifier-rows.ts. Each test works in a tenant of its own. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { IdentifierCriterion, IdentifierRows } from '../../lambdas/ports/store/identifier-rows.ts'

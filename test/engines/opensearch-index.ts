@@ -15,12 +15,12 @@ const endpoint = process.env.OPENSEARCH_ENDPOINT
 /** On one node an index has no replica. On two it has one, as in a deployment of several nodes. */
 const hasReplicas = Number(process.env.OPENSEARCH_NODES) > 1
 export const TEST_SETTINGS = { refresh_interval: '20ms', auto_expand_replicas: '0-1', 'index.translog.durability': 'async' }
-/** As in a deployment, but with the refreshes of the tests, whose writes wait for them. */
+/** Settings while an index is filled: those of a deployment, but with more refreshes, because writes of tests wait for them. */
 export const TEST_FILL_SETTINGS = { ...FILL_SETTINGS, refresh_interval: TEST_SETTINGS.refresh_interval }
 
 export const TEST_OPTIONS = { settings: TEST_SETTINGS, fillSettings: TEST_FILL_SETTINGS, refresh: 'wait' } as const
 
-/** Shards of the index of each type that tests use. */
+/** Returns the option that gives the index of every type this number of shards. */
 export const withShards = (count: number): Pick<OpenSearchOptions, 'shards'> => ({
   shards: Object.fromEntries(resourceTypes.map((type) => [type, count])),
 })

@@ -145,9 +145,9 @@ await runOnTable((engine, table) => {
       await cost(Promise.resolve())
       // The read of the guard is part of its write, and costs no unit of its own. `heads` reads the new resource, which is missing.
       expect(await cost(create())).toEqual([201, { read: 2, write: 2 + 2 + 1 + 1 }, 2])
-      // The row, the match, and the version of the answer.
+      // It reads the row, the match, and the version to return.
       expect(await cost(create())).toEqual([200, { read: 3, write: 0 }, 3])
-      // The row, the match, and the version to follow, which the commit of each update reads again. A new value costs one unit more.
+      // It reads the row, the match, and the version to follow. Its commit reads that version again. A new value costs one unit more.
       expect(await update('new', ['1'])).toEqual([200, { read: 4, write: 5 }, 3 + 1])
       expect(await update('newer', ['1', '2'])).toEqual([200, { read: 4, write: 5 + 1 }, 3 + 1])
     })

@@ -63,7 +63,7 @@ runOnTwoNodes('OpenSearch on two nodes', (endpoint) => {
   type Answer = {
     readonly hits: { readonly hits: readonly (Found & { readonly fields?: Readonly<Record<string, readonly unknown[]>> })[] }
   }
-  /** Every document that the copies on this node hold. Two nodes with two copies hold all shards; otherwise the primaries are searched. */
+  /** Returns every document in the copies on this node. Two nodes with two copies hold all shards; otherwise the primaries are searched. */
   const heldOn = async (node: string, copies: number): Promise<readonly string[]> => {
     const asked = { size: 10_000, version: true, _source: ['body'], docvalue_fields: ['lastUpdated', 'keys.b'] }
     const preference = copies === 1 ? '_primary' : `_only_nodes:${node}`

@@ -29,7 +29,7 @@ const INVOKED = 15 * 60_000
 /** Releases from this one on add rows. */
 const FIRST_WITH_ROWS = 2
 
-/** The functions of requests beside a world: they change to another release after the migration, one after the other. */
+/** Functions that answer requests on a world. After the migration they change to another release, one after the other. */
 class Deployment {
   readonly world: RebuildWorld
   readonly #rows = new Set<string>()
@@ -257,7 +257,7 @@ describe('Identifier rows', () => {
       return recordReconciled(restored, 'Patient')
     })
     expect(await relies()).toEqual([false, false])
-    // A function of the former table must not take its types for empty ones of the restored table.
+    // A function that reads the former table must not record types that are empty there as complete.
     await world.state.change((state) =>
       takeRebuilds(requestReindex(state, TENANT, ['Basic']), { execution: 'a', width: 2, steps: 10 }, world.now),
     )

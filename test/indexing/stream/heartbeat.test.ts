@@ -152,7 +152,7 @@ describe('a heartbeat', () => {
     await followHeartbeat(parts, beatsOf(30, 64).slice(1), 0)
     expect(told).toEqual([10, 20])
     await followHeartbeat(parts, beatsOf(30, 64).slice(0, 1), 0)
-    // The places from 64 on had their last beat at 20, and this one arrived.
+    // The last beats of the places from 64 on were sent at 20, and they arrived.
     await followHeartbeat(
       parts,
       beatsOf(40, 96).map((each) => ({ ...each, before: each.place < 64 ? 30 : 20 })),
@@ -184,7 +184,7 @@ describe('a heartbeat', () => {
       return [beats.length, isIncomplete(state, now), told.at(-1)]
     }
     expect(await beatAt(10)).toEqual([MAX_BEATS, true, undefined])
-    // The number of the last heartbeat counts while the partitions cannot be counted.
+    // While the partitions cannot be counted, the number of beats is that of the last heartbeat.
     open = 0
     expect(await beatAt(20)).toEqual([MAX_BEATS, true, undefined])
     open = 4
