@@ -132,6 +132,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'lambdas/adapters/dynamodb/stream/restored-table.ts',
     'lambdas/http/gateway-contract.ts',
     'lambdas/catalogue/catalogue.ts',
+    'lambdas/docs/markdown.ts',
     'lambdas/functions/functions.ts',
     'lambdas/indexing/rebuild/workflow.ts',
     'lambdas/export/additional-resources.ts',
@@ -245,6 +246,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     monitoring: ['settings'],
     stacks: ['settings', 'edge', 'permissions', 'monitoring'],
     model: ['settings', 'stacks'],
+    docs: ['settings', 'model'],
   },
   bin: {
     '.': ['commands'],

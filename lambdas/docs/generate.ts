@@ -1,15 +1,15 @@
 /** Generates lambdas/docs/settings.md and lambdas/docs/operations.md from the tables that the server runs on: `npm run docs`. */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROUTES } from '../catalogue/catalogue.ts'
 import { resourceTypes } from '../fhir/resource-types.ts'
 import { operationsOf } from '../interactions/capabilities/operation-claims.ts'
 import { SETTINGS, variableOf } from '../runtime/config.ts'
+import { type Pages, tableOf, writePages } from './markdown.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
-/** Returns the generated pages: path from the root of the repository → text. */
-export const generatePages = (): ReadonlyMap<string, string> =>
+export const generatePages = (): Pages =>
   new Map([
     ['lambdas/docs/settings.md', settingsPage()],
     ['lambdas/docs/operations.md', operationsPage()],
@@ -78,7 +78,4 @@ function readOperations(): readonly Operation[] {
   }))
 }
 
-const tableOf = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
-  [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |\n`).join('')
-
-if (import.meta.main) for (const [path, text] of generatePages()) writeFileSync(join(ROOT, path), text)
+if (import.meta.main) writePages(generatePages())

@@ -25,7 +25,7 @@ export function concurrencyOf(load: Load, workers: Workers): readonly Concurrenc
   ]
 }
 
-const isOfRequests = ({ name }: Concurrency): boolean => REQUESTS.some((each) => each === name)
+export const isOfRequests = ({ name }: Concurrency): boolean => REQUESTS.some((each) => each === name)
 
 /** Minimum executions for requests, however few the model expects. */
 const REQUEST_EXECUTIONS = 200

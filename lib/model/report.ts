@@ -67,24 +67,23 @@ const partitions = (shards: IndexShards): string =>
     .join('; ')
 
 const limitRow = ({ what, used, limit, isRaised, fits }: Limit): Row => [
-  ...[count(used), count(limit), `${Math.round((used / limit) * 100)} %`, what],
+  ...[count(used), count(limit), percent(used / limit), what],
   fits ? 'fits' : isRaised ? 'request a higher quota' : 'does not fit',
 ]
 
 const costRows = (costs: Model['costs']): readonly Row[] => [
   ...costs.map(({ part, dollars: each }) => [part, dollars(each)]),
-  ['all', dollars(costs.reduce((sum, each) => sum + each.dollars, 0))],
+  ['all', dollars(totalOf(costs))],
 ]
 
 function assumptions(): readonly string[] {
-  const oldest = PRICE_PAGES.map(({ read }) => read).toSorted()[0]
   const ms = (['create', 'update', 'read', 'search'] as const).map((name) => `${name} ${REQUEST_WORK[name].ms} ms`)
   return [
     `  Durations: ${ms.join(', ')}. A query that counts entries takes ${COUNT_MS} ms.`,
     `  A function indexes ${count(DOCUMENTS_PER_SECOND)} documents and exports ${count(EXPORTED_PER_SECOND)} resources per second.`,
     `  A demo domain takes ${DEMO_REQUESTS} writes and searches per second. Processors of larger domains are not modelled.`,
     `  limits.perAddress depends on the number of addresses, and is not proposed.`,
-    `  Prices: lists of ${PRICES_REGION}, read from ${oldest} on (lib/model/prices.ts).`,
+    `  Prices: lists of ${PRICES_REGION}, read from ${oldestPrice()} on (lib/model/prices.ts).`,
   ]
 }
 
@@ -101,8 +100,14 @@ function columns(rows: readonly Row[]): readonly string[] {
 /** A number with its unit, or a heading of numbers. */
 const NUMERIC = /^(?:\$?[\d,.]+(?: %)?|used|limit|)$/
 
-const count = (number: number): string =>
+export const count = (number: number): string =>
   (Number.isInteger(number) || number >= 100 ? Math.round(number) : Number(number.toPrecision(2))).toLocaleString('en')
-const gigabytes = (number: number): string => `${count(number)} GB`
+export const gigabytes = (number: number): string => `${count(number)} GB`
 const hours = (number: number): string => `${count(number)} hours`
-const dollars = (number: number): string => `$${number < 100 ? number.toFixed(2) : Math.round(number).toLocaleString('en')}`
+export const dollars = (number: number): string => `$${number < 100 ? number.toFixed(2) : Math.round(number).toLocaleString('en')}`
+export const percent = (part: number): string => `${Math.round(part * 100)} %`
+
+export const totalOf = (costs: Model['costs']): number => costs.reduce((sum, each) => sum + each.dollars, 0)
+
+/** Returns the date of the price that was read first. */
+export const oldestPrice = (): string => PRICE_PAGES.map(({ read }) => read).toSorted()[0]!

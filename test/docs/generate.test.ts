@@ -4,8 +4,9 @@ import { describe, expect, it } from '@jest/globals'
 import { ROUTES } from '../../lambdas/catalogue/catalogue.ts'
 import { generatePages } from '../../lambdas/docs/generate.ts'
 import { SETTINGS, variableOf } from '../../lambdas/runtime/config.ts'
+import { generatePages as generateOperatorPages } from '../../lib/docs/generate.ts'
 
-const pages = generatePages()
+const pages = new Map([...generatePages(), ...generateOperatorPages()])
 
 describe('The generated pages', () => {
   it.each([...pages.keys()])('equal the committed ones: %s', (path) => expect(readFileSync(path, 'utf8')).toBe(pages.get(path)))
