@@ -9,12 +9,11 @@ import {
   SHARD_GIGABYTES,
 } from '../settings/domain-sizes.ts'
 import { DEMO_REQUESTS } from './assumptions.ts'
-import type { Load } from './load.ts'
+import { type DocumentSizes, documentSizesOf } from './document-sizes.ts'
+import { type Load, meanOf } from './load.ts'
 
 const GIGABYTE = 1e9
 
-/** Bytes of a document in one copy of an index (`npm run bench -- disk`, see lib/docs/cost.md). */
-export const DOCUMENT_BYTES = { merged: 413, unmerged: 1_427 } as const
 /** After an upgrade each index exists twice, until the previous one is removed. */
 const INDICES = 2
 /** Part of a disk that may be full. */
@@ -46,21 +45,21 @@ export type SearchLoad = {
 }
 
 export function searchLoadOf({ resources, writes, searches, mix }: Load): SearchLoad {
-  const neededBy = ({ count }: Pick<DomainShape, 'count'>, bytes: number): number =>
-    (resources * bytes * copiesOf(count) * INDICES) / USABLE / GIGABYTE
+  const neededBy = ({ count }: Pick<DomainShape, 'count'>, when: keyof DocumentSizes = 'merged'): number =>
+    (resources * meanOf(mix, (type) => documentSizesOf(type)[when]) * copiesOf(count) * INDICES) / USABLE / GIGABYTE
   const isSmall = writes + searches <= DEMO_REQUESTS
   const names = isSmall ? NAMES : NAMES.filter((name) => name !== 'demo')
-  const name = names.find((each) => neededBy(DOMAIN_SIZES[each], DOCUMENT_BYTES.merged) <= diskOf(DOMAIN_SIZES[each]))
-  const shape = name === undefined ? customShape(neededBy(CUSTOM, DOCUMENT_BYTES.merged)) : DOMAIN_SIZES[name]
+  const name = names.find((each) => neededBy(DOMAIN_SIZES[each]) <= diskOf(DOMAIN_SIZES[each]))
+  const shape = name === undefined ? customShape(neededBy(CUSTOM)) : DOMAIN_SIZES[name]
   const all = Object.entries(mix.types).map(([type, share]) => {
-    const gigabytes = (resources * share * DOCUMENT_BYTES.merged) / GIGABYTE
+    const gigabytes = (resources * share * documentSizesOf(type).merged) / GIGABYTE
     const count = Math.min(MAX_SEARCH_SHARDS, Math.max(1, Math.ceil(gigabytes / SHARD_GIGABYTES)))
     return { type, count, gigabytes: gigabytes / count }
   })
   const { type, gigabytes } = all.reduce((a, b) => (b.gigabytes > a.gigabytes ? b : a))
   return {
     ...{ size: name ?? shape, name: name ?? 'custom', shape, nodes: shape.count, disk: shape.disk },
-    ...{ needed: neededBy(shape, DOCUMENT_BYTES.merged), available: diskOf(shape), unmerged: neededBy(shape, DOCUMENT_BYTES.unmerged) },
+    ...{ needed: neededBy(shape), available: diskOf(shape), unmerged: neededBy(shape, 'unmerged') },
     ...{ shards: Object.fromEntries(all.map((each) => [each.type, each.count])), shard: { type, gigabytes } },
   }
 }

@@ -52,11 +52,11 @@ describe('npm run model', () => {
       /^ {2}stream +124 shards$/m,
       /^ {2}concurrency +create 134, update 84, read 40, search 20, indexer 124, rebuild-step 32, export-step 100$/m,
       /^ {2}export of everything +3\.8 hours, \$\d+ without downloads: 20 minutes to plan, 26 files$/m,
-      /^ {2}search domain +large, 6 × r7g\.2xlarge\.search with 600 GB, 3 masters r7g\.large\.search: 2,203 GB needed /m,
-      /^ {2}search shards +12 for Observation; 1 for Claim, /m,
+      /^ {2}search domain +large, 6 × r7g\.2xlarge\.search with 600 GB, 3 masters r7g\.large\.search: 2,692 GB needed /m,
+      /^ {2}search shards +15 for Observation; 1 for Claim, /m,
       /^ {2}rebuild of all types +17 hours, \$\d+, executions of at most [\d,]+ events: 5$/m,
-      /^ {6}28 +30 +92 % {2}GB of a shard of the OpenSearch index of Observation, one of 12 +fits$/m,
-      /^ {3}2,203 +3,600 +61 % {2}GB of disks of the search domain +fits$/m,
+      /^ {6}29 +30 +97 % {2}GB of a shard of the OpenSearch index of Observation, one of 15 +fits$/m,
+      /^ {3}2,692 +3,600 +75 % {2}GB of disks of the search domain +fits$/m,
       /^ {2}15,500 +10,000 +155 % {2}requests per second at API Gateway +request a higher quota$/m,
       /^ {2}17,700 +40,000 +44 % {2}write units of the resource table, warm +fits$/m,
       /^ {2}all +\$2\d\d,\d{3}$/m,
@@ -65,7 +65,7 @@ describe('npm run model', () => {
     for (const line of lines) expect(out).toMatch(line)
     const printed = JSON.parse(/^\{\n[\s\S]*?^\}$/m.exec(out)![0])
     expect(settingsOf(printed)).toMatchObject({
-      search: { size: 'large', shards: { Observation: 12 } },
+      search: { size: 'large', shards: { Observation: 15 } },
       capacity: { shards: { Observation: 20 } },
       rebuildWidth: 32,
     })

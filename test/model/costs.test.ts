@@ -53,12 +53,12 @@ describe('Search nodes', () => {
     modelOf({ resources: 1e6, writes: 5, reads: 1e3, searches: 5, mix: DEFAULT_MIX, ...load }).search
 
   it.each([
-    ['demo', 18.1e6],
-    ['production', 18.3e6],
-    ['production', 272e6],
-    ['large', 273e6],
-    ['large', 1.63e9],
-    ['custom', 1.64e9],
+    ['demo', 14.8e6],
+    ['production', 14.9e6],
+    ['production', 222e6],
+    ['large', 223e6],
+    ['large', 1.33e9],
+    ['custom', 1.34e9],
   ])('are of the size %s for %d documents of a small stage', (name, resources) => expect(searchOf({ resources }).name).toBe(name))
 
   it.each([
@@ -69,21 +69,21 @@ describe('Search nodes', () => {
   )
 
   it.each([
-    [1.64e9, 6, 'r7g.large.search'],
-    [2.73e9, 9, 'r7g.large.search'],
-    [13.5e9, 30, 'r7g.large.search'],
-    [13.7e9, 33, 'r7g.xlarge.search'],
-    [182e9, 399, 'r7g.xlarge.search'],
+    [1.34e9, 6, 'r7g.large.search'],
+    [2.23e9, 9, 'r7g.large.search'],
+    [11.1e9, 30, 'r7g.large.search'],
+    [11.2e9, 33, 'r7g.xlarge.search'],
+    [149e9, 399, 'r7g.xlarge.search'],
   ])('above the size large are as many as hold %d documents, in each zone', (resources, count, instanceType) => {
     const { size, available, needed } = searchOf({ resources })
     expect(size).toEqual({ instanceType: 'r7g.2xlarge.search', count, disk: 1_000, zones: 3, masters: { instanceType, count: 3 } })
-    expect(available >= needed).toBe(resources < 182e9)
+    expect(available >= needed).toBe(resources < 149e9)
   })
 
   it.each([
-    [90e6, 1],
-    [91e6, 2],
-    [1e9, 12],
+    [68e6, 1],
+    [69e6, 2],
+    [1e9, 15],
   ])('hold %d resources in shards of at most 30 GB: Observation in %d', (resources, shards) => {
     const { shards: all, shard } = searchOf({ resources })
     expect([all.Observation, all.Claim, shard.gigabytes <= 30]).toEqual([shards, 1, true])

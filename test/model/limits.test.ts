@@ -15,8 +15,8 @@ const EDGES: readonly (readonly [what: string, grows: Exclude<keyof Load, 'mix'>
   ['read units of the resource table, warm', 'reads', 31_900, 32_000],
   ['write units of its index, warm', 'writes', 19_100, 19_300],
   ['write units of the state table, warm', 'reads', 31_800, 32_000],
-  ['GB of a shard of the OpenSearch index of Observation, one of 100', 'resources', 9.07e9, 9.09e9],
-  ['GB of disks of the search domain', 'resources', 181e9, 182e9],
+  ['GB of a shard of the OpenSearch index of Observation, one of 100', 'resources', 6.86e9, 6.88e9],
+  ['GB of disks of the search domain', 'resources', 148e9, 149e9],
   ['minutes to plan a rebuild of Observation', 'resources', 2.55e9, 2.56e9],
   ['events of the execution of an export', 'resources', 3.62e9, 3.63e9],
   ['hours of the execution of an export', 'resources', 11e9, 11.2e9],
@@ -24,7 +24,7 @@ const EDGES: readonly (readonly [what: string, grows: Exclude<keyof Load, 'mix'>
   ['requests per second at API Gateway', 'reads', 9_900, 9_901],
   ['concurrent executions of Lambda', 'writes', 35_500, 36_000],
   ['signatures per second of KMS', 'reads', 98_900, 98_901],
-  ['nodes of an OpenSearch domain', 'resources', 35.4e9, 35.5e9],
+  ['nodes of an OpenSearch domain', 'resources', 28.9e9, 29e9],
 ]
 
 const limitNamed = (load: Load, what: string) => modelOf(load).limits.find((each) => each.what === what)!

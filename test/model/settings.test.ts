@@ -33,7 +33,7 @@ describe('The proposed settings', () => {
     expect(Object.keys(settings)).toEqual(['search', 'capacity', 'limits', 'concurrency', 'rebuildWidth'])
     for (const [name, value] of Object.entries(settings)) expect(DEFAULT_SETTINGS[name as keyof Settings]).not.toEqual(value)
     expect(settings.capacity?.shards).toEqual({ Observation: 20 })
-    expect(settings.search).toEqual({ kind: 'domain', size: 'large', shards: { Observation: 12 } })
+    expect(settings.search).toEqual({ kind: 'domain', size: 'large', shards: { Observation: 15 } })
     expect(settings.limits).toEqual({ rate: 19_375, burst: 5_000 })
     // A quarter more than the units, which are 14,106 and 16,716 and 15,528 writes per second, and 18,333 reads.
     expect(settings.capacity?.warm).toEqual({
