@@ -54,7 +54,7 @@ describe('The page of capacity', () => {
   it.each([
     [1e6, 5, 'yes', 'none'],
     [1e6, 9_995, 'yes', '100 %: requests per second at API Gateway, 10,005 of 10,000'],
-    [4.1e9, 5, 'no', 'none'],
+    [4.1e9, 5, 'no', '210 %: read units of the resource table during an export, 84,107 of 40,000'],
   ])('shows whether %d resources with %d reads per second fit', (resources, reads, fits, quotas) => {
     const rows = rowsOf(capacityPage(sizeOf(resources, 5, reads)))
     expect([rows.get('fits'), rows.get('quotas to raise')]).toEqual([[fits], [quotas]])

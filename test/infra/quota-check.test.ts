@@ -110,7 +110,8 @@ describe('The quotas that a stage needs', () => {
     const load: Load = { resources: 1e8, writes: 10_000, reads: 5_000, searches: 500, mix: DEFAULT_MIX }
     const { settings, limits } = modelOf(load)
     const wanted = wantedOf(settings as Partial<Settings>)
-    const modelled = limits.filter(({ isRaised }) => isRaised)
+    // The check does not know when exports run, so it counts none of their reads.
+    const modelled = limits.filter(({ isRaised, what }) => isRaised && !what.endsWith('during an export'))
     expect(modelled.map(({ what }) => what)).toEqual(Object.keys(wanted))
     for (const { what, used } of modelled) {
       // The search domain of the stage has three nodes, however many the model counts.
