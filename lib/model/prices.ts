@@ -3,7 +3,7 @@
 export const PRICES_REGION = 'us-east-1'
 
 /** Pages of the prices, and the dates at which these prices were read from the pages or from copies of them. */
-export const PRICE_PAGES: readonly { readonly of: string; readonly page: string; readonly read: string }[] = [
+export const PRICE_PAGES = [
   { of: 'API Gateway', page: 'https://aws.amazon.com/api-gateway/pricing/', read: '2026-11-28' },
   { of: 'Lambda', page: 'https://aws.amazon.com/lambda/pricing/', read: '2026-11-28' },
   { of: 'logs of Lambda', page: 'https://aws.amazon.com/cloudwatch/pricing/', read: '2026-11-28' },
@@ -16,7 +16,7 @@ export const PRICE_PAGES: readonly { readonly of: string; readonly page: string;
   { of: 'Secrets Manager', page: 'https://aws.amazon.com/secrets-manager/pricing/', read: '2026-11-21' },
   { of: 'S3', page: 'https://aws.amazon.com/s3/pricing/', read: '2026-11-22' },
   { of: 'Step Functions', page: 'https://aws.amazon.com/step-functions/pricing/', read: '2026-11-22' },
-]
+] as const satisfies readonly { readonly of: string; readonly page: string; readonly read: string }[]
 
 /** Price of the units of a month up to `upTo`, beyond those of the tier before. */
 type Tier = { readonly upTo: number; readonly price: number }
@@ -99,6 +99,18 @@ export const PRICES = {
   alarm: 0.1,
   metric: 0.3,
 } as const
+
+type PriceName = keyof typeof PRICES | keyof typeof TIERS
+
+/** Page of each price. */
+export const PAGE_OF: Readonly<Record<PriceName, (typeof PRICE_PAGES)[number]['of']>> = {
+  ...{ api: 'API Gateway', invocation: 'Lambda', computing: 'Lambda', log: 'logs of Lambda' },
+  ...{ writeUnit: 'DynamoDB', readUnit: 'DynamoDB', table: 'DynamoDB', recovery: 'DynamoDB', backup: 'DynamoDB' },
+  ...{ cloudFront: 'CloudFront', transfer: 'CloudFront', firewall: 'WAF', firewallAlone: 'WAF', firewallRule: 'WAF' },
+  ...{ smallNode: 'OpenSearch', largeNode: 'OpenSearch', disk: 'OpenSearch', transition: 'Step Functions' },
+  ...{ object: 'S3', objectRead: 'S3', objectWrite: 'S3', signature: 'KMS', key: 'KMS', secret: 'Secrets Manager' },
+  ...{ alarm: 'metrics and alarms', metric: 'metrics and alarms' },
+}
 
 /** Price of a node of OpenSearch for a month, by instance type. A node of twice the size costs twice as much. */
 export const PRICES_OF_NODES: Readonly<Record<string, number>> = {

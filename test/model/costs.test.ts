@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import { DEFAULT_MIX, type Load } from '../../lib/model/load.ts'
 import { modelOf } from '../../lib/model/model.ts'
-import { PRICE_PAGES, TIERS, tieredPrice } from '../../lib/model/prices.ts'
+import { PAGE_OF, PRICE_PAGES, PRICES, TIERS, tieredPrice } from '../../lib/model/prices.ts'
 import { costsOfMonth } from '../infra/costs.ts'
 
 describe('A price with tiers', () => {
@@ -22,9 +22,9 @@ describe('A price with tiers', () => {
   })
 })
 
-it('Each price has a page of AWS and a date', () => {
-  for (const { page, read } of PRICE_PAGES)
-    expect([page, read]).toEqual([expect.stringMatching(/^https:\/\/aws\.amazon\.com\//), expect.stringMatching(/^2026-\d\d-\d\d$/)])
+it.each([...new Set([...Object.keys(PRICES), ...Object.keys(TIERS)])])('The price %s has a page of AWS and a date', (name) => {
+  const { page, read } = PRICE_PAGES.find((each) => each.of === PAGE_OF[name as keyof typeof PAGE_OF])!
+  expect([page, read]).toEqual([expect.stringMatching(/^https:\/\/aws\.amazon\.com\//), expect.stringMatching(/^2026-\d\d-\d\d$/)])
 })
 
 describe('A million Observations', () => {
