@@ -39,7 +39,7 @@ export function modelOf(load: Load): Model {
   const concurrency = concurrencyOf(load, {
     ...{ streamShards, parallelizationFactor, rebuildWidth: rebuild.width, exportExecutions: exported.executions },
   })
-  const signatures = signaturesOf(requestsOf(load))
+  const signatures = signaturesOf(requestsOf(load), exported.files)
   const parts: StageParts = {
     ...{ load, units, stored, shards, warm, streamShards, parallelizationFactor, search, concurrency, signatures, rebuild, exported },
   }

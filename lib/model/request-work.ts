@@ -33,8 +33,11 @@ export const LOG_KB = 0.5
 
 /** Requests that a client sends with one access token. Assumed: a token is valid for at least five minutes. */
 const REQUESTS_OF_TOKEN = 100
-/** Links of a manifest, which are signed together: one for each file, and a file for each type. */
-const LINKS = Object.keys(DEFAULT_MIX.types).length
+/** Files of a small export: one for each type. */
+const FILES = Object.keys(DEFAULT_MIX.types).length
 
-/** Returns the signatures of KMS in a second in which a client also asks for a manifest. `requests`: those with a token. */
-export const signaturesOf = (requests: number): number => Math.ceil(requests / REQUESTS_OF_TOKEN) + LINKS
+/**
+ * Returns the signatures of KMS in a second in which a client also asks for a manifest. `requests`: those with a token. `files`: those of
+ * the manifest, whose links are signed together.
+ */
+export const signaturesOf = (requests: number, files = FILES): number => Math.ceil(requests / REQUESTS_OF_TOKEN) + files

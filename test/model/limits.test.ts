@@ -47,6 +47,12 @@ describe('The limit', () => {
   })
 })
 
+it('The signatures of KMS include a link to each file of an export', () => {
+  const signatures = [1e6, 1e9].map((resources) => limitNamed({ ...LOAD, resources }, 'signatures per second of KMS').used)
+  // A file for each type, and 17 of Observations.
+  expect(signatures).toEqual([1 + 10, 1 + 9 + 17])
+})
+
 it('A load does not fit above a limit that AWS does not raise', () => {
   const [fits, quotas, exceeds] = [LOAD, { ...LOAD, reads: 9_950 }, { ...LOAD, resources: 4e9 }].map(modelOf)
   expect([fits, quotas, exceeds].map((model) => isTooLarge(model!))).toEqual([false, false, true])
