@@ -63,7 +63,8 @@ export async function scanExtent(
     until,
     every,
   )
-  return Number.isFinite(rest) ? { ...extent, rest } : extent
+  // The part that remains ends at `rest`. A cut at or below it would count its entries twice.
+  return Number.isFinite(rest) ? { ...extent, cuts: extent.cuts.filter((cut) => cut > rest), rest } : extent
 }
 
 /** Count of one partition, from the newest entry on. */
