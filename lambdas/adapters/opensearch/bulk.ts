@@ -4,12 +4,13 @@
  * - A document that is rejected for its content is replaced by a stub.
  * - An index with an outdated mapping receives only the properties that it knows, until its rebuild replaces it.
  * - If an index also rejects the stub, the document is reported as not applied.
+ * - If a shard is missing, its documents are reported as not applied, also if it belongs to a next index. The caller writes them again.
  * https://docs.opensearch.org/latest/api-reference/document-apis/bulk/
  */
 import { notApplied } from '../../ports/faults.ts'
 import type { IndexDocument } from '../../ports/search/search-index.ts'
 import { newestVersionsOf } from '../../ports/store/newest-versions.ts'
-import { type Cluster, isIndexBlocked, isTransient, OpenSearchError } from './cluster.ts'
+import { BULK_TIMEOUT, type Cluster, isIndexBlocked, isTransient, OpenSearchError } from './cluster.ts'
 import { bodyOf, type IndexProperties, idOf, stubOf } from './document-body.ts'
 import { externalVersion } from './external-version.ts'
 
@@ -156,7 +157,7 @@ export class BulkWriter {
       const { items } = await this.#cluster.sendOnce<BulkAnswer>({
         method: 'POST',
         path: '/_bulk',
-        querystring: { refresh: this.#options.refresh === 'wait' ? 'wait_for' : false, filter_path: SHOWN },
+        querystring: { refresh: this.#options.refresh === 'wait' ? 'wait_for' : false, filter_path: SHOWN, timeout: BULK_TIMEOUT },
         lines: batch.map(({ lines }) => lines).join(''),
       })
       return await this.#sort(batch, items, targets)

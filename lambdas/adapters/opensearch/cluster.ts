@@ -21,6 +21,12 @@ const TIMER: Timer = { now: () => performance.now(), wait }
 /** How long the client waits after the time limit of the engine, in milliseconds. So the engine can report that it stopped. */
 const ANSWER_TIME = 2_000
 
+/**
+ * How long a bulk request waits for a missing shard. Its items then fail alone. With the default of a minute the client stops first, and
+ * the items of all other indices count as failed too. https://docs.opensearch.org/latest/api-reference/document-apis/bulk/
+ */
+export const BULK_TIMEOUT = '5s'
+
 export type ClusterRequest = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   readonly path: string

@@ -5,6 +5,7 @@ import { OpenSearchIndex } from '../../../lambdas/adapters/opensearch/search-ind
 import { tokenOf } from '../../../lambdas/adapters/opensearch/visibility.ts'
 import type { FaultKind } from '../../../lambdas/ports/faults.ts'
 import { and, type Plan } from '../../../lambdas/ports/search/plan.ts'
+import { document } from '../../contracts/index-document.ts'
 import { type AnsweringEngine, startAnsweringEngine } from '../../engines/opensearch-double.ts'
 
 type Shards = { readonly total: number; readonly successful: number; readonly failed: number }
@@ -50,6 +51,9 @@ const TYPES = ['Observation', 'Patient']
 const NAMES = ['fhir-observation-id', 'fhir-patient-id']
 const NEXT = 'fhir-patient-v2-id'
 const LIVE = 'fhir-patient-v1-id'
+const INDICES: Readonly<Record<string, string>> = { 'fhir-patient-id': LIVE, 'fhir-patient-next-id': NEXT }
+/** Seconds after which the least patient client of the server stops to wait. */
+const SHORTEST_PATIENCE = 8
 const PLAN: Plan = { tenant: 'one', types: ['Patient'], where: and(), access: 'everything', order: [], limit: 10, total: 'none' }
 
 let engine: AnsweringEngine
@@ -62,15 +66,19 @@ let searched: Shards
 /** Heartbeat of each shard of the next index: whether its write and a search of it succeed. */
 let beats: readonly { readonly status: number; readonly isFound: boolean }[]
 let beatIndex: string
+/** Alias of an index that has lost its shards. */
+let lostShards: string | undefined
 
 beforeEach(async () => {
   refreshed = () => WHOLE[0]!
   searched = ANSWERED
   beats = [1, 2].map(() => ({ status: 201, isFound: true }))
   beatIndex = NEXT
+  lostShards = undefined
   engine = await startAnsweringEngine(({ method, path, body }) => {
     const [, name = '', action = ''] = /^\/([^/?]*)\/?([^?]*)/.exec(path) ?? []
     if (name === '_mget') return { docs: (JSON.parse(body) as { docs: object[] }).docs.map(() => ({ _version: 1 })) }
+    if (name === '_bulk' && lostShards !== undefined) return bulkWithout(lostShards, path, body)
     if (name === '_bulk') return { items: beats.map(({ status }) => ({ index: { _index: beatIndex, status } })) }
     if (name === '_msearch') return { responses: [{ timed_out: false, hits: { hits: [] }, _shards: searched }] }
     if (action === '_refresh') return { _shards: refreshed(name)[1] }
@@ -94,6 +102,21 @@ afterEach(async () => {
   await client.close()
   await engine.close()
 })
+
+/**
+ * Answers a bulk request while an index lacks its shards. The engine waits for them, by default for a minute. A client that does not wait
+ * that long has no answer, which is a timeout here.
+ */
+function bulkWithout(lost: string, path: string, body: string): object {
+  const seconds = Number.parseInt(new URLSearchParams(path.split('?')[1]).get('timeout') ?? '60', 10)
+  if (seconds > SHORTEST_PATIENCE) return { status: 504 }
+  const actions = body.split('\n').flatMap((line) => (line.startsWith('{"index":') ? [JSON.parse(line).index as { _index: string }] : []))
+  const items = actions.map(({ _index }) => {
+    if (_index === lost) return { index: { _index, status: 503, error: { type: 'unavailable_shards_exception' } } }
+    return { index: { _index: INDICES[_index] ?? _index, status: 201 } }
+  })
+  return { items }
+}
 
 const tokens = TYPES.map((type) => tokenOf({ tenant: 'one', type, id: '1', version: 1 }))
 const asked = (word: string): readonly string[] =>
@@ -167,6 +190,23 @@ describe('A swap', () => {
     beatIndex = LIVE
     await expect(swap()).rejects.toMatchObject({ fault: 'unavailable' })
     expect(asked('_aliases')).toEqual([])
+  })
+})
+
+describe('A batch of documents', () => {
+  const documents = TYPES.map((type) => document({ type, id: '1' }))
+
+  it.each([
+    ['the next index', 'fhir-patient-next-id'],
+    ['the serving index', 'fhir-patient-id'],
+  ])('is applied except for the type of which %s lacks a shard, and wholly once that has returned', async (_, alias) => {
+    lostShards = alias
+    const failed = { fault: 'not-applied', documents: [{ type: 'Patient', id: '1' }] }
+    await expect(index.apply(documents)).rejects.toMatchObject(failed)
+    lostShards = 'none'
+    await index.apply(documents)
+    const { body } = engine.requests.findLast(({ path }) => path.startsWith('/_bulk'))!
+    expect(body).toContain('"fhir-patient-next-id"')
   })
 })
 
