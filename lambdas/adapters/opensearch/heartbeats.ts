@@ -4,7 +4,7 @@
  * belongs to no tenant, so no search finds it. A search reads it by an aggregation, from the same state of the shards.
  * https://docs.opensearch.org/latest/aggregations/bucket/global/
  */
-import { type Cluster, type ClusterRequest, OpenSearchError, SHARDS_FAILED } from './cluster.ts'
+import { BULK_TIMEOUT, type Cluster, type ClusterRequest, OpenSearchError, SHARDS_FAILED } from './cluster.ts'
 import { type SearchResponse, STRICT } from './search-requests.ts'
 import { shardRoutings } from './shard-routing.ts'
 
@@ -79,8 +79,8 @@ const documentsOf = ({ index, shards }: AliasedIndex) =>
 const withRouting = (routing: string | undefined) => (routing === undefined ? {} : { routing })
 
 /**
- * Writes the heartbeat to every shard. Returns for each index whether all its shards have this or a later one. It does not retry: an index
- * that is restored before a retry would get the heartbeat, although it lacks earlier versions.
+ * Writes the heartbeat to every shard. Returns for each index whether all its shards have this or a later one. A missing shard affects only
+ * its index. It does not retry: an index that is restored before a retry would get the heartbeat, although it lacks earlier versions.
  */
 export async function writeHeartbeat(cluster: Cluster, indices: readonly AliasedIndex[], sent: number): Promise<readonly boolean[]> {
   if (indices.length === 0) return []
@@ -119,7 +119,7 @@ function bulkOf(indices: readonly AliasedIndex[], sent: number, more: object): C
       return `${JSON.stringify({ index })}\n${body}\n`
     }),
   )
-  return { method: 'POST', path: '/_bulk', lines: lines.join('') }
+  return { method: 'POST', path: '/_bulk', querystring: { timeout: BULK_TIMEOUT }, lines: lines.join('') }
 }
 
 type BulkItem = { readonly index?: { readonly _index?: string; readonly status?: number } }

@@ -51,7 +51,6 @@ const TYPES = ['Observation', 'Patient']
 const NAMES = ['fhir-observation-id', 'fhir-patient-id']
 const NEXT = 'fhir-patient-v2-id'
 const LIVE = 'fhir-patient-v1-id'
-const INDICES: Readonly<Record<string, string>> = { 'fhir-patient-id': LIVE, 'fhir-patient-next-id': NEXT }
 /** Seconds after which the least patient client of the server stops to wait. */
 const SHORTEST_PATIENCE = 8
 const PLAN: Plan = { tenant: 'one', types: ['Patient'], where: and(), access: 'everything', order: [], limit: 10, total: 'none' }
@@ -68,6 +67,8 @@ let beats: readonly { readonly status: number; readonly isFound: boolean }[]
 let beatIndex: string
 /** Alias of an index that has lost its shards. */
 let lostShards: string | undefined
+/** Indices of the engine, by alias. */
+let created: Readonly<Record<string, string>>
 
 beforeEach(async () => {
   refreshed = () => WHOLE[0]!
@@ -75,6 +76,7 @@ beforeEach(async () => {
   beats = [1, 2].map(() => ({ status: 201, isFound: true }))
   beatIndex = NEXT
   lostShards = undefined
+  created = { 'fhir-patient-id': LIVE, 'fhir-patient-next-id': NEXT }
   engine = await startAnsweringEngine(({ method, path, body }) => {
     const [, name = '', action = ''] = /^\/([^/?]*)\/?([^?]*)/.exec(path) ?? []
     if (name === '_mget') return { docs: (JSON.parse(body) as { docs: object[] }).docs.map(() => ({ _version: 1 })) }
@@ -90,8 +92,8 @@ beforeEach(async () => {
       return { timed_out: false, hits: { hits: [] }, aggregations: { pulse }, _shards: searched }
     }
     if (action.startsWith('_settings'))
-      return Object.fromEntries([NEXT, LIVE].map((index) => [index, { settings: { index: { number_of_shards: '2' } } }]))
-    if (method === 'GET') return { [NEXT]: { aliases: { 'fhir-patient-next-id': {} } }, [LIVE]: { aliases: { 'fhir-patient-id': {} } } }
+      return Object.fromEntries(Object.values(created).map((index) => [index, { settings: { index: { number_of_shards: '2' } } }]))
+    if (method === 'GET') return Object.fromEntries(Object.entries(created).map(([alias, index]) => [index, { aliases: { [alias]: {} } }]))
     return {}
   })
   client = new Client({ node: engine.endpoint })
@@ -113,7 +115,7 @@ function bulkWithout(lost: string, path: string, body: string): object {
   const actions = body.split('\n').flatMap((line) => (line.startsWith('{"index":') ? [JSON.parse(line).index as { _index: string }] : []))
   const items = actions.map(({ _index }) => {
     if (_index === lost) return { index: { _index, status: 503, error: { type: 'unavailable_shards_exception' } } }
-    return { index: { _index: INDICES[_index] ?? _index, status: 201 } }
+    return { index: { _index: created[_index] ?? _index, status: 201 } }
   })
   return { items }
 }
@@ -234,6 +236,15 @@ describe('A heartbeat', () => {
   ])('is in an index if %s', async (_, statuses, types) => {
     beats = statuses.map((status) => ({ status, isFound: true }))
     beatIndex = LIVE
+    expect(await pulsed()).toEqual(types)
+  })
+
+  it.each([
+    ['the next index', 'fhir-patient-next-id', ['Observation', 'Patient']],
+    ['the serving index of a type', 'fhir-patient-id', ['Observation']],
+  ])('is in all other indices if %s lacks its shards', async (_, alias, types) => {
+    created = { ...created, 'fhir-observation-id': 'fhir-observation-v1-id' }
+    lostShards = alias
     expect(await pulsed()).toEqual(types)
   })
 
