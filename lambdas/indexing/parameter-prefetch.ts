@@ -38,21 +38,55 @@ export async function prefetchResources(
   return read
 }
 
+/** Receives why the costly parameters of a tenant cannot be evaluated. */
+export type PrefetchFailureHandler = (tenant: string, error: unknown) => void
+
 /**
- * Like `prefetchResources`, for an evaluation that may become outdated, and then stops. Returns undefined if it did, or if the runner cannot
- * evaluate now.
+ * Evaluations that may become outdated. Reports a failure once per tenant and message, until an evaluation for the tenant succeeds, because
+ * a failed evaluation is started again and again.
  */
-export async function prefetchWhile(
-  isNeeded: () => boolean,
-  versions: readonly ResourceVersion[],
-  reading: SearchContext,
-  expressions: ExpressionRunner,
-): Promise<PrefetchedResources | undefined> {
-  const checked: ExpressionRunner['evaluate'] = async (asked, budget) => {
-    if (!isNeeded()) throw new Error('the evaluation is outdated')
-    return expressions.evaluate(asked, budget)
+export class ParameterPrefetch {
+  readonly #expressions: ExpressionRunner
+  readonly #onFailure: PrefetchFailureHandler
+  /** Messages that were reported, by tenant. */
+  readonly #reported = new Map<string, Set<string>>()
+
+  constructor(expressions: ExpressionRunner, onFailure: PrefetchFailureHandler) {
+    this.#expressions = expressions
+    this.#onFailure = onFailure
   }
-  return prefetchResources(versions, () => reading, { evaluate: checked }).catch(() => undefined)
+
+  /**
+   * Like `prefetchResources`, for versions of one tenant, and stops when the evaluation becomes outdated. Returns undefined if it did, or if
+   * the runner cannot evaluate now.
+   */
+  async evaluate(
+    isNeeded: () => boolean,
+    tenant: string,
+    versions: readonly ResourceVersion[],
+    reading: SearchContext,
+  ): Promise<PrefetchedResources | undefined> {
+    const evaluate: ExpressionRunner['evaluate'] = async (asked, budget) => {
+      if (!isNeeded()) throw new Error('the evaluation is outdated')
+      const results = await this.#expressions.evaluate(asked, budget)
+      this.#reported.delete(tenant)
+      return results
+    }
+    try {
+      return await prefetchResources(versions, () => reading, { evaluate })
+    } catch (error) {
+      if (isNeeded()) this.#failed(tenant, error)
+      return undefined
+    }
+  }
+
+  #failed(tenant: string, error: unknown): void {
+    const reported = this.#reported.get(tenant) ?? new Set()
+    const message = error instanceof Error ? error.message : String(error)
+    if (reported.has(message)) return
+    this.#reported.set(tenant, reported.add(message))
+    this.#onFailure(tenant, error)
+  }
 }
 
 /** Evaluates the resources of one tenant and adds them to `read`. */

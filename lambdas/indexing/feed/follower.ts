@@ -1,7 +1,6 @@
 /**
  * Follows the change feed of a store and indexes its versions. Manages the index's positions in the feed, custom parameters and rebuilds.
  */
-import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
 import type { IndexDocument } from '../../ports/search/search-index.ts'
 import type { ChangeFeed } from '../../ports/store/change-feed.ts'
 import { nameOf } from '../../ports/store/newest-versions.ts'
@@ -19,6 +18,7 @@ import {
   withSearchParameter,
   withUnindexable,
 } from '../custom-definitions.ts'
+import type { ParameterPrefetch } from '../parameter-prefetch.ts'
 import { TenantSearchContexts } from '../tenant-search-contexts.ts'
 import { buildDocumentInPieces, type FollowingIndex, indexChanges, type UnindexableHandler } from './indexing.ts'
 import { type FeedLine, FeedLines, type FeedPositions, furthestOf, positionOf, readPositions, writePositions } from './lines.ts'
@@ -42,7 +42,7 @@ export type FeedFollowerParts = {
    * on.
    */
   readonly defining?: readonly ResourceVersion[]
-  readonly expressions: ExpressionRunner
+  readonly prefetch: ParameterPrefetch
   readonly onPoison: UnindexableHandler
   /** Number of versions from the feed after which `follow` commits the index. */
   readonly commitEvery: number
@@ -76,14 +76,14 @@ export class FeedFollower {
 
   constructor(parts: FeedFollowerParts) {
     this.#parts = parts
-    const { defining = [], feed, index, expressions } = parts
+    const { defining = [], feed, index, prefetch } = parts
     this.#lines = new FeedLines(readPositions(index))
     this.#kept = keptIn(index)
     this.#definitions = furthestOf(this.positions) === 0 ? initialDefinitionsOf(defining) : this.#kept
     this.#newest = new Map(defining.map((version) => [nameOf(version), version.versionId]))
     this.#readings = new TenantSearchContexts(parts.reading, 'documents')
-    this.#next = new FeedPartReader({ feed, expressions, lines: this.#lines, reading: this.#reading })
-    this.#rebuilds = new FeedRebuilds({ index, expressions, reading: this.#reading, versionOf: (key) => feed.version(key) })
+    this.#next = new FeedPartReader({ feed, prefetch, lines: this.#lines, reading: this.#reading })
+    this.#rebuilds = new FeedRebuilds({ index, prefetch, reading: this.#reading, versionOf: (key) => feed.version(key) })
     this.#rebuilds.update(this.#definitions.rebuilds)
     this.#separateCostly()
   }

@@ -1,8 +1,13 @@
 /** Reads the next part of the feed for each line. Before the part of a tenant with costly parameters is taken, these are evaluated. */
-import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
 import type { ChangeFeed, FeedPart } from '../../ports/store/change-feed.ts'
 import type { SearchContext, SearchContextOf } from '../../search/search-context.ts'
-import { isPrefetchNeeded, MOST_AHEAD, NO_PREFETCHED_RESOURCES, type PrefetchedResources, prefetchWhile } from '../parameter-prefetch.ts'
+import {
+  isPrefetchNeeded,
+  MOST_AHEAD,
+  NO_PREFETCHED_RESOURCES,
+  type ParameterPrefetch,
+  type PrefetchedResources,
+} from '../parameter-prefetch.ts'
 import type { PrefetchedPart } from './indexing.ts'
 import type { FeedLine, FeedLines } from './lines.ts'
 
@@ -10,7 +15,7 @@ export type FeedPartReaderParts = {
   readonly feed: ChangeFeed
   readonly lines: FeedLines
   readonly reading: SearchContextOf
-  readonly expressions: ExpressionRunner
+  readonly prefetch: ParameterPrefetch
 }
 
 /**
@@ -39,13 +44,13 @@ export class FeedPartReader {
   }
 
   #evaluate(tenant: string, limit: number): Promise<boolean> {
-    const { feed, lines, reading, expressions } = this.#parts
+    const { feed, lines, reading, prefetch } = this.#parts
     const [position, by] = [lines.positionOf(tenant), reading(tenant)]
     const ahead: Ahead = { position, by, part: feed.changesOf({ only: tenant }, position, limit) }
     this.#ahead.set(tenant, ahead)
     const versions = ahead.part.changes.map(({ version }) => version)
     const isNeeded = () => this.#aheadOf(tenant) === ahead
-    return prefetchWhile(isNeeded, versions, by, expressions).then((read) => {
+    return prefetch.evaluate(isNeeded, tenant, versions, by).then((read) => {
       const isFailed = read === undefined && isNeeded()
       if (isFailed) this.#ahead.delete(tenant)
       if (read !== undefined) ahead.read = read

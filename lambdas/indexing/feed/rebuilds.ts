@@ -1,10 +1,15 @@
 /** Rebuilds documents while an index follows its store. Each tenant rebuilds one type at a time, and tenants take turns. */
-import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
 import { nameOf } from '../../ports/store/newest-versions.ts'
 import type { ResourceVersion, VersionKey } from '../../ports/store/resource-store.ts'
 import type { SearchContext, SearchContextOf } from '../../search/search-context.ts'
 import type { Rebuild } from '../custom-definitions.ts'
-import { isPrefetchNeeded, MOST_AHEAD, NO_PREFETCHED_RESOURCES, type PrefetchedResources, prefetchWhile } from '../parameter-prefetch.ts'
+import {
+  isPrefetchNeeded,
+  MOST_AHEAD,
+  NO_PREFETCHED_RESOURCES,
+  type ParameterPrefetch,
+  type PrefetchedResources,
+} from '../parameter-prefetch.ts'
 import { referencePredicateOf } from '../references-under.ts'
 import { type RebuildProgress, type RebuildSlice, type RebuiltIndex, readRebuildSlice } from './rebuild-slice.ts'
 
@@ -12,7 +17,7 @@ export type FeedRebuildsParts = {
   readonly index: RebuiltIndex
   readonly versionOf: (key: VersionKey) => ResourceVersion | undefined
   readonly reading: SearchContextOf
-  readonly expressions: ExpressionRunner
+  readonly prefetch: ParameterPrefetch
 }
 
 /**
@@ -83,7 +88,7 @@ export class FeedRebuilds {
     const ahead: Ahead = { slice, by: reading, overtaken: new Set() }
     work.ahead = ahead
     const isNeeded = () => this.#works.get(work.rebuild.tenant) === work && this.#aheadOf(work) === ahead
-    return prefetchWhile(isNeeded, slice.versions, reading, this.#parts.expressions).then((read) => {
+    return this.#parts.prefetch.evaluate(isNeeded, work.rebuild.tenant, slice.versions, reading).then((read) => {
       const isFailed = read === undefined && isNeeded()
       if (isFailed) work.ahead = undefined
       if (read !== undefined) ahead.read = read

@@ -3,7 +3,7 @@ import { expect, it } from '@jest/globals'
 import { SqliteSearchIndex } from '../../../lambdas/adapters/sqlite-index/search-index.ts'
 import { FeedFollower, type FollowedFeed } from '../../../lambdas/indexing/feed/follower.ts'
 import { indexChanges, splitByWeight } from '../../../lambdas/indexing/feed/indexing.ts'
-import { NO_PREFETCHED_RESOURCES } from '../../../lambdas/indexing/parameter-prefetch.ts'
+import { NO_PREFETCHED_RESOURCES, ParameterPrefetch } from '../../../lambdas/indexing/parameter-prefetch.ts'
 import { runToEnd } from '../../../lambdas/ports/execution/generator-driver.ts'
 import type { Plan } from '../../../lambdas/ports/search/plan.ts'
 import { feedOf } from '../../fixtures/feed.ts'
@@ -52,8 +52,7 @@ it('a document that fills the index memory is written in steps before others fol
   })
   const index = new SqliteSearchIndex(':memory:', { pending: 2_000 })
   const feed = feedOf(versions)
-  const more = { reading: {}, expressions: { evaluate: async () => [] }, onPoison: () => undefined, onChange: () => undefined }
-  const follower = new FeedFollower({ feed, index, commitEvery: 10_000, ...more })
+  const follower = new FeedFollower({ feed, index, commitEvery: 10_000, ...quiet })
   const positions: number[] = []
   while (follower.follow(128)) positions.push(follower.position)
   expect(positions.slice(0, 3)).toEqual([16, 16, 16])
@@ -64,7 +63,8 @@ it('a document that fills the index memory is written in steps before others fol
 
 /** More than a megabyte. */
 const CONCEPTS = Array.from({ length: 15_000 }, (_, i) => ({ code: `code-${i}`, display: 'x'.repeat(60) }))
-const quiet = { reading: {}, expressions: { evaluate: async () => [] }, onPoison: () => undefined, onChange: () => undefined }
+const prefetch = new ParameterPrefetch({ evaluate: async () => [] }, () => undefined)
+const quiet = { reading: {}, prefetch, onPoison: () => undefined, onChange: () => undefined }
 const ask = (type: string, field: string, key: string): Plan => ({
   tenant: patientKeyOf('1').tenant,
   types: [type],

@@ -2,6 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { SqliteSearchIndex } from '../../../lambdas/adapters/sqlite-index/search-index.ts'
 import { FeedFollower } from '../../../lambdas/indexing/feed/follower.ts'
+import { ParameterPrefetch } from '../../../lambdas/indexing/parameter-prefetch.ts'
 import type { Evaluation, ExpressionRunner } from '../../../lambdas/ports/execution/expression-runner.ts'
 import { MachineFault } from '../../../lambdas/ports/faults.ts'
 import type { ResourceVersion } from '../../../lambdas/ports/store/resource-store.ts'
@@ -38,16 +39,17 @@ const COMPILED = 'Patient.name.family'
 
 const tick = () => new Promise((resolve) => setImmediate(resolve))
 
-/** Evaluations that end when they are released. Each has the family name as its value. `refusals`: number of next calls that are rejected. */
+/** Evaluations that end when they are released. Each has the family name as its value. `refusals`: messages with which the next calls are rejected. */
 function heldExpressions() {
   const held: (() => void)[] = []
-  const refusals = { left: 0 }
+  const refusals: string[] = []
   const evaluated: string[] = []
   const callers: (string | undefined)[] = []
   const familyOf = ({ resource }: Evaluation) => ({ type: 'string', value: JSON.parse(resource).name[0].family as string })
   const runner: ExpressionRunner = {
     async evaluate(evaluations, { whose }) {
-      if (refusals.left-- > 0) throw new MachineFault('overloaded', 'too many expressions are waiting')
+      const refusal = refusals.shift()
+      if (refusal !== undefined) throw new MachineFault('overloaded', refusal)
       callers.push(whose)
       evaluated.push(...evaluations.map(({ resource }) => JSON.parse(resource).id as string))
       await new Promise<void>((resolve) => void held.push(resolve))
@@ -64,8 +66,10 @@ type Followed = { readonly index?: SqliteSearchIndex; readonly defining?: readon
 
 function followed(versions: readonly ResourceVersion[], { index = new SqliteSearchIndex(':memory:'), defining = [] }: Followed = {}) {
   const { runner, held, evaluated, callers, release, refusals } = heldExpressions()
+  const failures: string[] = []
+  const prefetch = new ParameterPrefetch(runner, (tenant, error) => void failures.push(`${tenant}: ${(error as Error).message}`))
   const follower = new FeedFollower({
-    ...{ feed: feedOf(versions), index, defining, reading: {}, expressions: runner, commitEvery: 1_000 },
+    ...{ feed: feedOf(versions), index, defining, reading: {}, prefetch, commitEvery: 1_000 },
     onPoison: (version, error) => {
       throw new Error(`${version.id} was not indexed`, { cause: error })
     },
@@ -90,7 +94,7 @@ function followed(versions: readonly ResourceVersion[], { index = new SqliteSear
       release()
     }
   }
-  return { follower, index, held, evaluated, callers, release, refusals, work, finish }
+  return { follower, index, held, evaluated, callers, release, refusals, failures, work, finish }
 }
 
 const found = (index: SqliteSearchIndex, tenant: string, field = 'family:exact'): string =>
@@ -185,15 +189,26 @@ describe('A tenant with slow parameters', () => {
     expect(found(index, 'slow', `${mapping.field}:exact`)).toBe(`F: ${[...Array(10).keys()].map((i) => `${i}/1`).join(' ')}, G: , H: `)
 
     async function finishWithRefusal(): Promise<void> {
-      refusals.left = 1
+      refusals.push('too many expressions are waiting')
       await finish()
-      expect(refusals.left).toBeLessThan(0)
+      expect(refusals).toEqual([])
     }
+  })
+
+  it('reports each message of a failed evaluation once, until one succeeds', async () => {
+    const { follower, refusals, failures, finish } = followed(versions)
+    refusals.push('does not start', 'does not start', 'is closed', 'does not start')
+    await finish()
+    expect([refusals, failures.splice(0)]).toEqual([[], ['slow: does not start', 'slow: is closed']])
+    follower.requestRebuild('slow', ['Patient'])
+    refusals.push('does not start', 'does not start')
+    await finish()
+    expect([refusals, failures]).toEqual([[], ['slow: does not start']])
   })
 
   it('stops an evaluation that a new parameter makes outdated', async () => {
     const all = [parameter('slow', 'own', INTERPRETED), parameter('slow', 'other', INTERPRETED), person('slow', 'a', 'F')]
-    const { follower, callers, release, work, finish } = followed(all)
+    const { follower, callers, failures, release, work, finish } = followed(all)
     await finish()
     follower.requestRebuild('slow', ['Patient'])
     callers.length = 0
@@ -209,7 +224,7 @@ describe('A tenant with slow parameters', () => {
     await tick()
     expect(callers).toHaveLength(3)
     await finish()
-    expect(follower.rebuilds).toEqual([])
+    expect([follower.rebuilds, failures]).toEqual([[], []])
   })
 
   it('is one of a few evaluated at the same time, each with its own turns', async () => {

@@ -7,6 +7,7 @@ import { isDamageError } from '../../../adapters/sqlite-store/damage.ts'
 import type { Definitions } from '../../../indexing/custom-definitions.ts'
 import { FeedFollower } from '../../../indexing/feed/follower.ts'
 import { furthestOf, positionOf } from '../../../indexing/feed/lines.ts'
+import { ParameterPrefetch } from '../../../indexing/parameter-prefetch.ts'
 import { isFault, type MachineFault } from '../../../ports/faults.ts'
 import type { ResourceVersion } from '../../../ports/store/resource-store.ts'
 import { expressionRunner } from '../../expressions/forked-expressions.ts'
@@ -31,6 +32,9 @@ const port = parentPort!
 const { store, index: file, budget, reading, defining = [], asked, stored } = workerData as SearchThreadData
 const feed = new SqliteChangeFeed(store)
 const expressions = expressionRunner()
+const prefetch = new ParameterPrefetch(expressions, (tenant, error) => {
+  tell({ kind: 'notice', text: `Tenant ${tenant} is not indexed while its custom parameters cannot be evaluated: ${error}` })
+})
 const parts: IndexFileParts = {
   file,
   budget,
@@ -81,7 +85,7 @@ port.on('message', (message: SearchThreadMessage) => {
 })
 
 function followed(index: SqliteSearchIndex, commitEvery: number, onChange: (changed: Partial<Definitions>) => void): Followed {
-  return { index, follower: new FeedFollower({ feed, index, reading, defining, expressions, onPoison, commitEvery, onChange }) }
+  return { index, follower: new FeedFollower({ feed, index, reading, defining, prefetch, onPoison, commitEvery, onChange }) }
 }
 
 function hasten({ tenant, position }: IndexRequest): void {
