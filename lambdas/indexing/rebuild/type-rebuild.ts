@@ -9,7 +9,7 @@ import {
   withoutPreviousIndex,
 } from '../lifecycle/index-retention.ts'
 import { finishAttempt, rebuildsOfAttempt, recordTotals } from '../lifecycle/rebuild-queue.ts'
-import { checkEpoch } from '../lifecycle/restore.ts'
+import { checkEpoch, epochOf } from '../lifecycle/restore.ts'
 import { markServing } from '../lifecycle/serving-indices.ts'
 import type { IndexState } from '../lifecycle/state.ts'
 import { hasOtherFormat, isWanted, type RebuildParts, timeRangeOf } from './rebuild-parts.ts'
@@ -31,6 +31,8 @@ export async function planType(parts: RebuildParts, ofType: OfType): Promise<voi
   const { state, resources, progress, index } = parts
   const { type, attempt } = ofType
   const { value } = await state.read()
+  // A deployment or a newer request may have detached the type from the attempt since the step began.
+  if (hasOtherFormat(parts, value) || !isWanted(value, ofType)) return
   const rebuilds = rebuildsOfAttempt(value, attempt).filter((each) => each.type === type)
   const isInPlace = rebuilds.every(({ inPlace }) => inPlace !== undefined)
   const tenants = () => (isInPlace ? rebuilds.map(({ tenant }) => tenant) : resources.tenants())
@@ -38,6 +40,8 @@ export async function planType(parts: RebuildParts, ofType: OfType): Promise<voi
   if (!isNeeded && !(await hasAny(parts, tenants(), type))) {
     await index.show(type)
     await state.change((each) => {
+      // guard: planned-rebuild-of-current-attempt
+      if (!isWanted(each, ofType)) return each
       const after = finishAttempt(recordInPlaceRebuild(each, type, attempt), attempt, type)
       if (isInPlace) return after
       checkEpoch(each, parts.epoch)
@@ -125,12 +129,13 @@ export async function swap(parts: RebuildParts, ofType: OfType, next: string): P
     const isWhole = rebuildPathOf(value, type, attempt, parts.epoch).kind === 'anew'
     const built = await index.rebuild(type, next)
     const health = await built.complete()
-    if (health !== 'green' && !value.types[type]?.lost) return false
+    if (health === 'red' || (health === 'yellow' && !value.types[type]?.lost)) return false
     const kept = await built.swap(keepFor > 0 && isWorthRetaining(value, type, attempt))
     const by = { extraction: value.extraction, index: kept, at: now(), epoch: parts.epoch }
     await state.change((each) => {
       const after = finishAttempt(replaceIndex(markServing(each, type, built.identity), type, by), attempt, type)
-      return isWhole ? recordCompleteRows(after, type) : after
+      // A restore during the swap may have brought a table with fewer rows.
+      return isWhole && epochOf(each) === parts.epoch ? recordCompleteRows(after, type) : after
     })
   }
   await progress.remove(ofType)
