@@ -17,9 +17,10 @@ export type Lane = {
 
 /**
  * Index that a rebuild fills. `next`: name of the next index, empty for the serving index. `isReplay`: only the versions are indexed again
- * that the index lacks or holds in another document format. `at`: instant in ms since 1970 from which on functions write to it.
+ * that the index lacks or holds in another document format. `at`: instant from which on functions write to it. `brokenAt`: when a step found
+ * that it lacks a shard; absent while it is sound. Both in ms since 1970.
  */
-export type FilledIndex = { readonly next: string; readonly isReplay?: true; readonly at: number }
+export type FilledIndex = { readonly next: string; readonly isReplay?: true; readonly at: number; readonly brokenAt?: number }
 
 /** Plan of a type. `cuts`: ascending timestamps that cut it into segments. `filled`: absent until the index is chosen. */
 export type RebuildPlan = { readonly attempt: string; readonly cuts: readonly number[]; readonly filled?: FilledIndex }

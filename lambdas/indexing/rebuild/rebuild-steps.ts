@@ -24,10 +24,13 @@ type NextState =
   | { readonly follows: 'wait'; readonly wait: number }
   | { readonly follows: 'fill'; readonly lanes: readonly Lane[] }
 
-/** Seconds between two checks whether an index has its replicas. */
+/** Seconds between two checks whether an index has its shards or replicas. */
 const HEALTH_PAUSE = 30
+/** Milliseconds for which an index may lack a shard, so that a node has time to restart. Then its type is rebuilt from the first document. */
+const BROKEN_FOR = 5 * 60_000
 
 const NEXT = { follows: 'next' } as const
+const WAIT = { follows: 'wait', wait: HEALTH_PAUSE } as const
 const END = { follows: 'end' } as const
 
 export const rebuildStep = (parts: RebuildParts) => (input: RebuildStepInput | EarlierInput) => {
@@ -57,36 +60,48 @@ async function next(parts: RebuildParts, { execution, width }: { readonly execut
 
 async function nextOfTypes(parts: RebuildParts, value: IndexState, execution: string): Promise<NextState> {
   const { progress, now, wait } = parts
-  const { steps = 1, width = 1 } = value.worker!
-  const types = typesTaken(value)
-  // Until then functions may use older definitions.
-  const usableFrom = Math.max(...types.map(({ attempt }) => attemptTimeOf(attempt))) + wait * 1_000
-  if (now() < usableFrom) return waitUntil(usableFrom, now())
+  const { width = 1 } = value.worker!
+  const taken = typesTaken(value)
+  // Until then functions may use older definitions. The other types continue.
+  const usableFrom = ({ attempt }: OfType): number => attemptTimeOf(attempt) + wait * 1_000
+  const types = taken.filter((each) => usableFrom(each) <= now())
+  if (types.length === 0) return waitUntil(Math.min(...taken.map(usableFrom)), now())
   const plans = await Promise.all(types.map(async (each) => ({ ...each, plan: await progress.plan(each) })))
-  const unplanned = plans.filter(({ plan }) => plan === undefined)
-  if (unplanned.length > 0) return planTypes(parts, unplanned)
   const open = await Promise.all(
     plans.flatMap(({ plan, ...each }) => {
-      const index = plan!.filled
+      const index = plan?.filled
       return index === undefined ? [] : [progress.segments(each).then((segments): OpenType => ({ ...each, index, segments }))]
     }),
   )
-  if (steps === 1 && (await restartBroken(parts, open))) return NEXT
-  const full = open.find(({ segments }) => segments.every(({ progress }) => progress?.isDone))
-  if (full !== undefined) {
-    const { type, attempt, index } = full
-    const of = { type, attempt, next: index.next }
-    return (await restartIfRemoved(parts, of, swap(parts, of, of.next), true)) ? NEXT : { follows: 'wait', wait: HEALTH_PAUSE }
-  }
-  // An iteration ends before its segment is complete only if it failed.
-  if (open.some(({ segments }) => segments.some(({ progress }) => isBegunBy(execution, progress)))) return { follows: 'failure' }
+  const afterCheck = await checkIndices(parts, open)
+  if (afterCheck !== undefined) return afterCheck
+  const unplanned = plans.filter(({ plan }) => plan === undefined)
+  if (unplanned.length > 0) return planTypes(parts, unplanned)
+  if (await swapOne(parts, value, open.filter(isFull))) return NEXT
+  const filling = open.filter((each) => !isFull(each))
+  // An iteration ends before its segment is complete only if it failed, or if an index lacks a shard.
+  if (filling.some(({ segments }) => segments.some(({ progress }) => isBegunBy(execution, progress)))) return { follows: 'failure' }
   const unopened = plans.find(({ plan }) => plan!.filled === undefined)
   if (unopened !== undefined && open.length < MAX_TYPES) {
     await openIndex(parts, unopened)
     return NEXT
   }
-  const followed = Math.max(...open.map(({ index }) => index.at))
-  return now() < followed ? waitUntil(followed, now()) : { follows: 'fill', lanes: lanesOf(open, { execution, width }) }
+  // All are full, and wait for their replicas.
+  if (filling.length === 0) return WAIT
+  const followed = Math.max(...filling.map(({ index }) => index.at))
+  return now() < followed ? waitUntil(followed, now()) : { follows: 'fill', lanes: lanesOf(filling, { execution, width }) }
+}
+
+const isFull = ({ segments }: OpenType): boolean => segments.every(({ progress }) => progress?.isDone)
+
+/** Lets one of the full types serve, a lost one first. Returns false if all wait for their replicas. */
+async function swapOne(parts: RebuildParts, { types }: IndexState, full: readonly OpenType[]): Promise<boolean> {
+  const rankOf = ({ type }: OpenType): number => (types[type]?.lost ? 0 : 1)
+  for (const { type, attempt, index } of full.toSorted((a, b) => rankOf(a) - rankOf(b))) {
+    const of = { type, attempt, next: index.next }
+    if (await restartIfRemoved(parts, of, swap(parts, of, of.next), true)) return true
+  }
+  return false
 }
 
 /** Type with an index that is filled. */
@@ -109,21 +124,27 @@ function lanesOf(open: readonly OpenType[], { execution, width }: { readonly exe
 }
 
 /**
- * Restarts the types whose next index is missing or has lost a shard. A next index has no replicas until it is full. Only the first step of
- * an execution checks this. An execution begins at least 20 minutes after a failure, so a node has time to recover.
+ * Checks that each next index exists with all its shards. It has no replicas until it is full, so it lacks a shard while a node is away.
+ * Restarts the type if the index is missing, or lacks the shard for BROKEN_FOR. Returns the state that follows if one is not sound.
  */
-async function restartBroken({ index, state }: RebuildParts, open: readonly OpenType[]): Promise<boolean> {
-  let isAny = false
-  for (const {
-    type,
-    attempt,
-    index: { next },
-  } of open) {
-    if (next === '' || (await index.isSound(type, next))) continue
-    await state.change((each) => restartRebuild(each, attempt, type))
-    isAny = true
+async function checkIndices({ index, state, progress, now }: RebuildParts, open: readonly OpenType[]): Promise<NextState | undefined> {
+  let following: NextState | undefined
+  for (const { type, attempt, index: filled } of open) {
+    const { next, brokenAt, ...rest } = filled
+    if (next === '') continue
+    if (await index.isSound(type, next)) {
+      if (brokenAt !== undefined) await progress.setIndex({ type, attempt }, { next, ...rest })
+      continue
+    }
+    const isOver = brokenAt !== undefined && now() >= brokenAt + BROKEN_FOR
+    if (isOver || !(await index.isThere(type, next))) {
+      await state.change((each) => restartRebuild(each, attempt, type))
+      return NEXT
+    }
+    if (brokenAt === undefined) await progress.setIndex({ type, attempt }, { ...filled, brokenAt: now() })
+    following = WAIT
   }
-  return isAny
+  return following
 }
 
 const waitUntil = (at: number, now: number): NextState => ({ follows: 'wait', wait: Math.ceil((at - now) / 1_000) })

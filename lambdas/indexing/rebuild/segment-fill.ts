@@ -8,7 +8,7 @@ import type { IndexState } from '../lifecycle/state.ts'
 import { TenantSearchContexts } from '../tenant-search-contexts.ts'
 import { type BackfillTarget, backfillDocuments, readWithoutContent } from './document-backfill.ts'
 import { hasOtherFormat, isWanted, type RebuildParts, timeRangeOf } from './rebuild-parts.ts'
-import type { BegunSegment, Lane, Segment, SegmentProgress } from './rebuild-progress.ts'
+import type { BegunSegment, Lane, OfType, Segment, SegmentProgress } from './rebuild-progress.ts'
 import { restartIfRemoved } from './removed-index.ts'
 import { MAX_STEPS } from './workflow.ts'
 
@@ -30,11 +30,25 @@ export async function fill(parts: RebuildParts, lane: Lane): Promise<FillResult>
   const { held, types, ...rest } = lane
   const wanted = types.filter((each) => isWanted(value, each))
   const mine = held !== undefined && isWanted(value, held) ? { held } : {}
-  const segment = isOver ? undefined : await progress.claim({ ...rest, types: wanted, ...mine }, now())
+  const segment =
+    isOver || (await isNextDue(parts, value, wanted)) ? undefined : await progress.claim({ ...rest, types: wanted, ...mine }, now())
   if (segment === undefined) return { ...lane, more: false }
   await restartIfRemoved(parts, segment, fillSegment(parts, value, segment), undefined)
   const { type, attempt, name } = segment
   return { ...lane, held: { type, attempt, name }, more: true }
+}
+
+/**
+ * Whether the lanes must end for the step `next`: it lets a lost type serve once it is full, and waits if a next index lacks a shard. Writes
+ * to such an index fail, also those of functions that follow the stream.
+ */
+async function isNextDue({ progress, index }: RebuildParts, { types }: IndexState, wanted: readonly OfType[]): Promise<boolean> {
+  for (const each of wanted) {
+    const next = (await progress.plan(each))?.filled?.next
+    if (next !== undefined && next !== '' && !(await index.isSound(each.type, next))) return true
+    if (types[each.type]?.lost && (await progress.segments(each)).every((segment) => segment.progress?.isDone)) return true
+  }
+  return false
 }
 
 /** Indexes the segment from its position, until it is complete or the time budget is used. Stops if another lane fills it by now. */

@@ -1,12 +1,13 @@
 /** The rebuild on AWS during writes, repeated steps and new definitions: in the end every resource is indexed in its newest version. */
 import { describe, expect, it } from '@jest/globals'
 import validate from 'asl-validator'
-import { requestNewIndices, requestRebuild } from '../../../lambdas/indexing/lifecycle/rebuild-queue.ts'
+import { requestNewIndices, requestRebuild, restartRebuild, takeRebuilds } from '../../../lambdas/indexing/lifecycle/rebuild-queue.ts'
 import { addIndices, markLost, markServing, withIdentity } from '../../../lambdas/indexing/lifecycle/serving-indices.ts'
 import type { IndexState } from '../../../lambdas/indexing/lifecycle/state.ts'
 import { statusOf } from '../../../lambdas/indexing/lifecycle/status.ts'
 import { encode, NO_STATE } from '../../../lambdas/indexing/lifecycle/stored-state.ts'
 import { rebuildStep } from '../../../lambdas/indexing/rebuild/rebuild-steps.ts'
+import { planType } from '../../../lambdas/indexing/rebuild/type-rebuild.ts'
 import { MAX_WIDTH, rebuildWorkflow, WORKFLOW } from '../../../lambdas/indexing/rebuild/workflow.ts'
 import { nameOf } from '../../../lambdas/ports/store/newest-versions.ts'
 import type { ScanRequest } from '../../../lambdas/ports/store/resource-store.ts'
@@ -130,11 +131,17 @@ describe('the rebuild', () => {
       const apply: typeof next.apply = async (...given) => {
         if (isMissed) return next.apply(...given)
         isMissed = true
+        isGone = true
         throw new Error('planted')
       }
       return { ...next, apply }
     }
-    it.indices.isThere = async () => false
+    let isGone = false
+    it.indices.isThere = async () => {
+      const wasGone = isGone
+      isGone = false
+      return !wasGone
+    }
     await it.run('a')
     expect(it.steps.filter((step) => step === 'open')).toHaveLength(2)
     expect(it.steps.filter((step) => step === 'swap')).toHaveLength(1)
@@ -147,6 +154,7 @@ describe('the rebuild', () => {
     await it.define('nick', 'Patient.name.family')
     const { isThere } = it.indices
     let asked = 0
+    it.indices.isSound = async () => true
     it.indices.isThere = async (...of) => {
       asked++
       return isThere.apply(it.indices, of)
@@ -166,19 +174,80 @@ describe('the rebuild', () => {
     await it.expectWhole('nick')
   })
 
-  it('restarts a type if its next index lost a shard before the execution', async () => {
-    const it = await createRebuildWorld(11)
-    await it.state.change((state) => requestNewIndices(state, ['Patient']))
-    const fails = async ({ action }: { readonly action: string }, isDone: boolean) => {
-      if (action === 'swap' && !isDone) throw new Error('planted')
+  describe('whose next index lacks a shard', () => {
+    const MINUTE = 60_000
+    const newIndex = async (seed: number) => {
+      const it = await createRebuildWorld(seed)
+      await it.state.change((state) => requestNewIndices(state, ['Patient']))
+      return it
     }
-    await expect(it.run('a', fails)).rejects.toThrow()
-    await it.state.change(({ worker: _, ...state }) => state)
-    let looks = 0
-    it.indices.isSound = async () => looks++ > 0
-    await it.run('b')
-    expect([looks, it.indices.live.name]).toEqual([1, 'v3'])
-    await it.expectWhole()
+
+    it('waits until the shard is back', async () => {
+      const it = await newIndex(11)
+      let looks = 0
+      it.indices.isSound = async () => {
+        it.pass(MINUTE)
+        return ++looks > 4
+      }
+      await it.run('a')
+      expect([looks > 4, it.indices.live.name, it.steps.filter((step) => step === 'open').length]).toEqual([true, 'v2', 1])
+      await it.expectWhole()
+    })
+
+    it('starts again after five minutes', async () => {
+      const it = await newIndex(11)
+      it.indices.isSound = async (_, name) => {
+        it.pass(MINUTE)
+        return name !== 'v2'
+      }
+      await it.run('a')
+      expect([it.indices.live.name, it.steps.filter((step) => step === 'open').length]).toEqual(['v3', 2])
+      await it.expectWhole()
+    })
+
+    it('fills no segment meanwhile, and continues in another execution', async () => {
+      const it = await newIndex(11)
+      let isAway = false
+      it.indices.isSound = async () => !isAway
+      const breaks = async ({ action }: { readonly action: string }, isDone: boolean) => {
+        if (action === 'fill' && isDone) isAway = true
+        if (action === 'next' && isDone) isAway = false
+      }
+      await expect(it.run('a', breaks)).rejects.toThrow()
+      expect(it.steps.filter((step) => step === 'fill').length).toBeGreaterThan(0)
+      await it.state.change(({ worker: _, ...state }) => state)
+      await it.run('b')
+      expect([it.indices.live.name, it.steps.filter((step) => step === 'open').length]).toEqual(['v2', 1])
+      await it.expectWhole()
+    })
+
+    it('does not let it serve', async () => {
+      const it = await newIndex(11)
+      const answers = ['red', 'yellow', 'green'] as const
+      const { rebuild } = it.indices
+      let asked = 0
+      it.indices.rebuild = async (...of) => ({
+        ...(await rebuild.apply(it.indices, of)),
+        complete: async () => answers[asked++] ?? 'green',
+      })
+      await it.run('a')
+      expect([asked, it.indices.live.name]).toEqual([3, 'v2'])
+    })
+  })
+
+  it('records nothing of a type that a newer request detached while it was planned', async () => {
+    const it = await createRebuildWorld(11)
+    const taking = { execution: 'a', width: 2, steps: 10 }
+    const { value } = await it.state.change((state) => takeRebuilds(requestNewIndices(state, ['Basic']), taking, it.now))
+    const [{ taken = '' } = {}] = value.rebuilds
+    const ofType = { type: 'Basic', attempt: taken }
+    const detach = () => it.state.change((state) => restartRebuild(state, taken, 'Basic'))
+    const parts = it.parts()
+    // The type has no resources, so that planning would finish its rebuild.
+    await planType({ ...parts, index: { ...parts.index, show: async () => void (await detach()) } }, ofType)
+    await planType(parts, ofType)
+    const { rebuilds, types } = (await it.state.read()).value
+    expect([rebuilds.map(({ type }) => type), types.Basic, await it.progress.plan(ofType)]).toEqual([['Basic'], undefined, undefined])
   })
 
   it('makes only the last index count if the type is lost again', async () => {
