@@ -174,7 +174,7 @@ describe('the rebuild', () => {
     await it.expectWhole('nick')
   })
 
-  describe('whose next index lacks a shard', () => {
+  describe('while a next index lacks a shard', () => {
     const MINUTE = 60_000
     const newIndex = async (seed: number) => {
       const it = await createRebuildWorld(seed)
@@ -221,7 +221,7 @@ describe('the rebuild', () => {
       await it.expectWhole()
     })
 
-    it('does not let it serve', async () => {
+    it('does not let a next index without a shard serve', async () => {
       const it = await newIndex(11)
       const answers = ['red', 'yellow', 'green'] as const
       const { rebuild } = it.indices
