@@ -213,8 +213,7 @@ function answer(ask: IndexRequest, lostBefore = 0): void {
   } catch (error) {
     if (isDamageError(error)) return end(file, error)
     if (error instanceof SearchPreempted) giveWay({ ...ask, lost: lost + performance.now() - began })
-    else if (isFault(error, 'too-costly')) tell({ kind: 'too-costly', number })
-    else if (isFault(error, 'too-many-groups')) tell({ kind: 'too-many-groups', number })
+    else if (isFault(error, 'too-costly') || isFault(error, 'too-many-groups')) tell({ kind: error.fault, number })
     else tell({ kind: 'failed', number, reason: String(error) })
   }
 }
