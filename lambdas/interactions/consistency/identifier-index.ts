@@ -52,13 +52,17 @@ async function findByRows(parts: IdentifierIndexParts, plan: Plan): Promise<HitP
   // The other index rejects the search if it lags too far. The lookups of the chain do not.
   if (plan.isChained === true) return undefined
   if (!(await haveRows(type))) return undefined
-  const rows = await parts.rows.carrying({ tenant: plan.tenant, type }, criteria, MAX_ROWS)
+  const readRows = () => parts.rows.carrying({ tenant: plan.tenant, type }, criteria, MAX_ROWS)
+  const rows = await readRows()
   if (rows.length > MAX_ROWS) {
     await checkSomeRows(parts, plan.tenant, rows).catch(parts.report)
     return undefined
   }
   const versions = await currentVersions(parts, plan.tenant, rows)
   if (versions === undefined) return undefined
+  // A transaction may have moved the identifier to another resource after the rows were read.
+  // guard: identifier-moved-between-reads
+  if (rows.some(isOutdated(versions)) && hasOthers(await readRows(), rows)) return findByRows(parts, plan)
   checkVersions(plan, [...versions.values()])
   await forgetOutdated(parts, rows, versions)
   const hits: readonly Hit[] = [...versions.values()]
@@ -95,6 +99,19 @@ async function checkSomeRows(parts: IdentifierIndexParts, tenant: string, rows: 
   if (versions !== undefined) await forgetOutdated(parts, some, versions)
 }
 
+/** Whether the current version of the row's resource lacks the value. */
+const isOutdated =
+  (versions: ReadonlyMap<string, EvaluatedVersion>) =>
+  ({ key, criterion }: IdentifierRow): boolean => {
+    const document = versions.get(nameOf(key))?.document
+    return document === undefined || !hasIdentifier(document, criterion)
+  }
+
+const hasOthers = (rows: readonly IdentifierRow[], before: readonly IdentifierRow[]): boolean => {
+  const known = new Set(before.map(({ row }) => row))
+  return rows.some(({ row }) => !known.has(row))
+}
+
 /** Removes old rows of resources that no longer have the value. */
 async function forgetOutdated(
   { rows: stored, clock, report }: IdentifierIndexParts,
@@ -102,9 +119,6 @@ async function forgetOutdated(
   versions: ReadonlyMap<string, EvaluatedVersion>,
 ): Promise<void> {
   const before = clock.now() - OUTDATED
-  const outdated = rows.filter(({ key, criterion, written }) => {
-    const document = versions.get(nameOf(key))?.document
-    return written < before && (document === undefined || !hasIdentifier(document, criterion))
-  })
+  const outdated = rows.filter((each) => each.written < before && isOutdated(versions)(each))
   if (outdated.length > 0) await stored.forget(outdated).catch(report)
 }

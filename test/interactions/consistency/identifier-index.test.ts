@@ -39,6 +39,11 @@ function world(given: readonly (Given | ResourceVersion | DamagedVersion)[], rea
   let [now, read] = [NOW, 0]
   let hasRows = true
   let failure: Error | undefined
+  let beforeHeads: (() => void) | undefined
+  const write = (each: Given): void => {
+    heads.set(each.id, personOf(each))
+    rows.push({ key: patientKeyOf(each.id), criterion: { value: '' }, written: now, row: `${each.id} ${each.value}`, value: each.value! })
+  }
   const index = identifierIndex({
     index: {
       find: async (plan: Plan) => {
@@ -62,6 +67,8 @@ function world(given: readonly (Given | ResourceVersion | DamagedVersion)[], rea
     resources: {
       heads: async (keys) => {
         read += keys.length
+        beforeHeads?.()
+        beforeHeads = undefined
         return keys.map(({ id }) => heads.get(id))
       },
     },
@@ -97,6 +104,10 @@ function world(given: readonly (Given | ResourceVersion | DamagedVersion)[], rea
     },
     withoutRows: () => {
       hasRows = false
+    },
+    /** A transaction that commits after the next search has read the rows. */
+    moving: (...writes: readonly Given[]) => {
+      beforeHeads = () => writes.forEach(write)
     },
     failing: (error: Error) => {
       failure = error
@@ -171,6 +182,14 @@ describe('A conditional search by identifier', () => {
     for (pass(0); (await find('identifier=1')).includes('by index'); searches++) expect(pass(3_271)).toBe(20)
     expect([searches, forgotten.length]).toEqual([expect.any(Number), ofOthers])
     expect(searches).toBeLessThan(200)
+  })
+
+  it('finds the resource to which a transaction moves the identifier meanwhile', async () => {
+    const { find, moving, others } = world([{ id: 'p', value: '1' }])
+    moving({ id: 'p', value: '2' }, { id: 'q', value: '1' })
+    expect(await find('identifier=1')).toEqual(['q/1'])
+    moving({ id: 'q', value: '2' })
+    expect([await find('identifier=1'), others]).toEqual([[], []])
   })
 
   it('uses the index if some of over a thousand rows cannot be checked', async () => {
