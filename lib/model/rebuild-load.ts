@@ -11,6 +11,7 @@ import type { Load } from './load.ts'
 import { PRICES } from './prices.ts'
 import { sizesOf } from './sample-sizes.ts'
 import type { SearchLoad } from './search-load.ts'
+import { identifiersIn } from './table-load.ts'
 import { type WorkflowUse, workflowUseOf } from './workflow-events.ts'
 
 const MILLION = 1e6
@@ -55,7 +56,7 @@ export function rebuildLoadOf(load: Load, shards: IndexShards, size: SearchLoad[
   const { events } = use(Math.min(fills, MAX_STEPS + 2 * width))
   const plans = counts.map(([type, count]) => ({ type, minutes: planMinutesOf(type, count, shards[type]!) }))
   const plan = plans.reduce((a, b) => (b.minutes > a.minutes ? b : a))
-  return { events, transitions, width, hours: hoursOf(load, width), dollars: dollarsOf(load.resources, { transitions }), executions, plan }
+  return { events, transitions, width, hours: hoursOf(load, width), dollars: dollarsOf(load, { transitions }), executions, plan }
 }
 
 const DOCUMENTS_OF_STEP = (DOCUMENTS_PER_SECOND * REBUILD_STEP_MS) / 1_000
@@ -84,10 +85,10 @@ function planMinutesOf(type: string, count: number, partitions: number): number 
   return (Math.ceil(count / inPage) * COUNT_MS) / Math.min(partitions, PARALLEL_SOURCES) / 60_000
 }
 
-function dollarsOf(resources: number, { transitions }: Pick<WorkflowUse, 'transitions'>): number {
+/** A rebuild also writes the rows of all identifiers again. */
+function dollarsOf(load: Load, { transitions }: Pick<WorkflowUse, 'transitions'>): number {
+  const { resources } = load
   const gigabytes = DEFAULT_SETTINGS.memory.worker / 1_024
-  return (
-    (resources * SCAN_UNITS.reads * PRICES.readUnit + transitions * PRICES.transition) / MILLION +
-    (resources / DOCUMENTS_PER_SECOND) * gigabytes * PRICES.computing
-  )
+  const units = resources * (SCAN_UNITS.reads * PRICES.readUnit + identifiersIn(load) * PRICES.writeUnit)
+  return (units + transitions * PRICES.transition) / MILLION + (resources / DOCUMENTS_PER_SECOND) * gigabytes * PRICES.computing
 }

@@ -41,7 +41,7 @@ const ARRIVAL_UNITS: CapacityUnits = { writes: 2, reads: 3 }
 /** Bytes of an identifier row. test/model/sample.test.ts measures them again and compares. */
 export const IDENTIFIER_BYTES = 281
 
-const identifiersIn = ({ mix }: Load): number => meanOf(mix, (type) => mix.identifiers[type] ?? sizesOf(type).identifiers)
+export const identifiersIn = ({ mix }: Load): number => meanOf(mix, (type) => mix.identifiers[type] ?? sizesOf(type).identifiers)
 
 /**
  * A create puts the head. An update reads the head, puts its copy and the new head; the index moves the entry of the head and gets one for

@@ -28,13 +28,15 @@ it.each([...new Set([...Object.keys(PRICES), ...Object.keys(TIERS)])])('The pric
 })
 
 describe('A million Observations', () => {
-  const { rebuild, exported } = modelOf({
-    resources: 1e6,
-    writes: 5,
-    reads: 0,
-    searches: 0,
-    mix: { ...DEFAULT_MIX, types: { Observation: 1 } },
-  })
+  const modelWith = (identifiers: number) =>
+    modelOf({
+      resources: 1e6,
+      writes: 5,
+      reads: 0,
+      searches: 0,
+      mix: { ...DEFAULT_MIX, types: { Observation: 1 }, identifiers: { Observation: identifiers } },
+    })
+  const { rebuild, exported } = modelWith(0)
 
   it('cost about as much to export as the page says of resources of 1 kB, which have larger files', () => {
     const [, dollars = ''] = /An export of a million resources of 1 kB costs \$(\d\.\d\d)/.exec(readFileSync('lib/docs/cost.md', 'utf8'))!
@@ -46,6 +48,9 @@ describe('A million Observations', () => {
     const [reads, seconds, transitions] = [1.05 * 0.125, 1e6 / 500, (2 * 12 + 4 + 7 + 5) * 25e-6]
     expect(rebuild.dollars).toBeCloseTo(reads + seconds * (1_769 / 1_024) * 0.0000133334 + transitions, 4)
   })
+
+  it('cost a write unit more for each identifier', () =>
+    expect(modelWith(2).rebuild.dollars - rebuild.dollars).toBeCloseTo(2 * PRICES.writeUnit))
 })
 
 describe('Search nodes', () => {
