@@ -124,7 +124,11 @@ export async function swap(parts: RebuildParts, ofType: OfType, next: string): P
   if (hasOtherFormat(parts, value) || !isWanted(value, ofType)) return true
   if (next === '') {
     await index.show(type)
-    await state.change((each) => finishAttempt(recordInPlaceRebuild(each, type, attempt), attempt, type))
+    await state.change((each) => {
+      // guard: in-place-rebuild-of-current-attempt
+      if (!isWanted(each, ofType)) return each
+      return finishAttempt(recordInPlaceRebuild(each, type, attempt), attempt, type)
+    })
   } else {
     const isWhole = rebuildPathOf(value, type, attempt, parts.epoch).kind === 'anew'
     const built = await index.rebuild(type, next)

@@ -89,6 +89,22 @@ describe('An upgrade', () => {
     await it.expectWhole()
   })
 
+  it('in place stays outdated if another upgrade overtakes its end', async () => {
+    const it = await deployed(3)
+    await deploy(it, 2)
+    await it.write('p1', 'changed')
+    await deploy(it, 1)
+    const swaps: unknown[] = []
+    await it.run('a', async ({ action, type }, isDone) => {
+      if (action !== 'swap' || type !== 'Patient') return
+      if (!isDone && swaps.length === 0) await deploy(it, 2)
+      if (isDone) swaps.push((await it.state.read()).value.types.Patient!.outdated?.extraction)
+    })
+    // The second one lets a new index serve.
+    expect(swaps).toEqual(['1', undefined])
+    await it.expectWhole()
+  })
+
   it.each([1, 2])('without new code indexes missed versions again, also in a retained index (release %i)', async (last) => {
     const it = await deployed(14)
     it.hold()
