@@ -163,10 +163,14 @@ const GRANTS: Readonly<Record<PortName, PortGrant>> = {
       statements: [onTable(aws, ['dynamodb:GetItem'], [HEARTBEATS])],
     }),
   pulse: (aws) => {
-    const actions = ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:Query', 'dynamodb:BatchWriteItem']
+    const changes = ['dynamodb:GetItem', 'dynamodb:PutItem']
+    const state = merge(
+      allowOnState(aws, changes, HEARTBEAT_STATE),
+      allowOnState(aws, [...changes, 'dynamodb:Query', 'dynamodb:BatchWriteItem'], HEARTBEAT_ROWS),
+    )
     const beats = [onTable(aws, ['dynamodb:BatchWriteItem'], [HEARTBEATS]), onIndex(aws, [HEARTBEATS])]
     const statements = [...beats, onTable(aws, ['dynamodb:PutItem'], [INDEX_LAG])]
-    return merge(allowOnState(aws, actions, HEARTBEAT_STATE, HEARTBEAT_ROWS), { environment: resources(aws), statements })
+    return merge(state, { environment: resources(aws), statements })
   },
   seal: (aws) => allowOnState(aws, ['dynamodb:GetItem'], SEAL),
   verification: (aws) =>

@@ -30,6 +30,10 @@ const NOT_SEEN: readonly RegExp[] = [
   ...[/^dynamodb:GetItem \S+ \*#TXN#\*$/, /^s3:GetObject \S+\/bodies\/\*\/(?:StructureDefinition|ValueSet|CodeSystem)\/\*$/],
   // The user of a token, at functions that read no other resource: no test sends them such a token.
   ...[/^dynamodb:GetItem \S+ \*#(?:Patient|RelatedPerson)#\*$/, /^s3:GetObject \S+\/bodies\/\*\/(?:Patient|RelatedPerson)\/\*$/],
+  // Rows of identifiers that a rebuild, or the indexer during a deployment, adds. Writers put theirs by their own permission.
+  /^dynamodb:(?:PutItem|BatchWriteItem) \S+ \*#IDENTIFIER#\*$/,
+  // The shards of an index, after a refresh that reached too few copies.
+  /^es:ESHttpPost \S+\/fhir-\*\/_search_shards$/,
   // The lag of gsi1, which is stored only from a second on.
   /^dynamodb:PutItem \S+ #LAG$/,
   // The mapping of an index of an older release.
@@ -136,8 +140,8 @@ runOnCloud('the permissions of functions', { here: true }, (cloud) => {
       ['deleting every index', all, { action: 'es:ESHttpDelete', resource: `${ARNS.SearchDomain}/_all` }],
       [
         'searching',
-        // An export step resolves filters with chains, and $validate searches as a write does.
-        others('search', 'meta', 'everything', 'authorize', 'export-step', 'validate', ...writers),
+        // An export step resolves filters with chains, $validate searches as a write does, and a rebuild asks all shards of a new index.
+        others('search', 'meta', 'everything', 'authorize', 'export-step', 'rebuild-step', 'validate', ...writers),
         { action: 'es:ESHttpPost', resource: `${ARNS.SearchDomain}/fhir-patient/_search` },
       ],
       ['indexing', others('indexer', 'rebuild-step'), { action: 'es:ESHttpPost', resource: `${ARNS.SearchDomain}/_bulk` }],
