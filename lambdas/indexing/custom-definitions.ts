@@ -5,7 +5,7 @@ import { parseJsonBytes } from '../fhir/json.ts'
 import type { Resource } from '../fhir/resource.ts'
 import { failedParameterOf } from '../ports/search/index-status.ts'
 import type { ResourceVersion, VersionKey } from '../ports/store/resource-store.ts'
-import { isWithinTenantQuota, isWithinTotalCapacity } from '../search/custom/custom-parameter-limits.ts'
+import { type CapacityUser, isWithinTenantQuota, isWithinTotalCapacity } from '../search/custom/custom-parameter-limits.ts'
 import { customMappingsOf } from '../search/custom/custom-parameters.ts'
 import { registrationOf } from '../search/custom/registration.ts'
 import type { CustomMapping } from '../search/custom-mapping.ts'
@@ -53,6 +53,8 @@ export type Definitions = {
   readonly definitions: readonly CustomParameter[]
   readonly rebuilds: readonly Rebuild[]
   readonly poisoned: readonly UnindexableVersion[]
+  /** Custom parameters of tenants whose definitions are not here, each once for all of them. Absent: there are none. */
+  readonly elsewhere?: readonly CapacityUser[]
 }
 
 export const NO_DEFINITIONS: Definitions = { definitions: [], rebuilds: [], poisoned: [] }
@@ -113,7 +115,7 @@ export function withSearchParameter(state: Definitions, version: ResourceVersion
   const registration = registrationOf(mine, wanted)
   const { kept } = registration
   const added = registration.added.map((mapping): CustomParameter => ({ tenant, id, mapping, state: 'building' }))
-  if (!isRoom(tenant, added, [...others, ...kept]))
+  if (!isRoom(tenant, added, [...others, ...kept], state.elsewhere))
     return withUnindexable({ ...state, definitions: [...others, ...kept] }, version, TOO_MANY_PARAMETERS)
   const definitions = [...others, ...kept, ...added]
   return addRebuild({ ...state, definitions, poisoned: poisonedNow(state, tenant, mine) }, tenant, [
@@ -121,9 +123,16 @@ export function withSearchParameter(state: Definitions, version: ResourceVersion
   ])
 }
 
-function isRoom(tenant: string, added: readonly CustomParameter[], all: readonly CustomParameter[]): boolean {
+function isRoom(
+  tenant: string,
+  added: readonly CustomParameter[],
+  all: readonly CustomParameter[],
+  elsewhere: readonly CapacityUser[] = [],
+): boolean {
   const mine = all.filter((each) => each.tenant === tenant)
-  return isWithinTenantQuota(mappingsIn(added), mappingsIn(mine)) && isWithinTotalCapacity(mappingsIn(added), mappingsIn(all))
+  return (
+    isWithinTenantQuota(mappingsIn(added), mappingsIn(mine)) && isWithinTotalCapacity(mappingsIn(added), [...mappingsIn(all), ...elsewhere])
+  )
 }
 
 /**

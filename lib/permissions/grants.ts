@@ -44,7 +44,7 @@ const INDEX_LAG = '#LAG'
 
 /** Partition keys of the state table, or their patterns. Each is defined in lambdas/adapters/dynamodb. */
 const SEAL = 'SEAL'
-const DEFINITIONS = 'DEFINITIONS'
+const DEFINITIONS = ['DEFINITIONS', 'DEFINITIONS#*']
 const HEARTBEAT_STATE = 'PULSE'
 const HEARTBEAT_ROWS = 'PULSE_*'
 const REBUILD_ROWS = 'REBUILD_*'
@@ -56,6 +56,8 @@ const CLIENTS = 'CLIENTS'
 const USERS = 'USERS'
 const GRANTED = 'GRANT#*'
 const OWNED = 'OWNED#*'
+/** Actions that read the index state and the rows of some tenants. */
+const READ_ROWS = ['dynamodb:GetItem', 'dynamodb:BatchGetItem']
 /** Actions that write grants and the lists of their owners. */
 const GRANT_WRITES = ['dynamodb:PutItem', 'dynamodb:DeleteItem']
 
@@ -154,9 +156,9 @@ const GRANTS: Readonly<Record<PortName, PortGrant>> = {
     environment: blobs(aws),
     statements: [onObjects(aws, ['s3:GetObject', 's3:PutObject'], SEARCHES), onBucket(aws), allowDecryption(aws), allowEncryption(aws)],
   }),
-  progress: (aws) => allowOnState(aws, ['dynamodb:GetItem'], DEFINITIONS),
-  conditions: (aws) => allowOnState(aws, ['dynamodb:GetItem'], DEFINITIONS),
-  definitions: (aws) => allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], DEFINITIONS),
+  progress: (aws) => allowOnState(aws, READ_ROWS, ...DEFINITIONS),
+  conditions: (aws) => allowOnState(aws, READ_ROWS, ...DEFINITIONS),
+  definitions: (aws) => allowOnState(aws, [...READ_ROWS, 'dynamodb:Query', 'dynamodb:PutItem', 'dynamodb:DeleteItem'], ...DEFINITIONS),
   heartbeats: (aws) =>
     merge(allowOnState(aws, ['dynamodb:GetItem'], HEARTBEAT_STATE), {
       environment: resources(aws),

@@ -7,9 +7,8 @@ import { OpenSearchIndex, type OpenSearchOptions } from '../../lambdas/adapters/
 import { resourceTypes } from '../../lambdas/fhir/resource-types.ts'
 import { addIndices, markLost, markServing, withIdentity } from '../../lambdas/indexing/lifecycle/serving-indices.ts'
 import type { IndexState, SharedIndexState } from '../../lambdas/indexing/lifecycle/state.ts'
-import { NO_STORED_STATE, openIndexState } from '../../lambdas/indexing/lifecycle/stored-state.ts'
 import type { IndexRegister, ServingIndices } from '../../lambdas/ports/search/serving-indices.ts'
-import { memoryState } from '../fixtures/memory-state.ts'
+import { memoryIndexState } from '../fixtures/memory-index-state.ts'
 
 const endpoint = process.env.OPENSEARCH_ENDPOINT
 /** On one node an index has no replica. On two it has one, as in a deployment of several nodes. */
@@ -59,7 +58,7 @@ export type TestIndex = {
 export function createTestIndex(endpoint: string, options: Partial<OpenSearchOptions> = {}): TestIndex {
   const clients: Client[] = []
   const prefix = `fhir-test-${randomUUID()}`
-  const state = openIndexState(memoryState(NO_STORED_STATE))
+  const state = memoryIndexState()
   const { live, register } = indexRegisterOf(state)
   const another: TestIndex['another'] = (more = {}, node = endpoint) => {
     const client = new Client({ node })

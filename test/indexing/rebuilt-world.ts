@@ -3,8 +3,8 @@ import { expect } from '@jest/globals'
 import { InProcessWorkflow } from '../../lambdas/adapters/in-process/workflow.ts'
 import { applySearchParameter } from '../../lambdas/indexing/lifecycle/definitions.ts'
 import { recordFollowedVersions } from '../../lambdas/indexing/lifecycle/index-retention.ts'
-import type { IndexState } from '../../lambdas/indexing/lifecycle/state.ts'
-import { encode, NO_STORED_STATE, openIndexState } from '../../lambdas/indexing/lifecycle/stored-state.ts'
+import type { IndexState, SharedIndexState, StateScope } from '../../lambdas/indexing/lifecycle/state.ts'
+import { encode, NO_STORED_STATE } from '../../lambdas/indexing/lifecycle/stored-state.ts'
 import type { NextIndex, RebuildParts } from '../../lambdas/indexing/rebuild/rebuild-parts.ts'
 import { type Lane, RebuildProgress } from '../../lambdas/indexing/rebuild/rebuild-progress.ts'
 import { type RebuildStepInput, rebuildStep } from '../../lambdas/indexing/rebuild/rebuild-steps.ts'
@@ -19,7 +19,7 @@ import type { ResourceKey, ResourceVersion, ScanRequest, Write } from '../../lam
 import { type Random, randomOf } from '../contracts/generated-search.ts'
 import { EXPRESSIONS } from '../fixtures/expressions.ts'
 import { MemoryRows } from '../fixtures/memory/kept-rows.ts'
-import { memoryState } from '../fixtures/memory-state.ts'
+import { memoryIndexState, memoryStoredState } from '../fixtures/memory-index-state.ts'
 import { patient } from '../fixtures/resources.ts'
 import { deletionOf, patientKeyOf, resourceKeyOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
@@ -116,9 +116,12 @@ type RebuiltApply = (documents: readonly IndexDocument[], isAgain?: boolean) => 
 const madeBy = (release: number, documents: readonly IndexDocument[]): readonly IndexDocument[] =>
   documents.map((each) => ({ ...each, registry: release }))
 
+const ALL: StateScope = { definitions: 'all', poisoned: 'all', rebuilds: 'all' }
+
 export class RebuildWorld {
-  readonly stored = memoryState(NO_STORED_STATE)
-  readonly state = openIndexState(this.stored)
+  readonly #state: SharedIndexState
+  /** The state with the parts of all tenants. */
+  readonly state: SharedIndexState
   readonly indices = new Indices()
   readonly progress = new RebuildProgress(new MemoryRows())
   /** Warnings of the steps. */
@@ -137,18 +140,31 @@ export class RebuildWorld {
   /** Retention of a replaced index, in milliseconds. */
   keepFor = 1_000_000
   epoch = 0
+  /** Time of a step after which it starts no further page, in milliseconds. */
+  budget = -1
   #now = 1_000
   held: ResourceVersion[] | undefined
   /** Versions that cannot be read: `ID VERSION`. */
   readonly damaged = new Set<string>()
   beforeHistory: (id: string) => Promise<void> = async () => undefined
+  /** Called before each write of the index state. */
+  onWrite: () => void = () => undefined
   /** Receives the versions whose rows a rebuild adds. */
   onDefined: (version: ResourceVersion) => void = () => undefined
   /** Receives the versions of the stream, with the state and the release that indexes them. */
   onFollowed: (state: IndexState, version: ResourceVersion, release: number) => void = () => undefined
 
-  constructor(random: Random) {
+  constructor(random: Random, areRows: boolean) {
     this.#random = random
+    const stored = memoryStoredState({ ...NO_STORED_STATE, ...(areRows ? { rows: true } : {}) })
+    this.#state = memoryIndexState({
+      ...stored,
+      write: async (...written) => {
+        this.onWrite()
+        return stored.write(...written)
+      },
+    })
+    this.state = { read: () => this.#state.read(ALL), change: (change) => this.#state.change(change, ALL) }
   }
 
   /** Writes a patient and delivers it through the stream. */
@@ -222,7 +238,7 @@ export class RebuildWorld {
       },
     })
     return {
-      state: this.state,
+      state: this.#state,
       progress: this.progress,
       warn: (message) => void this.warnings.push(message),
       index: {
@@ -248,8 +264,8 @@ export class RebuildWorld {
       expressions: EXPRESSIONS,
       now: () => this.#now,
       wait: 0,
-      budget: -1,
-      poisoned: new UnindexableVersions(this.state),
+      budget: this.budget,
+      poisoned: new UnindexableVersions(this.#state),
       define: async (versions) => {
         for (const version of versions) {
           it.defined.add(version.id)
@@ -369,8 +385,9 @@ export class RebuildWorld {
   }
 }
 
-export async function createRebuildWorld(seed: number, patients = 40): Promise<RebuildWorld> {
-  const made = new RebuildWorld(randomOf(seed))
+/** `areRows`: whether the parts of tenants in the index state are rows. */
+export async function createRebuildWorld(seed: number, patients = 40, areRows = false): Promise<RebuildWorld> {
+  const made = new RebuildWorld(randomOf(seed), areRows)
   for (let i = 0; i < patients; i++) await made.write(`p${i}`, `f${i}`)
   return made
 }

@@ -3,14 +3,19 @@
 import { beforeAll, expect, it } from '@jest/globals'
 import { DynamoDbSharedState } from '../../lambdas/adapters/dynamodb/rows/shared-state.ts'
 import { NO_ADOPTED_STORE } from '../../lambdas/auth/tokens/restored-state.ts'
+import { resourceTypes } from '../../lambdas/fhir/resource-types.ts'
+import { applySearchParameter } from '../../lambdas/indexing/lifecycle/definitions.ts'
+import { moveTenantParts } from '../../lambdas/indexing/lifecycle/shared-index-state.ts'
 import { NO_IDENTITY } from '../../lambdas/indexing/lifecycle/state.ts'
+import { NO_STORED_STATE, type StoredState } from '../../lambdas/indexing/lifecycle/stored-state.ts'
 import { ALL_TOKENS } from '../../lambdas/ports/rows/revocations.ts'
 import { revocations } from '../../lambdas/runtime/aws/authorization.ts'
 import { DeploymentError } from '../../lambdas/runtime/aws/custom-resource.ts'
 import { migrate } from '../../lambdas/runtime/aws/migration.ts'
-import { clock, indexState, stateTable } from '../../lambdas/runtime/aws/ports.ts'
+import { clock, indexState, stateTable, store } from '../../lambdas/runtime/aws/ports.ts'
 import { runAtEnd } from '../fixtures/at-end.ts'
 import { runOnDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
+import { resourceKeyOf, versionOf, writeOf } from '../fixtures/versions.ts'
 import { startWorkflowServer } from '../fixtures/workflows.ts'
 
 const ended = async () => (await revocations().revoked([ALL_TOKENS])).get(ALL_TOKENS)
@@ -57,6 +62,16 @@ await runOnDynamo((engine) => {
     expect([rebuilds.map(({ type, tenant }) => [type, tenant]), shards]).toEqual([[['Patient', '']], { Patient: 3, Observation: 12 }])
   })
 
+  it('lets parts of tenants move to rows a quarter of an hour after all functions are updated', async () => {
+    await known(3)
+    const rowsFrom = async () => (await indexState().read()).value.rowsFrom
+    clock().now = () => DEPLOYED
+    await migrate({ UpdatedFunctions: 'yes' })
+    expect(await rowsFrom()).toBe(DEPLOYED + 15 * 60_000)
+    await migrate({})
+    expect(await rowsFrom()).toBeUndefined()
+  })
+
   it('rejects a past restore generation with the reason, and revokes nothing', async () => {
     await known(4)
     await new DynamoDbSharedState(stateTable(), 'ADOPTED', NO_ADOPTED_STORE).change(() => NO_ADOPTED_STORE)
@@ -66,5 +81,37 @@ await runOnDynamo((engine) => {
     await expect(failing).rejects.toBeInstanceOf(DeploymentError)
     await expect(failing).rejects.toThrow('epoch 3 is over: the index is of 4, each restore has one more')
     expect(await ended()).toBe(before)
+  })
+
+  it('applies the SearchParameters again that a release without rows may have missed, and rebuilds all types', async () => {
+    await known(3)
+    const rebuilds = { tenant: 'deleted', type: 'Patient', done: 0, total: -1 }
+    const parameter = (tenant: string, code: string) => {
+      const body = { resourceType: 'SearchParameter', id: code, url: `http://example.org/${code}`, name: code, status: 'active', code }
+      return writeOf(resourceKeyOf(tenant, 'SearchParameter', code), {
+        ...{ lastUpdated: clock().now(), body: { ...body, base: ['Patient'], type: 'token', expression: 'Patient.gender' } },
+      })
+    }
+    await indexState().change(
+      (state) => ({ ...applySearchParameter(state, versionOf(parameter('deleted', 'old'))), rows: true, rebuilds: [rebuilds] }),
+      {
+        ...{ definitions: ['deleted'], poisoned: ['deleted'] },
+      },
+    )
+    await store().commit([parameter('there', 'new')], [])
+    const now = clock().now()
+    clock().now = () => now + 60_000
+    const earlier = new DynamoDbSharedState<StoredState>(stateTable(), 'DEFINITIONS', NO_STORED_STATE)
+    await earlier.change((stored) => ({ ...stored, rebuilds: [] }))
+    // The indexer is updated before the migration.
+    await moveTenantParts(indexState())
+    await migrate({ AdoptedState: 'no' })
+    const { value } = await indexState().read({ definitions: 'all', rebuilds: 'all' })
+    expect(value.definitions.map(({ tenant, id }) => `${tenant} ${id}`)).toEqual(['there new'])
+    expect(value.rebuilds.filter(({ tenant }) => tenant === '')).toHaveLength(resourceTypes.length)
+    expect(value.redefine).toBeUndefined()
+    await indexState().change((state) => ({ ...state, rebuilds: [] }), { rebuilds: 'all' })
+    await migrate({ AdoptedState: 'no' })
+    expect((await indexState().read({ rebuilds: 'all' })).value.rebuilds).toEqual([])
   })
 })

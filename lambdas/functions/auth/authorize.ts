@@ -10,7 +10,7 @@ import { httpHandler, publicStepParts } from '../../runtime/aws/http-handler.ts'
 import { blobs, clock, deploymentSettings, expressions, resources, seal, searchContexts, store } from '../../runtime/aws/ports.ts'
 import { index } from '../../runtime/aws/search-index.ts'
 
-const readingNow = (tenant: string) => searchContexts().now(tenant)
+const readingNow = (tenant: string) => searchContexts().of(tenant, clock().now())
 const patients = patientFinder({
   resources: store(),
   patientsOf,

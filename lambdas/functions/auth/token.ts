@@ -5,7 +5,7 @@ import { decidabilityCheck } from '../../runtime/authorization/condition-support
 import { clientAuthenticationPorts, patientsOf, revocations, users } from '../../runtime/aws/authorization.ts'
 import { httpHandler, publicStepParts } from '../../runtime/aws/http-handler.ts'
 import { mayReadPatient } from '../../runtime/aws/patient-visibility.ts'
-import { searchContexts } from '../../runtime/aws/ports.ts'
+import { clock, searchContexts } from '../../runtime/aws/ports.ts'
 import { signingKeys } from '../../runtime/aws/signing-keys.ts'
 
 export const handler = httpHandler<'token'>({
@@ -17,7 +17,7 @@ export const handler = httpHandler<'token'>({
       keys: signingKeys(),
       patientsOf,
       mayReadPatient,
-      isDecidable: decidabilityCheck((tenant) => searchContexts().now(tenant)),
+      isDecidable: decidabilityCheck((tenant) => searchContexts().of(tenant, clock().now())),
     }),
   },
   steps: authorizingSteps(publicStepParts()),

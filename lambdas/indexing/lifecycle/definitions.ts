@@ -2,6 +2,7 @@
 import { nameOf } from '../../ports/store/newest-versions.ts'
 import type { ResourceVersion, VersionKey } from '../../ports/store/resource-store.ts'
 import { TOO_MANY_PARAMETERS, withoutUnindexable, withSearchParameter, withUnindexable } from '../custom-definitions.ts'
+import { recordFollowedVersions } from './index-retention.ts'
 import { type IndexState, withDefinitions } from './state.ts'
 import { encode, isRoomFor } from './stored-state.ts'
 
@@ -23,6 +24,12 @@ export function applySearchParameter(state: IndexState, version: ResourceVersion
   const isLarger = JSON.stringify(stored).length > JSON.stringify(encode(state)).length
   const isRoom = !isLarger || (isRoomFor(stored) && isRoomFor(ofTenant(after, version.tenant), MOST_OF_TENANT))
   return isRoom ? after : recordUnindexable(state, version, TOO_MANY_PARAMETERS)
+}
+
+/** Records versions that are about to be indexed in the document format `extraction`, and applies the SearchParameters among them. */
+export function applyVersions(state: IndexState, versions: readonly ResourceVersion[], extraction: string): IndexState {
+  const followed = versions.reduce(clearUnindexable, recordFollowedVersions(state, versions, extraction))
+  return versions.filter(({ type }) => type === 'SearchParameter').reduce(applySearchParameter, followed)
 }
 
 export const recordUnindexable = (state: IndexState, version: VersionKey, reason: string): IndexState =>

@@ -14,7 +14,7 @@ import type { TypeIndex } from './type-index.ts'
  * Maximum milliseconds for which an invocation of a replaced function continues: the maximum timeout of Lambda.
  * https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
  */
-const INVOKED_WITHIN = 15 * 60_000
+export const INVOKED_WITHIN = 15 * 60_000
 
 /** Value of `listed` for a type whose rows may be missing. No store has this restore generation. */
 const ROWS_MISSING = -1

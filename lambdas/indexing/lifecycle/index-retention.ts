@@ -7,12 +7,13 @@ import { resourceTypes } from '../../fhir/resource-types.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import { type FormatChanges, formatChangesBetween } from '../../search/documents/changed-keys.ts'
 import { parseDocumentFormat } from '../document-format.ts'
-import { rebuildsOfAttempt, requestNewIndices, withoutAttempt } from './rebuild-queue.ts'
+import { rebuildsOfAttempt, requestNewIndices, restartAllRebuilds } from './rebuild-queue.ts'
 import { type IndexState, NO_IDENTITY, typesWith, withTypes } from './state.ts'
 import {
   type IndexReplacement,
   type RebuildPath,
   rebuildPath,
+  type TypeIndex,
   withFollowed,
   withFormatChange,
   withMissed,
@@ -52,7 +53,7 @@ export function changeFormat(state: IndexState, extraction: string, now: number)
     resourceTypes,
   )
   // Attempts that have begun have documents of the earlier format.
-  return { ...after, rebuilds: after.rebuilds.map(withoutAttempt), extraction }
+  return { ...restartAllRebuilds(after), extraction }
 }
 
 /**
@@ -70,10 +71,10 @@ export function recordFollowedVersions(state: IndexState, versions: readonly Res
  * have begun start again. `since`: ms since 1970.
  */
 export function recordMissedVersions(state: IndexState, since: number): IndexState {
-  const { identity, extraction, types, rebuilds } = state
+  const { identity, extraction, types } = state
   if (identity === NO_IDENTITY || extraction === undefined) return state
-  const after = withTypes(state, Object.keys(types), (index) => withMissed(index, since, index.outdated?.extraction ?? extraction))
-  return { ...after, rebuilds: rebuilds.map(withoutAttempt) }
+  const withSince = (index: TypeIndex) => withMissed(index, since, index.outdated?.extraction ?? extraction)
+  return restartAllRebuilds(withTypes(state, Object.keys(types), withSince))
 }
 
 /**

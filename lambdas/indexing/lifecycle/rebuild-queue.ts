@@ -42,9 +42,11 @@ export function takeRebuilds(state: IndexState, { execution, width, steps: maxSt
   if (rebuilds.length === 0 || before >= maxSteps) return worker === undefined ? state : withoutWorker(state)
   const attempt = `${execution}~${now}~${before}`
   const begun = new Set(rebuilds.flatMap(({ type, taken }) => (taken === undefined ? [] : type)))
+  const attempts = rebuilds.flatMap(({ type }) => (begun.has(type) ? [] : [[type, attempt] as const]))
   return {
     ...state,
     worker: { execution, at: now, steps: before + 1, width },
+    attempts: { ...state.attempts, ...Object.fromEntries(attempts) },
     rebuilds: rebuilds.map((each) => (begun.has(each.type) ? each : { ...each, taken: attempt, done: 0, total: -1 })),
   }
 }
@@ -66,49 +68,63 @@ export const rebuildsOfAttempt = ({ rebuilds }: IndexState, attempt: string): re
 
 /** Detaches the rebuilds of the type from the attempt. The next attempt performs them from the first document. */
 export const restartRebuild = (state: IndexState, attempt: string, type: string): IndexState => ({
-  ...state,
+  ...(state.attempts?.[type] === attempt ? withoutAttempts(state, [type]) : state),
   rebuilds: state.rebuilds.map((each) => (each.type === type && each.taken === attempt ? withoutAttempt(each) : each)),
 })
 
-export const withoutAttempt = ({ taken: _, ...rebuild }: PendingRebuild): PendingRebuild => rebuild
+/** Detaches the rebuilds of these types from their attempts in the rows of tenants, also those that the state does not hold. */
+export const withoutAttempts = ({ attempts, ...state }: IndexState, types: readonly string[]): IndexState =>
+  attempts === undefined
+    ? state
+    : { ...state, attempts: Object.fromEntries(Object.entries(attempts).filter(([type]) => !types.includes(type))) }
+
+/** Detaches all rebuilds from their attempts, also those that the state does not hold. */
+export const restartAllRebuilds = ({ attempts: _, ...state }: IndexState): IndexState => ({
+  ...state,
+  rebuilds: state.rebuilds.map(withoutAttempt),
+})
+
+export const withoutAttempt = ({ taken: _, ...rebuild }: PendingRebuild): PendingRebuild => ({ ...rebuild, done: 0, total: -1 })
+
+/** Records a step of the worker, which reports at `now`. */
+export const recordStep = (state: IndexState, now: number): IndexState =>
+  state.worker === undefined ? state : { ...state, worker: { ...state.worker, at: now, steps: (state.worker.steps ?? 0) + 1 } }
 
 /**
- * Adds documents to the progress of the attempt, and records a step of the worker, which reports at `now`. `counts`: number of documents
- * created since the last call, by tenant.
+ * Adds documents to the progress of the attempt. `counts`: number of documents created since the last call, by tenant. `tenants`: changes only
+ * their rebuilds.
  */
-export const recordRebuildProgress = (
-  state: IndexState,
-  attempt: string,
-  type: string,
-  counts: ReadonlyMap<string, number>,
-  now: number,
-): IndexState => ({
-  ...state,
-  ...(state.worker === undefined ? {} : { worker: { ...state.worker, at: now, steps: (state.worker.steps ?? 0) + 1 } }),
-  rebuilds: state.rebuilds.map((each) =>
-    each.type === type && each.taken === attempt ? { ...each, done: each.done + countOf(each, counts) } : each,
-  ),
-})
+export const recordRebuildProgress = (state: IndexState, attempt: string, type: string, counts: Counts, tenants?: Tenants): IndexState =>
+  withRebuilds(state, { attempt, type, tenants }, (each) => ({ ...each, done: each.done + countOf(each, counts) }))
 
-/** Records the number of documents by tenant that the attempt has to create. `totals`: undefined if it is unknown. */
-export const recordTotals = (
+/**
+ * Records the number of documents by tenant that the attempt has to create. `totals`: undefined if it is unknown. `tenants`: changes only
+ * their rebuilds.
+ */
+export const recordTotals = (state: IndexState, attempt: string, type: string, totals: Counts | undefined, tenants?: Tenants): IndexState =>
+  withRebuilds(state, { attempt, type, tenants }, (each) => ({ ...each, total: totals === undefined ? -1 : countOf(each, totals) }))
+
+type Counts = ReadonlyMap<string, number>
+type Tenants = ReadonlySet<string>
+
+function withRebuilds(
   state: IndexState,
-  attempt: string,
-  type: string,
-  totals: ReadonlyMap<string, number> | undefined,
-): IndexState => ({
-  ...state,
-  rebuilds: state.rebuilds.map((each) =>
-    each.type === type && each.taken === attempt ? { ...each, total: totals === undefined ? -1 : countOf(each, totals) } : each,
-  ),
-})
+  { attempt, type, tenants }: { readonly attempt: string; readonly type: string; readonly tenants: Tenants | undefined },
+  change: (rebuild: PendingRebuild) => PendingRebuild,
+): IndexState {
+  const isMine = (each: PendingRebuild) => each.type === type && each.taken === attempt && tenants?.has(each.tenant) !== false
+  return { ...state, rebuilds: state.rebuilds.map((each) => (isMine(each) ? change(each) : each)) }
+}
 
 /** Returns the documents of the rebuild's tenant, or of all tenants. */
-const countOf = ({ tenant }: PendingRebuild, counts: ReadonlyMap<string, number>): number =>
+const countOf = ({ tenant }: PendingRebuild, counts: Counts): number =>
   tenant === '' ? [...counts.values()].reduce((sum, each) => sum + each, 0) : (counts.get(tenant) ?? 0)
 
-/** Finishes the rebuilds of the type that belong to the attempt. A rebuild that was requested again since it began stays pending. */
-export const finishAttempt = (state: IndexState, attempt: string, type: string): IndexState =>
+/**
+ * Finishes the rebuilds of the type that belong to the attempt. A rebuild that was requested again since it began stays pending. `tenants`:
+ * finishes only their rebuilds.
+ */
+export const finishAttempt = (state: IndexState, attempt: string, type: string, tenants?: Tenants): IndexState =>
   rebuildsOfAttempt(state, attempt)
-    .filter((each) => each.type === type)
+    .filter((each) => each.type === type && tenants?.has(each.tenant) !== false)
     .reduce((now, each) => withDefinitions(now, (definitions) => finishRebuild(definitions, each)), state)

@@ -7,7 +7,7 @@ import { isServing } from '../../ports/search/serving-indices.ts'
 import { nameOf } from '../../ports/store/newest-versions.ts'
 import type { ResourceKey, ResourceReader, ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { StoredTenants } from '../../ports/store/tenants.ts'
-import { isWorkerGone } from './rebuild-queue.ts'
+import { isWorkerGone, restartAllRebuilds } from './rebuild-queue.ts'
 import { markLost, withIdentity } from './serving-indices.ts'
 import { type IndexState, NO_IDENTITY, typesWith, withTypes } from './state.ts'
 import type { Reached, TypeIndex } from './type-index.ts'
@@ -51,9 +51,8 @@ export function applyRestore(state: IndexState, restore: Restore, fresh: string,
   mustFollow(state, restore)
   if (epoch === epochOf(state)) return state.store === store ? state : { ...state, store }
   // Remove the worker and the unfinished reconciliation of an earlier restore, and detach rebuilds from attempts that began before this one.
-  const { worker: _, setBack: __, ...rest } = state
-  const rebuilds = state.rebuilds.map(({ taken: _, ...each }) => ({ ...each, done: 0 }))
-  const settled = withTypes({ ...rest, rebuilds, store, setBackAt: now, epoch }, Object.keys(state.types), reconciled)
+  const { worker: _, setBack: __, ...rest } = restartAllRebuilds(state)
+  const settled = withTypes({ ...rest, store, setBackAt: now, epoch }, Object.keys(state.types), reconciled)
   // Rebuild types that cannot be reconciled. Without a former store these are all. Otherwise they are those not yet reconciled after the
   // previous restore, because their differences from that time are not in `former`.
   const unsure = Object.entries(state.types).filter(([, { unreconciled }]) => former === undefined || unreconciled)

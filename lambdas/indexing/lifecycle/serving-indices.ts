@@ -1,7 +1,7 @@
 /** Changes the serving index of each type in the index state that all processes share. Changes are pure functions. */
 import { resourceTypes } from '../../fhir/resource-types.ts'
 import { identityOf, isServing } from '../../ports/search/serving-indices.ts'
-import { requestNewIndices, withoutAttempt } from './rebuild-queue.ts'
+import { requestNewIndices, withoutAttempt, withoutAttempts } from './rebuild-queue.ts'
 import { type IndexState, NO_IDENTITY, withTypes } from './state.ts'
 import { withLoss, without } from './type-index.ts'
 
@@ -42,7 +42,7 @@ export function markLost(state: IndexState, missing: Readonly<Record<string, str
   const gone = Object.keys(missing).filter((type) => after.types[type] !== state.types[type])
   if (gone.length === 0) return state
   const former = [...new Set([...state.former, state.identity, ...gone.map((type) => missing[type]!)])].slice(-MOST_FORMER)
-  const wanted = requestNewIndices(after, gone)
+  const wanted = withoutAttempts(requestNewIndices(after, gone), gone)
   return {
     ...wanted,
     rebuilds: wanted.rebuilds.map((each) => (gone.includes(each.type) ? withoutAttempt(each) : each)),

@@ -1,8 +1,8 @@
 /**
  * Index state that the processes of a deployment share: custom parameters, rebuilds, their worker, unindexable versions, and one record for
- * each type. Changes are pure functions. No concurrent change is lost (ports/rows/shared-state.ts).
+ * each type. Changes are pure functions. No concurrent change is lost (ports/rows/shared-rows.ts).
  */
-import type { SharedState } from '../../ports/rows/shared-state.ts'
+import type { VersionedValue } from '../../ports/rows/shared-state.ts'
 import type { ServingIndices } from '../../ports/search/serving-indices.ts'
 import type { Definitions, Rebuild } from '../custom-definitions.ts'
 import type { TypeIndex } from './type-index.ts'
@@ -47,6 +47,17 @@ export type IndexState = Omit<Definitions, 'rebuilds'> &
     readonly uncovered?: true
     /** Fields of the stored `live` that this release does not know. They are stored again unchanged. */
     readonly unknownLive?: Readonly<Record<string, unknown>>
+    /** Whether new parts of tenants become rows of their own (shared-index-state.ts). */
+    readonly rows?: true
+    /** Earliest instant at which parts of tenants may move to rows, in ms since 1970. Absent: never. */
+    readonly rowsFrom?: number
+    /**
+     * Present while the SearchParameters of the store are still to be applied again. `all`: an earlier release, which reads no rows, has changed
+     * the state, so all types are also to be rebuilt.
+     */
+    readonly redefine?: 'parameters' | 'all'
+    /** Latest attempt that took the pending rebuilds of a type, by type. Absent for a type whose rebuilds were detached from it. */
+    readonly attempts?: Readonly<Record<string, string>>
     /**
      * Workflow execution that performs the rebuilds. `at`: when it last reported, in ms since 1970. `steps`: its steps so far. `width`:
      * segments that it fills at the same time.
@@ -54,7 +65,33 @@ export type IndexState = Omit<Definitions, 'rebuilds'> &
     readonly worker?: { readonly execution: string; readonly at: number; readonly steps?: number; readonly width?: number }
   }
 
-export type SharedIndexState = SharedState<IndexState>
+/**
+ * Parts of tenants that a reader or a change needs. The state holds them; it may lack those of other tenants. The rebuilds of all tenants
+ * together have the tenant ''. `capacity`: what the custom parameters of other tenants use.
+ */
+export type StateScope = {
+  readonly definitions?: readonly string[] | 'all'
+  readonly poisoned?: readonly string[] | 'all'
+  readonly rebuilds?: readonly string[] | 'all'
+  readonly capacity?: true
+}
+
+/** Scope of reads and changes that depend on the pending rebuilds of all tenants. */
+export const ALL_REBUILDS = { rebuilds: 'all' } as const
+
+/** `isForeign`: whether an earlier release, which reads no rows, changed the state last. */
+export type ReadIndexState = VersionedValue<IndexState> & { readonly isForeign?: boolean }
+
+/** Guarantees: `change` applies to the latest state, and of concurrent changes none is lost. `read` sees every change that resolved before. */
+export interface SharedIndexState {
+  read(scope?: StateScope): Promise<ReadIndexState>
+  /**
+   * Changes the state by the result of `change`, and returns it. Nothing is written if `change` returns the same object that it got. The
+   * function may be called again, with a newer state, or with parts of more tenants if it changed parts that were not in the scope. It must
+   * be idempotent.
+   */
+  change(change: (state: IndexState) => IndexState, scope?: StateScope): Promise<VersionedValue<IndexState>>
+}
 
 /** Applies a change to the definitions and leaves the rest of the state. Returns the same object if `change` does. */
 export const withDefinitions = <State extends IndexState>(state: State, change: (definitions: Definitions) => Definitions): State => {

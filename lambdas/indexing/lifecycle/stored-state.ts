@@ -3,27 +3,12 @@
  * reads it. So fields keep their names. Fields that this release does not know are stored again unchanged.
  */
 import { deflateRawSync } from 'node:zlib'
-import type { SharedState, VersionedValue } from '../../ports/rows/shared-state.ts'
-import { type IndexState, NO_IDENTITY, type Reconciliation, type SharedIndexState } from './state.ts'
+import { type IndexState, NO_IDENTITY, type Reconciliation } from './state.ts'
 import type { IndexFormat, PreviousIndex, Reached } from './type-index.ts'
 
 type ByType<Value> = Readonly<Record<string, Value>>
 
-export type StoredState = Pick<
-  IndexState,
-  | 'definitions'
-  | 'rebuilds'
-  | 'poisoned'
-  | 'extraction'
-  | 'rowFormat'
-  | 'formatAt'
-  | 'deployedAt'
-  | 'shards'
-  | 'store'
-  | 'setBackAt'
-  | 'uncovered'
-  | 'worker'
-> & {
+export type StoredState = Omit<IndexState, 'types' | 'identity' | 'former' | 'epoch' | 'unknownLive' | 'setBack' | 'elsewhere'> & {
   readonly live?: {
     readonly identity: string
     readonly types: ByType<string>
@@ -69,7 +54,7 @@ export function decode({ live, behind, kept, listed, setBack: stored, ...same }:
   return { ...same, types, identity, former, epoch, unknownLive, setBack: stored && setBack } as IndexState
 }
 
-export function encode({ types, identity, former, epoch, unknownLive, setBack, ...same }: IndexState): StoredState {
+export function encode({ types, identity, former, epoch, unknownLive, setBack, elsewhere: _, ...same }: IndexState): StoredState {
   const {
     identity: identities = {},
     lost = {},
@@ -102,29 +87,6 @@ function transpose(rows: Readonly<Record<string, ByType<unknown> | undefined>>):
 }
 
 export const NO_STATE: IndexState = /* @__PURE__ */ decode(NO_STORED_STATE)
-
-/** Returns the index state as a shared state over its stored form. `change` writes nothing if the change returns the object it received. */
-export const openIndexState = (stored: SharedState<StoredState>): SharedIndexState => ({
-  read: readerOf(stored),
-  async change(change) {
-    let value!: IndexState
-    const after = await stored.change((before) => {
-      const state = decode(before)
-      value = change(state)
-      return value === state ? before : encode(value)
-    })
-    return { ...after, value }
-  },
-})
-
-/**
- * Returns a function that reads the index state. It is separate, because most Lambda functions only read the state. Their bundles then lack
- * the code that encodes it.
- */
-export const readerOf = (stored: Pick<SharedState<StoredState>, 'read'>) => async (): Promise<VersionedValue<IndexState>> => {
-  const now = await stored.read()
-  return { ...now, value: decode(now.value) }
-}
 
 /**
  * Maximum size of the stored state, in compressed bytes. Rebuild requests and SearchParameters that would exceed it change nothing. A

@@ -4,7 +4,7 @@
  */
 import { previousNamesOf, withoutExpiredIndices } from '../lifecycle/index-retention.ts'
 import { attemptTimeOf, isWorker, releaseWorker, restartRebuild, takeRebuilds } from '../lifecycle/rebuild-queue.ts'
-import type { IndexState } from '../lifecycle/state.ts'
+import { ALL_REBUILDS, type IndexState } from '../lifecycle/state.ts'
 import { type EarlierInput, endEarlierWorkflow } from './earlier-workflow.ts'
 import { hasOtherFormat, type RebuildParts } from './rebuild-parts.ts'
 import { isBegunBy, type Lane, type OfType, type RebuildPlan, type Segment } from './rebuild-progress.ts'
@@ -48,10 +48,12 @@ async function next(parts: RebuildParts, { execution, width }: { readonly execut
   const isMine = !hasOtherFormat(parts, (await state.read()).value)
   const left = isMine ? await reconcile(parts, execution) : undefined
   if (left !== undefined) return { follows: 'wait', wait: left }
-  const { value } = await state.change((each) =>
-    hasOtherFormat(parts, each)
-      ? releaseWorker(each, execution)
-      : takeRebuilds(withoutExpiredIndices(each, now() - parts.keepFor), { execution, width, steps: MAX_STEPS }, now()),
+  const { value } = await state.change(
+    (each) =>
+      hasOtherFormat(parts, each)
+        ? releaseWorker(each, execution)
+        : takeRebuilds(withoutExpiredIndices(each, now() - parts.keepFor), { execution, width, steps: MAX_STEPS }, now()),
+    ALL_REBUILDS,
   )
   if (value.rebuilds.length === 0) await parts.index.removeKept(async () => previousNamesOf((await state.read()).value))
   if (value.rebuilds.length === 0 || !isWorker(value, execution)) return END

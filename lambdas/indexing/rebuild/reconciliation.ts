@@ -13,6 +13,7 @@ import { forgetUnindexable } from '../lifecycle/definitions.ts'
 import { recordFollowedVersions } from '../lifecycle/index-retention.ts'
 import { checkEpoch, finishReconciliation, placeholderDeletion, recordReconciled, takeReconciliation } from '../lifecycle/restore.ts'
 import { markLost } from '../lifecycle/serving-indices.ts'
+import { changeByTenant } from '../lifecycle/shared-index-state.ts'
 import { type IndexState, type Reconciliation, type SharedIndexState, typesWith } from '../lifecycle/state.ts'
 import type { Reached } from '../lifecycle/type-index.ts'
 import { TenantSearchContexts } from '../tenant-search-contexts.ts'
@@ -151,8 +152,11 @@ async function remake(parts: ReconciliationParts, versions: readonly ResourceVer
   const current = keys.map((key, i) => currentOf(key, heads[i]))
   // Remove the entries for unindexable versions of these resources, because the restored store may lack those versions. A new failure adds
   // an entry.
-  const { value } = await state.change((each) =>
-    forgetUnindexable(recordFollowedVersions(each, current, extraction), new Set(keys.map(nameOf))),
+  const { value } = await changeByTenant(
+    state,
+    current,
+    (each, some) => forgetUnindexable(recordFollowedVersions(each, some, extraction), new Set(some.map(nameOf))),
+    ['definitions', 'poisoned'],
   )
   checkEpoch(value, epoch)
   const readings = new TenantSearchContexts(reading, 'documents')

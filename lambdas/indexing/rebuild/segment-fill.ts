@@ -2,10 +2,12 @@
 import type { ResourceVersion, ScanRequest } from '../../ports/store/resource-store.ts'
 import { clearUnindexable } from '../lifecycle/definitions.ts'
 import { rebuildPathOf, recordFollowedVersions } from '../lifecycle/index-retention.ts'
-import { isWorker, rebuildsOfAttempt, recordRebuildProgress } from '../lifecycle/rebuild-queue.ts'
+import { isWorker, rebuildsOfAttempt } from '../lifecycle/rebuild-queue.ts'
 import { checkEpoch } from '../lifecycle/restore.ts'
-import type { IndexState } from '../lifecycle/state.ts'
+import { changeByTenant } from '../lifecycle/shared-index-state.ts'
+import { ALL_REBUILDS, type IndexState } from '../lifecycle/state.ts'
 import { TenantSearchContexts } from '../tenant-search-contexts.ts'
+import { saveProgress } from './attempt-progress.ts'
 import { type BackfillTarget, backfillDocuments, readWithoutContent } from './document-backfill.ts'
 import { hasOtherFormat, isWanted, type RebuildParts, timeRangeOf } from './rebuild-parts.ts'
 import type { BegunSegment, Lane, OfType, Segment, SegmentProgress } from './rebuild-progress.ts'
@@ -25,7 +27,7 @@ export type FillResult = Lane & { readonly more: boolean }
  */
 export async function fill(parts: RebuildParts, lane: Lane): Promise<FillResult> {
   const { state, progress, now } = parts
-  const { value } = await state.read()
+  const { value } = await state.read(ALL_REBUILDS)
   const isOver = hasOtherFormat(parts, value) || !isWorker(value, lane.execution) || (value.worker!.steps ?? 0) >= MAX_STEPS
   const { held, types, ...rest } = lane
   const wanted = types.filter((each) => isWanted(value, each))
@@ -54,15 +56,11 @@ async function isNextDue({ progress, index }: RebuildParts, { types }: IndexStat
 /** Indexes the segment from its position, until it is complete or the time budget is used. Stops if another lane fills it by now. */
 async function fillSegment(parts: RebuildParts, value: IndexState, segment: BegunSegment): Promise<void> {
   const { state, resources, now, progress } = parts
-  const { attempt, type } = segment
   const { tenant: _, cursor: __, isDone: ___, count: before, ...rest } = segment.progress
   const { asOf } = rest
   const readings = new TenantSearchContexts(parts.reading, 'documents')
-  const filling: Filling = {
-    isInPlace: segment.next === '',
-    reading: (tenant) => readings.of(value, tenant),
-    apply: await applierOf(parts, segment),
-  }
+  const isInPlace = segment.next === ''
+  const apply = await applierOf(parts, segment)
   const until = now() + parts.budget
   const counts = new Map<string, number>()
   let savedAt = now()
@@ -81,6 +79,8 @@ async function fillSegment(parts: RebuildParts, value: IndexState, segment: Begu
     for await (const tenant of tenantsFrom(parts, segment, value)) {
       if (hasBegun && (await endsAt(tenant))) return undefined
       hasBegun = true
+      const defined = value.rows ? (await state.read({ definitions: [tenant] })).value : value
+      const filling: Filling = { isInPlace, reading: (each) => readings.of(defined, each), apply }
       for await (const { versions: sound, damaged, cursor } of resources.scan(scanOf(parts, value, segment, tenant, asOf))) {
         const versions = damaged === undefined ? sound : [...sound, ...(await readWithoutContent(resources, damaged))]
         await fillPage(parts, filling, versions)
@@ -92,7 +92,7 @@ async function fillSegment(parts: RebuildParts, value: IndexState, segment: Begu
   }
   const end = await index()
   if (end !== undefined) await save(end)
-  await state.change((each) => recordRebuildProgress(each, attempt, type, counts, now()))
+  await saveProgress(parts, segment, value, counts)
 }
 
 async function applierOf({ index }: RebuildParts, { type, next, isReplay }: Segment): Promise<Filling['apply']> {
@@ -145,8 +145,11 @@ type Filling = BackfillTarget & { readonly isInPlace: boolean }
 
 async function fillPage(parts: RebuildParts, filling: Filling, versions: readonly ResourceVersion[]): Promise<void> {
   const { state, extraction, epoch, define } = parts
-  const { value } = await state.change((each) =>
-    versions.reduce(clearUnindexable, filling.isInPlace ? recordFollowedVersions(each, versions, extraction) : each),
+  const { value } = await changeByTenant(
+    state,
+    versions,
+    (each, some) => some.reduce(clearUnindexable, filling.isInPlace ? recordFollowedVersions(each, some, extraction) : each),
+    ['poisoned'],
   )
   checkEpoch(value, epoch)
   await define(versions)

@@ -8,10 +8,11 @@ import {
   replaceIndex,
   withoutPreviousIndex,
 } from '../lifecycle/index-retention.ts'
-import { finishAttempt, rebuildsOfAttempt, recordTotals } from '../lifecycle/rebuild-queue.ts'
+import { finishAttempt, rebuildsOfAttempt } from '../lifecycle/rebuild-queue.ts'
 import { checkEpoch, epochOf } from '../lifecycle/restore.ts'
 import { markServing } from '../lifecycle/serving-indices.ts'
-import type { IndexState } from '../lifecycle/state.ts'
+import { ALL_REBUILDS, type IndexState } from '../lifecycle/state.ts'
+import { finishMost, saveTotals } from './attempt-progress.ts'
 import { hasOtherFormat, isWanted, type RebuildParts, timeRangeOf } from './rebuild-parts.ts'
 import type { FilledIndex, OfType } from './rebuild-progress.ts'
 
@@ -30,7 +31,7 @@ const COUNTED_TENANTS = 20
 export async function planType(parts: RebuildParts, ofType: OfType): Promise<void> {
   const { state, resources, progress, index } = parts
   const { type, attempt } = ofType
-  const { value } = await state.read()
+  const { value } = await state.read(ALL_REBUILDS)
   // A deployment or a newer request may have detached the type from the attempt since the step began.
   if (hasOtherFormat(parts, value) || !isWanted(value, ofType)) return
   const rebuilds = rebuildsOfAttempt(value, attempt).filter((each) => each.type === type)
@@ -39,6 +40,7 @@ export async function planType(parts: RebuildParts, ofType: OfType): Promise<voi
   const isNeeded = !isInPlace && (value.types[type]?.lost || isOutdated(value, type))
   if (!isNeeded && !(await hasAny(parts, tenants(), type))) {
     await index.show(type)
+    const rest = await finishMost(parts, value, ofType)
     await state.change((each) => {
       // guard: planned-rebuild-of-current-attempt
       if (!isWanted(each, ofType)) return each
@@ -46,13 +48,13 @@ export async function planType(parts: RebuildParts, ofType: OfType): Promise<voi
       if (isInPlace) return after
       checkEpoch(each, parts.epoch)
       return recordCompleteRows(after, type)
-    })
+    }, rest)
     return
   }
   const path = rebuildPathOf(value, type, attempt, parts.epoch)
   const { cuts, totals } = await countVersions(parts, tenants(), type, isInPlace || path.kind === 'anew' ? undefined : path.since)
   await progress.addPlan(ofType, { attempt, cuts })
-  await state.change((each) => recordTotals(each, attempt, type, totals))
+  if (totals !== undefined) await saveTotals(parts, ofType, value, totals)
 }
 
 async function hasAny({ resources, now }: RebuildParts, tenants: AsyncIterable<string> | Iterable<string>, type: string): Promise<boolean> {
@@ -94,7 +96,7 @@ function thinOut(cuts: readonly number[]): readonly number[] {
  * the serving index needs no wait, because no function has to learn of another index.
  */
 export async function openIndex(parts: RebuildParts, ofType: OfType): Promise<void> {
-  const { value } = await parts.state.read()
+  const { value } = await parts.state.read(ALL_REBUILDS)
   const rebuilds = rebuildsOfAttempt(value, ofType.attempt).filter((each) => each.type === ofType.type)
   const isInPlace = rebuilds.every(({ inPlace }) => inPlace !== undefined)
   await parts.progress.setIndex(ofType, isInPlace ? { next: '', at: 0 } : await openNext(parts, value, ofType))
@@ -119,16 +121,17 @@ async function openNext({ index, state, epoch, now, wait }: RebuildParts, value:
 export async function swap(parts: RebuildParts, ofType: OfType, next: string): Promise<boolean> {
   const { state, index, keepFor, now, progress } = parts
   const { type, attempt } = ofType
-  const { value } = await state.read()
+  const { value } = await state.read(ALL_REBUILDS)
   // guard: rebuild-segment-of-current-attempt
   if (hasOtherFormat(parts, value) || !isWanted(value, ofType)) return true
   if (next === '') {
     await index.show(type)
+    const rest = await finishMost(parts, value, ofType)
     await state.change((each) => {
       // guard: in-place-rebuild-of-current-attempt
       if (!isWanted(each, ofType)) return each
       return finishAttempt(recordInPlaceRebuild(each, type, attempt), attempt, type)
-    })
+    }, rest)
   } else {
     const isWhole = rebuildPathOf(value, type, attempt, parts.epoch).kind === 'anew'
     const built = await index.rebuild(type, next)
@@ -136,11 +139,12 @@ export async function swap(parts: RebuildParts, ofType: OfType, next: string): P
     if (health === 'red' || (health === 'yellow' && !value.types[type]?.lost)) return false
     const kept = await built.swap(keepFor > 0 && isWorthRetaining(value, type, attempt))
     const by = { extraction: value.extraction, index: kept, at: now(), epoch: parts.epoch }
+    const rest = await finishMost(parts, value, ofType)
     await state.change((each) => {
       const after = finishAttempt(replaceIndex(markServing(each, type, built.identity), type, by), attempt, type)
       // A restore during the swap may have brought a table with fewer rows.
       return isWhole && epochOf(each) === parts.epoch ? recordCompleteRows(after, type) : after
-    })
+    }, rest)
   }
   await progress.remove(ofType)
   return true

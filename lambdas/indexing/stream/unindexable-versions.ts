@@ -2,6 +2,7 @@
 import type { IndexDocument } from '../../ports/search/search-index.ts'
 import type { VersionKey } from '../../ports/store/resource-store.ts'
 import { recordUnindexable } from '../lifecycle/definitions.ts'
+import { changeByTenant } from '../lifecycle/shared-index-state.ts'
 import type { SharedIndexState } from '../lifecycle/state.ts'
 
 /**
@@ -47,7 +48,13 @@ export class UnindexableVersions {
   async save(): Promise<void> {
     const found = this.#found
     if (found.length === 0) return
-    await this.#state.change((state) => found.reduce((now, { version, reason }) => recordUnindexable(now, version, reason), state))
+    const named = found.map((each) => ({ ...each, tenant: each.version.tenant }))
+    await changeByTenant(
+      this.#state,
+      named,
+      (state, some) => some.reduce((now, { version, reason }) => recordUnindexable(now, version, reason), state),
+      ['poisoned'],
+    )
     const saved = new Set(found)
     this.#found = this.#found.filter((each) => !saved.has(each))
   }

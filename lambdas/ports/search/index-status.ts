@@ -61,7 +61,10 @@ export type IndexStatus = {
    * search are answered 503.
    */
   readonly uncovered?: true
-  /** Estimated hours until the running rebuilds of all tenants are complete, rounded up. Absent if the deployment does not estimate them. */
+  /**
+   * Estimated hours until the running rebuilds of all tenants are complete, rounded up. Absent if the deployment does not estimate them. If the
+   * index state has rows of tenants, those of other tenants do not count.
+   */
   readonly hours?: number
 }
 
@@ -77,7 +80,10 @@ export interface IndexProgress {
    * acknowledged before the call. Otherwise it covers the versions that the index has processed.
    */
   status(tenant: string): Promise<IndexStatus>
-  /** Returns the custom parameters of all tenants. The result is as recent as `status(tenant)`. */
+  /**
+   * Returns the custom parameters of the tenant, and at least one for each field that those of other tenants use. The result is as recent
+   * as `status(tenant)`.
+   */
   parameters(tenant: string): Promise<readonly RegisteredParameter[]>
 }
 

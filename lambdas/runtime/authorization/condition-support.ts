@@ -2,9 +2,11 @@
 import { isDecidable } from '../../access/scope-conditions.ts'
 import type { AuthPorts } from '../../auth/endpoint.ts'
 import { DEFAULT_TENANT } from '../../ports/store/tenants.ts'
-import type { SearchContextOf } from '../../search/search-context.ts'
+import type { SearchContext } from '../../search/search-context.ts'
 
 export const decidabilityCheck =
-  (reading: SearchContextOf): AuthPorts['isDecidable'] =>
-  async (tenants, type, query) =>
-    tenants.some((tenant) => isDecidable(type, query, reading(tenant === '*' ? DEFAULT_TENANT : tenant)))
+  (reading: (tenant: string) => SearchContext | Promise<SearchContext>): AuthPorts['isDecidable'] =>
+  async (tenants, type, query) => {
+    for (const tenant of tenants) if (isDecidable(type, query, await reading(tenant === '*' ? DEFAULT_TENANT : tenant))) return true
+    return false
+  }

@@ -11,7 +11,7 @@ import type { SearchPorts } from '../../interactions/searching/page-entries.ts'
 import type { User } from '../../ports/rows/users.ts'
 import type { StoredTenants } from '../../ports/store/tenants.ts'
 import type { ParameterPairs } from '../../search/query/parameter-pairs.ts'
-import type { SearchContextOf } from '../../search/search-context.ts'
+import type { SearchContext } from '../../search/search-context.ts'
 import { type PersonParts, readCurrentResource, referencedTypeAndId } from './person-patients.ts'
 
 export type PatientFinderParts = Pick<PersonParts, 'resources'> & {
@@ -20,7 +20,7 @@ export type PatientFinderParts = Pick<PersonParts, 'resources'> & {
   /** Tenants that have data: searched for users with access to all tenants, and checked for the tenant of a launch. */
   readonly knownTenants: StoredTenants
   readonly baseUrl: string
-  readonly reading: SearchContextOf
+  readonly reading: (tenant: string) => SearchContext | Promise<SearchContext>
 }
 
 /** Maximum patients found in each tenant. */
@@ -61,7 +61,7 @@ async function isKnown(known: StoredTenants, wanted: string): Promise<boolean> {
 async function recordOf(parts: PatientFinderParts, tenant: string, type: FoundRecord['type'], id: string): Promise<readonly FoundRecord[]> {
   const tree = isId(id) ? await readCurrentResource(parts, { tenant, type, id }) : undefined
   if (tree === undefined) return []
-  const [of, patient] = type === 'Patient' ? [type, id] : referencedTypeAndId(tree.subject, parts.reading(tenant))
+  const [of, patient] = type === 'Patient' ? [type, id] : referencedTypeAndId(tree.subject, await parts.reading(tenant))
   return [{ type, tenant, ...(of === 'Patient' && patient !== undefined ? { patient } : {}) }]
 }
 
@@ -75,7 +75,7 @@ async function patientsIn(
   const scopes = user.scopes.map((scope) => scope.replace(/^(?:patient|system)\//, 'user/'))
   const { fhirUser } = user
   const patients = fhirUser === undefined ? undefined : await parts.patientsOf(fhirUser, tenant)
-  const own = userPatientsOf(fhirUser, patients, parts.reading(tenant))
+  const own = userPatientsOf(fhirUser, patients, await parts.reading(tenant))
   const access = accessOf({
     scopes: own.actsFor === undefined ? scopes : [...scopes, 'user/Patient.rs'],
     ...own,
@@ -97,7 +97,7 @@ async function found(
   const request: FhirRequest = {
     ...{ interaction: 'search-type', type, tenant, client: '', user: undefined, clientAuth: 'none', access, baseUrl },
     parameters: [...criteria, ['_count', MOST], ['_total', 'none']],
-    ...{ reading: reading(tenant), requestId: '', posted: false, preconditions: {}, preferences: {} },
+    ...{ reading: await reading(tenant), requestId: '', posted: false, preconditions: {}, preferences: {} },
   }
   const { entries } = (await search(ports)(request)).body as BundlePage
   return entries.flatMap(({ resource }) => {

@@ -14,9 +14,9 @@ import { clock, config, deploymentSettings, searchContexts } from './ports.ts'
 type Persons = VerifierPorts['patientsOf']
 
 const AUTHENTICATORS: Readonly<Record<Config['access'], (persons: Persons) => Authenticator>> = {
-  token: (persons) => withConditions(tokenAuthenticator(verify(persons))),
-  iam: () => gatewayAuthenticator,
-  open: () => openAuthenticator,
+  token: (persons) => withDefinitions(tokenAuthenticator(verify(persons))),
+  iam: () => withDefinitions(gatewayAuthenticator),
+  open: () => withDefinitions(openAuthenticator),
 }
 
 /**
@@ -32,14 +32,15 @@ export const authenticator = /* @__PURE__ */ once((): Authenticator => AUTHENTIC
 export const authenticatorWithoutPersons = /* @__PURE__ */ once((): Authenticator => AUTHENTICATORS[config().access]('unchecked'))
 
 /**
- * Adds a refresh of the search contexts for tokens with scope conditions, because these may use custom parameters. Most tokens have none
- * and skip that read.
+ * Loads the custom parameters of the tenant, for functions that refresh the search contexts. Adds a refresh for tokens with scope
+ * conditions, because these may use custom parameters. Most tokens have none and skip that read.
  */
-const withConditions =
+const withDefinitions =
   (authenticator: Authenticator): Authenticator =>
   async (http) => {
     const token = await authenticator(http)
     if (token?.scopes.some((scope) => scope.includes('?'))) await searchContexts().refresh(clock().now())
+    if (token !== undefined) await searchContexts().load(token.tenant)
     return token
   }
 

@@ -13,7 +13,7 @@ import { scheduledExportStarter } from './scheduled-export.ts'
 const begin = /* @__PURE__ */ once(() =>
   scheduledExportStarter({
     clients: clients(),
-    isDecidable: decidabilityCheck((tenant) => searchContexts().now(tenant)),
+    isDecidable: decidabilityCheck((tenant) => searchContexts().of(tenant, clock().now())),
     resources: resources(),
     clock: clock(),
     choices: config(),
@@ -27,7 +27,7 @@ const begin = /* @__PURE__ */ once(() =>
 )
 
 export async function startScheduledExport(event: ScheduleEvent): Promise<void> {
-  await searchContexts().refresh(clock().now())
+  await searchContexts().of(event.schedule.tenant, clock().now())
   try {
     await begin()(event)
   } finally {

@@ -37,10 +37,7 @@ const parts = (): ExportParts => ({
   resources: store(),
   index: consistentIndex(MOST_LATEST),
   blobs: exportFiles(),
-  async readingOf(tenant) {
-    await searchContexts().refresh(now())
-    return searchContexts().now(tenant)
-  },
+  readingOf: (tenant) => searchContexts().of(tenant, now()),
   expressions,
   now,
   elapsed: () => performance.now(),

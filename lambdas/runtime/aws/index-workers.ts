@@ -10,19 +10,16 @@ import {
   versionOfRecord,
 } from '../../adapters/dynamodb/stream/stream.ts'
 import { StepFunctionsWorkflow } from '../../adapters/step-functions/workflow.ts'
+import { MOST_TENANTS } from '../../indexing/cached-search-contexts.ts'
 import { documentFormatOf } from '../../indexing/document-format.ts'
-import { applySearchParameter, clearUnindexable } from '../../indexing/lifecycle/definitions.ts'
+import { applyVersions } from '../../indexing/lifecycle/definitions.ts'
 import { endDeployment, mayLackIdentifierRows, recordLosses, requestReindex } from '../../indexing/lifecycle/identifier-rows.ts'
-import {
-  hasExpiredIndex,
-  recordFollowedVersions,
-  recordMissedVersions,
-  requestOutdatedRebuilds,
-} from '../../indexing/lifecycle/index-retention.ts'
+import { hasExpiredIndex, recordMissedVersions, requestOutdatedRebuilds } from '../../indexing/lifecycle/index-retention.ts'
 import { isWorkerGone, isWorkerNeeded } from '../../indexing/lifecycle/rebuild-queue.ts'
 import { exclusiveInstantOf } from '../../indexing/lifecycle/restore.ts'
 import { addIndices, markHeartbeats, markLost, withIdentity } from '../../indexing/lifecycle/serving-indices.ts'
-import { type IndexState, NO_IDENTITY } from '../../indexing/lifecycle/state.ts'
+import { changeByTenant, moveTenantParts } from '../../indexing/lifecycle/shared-index-state.ts'
+import { ALL_REBUILDS, type IndexState, NO_IDENTITY } from '../../indexing/lifecycle/state.ts'
 import { rebuildStep } from '../../indexing/rebuild/rebuild-steps.ts'
 import { followedUntil, heartbeatAgeOf, isIncomplete } from '../../indexing/stream/heartbeat.ts'
 import { followStream, type PartialBatchResponse } from '../../indexing/stream/stream-follower.ts'
@@ -64,7 +61,8 @@ export async function startRebuild({ number, value }: VersionedValue<IndexState>
 }
 
 export const reindex = (): Reindexer => ({
-  start: async (tenant, types) => startRebuild(await indexState().change((state) => requestReindex(state, tenant, types))),
+  start: async (tenant, types) =>
+    startRebuild(await indexState().change((state) => requestReindex(state, tenant, types), { rebuilds: [tenant] })),
 })
 
 const poisoned = /* @__PURE__ */ once(() => new UnindexableVersions(indexState()))
@@ -104,7 +102,7 @@ const heartbeats = /* @__PURE__ */ once(
     new Heartbeats({
       tell: (sent, held) => documents().pulse(sent, held),
       missed: async (since) => {
-        await indexState().change((state) => requestOutdatedRebuilds(recordMissedVersions(state, since), extraction()))
+        await indexState().change((state) => requestOutdatedRebuilds(recordMissedVersions(state, since), extraction()), ALL_REBUILDS)
       },
     }),
 )
@@ -122,7 +120,7 @@ const keptFor = (): number => deploymentSettings().keptIndexDays * DAY
 
 /** Requests rebuilds of outdated indices. Starts the rebuild if a replaced index has expired, because only the rebuild removes indices. */
 async function tendKept(): Promise<void> {
-  const { number, value } = await indexState().change((state) => requestOutdatedRebuilds(state, extraction()))
+  const { number, value } = await indexState().change((state) => requestOutdatedRebuilds(state, extraction()), ALL_REBUILDS)
   const at = clock().now()
   if (hasExpiredIndex(value, at - keptFor())) await workflow().start(`rebuild-${number}-${Math.floor(at / 60_000)}`, {})
 }
@@ -132,6 +130,7 @@ export async function followHeads(event: IndexEvent): Promise<PartialBatchRespon
   if ('sweep' in event) {
     await tendIndices()
     await tendKept()
+    await moveTenantParts(indexState())
     return { batchItemFailures: [] }
   }
   const Records = recordsOf(event)
@@ -190,18 +189,16 @@ async function measureShards(about: { readonly stage: string; readonly at: numbe
   }
 }
 
-const readings = /* @__PURE__ */ once(() => new TenantSearchContexts(baseSearchContext(), 'documents'))
+const readings = /* @__PURE__ */ once(() => new TenantSearchContexts(baseSearchContext(), 'documents', MOST_TENANTS))
 
 /**
  * Returns the search contexts that include these versions, so that a SearchParameter applies to documents of the same batch. Records the
  * versions in the index state. Starts a rebuild if there are SearchParameters. Adds identifier rows that their writer may have left out.
  */
 async function readingAfter(versions: readonly ResourceVersion[]): Promise<SearchContextOf> {
-  const parameters = versions.filter(({ type }) => type === 'SearchParameter')
-  const state = await indexState().change((before) =>
-    parameters.reduce(applySearchParameter, versions.reduce(clearUnindexable, recordFollowedVersions(before, versions, extraction()))),
-  )
-  if (parameters.length > 0) await startRebuild(state)
+  const apply = (before: IndexState, some: readonly ResourceVersion[]) => applyVersions(before, some, extraction())
+  const state = await changeByTenant(indexState(), versions, apply, ['definitions', 'poisoned'])
+  if (versions.some(({ type }) => type === 'SearchParameter')) await startRebuild(await indexState().read(ALL_REBUILDS))
   if (mayLackIdentifierRows(state.value)) await addIdentifiers(versions)
   return (tenant) => readings().of(state.value, tenant)
 }
@@ -263,7 +260,7 @@ async function sweepBodies(): Promise<void> {
 
 /** Settles abandoned transactions and starts pending rebuilds. Runs both, even if one fails. */
 async function sweepTransactions(): Promise<void> {
-  const again = async () => startRebuild(await indexState().read(), `-${Math.floor(clock().now() / 60_000)}`)
+  const again = async () => startRebuild(await indexState().read(ALL_REBUILDS), `-${Math.floor(clock().now() / 60_000)}`)
   const results = await Promise.allSettled([store().sweep(), again()])
   for (const result of results) if (result.status === 'rejected') throw result.reason
 }

@@ -5,14 +5,17 @@
 import { makeSecretKey } from '../../adapters/dynamodb/rows/secret-key.ts'
 import { DynamoDbSharedState } from '../../adapters/dynamodb/rows/shared-state.ts'
 import { type AdoptedStore, NO_ADOPTED_STORE, revokeAllOnAdoption } from '../../auth/tokens/restored-state.ts'
+import { resourceTypes } from '../../fhir/resource-types.ts'
 import { applySearchParameter } from '../../indexing/lifecycle/definitions.ts'
 import { recordDeployed, recordFormatChange } from '../../indexing/lifecycle/identifier-rows.ts'
 import { changeFormat } from '../../indexing/lifecycle/index-retention.ts'
+import { requestNewIndices, restartAllRebuilds } from '../../indexing/lifecycle/rebuild-queue.ts'
 import { applyRestore, epochOf, type Restore, readSearchParameters, withRestoredIdentity } from '../../indexing/lifecycle/restore.ts'
 import { changeShards } from '../../indexing/lifecycle/search-shards.ts'
-import type { IndexState } from '../../indexing/lifecycle/state.ts'
+import { changeByTenant } from '../../indexing/lifecycle/shared-index-state.ts'
+import { ALL_REBUILDS, type IndexState } from '../../indexing/lifecycle/state.ts'
+import { allowRows, deferRows } from '../../indexing/lifecycle/tenant-rows.ts'
 import type { SharedState } from '../../ports/rows/shared-state.ts'
-import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { DeploymentSettings } from '../config.ts'
 import { revocations } from './authorization.ts'
 import { DeploymentError, type ResourceProperties } from './custom-resource.ts'
@@ -26,7 +29,7 @@ import { clock, deploymentSettings, indexState, openStore, stateTable } from './
  */
 export async function migrate({ AdoptedState, UpdatedFunctions }: ResourceProperties): Promise<void> {
   if (UpdatedFunctions === 'yes') {
-    await indexState().change((state) => recordDeployed(state, clock().now()))
+    await indexState().change((state) => allowRows(recordDeployed(state, clock().now()), clock().now()))
     return
   }
   await makeSecretKey(stateTable())
@@ -34,15 +37,19 @@ export async function migrate({ AdoptedState, UpdatedFunctions }: ResourceProper
   // Check the restore before revoking, so that a rejected deployment revokes no token.
   setBackHere(withRestoredIdentity(deploymentSettings().epoch, (await indexState().read()).value, fresh), fresh)
   await endWhereSetBack(AdoptedState === 'yes')
-  const parameters = await parametersAfterRestore()
   const state = await indexState().change((kept) => {
     const known = withRestoredIdentity(deploymentSettings().epoch, kept, fresh)
     const back = setBackHere(known, fresh)
-    const defined = back === known ? known : parameters.reduce(applySearchParameter, back)
+    const isOverlooked = kept.redefine === 'all'
+    const isStale = kept.redefine !== undefined || epochOf(kept) !== deploymentSettings().epoch
     const at = clock().now()
-    return changeShards(recordFormatChange(kept, changeFormat(defined, extraction(), at), at), deploymentSettings().searchShards)
+    const current = isOverlooked ? requestNewIndices(restartAllRebuilds(back), resourceTypes) : back
+    const after = recordFormatChange(kept, changeFormat(current, extraction(), at), at)
+    const next: IndexState = isStale ? { ...after, redefine: 'parameters' } : after
+    return deferRows(changeShards(next, deploymentSettings().searchShards))
   })
-  await startRebuild(state)
+  if (state.value.redefine) await applySearchParameters()
+  await startRebuild(await indexState().read(ALL_REBUILDS))
 }
 
 /**
@@ -80,8 +87,19 @@ const restoreOf = ({
   ...(formerTable === '' ? {} : { former: formerTable }),
 })
 
-/** Returns the SearchParameters to apply after a restore. Returns none if this restore generation has been migrated before. */
-async function parametersAfterRestore(): Promise<readonly ResourceVersion[]> {
-  const { value } = await indexState().read()
-  return epochOf(value) === deploymentSettings().epoch ? [] : readSearchParameters(value, { resources: openStore(0), now: clock().now() })
+/**
+ * Applies the SearchParameters of the store again, those of a few tenants at a time. A repeated deployment continues if one ended before
+ * that.
+ */
+async function applySearchParameters(): Promise<void> {
+  const state = indexState()
+  const { value } = await state.read({ definitions: 'all' })
+  const parameters = await readSearchParameters(value, { resources: openStore(0), now: clock().now() })
+  if (parameters.length > 0)
+    await changeByTenant(state, parameters, (each, some) => some.reduce(applySearchParameter, each), [
+      'definitions',
+      'poisoned',
+      'rebuilds',
+    ])
+  await state.change(({ redefine: _, ...each }) => each)
 }

@@ -6,7 +6,8 @@ import { documentClient } from '../../adapters/dynamodb/client.ts'
 import { DynamoDbAuditLog } from '../../adapters/dynamodb/rows/audit-log.ts'
 import { DynamoDbRows } from '../../adapters/dynamodb/rows/rows.ts'
 import { readSecretKey } from '../../adapters/dynamodb/rows/secret-key.ts'
-import { DynamoDbSharedState } from '../../adapters/dynamodb/rows/shared-state.ts'
+import { DynamoDbSharedRows } from '../../adapters/dynamodb/rows/shared-rows.ts'
+import { readSummary } from '../../adapters/dynamodb/rows/shared-rows-reader.ts'
 import { DynamoDbCanonicals } from '../../adapters/dynamodb/store/canonicals.ts'
 import { DynamoDbIdentifierRows, writerWithRows } from '../../adapters/dynamodb/store/identifier-rows.ts'
 import { DynamoDbResourceStore } from '../../adapters/dynamodb/store/resource-store.ts'
@@ -17,9 +18,10 @@ import { lazyS3BlobStore } from '../../adapters/s3/lazy-blob-store.ts'
 import { lazyS3Packages } from '../../adapters/s3/lazy-packages.ts'
 import type { BaseUrls } from '../../fhir/references.ts'
 import { CachedSearchContexts } from '../../indexing/cached-search-contexts.ts'
+import { ServingStateReader, type ServingSummary } from '../../indexing/lifecycle/serving-summary.ts'
+import { openIndexState } from '../../indexing/lifecycle/shared-index-state.ts'
 import type { SharedIndexState } from '../../indexing/lifecycle/state.ts'
-import { statusOf } from '../../indexing/lifecycle/status.ts'
-import { NO_STORED_STATE, openIndexState, readerOf } from '../../indexing/lifecycle/stored-state.ts'
+import { NO_STORED_STATE, type StoredState } from '../../indexing/lifecycle/stored-state.ts'
 import { RebuildProgress } from '../../indexing/rebuild/rebuild-progress.ts'
 import { definitionIssuesOf, type ProfileParts, tenantDefinitions } from '../../interactions/validation/profile-findings.ts'
 import { visibleStoreOf } from '../../interactions/visible-store.ts'
@@ -142,14 +144,29 @@ export const addIdentifiers = (versions: readonly ResourceVersion[]): Promise<vo
 
 export const rebuildProgress = /* @__PURE__ */ once(() => new RebuildProgress(new DynamoDbRows(stateTable())))
 
-const storedIndexState = /* @__PURE__ */ once(() => new DynamoDbSharedState(stateTable(), 'DEFINITIONS', NO_STORED_STATE))
+/** Partition key of the index state, and beginning of those of its rows. */
+const INDEX_STATE = 'DEFINITIONS'
 
-export const indexState: () => SharedIndexState = /* @__PURE__ */ once(() => openIndexState(storedIndexState()))
+export const indexState: () => SharedIndexState = /* @__PURE__ */ once(() =>
+  openIndexState(new DynamoDbSharedRows<StoredState, ServingSummary>(stateTable(), INDEX_STATE, NO_STORED_STATE), () => clock().now()),
+)
 
-export const indexProgress = (): IndexProgress => ({
-  status: async (tenant) => statusOf((await readerOf(storedIndexState())()).value, tenant),
-  parameters: async () => (await readerOf(storedIndexState())()).value.definitions,
+const tenantIndexState = /* @__PURE__ */ once(async () => {
+  const { openTenantIndexState } = await import('../tenant-index-state.ts')
+  return openTenantIndexState(stateTable(), INDEX_STATE)
 })
+
+/** Loads its code at the first call, because most requests do not need it. */
+export const indexProgress = (): IndexProgress => ({
+  status: async (tenant) => (await tenantIndexState()).progress.status(tenant),
+  parameters: async (tenant) => (await tenantIndexState()).progress.parameters(tenant),
+})
+
+const servingState = () =>
+  new ServingStateReader(
+    () => readSummary<ServingSummary>(stateTable(), INDEX_STATE),
+    async () => (await tenantIndexState()).details,
+  )
 
 /**
  * Returns the base URLs that count as the server's own. The first one stays the same if the stage gets a new address, so index documents
@@ -166,6 +183,4 @@ function ownBases(): BaseUrls {
 export const baseSearchContext: () => SearchContext = /* @__PURE__ */ once(() => searchContextOf(config(), ownBases()))
 
 /** Search contexts of the tenants, with their custom parameters. */
-export const searchContexts = /* @__PURE__ */ once(
-  () => new CachedSearchContexts({ read: readerOf(storedIndexState()) }, baseSearchContext()),
-)
+export const searchContexts = /* @__PURE__ */ once(() => new CachedSearchContexts(servingState(), baseSearchContext()))

@@ -61,8 +61,10 @@ export function openIndex(options: Partial<OpenSearchOptions> = {}): OpenSearchI
 }
 
 const outdatedParameters: OutdatedParameters = {
-  outdated: async (subject) =>
-    findOutdatedParameters(subject, await searchContexts().changes(clock().now()), searchContexts().now(subject.tenant)),
+  async outdated(subject) {
+    const now = clock().now()
+    return findOutdatedParameters(subject, await searchContexts().changes(now), await searchContexts().of(subject.tenant, now))
+  },
 }
 
 /** OpenSearch index of functions that answer requests. Its attempts fit into the 29 seconds of API Gateway. */

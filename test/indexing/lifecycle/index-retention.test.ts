@@ -157,9 +157,9 @@ describe('An upgrade', () => {
     await it.run('a')
     expect([it.indices.live.name, it.made]).toEqual(['v1', ['p1']])
     await it.expectWhole()
-    const { value } = await it.stored.read()
+    const { number } = await it.state.read()
     await it.state.change((state) => requestOutdatedRebuilds(state, '1'))
-    expect((await it.stored.read()).value).toBe(value)
+    expect((await it.state.read()).number).toBe(number)
   })
 
   it('also indexes late versions of the stream again, however old they are', async () => {

@@ -42,7 +42,7 @@ describe('The hours of rebuilds', () => {
       ['one', HOUR_OF_TWO - 1],
       ['two', 1],
     ])
-    const after = recordRebuildProgress(counted(HOUR_OF_TWO + 1), attempt, 'Patient', counts, 2)
+    const after = recordRebuildProgress(counted(HOUR_OF_TWO + 1), attempt, 'Patient', counts)
     expect(statusOf(after, 'one').hours).toBe(2)
     expect(statusOf(after, 'one').rebuilds.map(({ type, done, total }) => [type, done, total])).toEqual([
       ['Patient', 99, 100],

@@ -17,7 +17,7 @@ import {
 import { addIndices, withIdentity } from '../../../lambdas/indexing/lifecycle/serving-indices.ts'
 import type { SharedIndexState } from '../../../lambdas/indexing/lifecycle/state.ts'
 import { statusOf } from '../../../lambdas/indexing/lifecycle/status.ts'
-import { encode, NO_STATE, NO_STORED_STATE, openIndexState } from '../../../lambdas/indexing/lifecycle/stored-state.ts'
+import { encode, NO_STATE } from '../../../lambdas/indexing/lifecycle/stored-state.ts'
 import type { RebuildParts } from '../../../lambdas/indexing/rebuild/rebuild-parts.ts'
 import { rebuildStep } from '../../../lambdas/indexing/rebuild/rebuild-steps.ts'
 import { WORKFLOW } from '../../../lambdas/indexing/rebuild/workflow.ts'
@@ -34,7 +34,7 @@ import { runOnDynamo } from '../../fixtures/dynamodb/on-dynamo.ts'
 import { TestTable } from '../../fixtures/dynamodb/store.ts'
 import { EXPRESSIONS } from '../../fixtures/expressions.ts'
 import { fault } from '../../fixtures/machine-fault.ts'
-import { memoryState } from '../../fixtures/memory-state.ts'
+import { memoryIndexState } from '../../fixtures/memory-index-state.ts'
 import { patient } from '../../fixtures/resources.ts'
 import { deletionOf, patientKeyOf, resourceKeyOf, versionOf, writeOf } from '../../fixtures/versions.ts'
 
@@ -56,7 +56,7 @@ type Indices = {
 
 /** An index with external versions as in OpenSearch. */
 function inMemory(): Indices {
-  const state = openIndexState(memoryState(NO_STORED_STATE))
+  const state = memoryIndexState()
   const documents = new Map<string, { readonly document: IndexDocument; readonly version: number }>()
   /** Types with new documents that searches do not see yet. */
   const unseen = new Set<string>()
@@ -466,7 +466,7 @@ describe('a state without an index behind a restored store', () => {
     const busy = { ...addIndices(withIdentity(NO_STATE, 'a'), ['Patient'], 'a'), worker: { execution: 'e', at: NOW } }
     const rebuilds = [{ tenant: 't', type: 'Patient', done: 3, total: 9, taken: 'e' }]
     const after = applyRestore({ ...busy, rebuilds }, { epoch: 1, store: 'g', instant: INSTANT, former: 'f' }, 'b', NOW)
-    expect([after.worker, after.rebuilds]).toEqual([undefined, [{ tenant: 't', type: 'Patient', done: 0, total: 9 }]])
+    expect([after.worker, after.rebuilds]).toEqual([undefined, [{ tenant: 't', type: 'Patient', done: 0, total: -1 }]])
     expect(after.setBack).toEqual({ former: 'f', since: INSTANT - 3_600_000, at: NOW })
     expect(applyRestore(after, { epoch: 1, store: 'g', instant: 0 }, 'c', NOW)).toBe(after)
   })

@@ -221,7 +221,8 @@ const stored = <State>(state: State): State => JSON.parse(JSON.stringify(state))
 
 /** A stored state without the order of types. An empty map or list means what a missing one means. */
 function comparable(state: Old | StoredState) {
-  const { live, behind = {}, kept = {}, setBack, ...rest } = stored(state)
+  // Only rows of tenants refer to the attempts, and the commit ignored it.
+  const { live, behind = {}, kept = {}, setBack, attempts: _, ...rest }: StoredState = stored(state)
   return {
     ...{ ...rest, behind, kept },
     ...(live && { live: { ...live, lacking: live.lacking.toSorted(), ahead: (live.ahead ?? []).toSorted() } }),

@@ -1,8 +1,8 @@
 /** The stored form of the index state: what other releases wrote stays readable, and survives a change. */
 import { describe, expect, it } from '@jest/globals'
 import { addIndices, markLost } from '../../../lambdas/indexing/lifecycle/serving-indices.ts'
-import { decode, encode, NO_STORED_STATE, openIndexState, type StoredState } from '../../../lambdas/indexing/lifecycle/stored-state.ts'
-import { memoryState } from '../../fixtures/memory-state.ts'
+import { decode, encode, NO_STORED_STATE, type StoredState } from '../../../lambdas/indexing/lifecycle/stored-state.ts'
+import { memoryIndexState, memoryStoredState } from '../../fixtures/memory-index-state.ts'
 
 const STORED: StoredState = {
   ...NO_STORED_STATE,
@@ -35,14 +35,14 @@ describe('the stored state', () => {
 
   it('retains fields of a later release through a change', async () => {
     const live = { ...STORED.live!, laterToo: 'field' }
-    const stored = memoryState<StoredState>({ ...STORED, live, later: 'field' } as StoredState)
-    await openIndexState(stored).change((state) => addIndices(state, ['Observation'], 'b'))
-    expect((await stored.read()).value).toMatchObject({ later: 'field', live: { laterToo: 'field', types: { Observation: 'b' } } })
+    const stored = memoryStoredState({ ...STORED, live, later: 'field' } as StoredState)
+    await memoryIndexState(stored).change((state) => addIndices(state, ['Observation'], 'b'))
+    expect(stored.stored()).toMatchObject({ later: 'field', live: { laterToo: 'field', types: { Observation: 'b' } } })
   })
 
   it('is not written if nothing changes', async () => {
-    const stored = memoryState(STORED)
-    await openIndexState(stored).change((state) => markLost(state, { Patient: 'a' }, 'c'))
-    expect(await stored.read()).toEqual({ number: 0, value: STORED })
+    const stored = memoryStoredState(STORED)
+    await memoryIndexState(stored).change((state) => markLost(state, { Patient: 'a' }, 'c'))
+    expect(await stored.root()).toMatchObject({ number: 0, value: STORED })
   })
 })

@@ -22,14 +22,19 @@ const SEEDS = caseCountOf(4, 40)
 const lostBy = (state: IndexState, type: string): IndexState =>
   markLost(addIndices(withIdentity(state, 'before'), [type], 'before'), { [type]: 'before' }, 'first')
 
-describe('the rebuild', () => {
+describe.each([
+  ['in the root', false],
+  ['in rows', true],
+])('with the parts of tenants %s, the rebuild', (_, areRows) => {
+  const createWorld = (seed: number, patients?: number) => createRebuildWorld(seed, patients, areRows)
+
   it('is a state machine that the service accepts', () => {
     const { isValid, errors } = validate(rebuildWorkflow(STEP_FUNCTION_ARN))
     expect([isValid, errors]).toEqual([true, []])
   })
 
   it.each([1, 3, MAX_WIDTH])('fills %i segments at the same time', async (width) => {
-    const it = await createRebuildWorld(1)
+    const it = await createWorld(1)
     await it.define('nick', 'Patient.name.family')
     const definition = JSON.parse(JSON.stringify(rebuildWorkflow(STEP_FUNCTION_ARN, width)))
     expect(definition.States.EachLane.MaxConcurrency).toBe(width)
@@ -40,7 +45,7 @@ describe('the rebuild', () => {
   it('fills two by default', () => expect(rebuildWorkflow(STEP_FUNCTION_ARN)).toEqual(rebuildWorkflow(STEP_FUNCTION_ARN, 2)))
 
   it('makes definitions searchable, and reports its progress', async () => {
-    const it = await createRebuildWorld(1)
+    const it = await createWorld(1)
     await it.define('nick', 'Patient.name.family')
     const seen: number[] = []
     await it.run('a', async ({ action }, isDone) => {
@@ -50,15 +55,55 @@ describe('the rebuild', () => {
     await it.expectWhole('nick')
   })
 
+  it.each([0, 1, 2, 3])('activates the definitions of 40 tenants if write %i of a swap fails', async (failing) => {
+    const it = await createWorld(5, 4)
+    const tenants = Array.from({ length: 40 }, (_, i) => `tenant-${i}`)
+    for (const tenant of tenants) {
+      await it.write('p', tenant, tenant)
+      await it.define('nick', 'Patient.name.family', tenant)
+    }
+    let failures = 0
+    await it.run('a', async ({ action }, isDone) => {
+      let writes = 0
+      it.onWrite = () => {
+        if (action !== 'swap' || isDone || failures > 0 || writes++ < failing) return
+        failures++
+        throw new Error('the table does not respond')
+      }
+    })
+    // In the root, a swap has one write.
+    expect(failures).toBe(areRows || failing === 0 ? 1 : 0)
+    await it.expectWhole(...tenants.map(() => 'nick'))
+  })
+
+  it('counts one step for the documents of many tenants, and shows each tenant its own', async () => {
+    const it = await createWorld(5, 0)
+    it.budget = 1_000
+    const tenants = Array.from({ length: 18 }, (_, i) => `tenant-${i}`)
+    for (const tenant of tenants) {
+      await it.write('p', tenant, tenant)
+      await it.write('q', tenant, tenant)
+      await it.state.change((state) => requestRebuild(state, tenant, ['Patient']))
+    }
+    const seen: unknown[] = []
+    await it.run('a', async ({ action }, isDone) => {
+      const { rebuilds, worker } = (await it.state.read()).value
+      if (action === 'fill' && isDone) seen.push([worker?.steps, ...rebuilds.map(({ done, total }) => `${done}/${total}`)])
+    })
+    // Three steps choose the index, and one of two lanes finds no segment.
+    expect(seen).toEqual([1, 2].map(() => [4, ...tenants.map(() => '2/2')]))
+    await it.expectWhole()
+  })
+
   it('announces the canonical URLs of all resources that it indexes', async () => {
-    const it = await createRebuildWorld(1)
+    const it = await createWorld(1)
     await it.state.change((state) => requestRebuild(state, TENANT, ['Patient']))
     await it.run('a')
     expect(it.defined.size).toBe(40)
   })
 
   it('indexes nothing of a segment that is no longer wanted', async () => {
-    const it = await createRebuildWorld(1)
+    const it = await createWorld(1)
     await it.state.change((state) => requestRebuild(state, TENANT, ['Patient']))
     const { lanes } = await it.nextFill('a')
     const step = rebuildStep(it.parts())
@@ -70,13 +115,13 @@ describe('the rebuild', () => {
   })
 
   it('ends at once if there is nothing to do', async () => {
-    const it = await createRebuildWorld(1)
+    const it = await createWorld(1)
     await it.run('a')
     expect(it.steps).toEqual(['next'])
   })
 
   it('creates no index for a type without resources', async () => {
-    const it = await createRebuildWorld(1, 0)
+    const it = await createWorld(1, 0)
     await it.state.change((state) => requestRebuild(state, TENANT, ['Observation']))
     await it.run('a')
     expect(it.steps).toEqual(['swap', 'next'])
@@ -85,7 +130,7 @@ describe('the rebuild', () => {
   })
 
   it('waits for writers of a lost type, and creates its index even if empty', async () => {
-    const it = await createRebuildWorld(1, 0)
+    const it = await createWorld(1, 0)
     await it.state.change((state) => lostBy(state, 'Patient'))
     await it.run('a')
     expect(it.steps).toEqual(['next', 'open', 'next', 'fill', 'fill', 'swap', 'next'])
@@ -95,7 +140,7 @@ describe('the rebuild', () => {
   })
 
   it('starts again if the index of its type is lost meanwhile; the old attempt ends', async () => {
-    const it = await createRebuildWorld(9)
+    const it = await createWorld(9)
     await it.define('nick', 'Patient.name.family')
     let fills = 0
     await it.run('a', async ({ action }, isDone) => {
@@ -109,7 +154,7 @@ describe('the rebuild', () => {
   })
 
   it.each(['fill', 'swap'])('starts again at once if its next index is removed before a %s', async (before) => {
-    const it = await createRebuildWorld(11)
+    const it = await createWorld(11)
     await it.define('nick', 'Patient.name.family')
     let isRemoved = false
     await it.run('a', async ({ action }, isDone) => {
@@ -122,7 +167,7 @@ describe('the rebuild', () => {
   })
 
   it('does not switch to a next index that one fill missed, even if it returned', async () => {
-    const it = await createRebuildWorld(13)
+    const it = await createWorld(13)
     await it.define('nick', 'Patient.name.family')
     let isMissed = false
     const { rebuild } = it.indices
@@ -150,7 +195,7 @@ describe('the rebuild', () => {
   })
 
   it('continues with its next index after a failure if that index still exists', async () => {
-    const it = await createRebuildWorld(12)
+    const it = await createWorld(12)
     await it.define('nick', 'Patient.name.family')
     const { isThere } = it.indices
     let asked = 0
@@ -177,7 +222,7 @@ describe('the rebuild', () => {
   describe('while a next index lacks a shard', () => {
     const MINUTE = 60_000
     const newIndex = async (seed: number) => {
-      const it = await createRebuildWorld(seed)
+      const it = await createWorld(seed)
       await it.state.change((state) => requestNewIndices(state, ['Patient']))
       return it
     }
@@ -236,7 +281,7 @@ describe('the rebuild', () => {
   })
 
   it('records nothing of a type that a newer request detached while it was planned', async () => {
-    const it = await createRebuildWorld(11)
+    const it = await createWorld(11)
     const taking = { execution: 'a', width: 2, steps: 10 }
     const { value } = await it.state.change((state) => takeRebuilds(requestNewIndices(state, ['Basic']), taking, it.now))
     const [{ taken = '' } = {}] = value.rebuilds
@@ -251,7 +296,7 @@ describe('the rebuild', () => {
   })
 
   it('makes only the last index count if the type is lost again', async () => {
-    const it = await createRebuildWorld(10)
+    const it = await createWorld(10)
     await it.state.change((state) => lostBy(state, 'Patient'))
     const lacking: unknown[] = []
     await it.run('a', async ({ action }, isDone) => {
@@ -268,7 +313,7 @@ describe('the rebuild', () => {
 
   it('indexes a type with deletions as its latest versions', async () => {
     for (const deletions of [1, 7]) {
-      const it = await createRebuildWorld(2, 12)
+      const it = await createWorld(2, 12)
       for (let i = 0; i < deletions; i++) await it.delete(`p${i}`)
       await it.define('nick', 'Patient.name.family')
       await it.run('a')
@@ -281,7 +326,7 @@ describe('the rebuild', () => {
     ['in a new index', (state: IndexState) => requestNewIndices(state, ['Patient'])],
     ['in place', (state: IndexState) => requestRebuild(state, TENANT, ['Patient'])],
   ])('also indexes deletions %s: late or repeated earlier versions are never found', async (_, asked) => {
-    const it = await createRebuildWorld(4)
+    const it = await createWorld(4)
     const before = it.heads.get(nameOf(patientKeyOf('p3', TENANT)))!
     it.hold()
     await it.delete('p3')
@@ -295,7 +340,7 @@ describe('the rebuild', () => {
 
   it('loses no concurrent write, even if steps fail and are repeated', async () => {
     for (let seed = firstSeed() + 1; seed <= firstSeed() + SEEDS; seed++) {
-      const it = await createRebuildWorld(seed)
+      const it = await createWorld(seed)
       await it.define('nick', 'Patient.name.family')
       let faults = 6
       await it.run('a', async () => {
@@ -307,7 +352,7 @@ describe('the rebuild', () => {
   })
 
   it('reads each segment as of one instant, despite writes between its pages', async () => {
-    const it = await createRebuildWorld(7)
+    const it = await createWorld(7)
     await it.define('nick', 'Patient.name.family')
     let fills = 0
     await it.run('a', async ({ action }, isDone) => {
@@ -319,7 +364,7 @@ describe('the rebuild', () => {
   })
 
   it('switches and activates nothing in an overtaken attempt', async () => {
-    const it = await createRebuildWorld(8)
+    const it = await createWorld(8)
     await it.define('nick', 'Patient.name.family')
     const live = it.indices.live.name
     const { progress } = it
@@ -344,7 +389,7 @@ describe('the rebuild', () => {
   })
 
   it('includes later definitions, and never searches by a half-built one', async () => {
-    const it = await createRebuildWorld(3)
+    const it = await createWorld(3)
     await it.define('nick', 'Patient.name.family')
     let fills = 0
     await it.run('a', async ({ action }, isDone) => {
@@ -356,7 +401,7 @@ describe('the rebuild', () => {
   })
 
   it('continues despite damaged versions, which are reported and found by their keys', async () => {
-    const it = await createRebuildWorld(6)
+    const it = await createWorld(6)
     it.damaged.add('p3 1').add('p39 1')
     it.beforeHistory = async (id) => {
       if (id === 'p39') await it.write(id, 'sound')
@@ -371,7 +416,7 @@ describe('the rebuild', () => {
   })
 
   it('reports versions that it cannot read until it can', async () => {
-    const it = await createRebuildWorld(6)
+    const it = await createWorld(6)
     const unreadable = async () =>
       statusOf((await it.state.read()).value, TENANT).unreadable.map(({ id, versionId }) => `${id} ${versionId}`)
     await it.writeText('p3', 'damaged')
@@ -387,7 +432,7 @@ describe('the rebuild', () => {
 
   describe('of several tenants', () => {
     const several = async (seed: number): Promise<RebuildWorld> => {
-      const made = await createRebuildWorld(seed, 12)
+      const made = await createWorld(seed, 12)
       for (let i = 0; i < 9; i++) await made.write(`p${i}`, `o${i}`, OTHER)
       return made
     }
@@ -440,7 +485,7 @@ describe('the rebuild', () => {
     })
 
     it('on request removes documents of deletions that no function followed', async () => {
-      const it = await createRebuildWorld(1, 12)
+      const it = await createWorld(1, 12)
       it.hold()
       await it.delete('p3')
       await it.delete('p7')
@@ -505,7 +550,7 @@ describe('the rebuild', () => {
     const indexed = (state: IndexState): IndexState => ({ ...addIndices(withIdentity(state, 'one'), ['Patient'], 'one'), extraction: '1' })
 
     it('is retried after a failure and does not start again', async () => {
-      const it = await createRebuildWorld(1)
+      const it = await createWorld(1)
       const parts = it.parts()
       const index = { ...parts.index, applyAgain: () => Promise.reject(new Error('planted')) }
       await it.state.change((state) => requestRebuild(state, TENANT, ['Patient']))
@@ -517,7 +562,7 @@ describe('the rebuild', () => {
     })
 
     it('indexes nothing once the store is restored, because its reads may be outdated', async () => {
-      const it = await createRebuildWorld(1)
+      const it = await createWorld(1)
       await it.state.change(indexed)
       const setBackNow = (state: IndexState) => ({ ...state, epoch: 1 })
       await expect(filled(it, setBackNow)).rejects.toThrow('the index is of epoch 1, this function of 0')
@@ -525,7 +570,7 @@ describe('the rebuild', () => {
     })
 
     it('records the age of documents that it writes into the index of another release', async () => {
-      const it = await createRebuildWorld(1)
+      const it = await createWorld(1)
       await it.state.change(indexed)
       await filled(it, (state) => {
         const { outdated: _, ...index } = state.types.Patient!
@@ -539,7 +584,7 @@ describe('the rebuild', () => {
   })
 
   it('is done by one of several executions started together', async () => {
-    const it = await createRebuildWorld(4)
+    const it = await createWorld(4)
     await it.define('nick', 'Patient.name.family')
     await Promise.all(['a', 'b', 'c'].map((execution) => it.run(execution)))
     expect(it.steps.filter((step) => step === 'open')).toHaveLength(1)
@@ -547,7 +592,7 @@ describe('the rebuild', () => {
   })
 
   it('continues in another execution when its own is gone, and fills no segment again', async () => {
-    const it = await createRebuildWorld(5)
+    const it = await createWorld(5)
     await it.define('nick', 'Patient.name.family')
     await expect(
       it.run('a', async ({ action }) => {

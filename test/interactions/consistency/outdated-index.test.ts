@@ -2,7 +2,7 @@
 import { expect, it } from '@jest/globals'
 import { CachedSearchContexts } from '../../../lambdas/indexing/cached-search-contexts.ts'
 import { documentFormatOf } from '../../../lambdas/indexing/document-format.ts'
-import { NO_STORED_STATE, openIndexState, type StoredState } from '../../../lambdas/indexing/lifecycle/stored-state.ts'
+import { NO_STORED_STATE, type StoredState } from '../../../lambdas/indexing/lifecycle/stored-state.ts'
 import { responseEntry } from '../../../lambdas/interactions/bundle/entry.ts'
 import {
   outdatedRejectingIndex,
@@ -13,7 +13,7 @@ import type { FhirRequest } from '../../../lambdas/interactions/interaction.ts'
 import { and, type GroupPlan, type Plan } from '../../../lambdas/ports/search/plan.ts'
 import type { OutdatedParameters, Searches } from '../../../lambdas/ports/search/search-index.ts'
 import { fault } from '../../fixtures/machine-fault.ts'
-import { memoryState } from '../../fixtures/memory-state.ts'
+import { memoryStoredState, servingStateOf } from '../../fixtures/memory-index-state.ts'
 
 const ASKED = { tenant: 't', types: ['Patient'], where: and(), access: 'everything', order: [], limit: 1 } as const
 const PLAN: Plan = { ...ASKED, total: 'none' }
@@ -65,7 +65,7 @@ it('a type is outdated from a deployment until its rebuild, or with mixed docume
   const older = own.replace(/^\d+/, '8')
   const live = { identity: 'a', types: { Patient: 'a', Basic: 'a' }, lacking: [], former: [] }
   const changesOf = async (state: Partial<StoredState>) => {
-    const known = new CachedSearchContexts(openIndexState(memoryState<StoredState>({ ...NO_STORED_STATE, live, ...state })), {})
+    const known = new CachedSearchContexts(servingStateOf(memoryStoredState({ ...NO_STORED_STATE, live, ...state })), {})
     const changes = await known.changes(0)
     return ['Patient', 'Basic'].map((type) => changes(type) && (changes(type) === 'all' ? 'all' : 'some'))
   }

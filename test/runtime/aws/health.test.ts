@@ -1,10 +1,12 @@
 /** The check of the health on AWS, on an emulator of DynamoDB. */
 import { afterAll, describe, expect, it } from '@jest/globals'
+import { DynamoDbSharedRows } from '../../../lambdas/adapters/dynamodb/rows/shared-rows.ts'
 import { DynamoDbSharedState } from '../../../lambdas/adapters/dynamodb/rows/shared-state.ts'
 import { heartbeatItem } from '../../../lambdas/adapters/dynamodb/stream/heartbeat.ts'
 import { TableClient } from '../../../lambdas/adapters/dynamodb/table-client.ts'
 import { markLost } from '../../../lambdas/indexing/lifecycle/serving-indices.ts'
-import { NO_STORED_STATE, openIndexState } from '../../../lambdas/indexing/lifecycle/stored-state.ts'
+import { openIndexState } from '../../../lambdas/indexing/lifecycle/shared-index-state.ts'
+import { NO_STORED_STATE } from '../../../lambdas/indexing/lifecycle/stored-state.ts'
 import { followHeartbeat, NO_HEARTBEAT, sendHeartbeat } from '../../../lambdas/indexing/stream/heartbeat.ts'
 import type { ShardHeartbeat } from '../../../lambdas/ports/search/heartbeat.ts'
 import { checkTables } from '../../../lambdas/runtime/aws/health.ts'
@@ -22,7 +24,7 @@ await runOnDynamo(async (engine) => {
       (name) => new TableClient(engine.client, name, LIMITS),
     )
     const heartbeats = new DynamoDbSharedState(state!, 'PULSE', NO_HEARTBEAT)
-    const indices = openIndexState(new DynamoDbSharedState(state!, 'DEFINITIONS', NO_STORED_STATE))
+    const indices = openIndexState(new DynamoDbSharedRows(state!, 'DEFINITIONS', NO_STORED_STATE), () => NOW)
     const sent: ShardHeartbeat[] = []
     const send = async (beats: readonly ShardHeartbeat[]): Promise<void> => {
       sent.push(...beats)

@@ -4,9 +4,11 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { CachedSearchContexts } from '../../../lambdas/indexing/cached-search-contexts.ts'
 import type { IndexState } from '../../../lambdas/indexing/lifecycle/state.ts'
-import { NO_STATE } from '../../../lambdas/indexing/lifecycle/stored-state.ts'
+import { NO_STATE, NO_STORED_STATE } from '../../../lambdas/indexing/lifecycle/stored-state.ts'
 import { type CustomResourceEvent, customResource, DeploymentError } from '../../../lambdas/runtime/aws/custom-resource.ts'
 import { logMetric, report } from '../../../lambdas/runtime/aws/log.ts'
+import type { CustomMapping } from '../../../lambdas/search/custom-mapping.ts'
+import { memoryIndexState, memoryStoredState, servingStateOf } from '../../fixtures/memory-index-state.ts'
 
 let printed: string[] = []
 beforeEach(() => {
@@ -100,18 +102,46 @@ describe('A function that is a custom resource of the stack', () => {
   })
 })
 
+const MAPPING: CustomMapping = {
+  tenant: 'a',
+  base: 'Patient',
+  field: 'x~1',
+  code: 'x',
+  type: 'token',
+  url: 'u',
+  expression: 'Patient.id',
+  values: [],
+} as never
+const DEFINITION = { tenant: 'a', id: 'x', state: 'active', mapping: MAPPING } as const
+
 it('definitions are read again after ten seconds, not for each request', async () => {
   let reads = 0
   const definition = { tenant: 'a', id: 'x', state: 'active', mapping: { base: 'Patient', code: 'x' } }
   const defined = { ...NO_STATE, definitions: [definition] } as unknown as IndexState
-  const known = new CachedSearchContexts(
-    { read: async () => ({ number: ++reads, value: reads > 1 ? defined : NO_STATE }) },
-    { baseUrl: 'b' },
-  )
+  const read = async () => ({ value: ++reads > 1 ? defined : NO_STATE, stamps: { number: reads, stamps: {} } })
+  const known = new CachedSearchContexts({ read, definitionsOf: () => Promise.reject(new Error('there are no rows')) }, { baseUrl: 'b' })
   await Promise.all([known.refresh(0), known.refresh(0)])
   for (const at of [0, 1, 9_999]) await known.refresh(at)
   expect([reads, known.now('a')]).toEqual([1, { baseUrl: 'b' }])
   await known.refresh(10_000)
   expect([reads, known.now('a'), known.now('b')]).toEqual([2, { baseUrl: 'b', custom: [definition.mapping] }, { baseUrl: 'b' }])
   expect(known.now('a')).toBe(known.now('a'))
+})
+
+it('definitions in rows of tenants are loaded before they are used, and again after a change', async () => {
+  const stored = memoryStoredState({ ...NO_STORED_STATE, rows: true })
+  const state = memoryIndexState(stored)
+  const define = (code: string) =>
+    state.change((each) => ({ ...each, definitions: [...each.definitions, { ...DEFINITION, id: code }] }), { definitions: ['a'] })
+  await define('x')
+  const known = new CachedSearchContexts(servingStateOf(stored), { baseUrl: 'b' })
+  await known.refresh(0)
+  expect(() => known.now('a')).toThrow('were not loaded')
+  expect(known.now('')).toEqual({ baseUrl: 'b' })
+  await known.load('a')
+  expect(known.now('a').custom).toHaveLength(1)
+  await define('y')
+  expect((await known.of('a', 9_999)).custom).toHaveLength(1)
+  expect((await known.of('a', 10_000)).custom).toHaveLength(2)
+  expect(await known.of('b', 10_000)).toEqual({ baseUrl: 'b' })
 })
