@@ -32,6 +32,7 @@ const LATER: Readonly<Record<string, { readonly entry: string; readonly imported
   'person-patients': { entry: './lambdas/runtime/authorization/person-patients.ts', imported: /\/person-patients\.ts$/ },
   'tenant-index-state': { entry: './lambdas/runtime/tenant-index-state.ts', imported: /^\.\.\/tenant-index-state\.ts$/ },
   'jwt-verifier': { entry: './lambdas/access/verification/jwt-verifier.ts', imported: /^\.\/jwt-verifier\.ts$/ },
+  'page-templates': { entry: './lambdas/auth/pages/page-templates.ts', imported: /^\.\.\/\.\.\/auth\/pages\/page-templates\.ts$/ },
   expressions: { entry: './lambdas/runtime/expressions/forked-expressions.ts', imported: /\/forked-expressions\.ts$/ },
   'expression-process': { entry: './lambdas/runtime/expressions/expression-process.ts', imported: /^\.\/expression-process\.ts$/ },
   'fetch-document': { entry: './lambdas/adapters/https/fetch-document.ts', imported: /\/https\/fetch-document\.ts$/ },
@@ -43,6 +44,7 @@ const LATER: Readonly<Record<string, { readonly entry: string; readonly imported
  * handler would not recognize errors from another file.
  */
 const ONCE: readonly string[] = [
+  'auth/oauth-error',
   'ports/faults',
   'ports/security/fetch-document',
   'fhir/outcome',

@@ -143,7 +143,15 @@ describe('the code of a function', () => {
   it('loads large parts from separate files, and profiles only for writes', () => {
     const later = [
       ...['definitions.js', 'errors.js', 'expression-process.js', 'expressions.js', 'fetch-document.js', 'fhirpath-r4.js', 'fhirpath.js'],
-      ...['granular.js', 'jwt-verifier.js', 'person-patients.js', 's3-blob-store.js', 'tenant-index-state.js', 'ucum.js'],
+      ...[
+        'granular.js',
+        'jwt-verifier.js',
+        'page-templates.js',
+        'person-patients.js',
+        's3-blob-store.js',
+        'tenant-index-state.js',
+        'ucum.js',
+      ],
     ]
     for (const name of ['read', 'search'] as const) expect(filesOf(name)).toEqual([...later, `${name}.js`].sort())
     expect(filesOf('create')).toEqual([...later, 'create.js', 'profiles.js'].sort())
