@@ -20,6 +20,7 @@ import {
   type PortGrant,
   READ_ITEM_ACTIONS,
 } from './permissions.ts'
+import { onSearch, REFRESH } from './search-statements.ts'
 import { allowOnSigningKeys, allowSigningKeyMaintenance } from './signing-key-statements.ts'
 
 const WRITE_ITEMS = [
@@ -266,9 +267,6 @@ export const indexCopies = ({ searchCopies: { shards = {}, replicas = DEFAULT_RE
   ...(replicas === DEFAULT_REPLICAS ? {} : { FHIR_SEARCH_REPLICAS: String(replicas) }),
 })
 
-/** Paths of a search domain by which a function makes documents visible, and checks that no copy lacks them. */
-const REFRESH = ['fhir-*/_refresh', 'fhir-*/_search_shards']
-
 /** Permits actions on items of the resource table. `partitions`: partition keys or their patterns; absent means all. */
 const onTable = ({ resourceTable }: AwsResources, actions: string[], partitions?: string[]) =>
   allow(actions, [resourceTable.tableArn], leading(partitions))
@@ -283,19 +281,3 @@ const onObjects = ({ bucket }: AwsResources, actions: string[], prefixes: readon
 
 /** Permits listing the bucket. Without it S3 reports a missing object as forbidden. A condition on prefixes would undo this effect. */
 const onBucket = ({ bucket }: AwsResources) => allow(['s3:ListBucket'], [bucket.bucketArn])
-
-type Method = 'Get' | 'Post' | 'Put' | 'Delete'
-
-/** Permits paths of the domain. It cannot restrict the indices that the body of a bulk or multi-search request names. */
-const onSearch = (
-  { searchDomainArn }: AwsResources,
-  paths: Readonly<Partial<Record<Method, readonly string[]>>>,
-): readonly PolicyStatement[] =>
-  searchDomainArn === undefined
-    ? []
-    : Object.entries(paths).map(([method, patterns]) =>
-        allow(
-          [`es:ESHttp${method}`],
-          patterns.map((path) => `${searchDomainArn}/${path}`),
-        ),
-      )
