@@ -45,7 +45,8 @@ const INDEX_LAG = '#LAG'
 
 /** Partition keys of the state table, or their patterns. Each is defined in lambdas/adapters/dynamodb. */
 const SEAL = 'SEAL'
-const DEFINITIONS = ['DEFINITIONS', 'DEFINITIONS#*']
+const DEFINITIONS = 'DEFINITIONS'
+const TENANT_DEFINITIONS = 'DEFINITIONS#*'
 const HEARTBEAT_STATE = 'PULSE'
 const HEARTBEAT_ROWS = 'PULSE_*'
 const REBUILD_ROWS = 'REBUILD_*'
@@ -57,8 +58,6 @@ const CLIENTS = 'CLIENTS'
 const USERS = 'USERS'
 const GRANTED = 'GRANT#*'
 const OWNED = 'OWNED#*'
-/** Actions that read the index state and the rows of some tenants. */
-const READ_ROWS = ['dynamodb:GetItem', 'dynamodb:BatchGetItem']
 /** Actions that write grants and the lists of their owners. */
 const GRANT_WRITES = ['dynamodb:PutItem', 'dynamodb:DeleteItem']
 
@@ -157,9 +156,14 @@ const GRANTS: Readonly<Record<PortName, PortGrant>> = {
     environment: blobs(aws),
     statements: [onObjects(aws, ['s3:GetObject', 's3:PutObject'], SEARCHES), onBucket(aws), allowDecryption(aws), allowEncryption(aws)],
   }),
-  progress: (aws) => allowOnState(aws, READ_ROWS, ...DEFINITIONS),
-  conditions: (aws) => allowOnState(aws, READ_ROWS, ...DEFINITIONS),
-  definitions: (aws) => allowOnState(aws, [...READ_ROWS, 'dynamodb:Query', 'dynamodb:PutItem', 'dynamodb:DeleteItem'], ...DEFINITIONS),
+  progress: (aws) => indexState(aws),
+  conditions: (aws) => indexState(aws),
+  definitions: (aws) =>
+    merge(
+      indexState(aws, 'dynamodb:Query'),
+      // A transaction changes the state and rows of tenants. One statement for both permits it, whatever keys IAM sees of the other items.
+      allowOnState(aws, ['dynamodb:PutItem', 'dynamodb:DeleteItem'], DEFINITIONS, TENANT_DEFINITIONS),
+    ),
   heartbeats: (aws) =>
     merge(allowOnState(aws, ['dynamodb:GetItem'], HEARTBEAT_STATE), {
       environment: resources(aws),
@@ -253,6 +257,10 @@ function rowAdditions(partitions: string): PortGrant {
     statements: [onTable(aws, ['dynamodb:PutItem', 'dynamodb:BatchWriteItem'], [partitions]), allowEncryption(aws)],
   })
 }
+
+/** Permits reading the index state, and its rows of tenants by `more` actions too. */
+const indexState = (aws: AwsResources, ...more: readonly string[]): PortAccess =>
+  merge(allowOnState(aws, ['dynamodb:GetItem'], DEFINITIONS), allowOnState(aws, ['dynamodb:BatchGetItem', ...more], TENANT_DEFINITIONS))
 
 const resources = ({ resourceTable }: AwsResources) => ({ FHIR_TABLE: resourceTable.tableName })
 const blobs = ({ bucket }: AwsResources) => ({ FHIR_BUCKET: bucket.bucketName })

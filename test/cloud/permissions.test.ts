@@ -32,6 +32,8 @@ const NOT_SEEN: readonly RegExp[] = [
   ...[/^dynamodb:GetItem \S+ \*#(?:Patient|RelatedPerson)#\*$/, /^s3:GetObject \S+\/bodies\/\*\/(?:Patient|RelatedPerson)\/\*$/],
   // Rows of identifiers that a rebuild, or the indexer during a deployment, adds. Writers put theirs by their own permission.
   /^dynamodb:(?:PutItem|BatchWriteItem) \S+ \*#IDENTIFIER#\*$/,
+  // Rows of tenants in the index state, which only a stage with many custom parameters has.
+  ...[/^dynamodb:\w+ \S+ DEFINITIONS#\*$/, /^dynamodb:DeleteItem \S+ DEFINITIONS$/],
   // The shards of an index, after a refresh that reached too few copies.
   /^es:ESHttpPost \S+\/fhir-\*\/_search_shards$/,
   // The lag of gsi1, which is stored only from a second on.
