@@ -9,6 +9,7 @@ import { MAX_FILE_BYTES, MAX_PARTS, MIN_PART_BYTES, PART_BYTES } from '../../lam
 import type { IndexShards } from '../../lambdas/runtime/index-shards.ts'
 import { EXPORT_STEP_MS } from '../../lambdas/runtime/step-times.ts'
 import { DEFAULT_SETTINGS } from '../settings/settings.ts'
+import type { CapacityUnits } from '../settings/table-capacity.ts'
 import { COUNT_MS, EXPORTED_PER_SECOND } from './assumptions.ts'
 import type { Load } from './load.ts'
 import { PRICES } from './prices.ts'
@@ -84,6 +85,10 @@ export function exportLoadOf({ resources, mix }: Load, shards: IndexShards, size
     rowBytes: Math.max(...counts.map(([type, count]) => rowBytesOf(type, Math.min(count, Math.max(...segments))))),
   }
 }
+
+/** Returns the read units of the resource table per second while this number of functions writes an export. `reads`: those of the requests. */
+export const exportReadsOf = ({ reads }: Pick<CapacityUnits, 'reads'>, writers: number): number =>
+  reads + writers * EXPORTED_PER_SECOND * SCAN_UNITS.reads
 
 /** Returns the entries of each segment, packed as the plan of an export packs them. */
 function segmentsOf(counts: readonly (readonly [type: string, count: number])[]): readonly number[] {

@@ -4,11 +4,10 @@ import { MAX_ROW_BYTES } from '../../lambdas/ports/rows/row-limits.ts'
 import { MAX_STREAM_PARTITIONS } from '../../lambdas/ports/search/heartbeat.ts'
 import { EXECUTION_DAYS } from '../../lambdas/runtime/step-times.ts'
 import { SHARD_GIGABYTES } from '../settings/domain-sizes.ts'
-import { EXPORTED_PER_SECOND } from './assumptions.ts'
 import { executionsWithRequestsOf } from './concurrency.ts'
-import { SCAN_UNITS } from './export-load.ts'
+import { exportReadsOf } from './export-load.ts'
 import { requestsOf } from './load.ts'
-import { QUOTAS, quotaUsesOf } from './quotas.ts'
+import { quotaUsesOf } from './quotas.ts'
 import type { StageParts } from './stage-parts.ts'
 import { KEY_UNITS, keyUnitsOf } from './table-load.ts'
 import { MAX_EVENTS } from './workflow-events.ts'
@@ -38,14 +37,10 @@ export const limitsOf = (parts: StageParts): readonly Limit[] => [
 ]
 
 const quotaLimits = ({ load, units, warm, concurrency, signatures, exported, search: { nodes } }: StageParts): readonly Limit[] =>
-  [
-    ...quotaUsesOf({ warm, requests: requestsOf(load), executions: executionsWithRequestsOf(concurrency), signatures, nodes }),
-    {
-      what: 'read units of the resource table during an export',
-      used: units.table.reads + exported.writers * EXPORTED_PER_SECOND * SCAN_UNITS.reads,
-      quota: QUOTAS.tableReads,
-    },
-  ].map(({ what, used, quota: { value } }) => ({ ...fixed(what, used, value), isRaised: true }))
+  quotaUsesOf({
+    ...{ warm, requests: requestsOf(load), executions: executionsWithRequestsOf(concurrency), signatures, nodes },
+    exportReads: exportReadsOf(units.table, exported.writers),
+  }).map(({ what, used, quota: { value } }) => ({ ...fixed(what, used, value), isRaised: true }))
 
 function tableLimits({ load, shards, streamShards, parallelizationFactor }: StageParts): readonly Limit[] {
   const { writes, mix } = load

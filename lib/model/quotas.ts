@@ -24,16 +24,20 @@ export const QUOTAS = {
 
 export type QuotaUse = { readonly what: string; readonly used: number; readonly quota: Quota }
 
-/** `requests`, `signatures`: per second. `executions`: concurrent executions of all functions. `nodes`: of the search domain, 0 without one. */
+/**
+ * `requests`, `signatures`: per second. `executions`: concurrent executions of all functions. `nodes`: of the search domain, 0 without one.
+ * `exportReads`: read units of the resource table per second during an export, with those of the requests.
+ */
 export type QuotaParts = {
   readonly warm: WarmUnits
   readonly requests: number
   readonly executions: number
   readonly signatures: number
   readonly nodes: number
+  readonly exportReads: number
 }
 
-export const quotaUsesOf = ({ warm, requests, executions, signatures, nodes }: QuotaParts): readonly QuotaUse[] => [
+export const quotaUsesOf = ({ warm, requests, executions, signatures, nodes, exportReads }: QuotaParts): readonly QuotaUse[] => [
   { what: 'write units of the resource table, warm', used: warm.writes, quota: QUOTAS.tableWrites },
   { what: 'read units of the resource table, warm', used: warm.reads, quota: QUOTAS.tableReads },
   { what: 'write units of its index, warm', used: warm.index.writes, quota: QUOTAS.tableWrites },
@@ -42,4 +46,5 @@ export const quotaUsesOf = ({ warm, requests, executions, signatures, nodes }: Q
   { what: 'concurrent executions of Lambda', used: executions, quota: QUOTAS.concurrency },
   { what: 'signatures per second of KMS', used: signatures, quota: QUOTAS.signatures },
   { what: 'nodes of an OpenSearch domain', used: nodes, quota: QUOTAS.nodes },
+  { what: 'read units of the resource table during an export', used: exportReads, quota: QUOTAS.tableReads },
 ]

@@ -4,12 +4,16 @@ import { nodesOf } from '../settings/domain-sizes.ts'
 import type { Settings } from '../settings/settings.ts'
 import { NEW_TABLE, warmIndexOf, warmStateOf } from '../settings/table-capacity.ts'
 import { type Concurrency, concurrencyOf, executionsOf } from './concurrency.ts'
+import { exportReadsOf } from './export-load.ts'
 import { DEFAULT_MIX, type Load } from './load.ts'
 import { type QuotaUse, quotaUsesOf } from './quotas.ts'
 import { signaturesOf } from './request-work.ts'
 import { partitionsOf, type WarmUnits } from './table-load.ts'
 
-/** Returns the use of each quota when clients send as many requests as `limits.rate` allows. A search cluster outside the stage uses none. */
+/**
+ * Returns the use of each quota when clients send as many requests as `limits.rate` allows, while one export runs. A search cluster outside the
+ * stage uses none.
+ */
 export function stageQuotasOf(settings: Settings): readonly QuotaUse[] {
   const requests = settings.limits.rate
   const warm = warmUnitsOf(settings.capacity.warm)
@@ -20,6 +24,7 @@ export function stageQuotasOf(settings: Settings): readonly QuotaUse[] {
     ...{ warm, requests, executions: executionsOf(withReserved(concurrency, settings.concurrency)) },
     signatures: signaturesOf(settings.access === 'token' ? requests : 0),
     nodes: nodesOf(settings.search).nodes,
+    exportReads: exportReadsOf(warm, settings.exportWriters),
   }).filter(({ used }) => used > 0)
 }
 
