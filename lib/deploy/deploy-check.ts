@@ -12,6 +12,7 @@ import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm'
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts'
 import { QUOTAS } from '../model/quotas.ts'
 import type { Settings } from '../settings/settings.ts'
+import { findRetainedMaximum } from './deploy-check-capacity.ts'
 import { findRestoredTableProblems } from './deploy-check-tables.ts'
 import { functionEnvironmentsOf, readDeployedResources } from './deployed-variables.ts'
 import { ignoreErrorsNamed } from './error-names.ts'
@@ -60,10 +61,11 @@ const CHECKS: Readonly<Record<string, Check>> = {
   TLS: tls,
   OpenSearch: search,
   Tables: findRestoredTableProblems,
+  Capacity: findRetainedMaximum,
 }
 
 /** Checks whose lines are advice: the stage can be deployed nevertheless. */
-const ADVISORY: readonly string[] = ['Lambda', 'API Gateway', 'TLS']
+const ADVISORY: readonly string[] = ['Lambda', 'API Gateway', 'TLS', 'Capacity']
 
 export const isAdvice = (line: string): boolean => ADVISORY.some((name) => line.startsWith(`${name}: `))
 

@@ -8,7 +8,7 @@ import {
   type StackStatus,
 } from '@aws-sdk/client-cloudformation'
 import { CloudFrontClient, ListDistributionsCommand } from '@aws-sdk/client-cloudfront'
-import { DescribeTableCommand, DynamoDBClient, type TableDescription } from '@aws-sdk/client-dynamodb'
+import { DescribeTableCommand, DynamoDBClient, type OnDemandThroughput, type TableDescription } from '@aws-sdk/client-dynamodb'
 import { GetRoleCommand, IAMClient } from '@aws-sdk/client-iam'
 import { DescribeKeyCommand, type KeyState, KMSClient } from '@aws-sdk/client-kms'
 import { GetAccountSettingsCommand, LambdaClient } from '@aws-sdk/client-lambda'
@@ -152,9 +152,9 @@ it('a production stage with tokens is advised to use its own domain', async () =
   expect(await problemsOf()).toEqual([])
 })
 
-it('limits of the account, the role of logs and TLS are advice, and prevent no deployment', () => {
-  const lines = ['Lambda: x', 'API Gateway: x', 'TLS: x', 'Account: x', 'Stacks: Lambda: x']
-  expect(lines.map(isAdvice)).toEqual([true, true, true, false, false])
+it('limits of the account, the role of logs, TLS and the maximum of a table are advice, and prevent no deployment', () => {
+  const lines = ['Lambda: x', 'API Gateway: x', 'TLS: x', 'Capacity: x', 'Account: x', 'Stacks: Lambda: x']
+  expect(lines.map(isAdvice)).toEqual([true, true, true, true, false, false])
 })
 
 it('an account that CloudFront has not verified is reported', async () => {
@@ -225,6 +225,36 @@ it('resources that would be replaced are reported, and no others', async () => {
   expect(await problemsOf()).toEqual(
     expect.arrayContaining([expect.stringMatching(/^Stacks: fhir-dev-data: ResourceTable\w+: WILL_REPLACE$/)]),
   )
+})
+
+describe('the check of the maximum of the resource table', () => {
+  const PRODUCTION = { search: { kind: 'domain', size: 'production' }, customDomain: DOMAIN } as const
+  const table = (OnDemandThroughput?: OnDemandThroughput): void => {
+    deployed(demo.data)
+    const Outputs = [{ OutputKey: 'ResourceTableName', OutputValue: 'made' }]
+    const stack = { StackName: 'fhir-dev-data', CreationTime: new Date(0), StackStatus: 'UPDATE_COMPLETE', Outputs } as const
+    formation.on(DescribeStacksCommand, { StackName: 'fhir-dev-data' }).resolves({ Stacks: [stack] })
+    dynamo.on(DescribeTableCommand, { TableName: 'made' }).resolves({ Table: { ...(OnDemandThroughput && { OnDemandThroughput }) } })
+  }
+
+  it('reports the maximum of a demo that grows, and the command that removes it', async () => {
+    table({ MaxReadRequestUnits: 12_000, MaxWriteRequestUnits: 4_000 })
+    expect(await problemsOf(PRODUCTION)).toEqual([
+      'Capacity: the resource table accepts 12,000 read and 4,000 write units per second. The settings have no maximum, but DynamoDB may retain this one. Set capacity.most, or remove the maximum after the deployment: aws dynamodb update-table --region us-east-1 --table-name made --on-demand-throughput MaxReadRequestUnits=-1,MaxWriteRequestUnits=-1',
+    ])
+    table({ MaxWriteRequestUnits: 4_000 })
+    expect(await problemsOf(PRODUCTION)).toEqual([expect.stringMatching('accepts any number of read and 4,000 write units')])
+  })
+
+  it('reports nothing if the settings have a maximum, or the table has none', async () => {
+    table({ MaxReadRequestUnits: 12_000, MaxWriteRequestUnits: 4_000 })
+    expect(await problemsOf()).toEqual([])
+    expect(await problemsOf({ ...PRODUCTION, capacity: { most: { reads: 40_000, writes: 20_000 } } })).toEqual([])
+    table()
+    expect(await problemsOf(PRODUCTION)).toEqual([])
+    table({ MaxReadRequestUnits: -1, MaxWriteRequestUnits: -1 })
+    expect(await problemsOf(PRODUCTION)).toEqual([])
+  })
 })
 
 describe('the check before restored tables are adopted', () => {
