@@ -18,19 +18,19 @@ type Options = {
 const NUMBER = /^\d+(?:_\d+)*(?:\.\d+)?(?:e\d{1,2})?$/i
 
 function parseNumber(text: string): number {
-  if (!NUMBER.test(text)) throw new InvalidArgumentError('A number is written as 1000000, 1_000_000 or 1e6.')
+  if (!NUMBER.test(text)) throw new InvalidArgumentError('Write the number as 1000000, 1_000_000 or 1e6.')
   return Number(text.replaceAll('_', ''))
 }
 
 function parseCount(text: string): number {
   const number = parseNumber(text)
-  if (number < 1 || number > MAX_RESOURCES) throw new InvalidArgumentError(`A number from 1 to ${MAX_RESOURCES}.`)
+  if (number < 1 || number > MAX_RESOURCES) throw new InvalidArgumentError(`The number must be from 1 to ${MAX_RESOURCES}.`)
   return number
 }
 
 function parseRate(text: string): number {
   const number = parseNumber(text)
-  if (number > MAX_RATE) throw new InvalidArgumentError(`A number up to ${MAX_RATE}.`)
+  if (number > MAX_RATE) throw new InvalidArgumentError(`The number must be at most ${MAX_RATE}.`)
   return number
 }
 
@@ -52,7 +52,11 @@ const command = new Command('model')
   .requiredOption('--writes <rate>', 'creates and updates per second, one resource each', parseRate)
   .requiredOption('--reads <rate>', 'reads per second', parseRate)
   .requiredOption('--searches <rate>', 'searches per second, 20 matches each', parseRate)
-  .option('--mix <file>', 'JSON file with shares: creates among the writes, versions of a resource, types', readMix)
+  .option(
+    '--mix <file>',
+    'JSON file that replaces parts of the assumed mix: creates, versions, types, identifiers (lib/docs/cost.md)',
+    readMix,
+  )
   .action(({ mix = DEFAULT_MIX, ...load }: Options) => {
     const model = modelOf({ ...load, mix })
     print(formatModel(model))

@@ -33,26 +33,30 @@ export const DEFAULT_MIX: Mix = {
   identifiers: {},
 }
 
+const MEMBERS = Object.keys(DEFAULT_MIX).join(', ')
+
 /** Shares are decimals, whose sum is not exact. */
 const TOLERANCE = 1e-6
 
 /** Returns the defaults, overridden by the members of `input`. Throws RangeError if it is invalid. The message names the location. */
 export function parseMix(input: unknown): Mix {
-  if (!isObject(input)) throw new RangeError('the mix is an object of creates, versions, types, identifiers')
+  if (!isObject(input)) throw new RangeError(`a mix must be an object of ${MEMBERS}`)
   const unknown = Object.keys(input).find((name) => !Object.hasOwn(DEFAULT_MIX, name))
-  if (unknown !== undefined) throw new RangeError(`${unknown} is no member of a mix: there are ${Object.keys(DEFAULT_MIX).join(', ')}`)
+  if (unknown !== undefined) throw new RangeError(`${unknown} is not a member of a mix. Accepted: ${MEMBERS}`)
   const { creates, versions, types, identifiers } = { ...DEFAULT_MIX, ...input } as Readonly<Record<keyof Mix, unknown>>
-  if (!isShare(creates)) throw new RangeError('creates is a share of the writes, a number from 0 to 1')
-  if (!(typeof versions === 'number' && versions >= 1)) throw new RangeError('versions is a number of versions of a resource, from 1 on')
-  if (!isObject(types)) throw new RangeError('types is an object of shares by type')
-  if (!isObject(identifiers)) throw new RangeError('identifiers is an object of numbers by type')
+  if (!isShare(creates)) throw new RangeError('creates must be a number from 0 to 1, the share of creates among the writes')
+  if (!(typeof versions === 'number' && versions >= 1))
+    throw new RangeError('versions must be a number from 1 on, the stored versions of a resource')
+  if (!isObject(types)) throw new RangeError('types must be an object of shares by resource type')
+  if (!isObject(identifiers)) throw new RangeError('identifiers must be an object of numbers by resource type')
   return { creates, versions, types: parseShares(types), identifiers: parseIdentifiers(identifiers) }
 }
 
 function parseIdentifiers(identifiers: Readonly<Record<string, unknown>>): Mix['identifiers'] {
   const numbers = Object.entries(identifiers).map(([type, number]): [string, number] => {
-    if (!isResourceType(type)) throw new RangeError(`identifiers.${type} is no resource type of R4`)
-    if (!(typeof number === 'number' && number >= 0)) throw new RangeError(`identifiers.${type} is a number of identifiers, from 0 on`)
+    if (!isResourceType(type)) throw new RangeError(`identifiers.${type} is not a resource type of R4`)
+    if (!(typeof number === 'number' && number >= 0))
+      throw new RangeError(`identifiers.${type} must be a number from 0 on, the mean number of identifiers of a resource`)
     return [type, number]
   })
   return Object.fromEntries(numbers)
@@ -60,12 +64,12 @@ function parseIdentifiers(identifiers: Readonly<Record<string, unknown>>): Mix['
 
 function parseShares(types: Readonly<Record<string, unknown>>): Mix['types'] {
   const shares = Object.entries(types).map(([type, share]): [string, number] => {
-    if (!isResourceType(type)) throw new RangeError(`types.${type} is no resource type of R4`)
-    if (!isShare(share)) throw new RangeError(`types.${type} is a share of the resources, a number from 0 to 1`)
+    if (!isResourceType(type)) throw new RangeError(`types.${type} is not a resource type of R4`)
+    if (!isShare(share)) throw new RangeError(`types.${type} must be a number from 0 to 1, the share of the resources`)
     return [type, share]
   })
   const sum = shares.reduce((all, [, share]) => all + share, 0)
-  if (Math.abs(sum - 1) > TOLERANCE) throw new RangeError(`types add up to ${Number(sum.toFixed(6))}, but must add up to 1`)
+  if (Math.abs(sum - 1) > TOLERANCE) throw new RangeError(`the shares in types add up to ${Number(sum.toFixed(6))}, but must add up to 1`)
   return Object.fromEntries(shares.filter(([, share]) => share > 0))
 }
 

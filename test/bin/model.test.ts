@@ -79,13 +79,17 @@ describe('npm run model', () => {
 
   it.each<[string, readonly string[], string]>([
     ['no rate', ['--resources', '1e6'], "required option '--writes <rate>' not specified"],
-    ['a word', argumentsOf('many', '1', '1', '1'), "option '--resources <count>' argument 'many' is invalid. A number is written as"],
+    ['a word', argumentsOf('many', '1', '1', '1'), "option '--resources <count>' argument 'many' is invalid. Write the number as"],
     ['a negative rate', argumentsOf('1', '-1', '1', '1'), "option '--writes <rate>' argument '-1' is invalid"],
-    ['a large rate', argumentsOf('1', '1', '1e8', '1'), "option '--reads <rate>' argument '1e8' is invalid. A number up to 10000000."],
+    [
+      'a large rate',
+      argumentsOf('1', '1', '1e8', '1'),
+      "option '--reads <rate>' argument '1e8' is invalid. The number must be at most 10000000.",
+    ],
     [
       'no resources',
       argumentsOf('0', '1', '1', '1'),
-      "option '--resources <count>' argument '0' is invalid. A number from 1 to 100000000000.",
+      "option '--resources <count>' argument '0' is invalid. The number must be from 1 to 100000000000.",
     ],
     ['a misplaced separator', argumentsOf('1', '1', '1', '1__0'), "option '--searches <rate>' argument '1__0' is invalid"],
   ])('refuses %s', (_, args, message) => {
@@ -95,8 +99,8 @@ describe('npm run model', () => {
   })
 
   it.each([
-    ['{ "types": { "Observation": 0.5 } }', 'types add up to 0.5, but must add up to 1.'],
-    ['{ "types": { "Lab": 1 } }', 'types.Lab is no resource type of R4.'],
+    ['{ "types": { "Observation": 0.5 } }', 'the shares in types add up to 0.5, but must add up to 1.'],
+    ['{ "types": { "Lab": 1 } }', 'types.Lab is not a resource type of R4.'],
     ['{', 'JSON'],
   ])('refuses the mix %s', (text, message) => {
     const file = mixFile(text)

@@ -108,7 +108,7 @@ class Indices {
   }
 }
 
-/** What a step does: `open` chooses an index, `swap` lets a full one serve, and `next` any other step. */
+/** A step of the rebuild. `open` chooses an index, `fill` indexes documents, `swap` lets a full index serve, and `next` does anything else. */
 export type Stage = { readonly action: 'next' | 'open' | 'fill' | 'swap'; readonly input: RebuildStepInput; readonly type?: string }
 
 type RebuiltApply = (documents: readonly IndexDocument[], isAgain?: boolean) => Promise<void>

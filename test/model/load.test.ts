@@ -24,18 +24,18 @@ describe('A mix', () => {
     }))
 
   it.each<[unknown, string]>([
-    [[], 'the mix is an object of creates, versions, types, identifiers'],
-    [{ create: 1 }, 'create is no member of a mix: there are creates, versions, types, identifiers'],
-    [{ creates: 1.1 }, 'creates is a share of the writes, a number from 0 to 1'],
-    [{ creates: '1' }, 'creates is a share of the writes, a number from 0 to 1'],
-    [{ versions: 0.5 }, 'versions is a number of versions of a resource, from 1 on'],
-    [{ types: 1 }, 'types is an object of shares by type'],
-    [{ types: { Observations: 1 } }, 'types.Observations is no resource type of R4'],
-    [{ types: { Observation: -1, Claim: 2 } }, 'types.Observation is a share of the resources, a number from 0 to 1'],
-    [{ types: { Observation: 0.8, Claim: 0.1 } }, 'types add up to 0.9, but must add up to 1'],
-    [{ identifiers: 1 }, 'identifiers is an object of numbers by type'],
-    [{ identifiers: { Patients: 1 } }, 'identifiers.Patients is no resource type of R4'],
-    [{ identifiers: { Patient: -1 } }, 'identifiers.Patient is a number of identifiers, from 0 on'],
-    [{ types: {} }, 'types add up to 0, but must add up to 1'],
+    [[], 'a mix must be an object of creates, versions, types, identifiers'],
+    [{ create: 1 }, 'create is not a member of a mix. Accepted: creates, versions, types, identifiers'],
+    [{ creates: 1.1 }, 'creates must be a number from 0 to 1, the share of creates among the writes'],
+    [{ creates: '1' }, 'creates must be a number from 0 to 1, the share of creates among the writes'],
+    [{ versions: 0.5 }, 'versions must be a number from 1 on, the stored versions of a resource'],
+    [{ types: 1 }, 'types must be an object of shares by resource type'],
+    [{ types: { Observations: 1 } }, 'types.Observations is not a resource type of R4'],
+    [{ types: { Observation: -1, Claim: 2 } }, 'types.Observation must be a number from 0 to 1, the share of the resources'],
+    [{ types: { Observation: 0.8, Claim: 0.1 } }, 'the shares in types add up to 0.9, but must add up to 1'],
+    [{ identifiers: 1 }, 'identifiers must be an object of numbers by resource type'],
+    [{ identifiers: { Patients: 1 } }, 'identifiers.Patients is not a resource type of R4'],
+    [{ identifiers: { Patient: -1 } }, 'identifiers.Patient must be a number from 0 on, the mean number of identifiers of a resource'],
+    [{ types: {} }, 'the shares in types add up to 0, but must add up to 1'],
   ])('is refused with the location: %j', (mix, message) => expect(() => parseMix(mix)).toThrow(new RangeError(message)))
 })
