@@ -1,6 +1,7 @@
 /** Generates lib/docs/capacity.md, the model of stages of three sizes side by side: `npm run docs`. */
 import { type Pages, tableOf, writePages } from '../../lambdas/docs/markdown.ts'
 import { executionsOf, isOfRequests } from '../model/concurrency.ts'
+import { EXPORTS_AT_ONCE } from '../model/export-load.ts'
 import type { Limit } from '../model/limits.ts'
 import { DEFAULT_MIX, type Load, largestType, requestsOf } from '../model/load.ts'
 import { isTooLarge, type Model, modelOf } from '../model/model.ts'
@@ -66,8 +67,8 @@ const LOADS: readonly Row[] = [
 
 const unitsOf = ({ writes, reads }: CapacityUnits): string => `${count(writes)}, ${count(reads)}`
 
-const executions = (name: Model['concurrency'][number]['name']): Row => [
-  `concurrent executions of \`${name}\``,
+const executions = (name: Model['concurrency'][number]['name'], when = ''): Row => [
+  `concurrent executions of \`${name}\`${when}`,
   ({ concurrency }) => count(executionsOf(concurrency.filter((each) => each.name === name))),
 ]
 
@@ -89,7 +90,9 @@ const PARTS: readonly Row[] = [
     ({ search: { shards, shard } }) => `${count(shards[shard.type]!)}, ${count(shard.gigabytes)}`,
   ],
   ['concurrent executions for requests', ({ concurrency }) => count(executionsOf(concurrency.filter(isOfRequests)))],
-  ...(['indexer', 'rebuild-step', 'export-step'] as const).map(executions),
+  executions('indexer'),
+  executions('rebuild-step'),
+  executions('export-step', `, with ${EXPORTS_AT_ONCE} exports at once`),
 ]
 
 const WORK: readonly Row[] = [

@@ -29,7 +29,7 @@ const PUTS_OF_SEGMENT = 4
 const FILE_DAYS = 10
 const MONTH_DAYS = 30
 /** Exports that run at the same time, for the executions of Lambda. */
-const EXPORTS_AT_ONCE = 30
+export const EXPORTS_AT_ONCE = 30
 /** Executions that the model reserves for the steps of all exports. The exports of a demo use fewer without a reservation. */
 const RESERVED_EXECUTIONS = 100
 /** Attempts to plan while earlier writes settle. */

@@ -37,7 +37,7 @@ export function watchesOfDomain(domain: DeployedDomain): readonly Watch[] {
         above: 0,
         periods: 2,
         means: 'an index is red, or the disk is full',
-        todo: 'Enlarge disk or nodes (setting search). The server rebuilds a lost index by itself; its searches are 503 until then',
+        todo: 'Enlarge a full disk (setting search). If a shard of a red index does not return with its node, delete the index: the server rebuilds it',
       },
     },
     {
