@@ -50,6 +50,9 @@ export type Segment = OfType &
     readonly progress?: SegmentProgress
   }
 
+/** Whether all segments of a type are complete. */
+export const areComplete = (segments: readonly Segment[]): boolean => segments.every(({ progress }) => progress?.isDone)
+
 export type BegunSegment = Segment & { readonly progress: SegmentProgress }
 
 const PLAN = 'plan'

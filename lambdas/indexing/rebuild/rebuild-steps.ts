@@ -7,7 +7,7 @@ import { attemptTimeOf, isWorker, releaseWorker, restartRebuild, takeRebuilds } 
 import { ALL_REBUILDS, type IndexState } from '../lifecycle/state.ts'
 import { type EarlierInput, endEarlierWorkflow } from './earlier-workflow.ts'
 import { hasOtherFormat, type RebuildParts } from './rebuild-parts.ts'
-import { isBegunBy, type Lane, type OfType, type RebuildPlan, type Segment } from './rebuild-progress.ts'
+import { areComplete, isBegunBy, type Lane, type OfType, type RebuildPlan, type Segment } from './rebuild-progress.ts'
 import { reconcile } from './reconciliation.ts'
 import { restartIfRemoved } from './removed-index.ts'
 import { fill } from './segment-fill.ts'
@@ -79,8 +79,9 @@ async function nextOfTypes(parts: RebuildParts, value: IndexState, execution: st
   if (afterCheck !== undefined) return afterCheck
   const unplanned = plans.filter(({ plan }) => plan === undefined)
   if (unplanned.length > 0) return planTypes(parts, unplanned)
-  if (await swapOne(parts, value, open.filter(isFull))) return NEXT
-  const filling = open.filter((each) => !isFull(each))
+  const full = open.filter(({ segments }) => areComplete(segments))
+  if (await swapOne(parts, value, full)) return NEXT
+  const filling = open.filter((each) => !full.includes(each))
   // An iteration ends before its segment is complete only if it failed, or if an index lacks a shard.
   if (filling.some(({ segments }) => segments.some(({ progress }) => isBegunBy(execution, progress)))) return { follows: 'failure' }
   const unopened = plans.find(({ plan }) => plan!.filled === undefined)
@@ -93,8 +94,6 @@ async function nextOfTypes(parts: RebuildParts, value: IndexState, execution: st
   const followed = Math.max(...filling.map(({ index }) => index.at))
   return now() < followed ? waitUntil(followed, now()) : { follows: 'fill', lanes: lanesOf(filling, { execution, width }) }
 }
-
-const isFull = ({ segments }: OpenType): boolean => segments.every(({ progress }) => progress?.isDone)
 
 /** Lets one of the full types serve, a lost one first. Returns false if all wait for their replicas. */
 async function swapOne(parts: RebuildParts, { types }: IndexState, full: readonly OpenType[]): Promise<boolean> {

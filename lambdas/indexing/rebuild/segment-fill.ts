@@ -10,7 +10,7 @@ import { TenantSearchContexts } from '../tenant-search-contexts.ts'
 import { saveProgress } from './attempt-progress.ts'
 import { type BackfillTarget, backfillDocuments, readWithoutContent } from './document-backfill.ts'
 import { hasOtherFormat, isWanted, type RebuildParts, timeRangeOf } from './rebuild-parts.ts'
-import type { BegunSegment, Lane, OfType, Segment, SegmentProgress } from './rebuild-progress.ts'
+import { areComplete, type BegunSegment, type Lane, type OfType, type Segment, type SegmentProgress } from './rebuild-progress.ts'
 import { restartIfRemoved } from './removed-index.ts'
 import { MAX_STEPS } from './workflow.ts'
 
@@ -48,7 +48,7 @@ async function isNextDue({ progress, index }: RebuildParts, { types }: IndexStat
   for (const each of wanted) {
     const next = (await progress.plan(each))?.filled?.next
     if (next !== undefined && next !== '' && !(await index.isSound(each.type, next))) return true
-    if (types[each.type]?.lost && (await progress.segments(each)).every((segment) => segment.progress?.isDone)) return true
+    if (types[each.type]?.lost && areComplete(await progress.segments(each))) return true
   }
   return false
 }
