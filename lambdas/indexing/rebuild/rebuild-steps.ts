@@ -126,7 +126,8 @@ function lanesOf(open: readonly OpenType[], { execution, width }: { readonly exe
 
 /**
  * Checks that each next index exists with all its shards. It has no replicas until it is full, so it lacks a shard while a node is away.
- * Restarts the type if the index is missing, or lacks the shard for BROKEN_FOR. Returns the state that follows if one is not sound.
+ * Restarts the type if the index is missing, or lacks the shard for BROKEN_FOR. Removes such an index, because functions that follow the stream
+ * cannot write to it, and wait until then. Returns the state that follows if one is not sound.
  */
 async function checkIndices({ index, state, progress, now }: RebuildParts, open: readonly OpenType[]): Promise<NextState | undefined> {
   let following: NextState | undefined
@@ -138,6 +139,7 @@ async function checkIndices({ index, state, progress, now }: RebuildParts, open:
       continue
     }
     const isOver = brokenAt !== undefined && now() >= brokenAt + BROKEN_FOR
+    if (isOver) await index.abandon(type)
     if (isOver || !(await index.isThere(type, next))) {
       await state.change((each) => restartRebuild(each, attempt, type))
       return NEXT

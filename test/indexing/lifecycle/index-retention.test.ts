@@ -65,6 +65,18 @@ describe('An upgrade', () => {
     await it.expectWhole()
   })
 
+  it('retains the previous index; a rollback fills a new one if the previous one lacks a shard', async () => {
+    const it = await upgraded(1)
+    await deploy(it, 1)
+    it.indices.isSound = async (_, name) => {
+      it.pass(60_000)
+      return name !== 'v1'
+    }
+    await it.run('back')
+    expect(it.indices.live.name).toBe('v3')
+    await it.expectWhole()
+  })
+
   it('repeated after a rollback uses its own index again', async () => {
     const it = await upgraded(2)
     await deploy(it, 1)
