@@ -1,6 +1,4 @@
 /** Export of all resources of one tenant: its plan, its workflow, and the size of its files. */
-import { PARALLEL_SOURCES } from '../../lambdas/adapters/dynamodb/store/index-windows.ts'
-import { COUNTED_PER_SECOND, STEPS_OF_PART } from '../../lambdas/adapters/dynamodb/store/scan-extent.ts'
 import { CHECKPOINT_INTERVAL_MS } from '../../lambdas/export/job/checkpoint.ts'
 import { MAX_SEGMENTS, packSegments, SMALLEST } from '../../lambdas/export/plan/segment-packing.ts'
 import { exportWorkflow, MAX_WRITERS } from '../../lambdas/export/workflow.ts'
@@ -10,17 +8,14 @@ import type { IndexShards } from '../../lambdas/runtime/index-shards.ts'
 import { EXPORT_STEP_MS } from '../../lambdas/runtime/step-times.ts'
 import { DEFAULT_SETTINGS } from '../settings/settings.ts'
 import type { CapacityUnits } from '../settings/table-capacity.ts'
-import { COUNT_MS, EXPORTED_PER_SECOND } from './assumptions.ts'
+import { EXPORTED_PER_SECOND } from './assumptions.ts'
+import { countMsOf } from './count-load.ts'
 import type { Load } from './load.ts'
 import { PRICES } from './prices.ts'
 import { sizesOf } from './sample-sizes.ts'
 import type { SearchLoad } from './search-load.ts'
 import { type WorkflowUse, workflowUseOf } from './workflow-events.ts'
 
-/** Bytes that a query reads at most. https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.Pagination.html */
-export const PAGE_BYTES = 1_048_576
-/** Bytes that DynamoDB adds to each item and does not count in a page. */
-export const ITEM_OVERHEAD = 100
 /** Units of an exported resource, measured by `npm run test:cloud -- figures`. */
 export const SCAN_UNITS = { reads: 1.05, writes: 0.0025 } as const
 /** Requests to S3 of a segment besides the parts of its files: tails, rows of keys. */
@@ -107,12 +102,9 @@ function planMinutesOf(counts: readonly (readonly [type: string, count: number])
   let [ms, counted] = [0, 0]
   for (const [type, count] of counts)
     for (let left = count; left > 0; ) {
-      const [sources, bytes] = [shards[type]!, sizesOf(type).index - ITEM_OVERHEAD]
       const every = Math.max(SMALLEST, counted / MAX_SEGMENTS)
-      const each = Math.min(PAGE_BYTES / bytes, sources === 1 ? every : every / (STEPS_OF_PART * sources))
       const some = Math.min(left, Math.max(every, count / 100))
-      const query = Math.max(COUNT_MS, (each / COUNTED_PER_SECOND) * 1_000)
-      ms += (Math.ceil(some / each) * query) / Math.min(sources, PARALLEL_SOURCES)
+      ms += countMsOf(type, some, every, shards[type]!)
       left -= some
       counted += some
     }

@@ -25,8 +25,6 @@ export type Limit = {
 }
 
 const HOURS = 24
-/** Timeout of a function that runs steps. */
-const STEP_MINUTES = 15
 const fixed = (what: string, used: number, limit: number): Limit => ({ what, used, limit, isRaised: false, fits: used <= limit })
 
 export const limitsOf = (parts: StageParts): readonly Limit[] => [
@@ -58,8 +56,7 @@ const searchLimits = ({ search: { shards, shard, needed, available } }: StagePar
   fixed('GB of disks of the search domain', needed, available),
 ]
 
-const workflowLimits = ({ rebuild, exported }: StageParts): readonly Limit[] => [
-  fixed(`minutes to plan a rebuild of ${rebuild.plan.type}`, rebuild.plan.minutes, STEP_MINUTES),
+const workflowLimits = ({ exported }: StageParts): readonly Limit[] => [
   fixed('events of the execution of an export', exported.events, MAX_EVENTS),
   fixed('hours of the execution of an export', exported.hours, EXECUTION_DAYS.export * HOURS),
   fixed('bytes of a row of an export writer', exported.rowBytes, MAX_ROW_BYTES),

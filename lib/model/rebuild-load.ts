@@ -1,15 +1,14 @@
 /** Rebuild of all documents, as after an upgrade with another document format. */
-import { PARALLEL_SOURCES } from '../../lambdas/adapters/dynamodb/store/index-windows.ts'
 import { MAX_SEGMENTS, SEGMENT_SIZE } from '../../lambdas/indexing/rebuild/type-rebuild.ts'
 import { MAX_STEPS, MAX_TYPES, REBUILD_WIDTH, rebuildWorkflow } from '../../lambdas/indexing/rebuild/workflow.ts'
 import type { IndexShards } from '../../lambdas/runtime/index-shards.ts'
 import { REBUILD_STEP_MS } from '../../lambdas/runtime/step-times.ts'
 import { DEFAULT_SETTINGS } from '../settings/settings.ts'
-import { COUNT_MS, DOCUMENTS_PER_SECOND } from './assumptions.ts'
-import { ITEM_OVERHEAD, PAGE_BYTES, SCAN_UNITS } from './export-load.ts'
+import { DOCUMENTS_PER_SECOND } from './assumptions.ts'
+import { countMsOf } from './count-load.ts'
+import { SCAN_UNITS } from './export-load.ts'
 import type { Load } from './load.ts'
 import { PRICES } from './prices.ts'
-import { sizesOf } from './sample-sizes.ts'
 import type { SearchLoad } from './search-load.ts'
 import { identifiersIn } from './table-load.ts'
 import { type WorkflowUse, workflowUseOf } from './workflow-events.ts'
@@ -21,13 +20,16 @@ const DAY_HOURS = 24
 const WIDTHS = [REBUILD_WIDTH, 4, 8, 16, 32]
 /** Calls of `next` that take and plan the rebuilds, and that find none left. */
 const CALLS = 3
-/** `transitions`: of all executions. `events`: of the largest of the `executions`. `plan`: minutes to plan the type with most entries. */
+/**
+ * `transitions`: of all executions. `events`: of the largest of the `executions`. `planMinutes`: until the plans of all types are made, in as
+ * many steps as that takes.
+ */
 export type RebuildLoad = WorkflowUse & {
   readonly width: number
   readonly hours: number
   readonly dollars: number
   readonly executions: number
-  readonly plan: { readonly type: string; readonly minutes: number }
+  readonly planMinutes: number
 }
 
 /** Raises the width of a rebuild that would take more than a day. The domain `demo` accepts no more documents than the default writes. */
@@ -40,7 +42,8 @@ export function rebuildLoadOf(load: Load, shards: IndexShards, size: SearchLoad[
   const all = lanes.reduce((sum, each) => sum + each, 0)
   const fills = sumOf(counts, stepsOf) + all
   // Each type is opened and switched. Each group waits for the functions, and is filled.
-  const nexts = CALLS + 2 * counts.length + 2 * groups.length
+  const planMinutes = sumOf(counts, (count, type) => countMsOf(type, count, SEGMENT_SIZE, shards[type]!)) / 60_000
+  const nexts = CALLS + 2 * counts.length + 2 * groups.length + Math.floor((planMinutes * 60_000) / REBUILD_STEP_MS)
   const executions = Math.ceil((fills + nexts) / MAX_STEPS)
   const use = (steps: number): WorkflowUse =>
     workflowUseOf(
@@ -54,9 +57,8 @@ export function rebuildLoadOf(load: Load, shards: IndexShards, size: SearchLoad[
   const { transitions } = use(fills)
   // When the maximum is reached, each lane completes the step that it is in, and makes one more, which finds this.
   const { events } = use(Math.min(fills, MAX_STEPS + 2 * width))
-  const plans = counts.map(([type, count]) => ({ type, minutes: planMinutesOf(type, count, shards[type]!) }))
-  const plan = plans.reduce((a, b) => (b.minutes > a.minutes ? b : a))
-  return { events, transitions, width, hours: hoursOf(load, width), dollars: dollarsOf(load, { transitions }), executions, plan }
+  const hours = planMinutes / 60 + hoursOf(load, width)
+  return { events, transitions, width, hours, dollars: dollarsOf(load, { transitions }), executions, planMinutes }
 }
 
 const DOCUMENTS_OF_STEP = (DOCUMENTS_PER_SECOND * REBUILD_STEP_MS) / 1_000
@@ -70,19 +72,13 @@ const segmentsOf = (count: number): number => Math.min(MAX_SEGMENTS, Math.max(1,
 /** Returns the steps that fill the segments of a type. */
 const stepsOf = (count: number): number => segmentsOf(count) * Math.max(1, Math.ceil(count / segmentsOf(count) / DOCUMENTS_OF_STEP))
 
-const sumOf = (counts: readonly (readonly [type: string, count: number])[], of: (count: number) => number): number =>
-  counts.reduce((sum, [, count]) => sum + of(count), 0)
+const sumOf = (counts: readonly (readonly [type: string, count: number])[], of: (count: number, type: string) => number): number =>
+  counts.reduce((sum, [type, count]) => sum + of(count, type), 0)
 
-/** Returns the hours until all types are complete. Segments of several types are filled together, each by one function. */
+/** Returns the hours until all segments are complete. Segments of several types are filled together, each by one function. */
 function hoursOf(load: Load, width: number): number {
   const largest = Math.max(...countsOf(load).map(([, count]) => Math.min(count, SEGMENT_SIZE)))
   return Math.max(load.resources / width, largest) / DOCUMENTS_PER_SECOND / HOUR
-}
-
-/** The plan counts the entries of a type in pages, in several index partitions at the same time. */
-function planMinutesOf(type: string, count: number, partitions: number): number {
-  const inPage = Math.floor(PAGE_BYTES / (sizesOf(type).index - ITEM_OVERHEAD))
-  return (Math.ceil(count / inPage) * COUNT_MS) / Math.min(partitions, PARALLEL_SOURCES) / 60_000
 }
 
 /** A rebuild also writes the rows of all identifiers again. */

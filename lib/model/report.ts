@@ -47,7 +47,7 @@ function capacityRows({ load, units, stored, shards, streamShards, search, concu
     ['concurrency', concurrency.map(({ name, count: number }) => `${name} ${count(number)}`).join(', ')],
     [
       'rebuild of all types',
-      `${hours(rebuild.hours)}, ${dollars(rebuild.dollars)}, executions of at most ${count(rebuild.events)} events: ${count(rebuild.executions)}`,
+      `${hours(rebuild.hours)}, ${dollars(rebuild.dollars)}: ${count(Math.ceil(rebuild.planMinutes))} minutes to plan, executions of at most ${count(rebuild.events)} events: ${count(rebuild.executions)}`,
     ],
     [
       'export of everything',

@@ -54,7 +54,7 @@ describe('npm run model', () => {
       /^ {2}export of everything +3\.8 hours, \$\d+ without downloads: 20 minutes to plan, 26 files$/m,
       /^ {2}search domain +large, 6 × r7g\.2xlarge\.search with 600 GB, 3 masters r7g\.large\.search: 2,692 GB needed /m,
       /^ {2}search shards +15 for Observation; 1 for Claim, /m,
-      /^ {2}rebuild of all types +17 hours, \$\d+, executions of at most [\d,]+ events: 5$/m,
+      /^ {2}rebuild of all types +\d\d hours, \$\d+: \d+ minutes to plan, executions of at most [\d,]+ events: 5$/m,
       /^ +29 +30 +97 % {2}GB of a shard of the OpenSearch index of Observation, one of 15 +fits$/m,
       /^ +2,692 +3,600 +75 % {2}GB of disks of the search domain +fits$/m,
       /^ +15,500 +10,000 +155 % {2}requests per second at API Gateway +request a higher quota$/m,

@@ -19,7 +19,6 @@ const EDGES: readonly Edge[] = [
   ['write units of the state table, warm', 'reads', 31_800, 32_000],
   ['GB of a shard of the OpenSearch index of Observation, one of 100', 'resources', 6.86e9, 6.88e9],
   ['GB of disks of the search domain', 'resources', 148e9, 149e9],
-  ['minutes to plan a rebuild of Observation', 'resources', 2.55e9, 2.56e9],
   ['events of the execution of an export', 'resources', 3.62e9, 3.63e9],
   ['hours of the execution of an export', 'resources', 11e9, 11.2e9],
   ['bytes of a row of an export writer', 'resources', 3.12e9, 3.15e9],

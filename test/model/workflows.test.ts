@@ -44,6 +44,12 @@ describe('A rebuild', () => {
     const widths = [10e6, 100e6, 200e6, 1e9].map((resources) => modelOf({ ...loadOf(resources), mix: DEFAULT_MIX }).rebuild)
     expect(widths.map(({ width }) => width)).toEqual([2, 4, 8, 32])
     // 500 documents per second and function.
-    expect(widths.at(-1)!.hours).toBeCloseTo(1e9 / (32 * 500) / 3_600)
+    const { hours, planMinutes } = widths.at(-1)!
+    expect(hours - planMinutes / 60).toBeCloseTo(1e9 / (32 * 500) / 3_600)
+  })
+
+  it('counts 80,000 entries per second in each partition of a type, type by type', () => {
+    const { planMinutes } = modelOf({ ...loadOf(1e9), mix: DEFAULT_MIX }).rebuild
+    expect(planMinutes).toBeCloseTo(1e9 / 4 / 80_000 / 60, 0)
   })
 })

@@ -22,8 +22,25 @@ export type Lane = {
  */
 export type FilledIndex = { readonly next: string; readonly isReplay?: true; readonly at: number; readonly brokenAt?: number }
 
-/** Plan of a type. `cuts`: ascending timestamps that cut it into segments. `filled`: absent until the index is chosen. */
-export type RebuildPlan = { readonly attempt: string; readonly cuts: readonly number[]; readonly filled?: FilledIndex }
+/**
+ * Count of a type that the next step continues. `totals`: versions by tenant. `partial`: tenant of which only the versions after `until` are
+ * counted. Those of the other tenants in `totals` all are.
+ */
+export type UnfinishedCount = {
+  readonly totals: readonly (readonly [tenant: string, versions: number])[]
+  readonly partial?: { readonly tenant: string; readonly until: number }
+}
+
+/**
+ * Plan of a type. `cuts`: ascending timestamps that cut it into segments. `count`: absent in a complete plan. `filled`: absent until the
+ * index is chosen.
+ */
+export type RebuildPlan = {
+  readonly attempt: string
+  readonly cuts: readonly number[]
+  readonly count?: UnfinishedCount
+  readonly filled?: FilledIndex
+}
 
 /**
  * Progress of a segment. `by`: iteration that fills it. `tries`: number of iterations that began with it. `asOf`: instant at which its
@@ -64,15 +81,15 @@ export class RebuildProgress {
     this.#rows = rows
   }
 
-  /** Returns the plan of the type, or undefined if the attempt has none yet. */
+  /** Returns the plan of the type, which may be incomplete, or undefined if the attempt has none yet. */
   async plan({ type, attempt }: OfType): Promise<RebuildPlan | undefined> {
     const plan = await this.#rows.read<RebuildPlan>(ownerOf(type), PLAN)
     return plan?.attempt === attempt ? plan : undefined
   }
 
-  /** Stores the plan, unless the attempt has one already. */
+  /** Stores the plan, unless the attempt has a complete one already. */
   async addPlan({ type }: OfType, plan: RebuildPlan): Promise<void> {
-    await this.#rows.change<RebuildPlan>(ownerOf(type), PLAN, (each) => (each?.attempt === plan.attempt ? each : plan))
+    await this.#rows.change<RebuildPlan>(ownerOf(type), PLAN, (each) => (each?.attempt === plan.attempt && isComplete(each) ? each : plan))
   }
 
   async setIndex({ type, attempt }: OfType, filled: FilledIndex): Promise<void> {
@@ -147,6 +164,8 @@ function segmentOf({ type, attempt }: OfType, { cuts, filled }: OpenPlan, i: num
 
 const SEGMENT = 'segment-'
 const nameOfSegment = (i: number): string => SEGMENT + String(i).padStart(4, '0')
+
+export const isComplete = (plan: RebuildPlan | undefined): boolean => plan !== undefined && plan.count === undefined
 
 type OpenPlan = RebuildPlan & Required<Pick<RebuildPlan, 'filled'>>
 

@@ -7,7 +7,7 @@ import { attemptTimeOf, isWorker, releaseWorker, restartRebuild, takeRebuilds } 
 import { ALL_REBUILDS, type IndexState } from '../lifecycle/state.ts'
 import { type EarlierInput, endEarlierWorkflow } from './earlier-workflow.ts'
 import { hasOtherFormat, type RebuildParts } from './rebuild-parts.ts'
-import { areComplete, isBegunBy, type Lane, type OfType, type RebuildPlan, type Segment } from './rebuild-progress.ts'
+import { areComplete, isBegunBy, isComplete, type Lane, type OfType, type RebuildPlan, type Segment } from './rebuild-progress.ts'
 import { reconcile } from './reconciliation.ts'
 import { restartIfRemoved } from './removed-index.ts'
 import { fill } from './segment-fill.ts'
@@ -77,7 +77,7 @@ async function nextOfTypes(parts: RebuildParts, value: IndexState, execution: st
   )
   const afterCheck = await checkIndices(parts, open)
   if (afterCheck !== undefined) return afterCheck
-  const unplanned = plans.filter(({ plan }) => plan === undefined)
+  const unplanned = plans.filter(({ plan }) => !isComplete(plan))
   if (unplanned.length > 0) return planTypes(parts, unplanned)
   const full = open.filter(({ segments }) => areComplete(segments))
   if (await swapOne(parts, value, full)) return NEXT
@@ -112,7 +112,7 @@ type OpenType = OfType & { readonly index: NonNullable<RebuildPlan['filled']>; r
 async function planTypes(parts: RebuildParts, types: readonly OfType[]): Promise<NextState> {
   const until = parts.now() + parts.budget
   for (const each of types) {
-    await planType(parts, each)
+    await planType(parts, each, until)
     if (parts.now() >= until) break
   }
   return NEXT

@@ -1,4 +1,6 @@
 /** Stages of the rebuild of a type: its plan, the index that it fills, and the switch to that index. */
+
+import type { ScanRequest } from '../../ports/store/resource-store.ts'
 import { recordCompleteRows } from '../lifecycle/identifier-rows.ts'
 import {
   isOutdated,
@@ -14,21 +16,21 @@ import { markServing } from '../lifecycle/serving-indices.ts'
 import { ALL_REBUILDS, type IndexState } from '../lifecycle/state.ts'
 import { finishMost, saveTotals } from './attempt-progress.ts'
 import { hasOtherFormat, isWanted, type RebuildParts, timeRangeOf } from './rebuild-parts.ts'
-import type { FilledIndex, OfType } from './rebuild-progress.ts'
+import type { FilledIndex, OfType, RebuildPlan, UnfinishedCount } from './rebuild-progress.ts'
 
 /** Approximate number of current versions of a segment. A function takes half an hour for it. */
 export const SEGMENT_SIZE = 1_000_000
 /** Maximum segments of a type. */
 export const MAX_SEGMENTS = 1_000
 /** Maximum tenants whose versions are counted. Further tenants do not influence the segments, and the number of documents is then unknown. */
-const COUNTED_TENANTS = 20
+const COUNTED_TENANTS = 100
 
 /**
  * Counts the versions of the type and cuts it into segments. Finishes the rebuild if there is nothing to index. A type with a lost or
  * outdated index is rebuilt even if it has no resources. Otherwise concurrent writes would reach no index, or would stay in the outdated
- * one.
+ * one. The count ends at `until`, in ms since 1970, and the next call continues it.
  */
-export async function planType(parts: RebuildParts, ofType: OfType): Promise<void> {
+export async function planType(parts: RebuildParts, ofType: OfType, until: number): Promise<void> {
   const { state, resources, progress, index } = parts
   const { type, attempt } = ofType
   const { value } = await state.read(ALL_REBUILDS)
@@ -37,7 +39,8 @@ export async function planType(parts: RebuildParts, ofType: OfType): Promise<voi
   const rebuilds = rebuildsOfAttempt(value, attempt).filter((each) => each.type === type)
   const isInPlace = rebuilds.every(({ inPlace }) => inPlace !== undefined)
   const tenants = () => (isInPlace ? rebuilds.map(({ tenant }) => tenant) : resources.tenants())
-  const isNeeded = !isInPlace && (value.types[type]?.lost || isOutdated(value, type))
+  const begun = await progress.plan(ofType)
+  const isNeeded = begun !== undefined || (!isInPlace && (value.types[type]?.lost || isOutdated(value, type)))
   if (!isNeeded && !(await hasAny(parts, tenants(), type))) {
     await index.show(type)
     const rest = await finishMost(parts, value, ofType)
@@ -52,9 +55,11 @@ export async function planType(parts: RebuildParts, ofType: OfType): Promise<voi
     return
   }
   const path = rebuildPathOf(value, type, attempt, parts.epoch)
-  const { cuts, totals } = await countVersions(parts, tenants(), type, isInPlace || path.kind === 'anew' ? undefined : path.since)
-  await progress.addPlan(ofType, { attempt, cuts })
+  const since = isInPlace || path.kind === 'anew' ? undefined : path.since
+  const { totals, ...plan } = await countVersions(parts, tenants(), { type, since, begun, until })
+  // A repeated step finds a complete plan, and counts nothing.
   if (totals !== undefined) await saveTotals(parts, ofType, value, totals)
+  await progress.addPlan(ofType, { attempt, ...plan })
 }
 
 async function hasAny({ resources, now }: RebuildParts, tenants: AsyncIterable<string> | Iterable<string>, type: string): Promise<boolean> {
@@ -65,28 +70,46 @@ async function hasAny({ resources, now }: RebuildParts, tenants: AsyncIterable<s
 }
 
 /**
- * Returns ascending timestamps that cut the versions of all tenants into segments of about equal size, and the number of versions by
- * tenant. `totals`: undefined if there are more tenants than are counted.
+ * Returns timestamps that cut the versions of all tenants into segments of about equal size, and the number of versions by tenant. `totals`:
+ * undefined if there are more tenants than are counted, or if the count is unfinished.
  */
 async function countVersions(
   { resources, now }: RebuildParts,
   tenants: AsyncIterable<string> | Iterable<string>,
-  type: string,
-  since: number | undefined,
+  { type, since, begun, until }: Pick<ScanRequest, 'type'> & VersionCount,
 ) {
-  const all: number[] = []
-  const totals = new Map<string, number>()
+  const all = [...(begun?.cuts ?? [])]
+  const totals = new Map(begun?.count?.totals)
+  let partial = begun?.count?.partial
+  let hasCounted = false
+  const isOver = (): boolean => now() >= until
+  const unfinished = (rest: Omit<UnfinishedCount, 'totals'> = {}) => ({
+    ...{ cuts: ascending(all), count: { totals: [...totals], ...rest }, totals: undefined },
+  })
   for await (const tenant of tenants) {
-    if (totals.size === COUNTED_TENANTS) return { cuts: thinOut(all), totals: undefined }
-    const { entries, cuts } = await resources.extent({ tenant, type, asOf: now(), ...timeRangeOf(since, undefined) }, SEGMENT_SIZE)
-    all.push(...cuts)
-    totals.set(tenant, entries)
+    const rest = partial?.tenant === tenant ? partial.until : undefined
+    if (totals.has(tenant) && rest === undefined) continue
+    if (totals.size === COUNTED_TENANTS && !totals.has(tenant)) return { cuts: thinOut(all), totals: undefined }
+    if (hasCounted && isOver()) return unfinished()
+    const extent = await resources.extent({ tenant, type, asOf: now(), ...timeRangeOf(since, rest) }, SEGMENT_SIZE, isOver)
+    hasCounted = true
+    all.push(...extent.cuts)
+    totals.set(tenant, (totals.get(tenant) ?? 0) + extent.entries)
+    partial = undefined
+    if (extent.rest === undefined) continue
+    all.push(extent.rest)
+    return unfinished({ partial: { tenant, until: extent.rest } })
   }
   return { cuts: thinOut(all), totals }
 }
 
+/** `since`: only later versions are counted. `begun`: plan whose count continues. `until`: when the count ends, in ms since 1970. */
+type VersionCount = { readonly since: number | undefined; readonly begun: RebuildPlan | undefined; readonly until: number }
+
+const ascending = (cuts: readonly number[]): readonly number[] => [...new Set(cuts)].toSorted((a, b) => a - b)
+
 function thinOut(cuts: readonly number[]): readonly number[] {
-  const rising = [...new Set(cuts)].toSorted((a, b) => a - b)
+  const rising = ascending(cuts)
   const every = Math.ceil((rising.length + 1) / MAX_SEGMENTS)
   return rising.filter((_, i) => (i + 1) % every === 0)
 }

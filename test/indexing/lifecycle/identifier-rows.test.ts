@@ -261,7 +261,9 @@ describe('Identifier rows', () => {
     await world.state.change((state) =>
       takeRebuilds(requestReindex(state, TENANT, ['Basic']), { execution: 'a', width: 2, steps: 10 }, world.now),
     )
-    await expect(planType(world.parts(), { type: 'Basic', attempt: `a~${world.now}~0` })).rejects.toThrow('the index is of epoch 1')
+    await expect(planType(world.parts(), { type: 'Basic', attempt: `a~${world.now}~0` }, world.now)).rejects.toThrow(
+      'the index is of epoch 1',
+    )
     world.epoch = 1
     expect(await reindex('a')).toEqual([true, true, 4])
     // Once the rows are complete, it creates the documents of the tenant in the serving index.

@@ -296,8 +296,8 @@ describe.each([
     const detach = () => it.state.change((state) => restartRebuild(state, taken, 'Basic'))
     const parts = it.parts()
     // The type has no resources, so that planning would finish its rebuild.
-    await planType({ ...parts, index: { ...parts.index, show: async () => void (await detach()) } }, ofType)
-    await planType(parts, ofType)
+    await planType({ ...parts, index: { ...parts.index, show: async () => void (await detach()) } }, ofType, it.now)
+    await planType(parts, ofType, it.now)
     const { rebuilds, types } = (await it.state.read()).value
     expect([rebuilds.map(({ type }) => type), types.Basic, await it.progress.plan(ofType)]).toEqual([['Basic'], { listed: -1 }, undefined])
   })
