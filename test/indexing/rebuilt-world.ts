@@ -131,7 +131,9 @@ export class RebuildWorld {
   /** Ids of the documents that the steps created. */
   readonly made: string[] = []
   /** Ids of versions with announced canonical URLs. */
-  readonly defined = new Set<string>()
+  readonly announced = new Set<string>()
+  /** Ids of versions whose identifier rows a rebuild added. */
+  readonly listed = new Set<string>()
   /** Start of a segment → the instants of its reads. */
   readonly instants = new Map<number, Set<number>>()
   readonly #random: Random
@@ -150,7 +152,7 @@ export class RebuildWorld {
   /** Called before each write of the index state. */
   onWrite: () => void = () => undefined
   /** Receives the versions whose rows a rebuild adds. */
-  onDefined: (version: ResourceVersion) => void = () => undefined
+  onListed: (version: ResourceVersion) => void = () => undefined
   /** Receives the versions of the stream, with the state and the release that indexes them. */
   onFollowed: (state: IndexState, version: ResourceVersion, release: number) => void = () => undefined
 
@@ -266,10 +268,13 @@ export class RebuildWorld {
       wait: 0,
       budget: this.budget,
       poisoned: new UnindexableVersions(this.#state),
-      define: async (versions) => {
+      announce: async (versions) => {
+        for (const { id } of versions) it.announced.add(id)
+      },
+      addIdentifiers: async (versions) => {
         for (const version of versions) {
-          it.defined.add(version.id)
-          it.onDefined(version)
+          it.listed.add(version.id)
+          it.onListed(version)
         }
       },
       former() {

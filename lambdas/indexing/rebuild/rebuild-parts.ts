@@ -70,8 +70,10 @@ export type RebuildParts = BackfillParts & {
   readonly wait: number
   /** Time in milliseconds after which a step starts no further page. The next step continues. */
   readonly budget: number
-  /** Adds the canonical URLs and the identifier rows of the versions, including those written before they existed. */
-  readonly define: (versions: readonly ResourceVersion[]) => Promise<void>
+  /** Announces the canonical URLs of the versions, including those written before any were announced. */
+  readonly announce: (versions: readonly ResourceVersion[]) => Promise<void>
+  /** Adds the identifier rows of the versions. */
+  readonly addIdentifiers: (versions: readonly ResourceVersion[]) => Promise<void>
   readonly warn: (message: string) => void
 }
 

@@ -1,6 +1,7 @@
 /** Step of the rebuild workflow that indexes a segment of a type, page by page. */
 import type { ResourceVersion, ScanRequest } from '../../ports/store/resource-store.ts'
 import { clearUnindexable } from '../lifecycle/definitions.ts'
+import { haveIdentifierRows } from '../lifecycle/identifier-rows.ts'
 import { rebuildPathOf, recordFollowedVersions } from '../lifecycle/index-retention.ts'
 import { isWorker, rebuildsOfAttempt } from '../lifecycle/rebuild-queue.ts'
 import { checkEpoch } from '../lifecycle/restore.ts'
@@ -80,7 +81,7 @@ async function fillSegment(parts: RebuildParts, value: IndexState, segment: Begu
       if (hasBegun && (await endsAt(tenant))) return undefined
       hasBegun = true
       const defined = value.rows ? (await state.read({ definitions: [tenant] })).value : value
-      const filling: Filling = { isInPlace, reading: (each) => readings.of(defined, each), apply }
+      const filling: Filling = { type: segment.type, isInPlace, reading: (each) => readings.of(defined, each), apply }
       for await (const { versions: sound, damaged, cursor } of resources.scan(scanOf(parts, value, segment, tenant, asOf))) {
         const versions = damaged === undefined ? sound : [...sound, ...(await readWithoutContent(resources, damaged))]
         await fillPage(parts, filling, versions)
@@ -141,10 +142,10 @@ function scanOf(
   return tenant === begun && cursor !== undefined ? { ...request, cursor } : request
 }
 
-type Filling = BackfillTarget & { readonly isInPlace: boolean }
+type Filling = BackfillTarget & { readonly type: string; readonly isInPlace: boolean }
 
 async function fillPage(parts: RebuildParts, filling: Filling, versions: readonly ResourceVersion[]): Promise<void> {
-  const { state, extraction, epoch, define } = parts
+  const { state, extraction, epoch, announce, addIdentifiers } = parts
   const { value } = await changeByTenant(
     state,
     versions,
@@ -152,6 +153,9 @@ async function fillPage(parts: RebuildParts, filling: Filling, versions: readonl
     ['poisoned'],
   )
   checkEpoch(value, epoch)
-  await define(versions)
+  await announce(versions)
+  // Later versions get their rows from their writers.
+  // guard: rebuild-adds-missing-identifier-rows
+  if (!haveIdentifierRows(value, filling.type, extraction)) await addIdentifiers(versions)
   await backfillDocuments(parts, filling, versions)
 }

@@ -288,9 +288,7 @@ export const rebuild = /* @__PURE__ */ once(() =>
     wait: deploymentSettings().rebuildWait,
     budget: REBUILD_STEP_MS,
     poisoned: poisoned(),
-    define: async (versions) => {
-      await announceDefinitions(versions)
-      await addIdentifiers(versions)
-    },
+    announce: announceDefinitions,
+    addIdentifiers,
   }),
 )

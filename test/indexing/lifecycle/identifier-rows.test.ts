@@ -11,7 +11,7 @@ import {
   requestReindex,
 } from '../../../lambdas/indexing/lifecycle/identifier-rows.ts'
 import { changeFormat, requestOutdatedRebuilds } from '../../../lambdas/indexing/lifecycle/index-retention.ts'
-import { takeRebuilds } from '../../../lambdas/indexing/lifecycle/rebuild-queue.ts'
+import { requestNewIndices, takeRebuilds } from '../../../lambdas/indexing/lifecycle/rebuild-queue.ts'
 import { applyRestore, recordReconciled } from '../../../lambdas/indexing/lifecycle/restore.ts'
 import { addIndices, markLost, withIdentity } from '../../../lambdas/indexing/lifecycle/serving-indices.ts'
 import type { IndexState } from '../../../lambdas/indexing/lifecycle/state.ts'
@@ -42,7 +42,7 @@ class Deployment {
 
   constructor(world: RebuildWorld) {
     this.world = world
-    world.onDefined = (version) => void (world.release >= FIRST_WITH_ROWS && this.#rows.add(rowOf(version)))
+    world.onListed = (version) => void (world.release >= FIRST_WITH_ROWS && this.#rows.add(rowOf(version)))
     world.onFollowed = (state, version, release) =>
       void (release >= FIRST_WITH_ROWS && mayLackIdentifierRows(state) && this.#rows.add(rowOf(version)))
   }
@@ -233,7 +233,34 @@ describe('Identifier rows', () => {
     world.epoch = 1
     expect(await relies()).toBe(false)
     await world.run('a')
-    expect([await relies(), world.defined.size]).toEqual([true, 20])
+    expect([await relies(), world.listed.size]).toEqual([true, 20])
+  })
+
+  it('are added once by rebuilds for new indices, and again after an upgrade', async () => {
+    const it = await deployed(3)
+    const { world } = it
+    world.release = 2
+    const added: number[] = []
+    const rebuild = async (name: string) => {
+      world.listed.clear()
+      world.made.length = 0
+      await world.run(name)
+      expect(world.made).toHaveLength(20)
+      added.push(world.listed.size)
+    }
+    for (const release of [2, 3]) {
+      world.release = release
+      await it.migrate()
+      await it.update()
+      world.pass(INVOKED)
+      await it.sweep()
+      await rebuild(`upgrade-${release}`)
+      for (const name of ['a', 'b']) {
+        await world.state.change((state) => requestNewIndices(state, ['Patient']))
+        await rebuild(`${name}-${release}`)
+      }
+    }
+    expect([added, await it.missing()]).toEqual([[20, 0, 0, 20, 0, 0], []])
   })
 
   it('are relied on after a restore with the former table once $reindex of one tenant has added those of all tenants', async () => {
@@ -245,10 +272,10 @@ describe('Identifier rows', () => {
       return ['Patient', 'Basic'].map((type) => haveIdentifierRows(value, type, '1'))
     }
     const reindex = async (execution: string) => {
-      world.defined.clear()
+      world.listed.clear()
       await world.state.change((state) => requestReindex(state, TENANT, ['Patient', 'Basic']))
       await world.run(execution)
-      return [...(await relies()), world.defined.size]
+      return [...(await relies()), world.listed.size]
     }
     await world.state.change((state) => {
       const before = { ...addIndices(withIdentity(state, 'first'), ['Patient'], 'first'), store: 'before', extraction: '1' }
@@ -266,8 +293,9 @@ describe('Identifier rows', () => {
     )
     world.epoch = 1
     expect(await reindex('a')).toEqual([true, true, 4])
-    // Once the rows are complete, it creates the documents of the tenant in the serving index.
-    expect(await reindex('b')).toEqual([true, true, 3])
+    // Once the rows are complete, it creates the documents of the tenant in the serving index, and adds no rows.
+    world.made.length = 0
+    expect([...(await reindex('b')), world.made.length]).toEqual([true, true, 0, 3])
   })
 
   const serving = { ...addIndices(withIdentity(NO_STATE, 'a'), ['Patient'], 'a'), extraction: '2' }

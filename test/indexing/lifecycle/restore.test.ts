@@ -216,7 +216,8 @@ await runOnDynamo((engine) => {
           budget: -1,
           poisoned: new UnindexableVersions(indices.state),
         },
-        define: async () => undefined,
+        announce: async () => undefined,
+        addIdentifiers: async () => undefined,
       } as unknown as RebuildParts)({ action: 'next', workflow: WORKFLOW, execution, width: 2 })
 
     /** Whether nothing is left, or only rebuilds, which wait for functions to know the definitions. */

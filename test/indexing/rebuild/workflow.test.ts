@@ -99,7 +99,7 @@ describe.each([
     const it = await createWorld(1)
     await it.state.change((state) => requestRebuild(state, TENANT, ['Patient']))
     await it.run('a')
-    expect(it.defined.size).toBe(40)
+    expect(it.announced.size).toBe(40)
   })
 
   it('indexes nothing of a segment that is no longer wanted', async () => {
