@@ -103,7 +103,7 @@ const NUMERIC = /^(?:\$?[\d,.]+(?: %)?|used|limit|)$/
 export const count = (number: number): string =>
   (Number.isInteger(number) || number >= 100 ? Math.round(number) : Number(number.toPrecision(2))).toLocaleString('en')
 export const gigabytes = (number: number): string => `${count(number)} GB`
-const hours = (number: number): string => `${count(number)} hours`
+const hours = (number: number): string => (number < 1 ? `${count(Math.ceil(number * 60))} minutes` : `${count(number)} hours`)
 export const dollars = (number: number): string => `$${number < 100 ? number.toFixed(2) : Math.round(number).toLocaleString('en')}`
 export const percent = (part: number): string => `${Math.round(part * 100)} %`
 
