@@ -221,7 +221,7 @@ export class ServiceStack extends Stack {
       resourceType: 'Custom::FhirMigration',
       serviceToken: migrate.function.functionArn,
       serviceTimeout: Duration.minutes(5),
-      properties: { Deployed: this.#fingerprint(baseUrls), ...(restored?.state === undefined ? {} : { AdoptedState: 'yes' }) },
+      properties: { ...this.#deployed(baseUrls), ...(restored?.state === undefined ? {} : { AdoptedState: 'yes' }) },
     })
     resource.node.addDependency(...before, migrate)
     return { migrate: migrate.function, resource }
@@ -233,9 +233,12 @@ export class ServiceStack extends Stack {
       resourceType: 'Custom::FhirMigration',
       serviceToken: migrate.functionArn,
       serviceTimeout: Duration.minutes(5),
-      properties: { Deployed: this.#fingerprint(baseUrls), UpdatedFunctions: 'yes' },
+      properties: { ...this.#deployed(baseUrls), UpdatedFunctions: 'yes' },
     }).node.addDependency(resource, ...after)
   }
+
+  /** `IndexRows`: shows the next deployment that this release reads rows of the index state. */
+  readonly #deployed = (baseUrls: Record<string, string>) => ({ Deployed: this.#fingerprint(baseUrls), IndexRows: 'yes' })
 
   /** Returns a value that changes with the code and with the settings below. A change makes the deployment run the migration. */
   #fingerprint(baseUrls: Record<string, string>): string {

@@ -186,6 +186,7 @@ describe('a deployment', () => {
     const writers = functionNames.filter((name) => FUNCTIONS[name as FunctionName].ports.includes('writer'))
     expect(writers).toEqual(expect.arrayContaining(['create', 'update', 'bundle']))
     expect(MigrationEnd.DependsOn).toEqual(expect.arrayContaining(['Migration', ...writers.map(idOf)]))
+    expect(migration.Properties.IndexRows).toBe('yes')
     expect(MigrationEnd.Properties).toEqual({ ...migration.Properties, UpdatedFunctions: 'yes' })
   })
 

@@ -10,7 +10,7 @@ import { NO_IDENTITY } from '../../lambdas/indexing/lifecycle/state.ts'
 import { NO_STORED_STATE, type StoredState } from '../../lambdas/indexing/lifecycle/stored-state.ts'
 import { ALL_TOKENS } from '../../lambdas/ports/rows/revocations.ts'
 import { revocations } from '../../lambdas/runtime/aws/authorization.ts'
-import { DeploymentError } from '../../lambdas/runtime/aws/custom-resource.ts'
+import { DeploymentError, type ResourceProperties } from '../../lambdas/runtime/aws/custom-resource.ts'
 import { migrate } from '../../lambdas/runtime/aws/migration.ts'
 import { clock, indexState, stateTable, store } from '../../lambdas/runtime/aws/ports.ts'
 import { runAtEnd } from '../fixtures/at-end.ts'
@@ -113,5 +113,23 @@ await runOnDynamo((engine) => {
     await indexState().change((state) => ({ ...state, rebuilds: [] }), { rebuilds: 'all' })
     await migrate({ AdoptedState: 'no' })
     expect((await indexState().read({ rebuilds: 'all' })).value.rebuilds).toEqual([])
+  })
+
+  it('rebuilds all types after the deployment of a release without rows, also if that changed no state', async () => {
+    await known(3)
+    const current = { Deployed: 'two', IndexRows: 'yes' }
+    const rebuilds = async () => (await indexState().read({ rebuilds: 'all' })).value.rebuilds.length
+    const migrateAfter = async (before: ResourceProperties) => {
+      await indexState().change((state) => ({ ...state, rebuilds: [] }), { rebuilds: 'all' })
+      await migrate(current, before)
+      return rebuilds()
+    }
+    const earlier = new DynamoDbSharedState<StoredState>(stateTable(), 'DEFINITIONS', NO_STORED_STATE)
+    await earlier.change(({ rows: _, ...stored }) => stored)
+    expect(await migrateAfter({ Deployed: 'one' })).toBe(0)
+    await indexState().change((state) => ({ ...state, rows: true }))
+    expect(await migrateAfter({ Deployed: 'one', IndexRows: 'yes' })).toBe(0)
+    expect(await migrateAfter({ Deployed: 'one' })).toBe(resourceTypes.length)
+    expect((await indexState().read()).value.redefine).toBeUndefined()
   })
 })

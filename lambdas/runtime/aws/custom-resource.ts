@@ -13,6 +13,8 @@ export type CustomResourceEvent = {
   readonly PhysicalResourceId?: string
   /** Properties from the template. CloudFormation passes all values as strings. */
   readonly ResourceProperties?: ResourceProperties
+  /** Properties of the previous deployment. Present for `Update` only. */
+  readonly OldResourceProperties?: ResourceProperties
 }
 
 export type ResourceProperties = Readonly<Record<string, string>>
@@ -21,16 +23,19 @@ export type ResourceProperties = Readonly<Record<string, string>>
 export class DeploymentError extends Error {}
 
 /**
- * Returns the handler of a custom resource. `deploy`: runs when the resource is created or updated, and returns its attributes. `remove`:
- * runs when it is deleted. Without `remove` a deletion does nothing.
+ * Returns the handler of a custom resource. `deploy`: runs when the resource is created or updated, and returns its attributes. `before`:
+ * properties of the previous deployment, absent for the first one. `remove`: runs when it is deleted. Without `remove` a deletion does nothing.
  */
 export const customResource =
-  (deploy: (properties: ResourceProperties) => Promise<unknown>, remove: () => Promise<void> = async () => undefined) =>
+  (
+    deploy: (properties: ResourceProperties, before?: ResourceProperties) => Promise<unknown>,
+    remove: () => Promise<void> = async () => undefined,
+  ) =>
   async (event: CustomResourceEvent): Promise<void> => {
     const { RequestType, ResponseURL, StackId, RequestId, LogicalResourceId, PhysicalResourceId = LogicalResourceId } = event
     let answer: object
     try {
-      const Data = await (RequestType === 'Delete' ? remove() : deploy(event.ResourceProperties ?? {}))
+      const Data = await (RequestType === 'Delete' ? remove() : deploy(event.ResourceProperties ?? {}, event.OldResourceProperties))
       answer = { Status: 'SUCCESS', ...(Data === undefined ? {} : { Data }) }
     } catch (error) {
       report(error, RequestId)

@@ -25,9 +25,10 @@ import { clock, deploymentSettings, indexState, openStore, stateTable } from './
 /**
  * Creates the shared secret, applies a restore, and requests rebuilds if the document format or the number of shards changed. `AdoptedState`:
  * `yes` if the state table is a restored one. `UpdatedFunctions`: `yes` at the end of the deployment. It then only records that the functions
- * that answer requests are updated.
+ * that answer requests are updated. `IndexRows`: `yes` if the release reads rows of the index state. `before`: properties of the previous
+ * deployment, absent for the first one.
  */
-export async function migrate({ AdoptedState, UpdatedFunctions }: ResourceProperties): Promise<void> {
+export async function migrate({ AdoptedState, UpdatedFunctions }: ResourceProperties, before?: ResourceProperties): Promise<void> {
   if (UpdatedFunctions === 'yes') {
     await indexState().change((state) => allowRows(recordDeployed(state, clock().now()), clock().now()))
     return
@@ -40,8 +41,9 @@ export async function migrate({ AdoptedState, UpdatedFunctions }: ResourceProper
   const state = await indexState().change((kept) => {
     const known = withRestoredIdentity(deploymentSettings().epoch, kept, fresh)
     const back = setBackHere(known, fresh)
-    const isOverlooked = kept.redefine === 'all'
-    const isStale = kept.redefine !== undefined || epochOf(kept) !== deploymentSettings().epoch
+    // A release that reads no rows may have indexed documents without their custom parameters, also if it never changed the state.
+    const isOverlooked = kept.redefine === 'all' || (kept.rows === true && before !== undefined && before.IndexRows !== 'yes')
+    const isStale = isOverlooked || kept.redefine !== undefined || epochOf(kept) !== deploymentSettings().epoch
     const at = clock().now()
     const current = isOverlooked ? requestNewIndices(restartAllRebuilds(back), resourceTypes) : back
     const after = recordFormatChange(kept, changeFormat(current, extraction(), at), at)

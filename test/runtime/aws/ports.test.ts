@@ -88,7 +88,11 @@ describe('A function that is a custom resource of the stack', () => {
 
   it('receives the properties of the template, and returns attributes for other resources', async () => {
     await customResource(async ({ KeyId }) => ({ Pem: `of ${KeyId}` }))({ ...event('Create'), ResourceProperties: { KeyId: 'k1' } })
-    expect(answers[0]!.body).toMatchObject({ Status: 'SUCCESS', Data: { Pem: 'of k1' } })
+    await customResource(async (_, before) => before)({ ...event('Update'), OldResourceProperties: { KeyId: 'k0' } })
+    expect(answers.map(({ body }) => body)).toMatchObject([
+      { Status: 'SUCCESS', Data: { Pem: 'of k1' } },
+      { Status: 'SUCCESS', Data: { KeyId: 'k0' } },
+    ])
   })
 
   it('responds even if it fails, so that the deployment does not hang', async () => {
