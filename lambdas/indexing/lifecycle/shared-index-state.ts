@@ -34,7 +34,8 @@ export const openIndexState = (stored: Stored, now: () => number): SharedIndexSt
       const { number } = known.root
       const before = stateOf(known)
       const value = change(before)
-      if (value === before) return { number, value }
+      // A summary is outdated after a write of an earlier release.
+      if (value === before && !known.root.isForeign) return { number, value }
       const { missing, ...write } = writeOf(known, before, value, now())
       if (missing.length > 0) more.push(...missing)
       else if (await stored.write(known.root, write)) return { number: number + 1, value }

@@ -133,6 +133,19 @@ describe('A release that reads no rows', () => {
     // Until a migration applies all SearchParameters again.
     expect((await state.read()).value.redefine).toBe('all')
   })
+
+  it('has its last write shown in the summary by the next change, also by one that changes nothing', async () => {
+    const stored = memoryStoredState()
+    const state = memoryIndexState(stored)
+    await state.change(indexed)
+    const { live, ...root } = stored.stored()
+    stored.replaceRoot({ ...root, live: { ...live!, types: { Patient: 'b' } } })
+    await state.change((each) => each)
+    expect((await servingStateOf(stored).read()).value.types).toEqual({ Patient: { identity: 'b' } })
+    const { number } = await state.read()
+    await state.change((each) => each)
+    expect((await state.read()).number).toBe(number)
+  })
 })
 
 describe('Rows of tenants', () => {
