@@ -21,6 +21,8 @@ export const MOST_IN_SUMMARY = 3_400
 const MOST_AT_FIRST = 30
 /** Tenants whose parts one write moves from the root to rows. */
 const MOVED_AT_ONCE = 15
+/** Parts of tenants that one write adds as rows. Further ones stay in the root, because a write has at most MAX_WRITTEN_ROWS. */
+const MOST_ADDED = MOVED_AT_ONCE * PARTS.length
 
 type Stored = SharedRows<StoredState, ServingSummary>
 
@@ -93,7 +95,9 @@ function inRows(known: KnownState, before: IndexState, next: StoredState) {
       const name = { kind: KINDS[part], owner }
       const row = known.rows.get(nameOfRow(name))
       const entries = is.get(owner) ?? []
-      if (row === undefined) {
+      const isAdded = row !== undefined && row.value === undefined
+      if (isAdded && rows.length >= MOST_ADDED) rest[part].push(...entries)
+      else if (row === undefined) {
         if (isSameList(was.get(owner) ?? [], entries)) rest[part].push(...entries)
         else missing.push(name)
       } else if (!isSameJson(decodeRow(part, owner, row.value, whole), entries)) {

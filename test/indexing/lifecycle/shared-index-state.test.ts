@@ -180,6 +180,17 @@ describe('Rows of tenants', () => {
     expect((await define(state, 'two', others.at(-1)!)).value.definitions).toHaveLength(375 - 190 + 1)
   })
 
+  it('are not begun for more tenants than fit into one write', async () => {
+    const waiting = Array.from({ length: MAX_WRITTEN_ROWS + 1 }, (_, i) => ({ tenant: `t${i}`, type: 'Patient', done: 0, total: -1 }))
+    const stored = memoryStoredState({ ...IN_ROWS, rebuilds: waiting })
+    const state = memoryIndexState(stored)
+    await state.change((each) => queue.takeRebuilds(each, takingBy('x'), 1), ALL_REBUILDS)
+    const taken = async () => queue.rebuildsOfAttempt((await state.read(ALL_REBUILDS)).value, 'x~1~0').length
+    expect([await taken(), stored.stored().rebuilds.length > 0, stored.values.size > 0]).toEqual([waiting.length, true, true])
+    await moveTenantParts(state)
+    expect([await taken(), stored.stored().rebuilds]).toEqual([waiting.length, []])
+  })
+
   it('fit into one write if a parameter is on all types', async () => {
     const state = memoryIndexState(memoryStoredState(IN_ROWS))
     const tenants = Array.from({ length: 40 }, (_, i) => `t${i}`)
