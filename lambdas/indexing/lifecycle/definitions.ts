@@ -22,7 +22,8 @@ export function applySearchParameter(state: IndexState, version: ResourceVersion
   const after = withDefinitions(state, (each) => withSearchParameter(each, version))
   const stored = encode(after)
   const isLarger = JSON.stringify(stored).length > JSON.stringify(encode(state)).length
-  const isRoom = !isLarger || (isRoomFor(stored) && isRoomFor(ofTenant(after, version.tenant), MOST_OF_TENANT))
+  // In rows, the definitions of other tenants take no space from this one.
+  const isRoom = !isLarger || ((after.rows || isRoomFor(stored)) && isRoomFor(ofTenant(after, version.tenant), MOST_OF_TENANT))
   return isRoom ? after : recordUnindexable(state, version, TOO_MANY_PARAMETERS)
 }
 

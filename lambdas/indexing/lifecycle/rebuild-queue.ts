@@ -9,11 +9,12 @@ export const WORKER_TIMEOUT_MS = 20 * 60_000
 
 /**
  * Requests a rebuild of the tenant's documents. `isInPlace`: in the serving indices. Otherwise each type gets a new index, with the documents
- * of all tenants. Throws the fault `overloaded` if the list of rebuilds grows and the state would exceed its maximum size.
+ * of all tenants. Throws the fault `overloaded` if the list of rebuilds grows and the root would exceed its maximum size. A row has room for
+ * the rebuilds of its tenant.
  */
 export function requestRebuild(state: IndexState, tenant: string, types: readonly string[], isInPlace = true): IndexState {
   const after = withDefinitions(state, (each) => addRebuild(each, tenant, types, isInPlace))
-  if (after.rebuilds.length > state.rebuilds.length && !isRoomFor(encode(after)))
+  if (!after.rows && after.rebuilds.length > state.rebuilds.length && !isRoomFor(encode(after)))
     throw new MachineFault('overloaded', 'too many rebuilds are waiting')
   return after
 }

@@ -2,7 +2,7 @@
 import { deflateRawSync } from 'node:zlib'
 import { describe, expect, it } from '@jest/globals'
 import { resourceTypes } from '../../../lambdas/fhir/resource-types.ts'
-import { TOO_MANY_PARAMETERS } from '../../../lambdas/indexing/custom-definitions.ts'
+import { type CustomParameter, TOO_MANY_PARAMETERS } from '../../../lambdas/indexing/custom-definitions.ts'
 import * as definitions from '../../../lambdas/indexing/lifecycle/definitions.ts'
 import { changeFormat, recordMissedVersions } from '../../../lambdas/indexing/lifecycle/index-retention.ts'
 import * as queue from '../../../lambdas/indexing/lifecycle/rebuild-queue.ts'
@@ -178,6 +178,27 @@ describe('Rows of tenants', () => {
     }
     expect((await state.read({ definitions: ['two'], capacity: true })).value.elsewhere).toEqual([])
     expect((await define(state, 'two', others.at(-1)!)).value.definitions).toHaveLength(375 - 190 + 1)
+  })
+
+  it('leave their definitions the space that those of other tenants take', async () => {
+    const state = memoryIndexState(memoryStoredState(IN_ROWS))
+    const [{ mapping }] = definitions.applySearchParameter(NO_STATE, parameter('t', 'x')).definitions as [CustomParameter]
+    const random = randomOf(1)
+    const digits = () => Array.from({ length: 10 }, () => random.below(2 ** 32).toString(36)).join('')
+    const large = ['one', 'two', 'three'].map((tenant) =>
+      Array.from({ length: 2_000 }, (_, i) => ({
+        ...{ tenant, id: digits(), state: 'active' as const },
+        mapping: { ...mapping, field: `${i}` },
+      })),
+    )
+    for (const mine of large)
+      await state.change((each) => ({ ...each, definitions: [...each.definitions, ...mine] }), { definitions: [mine[0]!.tenant] })
+    expect(large.map(sizeOf).every((size) => size > 100_000)).toBe(true)
+    const versions = ['one', 'two', 'three', 'four'].map((tenant) => parameter(tenant, 'y', 'Basic'))
+    const apply = (each: IndexState, some: Readonly<typeof versions>) => some.reduce(definitions.applySearchParameter, each)
+    await changeByTenant(state, versions, apply, ['definitions', 'poisoned'])
+    const { value } = await state.read({ definitions: ['four'], poisoned: ['four'] })
+    expect([value.definitions.map(({ id }) => id), value.poisoned]).toEqual([['y'], []])
   })
 
   it('are not begun for more tenants than fit into one write', async () => {
