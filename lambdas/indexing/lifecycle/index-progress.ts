@@ -10,7 +10,7 @@ import { decodeRow, KINDS, mergeEntries } from './tenant-rows.ts'
 
 export const progressOf = (stored: StoredReader): IndexProgress => ({
   async status(tenant) {
-    const scope = { definitions: [tenant], poisoned: [tenant], rebuilds: [tenant, ''] }
+    const scope = { definitions: [tenant], poisoned: [tenant], rebuilds: [tenant] }
     return statusOf((await readIndexState(stored, scope)).value, tenant)
   },
   async parameters(tenant) {

@@ -3,7 +3,7 @@ import type { RowName, SharedRoot, SharedRowsReader } from '../../ports/rows/sha
 import type { CustomParameter } from '../custom-definitions.ts'
 import { capacityUsersOf, FIELD_OWNERS, FIELDS_KIND, type FieldCounts } from './field-rows.ts'
 import type { ServingSummary } from './serving-summary.ts'
-import type { IndexState, ReadIndexState, StateScope } from './state.ts'
+import { ALL_TENANTS, type IndexState, type ReadIndexState, type StateScope } from './state.ts'
 import { decode, type StoredState } from './stored-state.ts'
 import { decodeRow, KINDS, mergeEntries, PARTS, type PartName, type TenantEntry } from './tenant-rows.ts'
 
@@ -31,7 +31,7 @@ export async function readKnownState(stored: StoredReader, scope: StateScope, mo
   for (const part of root.value.rows ? PARTS : []) {
     const tenants = scope[part] ?? []
     const kind = KINDS[part]
-    if (tenants !== 'all') names.push(...tenants.map((owner) => ({ kind, owner })))
+    if (tenants !== 'all') names.push(...tenants.flatMap((owner) => (owner === ALL_TENANTS ? [] : { kind, owner })))
     else for (const { owner, value } of await stored.list(kind, PAGES[part])) rows.set(nameOfRow({ kind, owner }), { kind, owner, value })
   }
   if (root.value.rows && scope.capacity) names.push(...FIELD_OWNERS.map((owner) => ({ kind: FIELDS_KIND, owner })))

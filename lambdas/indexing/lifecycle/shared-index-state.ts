@@ -9,7 +9,7 @@ import type { CustomParameter } from '../custom-definitions.ts'
 import { FIELDS_KIND, FieldChanges, type FieldCounts } from './field-rows.ts'
 import { byOwner, type KnownState, mappingsIn, type NamedRow, nameOfRow, readIndexState, readKnownState, stateOf } from './known-state.ts'
 import { encodeSummary, type ServingSummary } from './serving-summary.ts'
-import type { IndexState, SharedIndexState } from './state.ts'
+import { ALL_TENANTS, type IndexState, type SharedIndexState } from './state.ts'
 import { decode, encode, isRoomFor, type StoredState } from './stored-state.ts'
 import { decodeRow, encodeRow, KINDS, PARTS, type PartName, type TenantEntry } from './tenant-rows.ts'
 
@@ -53,7 +53,9 @@ export async function moveTenantParts(state: SharedIndexState): Promise<void> {
   if (isForeign || !value.rows) await state.change((before) => (isForeign || !fits(encode(before)) ? { ...before } : before))
   for (;;) {
     const { value } = await state.read()
-    const tenants = [...new Set(PARTS.flatMap((part) => value[part].map(({ tenant }) => tenant)))].slice(0, MOVED_AT_ONCE)
+    const all = new Set(PARTS.flatMap((part) => value[part].map(({ tenant }) => tenant)))
+    all.delete(ALL_TENANTS)
+    const tenants = [...all].slice(0, MOVED_AT_ONCE)
     if (!value.rows || tenants.length === 0) return
     await state.change((before) => ({ ...before }), { definitions: tenants, poisoned: tenants, rebuilds: tenants })
   }
@@ -81,7 +83,10 @@ const isFull = (stored: StoredState, now: number): boolean => stored.rowsFrom !=
 const fits = (stored: StoredState): boolean =>
   isRoomFor(stored, MOST_IN_ROOT) && isRoomFor(encodeSummary(decode(stored), true), MOST_IN_SUMMARY)
 
-/** Divides the state among the root and the rows. Entries stay in the root if they have not changed and their row was not read. */
+/**
+ * Divides the state among the root and the rows. Entries stay in the root if they have not changed and their row was not read. Rebuilds for
+ * all tenants always stay, so that an earlier release continues them.
+ */
 function inRows(known: KnownState, before: IndexState, next: StoredState) {
   const rows: NamedRow[] = []
   const missing: RowName[] = []
@@ -96,7 +101,7 @@ function inRows(known: KnownState, before: IndexState, next: StoredState) {
       const row = known.rows.get(nameOfRow(name))
       const entries = is.get(owner) ?? []
       const isAdded = row !== undefined && row.value === undefined
-      if (isAdded && rows.length >= MOST_ADDED) rest[part].push(...entries)
+      if (owner === ALL_TENANTS || (isAdded && rows.length >= MOST_ADDED)) rest[part].push(...entries)
       else if (row === undefined) {
         if (isSameList(was.get(owner) ?? [], entries)) rest[part].push(...entries)
         else missing.push(name)

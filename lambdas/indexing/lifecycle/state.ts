@@ -65,9 +65,12 @@ export type IndexState = Omit<Definitions, 'rebuilds'> &
     readonly worker?: { readonly execution: string; readonly at: number; readonly steps?: number; readonly width?: number }
   }
 
+/** Tenant of a rebuild for all tenants. */
+export const ALL_TENANTS = ''
+
 /**
- * Parts of tenants that a reader or a change needs. The state holds them; it may lack those of other tenants. The rebuilds of all tenants
- * together have the tenant ''. `capacity`: what the custom parameters of other tenants use.
+ * Parts of tenants that a reader or a change needs. The state holds them; it may lack those of other tenants. The state always holds the
+ * rebuilds for all tenants. `capacity`: what the custom parameters of other tenants use.
  */
 export type StateScope = {
   readonly definitions?: readonly string[] | 'all'

@@ -1,14 +1,11 @@
 /** Progress and end of the rebuilds that tenants requested, those of a few tenants at a time. */
 import { finishAttempt, rebuildsOfAttempt, recordRebuildProgress, recordStep, recordTotals } from '../lifecycle/rebuild-queue.ts'
 import { changeByTenant } from '../lifecycle/shared-index-state.ts'
-import type { IndexState, StateScope } from '../lifecycle/state.ts'
+import { ALL_TENANTS, type IndexState, type StateScope } from '../lifecycle/state.ts'
 import type { RebuildParts } from './rebuild-parts.ts'
 import type { OfType } from './rebuild-progress.ts'
 
 type Counts = ReadonlyMap<string, number>
-
-/** Tenant of a rebuild for all tenants. */
-const ALL_TENANTS = ''
 
 /**
  * Records a step of the worker, and adds its documents to the progress of the rebuilds. `value`: state with the rebuilds. `counts`: documents
@@ -52,5 +49,5 @@ export async function finishMost({ state }: RebuildParts, value: IndexState, { t
       'definitions',
       'rebuilds',
     ])
-  return { definitions: [last], rebuilds: [last, ALL_TENANTS] }
+  return { definitions: [last], rebuilds: [last] }
 }

@@ -145,7 +145,7 @@ it('With 20 parameters of each tenant no read takes more than 4 units, nor while
   const uses = taken()
   expect(mostOf(uses)).toBeLessThanOrEqual(4)
   expect(uses.filter(({ kind }) => kind === 'write').map(({ key }) => key)).toEqual(['DEFINITIONS'])
-  const { value: one } = await indexer.read({ definitions: [tenants[3]!], rebuilds: [tenants[3]!, ''] })
+  const { value: one } = await indexer.read({ definitions: [tenants[3]!], rebuilds: [tenants[3]!] })
   expect(rebuildsOfAttempt(one, 'rebuild-1~3~0')).toHaveLength(2 * resourceTypes.length)
   expect(statusOf(one, tenants[3]!).definitions).toHaveLength(OF_TENANT)
   expect(number).toBeLessThan((await indexer.read()).number)

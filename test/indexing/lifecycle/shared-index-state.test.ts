@@ -44,7 +44,7 @@ const indexed = (state: IndexState): IndexState => ({
 const takingBy = (execution: string) => ({ execution, width: 2, steps: 5 })
 
 const sizeOf = (value: unknown): number => deflateRawSync(JSON.stringify(value)).length
-const ofTenant = (tenant: string): StateScope => ({ definitions: [tenant], poisoned: [tenant], rebuilds: [tenant, ''] })
+const ofTenant = (tenant: string): StateScope => ({ definitions: [tenant], poisoned: [tenant], rebuilds: [tenant] })
 
 /** A root of the parent release with definitions, unindexable versions and taken rebuilds of 60 tenants. */
 function largeRoot(): { readonly root: StoredState; readonly tenants: readonly string[] } {
@@ -76,7 +76,7 @@ describe('A root of the parent release', () => {
     const before = (await state.read()).value
     await moveTenantParts(state)
     const { definitions: left, rebuilds, poisoned, live } = stored.stored()
-    expect([left, rebuilds, poisoned, live]).toEqual([[], [], [], root.live])
+    expect([left, rebuilds, poisoned, live]).toEqual([[], root.rebuilds.filter(({ tenant }) => tenant === ''), [], root.live])
     expect(sizeOf(stored.stored())).toBeLessThan(1_600)
     for (const tenant of tenants) {
       const { value } = await state.read(ofTenant(tenant))
@@ -132,6 +132,16 @@ describe('A release that reads no rows', () => {
     expect(stored.stored().definitions).toEqual([])
     // Until a migration applies all SearchParameters again.
     expect((await state.read()).value.redefine).toBe('all')
+  })
+
+  it('finds the rebuilds for all tenants, so it continues them', async () => {
+    const stored = memoryStoredState(IN_ROWS)
+    const state = memoryIndexState(stored)
+    await state.change(indexed)
+    await state.change((each) => queue.requestRebuild(each, 'one', ['Basic']))
+    await state.change((each) => markLost(each, { Patient: 'a' }, 'b'))
+    await moveTenantParts(state)
+    expect(stored.stored().rebuilds).toEqual([{ tenant: '', type: 'Patient', done: 0, total: -1 }])
   })
 
   it('has its last write shown in the summary by the next change, also by one that changes nothing', async () => {
@@ -309,7 +319,7 @@ function eventOf(random: ReturnType<typeof randomOf>, state: IndexState, now: nu
     [(each) => queue.recordTotals(each, attempt, type, new Map([[tenant, 9]])), ALL_REBUILDS],
     [(each) => queue.recordRebuildProgress(each, attempt, type, new Map([[tenant, 3]]), new Set([tenant])), { rebuilds: [tenant] }],
     [(each) => queue.recordStep(each, now)],
-    [(each) => queue.finishAttempt(each, attempt, type), { definitions: ['one', 'two', 'three'], rebuilds: ['one', 'two', 'three', ''] }],
+    [(each) => queue.finishAttempt(each, attempt, type), { definitions: ['one', 'two', 'three'], rebuilds: ['one', 'two', 'three'] }],
     [(each) => markLost(each, { [type]: each.types[type]?.identity }, `i${now}`)],
     [(each) => recordMissedVersions(each, now)],
     [(each) => changeFormat(each, format, now)],
