@@ -68,12 +68,18 @@ export class DynamoDbSharedRowsReader<Root, Summary> implements SharedRowsReader
 
   async rows(names: readonly RowName[], since: RowStamps): Promise<readonly unknown[]> {
     const wanted = names.map((name) => ({ stamp: stampOf(since, name.owner), key: rowKeyOf(this.name, name) }))
-    const missing = wanted.filter(({ stamp, key }) => (this.#cached.get(key.sk)?.at ?? -1) < stamp)
+    const known = wanted.map(({ key }) => this.#cached.get(key.sk))
+    const missing = wanted.filter(({ stamp }, i) => (known[i]?.at ?? -1) < stamp)
+    const read = new Map<string, CachedRow>()
     if (missing.length > 0) {
       const items = await this.dynamo.getAll(missing.map(({ key }) => key))
-      for (const [i, item] of items.entries()) this.#keep(missing[i]!.key.sk, since.number, item && (await textOf(item)))
+      for (const [i, item] of items.entries()) {
+        const { sk } = missing[i]!.key
+        read.set(sk, this.#keep(sk, since.number, item && (await textOf(item))))
+      }
     }
-    const values = wanted.map(({ key }) => this.#cached.get(key.sk)!.value)
+    // A concurrent call may have removed rows from the cache since.
+    const values = wanted.map(({ key }, i) => (read.get(key.sk) ?? known[i]!).value)
     // The first names of the map are those of the rows that were read the longest ago.
     for (const name of this.#cached.keys()) if (this.#size > MAX_CACHED) this.#drop(name)
     return values
@@ -97,11 +103,12 @@ export class DynamoDbSharedRowsReader<Root, Summary> implements SharedRowsReader
     return found
   }
 
-  #keep(name: string, at: number, text: string | undefined): void {
+  #keep(name: string, at: number, text: string | undefined): CachedRow {
     this.#drop(name)
-    const size = (text?.length ?? 0) + ROW_SIZE
-    this.#cached.set(name, { at, size, value: text && JSON.parse(text) })
-    this.#size += size
+    const row = { at, size: (text?.length ?? 0) + ROW_SIZE, value: text && JSON.parse(text) }
+    this.#cached.set(name, row)
+    this.#size += row.size
+    return row
   }
 
   #drop(name: string): void {
