@@ -50,11 +50,14 @@ export class CachedSearchContexts {
     this.#until = at + KNOWN_FOR
   }
 
-  /** Reads the custom parameters of the tenant by the cached copy, if they have a row of their own and may have changed. */
+  /**
+   * Reads the custom parameters of the tenant by the cached copy, if they have a row of their own and may have changed. Without rows they are
+   * in that copy. They are noted then too, because the next copy may have rows before the request has ended.
+   */
   async load(tenant: string): Promise<void> {
     const by = this.#known
-    if (!by.value.rows || this.#tenants.get(tenant)?.by === by) return
-    const definitions = await this.#state.definitionsOf(tenant, by)
+    if (by.value === NO_STATE || this.#tenants.get(tenant)?.by === by) return
+    const definitions = by.value.rows ? await this.#state.definitionsOf(tenant, by) : by.value.definitions
     this.#tenants.delete(tenant)
     this.#tenants.set(tenant, { by, definitions })
     for (const oldest of this.#tenants.keys()) if (this.#tenants.size > MOST_TENANTS) this.#tenants.delete(oldest)

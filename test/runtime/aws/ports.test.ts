@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { CachedSearchContexts } from '../../../lambdas/indexing/cached-search-contexts.ts'
+import { moveTenantParts } from '../../../lambdas/indexing/lifecycle/shared-index-state.ts'
 import type { IndexState } from '../../../lambdas/indexing/lifecycle/state.ts'
 import { NO_STATE, NO_STORED_STATE } from '../../../lambdas/indexing/lifecycle/stored-state.ts'
 import { type CustomResourceEvent, customResource, DeploymentError } from '../../../lambdas/runtime/aws/custom-resource.ts'
@@ -130,6 +131,20 @@ it('definitions are read again after ten seconds, not for each request', async (
   await known.refresh(10_000)
   expect([reads, known.now('a'), known.now('b')]).toEqual([2, { baseUrl: 'b', custom: [definition.mapping] }, { baseUrl: 'b' }])
   expect(known.now('a')).toBe(known.now('a'))
+})
+
+it('definitions that move to rows during a request stay usable for it', async () => {
+  const stored = memoryStoredState()
+  const state = memoryIndexState(stored)
+  await state.change((each) => ({ ...each, definitions: [DEFINITION] }))
+  const known = new CachedSearchContexts(servingStateOf(stored), { baseUrl: 'b' })
+  await known.refresh(0)
+  await known.load('a')
+  await state.change((each) => ({ ...each, rows: true }))
+  await moveTenantParts(state)
+  expect((await known.state(10_000)).definitions).toEqual([])
+  expect(known.now('a')).toEqual({ baseUrl: 'b', custom: [MAPPING] })
+  expect(() => known.now('b')).toThrow('were not loaded')
 })
 
 it('definitions in rows of tenants are loaded before they are used, and again after a change', async () => {
