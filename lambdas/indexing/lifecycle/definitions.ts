@@ -20,10 +20,11 @@ const ofTenant = ({ definitions }: IndexState, tenant: string) => definitions.fi
  */
 export function applySearchParameter(state: IndexState, version: ResourceVersion): IndexState {
   const after = withDefinitions(state, (each) => withSearchParameter(each, version))
-  const stored = encode(after)
-  const isLarger = JSON.stringify(stored).length > JSON.stringify(encode(state)).length
+  const mine = ofTenant(after, version.tenant)
   // In rows, the definitions of other tenants take no space from this one.
-  const isRoom = !isLarger || ((after.rows || isRoomFor(stored)) && isRoomFor(ofTenant(after, version.tenant), MOST_OF_TENANT))
+  const [was, is] = after.rows ? [ofTenant(state, version.tenant), mine] : [encode(state), encode(after)]
+  const isLarger = JSON.stringify(is).length > JSON.stringify(was).length
+  const isRoom = !isLarger || ((after.rows || isRoomFor(is)) && isRoomFor(mine, MOST_OF_TENANT))
   return isRoom ? after : recordUnindexable(state, version, TOO_MANY_PARAMETERS)
 }
 
