@@ -18,6 +18,9 @@ export const LONGEST_PLAN_MS = 12 * 60_000
  */
 export const SWEEP_MS = 3 * 60_000
 
+/** How long the sweep of the index, which runs every minute, starts further writes, in milliseconds. */
+export const INDEX_SWEEP_MS = 50_000
+
 /**
  * Maximum days of an execution, after which it counts as stuck and is ended. A restarted execution continues. One of a rebuild ends itself
  * after 2,000 steps, which is three days of two functions that fill an index, and five and a half days of one.

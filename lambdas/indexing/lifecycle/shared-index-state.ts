@@ -46,8 +46,11 @@ export const openIndexState = (stored: Stored, now: () => number): SharedIndexSt
   },
 })
 
-/** Moves parts of tenants that are still in the root to rows. Does nothing while all fits into the root. */
-export async function moveTenantParts(state: SharedIndexState): Promise<void> {
+/**
+ * Moves parts of tenants that are still in the root to rows. Does nothing while all fits into the root. `isLate`: whether the rest waits for
+ * the next call. A root of 300 kB takes minutes.
+ */
+export async function moveTenantParts(state: SharedIndexState, isLate: () => boolean = () => false): Promise<void> {
   const { value, isForeign } = await state.read()
   // A write divides the root if it is full, and renews the summary after a write of an earlier release.
   if (isForeign || !value.rows) await state.change((before) => (isForeign || !fits(encode(before)) ? { ...before } : before))
@@ -58,6 +61,7 @@ export async function moveTenantParts(state: SharedIndexState): Promise<void> {
     const tenants = [...all].slice(0, MOVED_AT_ONCE)
     if (!value.rows || tenants.length === 0) return
     await state.change((before) => ({ ...before }), { definitions: tenants, poisoned: tenants, rebuilds: tenants })
+    if (isLate()) return
   }
 }
 

@@ -31,7 +31,7 @@ import type { ServingIndices } from '../../ports/search/serving-indices.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { SearchContextOf } from '../../search/search-context.ts'
 import { once } from '../once.ts'
-import { REBUILD_STEP_MS, SWEEP_MS } from '../step-times.ts'
+import { INDEX_SWEEP_MS, REBUILD_STEP_MS, SWEEP_MS } from '../step-times.ts'
 import { Heartbeats } from './heartbeats.ts'
 import { logHeartbeatAge, logLargestShard, logLostIndices, logMetric, report, warn } from './log.ts'
 import {
@@ -128,9 +128,10 @@ async function tendKept(): Promise<void> {
 /** Indexes the records of the stream and records the heartbeats among them. On the schedule, sends a heartbeat and checks the indices. */
 export async function followHeads(event: IndexEvent): Promise<PartialBatchResponse> {
   if ('sweep' in event) {
+    const until = clock().now() + INDEX_SWEEP_MS
     await tendIndices()
     await tendKept()
-    await moveTenantParts(indexState())
+    await moveTenantParts(indexState(), () => clock().now() >= until)
     return { batchItemFailures: [] }
   }
   const Records = recordsOf(event)

@@ -87,6 +87,17 @@ describe('A root of the parent release', () => {
     expect((await state.read(ALL)).value.rebuilds.filter(({ taken }) => taken === undefined)).toMatchObject([{ tenant: 'tenant-3' }])
   })
 
+  it('moves the rest with the next call if the first one is late', async () => {
+    const { root, tenants } = largeRoot()
+    const stored = memoryStoredState({ ...root, rowsFrom: 0 })
+    const state = openIndexState(stored, () => 1)
+    await moveTenantParts(state, () => true)
+    const left = () => new Set(stored.stored().definitions.map(({ tenant }) => tenant)).size
+    expect(left()).toBe(tenants.length - 15)
+    await moveTenantParts(state)
+    expect(left()).toBe(0)
+  })
+
   it('divides by a small change too, and by no change of more tenants than fit into one write', async () => {
     const { root } = largeRoot()
     const stored = memoryStoredState({ ...root, rowsFrom: 0 })
