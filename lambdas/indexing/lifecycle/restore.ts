@@ -3,6 +3,7 @@
  * restored store (reconciliation.ts). The reconciliation reads from the former store which resources were written at least since the
  * restored instant. If the former store is gone, all documents are created again.
  */
+import { forEachInParallel } from '../../ports/execution/parallel.ts'
 import { isServing } from '../../ports/search/serving-indices.ts'
 import { nameOf } from '../../ports/store/newest-versions.ts'
 import type { ResourceKey, ResourceReader, ResourceVersion } from '../../ports/store/resource-store.ts'
@@ -119,10 +120,14 @@ export async function readSearchParameters(
   { definitions }: Pick<IndexState, 'definitions'>,
   { resources, now }: { readonly resources: Pick<ResourceReader, 'scan'> & StoredTenants; readonly now: number },
 ): Promise<readonly ResourceVersion[]> {
-  const found: ResourceVersion[] = []
+  const tenants: string[] = []
+  for await (const tenant of resources.tenants()) tenants.push(tenant)
+  const byTenant = new Map<string, ResourceVersion[]>()
   // Damaged SearchParameters. They exist, so they get no deletion.
   const unread: ResourceKey[] = []
-  for await (const tenant of resources.tenants())
+  await forEachInParallel(tenants, TENANTS_AT_ONCE, async (tenant) => {
+    const found: ResourceVersion[] = []
+    byTenant.set(tenant, found)
     for await (const { versions, damaged = [] } of resources.scan({
       tenant,
       type: PARAMETER,
@@ -133,12 +138,17 @@ export async function readSearchParameters(
       found.push(...versions)
       unread.push(...damaged)
     }
+  })
+  // Tenants share the capacity of the index, so the order of their parameters is that of the store.
+  const found = tenants.flatMap((tenant) => byTenant.get(tenant)!)
   const there = new Set([...found, ...unread].map(nameOf))
   const keys = definitions.map(({ tenant, id }) => ({ tenant, type: PARAMETER, id }))
   return [...found, ...keys.filter((key) => !there.has(nameOf(key))).map((key) => placeholderDeletion({ ...key, lastUpdated: now }))]
 }
 
 const PARAMETER = 'SearchParameter'
+/** Tenants whose SearchParameters are read at the same time. A migration of 10,000 tenants has five minutes. */
+const TENANTS_AT_ONCE = 16
 const PAGE = 500
 
 /** Returns a deletion with version 0, which every stored version supersedes. */

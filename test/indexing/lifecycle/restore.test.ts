@@ -455,6 +455,23 @@ describe('a state without an index behind a restored store', () => {
     expect([definitions.length, await readSearchParameters({ definitions }, { resources, now: NOW })]).toEqual([1, []])
   })
 
+  it('reads the SearchParameters of several tenants at the same time, and returns them in the order of the store', async () => {
+    const parameter = (tenant: string) => versionOf(writeOf(resourceKeyOf(tenant, 'SearchParameter', 'x'), {}))
+    const second = Promise.withResolvers<void>()
+    const resources = {
+      async *tenants() {
+        yield* ['b', 'a']
+      },
+      async *scan({ tenant }: ScanRequest) {
+        if (tenant === 'a') second.resolve()
+        else await second.promise
+        yield { versions: [parameter(tenant)] }
+      },
+    }
+    const found = await readSearchParameters({ definitions: [] }, { resources, now: NOW })
+    expect(found.map(({ tenant }) => tenant)).toEqual(['b', 'a'])
+  })
+
   it('rebuilds types it had not caught up with at the next restore', () => {
     const before = addIndices(withIdentity(NO_STATE, 'a'), ['Patient', 'Basic'], 'a')
     const once = applyRestore(before, { epoch: 1, store: 'g', instant: INSTANT, former: 'f' }, 'b', NOW)
