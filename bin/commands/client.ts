@@ -1,16 +1,9 @@
 /** `fhir client`: administers the applications that may request tokens. */
-import { generateKeyPairSync, randomUUID } from 'node:crypto'
-import { rmSync, writeFileSync } from 'node:fs'
 import { Command, Option } from 'commander'
 import {
-  addClient,
   type ClientChange,
   type CredentialRotation,
-  checkClient,
-  clientKeysOf,
-  keysBlockReason,
   type NewClient,
-  type RegisteredClient,
   removeClient,
   rotateClientCredentials,
   updateClient,
@@ -25,8 +18,8 @@ import {
   withAdministration,
   withLocationOptions,
 } from './administration.ts'
+import { type ClientKeys, keysOf, newKeyOf, registerClient, warnAboutNetworkAccess } from './client-keys.ts'
 import { withExamples } from './options.ts'
-import { readText } from './read-text.ts'
 import { clientRowOf, describeClient, type JsonOptions, printClient } from './registered-client.ts'
 
 type Added = ServerLocationOptions &
@@ -97,16 +90,8 @@ const adding = new Command('add')
 
 const add = registering(adding, { name: ' (default: the id)', tenant: ' (default: "default")' }).action(
   async (clientId: string, options: Added) => {
-    const key = options.newKey === undefined ? undefined : newKey()
-    const request = requestOf(clientId, options, key?.keys)
-    // Check first, so that an invalid registration leaves no key file.
-    checkClient(request)
-    // Write the key file before the registration, so that no registered client lacks its key.
-    if (key !== undefined) writeKey(options.newKey!, key.text)
-    const added = await withAdministration(options, (ports) => addClient(ports, request), true).catch((error) => {
-      if (key !== undefined) rmSync(options.newKey!, { force: true })
-      throw error
-    })
+    const key = newKeyOf(options)
+    const added = await registerClient(options, requestOf(clientId, options, key?.keys), key)
     printClient(added, options, `The client ${clientId} is registered`)
     if (options.public && options.redirectUri === undefined) warn(`no user can log in with ${clientId} without a --redirect-uri`)
     await warnAboutTenants(options, clientId, added.client.tenants)
@@ -202,15 +187,7 @@ export const clientCommand = new Command('client')
   )
   .addCommand(withExamples(withLocationOptions(remove), ['npm run -s fhir -- client remove reporting']))
 
-/**
- * Warns if the server will not fetch the client's keys from their URL. The server itself would report that only when the client connects.
- */
-async function warnAboutNetworkAccess({ client: { authentication } }: RegisteredClient): Promise<void> {
-  const wall = authentication.kind === 'uri' ? await keysBlockReason(authentication.uri) : undefined
-  if (wall !== undefined) warn(`its keys will not be fetched: ${wall} of the server`)
-}
-
-const requestOf = (clientId: string, options: Added, keys: Keys | undefined): NewClient => ({
+const requestOf = (clientId: string, options: Added, keys: ClientKeys | undefined): NewClient => ({
   id: clientId,
   name: options.name ?? clientId,
   authentication: keys ?? authenticationOf(options),
@@ -247,46 +224,6 @@ function authenticationOf({ secret, jwks, jwksUri, public: isPublic }: Added): N
   if (keys === undefined)
     throw new Error('Say how the client proves itself: --secret, --new-key FILE, --jwks FILE, --jwks-uri URL or --public')
   return keys
-}
-
-type Keys = Extract<CredentialRotation, object>
-
-function keysOf({ jwks, jwksUri }: { readonly jwks: string | undefined; readonly jwksUri: string | undefined }): Keys | undefined {
-  if (jwks !== undefined) return { kind: 'keys', keys: keysIn(jwks) }
-  return jwksUri === undefined ? undefined : { kind: 'uri', uri: jwksUri }
-}
-
-/**
- * Creates a key pair on P-384, the curve of ES384 in SMART. `text`: the private key, for its owner only. It names its purpose in `key_ops`,
- * because some programs require that.
- */
-function newKey(): { readonly keys: Keys; readonly text: string } {
-  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-384' })
-  const about = { kid: randomUUID(), alg: 'ES384' }
-  const keys = clientKeysOf(JSON.stringify({ keys: [{ ...publicKey.export({ format: 'jwk' }), ...about, use: 'sig' }] }))
-  return {
-    keys: { kind: 'keys', keys },
-    text: `${JSON.stringify({ ...privateKey.export({ format: 'jwk' }), ...about, key_ops: ['sign'] })}\n`,
-  }
-}
-
-/** Writes the private key to a new file. Throws if the file exists, because overwriting would lose a key. */
-function writeKey(file: string, text: string): void {
-  try {
-    writeFileSync(file, text, { flag: 'wx', mode: 0o600 })
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    throw new Error(code === 'EEXIST' ? `${file} is there already: a key is not written over` : `${file} cannot be written (${code})`)
-  }
-}
-
-function keysIn(file: string): ReturnType<typeof clientKeysOf> {
-  const text = readText(file)
-  try {
-    return clientKeysOf(text)
-  } catch (error) {
-    throw new Error(`${file}: ${(error as Error).message}`)
-  }
 }
 
 const rotationOf = ({ now, end, jwks, jwksUri }: Rotated): CredentialRotation =>
