@@ -9,6 +9,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   load: async () => (await import('./commands/load.ts')).loadCommand,
   export: async () => (await import('./commands/export.ts')).exportCommand,
   client: async () => (await import('./commands/client.ts')).clientCommand,
+  partner: async () => (await import('./commands/partner.ts')).partnerCommand,
   user: async () => (await import('./commands/user.ts')).userCommand,
   keys: async () => (await import('./commands/keys.ts')).keysCommand,
   package: async () => (await import('./commands/package.ts')).packageCommand,

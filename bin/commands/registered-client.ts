@@ -15,6 +15,7 @@ export const describeClient = ({ client, secret }: RegisteredClient) => ({
   ...(client.authentication.kind === 'uri' ? { jwks_uri: client.authentication.uri } : {}),
   ...(client.authentication.kind === 'keys' ? { jwks: { keys: client.authentication.keys } } : {}),
   tenants: client.tenants,
+  ...(client.partner === undefined ? {} : { partner: client.partner }),
   ...(client.patient === undefined ? {} : { patient: client.patient }),
   may_introspect: client.mayIntrospect,
   ...(client.consistency === undefined ? {} : { consistency: client.consistency }),

@@ -2,6 +2,7 @@
  * Access of a request: the resources that its caller may see and change. Every interaction receives one, and rejects what it does not
  * grant. https://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html
  */
+import type { Partner } from '../ports/rows/clients.ts'
 import { CONTEXTS_NARROWEST_FIRST, LETTERS, type Letter, parseScope, type ResourceScope, type ScopeContext } from './scopes.ts'
 
 /**
@@ -22,7 +23,16 @@ export type AccessClause = {
  * Access of a caller: each action that one of the clauses allows. `context`: context of the scopes that error messages about missing access
  * suggest.
  */
-export type Access = { readonly clauses: readonly AccessClause[]; readonly isAdministrator: boolean; readonly context: ScopeContext }
+export type Access = {
+  readonly clauses: readonly AccessClause[]
+  readonly isAdministrator: boolean
+  readonly context: ScopeContext
+  /** Present for a partner. `clauses` open its own Groups only. */
+  readonly partner?: PartnerAccess
+}
+
+/** Access of a partner. `exported`: what its scopes let an export for partners contain. */
+export type PartnerAccess = { readonly partner: Partner; readonly exported: readonly AccessClause[] }
 
 /** Full access, including the administration that needs `system/admin`. */
 export const WHOLE_ACCESS: Access = { clauses: [{ type: '*', letters: LETTERS, query: '' }], isAdministrator: true, context: 'system' }

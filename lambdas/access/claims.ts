@@ -1,4 +1,5 @@
 /** Claims of the access tokens that this server issues: JWTs signed with RS256. https://www.rfc-editor.org/rfc/rfc9068 */
+import type { PartnerKind } from '../ports/rows/clients.ts'
 
 export type AccessClaims = {
   /** Base URL of this server, also in `aud`: the server issues tokens for itself. */
@@ -26,6 +27,9 @@ export type AccessClaims = {
   readonly client_auth: ClientAuth
   /** Consistency of the client, if it is registered with one. `strong`: its writes wait until searches find them. */
   readonly consistency?: 'eventual' | 'strong'
+  /** Kind and identifiers, as `system|value`, of the partner that the client is. */
+  readonly partner?: PartnerKind
+  readonly partner_identifiers?: readonly string[]
   /** Id of the patient in context, without the resource type, as SMART defines it. */
   readonly patient?: string
   /** Id of the encounter in context, without the resource type. */
@@ -65,6 +69,8 @@ export const RESERVED_CLAIMS: readonly string[] = [
     'clientId',
     'clientHost',
     'clientAddress',
+    'partner',
+    'partner_identifiers',
   ],
   ...['patient', 'encounter', 'fhirUser', 'profile', '__proto__'],
 ]

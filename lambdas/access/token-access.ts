@@ -1,6 +1,7 @@
 /** Derives the access of a request from its token. */
 import { type BaseUrls, toRelative } from '../fhir/references.ts'
 import { type Access, accessOf } from './access.ts'
+import { partnerAccessOf } from './partner-access.ts'
 import { userPatientsOf } from './user-patients.ts'
 import type { VerifiedToken } from './verification/verified-token.ts'
 
@@ -36,9 +37,9 @@ export function readAccessOf(
 const PERSON_TYPES: ReadonlySet<string> = new Set(['Patient', 'RelatedPerson', 'Person', 'Practitioner', 'PractitionerRole'])
 
 function createAccess(token: VerifiedToken, bases: BaseUrls): Access {
-  const { scopes, patient, fhirUser, subject, client, actsFor, patientScopesWithoutContext = 'all' } = token
+  const { scopes, patient, fhirUser, subject, client, actsFor, partner, patientScopesWithoutContext = 'all' } = token
   const isClientToken = subject === client
-  return accessOf({
+  const access = accessOf({
     scopes,
     isClientToken,
     patientScopesWithoutContext,
@@ -46,4 +47,6 @@ function createAccess(token: VerifiedToken, bases: BaseUrls): Access {
     isIdentified: isClientToken || fhirUser !== undefined,
     ...userPatientsOf(fhirUser, actsFor, bases),
   })
+  // guard: partner-opens-own-groups
+  return partner === undefined ? access : partnerAccessOf(access, partner, client)
 }

@@ -1,5 +1,6 @@
 /** Parses the claims of a verified token: client, user, tenants, scopes, issue time and expiry. */
 import { isId } from '../../fhir/resource.ts'
+import type { Partner } from '../../ports/rows/clients.ts'
 import { type RevocationKey, revocationKeyOf } from '../../ports/rows/revocations.ts'
 import { ACCESS_TYP, type ClientAuth } from '../claims.ts'
 import { findTypeOverLimit, MAX_CONDITIONS_PER_TYPE, narrowScopes, splitScopes } from '../scopes.ts'
@@ -60,6 +61,7 @@ export function parseOwnToken(claims: Claims, tenant: string, now: number): Pars
       ...optional('user', user),
       ...optional('seenAs', textOf(claims, 'seen_as')),
       ...(claims.acts_for === undefined ? {} : { actsFor: idsIn(claims, 'acts_for') }),
+      ...(claims.partner === undefined ? {} : { partner: partnerOf(claims) }),
     },
   }
 }
@@ -167,6 +169,18 @@ function idsIn(claims: Claims, name: string): readonly string[] {
   const ids = claims[name]
   if (!Array.isArray(ids) || !ids.every((id) => typeof id === 'string' && isId(id))) throw invalidClaim(name)
   return ids
+}
+
+/** Returns the partner. Throws FhirError 401 for malformed claims: ignoring them would open all that the scopes name. */
+function partnerOf({ partner, partner_identifiers: texts }: Claims): Partner {
+  if (partner !== 'payer' && partner !== 'provider') throw invalidClaim('partner')
+  if (!Array.isArray(texts) || texts.length === 0) throw invalidClaim('partner_identifiers')
+  const identifiers = texts.map((text) => {
+    const [, system, value] = (typeof text === 'string' && /^([^|]+)\|([^|]+)$/.exec(text)) || []
+    if (system === undefined || value === undefined) throw invalidClaim('partner_identifiers')
+    return { system, value }
+  })
+  return { kind: partner, identifiers }
 }
 
 function required(claims: Claims, name: string): string {

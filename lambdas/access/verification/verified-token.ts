@@ -1,4 +1,6 @@
 /** Content of a verified access token: the caller of a request. */
+
+import type { Partner } from '../../ports/rows/clients.ts'
 import { DEFAULT_TENANT } from '../../ports/store/tenants.ts'
 import type { ClientAuth } from '../claims.ts'
 
@@ -28,6 +30,8 @@ export type VerifiedToken = {
   readonly consistency?: 'eventual' | 'strong'
   /** Set if the issuer's setting `assertion` selects the client. The caller then has no user, even if `subject` is not the client. */
   readonly actsForItself?: boolean
+  /** Organization for which the client is a partner. Only tokens of this server have it. */
+  readonly partner?: Partner
   /** Expiry in milliseconds since 1970. */
   readonly expires: number
   /** Value of `iss`. Empty if there is no token, as in `implicitToken`. */

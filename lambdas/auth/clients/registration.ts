@@ -1,7 +1,7 @@
 /** Validates registrations of clients and users. Throws RangeError with the reason if one is invalid. */
 import { parseScope, splitScopes } from '../../access/scopes.ts'
 import { isId } from '../../fhir/resource.ts'
-import { type Client, type ClientAuthentication, isClientId } from '../../ports/rows/clients.ts'
+import { type Client, type ClientAuthentication, isClientId, type Partner } from '../../ports/rows/clients.ts'
 import { isUserName, type User } from '../../ports/rows/users.ts'
 import { findRedirectUriProblem } from '../redirect-uri.ts'
 import { tenantsOfPerson } from '../tenant-intersection.ts'
@@ -20,10 +20,11 @@ export type ClientRegistration = Pick<
   /** Patient id, as `Patient/1` or `1`. */
   readonly patient?: string
   readonly consistency?: Client['consistency']
+  readonly partner?: Partner
 }
 
 export function toClient(request: ClientRegistration, registeredAt: number): Client {
-  const { id, name, authentication, redirectUris, mayIntrospect, patient, consistency } = request
+  const { id, name, authentication, redirectUris, mayIntrospect, patient, consistency, partner } = request
   if (!isClientId(id)) throw new RangeError('The id of a client is 1 to 64 letters, digits, ".", "_" and "-"')
   checkAuthentication(authentication)
   checkCount(redirectUris, 'redirect URIs')
@@ -36,6 +37,7 @@ export function toClient(request: ClientRegistration, registeredAt: number): Cli
     ...{ registeredAt, changedAt: registeredAt },
     ...{ scopes: checkedScopes(request.scopes), tenants: checkedTenants(request.tenants) },
     ...(consistency === undefined ? {} : { consistency }),
+    ...(partner === undefined ? {} : { partner: checkedPartner(partner, request) }),
     ...(patient === undefined
       ? {}
       : { patient: checkedPerson(patient.includes('/') ? patient : `Patient/${patient}`, ['Patient'], request.tenants) }),
@@ -66,6 +68,36 @@ function checkAuthentication(authentication: ClientAuthentication): void {
   if (protocol !== 'https:' || username !== '' || password !== '' || hash !== '' || uri.length > 2_000)
     throw new RangeError('Keys are published under an https URL without a user and a fragment')
 }
+
+/** Maximum identifiers of a partner. Each token of it holds all of them, and tokens travel in a header. */
+const MOST_IDENTIFIERS = 10
+
+/** Scopes that a partner may have. What they open, access/partner-access.ts decides. */
+const PARTNER_SCOPE = /^system\/(?:\*|[A-Za-z]+)\.(?:r|s|rs)$/
+
+function checkedPartner(
+  { kind, identifiers }: Partner,
+  { authentication, scopes, redirectUris, patient, mayIntrospect }: ClientRegistration,
+): Partner {
+  if (authentication.kind !== 'keys' && authentication.kind !== 'uri')
+    throw new RangeError('A partner authenticates by signed assertions: register its public keys')
+  if (redirectUris.length > 0 || patient !== undefined || mayIntrospect)
+    throw new RangeError('A partner acts for its organization: it has no redirect URI and no patient, and introspects no tokens')
+  const other = scopes.flatMap(splitScopes).find((scope) => !PARTNER_SCOPE.test(scope))
+  if (other !== undefined) throw new RangeError(`A partner reads and searches for itself: ${shown(other)} is no such scope`)
+  if (identifiers.length === 0 || identifiers.length > MOST_IDENTIFIERS)
+    throw new RangeError(`A partner has 1 to ${MOST_IDENTIFIERS} identifiers, by which Consents and Groups name it`)
+  for (const { system, value } of identifiers)
+    if (!isSystem(system) || !isIdentifierValue(value))
+      throw new RangeError(
+        `${shown(`${system}|${value}`)} is no identifier: write SYSTEM|VALUE with a URI as system and 1 to 100 visible characters as value`,
+      )
+  return { kind, identifiers: identifiers.map(({ system, value }) => ({ system, value })) }
+}
+
+/** Whether the text is an absolute URI without the characters that separate values of a search. https://www.rfc-editor.org/rfc/rfc3986#section-4.3 */
+const isSystem = (text: string): boolean => text.length <= 200 && /^[A-Za-z][A-Za-z0-9+.-]*:[^\s|,$\\]+$/.test(text)
+const isIdentifierValue = (text: string): boolean => /^[^\s\p{C}|,$\\](?:[^\p{C}|,$\\]{0,98}[^\s\p{C}|,$\\])?$/u.test(text)
 
 function checkedName(name: string): string {
   const trimmed = name.trim()

@@ -54,10 +54,18 @@ export async function createAccessToken(ports: TokenPorts, access: TokenGrant): 
     ...(client.consistency === undefined ? {} : { consistency: client.consistency }),
     ...(client.generation === undefined ? {} : { client_generation: client.generation }),
     ...about,
+    ...partnerClaims(client),
     ...tenantClaim(ports.choices, access.tenants),
   }
   return { token: await signToken(ports, claims), life }
 }
+
+/** Returns the claims of a partner. They make its token one of a partner, which opens no resources of patients. */
+// guard: partner-token-names-its-partner
+const partnerClaims = ({ partner }: Client): Pick<AccessClaims, 'partner' | 'partner_identifiers'> =>
+  partner === undefined
+    ? {}
+    : { partner: partner.kind, partner_identifiers: partner.identifiers.map(({ system, value }) => `${system}|${value}`) }
 
 /**
  * Returns the tenant claim: a string for one tenant or `*`, an array for several, and no claim without tenancy. With `*` or several, each

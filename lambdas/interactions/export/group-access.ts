@@ -30,10 +30,12 @@ export async function groupAccessOf(ports: GroupAccessPorts, request: FhirReques
  */
 async function registeredClauses(
   { clients, choices }: GroupAccessPorts,
-  { client, user, tenant }: FhirRequest,
+  { access, client, user, tenant }: FhirRequest,
 ): Promise<readonly AccessClause[]> {
   // guard: registration-opens-no-group-to-users
   if (user !== undefined) return []
+  // guard: registration-opens-no-group-to-partners
+  if (access.partner !== undefined) return []
   const registered = await clients.get(client)
   // guard: registration-opens-groups-of-its-tenants
   if (registered === undefined || !registered.tenants.some((each) => each === '*' || each === tenant)) return []

@@ -39,9 +39,21 @@ export type Client = {
   readonly generation?: string
   /** Time of the last change, in milliseconds since 1970. */
   readonly changedAt: number
+  /** Organization for which the client is a partner. Absent: the client is no partner. */
+  readonly partner?: Partner
   /** Present for the built-in client of the explorer, which is never stored. Its users see no consent page. */
   readonly isExplorer?: true
 }
+
+/** Kind of organization that a partner client belongs to. Law and guides give each other data. */
+export type PartnerKind = 'payer' | 'provider'
+
+/**
+ * Organization of a partner client. `identifiers`: those by which Consents and Groups name it, such as its NPI. Only an operator sets them.
+ */
+export type Partner = { readonly kind: PartnerKind; readonly identifiers: readonly PartnerIdentifier[] }
+
+export type PartnerIdentifier = { readonly system: string; readonly value: string }
 
 /**
  * How a client authenticates. `hashes`: SHA-256 of each valid secret in base64url, the newest first; two during a rotation. `keys`:

@@ -150,6 +150,34 @@ describe('A client', () => {
   })
 })
 
+describe('A partner', () => {
+  const NPI = { system: 'http://hl7.org/fhir/sid/us-npi', value: '1234567893' }
+  const request: ClientRegistration = {
+    ...{ id: 'payer', name: 'A payer', scopes: ['system/*.rs'], redirectUris: [], tenants: ['default'], mayIntrospect: false },
+    ...{ authentication: { kind: 'uri', uri: 'https://payer.example.org/jwks' }, partner: { kind: 'payer', identifiers: [NPI] } },
+  }
+
+  it('keeps its kind and identifiers', () => expect(toClient(request, 5).partner).toEqual({ kind: 'payer', identifiers: [{ ...NPI }] }))
+
+  it.each<[string, Partial<ClientRegistration>]>([
+    ['register its public keys', { authentication: { kind: 'secret', hashes: [] } }],
+    ['register its public keys', { authentication: { kind: 'public' } }],
+    ['no redirect URI', { redirectUris: ['https://payer.example.org/'] }],
+    ['no patient', { patient: 'p1' }],
+    ['introspects no tokens', { mayIntrospect: true }],
+    ['"system/*.cruds" is no such scope', { scopes: ['system/*.rs', 'system/*.cruds'] }],
+    ['"user/*.rs" is no such scope', { scopes: ['user/*.rs'] }],
+    ['"system/admin" is no such scope', { scopes: ['system/admin'] }],
+    ['1 to 10 identifiers', { partner: { kind: 'payer', identifiers: [] } }],
+    ['1 to 10 identifiers', { partner: { kind: 'provider', identifiers: Array.from({ length: 11 }, () => NPI) } }],
+    ['is no identifier', { partner: { kind: 'payer', identifiers: [{ system: 'npi', value: '1' }] } }],
+    ['is no identifier', { partner: { kind: 'payer', identifiers: [{ ...NPI, value: '1,2' }] } }],
+    ['is no identifier', { partner: { kind: 'payer', identifiers: [{ ...NPI, value: ' 1' }] } }],
+    ['is no identifier', { partner: { kind: 'payer', identifiers: [{ ...NPI, value: '' }] } }],
+    ['is no identifier', { partner: { kind: 'payer', identifiers: [{ ...NPI, system: 'http://a.example/|' }] } }],
+  ])('is rejected: %s', (reason, change) => expect(() => toClient({ ...request, ...change }, 5)).toThrow(reason))
+})
+
 describe('A user', () => {
   const request: UserRegistration = { name: 'Alice@Example.org', scopes: ['user/*.rs'], tenants: ['default'] }
   const kept = { subject: 's', password: 'p', changedAt: 5 }
