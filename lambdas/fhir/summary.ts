@@ -24,7 +24,7 @@ const TEXTS: Readonly<Record<string, Texts>> = summaries
 const cache = new Map<string, Definition>()
 
 /** Tag that marks an incomplete resource for clients. https://hl7.org/fhir/R4/codesystem-v3-ObservationValue.html */
-const SUBSETTED = { system: 'http://terminology.hl7.org/CodeSystem/v3-ObservationValue', code: 'SUBSETTED' }
+export const SUBSETTED = { system: 'http://terminology.hl7.org/CodeSystem/v3-ObservationValue', code: 'SUBSETTED' }
 
 /**
  * Returns a part of the resource, tagged SUBSETTED. `true`: summary elements and mandatory elements. `text`: narrative and mandatory
@@ -137,7 +137,7 @@ function subsetted(resource: Resource, keep: (name: string) => Inclusion | undef
  * Returns a member `contained` with the contained resources that the included elements refer to, directly or through others. Returns an
  * empty object if there are none. https://hl7.org/fhir/R4/references.html#contained
  */
-function containedOf(result: Element, contained: unknown): Element {
+export function containedOf(result: Element, contained: unknown): Element {
   if (!Array.isArray(contained)) return {}
   const referred = new Set(fragmentsIn(result))
   const isReferred = ({ id }: Element): boolean => referred.has(`#${id}`)

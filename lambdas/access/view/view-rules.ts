@@ -1,0 +1,101 @@
+/**
+ * The table of views: the parts of a resource that a partner does not receive. A partner receives no remittances of providers and no
+ * cost-sharing of members (42 CFR 422.121). The rules for claims follow the Basis profiles of CARIN.
+ * https://hl7.org/fhir/us/carin-bb/
+ */
+
+/** Kind of partner. Both kinds receive the same parts of a resource. They differ in the resources that an export selects. */
+export type View = 'payer' | 'provider'
+
+/**
+ * Rule for types. The first rule that applies to a resource counts. A type without a rule stays whole, except for resources inside it.
+ *
+ * `uses`: values of `use` that the rule applies to. Absent: any. `isHidden`: the resource looks missing. `removed`: paths of elements.
+ * `states`: categories, as `system|code`, of the adjudications that stay, without their amounts; all others are removed. `masked`:
+ * categories, as code of any system, of the adjudications and totals whose amounts are masked; the other amounts stay. `hasBasis`: the
+ * profiles that the resource claims have a twin without amounts.
+ */
+export type ViewRule = {
+  readonly types: readonly string[]
+  readonly uses?: readonly string[]
+  readonly isHidden?: true
+  readonly removed: readonly string[]
+  readonly states?: ReadonlySet<string>
+  readonly masked?: ReadonlySet<string>
+  readonly hasBasis?: true
+}
+
+const PARTS = ['item', 'item.detail', 'item.detail.subDetail', 'addItem', 'addItem.detail', 'addItem.detail.subDetail']
+const PRICES = PARTS.flatMap((part) => ['unitPrice', 'factor', 'net'].map((name) => `${part}.${name}`))
+const ADJUDICATIONS = ['adjudication', ...PARTS.map((part) => `${part}.adjudication`)]
+
+/** Narrative and printed form, which repeat the amounts. */
+const PRINTS = ['text', 'form']
+
+const STATES = [
+  'http://hl7.org/fhir/us/carin-bb/CodeSystem/C4BBAdjudicationDiscriminator',
+  'http://hl7.org/fhir/us/davinci-pdex/CodeSystem/PDexAdjudicationDiscriminator',
+].flatMap((system) =>
+  [
+    ...['billingnetworkstatus', 'renderingnetworkstatus', 'benefitpaymentstatus'],
+    ...['adjustmentreason', 'rejectreason', 'denialreason', 'allowedunits'],
+  ].map((code) => `${system}|${code}`),
+)
+
+/** Remittances and cost-sharing. Submitted and eligible amounts are neither. */
+const SHARES = [
+  ...['paid', 'benefit', 'paidtoprovider', 'paidtopatient', 'priorpayerpaid'],
+  ...['copay', 'deductible', 'unallocdeduct', 'coinsurance', 'memberliability'],
+  ...['paidbypatient', 'paidbypatientcash', 'paidbypatientother', 'paidbypatienthealthaccount'],
+]
+
+const RULES: readonly ViewRule[] = [
+  {
+    types: ['Claim', 'ClaimResponse', 'PaymentNotice', 'PaymentReconciliation', 'Invoice', 'Account', 'ChargeItem'],
+    isHidden: true,
+    removed: [],
+  },
+  // Answers with deductibles and copays of the member, and questions with prices.
+  { types: ['CoverageEligibilityResponse', 'CoverageEligibilityRequest'], isHidden: true, removed: [] },
+  { types: ['Coverage'], removed: ['text', 'costToBeneficiary'] },
+  {
+    types: ['ExplanationOfBenefit'],
+    uses: ['preauthorization', 'predetermination'],
+    removed: [...PRINTS, 'payment', 'benefitBalance', ...PRICES],
+    masked: new Set(SHARES),
+  },
+  {
+    types: ['ExplanationOfBenefit'],
+    removed: [...PRINTS, 'total', 'payment', 'benefitBalance', 'benefitPeriod', ...PRICES],
+    states: new Set(STATES),
+    hasBasis: true,
+  },
+]
+
+const BY_TYPE: ReadonlyMap<string, readonly ViewRule[]> = new Map(
+  RULES.flatMap(({ types }) => types).map((type) => [type, RULES.filter(({ types }) => types.includes(type))]),
+)
+const RULES_OF: Readonly<Record<View, typeof BY_TYPE>> = { payer: BY_TYPE, provider: BY_TYPE }
+const NONE: readonly ViewRule[] = []
+
+export const rulesFor = (type: string, view: View): readonly ViewRule[] => RULES_OF[view].get(type) ?? NONE
+
+/** Returns the rule for a resource. A `use` that is missing or no text has the rule without `uses`, which removes most. */
+export const ruleFor = (type: string, use: unknown, view: View): ViewRule | undefined =>
+  rulesFor(type, view).find(({ uses }) => uses === undefined || (typeof use === 'string' && uses.includes(use)))
+
+/** Whether the resources of a type look missing. */
+export const isHiddenType = (type: string, view: View): boolean => rulesFor(type, view).some(({ isHidden }) => isHidden)
+
+/**
+ * Returns the paths that the view may remove or change in a type, without the type: `item.net`. `*`: the whole resource. A search by one of
+ * them, or by an element below, could reveal an amount. Also any extension could: rules with paths remove those with money.
+ */
+export function hiddenPathsOf(type: string, view: View): readonly string[] {
+  const paths = rulesFor(type, view).flatMap(({ isHidden, removed, states, masked }) => [
+    ...(isHidden ? ['*'] : removed),
+    ...(states === undefined ? [] : [...ADJUDICATIONS, 'supportingInfo.value']),
+    ...(masked === undefined ? [] : [...ADJUDICATIONS, 'total', 'supportingInfo.value']),
+  ])
+  return [...new Set(paths)]
+}
