@@ -1,7 +1,9 @@
 /**
  * A version as a line of NDJSON. The stored bytes are copied unless something must change: line breaks, relative URLs of attachments,
- * `_elements`.
+ * `_elements`, parts that a view hides.
  */
+import { mayChange, type ViewOptions, viewOf } from '../../access/view/view.ts'
+import { isHiddenType, type View } from '../../access/view/view-rules.ts'
 import { withAbsoluteAttachments } from '../../fhir/attachment-urls.ts'
 import { writeJson } from '../../fhir/json.ts'
 import { selectElements } from '../../fhir/summary.ts'
@@ -9,8 +11,10 @@ import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { RequestedElement } from '../export-request.ts'
 import { resourceOf } from '../versions/version-body.ts'
 
-/** `elements`: elements in the form that summary.ts expects. Empty: all elements. */
-export type LineOptions = { readonly baseUrl: string; readonly elements: readonly string[] }
+/** `elements`: elements in the form that summary.ts expects. Empty: all elements. `view`: absent: whole resources. */
+export type LineOptions = { readonly baseUrl: string; readonly elements: readonly string[]; readonly view?: LineView }
+
+export type LineView = ViewOptions & { readonly of: View }
 
 export const lineOptionsOf = ({
   baseUrl,
@@ -23,28 +27,41 @@ export const lineOptionsOf = ({
   elements: asked.elements.map(({ type, element }) => (type === undefined ? '' : `${type}.`) + element.replace('[x]', '')),
 })
 
-/** Returns the line without its line end. Throws the fault `store-damaged` if the content must change and is not JSON. */
-export function lineOf({ body }: ResourceVersion, { baseUrl, elements }: LineOptions): Uint8Array {
+/**
+ * Returns the line without its line end, or undefined if the view hides the resource. Throws the fault `store-damaged` if the content must
+ * change and is not JSON.
+ */
+export function lineOf({ type, body }: ResourceVersion, { baseUrl, elements, view }: LineOptions): Uint8Array | undefined {
+  // guard: export-line-of-shown-type
+  if (view !== undefined && isHiddenType(type, view.of)) return undefined
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.length)
-  if (elements.length === 0 && !mayHaveRelativeUrl(bytes)) return onOneLine(bytes)
+  const changing = view !== undefined && mayChange(type, bytes, view.of) ? view : undefined
+  const isRelative = mayHaveRelativeUrl(bytes)
+  if (changing === undefined && elements.length === 0 && !isRelative) return onOneLine(bytes)
   const whole = resourceOf({ body })
-  const absolute = withAbsoluteAttachments(whole, baseUrl)
+  const absolute = isRelative ? withAbsoluteAttachments(whole, baseUrl) : whole
+  // The view comes last, because it adds the tag SUBSETTED only if the selection has not.
   const selected = elements.length === 0 ? absolute : selectElements(absolute, elements)
-  return selected === whole ? onOneLine(bytes) : Buffer.from(writeJson(selected))
+  const shown = changing === undefined ? selected : viewOf(selected, changing.of, changing)
+  if (shown === undefined) return undefined
+  return shown === whole ? onOneLine(bytes) : Buffer.from(writeJson(shown))
 }
 
 /**
- * Returns a line of the file of deletions: a Bundle that names the deleted resources.
- * https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---complete-status
+ * Returns a line of the file of deletions: a Bundle that names the deleted resources. Returns undefined if there are none that the view
+ * shows. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---complete-status
  */
-export const deletionLineOf = (versions: readonly ResourceVersion[]): Uint8Array =>
-  Buffer.from(
+export function deletionLineOf(versions: readonly ResourceVersion[], { view }: Pick<LineOptions, 'view'>): Uint8Array | undefined {
+  const shown = view === undefined ? versions : versions.filter(({ type }) => !isHiddenType(type, view.of))
+  if (shown.length === 0) return undefined
+  return Buffer.from(
     JSON.stringify({
       resourceType: 'Bundle',
       type: 'transaction',
-      entry: versions.map(({ type, id }) => ({ request: { method: 'DELETE', url: `${type}/${id}` } })),
+      entry: shown.map(({ type, id }) => ({ request: { method: 'DELETE', url: `${type}/${id}` } })),
     }),
   )
+}
 
 const [LF, CR, SPACE, QUOTE, COLON] = [10, 13, 32, 34, 58]
 

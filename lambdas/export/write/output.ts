@@ -29,9 +29,12 @@ export class WriterOutput {
 
   /** Adds the lines and references of selected versions. Deletions go into the file of deletions. */
   async add(versions: readonly ResourceVersion[]): Promise<void> {
-    const deletions = versions.filter(({ deleted }) => deleted)
     for (const version of versions) if (!version.deleted) this.#addLine(version)
-    if (deletions.length > 0) this.#writer.add('deleted', deletionLineOf(deletions))
+    const deletions = deletionLineOf(
+      versions.filter(({ deleted }) => deleted),
+      this.#lines,
+    )
+    if (deletions !== undefined) this.#writer.add('deleted', deletions)
     await this.#references.flush()
     await this.#writer.flush()
   }
@@ -48,6 +51,7 @@ export class WriterOutput {
   #addLine(version: ResourceVersion): void {
     try {
       const line = lineOf(version, this.#lines)
+      if (line === undefined) return
       this.#references.add(version)
       this.#writer.add(version.type, line)
     } catch (error) {
