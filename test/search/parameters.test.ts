@@ -94,6 +94,11 @@ describe('the values of a parameter', () => {
     expect(valuesAt(seeds[seed]!, code)).toEqual(expected)
   })
 
+  it('include the subscriber id of a Coverage, as HRex defines it', () => {
+    const coverage = { resourceType: 'Coverage', subscriberId: '0042' }
+    expect(valuesAt(coverage, 'subscriber-id')).toEqual([{ type: 'string', value: '0042' }])
+  })
+
   it('include extensions as HL7 defines them', () => {
     const url = 'http://hl7.org/fhir/StructureDefinition/patient-mothersMaidenName'
     const resource = {

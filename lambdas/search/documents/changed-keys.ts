@@ -20,6 +20,7 @@ export const CHANGED_TYPES_BY_EXTRACTOR: Readonly<Record<number, readonly Parame
 /** Registry numbers, oldest first. `changed`: parameters that are new or select other values than before, such as `Patient.name`. */
 export const REGISTRY_HISTORY: readonly { readonly number: number; readonly changed: readonly string[] }[] = [
   { number: 1552649111, changed: [] },
+  { number: 284942121, changed: ['Coverage.subscriber-id'] },
 ]
 
 /** Document format of a release: number of its extractor, number of its registry, and its search context (`reading`). */

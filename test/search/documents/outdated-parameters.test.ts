@@ -32,6 +32,8 @@ describe('between two releases', () => {
 
   it('equal numbers change nothing', () => expect(typesFrom({})).toEqual([]))
   it('the rows between them add up', () => expect(typesFrom({ extractor: 8 })).toEqual(CHANGED_TYPES_BY_EXTRACTOR[9]))
+  it('a new parameter is the only change of its registry number', () =>
+    expect(typesFrom({ registry: 1552649111 })).toEqual(['Coverage.subscriber-id']))
   it('an index that is made again for its copies alone answers until then', () => expect(typesFrom({ extractor: 10 })).toEqual([]))
   it('unknown and newer numbers change everything', () => {
     for (const made of [{ extractor: 7 }, { extractor: EXTRACTOR_VERSION + 1 }, { registry: 1 }, { reading: { ...NOW.reading, other: 1 } }])
