@@ -38,6 +38,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'lambdas/indexing': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'node:zlib'],
   // Bulk export: the request, the job, its steps.
   'lambdas/export': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'lambdas/access', 'jsonpath-rfc9535', 'node:crypto'],
+  // Requests of other organizations: matches of members, their consents and Groups.
+  'lambdas/partners': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'lambdas/access', 'node:crypto'],
   'lambdas/http': [
     'lambdas/catalogue',
     'lambdas/fhir',
@@ -214,6 +216,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     stream: ['feed', 'lifecycle'],
     rebuild: ['stream', 'feed', 'lifecycle'],
   },
+  'lambdas/partners': { '.': [], match: [], consent: [], groups: [] },
   'lambdas/search': { '.': [], types: [], query: ['types'], documents: ['types'], custom: ['types'] },
   'lambdas/ports': {
     '.': [],

@@ -1,0 +1,35 @@
+/** Codes and profiles of the guides HRex and PDex. http://hl7.org/fhir/us/davinci-hrex, http://hl7.org/fhir/us/davinci-pdex */
+import type { Code } from './elements.ts'
+
+const TERMINOLOGY = 'http://terminology.hl7.org/CodeSystem'
+const HREX = 'http://hl7.org/fhir/us/davinci-hrex'
+const PDEX = 'http://hl7.org/fhir/us/davinci-pdex'
+
+/** Types of identifiers: the number of a member on a card, and the unique identifier of a member. */
+export const MEMBER_NUMBER: Code = { system: `${TERMINOLOGY}/v2-0203`, code: 'MB' }
+export const UNIQUE_MEMBER_IDENTIFIER: Code = { system: `${HREX}/CodeSystem/hrex-temp`, code: 'UMB' }
+
+export const BIRTH_SEX = 'http://hl7.org/fhir/us/core/StructureDefinition/us-core-birthsex'
+
+/** Codes of a Consent. */
+export const PATIENT_PRIVACY: Code = { system: `${TERMINOLOGY}/consentscope`, code: 'patient-privacy' }
+export const INFORMATION_DISCLOSURE: Code = { system: `${TERMINOLOGY}/v3-ActCode`, code: 'IDSCL' }
+export const DISCLOSE: Code = { system: `${TERMINOLOGY}/consentaction`, code: 'disclose' }
+/** Roles of its actors. */
+export const RECIPIENT: Code = { system: `${TERMINOLOGY}/v3-ParticipationType`, code: 'IRCP' }
+export const SOURCE: Code = { system: `${TERMINOLOGY}/provenance-participant-type`, code: 'performer' }
+
+/** Policies of a Consent between payers: all data that is not sensitive, and all data. */
+export const REGULAR_POLICY = `${HREX}/StructureDefinition-hrex-consent.html#regular`
+export const SENSITIVE_POLICY = `${HREX}/StructureDefinition-hrex-consent.html#sensitive`
+
+/** Interfaces that the category of a Consent may name. */
+export const CONSENT_PURPOSES = `${PDEX}/CodeSystem/pdex-consent-api-purpose`
+
+export const OPT_OUT_GROUP = `${PDEX}/StructureDefinition/pdex-member-opt-out`
+export const OPT_OUT_SCOPES = `${PDEX}/CodeSystem/opt-out-scope`
+
+export const MATCHED_GROUP = `${PDEX}/StructureDefinition/pdex-member-match-group`
+export const MATCHED_PATIENT = `${PDEX}/StructureDefinition/base-ext-match-parameters`
+export const MATCHED_COVERAGE = `${PDEX}/StructureDefinition/base-ext-match-coverage`
+export const MATCHED: Code = { system: `${PDEX}/CodeSystem/PdexMultiMemberMatchResultCS`, code: 'match' }

@@ -1,0 +1,60 @@
+/** Searches and reads stored data of members, as the operator may see it. A partner may not search these types itself. */
+import { parseJsonBytes } from '../fhir/json.ts'
+import { isElement, type Resource } from '../fhir/resource.ts'
+import type { Plan } from '../ports/search/plan.ts'
+import type { Searches } from '../ports/search/search-index.ts'
+import type { ResourceReader } from '../ports/store/resource-store.ts'
+import { resolveChains, unrestrictedSearchAccess } from '../search/query/condition.ts'
+import type { ParameterPairs } from '../search/query/parameter-pairs.ts'
+import { parseSearch } from '../search/query/query.ts'
+import type { SearchContext } from '../search/search-context.ts'
+
+/**
+ * Stored data of one tenant. `index`: index of conditional interactions, so that recent writes count. Its searches throw the faults of these
+ * interactions if it lags too far behind.
+ */
+export type MemberData = {
+  readonly tenant: string
+  readonly reading: SearchContext
+  readonly index: Pick<Searches, 'find' | 'distinct'>
+  readonly heads: ResourceReader['heads']
+}
+
+/** Resources that a search found, in their current versions. `more`: the search has more matches than the limit. */
+export type FoundResources = { readonly resources: readonly Resource[]; readonly more: boolean }
+
+/** Returns the current versions of at most `limit` matches. Leaves out matches that were deleted after the search. */
+export async function findCurrent(data: MemberData, type: string, pairs: ParameterPairs, limit: number): Promise<FoundResources> {
+  const { tenant, reading, index } = data
+  const searcher = unrestrictedSearchAccess(tenant)
+  const { where } = parseSearch(type, pairs, { ...reading, handling: 'strict', criteriaOnly: true })
+  const predicate = await resolveChains(where, searcher, index)
+  const types = [type]
+  const plan: Plan = { tenant, types, where: predicate, access: searcher.rules(types), order: [], limit, total: 'none' }
+  const { hits, more } = await index.find(plan)
+  const resources = await readCurrent(
+    data,
+    type,
+    hits.map(({ id }) => id),
+  )
+  return { resources: resources.filter((each) => each !== undefined), more }
+}
+
+/** Returns the current versions in the order of the ids. A missing or deleted resource is undefined. Throws the fault of a damaged version. */
+export async function readCurrent(
+  { tenant, heads }: MemberData,
+  type: string,
+  ids: readonly string[],
+): Promise<readonly (Resource | undefined)[]> {
+  if (ids.length === 0) return []
+  const found = await heads(ids.map((id) => ({ tenant, type, id })))
+  return found.map((head) => {
+    if (head === undefined || head.deleted) return undefined
+    if ('damage' in head) throw head.damage
+    const resource = parseJsonBytes(head.body)
+    return isElement(resource) ? (resource as Resource) : undefined
+  })
+}
+
+/** Returns the value of a search criterion that finds exactly this text. https://hl7.org/fhir/R4/search.html#escaping */
+export const escapeValue = (text: string): string => text.replace(/[\\$,|]/g, '\\$&')
