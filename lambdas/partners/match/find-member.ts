@@ -26,6 +26,7 @@ export async function findMember(data: MemberData, person: SentPerson): Promise<
   const found = (await candidatesOf(data, cards)).filter((candidate) => isMember(person, candidate))
   const [first, ...others] = found
   if (first === undefined) return NONE
+  // guard: member-match-is-single
   if (others.length > 0) return { kind: 'several', ids: found.map(({ patient }) => patient.id!).toSorted() }
   return { kind: 'match', patient: first.patient }
 }

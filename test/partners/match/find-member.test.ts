@@ -11,7 +11,10 @@ import { BASE_URL, coverageOf, matchRequestOf, memberNumber, memberStoreOf } fro
 
 /** Returns what was found: an id, `none`, or all ids of several. */
 async function find(data: MemberData, body: Tree): Promise<string> {
-  const { person } = await memberInputOf(body, { needsConsent: false, structureIssuesOf: (resource) => validate(resource) })
+  const { person } = await memberInputOf(JSON.parse(JSON.stringify(body)), {
+    needsConsent: false,
+    structureIssuesOf: (resource) => validate(resource),
+  })
   const found = await findMember(data, person)
   return found.kind === 'match' ? found.patient.id! : found.kind === 'none' ? 'none' : found.ids.join(' ')
 }
@@ -58,6 +61,7 @@ describe('a member', () => {
     expect(await find(data, requestFor(numberOf('M1', 'http://payer')))).toBe('p')
     expect(await find(data, requestFor(numberOf('M1', 'http://other')))).toBe('none')
     expect(await find(data, requestFor({ identifier: [{ system: 'http://payer', value: 'M1' }] }))).toBe('none')
+    expect(await find(data, requestFor({ identifier: [{ ...memberNumber('M1'), system: undefined }] }))).toBe('none')
   })
 
   it('is found by a number with characters that searches reserve', async () => {
@@ -131,6 +135,12 @@ describe('a member', () => {
     expect(await find(await memberStoreOf(others(50)), requestFor(SUBSCRIBER, 'Given7'))).toBe('p7')
     expect(await find(await memberStoreOf(others(51)), requestFor(SUBSCRIBER, 'Given7'))).toBe('none')
     expect(await find(await memberStoreOf(others(501)), requestFor(SUBSCRIBER, 'Given7'))).toBe('none')
+  })
+
+  it('is not found if more than 500 Coverages have the card', async () => {
+    const coverages = (count: number): readonly Tree[] => Array.from({ length: count }, (_, i) => coverageOf(`c${i}`, 'p', SUBSCRIBER))
+    expect(await find(await memberStoreOf([stored('p'), ...coverages(500)]), requestFor(SUBSCRIBER))).toBe('p')
+    expect(await find(await memberStoreOf([stored('p'), ...coverages(501)]), requestFor(SUBSCRIBER))).toBe('none')
   })
 
   it.each<[what: string, stored: readonly Tree[], deleted: readonly string[]]>([
