@@ -11,8 +11,10 @@ export const BASE_URL = 'https://payer.example/fhir'
 const READING = { baseUrl: BASE_URL }
 const TENANT = 't'
 
+export type StoredMembers = MemberData & { readonly index: SqliteSearchIndex }
+
 /** `deleted`: resources that are deleted after the index found them. */
-export async function memberStoreOf(stored: readonly Tree[], deleted: readonly string[] = []): Promise<MemberData> {
+export async function memberStoreOf(stored: readonly Tree[], deleted: readonly string[] = []): Promise<StoredMembers> {
   const index = new SqliteSearchIndex(':memory:')
   runAtEnd(() => index.close())
   const versions = stored.map((body) => versionOf(writeOf(resourceKeyOf(TENANT, body.resourceType, body.id), { body })))
