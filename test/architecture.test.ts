@@ -30,6 +30,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'lambdas/ports',
     'lambdas/access',
     'lambdas/export',
+    'lambdas/partners',
     'node:crypto',
     'node:http',
   ],

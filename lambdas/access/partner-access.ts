@@ -2,12 +2,11 @@
  * Access of a partner: another organization to which the server gives data of its members by matches and exports only. Scopes of a partner
  * therefore open no resources by themselves, except its own Groups. https://hl7.org/fhir/us/davinci-pdex/
  */
-import type { Partner, PartnerIdentifier } from '../ports/rows/clients.ts'
+import { type IdentifierText, identifierTextOf } from '../fhir/identifier-text.ts'
+import type { Partner } from '../ports/rows/clients.ts'
 import { type Access, type AccessClause, clausesFor } from './access.ts'
+import { PARTNER_MARK_SYSTEM } from './partner-mark.ts'
 import type { Letter } from './scopes.ts'
-
-/** System of the identifier by which a Group names the client that matched its members. Its value is the id of the client. */
-export const PARTNER_SYSTEM = 'urn:fhir-serverless:partner'
 
 const GROUP_LETTERS: readonly Letter[] = ['r', 's']
 
@@ -31,7 +30,7 @@ export function partnerAccessOf(granted: Access, partner: Partner, client: strin
  */
 const ownGroupsOf = ({ identifiers }: Partner, client: string): string =>
   [
-    `identifier=${[{ system: PARTNER_SYSTEM, value: client }, ...identifiers].map(tokenOf).join(',')}`,
+    `identifier=${[{ system: PARTNER_MARK_SYSTEM, value: client }, ...identifiers].map(tokenOf).join(',')}`,
     `code:not=${encodeURIComponent(`${MATCH_RESULTS}|consentconstraint`)}`,
     `characteristic:not=${encodeURIComponent(`${ATTRIBUTIONS}|pdex-member`)}`,
   ].join('&')
@@ -41,4 +40,4 @@ const MATCH_RESULTS = `${GUIDE}/PdexMultiMemberMatchResultCS`
 const ATTRIBUTIONS = `${GUIDE}/PdexMemberAttributionCS`
 
 /** Registered identifiers contain none of the characters that separate values. */
-const tokenOf = ({ system, value }: PartnerIdentifier): string => encodeURIComponent(`${system}|${value}`)
+const tokenOf = (identifier: IdentifierText): string => encodeURIComponent(identifierTextOf(identifier))

@@ -17,6 +17,8 @@ export type Column =
   | 'QUERY'
   /** Operations that work on the resource or the Parameters in the request. */
   | 'INPUT'
+  /** Operations that find a member by the Parameters in the request, and store the match. */
+  | 'MATCH'
   | 'EXPORT'
   | 'JOB'
   | 'FILE'
@@ -76,8 +78,10 @@ export const INTERACTIONS = {
   everything:         { column: 'QUERY',     scopes: ['r', 's'],      claim: 'operation', lambda: 'everything' },
   // guard: docref-needs-read-scope
   docref:             { column: 'QUERY',     scopes: ['r', 's'],      claim: 'operation', lambda: 'search' },
+  'member-match':       { column: 'MATCH',     scopes: 'own',           claim: 'operation', lambda: 'member-match' },
   // No HEAD, because GET starts a job.
   export:             { column: 'EXPORT',    scopes: 'own',           claim: 'operation', lambda: 'export', head: false },
+  'export-for-partner': { column: 'EXPORT',    scopes: 'own',           claim: 'operation', lambda: 'export', head: false },
   'export-list':      { column: 'JOB',       scopes: 'own',           claim: 'none',      lambda: 'export-status' },
   'export-status':    { column: 'JOB',       scopes: 'own',           claim: 'none',      lambda: 'export-status' },
   'export-cancel':    { column: 'JOB',       scopes: 'own',           claim: 'none',      lambda: 'export-cancel' },
@@ -188,12 +192,15 @@ export const ROUTES: readonly Route[] = routesOf<InteractionCode>({
   'POST /{type}/{id}/$everything': 'everything',
   'GET /{type}/$docref': 'docref',
   'POST /{type}/$docref': 'docref',
+  'POST /{type}/$member-match': 'member-match',
   'GET /$export': 'export',
   'POST /$export': 'export',
   'GET /{type}/$export': 'export',
   'POST /{type}/$export': 'export',
   'GET /{type}/{id}/$export': 'export',
   'POST /{type}/{id}/$export': 'export',
+  'GET /{type}/{id}/$davinci-data-export': 'export-for-partner',
+  'POST /{type}/{id}/$davinci-data-export': 'export-for-partner',
   'GET /export': 'export-list',
   'GET /export/{id}': 'export-status',
   'DELETE /export/{id}': 'export-cancel',

@@ -3,6 +3,7 @@ import type { Resource } from '../fhir/resource.ts'
 import { MAX_SEARCH_PARAMETERS, type ParameterPairs } from '../search/query/parameter-pairs.ts'
 import { INSTANT_VALUE_NAMES, parsePostedParameters, TEXT_VALUE_NAMES } from '../search/query/posted-parameters.ts'
 import { MAX_NAMED_PATIENTS } from './export-request.ts'
+import { EXPORT_TYPE_PARAMETER } from './partner-export.ts'
 
 /**
  * Returns the parameters as name-value pairs, like those of a URL. Keeps unknown parameters; parseExportRequest handles them. Throws
@@ -21,5 +22,6 @@ export const parseParametersBody = (body: Resource): ParameterPairs =>
       ['_since', INSTANT_VALUE_NAMES],
       ['_until', INSTANT_VALUE_NAMES],
       ['patient', ['valueReference', 'valueString']],
+      [EXPORT_TYPE_PARAMETER, ['valueCanonical', 'valueUri', 'valueString', 'valueCode']],
     ]),
   })

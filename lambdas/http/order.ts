@@ -22,7 +22,8 @@ const EXPLORER: Columns = ['EXPLORER']
 const HEALTH: Columns = ['HEALTH']
 const OPERATION: Columns = ['OPERATION']
 const QUERY: Columns = ['QUERY']
-const INPUT: Columns = ['INPUT']
+const MATCH: Columns = ['MATCH']
+const INPUT: Columns = ['INPUT', ...MATCH]
 const EXPORT: Columns = ['EXPORT']
 const FILE: Columns = ['FILE']
 const FALLBACK: Columns = ['FALLBACK']
@@ -86,7 +87,7 @@ const ROWS: readonly Row[] = [
   each('parsePreferences',   ROUTED                               ),
   each('parsePreconditions', READ, WRITE,                INPUT    ),
   each('checkScope',         READ, WRITE, SEARCH, OPERATION, QUERY, INPUT, EXPORT),
-  each('mayWrite',                 WRITE                          ),
+  each('mayWrite',                 WRITE,                MATCH    ),
   use('parseForm',                        SEARCH                  ),
   use('parseResource',             SAVE,          BUNDLE          ),
   use('parsePatch',                PATCH                          ),
@@ -94,7 +95,7 @@ const ROWS: readonly Row[] = [
   use('parseInput',                               QUERY, INPUT    ),
   each('validateResource',         SAVE                           ),
   use('tellWarnings',              SAVE, PATCH                    ),
-  use('tellIndexToken',            WRITE,         BUNDLE          ),
+  use('tellIndexToken',            WRITE,         BUNDLE, MATCH   ),
   use('awaitIndexToken',                  SEARCH, BUNDLE, QUERY   ),
   each('shapeBody',          SHAPED                               ),
   use('sendFile',                                 FILE            ),

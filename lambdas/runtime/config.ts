@@ -2,13 +2,13 @@
  * Settings of the server: name, type, default and meaning. No other file reads process.env. This one reads it in functions, never on
  * import.
  */
-import { RESERVED_CLAIMS } from '../access/claims.ts'
 import { type ExternalIssuer, parseIssuers } from '../access/verification/external-issuers.ts'
-import { isResourceType } from '../fhir/resource-types.ts'
+import { type IdentifierText, parseIdentifierList } from '../fhir/identifier-text.ts'
 import { isTimeZone } from '../fhir/time-zone.ts'
 import { hostsOf } from '../ports/security/private-hosts.ts'
 import { DEFAULT_TENANT } from '../ports/store/tenants.ts'
 import { type IndexShards, parseIndexShards } from './index-shards.ts'
+import { isFreeClaim, isRegistry, originsOf, typesOf } from './setting-values.ts'
 
 /**
  * Kinds of values. `count`: a whole number from 1. `bytes`: size of a text in memory, at most MOST_BYTES. `wait`: milliseconds, at most an
@@ -30,6 +30,7 @@ export type SettingKind =
   | 'header'
   | 'text'
   | 'name'
+  | 'identifiers'
   | 'registry'
   | 'shards'
   | 'time zone'
@@ -85,6 +86,8 @@ export const SETTINGS = [
   setting('exportRetentionDays', 'days', '10'), // days for which the status of a finished export stays available; its files also stay for 7 days after the manifest was retrieved
   setting('groupExportTypes', 'types', 'Patient,AllergyIntolerance,CarePlan,CareTeam,Condition,Device,DiagnosticReport,DocumentReference,Encounter,Goal,Immunization,MedicationRequest,Observation,Procedure,Provenance,QuestionnaireResponse,RelatedPerson,ServiceRequest'), // resource types of Group exports, separated by commas; all: the whole Patient compartment
   setting('exportAdditionalResources', 'text', ''), // JSON file, or the JSON itself, with the rules for referenced resources that exports of patients and groups include; it replaces lambdas/export/additional-resources.json. On AWS an object in the settings of the stage
+  setting('payer', 'identifiers', ''), // identifiers of the payer that runs the server, as SYSTEM|VALUE, separated by commas, such as http://hl7.org/fhir/sid/us-npi|1234567893. Consents of members name the payer by one of them; without one, no member is matched
+  setting('sensitiveLabels', ['unknown', 'none'], 'unknown'), // sensitive data of members: unknown: the payer has not decided what is sensitive, so a Consent that excludes it is not complied with; none: the payer stores no sensitive data
   setting('requestLog', 'switch', 'off'), // on: a line of JSON on standard output for each request: interaction, type, status, bytes, request id, total milliseconds, and milliseconds per dependency. On AWS the default is on, and the lines are in the logs of the functions
   setting('metricsPort', 'port', '0'), // port of 127.0.0.1 that answers `GET /metrics` in the text format of Prometheus; 0: none
   setting('searchBudget', 'wait', '10000'), // milliseconds that a search may run before it is answered 503; it waits up to twice as long for the index and for earlier searches
@@ -133,11 +136,13 @@ type Value<Kind> = Kind extends 'integer' | 'count' | 'bytes' | 'wait' | 'days' 
       ? readonly string[]
       : Kind extends 'issuers'
         ? readonly ExternalIssuer[]
-        : Kind extends 'shards'
-          ? IndexShards
-          : Kind extends readonly (infer Choice)[]
-            ? Choice
-            : string
+        : Kind extends 'identifiers'
+          ? readonly IdentifierText[]
+          : Kind extends 'shards'
+            ? IndexShards
+            : Kind extends readonly (infer Choice)[]
+              ? Choice
+              : string
 
 type Values<S extends Setting> = { readonly [Each in S as Each['name']]: Value<Each['kind']> }
 
@@ -228,6 +233,11 @@ function parse({ name, kind }: Setting, text: string): unknown {
       return text
     case 'name':
       return /^[^\p{Cc}]{0,100}$/u.test(text) ? text.trim() : refuse('at most 100 characters, without line breaks')
+    case 'identifiers':
+      return (
+        parseIdentifierList(text) ??
+        refuse('identifiers as SYSTEM|VALUE, separated by commas, such as http://hl7.org/fhir/sid/us-npi|1234567893')
+      )
     case 'registry':
       return isRegistry(text)
         ? text.replace(/\/+$/, '')
@@ -248,29 +258,6 @@ function issuersOf(text: string): readonly ExternalIssuer[] {
     throw new RangeError(`${variableOf('externalIssuers')}: ${(error as Error).message}`)
   }
 }
-
-/**
- * Parses the setting of origins. Returns an empty list for an empty text, and undefined if an origin is invalid. Any scheme is valid,
- * because mobile apps have their own. https://www.rfc-editor.org/rfc/rfc6454#section-7
- */
-function originsOf(text: string): readonly string[] | undefined {
-  if (text === '') return []
-  const origins = text.split(',').map((item) => item.trim())
-  return origins.every((origin) => /^(?:\*|[a-z][a-z0-9+.-]*:\/\/[^/?#\sA-Z]+)$/.test(origin)) ? origins : undefined
-}
-
-function typesOf(text: string): readonly string[] | undefined {
-  const types = text.split(',').map((type) => type.trim())
-  return text === 'all' || types.every(isResourceType) ? types : undefined
-}
-
-function isRegistry(text: string): boolean {
-  const { protocol, hostname, username, password, search, hash } = URL.parse(text) ?? { protocol: '' }
-  if (protocol !== 'https:' && !(protocol === 'http:' && /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname ?? ''))) return false
-  return `${username}${password}${search}${hash}` === ''
-}
-
-const isFreeClaim = (text: string): boolean => /^[\w:./-]{1,100}$/.test(text) && !RESERVED_CLAIMS.includes(text)
 
 /** Matches a header name or an empty text. https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2 */
 const HEADER = /^[\w!#$%&'*+.^`|~-]*$/

@@ -7,6 +7,7 @@ import { readConfig, SETTINGS, type SettingKind, variableOf } from '../../lambda
 import { runFhirWithEnvironment } from '../bin/process.ts'
 import { isFullRun } from '../fixtures/long-runs.ts'
 import * as access from './settings-tried/access.ts'
+import * as payer from './settings-tried/payer.ts'
 import * as requests from './settings-tried/requests.ts'
 import * as keeping from './settings-tried/retention.ts'
 import type { SettingTrial } from './settings-tried/setting-server.ts'
@@ -59,6 +60,8 @@ const TRIED: Readonly<Record<Name, Tried>> = {
   exportRetentionDays: { trials: keeping.jobRetentionTrials, wrong: DAYS },
   groupExportTypes: { trials: keeping.typesTrials, wrong: wrong('resource types of R4, separated by commas', 'Nobody', 'Patient,', '') },
   exportAdditionalResources: { trials: keeping.additionalTrials, wrong: { '{': ' is no JSON', '/nowhere.json': ': /nowhere.json cannot be read (ENOENT)', '{"Nobody":[]}': '.Nobody is no resource type of R4' } },
+  payer: { trials: payer.payerTrials, wrong: wrong('identifiers as SYSTEM|VALUE, separated by commas, such as http://hl7.org/fhir/sid/us-npi|1234567893', '1234567893', 'npi|1', 'urn:a|1,') },
+  sensitiveLabels: { trials: payer.labelTrials, wrong: wrong('one of unknown, none', 'some') },
   requestLog: { trials: requests.requestLogTrials, wrong: SWITCH },
   metricsPort: { trials: requests.metricsTrials, wrong: wrong('a port from 1 to 65535, or 0 for none', '-1', '65536', 'on', '') },
   searchBudget: { trials: requests.budgetTrials, wrong: wrong('a whole number from 1 to 3600000', '0', '3600001', '1e3') },

@@ -8,7 +8,7 @@ import { clientOf, type Tree } from '../api/server.ts'
 import { patient } from '../fixtures/resources.ts'
 import { tokenProviderOf } from '../fixtures/token-provider.ts'
 import { LAKE_SCHEDULE } from './assembly.ts'
-import { type AwsCalls, awsCalls } from './aws-calls.ts'
+import type { AwsCalls } from './aws-calls.ts'
 import type { DeploymentDescription } from './cloud.ts'
 import { invokeCustomResource, resultOf } from './custom-resource.ts'
 import {
@@ -16,23 +16,15 @@ import {
   jobIdOf,
   kickOff,
   linesOf,
+  ownFunctions,
   pollManifest,
   runExportWorkflow,
   runScheduledExport,
   versionsOf,
 } from './exports.ts'
-import { type FunctionHost, functionHost } from './function-host.ts'
-import { type DeployedFunction, deployedFunctions } from './hosted-deployment.ts'
+import type { FunctionHost } from './function-host.ts'
 import { register, registryOf } from './registry.ts'
 import { runOnCloud } from './requested-deployment.ts'
-
-/** The functions of a deployment, run by this process. */
-async function ownFunctions({ awsEndpoint, searchEndpoint, assembly, deployment }: DeploymentDescription) {
-  const aws = awsCalls(awsEndpoint)
-  const all = await deployedFunctions(aws, assembly, deployment, { aws: awsEndpoint, search: searchEndpoint })
-  const functions: Readonly<Record<string, DeployedFunction>> = Object.fromEntries(all.map((each) => [each.name, each]))
-  return { aws, functions, host: functionHost(functions) }
-}
 
 const OPEN_TO_SECRETS = { FHIR_EXPORT_NEEDS_ASSERTION: 'off' }
 const [PATIENTS, EACH] = [20, 2]

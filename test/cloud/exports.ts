@@ -5,9 +5,11 @@ import { jobIdAt } from '../../lambdas/export/schedules/schedules.ts'
 import { STEPS } from '../../lambdas/export/workflow.ts'
 import type { TestClient, TestResponse, Tree } from '../api/server.ts'
 import { LAKE_SCHEDULE } from './assembly.ts'
-import type { AwsCalls } from './aws-calls.ts'
+import { type AwsCalls, awsCalls } from './aws-calls.ts'
+import type { DeploymentDescription } from './cloud.ts'
 import { resultOf } from './custom-resource.ts'
-import type { FunctionHost } from './function-host.ts'
+import { type FunctionHost, functionHost } from './function-host.ts'
+import { type DeployedFunction, deployedFunctions } from './hosted-deployment.ts'
 
 export const RESPOND_ASYNC = { accept: 'application/fhir+json', prefer: 'respond-async' }
 
@@ -76,4 +78,12 @@ export async function runScheduledExport(aws: AwsCalls, host: FunctionHost, mach
   await runExportWorkflow(aws, machine, host, { job, attempt: 1 })
   resultOf(await host.invoke('export-sweep', { sweep: 'copies', schedules: [{ name, bucket, late: 3_600_000 }] }))
   return `/export/${job}`
+}
+
+/** The functions of a deployment, run by this process. */
+export async function ownFunctions({ awsEndpoint, searchEndpoint, assembly, deployment }: DeploymentDescription) {
+  const aws = awsCalls(awsEndpoint)
+  const all = await deployedFunctions(aws, assembly, deployment, { aws: awsEndpoint, search: searchEndpoint })
+  const functions: Readonly<Record<string, DeployedFunction>> = Object.fromEntries(all.map((each) => [each.name, each]))
+  return { aws, functions, host: functionHost(functions) }
 }

@@ -432,7 +432,9 @@ describe('a function that starts', () => {
 
 const isVerifying = (name: FunctionName): boolean => name !== 'introspect' && FUNCTIONS[name].ports.includes('verification')
 
-const VALIDATING: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'bundle', 'validate', 'apply-fhirpath'])
+const VALIDATING: ReadonlySet<string> = new Set([
+  ...['create', 'update', 'patch', 'delete', 'bundle', 'validate', 'apply-fhirpath', 'member-match'],
+])
 
 /** Modules that writing functions contain only for profiles. */
 const ABOUT_PROFILES =

@@ -44,6 +44,8 @@ const SERVICE_SETTINGS: Readonly<Partial<Record<ServiceSetting, string>>> = {
   maxRunningExports: '2',
   exportRetentionDays: '3',
   groupExportTypes: 'Patient',
+  payer: 'http://hl7.org/fhir/sid/us-npi|1992999999',
+  sensitiveLabels: 'none',
   requestLog: 'on',
   searchBudget: '5000',
 }

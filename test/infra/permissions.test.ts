@@ -8,7 +8,7 @@ import { ARNS, type IamCall, isFunctionAllowed, statementsOf } from './iam.ts'
 import { elsewhere, functionNames, local, signed, tokens } from './stages.ts'
 
 describe('permissions', () => {
-  const MAY_WRITE: readonly FunctionName[] = ['create', 'update', 'patch', 'delete', 'bundle', 'settle-transactions']
+  const MAY_WRITE: readonly FunctionName[] = ['create', 'update', 'patch', 'delete', 'bundle', 'member-match', 'settle-transactions']
   const may = (name: string, call: IamCall) => isFunctionAllowed(signed.service, name, call)
   const functionsAllowed = (call: IamCall) => functionNames.filter((name) => may(name, call)).sort()
   const leading = (key: string) => ({ 'dynamodb:LeadingKeys': [key] })
@@ -296,7 +296,7 @@ describe('permissions', () => {
 
 it('only functions that validate, write or describe the server read packages', () => {
   const reading = functionNames.filter((name) => portsOfStage(name, 'iam').includes('packages')).toSorted()
-  expect(reading).toEqual(['apply-fhirpath', 'bundle', 'capabilities', 'create', 'delete', 'patch', 'update', 'validate'])
+  expect(reading).toEqual(['apply-fhirpath', 'bundle', 'capabilities', 'create', 'delete', 'member-match', 'patch', 'update', 'validate'])
 })
 
 it('apply-fhirpath reads definitions of tenants and no other resources', () => {

@@ -1,4 +1,5 @@
 /** Parses the claims of a verified token: client, user, tenants, scopes, issue time and expiry. */
+import { parseIdentifierText } from '../../fhir/identifier-text.ts'
 import { isId } from '../../fhir/resource.ts'
 import type { Partner } from '../../ports/rows/clients.ts'
 import { type RevocationKey, revocationKeyOf } from '../../ports/rows/revocations.ts'
@@ -175,11 +176,8 @@ function idsIn(claims: Claims, name: string): readonly string[] {
 function partnerOf({ partner, partner_identifiers: texts }: Claims): Partner {
   if (partner !== 'payer' && partner !== 'provider') throw invalidClaim('partner')
   if (!Array.isArray(texts) || texts.length === 0) throw invalidClaim('partner_identifiers')
-  const identifiers = texts.map((text) => {
-    const [, system, value] = (typeof text === 'string' && /^([^|]+)\|([^|]+)$/.exec(text)) || []
-    if (system === undefined || value === undefined) throw invalidClaim('partner_identifiers')
-    return { system, value }
-  })
+  const identifiers = texts.map((text) => (typeof text === 'string' ? parseIdentifierText(text) : undefined))
+  if (!identifiers.every((each) => each !== undefined)) throw invalidClaim('partner_identifiers')
   return { kind: partner, identifiers }
 }
 

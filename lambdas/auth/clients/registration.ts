@@ -1,5 +1,6 @@
 /** Validates registrations of clients and users. Throws RangeError with the reason if one is invalid. */
 import { parseScope, splitScopes } from '../../access/scopes.ts'
+import { identifierTextOf, parseIdentifierText } from '../../fhir/identifier-text.ts'
 import { isId } from '../../fhir/resource.ts'
 import { type Client, type ClientAuthentication, isClientId, type Partner } from '../../ports/rows/clients.ts'
 import { isUserName, type User } from '../../ports/rows/users.ts'
@@ -87,17 +88,13 @@ function checkedPartner(
   if (other !== undefined) throw new RangeError(`A partner reads and searches for itself: ${shown(other)} is no such scope`)
   if (identifiers.length === 0 || identifiers.length > MOST_IDENTIFIERS)
     throw new RangeError(`A partner has 1 to ${MOST_IDENTIFIERS} identifiers, by which Consents and Groups name it`)
-  for (const { system, value } of identifiers)
-    if (!isSystem(system) || !isIdentifierValue(value))
-      throw new RangeError(
-        `${shown(`${system}|${value}`)} is no identifier: write SYSTEM|VALUE with a URI as system and 1 to 100 visible characters as value`,
-      )
+  const wrong = identifiers.map(identifierTextOf).find((text) => parseIdentifierText(text) === undefined)
+  if (wrong !== undefined)
+    throw new RangeError(
+      `${shown(wrong)} is no identifier: write SYSTEM|VALUE, with a URI as system and 1 to 100 visible characters as value`,
+    )
   return { kind, identifiers: identifiers.map(({ system, value }) => ({ system, value })) }
 }
-
-/** Whether the text is an absolute URI without the characters that separate values of a search. https://www.rfc-editor.org/rfc/rfc3986#section-4.3 */
-const isSystem = (text: string): boolean => text.length <= 200 && /^[A-Za-z][A-Za-z0-9+.-]*:[^\s|,$\\]+$/.test(text)
-const isIdentifierValue = (text: string): boolean => /^[^\s\p{C}|,$\\](?:[^\p{C}|,$\\]{0,98}[^\s\p{C}|,$\\])?$/u.test(text)
 
 function checkedName(name: string): string {
   const trimmed = name.trim()

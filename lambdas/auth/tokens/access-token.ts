@@ -1,5 +1,6 @@
 /** Creates access tokens and token responses. https://www.rfc-editor.org/rfc/rfc6749#section-5.1 */
 import { ACCESS_TYP, type AccessClaims, type ClientAuth } from '../../access/claims.ts'
+import { identifierTextOf } from '../../fhir/identifier-text.ts'
 import type { Client } from '../../ports/rows/clients.ts'
 import type { AuthChoices, AuthPorts, AuthResponse } from '../endpoint.ts'
 import { jsonResponse } from '../oauth-error.ts'
@@ -63,9 +64,7 @@ export async function createAccessToken(ports: TokenPorts, access: TokenGrant): 
 /** Returns the claims of a partner. They make its token one of a partner, which opens no resources of patients. */
 // guard: partner-token-names-its-partner
 const partnerClaims = ({ partner }: Client): Pick<AccessClaims, 'partner' | 'partner_identifiers'> =>
-  partner === undefined
-    ? {}
-    : { partner: partner.kind, partner_identifiers: partner.identifiers.map(({ system, value }) => `${system}|${value}`) }
+  partner === undefined ? {} : { partner: partner.kind, partner_identifiers: partner.identifiers.map(identifierTextOf) }
 
 /**
  * Returns the tenant claim: a string for one tenant or `*`, an array for several, and no claim without tenancy. With `*` or several, each

@@ -4,6 +4,7 @@
  */
 import type { Access } from '../../access/access.ts'
 import type { ExportLevel, ExportRequest } from '../export-request.ts'
+import type { PartnerExport } from '../partner-export.ts'
 
 /**
  * States of specification 3.1, plus `stopped`: a stopped job no longer exists for its client. `in-progress` lasts until the files are
@@ -29,6 +30,8 @@ export type Job = {
   readonly group?: string
   /** Access by which the Group and the Groups in it are read. Absent in older jobs: `access`. */
   readonly groupAccess?: Access
+  /** Export type and view of an export for a partner. Absent: the job is a `$export`. */
+  readonly partner?: PartnerExport
   /** Parameters of the kick-off. If the job has `patients`, `asked.patients` is empty: the named patients have rows of their own. */
   readonly asked: ExportRequest
   /** Number of named patients, see plan/named-patients.ts. Absent: `asked` contains them, as in all older jobs. */

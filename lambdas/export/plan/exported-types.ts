@@ -20,7 +20,8 @@ export type ExportTypes = {
   readonly messages: readonly string[]
 }
 
-export type TypeSettings = Pick<ExportParts, 'groupTypes' | 'additionalResources'>
+/** `isForPartner`: the types are those of exports for partners, which no setting changes. */
+export type TypeSettings = Pick<ExportParts, 'groupTypes' | 'additionalResources'> & { readonly isForPartner?: true }
 
 type TypedJob = Pick<Job, 'level' | 'asked' | 'access' | 'patients'>
 
@@ -54,7 +55,8 @@ export const possibleTypesOf = (level: ExportLevel, settings: TypeSettings): Rea
   new Set([...levelTypesOf(level, settings), ...additionalTypes(level, settings.additionalResources)])
 
 /** Returns the types of the Patient compartment that `groupExportTypes` keeps out of exports of the level. */
-export function omittedTypesOf(level: ExportLevel, settings: Pick<TypeSettings, 'groupTypes'>): readonly string[] {
+export function omittedTypesOf(level: ExportLevel, settings: Pick<TypeSettings, 'groupTypes' | 'isForPartner'>): readonly string[] {
+  if (settings.isForPartner) return []
   const exported = levelTypesOf(level, settings)
   return level === 'group' ? patientDataTypes.filter((type) => type !== 'Group' && !exported.includes(type)) : []
 }

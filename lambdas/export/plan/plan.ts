@@ -11,6 +11,7 @@ import { withCancellableReads } from './cancellable-reads.ts'
 import { exportTypesOf } from './exported-types.ts'
 import { type JobScope, readJobScope, resolveJobScope, storeJobScope } from './job-scope.ts'
 import { readNamedPatients } from './named-patients.ts'
+import { typeSettingsOf } from './partner-types.ts'
 import { beginPlanProgress, type PlanProgress, readPlanList, readPlanProgress, storePlanProgress } from './plan-progress.ts'
 import { NO_WRITTEN_FILES, type Segment, type SegmentPiece } from './segment.ts'
 import { MAX_SEGMENTS, packSegments, SMALLEST, type TypeExtent } from './segment-packing.ts'
@@ -47,7 +48,7 @@ async function beginPlan(parts: ExportParts, job: Job): Promise<PlanProgress | u
   if (patients === undefined) return undefined
   const whole = { ...job, asked: { ...job.asked, patients } }
   const [checked, plan] = [withCancellableReads(parts, job, parts.longestPlan), parts.newId()]
-  const { types, omittedTypes, messages } = exportTypesOf(whole, parts)
+  const { types, omittedTypes, messages } = exportTypesOf(whole, typeSettingsOf(parts, whole))
   const resolved = await resolveJobScope(checked, whole)
   const omitted = await findStoredTypes(checked, whole, omittedTypes)
   await storeJobScope(parts, job, plan, { ...resolved, told: [...job.asked.passedOver, ...messages, ...resolved.told] })

@@ -3,6 +3,7 @@ import type { Job } from '../job/job.ts'
 import { exportTypesOf } from '../plan/exported-types.ts'
 import { judgeOf } from '../plan/job-access.ts'
 import { readJobScope } from '../plan/job-scope.ts'
+import { typeSettingsOf } from '../plan/partner-types.ts'
 import type { ExportParts } from '../step-types.ts'
 import { versionsAsOf } from '../versions/versions-as-of.ts'
 import type { Selection } from './selection.ts'
@@ -11,7 +12,7 @@ export async function selectionOf(parts: ExportParts, job: Job): Promise<Selecti
   const [jobScope, judge] = await Promise.all([readJobScope(parts, job), judgeOf(parts, job)])
   const { custom } = jobScope
   const { resources } = parts
-  const { types, levelTypes } = exportTypesOf(job, parts)
+  const { types, levelTypes } = exportTypesOf(job, typeSettingsOf(parts, job))
   return {
     ...{ job, jobScope },
     judge: custom === undefined ? judge : { ...judge, reading: { ...judge.reading, custom } },

@@ -9,6 +9,7 @@ import { writeJson } from '../../fhir/json.ts'
 import { selectElements } from '../../fhir/summary.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { RequestedElement } from '../export-request.ts'
+import type { PartnerExport } from '../partner-export.ts'
 import { resourceOf } from '../versions/version-body.ts'
 
 /** `elements`: elements in the form that summary.ts expects. Empty: all elements. `view`: absent: whole resources. */
@@ -19,12 +20,16 @@ export type LineView = ViewOptions & { readonly of: View }
 export const lineOptionsOf = ({
   baseUrl,
   asked,
+  partner,
 }: {
   readonly baseUrl: string
   readonly asked: { readonly elements: readonly RequestedElement[] }
+  readonly partner?: PartnerExport
 }): LineOptions => ({
   baseUrl,
   elements: asked.elements.map(({ type, element }) => (type === undefined ? '' : `${type}.`) + element.replace('[x]', '')),
+  // An export does not know which profiles are loaded. So a resource without amounts names no profile of one with amounts.
+  ...(partner === undefined ? {} : { view: { of: partner.view, isLoaded: () => false } }),
 })
 
 /**
@@ -39,12 +44,11 @@ export function lineOf({ type, body }: ResourceVersion, { baseUrl, elements, vie
   const isRelative = mayHaveRelativeUrl(bytes)
   if (changing === undefined && elements.length === 0 && !isRelative) return onOneLine(bytes)
   const whole = resourceOf({ body })
-  const absolute = isRelative ? withAbsoluteAttachments(whole, baseUrl) : whole
-  // The view comes last, because it adds the tag SUBSETTED only if the selection has not.
-  const selected = elements.length === 0 ? absolute : selectElements(absolute, elements)
-  const shown = changing === undefined ? selected : viewOf(selected, changing.of, changing)
+  const shown = changing === undefined ? whole : viewOf(whole, changing.of, changing)
   if (shown === undefined) return undefined
-  return shown === whole ? onOneLine(bytes) : Buffer.from(writeJson(shown))
+  const absolute = isRelative ? withAbsoluteAttachments(shown, baseUrl) : shown
+  const selected = elements.length === 0 ? absolute : selectElements(absolute, elements)
+  return selected === whole ? onOneLine(bytes) : Buffer.from(writeJson(selected))
 }
 
 /**

@@ -1,6 +1,7 @@
 /** Kick-off of bulk exports. */
 import { exportingSteps } from '../../http/pipelines/exporting.ts'
 import { startExport } from '../../interactions/export/kick-off.ts'
+import { startPartnerExport } from '../../interactions/export/partner-kick-off.ts'
 import { clients } from '../../runtime/aws/authorization.ts'
 import { exportTypeSettings, exportWorkflow, jobRows } from '../../runtime/aws/export-ports.ts'
 import { httpHandler, stepParts } from '../../runtime/aws/http-handler.ts'
@@ -12,8 +13,10 @@ const exports = {
   report: (error: unknown) => report(error, 'export'),
 }
 
+const ports = { resources: resources(), clients: clients(), clock: clock(), choices: config(), exports }
+
 export const handler = httpHandler<'export'>({
-  interactions: { export: startExport({ resources: resources(), clients: clients(), clock: clock(), choices: config(), exports }) },
+  interactions: { export: startExport(ports), 'export-for-partner': startPartnerExport(ports) },
   steps: exportingSteps({ ...stepParts(), maxBody: config().maxBodyBytes }),
   reading: searchContexts(),
 })

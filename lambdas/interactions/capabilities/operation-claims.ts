@@ -9,6 +9,9 @@ import { US_CORE_URL } from './us-core-claims.ts'
 /** Canonical base of Bulk Data Access. https://hl7.org/fhir/uv/bulkdata/STU2/CapabilityStatement-bulk-data.html */
 export const BULK_DATA_URL = 'http://hl7.org/fhir/uv/bulkdata'
 
+/** Start of the canonicals of the Da Vinci guides. https://hl7.org/fhir/us/davinci-pdex/ */
+const DAVINCI_URL = 'http://hl7.org/fhir/us/davinci'
+
 /** Claim of an operation. `of`: where the statement names it: `system`, `every type`, or a resource type. */
 type OperationClaim = { readonly of: readonly string[]; readonly name: string; readonly definition: string }
 
@@ -28,6 +31,8 @@ const R4 = 'http://hl7.org/fhir/OperationDefinition'
 export const OPERATIONS: Readonly<Record<OperationCode, readonly OperationClaim[]>> = {
   everything: [claim(['Patient'], 'everything', `${R4}/Patient-everything`)],
   export: [...exportOf('system', 'export'), ...exportOf('Patient', 'patient-export'), ...exportOf('Group', 'group-export')],
+  'member-match': [claim(['Patient'], 'member-match', `${DAVINCI_URL}-hrex/OperationDefinition/member-match`)],
+  'export-for-partner': [claim(['Group'], 'davinci-data-export', `${DAVINCI_URL}-atr/OperationDefinition/davinci-data-export`)],
   docref: [claim(['DocumentReference'], 'docref', `${US_CORE_URL}/OperationDefinition/docref`)],
   'apply-fhirpath': [ofServer('apply-fhirpath')],
   reindex: [ofServer('reindex')],

@@ -11,12 +11,15 @@ import {
 import { executionNameOf, JOB_ROWS, type Job } from '../../export/job/job.ts'
 import { admitJob } from '../../export/job/running-jobs.ts'
 import { parseParametersBody } from '../../export/parameters-body.ts'
+import type { PartnerExport } from '../../export/partner-export.ts'
 import { storeNamedPatients } from '../../export/plan/named-patients.ts'
+import { typeSettingsOf } from '../../export/plan/partner-types.ts'
 import { checkExportRequest } from '../../export/plan/request-check.ts'
 import { checkFilters } from '../../export/plan/type-filters.ts'
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
+import type { ParameterPairs } from '../../search/query/parameter-pairs.ts'
 import { forbidden } from '../forbidden.ts'
-import type { FhirRequest, Interaction, Ports } from '../interaction.ts'
+import type { FhirRequest, FhirResponse, Interaction, Ports } from '../interaction.ts'
 import { keyOf } from '../resources/request-key.ts'
 import { readCurrentVersion } from '../resources/version-response.ts'
 import { searchAccessOf } from '../searching/request-search-access.ts'
@@ -32,22 +35,39 @@ export type KickOffPorts = Pick<Ports, 'resources' | 'clock'> & {
 /** Returns 202 with the status URL of the job in Content-Location. Rejects an invalid request before it stores a job. */
 export const startExport =
   (ports: KickOffPorts): Interaction =>
-  async (request) => {
-    const { clock, choices, exports } = ports
-    const level = levelOf(request)
-    // guard: user-starts-no-export
-    if (request.user !== undefined && !choices.userExports) throw isExternal(request) ? refusesExternal() : refusesUsers()
-    if (choices.exportNeedsAssertion && request.clientAuth !== 'assertion') throw isExternal(request) ? refusesExternal() : needsAssertion()
-    if (request.preferences['respond-async'] === undefined) throw needsPrefer()
-    await yieldIfDue()
-    const lenient = request.preferences.handling === 'lenient'
-    const asked = checkExportRequest(whatIsAsked(request, level, clock.now()), level, lenient, exports.settings)
-    checkFilters(asked.filters, searchAccessOf(request), request.reading)
-    const group = level === 'group' ? { groupAccess: await visibleGroup(ports, request) } : {}
-    const job = jobOf(request, { level, ...group }, asked, ports)
-    await begin(exports, job, asked.patients, choices.maxRunningExports)
-    return { status: 202, headers: { 'content-location': `${request.baseUrl}/export/${job.id}` }, job }
-  }
+  (request) =>
+    kickOff(ports, request, levelOf(request))
+
+/** Parsed kick-off of an export for a partner. `parameters`: without `exportType`. `access`: limits the content of the files. */
+export type PartnerKickOff = { readonly partner: PartnerExport; readonly parameters: ParameterPairs; readonly access: Access }
+
+/** Parses the request of an export for a partner. Throws FhirError for an invalid one. */
+export type ParsePartnerKickOff = (parameters: ParameterPairs) => PartnerKickOff
+
+/** Starts an export. `parse`: present if it is for a partner. */
+export async function kickOff(
+  ports: KickOffPorts,
+  request: FhirRequest,
+  level: ExportLevel,
+  parse?: ParsePartnerKickOff,
+): Promise<FhirResponse> {
+  const { clock, choices, exports } = ports
+  // guard: user-starts-no-export
+  if (request.user !== undefined && !choices.userExports) throw isExternal(request) ? refusesExternal() : refusesUsers()
+  if (choices.exportNeedsAssertion && request.clientAuth !== 'assertion') throw isExternal(request) ? refusesExternal() : needsAssertion()
+  if (request.preferences['respond-async'] === undefined) throw needsPrefer()
+  await yieldIfDue()
+  const lenient = request.preferences.handling === 'lenient'
+  const sent = request.resource === undefined ? request.parameters : [...request.parameters, ...parseParametersBody(request.resource)]
+  const { parameters = sent, access = request.access, ...kind } = parse?.(sent) ?? {}
+  const settings = typeSettingsOf(exports.settings, kind)
+  const asked = checkExportRequest(exportRequestOf(request, parameters, level, clock.now()), level, lenient, settings)
+  checkFilters(asked.filters, searchAccessOf({ ...request, access }), request.reading)
+  const group = level === 'group' ? { groupAccess: await visibleGroup(ports, request) } : {}
+  const job = jobOf({ ...request, access }, { level, ...group, ...kind }, asked, ports)
+  await begin(exports, job, asked.patients, choices.maxRunningExports)
+  return { status: 202, headers: { 'content-location': `${request.baseUrl}/export/${job.id}` }, job }
+}
 
 function levelOf({ type, id }: FhirRequest): ExportLevel {
   if (type === undefined) return 'system'
@@ -60,19 +80,16 @@ function levelOf({ type, id }: FhirRequest): ExportLevel {
   )
 }
 
-const whatIsAsked = ({ parameters, resource, posted, preferences, reading }: FhirRequest, level: ExportLevel, now: number): ExportRequest =>
-  parseExportRequest({
-    level,
-    posted,
-    lenient: preferences.handling === 'lenient',
-    parameters: resource === undefined ? parameters : [...parameters, ...parseParametersBody(resource)],
-    reading,
-    now,
-  })
+const exportRequestOf = (
+  { posted, preferences, reading }: FhirRequest,
+  parameters: ParameterPairs,
+  level: ExportLevel,
+  now: number,
+): ExportRequest => parseExportRequest({ level, posted, lenient: preferences.handling === 'lenient', parameters, reading, now })
 
 function jobOf(
   request: FhirRequest,
-  { level, groupAccess }: Pick<Job, 'level' | 'groupAccess'>,
+  { level, groupAccess, partner }: Pick<Job, 'level' | 'groupAccess' | 'partner'>,
   asked: ExportRequest,
   { clock, exports: { epoch = 0 } }: KickOffPorts,
 ): Job {
@@ -82,6 +99,7 @@ function jobOf(
     ...(user === undefined ? {} : { user }),
     ...(asked.patients.length === 0 ? { asked } : { asked: { ...asked, patients: [] }, patients: asked.patients.length }),
     ...(groupAccess === undefined || id === undefined ? {} : { group: id, groupAccess }),
+    ...(partner === undefined ? {} : { partner }),
     ...(epoch === 0 ? {} : { epoch }),
     ...{ transactionTime: clock.now(), state: 'in-progress', attempt: 1 },
   }

@@ -38,6 +38,13 @@ export function storedConsentOf(sent: Resource, owner: ConsentOwner): Resource {
   }
 }
 
+/** Returns the id under which a Consent of `storedConsentOf` is stored. The same Consent, sent again, gets the same id. */
+export function storedConsentIdOf({ identifier }: Resource): string {
+  // The sent Consent may have such an identifier too. The own one follows it.
+  const digest = itemsOf(identifier).findLast(({ system }) => system === CONSENT_DIGEST_SYSTEM)
+  return Buffer.from(String(digest?.value), 'base64url').toString('hex')
+}
+
 const digestOf = (sent: Resource, { partner, patient }: ConsentOwner): string =>
   createHash('sha256')
     .update(JSON.stringify([partner, patient]))

@@ -7,6 +7,7 @@
  * - A client may have up to 100 kB of JSON.
  * - `get` accepts any text, and returns undefined for one that cannot be an id.
  */
+import type { IdentifierText } from '../../fhir/identifier-text.ts'
 import type { Element } from '../../fhir/resource.ts'
 
 export type Client = {
@@ -51,9 +52,7 @@ export type PartnerKind = 'payer' | 'provider'
 /**
  * Organization of a partner client. `identifiers`: those by which Consents and Groups name it, such as its NPI. Only an operator sets them.
  */
-export type Partner = { readonly kind: PartnerKind; readonly identifiers: readonly PartnerIdentifier[] }
-
-export type PartnerIdentifier = { readonly system: string; readonly value: string }
+export type Partner = { readonly kind: PartnerKind; readonly identifiers: readonly IdentifierText[] }
 
 /**
  * How a client authenticates. `hashes`: SHA-256 of each valid secret in base64url, the newest first; two during a rotation. `keys`:

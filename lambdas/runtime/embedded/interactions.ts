@@ -7,11 +7,13 @@ import { cancelExport } from '../../interactions/export/cancel.ts'
 import { exportFile } from '../../interactions/export/file.ts'
 import { type KickOffPorts, startExport } from '../../interactions/export/kick-off.ts'
 import { listExports } from '../../interactions/export/list.ts'
+import { startPartnerExport } from '../../interactions/export/partner-kick-off.ts'
 import { exportStatus } from '../../interactions/export/status.ts'
 import type { Interaction, Ports, RequestWriter } from '../../interactions/interaction.ts'
 import { applyFhirPath } from '../../interactions/operations/apply-fhirpath.ts'
 import { docref } from '../../interactions/operations/docref.ts'
 import { everything } from '../../interactions/operations/everything.ts'
+import { type MatchChoices, memberMatch } from '../../interactions/operations/member-match.ts'
 import { meta } from '../../interactions/operations/meta.ts'
 import { reindexStatus, startReindex } from '../../interactions/operations/reindex.ts'
 import { validate } from '../../interactions/operations/validate.ts'
@@ -21,8 +23,10 @@ import type { Exports } from './exports.ts'
 
 /** Ports of the embedded server. `checker`: writer that applies the checks of a write and stores nothing. */
 export type EmbeddedPorts = Ports &
-  Pick<KickOffPorts, 'clients' | 'choices'> &
-  Pick<ProfileParts, 'conformance' | 'toldOfDefinition'> & { readonly checker: RequestWriter }
+  Pick<KickOffPorts, 'clients' | 'choices'> & { readonly choices: MatchChoices } & Pick<
+    ProfileParts,
+    'conformance' | 'toldOfDefinition'
+  > & { readonly checker: RequestWriter }
 
 /** Returns the handlers of all interactions. `runnerOf`: returns the runner of Bundle entries, which may request the given interactions. */
 export function interactionsOf(
@@ -41,7 +45,9 @@ export function interactionsOf(
     'apply-fhirpath': applyFhirPath({ ...ports, validated }),
     everything: everything(ports),
     docref: docref(ports),
+    'member-match': memberMatch(ports),
     export: startExport(ports),
+    'export-for-partner': startPartnerExport(ports),
     'export-list': listExports(ports),
     'export-status': exportStatus(ports),
     'export-cancel': cancelExport(ports),

@@ -1,7 +1,12 @@
 /** The Consent that is stored with a match. */
 import { describe, expect, it } from '@jest/globals'
 import { validate } from '../../../lambdas/fhir/validate/validate.ts'
-import { CONSENT_DIGEST_SYSTEM, type ConsentOwner, storedConsentOf } from '../../../lambdas/partners/consent/stored-consent.ts'
+import {
+  CONSENT_DIGEST_SYSTEM,
+  type ConsentOwner,
+  storedConsentIdOf,
+  storedConsentOf,
+} from '../../../lambdas/partners/consent/stored-consent.ts'
 import { MATCH_DEFINITIONS, matchExample } from '../../fixtures/payer/match-examples.ts'
 import { findErrors, profileCheckerOf } from '../../fixtures/profiles/checking.ts'
 import { patient, type Tree } from '../../fixtures/resources.ts'
@@ -28,6 +33,13 @@ describe('the stored Consent', () => {
       { system: 'urn:fhir-serverless:sent-id', value: 'consent-1' },
     ])
     expect(consent.provision).toEqual(sentConsent().provision)
+  })
+
+  it('has one id, which no sent identifier changes', () => {
+    const idOf = (fields: Tree) => storedConsentIdOf(storedConsentOf({ ...sentConsent(), ...fields }, OWNER))
+    const forged = { system: CONSENT_DIGEST_SYSTEM, value: digestOf(stored({})) }
+    expect(idOf({})).toMatch(/^[0-9a-f]{64}$/)
+    expect([idOf({}), idOf({ identifier: [forged] })]).toEqual([idOf({}), expect.not.stringMatching(idOf({}))])
   })
 
   it('is valid by R4 and by the profile of HRex', async () => {

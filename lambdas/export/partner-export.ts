@@ -1,0 +1,38 @@
+/**
+ * Exports for partners: what `Group/[id]/$davinci-data-export` adds to an export of a Group.
+ * http://hl7.org/fhir/us/davinci-atr/OperationDefinition/davinci-data-export, http://hl7.org/fhir/us/davinci-pdex/
+ */
+import type { View } from '../access/view/view-rules.ts'
+import { type FhirError, fhirError } from '../fhir/outcome.ts'
+import type { PartnerKind } from '../ports/rows/clients.ts'
+import type { ParameterPairs } from '../search/query/parameter-pairs.ts'
+
+/** Export for a partner. `type`: its export type. `view`: what is left of the resources in its files. */
+export type PartnerExport = { readonly type: string; readonly view: View }
+
+export const EXPORT_TYPE_PARAMETER = 'exportType'
+
+/** Kind of partner by export type. */
+const EXPORT_TYPES: Readonly<Record<string, View>> = { 'hl7.fhir.us.davinci-pdex#payertopayer': 'payer' }
+
+/** Export type of each kind of partner if the request names none. Absent: no export type is for the kind. */
+const DEFAULT_TYPES: Readonly<Partial<Record<PartnerKind, string>>> = { payer: 'hl7.fhir.us.davinci-pdex#payertopayer' }
+
+/**
+ * Returns the export that the parameters request. `kind`: kind of the caller; undefined for a client of the payer itself, which must name the
+ * export type. Throws FhirError 400 for an export type that is missing, unknown or named twice, and 403 for one of another kind.
+ */
+export function partnerExportOf(parameters: ParameterPairs, kind: PartnerKind | undefined): PartnerExport {
+  const [asked, second] = parameters.flatMap(([name, value]) => (name === EXPORT_TYPE_PARAMETER ? [value] : []))
+  if (second !== undefined) throw fhirError(400, 'duplicate', 'exportType is given twice')
+  const type = asked ?? (kind && DEFAULT_TYPES[kind])
+  if (type === undefined) throw invalidType('exportType is missing')
+  const view = Object.hasOwn(EXPORT_TYPES, type) ? EXPORT_TYPES[type] : undefined
+  if (view === undefined) throw invalidType(`exportType is ${JSON.stringify(type.slice(0, 100))}`)
+  // guard: export-type-of-own-kind
+  if (kind !== undefined && kind !== view) throw fhirError(403, 'forbidden', `The exportType ${type} is for a ${view}. Nothing was started`)
+  return { type, view }
+}
+
+const invalidType = (text: string): FhirError =>
+  fhirError(400, 'value', `${text}: this server exports ${Object.keys(EXPORT_TYPES).join(', ')}`)

@@ -1,0 +1,39 @@
+/**
+ * Kick-off of an export for a partner: of the members in a Group, without what the law keeps from other organizations.
+ * http://hl7.org/fhir/us/davinci-atr/OperationDefinition/davinci-data-export, http://hl7.org/fhir/us/davinci-pdex/
+ */
+import { type Access, WHOLE_ACCESS } from '../../access/access.ts'
+import { isWholeTenant } from '../../access/rules.ts'
+import { EXPORT_TYPE_PARAMETER, partnerExportOf } from '../../export/partner-export.ts'
+import { fhirError } from '../../fhir/outcome.ts'
+import { forbidden } from '../forbidden.ts'
+import type { Interaction } from '../interaction.ts'
+import { type KickOffPorts, kickOff } from './kick-off.ts'
+
+/** Returns 202 like `$export`. Throws FhirError 404 for a Group that is not the partner's own, and 403 for a client that is no partner. */
+export const startPartnerExport =
+  (ports: KickOffPorts): Interaction =>
+  async (request) => {
+    const { type, id, access } = request
+    if (type !== 'Group' || id === undefined)
+      throw fhirError(404, 'not-supported', 'Exports for partners are of a Group: Group/[id]/$davinci-data-export')
+    const exported = exportedBy(access)
+    if (exported === undefined) throw notPartner()
+    return kickOff(ports, request, 'group', (parameters) => ({
+      partner: partnerExportOf(parameters, access.partner?.partner.kind),
+      parameters: parameters.filter(([name]) => name !== EXPORT_TYPE_PARAMETER),
+      access: exported,
+    }))
+  }
+
+/** Returns the access of an export, or undefined for a client that may not start one. */
+function exportedBy(access: Access): Access | undefined {
+  if (access.partner !== undefined) return { ...WHOLE_ACCESS, isAdministrator: false, clauses: access.partner.exported }
+  // guard: partner-export-by-whole-access
+  return isWholeTenant(access, 'r') && isWholeTenant(access, 's') ? access : undefined
+}
+
+const notPartner = () =>
+  forbidden(
+    'Exports for partners are started by a partner, or by a client that may read all data. `fhir partner add` registers a partner. Nothing was started',
+  )

@@ -1,0 +1,60 @@
+/** Another payer matches a member who consented, and exports her record, on the deployed functions. */
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { clientOf, type TestClient } from '../api/server.ts'
+import { assertionFormOf, createKeyPair, signAssertion } from '../auth/assertions.ts'
+import {
+  ANN,
+  EXPORT_TYPE,
+  expectRecordWithoutAmounts,
+  match,
+  membersBundle,
+  OTHER,
+  onlyGroup,
+  PAYER_SETTINGS,
+} from '../partners/payer-exchange.ts'
+import type { AwsCalls } from './aws-calls.ts'
+import { jobIdOf, kickOff, linesOf, ownFunctions, pollManifest, runExportWorkflow } from './exports.ts'
+import type { FunctionHost } from './function-host.ts'
+import { register, registryOf } from './registry.ts'
+import { runOnCloud } from './requested-deployment.ts'
+
+runOnCloud('a payer that is a partner of the deployed stage', { settings: PAYER_SETTINGS, here: true }, (cloud, { base, post }) => {
+  let partner: TestClient
+  let [aws, host, machine]: [AwsCalls, FunctionHost, string] = [] as never
+
+  beforeAll(async () => {
+    const { awsEndpoint, deployment } = cloud()
+    const own = await ownFunctions(cloud())
+    ;[aws, host, machine] = [own.aws, own.host, own.functions.export!.environment.FHIR_EXPORT_WORKFLOW!]
+    const pair = await createKeyPair('ES384', 'k')
+    const registry = registryOf(awsEndpoint, deployment)
+    await register(registry, {
+      ...{ id: 'other', scopes: ['system/*.rs'], tenants: ['default'] },
+      ...{ authentication: { kind: 'keys', keys: [pair.jwk] }, partner: { kind: 'payer', identifiers: [OTHER] } },
+    })
+    registry.close()
+    const signed = signAssertion(pair, 'other', Date.now(), { claims: { aud: `${base()}/auth/token` } })
+    const form = new URLSearchParams({ ...assertionFormOf(signed), scope: 'system/*.rs' })
+    const { access_token } = (await (await fetch(`${base()}/auth/token`, { method: 'POST', body: form })).json()) as {
+      access_token: string
+    }
+    partner = clientOf(base, () => access_token)
+    expect((await post('/', membersBundle())).status).toBe(200)
+  })
+  afterAll(() => host?.close())
+
+  it('matches a member, and exports her record without amounts', async () => {
+    const answer = await match(partner, ANN)
+    expect([answer.status, answer.body?.parameter?.[1]?.valueReference]).toEqual([200, { reference: 'Patient/ann' }])
+    const { id } = await onlyGroup(partner)
+    const job = await kickOff(partner, `/Group/${id}/$davinci-data-export?exportType=${encodeURIComponent(EXPORT_TYPE)}`)
+    await runExportWorkflow(aws, machine, host, { job: jobIdOf(job), attempt: 1 })
+    const { manifest } = await pollManifest(partner, job)
+    expectRecordWithoutAmounts(await linesOf(manifest.output))
+  })
+
+  it('finds no stranger, and reads no member', async () => {
+    expect((await match(partner, { ...ANN, given: 'Anna' })).status).toBe(422)
+    expect((await partner.get('/Patient/ann')).status).toBe(403)
+  })
+})

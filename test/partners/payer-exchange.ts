@@ -1,0 +1,155 @@
+/** An exchange between two payers: the members of this one, and the requests of the other, which is registered as a partner. */
+import { expect } from '@jest/globals'
+import type { IdentifierText } from '../../lambdas/fhir/identifier-text.ts'
+import type { TestClient, TestResponse, Tree } from '../api/server.ts'
+import type { SettingsServer } from '../api/settings-tried/setting-server.ts'
+import { assertionFormOf, createKeyPair, signAssertion } from '../auth/assertions.ts'
+import { CLAIM_PAIRS } from '../fixtures/payer/claims.ts'
+
+const NPI = 'http://hl7.org/fhir/sid/us-npi'
+export const OWN: IdentifierText = { system: NPI, value: '1992999999' }
+export const OTHER: IdentifierText = { system: NPI, value: '1234567893' }
+
+export const PAYER_SETTINGS = { FHIR_PAYER: `${OWN.system}|${OWN.value}`, FHIR_SENSITIVE_LABELS: 'none' }
+
+export const EXPORT_TYPE = 'hl7.fhir.us.davinci-pdex#payertopayer'
+
+type Member = { readonly id: string; readonly family: string; readonly given: string; readonly birthDate: string; readonly card: string }
+
+export const ANN: Member = { id: 'ann', family: "O'Brien", given: 'Ann', birthDate: '1974-12-25', card: 'W-0001' }
+export const BERT: Member = { id: 'bert', family: 'Smith', given: 'Bert', birthDate: '1981-02-03', card: 'W-0002' }
+
+const MEMBER_NUMBER = { coding: [{ system: 'http://terminology.hl7.org/CodeSystem/v2-0203', code: 'MB' }] }
+const CARDS = 'http://example.org/cards'
+
+const coverageOf = (card: string, patient: string): Tree => ({
+  resourceType: 'Coverage',
+  identifier: [{ type: MEMBER_NUMBER, system: CARDS, value: card }],
+  status: 'active',
+  beneficiary: { reference: patient },
+  payor: [{ display: 'Payer' }],
+})
+
+/** Returns the stored resources of a member: the Patient, a Coverage, an Observation and a claim with amounts. */
+const recordOf = ({ id, family, given, birthDate, card }: Member): readonly Tree[] => {
+  const patient = { reference: `Patient/${id}` }
+  const { meta: _, ...claim } = CLAIM_PAIRS[0]![0]
+  return [
+    {
+      ...{ resourceType: 'Patient', id, birthDate, gender: 'female', name: [{ family, given: [given] }] },
+      identifier: [{ type: MEMBER_NUMBER, system: 'http://example.org/members', value: `member-${id}` }],
+    },
+    { ...coverageOf(card, patient.reference), id: `coverage-${id}` },
+    { resourceType: 'Observation', id: `weight-${id}`, status: 'final', code: { text: 'weight' }, subject: patient },
+    { ...(claim as Tree), id: `claim-${id}`, patient },
+  ]
+}
+
+export const membersBundle = (): Tree => ({
+  resourceType: 'Bundle',
+  type: 'transaction',
+  entry: [ANN, BERT].flatMap((member) =>
+    recordOf(member).map((resource) => ({ resource, request: { method: 'PUT', url: `${resource.resourceType}/${resource.id}` } })),
+  ),
+})
+
+const actor = (system: string, code: string, identifier: IdentifierText): Tree => ({
+  role: { coding: [{ system, code }] },
+  reference: { identifier },
+})
+
+/** Returns the provision of a Consent that permits the disclosure to an organization. */
+export const provisionFor = (recipient: IdentifierText): Tree => ({
+  type: 'permit',
+  period: { start: '2026-01-01', end: '2099-12-31' },
+  actor: [
+    actor('http://terminology.hl7.org/CodeSystem/provenance-participant-type', 'performer', OWN),
+    actor('http://terminology.hl7.org/CodeSystem/v3-ParticipationType', 'IRCP', recipient),
+  ],
+})
+
+/** Returns the input of `$member-match`: the member as the other payer knows it. `consent`: elements that replace those of the Consent. */
+export const matchInput = ({ family, given, birthDate, card }: Member, consent: Tree = {}): Tree => ({
+  resourceType: 'Parameters',
+  parameter: [
+    {
+      name: 'MemberPatient',
+      resource: { resourceType: 'Patient', id: 'p', name: [{ family: family.toUpperCase(), given: [given] }], birthDate, gender: 'female' },
+    },
+    { name: 'CoverageToMatch', resource: { ...coverageOf(card, 'Patient/p'), id: 'c' } },
+    {
+      name: 'Consent',
+      resource: {
+        resourceType: 'Consent',
+        id: 'consent',
+        status: 'active',
+        scope: { coding: [{ system: 'http://terminology.hl7.org/CodeSystem/consentscope', code: 'patient-privacy' }] },
+        category: [{ coding: [{ system: 'http://terminology.hl7.org/CodeSystem/v3-ActCode', code: 'IDSCL' }] }],
+        patient: { reference: 'Patient/p' },
+        dateTime: '2026-01-01',
+        performer: [{ reference: 'Patient/p' }],
+        sourceReference: { reference: 'DocumentReference/signed' },
+        policy: [{ uri: 'http://hl7.org/fhir/us/davinci-hrex/StructureDefinition-hrex-consent.html#regular' }],
+        provision: provisionFor(OTHER),
+        ...consent,
+      },
+    },
+  ],
+})
+
+export const match = (partner: TestClient, member: Member, consent?: Tree): Promise<TestResponse> =>
+  partner.post('/Patient/$member-match', matchInput(member, consent))
+
+/** Requests the Groups that the partner may see, and returns the only one. */
+export async function onlyGroup(partner: TestClient): Promise<Tree> {
+  const { status, body } = await partner.get('/Group')
+  expect([status, body?.total]).toEqual([200, 1])
+  return body.entry[0].resource
+}
+
+/** Returns the lines of an export by type, each sorted by id. */
+export const byType = (lines: readonly Tree[]): Readonly<Record<string, readonly string[] | undefined>> =>
+  Object.fromEntries(
+    [...Map.groupBy(lines, ({ resourceType }) => resourceType)].map(([type, each]) => [type, each.map(({ id }) => id).sort()]),
+  )
+
+/** Texts of the amounts in the stored claims. */
+export const amountsOf = (claim: Tree): readonly string[] =>
+  [...JSON.stringify(claim).matchAll(/"value":(\d+(?:\.\d+)?),"currency"|"currency":"\w+","value":(\d+(?:\.\d+)?)/g)].map(
+    ([, first, second]) => first ?? second ?? '',
+  )
+
+/** Checks the files of an export of the first member: all of her record, and no amount. */
+export function expectRecordWithoutAmounts(lines: readonly Tree[]): void {
+  const types = byType(lines)
+  expect([types.Patient, types.Coverage, types.Observation, types.ExplanationOfBenefit]).toEqual([
+    ['ann'],
+    ['coverage-ann'],
+    ['weight-ann'],
+    ['claim-ann'],
+  ])
+  const claim = lines.find(({ resourceType }) => resourceType === 'ExplanationOfBenefit')!
+  expect([claim.total, claim.payment, claim.meta.tag]).toEqual([undefined, undefined, [expect.objectContaining({ code: 'SUBSETTED' })]])
+  const { meta: _, ...without } = CLAIM_PAIRS[0]![1] as Tree
+  expect({ ...claim, meta: undefined, patient: undefined, id: undefined }).toEqual({
+    ...{ ...without, meta: undefined, patient: undefined, id: undefined },
+  })
+  expect(amountsOf(recordOf(ANN)[3]!).length).toBeGreaterThan(0)
+  expect(amountsOf(claim)).toEqual([])
+}
+
+/** Registers a partner and returns its client. */
+export async function partnerOf(
+  { register, token, as }: SettingsServer,
+  kind: 'payer' | 'provider' = 'payer',
+  id: string = kind,
+): Promise<TestClient> {
+  const pair = await createKeyPair('ES384', 'k')
+  await register(id, {
+    authentication: { kind: 'keys', keys: [pair.jwk] },
+    scopes: ['system/*.rs'],
+    partner: { kind, identifiers: [OTHER] },
+  })
+  const signed = signAssertion(pair, id, Date.now(), { claims: { aud: 'http://127.0.0.1/fhir/auth/token' } })
+  return as((await token({ ...assertionFormOf(signed), scope: 'system/*.rs' })).body.access_token)
+}
